@@ -1,0 +1,270 @@
+"""Judging a delay topic from outside: what had to happen, from the source records alone, against what did happen.
+
+Pure: it reads no topic and no clock, and shares no code with the relay that it judges.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+Headers = tuple[tuple[str, bytes | None], ...]
+DEFAULT_SETTLE_MS = 1_000
+
+
+class Coordinates(NamedTuple):
+    """Where a source record is; the identity of a schedule from end to end."""
+
+    topic: str
+    partition: int
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}:{self.partition}:{self.offset}"
+
+
+class Fate(StrEnum):
+    """What a source record asks for, read from the record alone."""
+
+    SCHEDULE = "schedule"
+    CANCEL = "cancel"
+    DEAD_LETTER = "dead letter"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRecord:
+    """A record of the source topic, with what it asks for.
+
+    `due_ms` counts for schedules only; `schedule_id` is None for records without one; `headers` are those that
+    must arrive: without control headers. `target` is the topic it must arrive on, None for any.
+    """
+
+    at: Coordinates
+    sent_ms: int
+    fate: Fate
+    due_ms: int = 0
+    schedule_id: bytes | None = None
+    key: bytes | None = None
+    value: bytes | None = None
+    headers: Headers = ()
+    target: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveredRecord:
+    """A record of a target topic. `source`, `due_ms` and `sent_ms` are what its receipt claims.
+
+    `timestamp_ms` is its Kafka timestamp; `headers` are those without the receipt.
+    """
+
+    source: Coordinates
+    due_ms: int
+    sent_ms: int
+    timestamp_ms: int
+    key: bytes | None = None
+    value: bytes | None = None
+    headers: Headers = ()
+    topic: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A record of the dead-letter topic, and the source record that it names."""
+
+    source: Coordinates
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A span without a working relay, from its end to when its successor worked. Epoch milliseconds."""
+
+    start_ms: int
+    end_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lateness:
+    """How late one delivery left: sent minus due, or minus when it was handed in if that was after due."""
+
+    due_ms: int
+    late_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the audit found. Each tuple of coordinates lists faults and is empty in a clean run.
+
+    Counts: `schedules` had been sent; `delivered` arrived at least once; `cancelled` and `replaced` did not arrive
+    because of a later command; `dead_lettered` are on the dead-letter topic; `pending` are not due yet.
+    """
+
+    schedules: int
+    delivered: int
+    cancelled: int
+    replaced: int
+    dead_lettered: int
+    pending: int
+    lateness: tuple[Lateness, ...] = field(repr=False)
+    lost: tuple[Coordinates, ...] = ()
+    twice: tuple[Coordinates, ...] = ()
+    early: tuple[Coordinates, ...] = ()
+    unwanted: tuple[Coordinates, ...] = ()
+    unknown: tuple[Coordinates, ...] = ()
+    wrong_due: tuple[Coordinates, ...] = ()
+    altered: tuple[Coordinates, ...] = ()
+    misdirected: tuple[Coordinates, ...] = ()
+    dead_letters_missing: tuple[Coordinates, ...] = ()
+    dead_letters_unwanted: tuple[Coordinates, ...] = ()
+    dead_letters_twice: tuple[Coordinates, ...] = ()
+
+    @property
+    def faults(self) -> Mapping[str, tuple[Coordinates, ...]]:
+        """The faults that were found, by name; empty when everything is as it had to be."""
+        names = (
+            *("lost", "twice", "early", "unwanted", "unknown", "wrong_due", "altered", "misdirected"),
+            *("dead_letters_missing", "dead_letters_unwanted", "dead_letters_twice"),
+        )
+        return {name: found for name in names if (found := getattr(self, name))}
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing at all was wrong."""
+        return not self.faults
+
+
+def judge(
+    source: Sequence[SourceRecord],
+    delivered: Sequence[DeliveredRecord],
+    dead_letters: Sequence[DeadLetter] = (),
+    *,
+    until_ms: int,
+    outages: Sequence[Outage] = (),
+    settle_ms: int = DEFAULT_SETTLE_MS,
+) -> Verdict:
+    """Compare what happened with what had to happen.
+
+    `until_ms`: schedules due later may still be pending. `settle_ms`: a cancel or replacement sent at least so long
+    before its schedule was due (time without a relay, `outages`, does not count) has to take effect; one sent
+    later races with the delivery, and both outcomes are right.
+    """
+    by_coordinates = {record.at: record for record in source}
+    arrivals = Counter(record.source for record in delivered)
+    letters = Counter(letter.source for letter in dead_letters)
+    ends = _endings(source, outages, settle_ms)
+    schedules = [record for record in source if record.fate is Fate.SCHEDULE]
+    absent = [record for record in schedules if not arrivals[record.at] and not letters[record.at]]
+    missing = [record for record in absent if record.at not in ends]
+    known = [(by_coordinates[record.source], record) for record in delivered if record.source in by_coordinates]
+    meant = [(before, after) for before, after in known if before.fate is Fate.SCHEDULE]
+    return Verdict(
+        schedules=len(schedules),
+        delivered=sum(1 for record in schedules if arrivals[record.at]),
+        cancelled=sum(1 for record in absent if record.at in ends and ends[record.at].by is Fate.CANCEL),
+        replaced=sum(1 for record in absent if record.at in ends and ends[record.at].by is Fate.SCHEDULE),
+        dead_lettered=sum(1 for at in letters if at in by_coordinates),
+        pending=sum(1 for record in missing if record.due_ms > until_ms),
+        lateness=tuple(sorted((_lateness(*pair) for pair in meant), key=lambda item: item.due_ms)),
+        lost=_sorted(record.at for record in missing if record.due_ms <= until_ms),
+        twice=_sorted(at for at, count in arrivals.items() if count > 1),
+        early=_sorted(before.at for before, after in meant if _is_early(before, after)),
+        unwanted=_sorted(
+            before.at
+            for before, _ in known
+            if before.fate is not Fate.SCHEDULE or (before.at in ends and ends[before.at].is_certain)
+        ),
+        unknown=_sorted(record.source for record in delivered if record.source not in by_coordinates),
+        wrong_due=_sorted(before.at for before, after in meant if after.due_ms != before.due_ms),
+        altered=_sorted(before.at for before, after in meant if _content(before) != _content(after)),
+        misdirected=_sorted(before.at for before, after in meant if _is_elsewhere(before, after)),
+        dead_letters_missing=_sorted(
+            record.at for record in source if record.fate is Fate.DEAD_LETTER and not letters[record.at]
+        ),
+        dead_letters_unwanted=_sorted(
+            at for at in letters if at not in by_coordinates or by_coordinates[at].fate is not Fate.DEAD_LETTER
+        ),
+        dead_letters_twice=_sorted(at for at, count in letters.items() if count > 1),
+    )
+
+
+def out_of_order(
+    source: Iterable[SourceRecord], delivered: Sequence[DeliveredRecord], *, caught_up_ms: int
+) -> tuple[Coordinates, ...]:
+    """Deliveries that came after one with a larger (due, source offset) of their source partition.
+
+    `delivered` in the order of one target partition. Only schedules sent before and due after `caught_up_ms`, a
+    moment when a relay had taken in everything, have an order to keep: a record that is due before it is
+    read goes at once.
+    """
+    bound = {record.at for record in source if record.sent_ms < caught_up_ms < record.due_ms}
+    latest: dict[tuple[str, int], tuple[int, int]] = {}
+    found = []
+    for record in delivered:
+        if record.source not in bound:
+            continue
+        shard = (record.source.topic, record.source.partition)
+        key = (record.due_ms, record.source.offset)
+        if key < latest.get(shard, key):
+            found.append(record.source)
+        latest[shard] = max(key, latest.get(shard, key))
+    return tuple(found)
+
+
+class _Ending(NamedTuple):
+    """That a later command ended a schedule, which one, and whether it had to (or only may have)."""
+
+    by: Fate
+    is_certain: bool
+
+
+def _endings(source: Sequence[SourceRecord], outages: Sequence[Outage], settle_ms: int) -> dict[Coordinates, _Ending]:
+    """How the next command of its id, in its partition, ends or may end each schedule.
+
+    A command that came when a working relay must have delivered the schedule already ends nothing.
+    """
+    chains: defaultdict[tuple[str, int, bytes], list[SourceRecord]] = defaultdict(list)
+    for record in source:
+        if record.schedule_id is not None and record.fate is not Fate.DEAD_LETTER:
+            chains[record.at.topic, record.at.partition, record.schedule_id].append(record)
+    endings = {}
+    for chain in chains.values():
+        chain.sort(key=lambda record: record.at.offset)
+        for earlier, later in itertools.pairwise(chain):
+            delivered_by_ms = _taken_in_ms(max(earlier.due_ms, earlier.sent_ms), outages, settle_ms)
+            if earlier.fate is Fate.SCHEDULE and later.sent_ms <= delivered_by_ms:
+                certain = _taken_in_ms(later.sent_ms, outages, settle_ms) <= earlier.due_ms
+                endings[earlier.at] = _Ending(later.fate, certain)
+    return endings
+
+
+def _taken_in_ms(sent_ms: int, outages: Sequence[Outage], settle_ms: int) -> int:
+    """When a relay has surely worked for `settle_ms` on end after `sent_ms`."""
+    moment_ms = sent_ms + settle_ms
+    for outage in sorted(outages, key=lambda outage: outage.start_ms):
+        if moment_ms > outage.start_ms and sent_ms < outage.end_ms:
+            moment_ms = outage.end_ms + settle_ms
+    return moment_ms
+
+
+def _is_early(before: SourceRecord, after: DeliveredRecord) -> bool:
+    return min(after.sent_ms, after.timestamp_ms) < before.due_ms
+
+
+def _is_elsewhere(before: SourceRecord, after: DeliveredRecord) -> bool:
+    return before.target is not None and after.topic is not None and before.target != after.topic
+
+
+def _lateness(before: SourceRecord, after: DeliveredRecord) -> Lateness:
+    return Lateness(due_ms=before.due_ms, late_ms=after.sent_ms - max(before.due_ms, before.sent_ms))
+
+
+def _content(record: SourceRecord | DeliveredRecord) -> tuple[bytes | None, bytes | None, Headers]:
+    return record.key, record.value, record.headers
+
+
+def _sorted(coordinates: Iterable[Coordinates]) -> tuple[Coordinates, ...]:
+    return tuple(sorted(set(coordinates)))

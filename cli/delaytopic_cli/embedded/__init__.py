@@ -1,0 +1,1 @@
+"""Launchers of a real Apache Kafka and a real Redis, from ordinary Python packages."""

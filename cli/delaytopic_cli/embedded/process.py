@@ -1,0 +1,105 @@
+"""A child process that never outlives this one: its own session, killed by the kernel when this process dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from delaytopic_cli.errors import EmbeddedServerError
+
+_WRAPPER = Path(__file__).with_name("die_with_parent.py")
+# The kernel's signal comes when the *thread* that started the child ends. So one thread, which lives as long as the
+# interpreter, starts them all; a start() in a short-lived thread of a test is then as good as any other.
+_SPAWNER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="delaytopic-spawner")
+
+
+class ManagedProcess:
+    """One program that can be started, stopped, killed and started again, with its output appended to a log file.
+
+    The child has its own session and process group (a Ctrl-C of the terminal does not reach it) and gets SIGKILL
+    from the kernel when this process ends in any way.
+    """
+
+    def __init__(
+        self, name: str, command: Sequence[str], *, log_file: Path, environment: Mapping[str, str] | None = None
+    ) -> None:
+        """`environment` is added to that of this process. Nothing is started yet."""
+        self.name = name
+        self.command = list(command)
+        self.log_file = log_file
+        self._environment = dict(environment or {})
+        self._child: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """The process id; raises EmbeddedServerError when it was never started."""
+        if self._child is None:
+            raise EmbeddedServerError(f"{self.name} has not been started")
+        return self._child.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code (negative: the signal) of the last run; None while it runs or before the first start."""
+        return None if self._child is None else self._child.poll()
+
+    def is_running(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self._child is not None and self._child.poll() is None
+
+    def start(self) -> None:
+        """Start it; raises EmbeddedServerError when it runs already."""
+        if self.is_running():
+            raise EmbeddedServerError(f"{self.name} is running already (pid {self.pid})")
+        self.log_file.parent.mkdir(parents=True, exist_ok=True)
+        self._child = _SPAWNER.submit(self._spawn).result()
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send a signal (SIGSTOP and SIGCONT freeze and thaw it) to its process group; nothing when it has ended."""
+        if self._child is not None and self._child.poll() is None:
+            os.killpg(self._child.pid, number)
+
+    def stop(self, *, grace_seconds: float) -> int | None:
+        """End it with SIGTERM, and with SIGKILL when it still runs after the grace; returns the exit code."""
+        self.send_signal(signal.SIGCONT)  # a frozen process would not see the SIGTERM
+        self.send_signal(signal.SIGTERM)
+        if self.wait(timeout_seconds=grace_seconds) is None:
+            self.kill()
+        return self.exit_code
+
+    def kill(self) -> None:
+        """End it at once with SIGKILL and wait until it is gone."""
+        self.send_signal(signal.SIGKILL)
+        if self._child is not None:
+            self._child.wait()
+
+    def wait(self, *, timeout_seconds: float) -> int | None:
+        """Wait until it ends; the exit code, or None when it still runs after the timeout."""
+        if self._child is None:
+            return None
+        try:
+            return self._child.wait(timeout=timeout_seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def log_tail(self, *, lines: int = 15) -> str:
+        """The last lines of the log file, for error messages."""
+        if not self.log_file.exists():
+            return ""
+        return "\n".join(self.log_file.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        wrapper = [sys.executable, "-I", "-S", str(_WRAPPER), str(os.getpid())]
+        with self.log_file.open("ab") as log:
+            return subprocess.Popen(
+                wrapper + self.command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **self._environment},
+                start_new_session=True,
+            )

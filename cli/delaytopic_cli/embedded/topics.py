@@ -1,0 +1,124 @@
+"""Creating topics so that they are really there afterwards, as often as one likes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public names, by an implicit re-export
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    ResourceType,
+)
+
+from delaytopic_cli.embedded.kafka_client import admin_client
+from delaytopic_cli.embedded.waiting import wait_until
+from delaytopic_cli.errors import KafkaUnreachableError, TopicError
+
+_TIMEOUT_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPlan:
+    """A topic as it should be. `config` names only the settings that matter; others are left alone."""
+
+    name: str
+    partitions: int = 1
+    config: Mapping[str, str] = field(default_factory=dict)
+    replication_factor: int = 1
+
+
+def create_topics(bootstrap_servers: str, plans: Sequence[TopicPlan]) -> None:
+    """Make every topic exist with at least its partitions and with its settings, and wait until all brokers say so.
+
+    Idempotent: existing topics keep their records, get missing partitions and the settings of the plan. Raises
+    KafkaUnreachableError when no broker answers and TopicError when Kafka refuses.
+    """
+    admin = admin_client(bootstrap_servers)
+    existing = partitions_by_topic(admin, bootstrap_servers)
+    for plan in plans:
+        if plan.name not in existing:
+            _create(admin, plan)
+        else:
+            _grow(admin, plan, existing[plan.name])
+            _configure(admin, plan)
+    _wait_until_visible(admin, plans, bootstrap_servers)
+
+
+def delete_topics(bootstrap_servers: str, names: Iterable[str]) -> None:
+    """Delete topics with their records; topics that do not exist are fine. Raises TopicError when Kafka refuses."""
+    admin = admin_client(bootstrap_servers)
+    for name, future in admin.delete_topics(list(names), operation_timeout=_TIMEOUT_SECONDS).items():
+        _result(future, f"delete topic {name}", fine=KafkaError.UNKNOWN_TOPIC_OR_PART)
+
+
+def partitions_by_topic(admin: AdminClient, bootstrap_servers: str) -> dict[str, int]:
+    """How many partitions each topic of the cluster has; raises KafkaUnreachableError when no broker answers."""
+    try:
+        topics = admin.list_topics(timeout=_TIMEOUT_SECONDS).topics
+    except KafkaException as error:
+        raise KafkaUnreachableError(
+            f"no Kafka broker answers at {bootstrap_servers} ({error.args[0].str()}); check the address and the network"
+        ) from error
+    return {name: len(topic.partitions) for name, topic in topics.items() if topic.error is None}
+
+
+def _create(admin: AdminClient, plan: TopicPlan) -> None:
+    topic = NewTopic(
+        plan.name,
+        num_partitions=plan.partitions,
+        replication_factor=plan.replication_factor,
+        config=dict(plan.config),
+    )
+    future = admin.create_topics([topic], operation_timeout=_TIMEOUT_SECONDS)[plan.name]
+    _result(future, f"create topic {plan.name}", fine=KafkaError.TOPIC_ALREADY_EXISTS)
+
+
+def _grow(admin: AdminClient, plan: TopicPlan, partitions: int) -> None:
+    if partitions < plan.partitions:
+        request = [NewPartitions(plan.name, plan.partitions)]
+        future = admin.create_partitions(request, operation_timeout=_TIMEOUT_SECONDS)[plan.name]
+        _result(future, f"grow topic {plan.name} from {partitions} to {plan.partitions} partitions")
+
+
+def _configure(admin: AdminClient, plan: TopicPlan) -> None:
+    if not plan.config:
+        return
+    entries = [
+        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET) for name, value in plan.config.items()
+    ]
+    resource = ConfigResource(ResourceType.TOPIC, plan.name, incremental_configs=entries)
+    for future in admin.incremental_alter_configs([resource]).values():
+        _result(future, f"configure topic {plan.name}")
+
+
+def _wait_until_visible(admin: AdminClient, plans: Sequence[TopicPlan], bootstrap_servers: str) -> None:
+    """The broker that answers metadata learns of a new topic a moment after the controller has made it."""
+
+    def visible() -> bool:
+        known = partitions_by_topic(admin, bootstrap_servers)
+        return all(known.get(plan.name, 0) >= plan.partitions for plan in plans)
+
+    if not wait_until(visible, timeout_seconds=_TIMEOUT_SECONDS):
+        names = ", ".join(plan.name for plan in plans)
+        raise TopicError(
+            f"Kafka created the topics but does not show all of them after {_TIMEOUT_SECONDS:.0f} s: {names}"
+        )
+
+
+def _result(future: Future[Any], action: str, *, fine: int | None = None) -> None:
+    """Wait for an admin future; an error with the code `fine` means that there was nothing to do."""
+    try:
+        future.result(timeout=_TIMEOUT_SECONDS)
+    except KafkaException as error:
+        if error.args[0].code() != fine:
+            raise TopicError(f"Kafka refused to {action}: {error.args[0].str()}") from error
+    except TimeoutError as error:
+        raise TopicError(f"Kafka did not {action} within {_TIMEOUT_SECONDS:.0f} s") from error

@@ -1,0 +1,60 @@
+"""The errors of this package: one tree, each error says whose fault it is and what to do."""
+
+from __future__ import annotations
+
+
+class CliError(Exception):
+    """Base of everything this package raises on purpose. The command prints its text as one line.
+
+    `exit_code` is what the command exits with when the error reaches the top.
+    """
+
+    exit_code = 1
+
+
+class InputError(CliError):
+    """The caller's arguments or files are wrong; the text names the argument and what is allowed."""
+
+    exit_code = 2
+
+
+class EmbeddedServerError(CliError):
+    """An embedded Kafka or Redis could not be obtained, started or stopped; the machine's or ours."""
+
+    exit_code = 3
+
+
+class PackageMissingError(EmbeddedServerError):
+    """A wheel or a program that the embedded servers need is not installed."""
+
+
+class DownloadError(EmbeddedServerError):
+    """The jars of Apache Kafka are not cached yet and could not be downloaded."""
+
+
+class ServerStartError(EmbeddedServerError):
+    """A server ended, or did not answer in time, while it was started; the text carries the end of its log."""
+
+
+class KafkaUnreachableError(CliError):
+    """No broker answered at the given bootstrap servers."""
+
+    exit_code = 4
+
+
+class TopicError(CliError):
+    """Kafka refused to create, change or describe a topic."""
+
+    exit_code = 4
+
+
+class RelayError(CliError):
+    """The relay could not be started, or ended again and again."""
+
+    exit_code = 5
+
+
+class AuditFailedError(CliError):
+    """Records were lost, delivered twice, early or to the wrong place."""
+
+    exit_code = 6

@@ -1,0 +1,48 @@
+"""The delaytopic API: what users write, what relays are started with and answer, what is on the wire.
+
+Documents: `load_documents` reads `DelayTopic` and `DelayClass`; `resolve` decides what is in force; `relay_config` makes
+the document that a relay starts with. Records: the modules `headers`, `receipt` and `dead_letter`. Imports no client library.
+"""
+
+from __future__ import annotations
+
+from delaytopic_api.dead_letter import DeadLetter, DeadLetterReason
+from delaytopic_api.delay_class import DelayClass
+from delaytopic_api.delay_topic import DelayTopic
+from delaytopic_api.duration import Duration
+from delaytopic_api.errors import ApiError, InvalidDocument, InvalidText, MalformedHeader, Problem, Refused
+from delaytopic_api.loading import dump_yaml, load_document, load_documents, load_relay_config
+from delaytopic_api.percent import Percent
+from delaytopic_api.quantity import Quantity
+from delaytopic_api.receipt import Receipt
+from delaytopic_api.relay_config import RelayConfig
+from delaytopic_api.relay_status import RelayStatus
+from delaytopic_api.resolve import class_for, relay_config, resolve
+from delaytopic_api.settings import Settings
+
+__all__ = [
+    "ApiError",
+    "DeadLetter",
+    "DeadLetterReason",
+    "DelayClass",
+    "DelayTopic",
+    "Duration",
+    "InvalidDocument",
+    "InvalidText",
+    "MalformedHeader",
+    "Percent",
+    "Problem",
+    "Quantity",
+    "Receipt",
+    "Refused",
+    "RelayConfig",
+    "RelayStatus",
+    "Settings",
+    "class_for",
+    "dump_yaml",
+    "load_document",
+    "load_documents",
+    "load_relay_config",
+    "relay_config",
+    "resolve",
+]

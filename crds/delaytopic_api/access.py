@@ -1,0 +1,84 @@
+"""What a DelayClass allows: which namespaces, which topics, how much of everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from delaytopic_api.choices import BackendType
+from delaytopic_api.delay_class import DelayClass, LimitsSpec
+from delaytopic_api.delay_topic import DelayTopic, DelayTopicSpec
+from delaytopic_api.errors import Problem
+from delaytopic_api.names import covers, topic_matcher
+
+
+def refusals(
+    topic: DelayTopic, delay_class: DelayClass, namespace_labels: Mapping[str, str] | None
+) -> Iterator[Problem]:
+    """Everything that the class does not allow; without labels (no cluster to ask) the namespace is not checked."""
+    by_class = f"DelayClass {delay_class.metadata.name}"
+    yield from _namespace(topic, delay_class, namespace_labels, by_class)
+    yield from _topics(topic, delay_class, by_class)
+    yield from _limits(topic.spec, delay_class.spec.limits, by_class)
+    if topic.spec.backend and topic.spec.backend.type is BackendType.REDIS_ZSET and not delay_class.spec.backend.redis:
+        yield Problem("spec.backend.type", f"RedisZset is not allowed: {by_class} has no Redis; use KafkaBuckets")
+
+
+def _namespace(
+    topic: DelayTopic, delay_class: DelayClass, labels: Mapping[str, str] | None, by_class: str
+) -> Iterator[Problem]:
+    selector = delay_class.spec.access.namespace_selector
+    if selector is None or labels is None or selector.match_labels.items() <= labels.items():
+        return
+    wanted = ", ".join(f"{name}={value}" for name, value in selector.match_labels.items())
+    yield Problem(
+        "metadata.namespace",
+        f"{topic.metadata.namespace} is not allowed: {by_class} is for namespaces labelled {wanted}",
+    )
+
+
+def _topics(topic: DelayTopic, delay_class: DelayClass, by_class: str) -> Iterator[Problem]:
+    access, spec = delay_class.spec.access, topic.spec
+    sources = _globs(access.source_topics, topic)
+    targets = _globs(access.target_topics, topic)
+    named = [
+        ("spec.source.topic", spec.source.topic, "source", sources),
+        ("spec.target.topic", spec.target.topic, "target", targets),
+        ("spec.deadLetter.topic", spec.dead_letter_topic, "dead letter", [*sources, *targets]),
+    ]
+    for path, name, role, globs in named:
+        if not topic_matcher(globs)(name):
+            yield Problem(path, f"{name} is not allowed as a {role}: {by_class} allows {_listed(globs)}")
+    for place, glob in enumerate(spec.target.allowed):
+        if not covers(targets, glob):
+            yield Problem(
+                f"spec.target.allowed[{place}]", f"{glob} reaches beyond what {by_class} allows: {_listed(targets)}"
+            )
+
+
+def _limits(spec: DelayTopicSpec, limits: LimitsSpec, by_class: str) -> Iterator[Problem]:
+    longest, finest, most = limits.max_delay, limits.min_precision, limits.max_replicas
+    if longest is not None:
+        for field in ("max_delay", "delay", "default_delay"):
+            delay = getattr(spec.schedule, field)
+            if delay is not None and delay.ms > longest.ms:
+                path = f"spec.schedule.{type(spec.schedule).model_fields[field].alias}"
+                yield Problem(path, f"{delay} is too long: {by_class} allows up to {longest}")
+    if finest is not None and spec.precision is not None and spec.precision.ms < finest.ms:
+        yield Problem("spec.precision", f"{spec.precision} is too fine: {by_class} allows {finest} or coarser")
+    if most is not None:
+        replicas = {
+            "spec.autoscaling.minReplicas": spec.autoscaling.min_replicas,
+            "spec.autoscaling.maxReplicas": spec.autoscaling.max_replicas,
+            "spec.relay.replicas": spec.relay.replicas,
+        }
+        for path, count in replicas.items():
+            if count is not None and count > most:
+                yield Problem(path, f"{count} is too many: {by_class} allows up to {most}")
+
+
+def _globs(templates: Sequence[str], topic: DelayTopic) -> list[str]:
+    return [template.replace("{namespace}", topic.metadata.namespace) for template in templates]
+
+
+def _listed(globs: Sequence[str]) -> str:
+    return ", ".join(globs) or "none"

@@ -1,0 +1,140 @@
+"""Where Kafka and Redis are, and which Secrets hold the credentials: the users' form, shared by DelayTopic and DelayClass."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from delaytopic_api.model import Model, exactly_one, require
+from delaytopic_api.names import SecretKey, SecretName
+from delaytopic_api.urls import BootstrapServers, RedisUrl
+
+
+class AuthenticationType(StrEnum):
+    """How a client proves to Kafka who it is."""
+
+    SCRAM_SHA_512 = "ScramSha512"
+    SCRAM_SHA_256 = "ScramSha256"
+    PLAIN = "Plain"
+    TLS = "TLS"
+    OAUTH_BEARER = "OAuthBearer"
+
+
+class TrustedCertificate(Model):
+    """A certificate authority to trust."""
+
+    secret_name: SecretName
+    """The Secret that holds it."""
+    certificate: SecretKey = "ca.crt"
+    """The key inside the Secret."""
+
+
+class CertificateAndKey(Model):
+    """A client certificate with its private key."""
+
+    secret_name: SecretName
+    """The Secret that holds both."""
+    certificate: SecretKey = "user.crt"
+    """The certificate's key inside the Secret."""
+    key: SecretKey = "user.key"
+    """The private key's key inside the Secret."""
+
+
+class PasswordSecret(Model):
+    """A password in a Secret."""
+
+    secret_name: SecretName
+    """The Secret that holds it."""
+    password: SecretKey = "password"
+    """The key inside the Secret."""
+
+
+class UrlSecret(Model):
+    """A URL with credentials in a Secret."""
+
+    secret_name: SecretName
+    """The Secret that holds it."""
+    key: SecretKey = "url"
+    """The key inside the Secret."""
+
+
+class OAuthSecret(Model):
+    """The credentials of an OAuth client."""
+
+    secret_name: SecretName
+    """The Secret that holds them."""
+
+
+class Tls(Model):
+    """Encrypt the connection."""
+
+    trusted_certificates: Annotated[list[TrustedCertificate], Field(max_length=10)] = []
+    """Certificate authorities to trust; none: those of the operating system."""
+
+
+class Authentication(Model):
+    """How the relays authenticate to Kafka."""
+
+    type: AuthenticationType
+    """The mechanism."""
+    username: str | None = None
+    """For ScramSha512, ScramSha256 and Plain."""
+    password_secret: PasswordSecret | None = None
+    """For ScramSha512, ScramSha256 and Plain."""
+    certificate_and_key: CertificateAndKey | None = None
+    """For TLS."""
+    oauth_secret: OAuthSecret | None = None
+    """For OAuthBearer."""
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        with_password = self.type not in (AuthenticationType.TLS, AuthenticationType.OAUTH_BEARER)
+        wanted = {
+            "username": with_password,
+            "password_secret": with_password,
+            "certificate_and_key": self.type is AuthenticationType.TLS,
+            "oauth_secret": self.type is AuthenticationType.OAUTH_BEARER,
+        }
+        fields = type(self).model_fields
+        require(
+            *(
+                (
+                    (getattr(self, name) is not None) == needed,
+                    str(fields[name].alias),
+                    f"is required for type {self.type}" if needed else f"is not for type {self.type}",
+                )
+                for name, needed in wanted.items()
+            )
+        )
+        return self
+
+
+class KafkaConnection(Model):
+    """How the relays reach Kafka. Secrets are read from one namespace only: this object's, or the operator's for a class."""
+
+    bootstrap_servers: BootstrapServers
+    """Brokers to ask first, `host:port`, separated by commas."""
+    tls: Tls | None = None
+    """Encrypt the connection; absent: plain text, unless authentication is TLS."""
+    authentication: Authentication | None = None
+    """Absent: none."""
+
+
+class RedisConnection(Model):
+    """How the relays reach Redis."""
+
+    url: RedisUrl | None = None
+    """`redis://host:port/0` or, encrypted, `rediss://...`, without credentials."""
+    url_secret: UrlSecret | None = None
+    """The URL from a Secret, with credentials if need be; instead of url."""
+    password_secret: PasswordSecret | None = None
+    """The password, if url does not need to be secret."""
+    tls: Tls | None = None
+    """What to trust, for `rediss://`."""
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        require((exactly_one(url=self.url, url_secret=self.url_secret), "", "set exactly one of url and urlSecret"))
+        return self

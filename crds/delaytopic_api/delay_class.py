@@ -1,0 +1,147 @@
+"""DelayClass, the platform team's document: connection, credentials, limits and defaults for many DelayTopics."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from delaytopic_api.choices import BackendType, Guarantee, TopicProvisioning
+from delaytopic_api.connection import KafkaConnection, RedisConnection
+from delaytopic_api.delay_topic import DrainTimeout, LongDelay, Precision
+from delaytopic_api.metadata import DEFAULT_CLASS_ANNOTATION, ApiVersion, ClusterMetadata
+from delaytopic_api.model import Model, require
+from delaytopic_api.names import Namespace, PartitionCount, ReplicaCount, ReplicationFactor, TopicTemplate
+from delaytopic_api.relays import KubernetesObject, Utilization
+
+TopicTemplates = Annotated[list[TopicTemplate], Field(max_length=100)]
+
+
+class NamespaceSelector(Model):
+    """Which namespaces, by their labels."""
+
+    match_labels: dict[str, str]
+    """Labels that a namespace must have, all of them."""
+
+
+class AccessSpec(Model):
+    """Who may use the class, and for which topics."""
+
+    namespace_selector: NamespaceSelector | None = None
+    """Namespaces whose DelayTopics may use the class. Absent: all."""
+    source_topics: TopicTemplates = ["*"]
+    """Globs of topics that may be a source, such as `{namespace}.*`."""
+    target_topics: TopicTemplates = ["*"]
+    """Globs of topics that may be written to: targets, deliver-to, and (or else as a source) dead letters."""
+
+
+class LimitsSpec(Model):
+    """What a DelayTopic may ask for at most."""
+
+    max_delay: LongDelay | None = None
+    """The longest schedule.maxDelay and schedule.delay."""
+    min_precision: Precision | None = None
+    """The finest precision."""
+    max_replicas: Annotated[ReplicaCount, Field(ge=1)] | None = None
+    """The most relays of one DelayTopic."""
+    max_delay_topics_per_namespace: Annotated[int, Field(strict=True, ge=0)] | None = None
+    """The most DelayTopics of one namespace."""
+
+
+class DefaultsSpec(Model):
+    """For what a DelayTopic does not say."""
+
+    precision: Precision | None = None
+    """Of spec.precision."""
+    max_delay: LongDelay | None = None
+    """Of spec.schedule.maxDelay."""
+    guarantee: Guarantee | None = None
+    """Of spec.guarantee."""
+    partitions: PartitionCount | None = None
+    """Of source, target and dead letter."""
+    replication_factor: ReplicationFactor | None = None
+    """Of source, target and dead letter."""
+    drain_timeout: DrainTimeout | None = None
+    """Of spec.drainTimeout."""
+    target_utilization: Utilization | None = None
+    """Of spec.autoscaling.targetUtilization."""
+
+
+class ClassBackendSpec(Model):
+    """Where schedules wait that are not due soon."""
+
+    type: BackendType
+    """For DelayTopics that do not choose: RedisZset or KafkaBuckets."""
+    redis: RedisConnection | None = None
+    """Where Redis is; without it, no DelayTopic of the class can use RedisZset."""
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        needs_redis = self.type is BackendType.REDIS_ZSET
+        require((self.redis is not None or not needs_redis, "redis", f"is required for type {self.type}"))
+        return self
+
+
+class RelayTemplate(Model):
+    """What all relays of the class have in common."""
+
+    resources: KubernetesObject = {}
+    """Requests and limits, for DelayTopics that set none."""
+    pod_template: KubernetesObject = {}
+    """Merged under each DelayTopic's own."""
+
+
+class DelayClassSpec(Model):
+    """What the class brings and allows."""
+
+    connection: KafkaConnection
+    """Kafka; Secrets are read from the operator's namespace."""
+    topic_provisioning: TopicProvisioning = TopicProvisioning.DIRECT
+    """Direct: in Kafka. StrimziKafkaTopic: as KafkaTopic objects. None: topics must exist."""
+    backend: ClassBackendSpec = ClassBackendSpec(type=BackendType.KAFKA_BUCKETS)
+    """Where schedules wait. Absent: KafkaBuckets, which need nothing but Kafka."""
+    relay_namespace: Namespace | None = None
+    """Where the relays run. Absent: the operator's namespace."""
+    access: AccessSpec = AccessSpec()
+    """Who may use the class, and for which topics."""
+    limits: LimitsSpec = LimitsSpec()
+    """What a DelayTopic may ask for at most."""
+    defaults: DefaultsSpec = DefaultsSpec()
+    """For what a DelayTopic does not say."""
+    relay: RelayTemplate = RelayTemplate()
+    """What all relays of the class have in common."""
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        limits, defaults = self.limits, self.defaults
+        require(
+            (
+                not (limits.max_delay and defaults.max_delay) or defaults.max_delay.ms <= limits.max_delay.ms,
+                "defaults.maxDelay",
+                f"is {defaults.max_delay}, longer than limits.maxDelay ({limits.max_delay})",
+            ),
+            (
+                not (limits.min_precision and defaults.precision) or defaults.precision.ms >= limits.min_precision.ms,
+                "defaults.precision",
+                f"is {defaults.precision}, finer than limits.minPrecision ({limits.min_precision})",
+            ),
+        )
+        return self
+
+
+class DelayClass(Model):
+    """Connection, credentials, limits and defaults for the DelayTopics that name it."""
+
+    api_version: ApiVersion
+    """delaytopic.dev/v1alpha1"""
+    kind: Literal["DelayClass"]
+    """DelayClass"""
+    metadata: ClusterMetadata
+    """Name, and whether it is the default class."""
+    spec: DelayClassSpec
+    """What the class brings and allows."""
+
+    @property
+    def is_default(self) -> bool:
+        """Whether DelayTopics that name no class get this one."""
+        return self.metadata.annotations.get(DEFAULT_CLASS_ANNOTATION) == "true"

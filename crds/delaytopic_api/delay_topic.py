@@ -1,0 +1,182 @@
+"""DelayTopic, the app team's document: records produced to one topic appear on another at their own time."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import model_validator
+
+from delaytopic_api.choices import BackendType, DeletionPolicy, Dialect, Guarantee, Ids, Suspend
+from delaytopic_api.connection import KafkaConnection, RedisConnection
+from delaytopic_api.duration import Duration, between
+from delaytopic_api.metadata import ApiVersion, NamespacedMetadata
+from delaytopic_api.model import Model, at_most_one, require
+from delaytopic_api.names import ClassName
+from delaytopic_api.percent import Percent
+from delaytopic_api.relays import AutoscalingSpec, RelaySpec
+from delaytopic_api.status import DelayTopicStatus
+from delaytopic_api.topics import SourceSpec, TargetSpec, TopicSpec
+
+LONGEST_DELAY = "87600h"
+
+Delay = Annotated[Duration, between("0s", LONGEST_DELAY)]
+LongDelay = Annotated[Duration, between("10ms", LONGEST_DELAY)]
+FixedDelay = Annotated[Duration, between("1ms", LONGEST_DELAY)]
+Precision = Annotated[Duration, between("10ms", "1h")]
+DrainTimeout = Annotated[Duration, between("0s", LONGEST_DELAY)]
+
+
+class ScheduleSpec(Model):
+    """How records say when they are due, and how far ahead that may be."""
+
+    dialect: Dialect = Dialect.NATIVE
+    """Native: the headers deliver-at, deliver-after and their companions."""
+    default_delay: Delay | None = None
+    """For records without a time header. Absent: they are delivered at once."""
+    delay: FixedDelay | None = None
+    """The same delay for every record, counted from its timestamp; time headers are not read. The cheapest way, where it fits."""
+    max_delay: LongDelay | None = None
+    """A record that is due later goes to the dead-letter topic. Absent: the class's default, else 720h."""
+    ids: Ids | None = None
+    """ByHeader: the header deliver-id names a schedule, to replace or cancel it. Absent: ByHeader, with a fixed delay Disabled."""
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        fixed = self.delay is not None
+        no_use = "has no use beside schedule.delay: every record waits for the same time"
+        require(
+            (not (fixed and self.default_delay is not None), "defaultDelay", no_use),
+            (not (fixed and self.max_delay is not None), "maxDelay", no_use),
+            (
+                not (fixed and self.ids is Ids.BY_HEADER),
+                "ids",
+                "must be Disabled beside schedule.delay: a fixed delay keeps no index to find a schedule in",
+            ),
+            (
+                self.default_delay is None or self.max_delay is None or self.default_delay.ms <= self.max_delay.ms,
+                "defaultDelay",
+                f"is {self.default_delay}, longer than maxDelay ({self.max_delay})",
+            ),
+        )
+        return self
+
+
+class BackendSpec(Model):
+    """Where schedules wait that are not due soon. A change moves the backlog while it is delivered."""
+
+    type: BackendType
+    """RedisZset: in Redis, the faster one. KafkaBuckets: in topics beside the source, nothing else to run."""
+    redis: RedisConnection | None = None
+    """Where Redis is; only with an inline connection, a class brings its own."""
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        require(
+            (
+                self.redis is None or self.type is BackendType.REDIS_ZSET,
+                "redis",
+                f"is only for type {BackendType.REDIS_ZSET}",
+            )
+        )
+        return self
+
+
+class SloSpec(Model):
+    """What the audit holds delivery to."""
+
+    lateness: Annotated[Duration, between("10ms", "24h")] | None = None
+    """A record sent later than this after its due time is late. Absent: five times precision."""
+    objective: Percent = Percent("99.9%")
+    """The share of records that must not be late."""
+    window: Annotated[Duration, between("1h", "8760h")] = Duration("720h")
+    """Over which time."""
+
+
+class DelayTopicSpec(Model):
+    """What is wanted. Source and target are enough; the class and the defaults say the rest."""
+
+    delay_class_name: ClassName | None = None
+    """The DelayClass that brings connection, limits and defaults. Absent: the default class; it cannot be changed later."""
+    connection: KafkaConnection | None = None
+    """Kafka without a class, for a single tenant: Secrets are read from this object's namespace."""
+    source: SourceSpec
+    """The topic that producers write to."""
+    target: TargetSpec
+    """The topic that records appear on."""
+    dead_letter: TopicSpec | None = None
+    """The topic for records that cannot be delivered. Absent: the source's name with .dlq at the end."""
+    schedule: ScheduleSpec = ScheduleSpec()
+    """How records say when they are due."""
+    precision: Precision | None = None
+    """How late a record may be while there is capacity; also how often is committed. Absent: the class's default, else 1s."""
+    guarantee: Guarantee | None = None
+    """ExactlyOnce: read_committed consumers see each record once. AtLeastOnce: faster, with duplicates after a crash. Absent:
+    the class's default, else ExactlyOnce."""
+    backend: BackendSpec | None = None
+    """Where schedules wait. Absent: the class's backend, else RedisZset."""
+    autoscaling: AutoscalingSpec = AutoscalingSpec()
+    """How many relays, and who decides."""
+    relay: RelaySpec = RelaySpec()
+    """The relays themselves."""
+    slo: SloSpec = SloSpec()
+    """What the audit holds delivery to."""
+    suspend: Suspend = Suspend.NONE
+    """Delivery: take records in, hold what is due. Ingest: deliver, take nothing in. All: both stand still."""
+    deletion_policy: DeletionPolicy = DeletionPolicy.DRAIN
+    """Drain: pending records leave at their own time, up to drainTimeout, then as Retain. Retain: they stay, and applying the
+    same object again resumes them. Delete: they are removed, after confirmation."""
+    drain_timeout: DrainTimeout | None = None
+    """How long Drain lasts. Absent: the class's default, else 15m."""
+
+    @property
+    def dead_letter_topic(self) -> str:
+        """The dead-letter topic's name, given or not."""
+        return self.dead_letter.topic if self.dead_letter else f"{self.source.topic}.dlq"
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        source, target, dead_letter = self.source, self.target, self.dead_letter_topic
+        require(
+            (source.topic != target.topic, "target.topic", "must differ from source.topic"),
+            (
+                dead_letter not in (source.topic, target.topic),
+                "deadLetter.topic",
+                f"must differ from source.topic and target.topic; it is {dead_letter}",
+            ),
+            (
+                len(dead_letter) <= 249,
+                "deadLetter.topic",
+                "is required, as the source's name is too long to add .dlq to it",
+            ),
+            (
+                at_most_one(delay_class_name=self.delay_class_name, connection=self.connection),
+                "connection",
+                "set delayClassName or connection, not both",
+            ),
+            (
+                not (self.delay_class_name and self.backend and self.backend.redis),
+                "backend.redis",
+                "is not for use with delayClassName: the class brings its own Redis",
+            ),
+        )
+        return self
+
+
+class DelayTopic(Model):
+    """Records produced to the source topic appear on the target topic at their own time."""
+
+    api_version: ApiVersion
+    """delaytopic.dev/v1alpha1"""
+    kind: Literal["DelayTopic"]
+    """DelayTopic"""
+    metadata: NamespacedMetadata
+    """Name and namespace."""
+    spec: DelayTopicSpec
+    """What is wanted."""
+    status: DelayTopicStatus | None = None
+    """What is; written by the operator."""
+
+    @property
+    def full_name(self) -> str:
+        """`namespace/name`."""
+        return f"{self.metadata.namespace}/{self.metadata.name}"

@@ -1,0 +1,112 @@
+"""From YAML to documents and back; each error names the document, the field's path and what is allowed there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import ValidationError
+
+from delaytopic_api.delay_class import DelayClass
+from delaytopic_api.delay_topic import DelayTopic
+from delaytopic_api.errors import InvalidDocument, Problem
+from delaytopic_api.model import Model
+from delaytopic_api.problems import problems_of
+from delaytopic_api.relay_config import RelayConfig
+from delaytopic_api.yaml_text import parse_yaml
+
+M = TypeVar("M", bound=Model)
+
+_KINDS: dict[str, type[DelayTopic] | type[DelayClass]] = {"DelayTopic": DelayTopic, "DelayClass": DelayClass}
+
+
+def load_documents(text: str, origin: str = "") -> list[DelayTopic | DelayClass]:
+    """All documents of a YAML text, in order; raises `InvalidDocument` with the problems of all of them.
+
+    `origin`, such as the file's name, comes first in each problem.
+    """
+    documents: list[DelayTopic | DelayClass] = []
+    problems: list[Problem] = []
+    for subject, content in _contents(text, origin):
+        try:
+            documents.append(load_document(content, subject))
+        except InvalidDocument as error:
+            problems += error.problems
+    problems += _twice(documents, origin)
+    if problems:
+        raise InvalidDocument(problems)
+    return documents
+
+
+def load_document(content: object, subject: str = "") -> DelayTopic | DelayClass:
+    """One parsed document, such as an object from the API server; raises `InvalidDocument`."""
+    if not isinstance(content, Mapping):
+        raise InvalidDocument([Problem("", "must be a mapping of fields", subject)])
+    kind = content.get("kind")
+    model = _KINDS.get(kind) if isinstance(kind, str) else None
+    if model is None:
+        message = "is required" if kind is None else f'"{kind}" is not known here'
+        raise InvalidDocument([Problem("kind", f"{message}; allowed: {', '.join(_KINDS)}", subject)])
+    return validate(model, content, subject)
+
+
+def load_relay_config(text: str, origin: str = "") -> RelayConfig:
+    """The one document of a relay's configuration file; raises `InvalidDocument`."""
+    contents = list(_contents(text, origin))
+    if len(contents) != 1:
+        raise InvalidDocument([Problem("", f"must hold one RelayConfig, not {len(contents)} documents", origin)])
+    subject, content = contents[0]
+    if not isinstance(content, Mapping) or content.get("kind") != "RelayConfig":
+        raise InvalidDocument([Problem("kind", "must be RelayConfig", subject)])
+    return validate(RelayConfig, content, subject)
+
+
+def dump_yaml(document: Model) -> str:
+    """The document as YAML, fields in the order of the model, without absent ones."""
+    return yaml.safe_dump(document.to_document(), sort_keys=False, allow_unicode=True, width=120)
+
+
+def validate(model: type[M], content: Mapping[str, Any], subject: str = "") -> M:
+    """The content as this model, by the names that documents use; raises `InvalidDocument`."""
+    try:
+        return model.model_validate(content, by_alias=True, by_name=False)
+    except ValidationError as error:
+        raise InvalidDocument(problems_of(error, model, subject)) from error
+
+
+def _contents(text: str, origin: str) -> Iterator[tuple[str, object]]:
+    """Each document that is not empty, after how to speak of it."""
+    for number, content in enumerate(parse_yaml(text, origin), 1):
+        if content is not None:
+            yield _subject(content, number, origin), content
+
+
+def _subject(content: object, number: int, origin: str) -> str:
+    name = _name(content) if isinstance(content, Mapping) else None
+    return ": ".join(part for part in (origin, name or f"document {number}") if part)
+
+
+def _name(content: Mapping[str, Any]) -> str | None:
+    """`DelayTopic shop/reminders`, or None while the document does not say its kind and name."""
+    metadata = content.get("metadata")
+    if not isinstance(metadata, Mapping):
+        metadata = content if content.get("kind") == "RelayConfig" else {}
+    kind, name, namespace = content.get("kind"), metadata.get("name"), metadata.get("namespace", "default")
+    if not (isinstance(kind, str) and isinstance(name, str)):
+        return None
+    return f"{kind} {name}" if kind == "DelayClass" else f"{kind} {namespace}/{name}"
+
+
+def _twice(documents: list[DelayTopic | DelayClass], origin: str) -> list[Problem]:
+    names = Counter(_name(document.to_document()) for document in documents)
+    return [
+        Problem("metadata.name", "is there twice; each document needs a name of its own", _prefixed(origin, str(name)))
+        for name, count in names.items()
+        if count > 1
+    ]
+
+
+def _prefixed(origin: str, name: str) -> str:
+    return f"{origin}: {name}" if origin else name

@@ -1,0 +1,53 @@
+"""The part of Kubernetes' object metadata that delaytopic reads; the rest of it is ignored."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from pydantic import AwareDatetime, ConfigDict
+
+from delaytopic_api.model import Model
+from delaytopic_api.names import ClassName, Namespace, ObjectName
+
+GROUP: Final = "delaytopic.dev"
+API_VERSION: Final = "delaytopic.dev/v1alpha1"
+ApiVersion = Literal["delaytopic.dev/v1alpha1"]
+DEFAULT_CLASS_ANNOTATION: Final = "delaytopic.dev/is-default-class"
+
+
+class _Metadata(Model):
+    # Kubernetes checks metadata itself, and adds to it with each release.
+    model_config = ConfigDict(extra="ignore")
+
+    labels: dict[str, str] = {}
+    """Labels."""
+    annotations: dict[str, str] = {}
+    """Annotations."""
+    uid: str | None = None
+    """Given by the API server."""
+    generation: int | None = None
+    """Counts the changes of spec; given by the API server."""
+    resource_version: str | None = None
+    """Given by the API server."""
+    creation_timestamp: AwareDatetime | None = None
+    """Given by the API server."""
+    deletion_timestamp: AwareDatetime | None = None
+    """Set while the object is being deleted."""
+    finalizers: list[str] = []
+    """What has to happen before the object goes."""
+
+
+class NamespacedMetadata(_Metadata):
+    """Of a DelayTopic."""
+
+    name: ObjectName
+    """Unique in the namespace."""
+    namespace: Namespace = "default"
+    """The app team's namespace."""
+
+
+class ClusterMetadata(_Metadata):
+    """Of a DelayClass."""
+
+    name: ClassName
+    """Unique in the cluster."""

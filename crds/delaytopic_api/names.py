@@ -1,0 +1,113 @@
+"""Names with rules: topics, globs of topics, Kubernetes objects; each refusal says what is allowed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+
+from delaytopic_api.errors import InvalidText
+
+
+@dataclass(frozen=True)
+class Matching:
+    """A pydantic rule: the text matches a pattern, and the refusal says in words what that means."""
+
+    pattern: str
+    longest: int
+    words: str
+
+    def check(self, text: str) -> str:
+        """The text itself; raises `InvalidText`."""
+        if len(text) > self.longest or re.fullmatch(self.pattern, text, re.ASCII) is None:
+            raise InvalidText(f'"{text}" is not {self.words}')
+        return text
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self.check, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return handler(schema) | {"pattern": f"^{self.pattern}$", "maxLength": self.longest}
+
+
+TopicName = Annotated[
+    str,
+    Matching(
+        r"(?!\.{1,2}$)[a-zA-Z0-9._-]+",
+        249,
+        "a topic name; use up to 249 letters, digits, dots, underscores and hyphens",
+    ),
+]
+TopicGlob = Annotated[
+    str,
+    Matching(
+        r"[a-zA-Z0-9._*-]+", 249, "a glob of topics; use the characters of a topic name, and * for any number of them"
+    ),
+]
+TopicTemplate = Annotated[
+    str,
+    Matching(
+        r"([a-zA-Z0-9._*-]|\{namespace\})+",
+        249,
+        "a glob of topics; use the characters of a topic name, * for any number of them, and {namespace}",
+    ),
+]
+ObjectName = Annotated[
+    str,
+    Matching(
+        "[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?",
+        40,
+        "a name; use up to 40 lower-case letters, digits and hyphens, with a letter or digit at both ends",
+    ),
+]
+"""Of a DelayTopic: 40 characters, so that the names of what is made for it fit into Kubernetes' 63."""
+Namespace = Annotated[
+    str,
+    Matching(
+        "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?",
+        63,
+        "a namespace; use up to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends",
+    ),
+]
+ClassName = Annotated[
+    str,
+    Matching(
+        "[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?",
+        63,
+        "a name; use up to 63 lower-case letters, digits, hyphens and dots, with a letter or digit at both ends",
+    ),
+]
+SecretName = Annotated[
+    str,
+    Matching(
+        "[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?",
+        253,
+        "the name of a Secret; use lower-case letters, digits, hyphens and dots",
+    ),
+]
+SecretKey = Annotated[
+    str, Matching("[-._a-zA-Z0-9]+", 253, "a key of a Secret; use letters, digits, dots, underscores and hyphens")
+]
+PartitionCount = Annotated[int, Field(strict=True, ge=1, le=10_000)]
+ReplicationFactor = Annotated[int, Field(strict=True, ge=1, le=32_767)]
+ReplicaCount = Annotated[int, Field(strict=True, ge=0, le=1_000)]
+
+
+def topic_matcher(globs: Sequence[str]) -> Callable[[str], bool]:
+    """Whether a topic matches any of the globs; `*` stands for any number of characters, dots included."""
+    alternatives = [".*".join(map(re.escape, glob.split("*"))) for glob in globs]
+    pattern = re.compile("|".join(alternatives) or r"(?!)", re.DOTALL)
+    return lambda topic: pattern.fullmatch(topic) is not None
+
+
+def covers(outer: Sequence[str], inner: str) -> bool:
+    """Whether every topic that matches the glob `inner` surely matches one of the globs `outer`.
+
+    Literal text of `outer` never matches a `*`, so a match of the glob as text is one for all its topics.
+    """
+    return topic_matcher(outer)(inner)

@@ -1,0 +1,150 @@
+"""RelayConfig, the document that a relay process is started with: everything decided, nothing left to default to a class.
+
+Secrets are only ever named as files, so that this document may be a ConfigMap.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from delaytopic_api.choices import BackendType, Dialect, Guarantee, Ids, Partitioning, Suspend
+from delaytopic_api.delay_topic import Delay, FixedDelay, Precision
+from delaytopic_api.duration import Duration, between
+from delaytopic_api.errors import InvalidText
+from delaytopic_api.metadata import ApiVersion
+from delaytopic_api.model import Model, require
+from delaytopic_api.names import Matching, Namespace, ObjectName, TopicGlob, TopicName
+from delaytopic_api.quantity import Quantity
+from delaytopic_api.relay_connection import KafkaClient, RedisClient
+
+GroupId = Annotated[str, Field(min_length=1, max_length=255)]
+BackendId = Annotated[
+    str, Matching("[a-zA-Z0-9._-]+", 180, "an id; use up to 180 letters, digits, dots, underscores and hyphens")
+]
+Port = Annotated[int, Field(strict=True, ge=0, le=65_535)]
+
+
+def _enough_memory(memory: Quantity) -> Quantity:
+    if memory.value < 16 * 1024 * 1024:
+        raise InvalidText(f'"{memory}" is too little; a relay needs at least 16Mi')
+    return memory
+
+
+class RelaySource(Model):
+    """Where records come from."""
+
+    topic: TopicName
+    """The source topic."""
+
+
+class RelayTarget(Model):
+    """Where records go."""
+
+    topic: TopicName
+    """The target topic."""
+    allowed: list[TopicGlob] = []
+    """Globs of further topics that deliver-to may name."""
+    partitioning: Partitioning = Partitioning.BY_KEY
+    """How the target partition is chosen."""
+
+
+class RelayDeadLetter(Model):
+    """Where records go that cannot be delivered."""
+
+    topic: TopicName
+    """The dead-letter topic."""
+
+
+class RelaySchedule(Model):
+    """How records say when they are due."""
+
+    dialect: Dialect = Dialect.NATIVE
+    """Which headers are read."""
+    default_delay: Delay | None = None
+    """For records without a time header."""
+    delay: FixedDelay | None = None
+    """The same delay for every record; time headers are not read."""
+    max_delay: FixedDelay
+    """A record that is due later goes to the dead-letter topic."""
+    ids: Ids = Ids.BY_HEADER
+    """Whether deliver-id names schedules."""
+
+
+class RelayBackend(Model):
+    """Where schedules wait that are not due soon."""
+
+    type: BackendType
+    """RedisZset or KafkaBuckets."""
+    id: BackendId
+    """Prefix of everything the backend stores: Redis keys, bucket topics."""
+    redis: RedisClient | None = None
+    """Where Redis is; for RedisZset."""
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        needs_redis = self.type is BackendType.REDIS_ZSET
+        require((self.redis is not None or not needs_redis, "redis", f"is required for type {self.type}"))
+        return self
+
+
+class HttpServer(Model):
+    """Where health, metrics and status are served."""
+
+    host: str = "0.0.0.0"
+    """The address to listen on."""
+    port: Port = 8080
+    """The port to listen on; 0 for any free one."""
+
+
+class RelayLimits(Model):
+    """Bounds of one relay process."""
+
+    memory: Annotated[Quantity, AfterValidator(_enough_memory)] = Quantity("256Mi")
+    """For schedules in memory; above it, taking in pauses."""
+    horizon: Annotated[Duration, between("1s", "10m")] = Duration("10s")
+    """How far ahead schedules are held in memory."""
+    look_ahead: Annotated[Duration, between("10s", "24h")] = Duration("10m")
+    """How far ahead due times are counted for autoscaling."""
+    session_timeout: Annotated[Duration, between("1s", "30m")] = Duration("6s")
+    """After this much silence the group gives a relay's partitions to others."""
+    shutdown_grace: Annotated[Duration, between("0s", "10m")] = Duration("20s")
+    """How long a relay may take to hand over when it is told to stop."""
+
+
+class RelayConfig(Model):
+    """All that a relay needs to know."""
+
+    api_version: ApiVersion = "delaytopic.dev/v1alpha1"
+    """delaytopic.dev/v1alpha1"""
+    kind: Literal["RelayConfig"] = "RelayConfig"
+    """RelayConfig"""
+    name: ObjectName
+    """Of the DelayTopic."""
+    namespace: Namespace
+    """Of the DelayTopic."""
+    group_id: GroupId
+    """The consumer group, which carries the progress of every partition."""
+    source: RelaySource
+    """Where records come from."""
+    target: RelayTarget
+    """Where records go."""
+    dead_letter: RelayDeadLetter
+    """Where records go that cannot be delivered."""
+    schedule: RelaySchedule
+    """How records say when they are due."""
+    precision: Precision
+    """How late a record may be while there is capacity."""
+    guarantee: Guarantee
+    """ExactlyOnce or AtLeastOnce."""
+    backend: RelayBackend
+    """Where schedules wait that are not due soon."""
+    kafka: KafkaClient
+    """How to reach Kafka."""
+    suspend: Suspend = Suspend.NONE
+    """What stands still on purpose."""
+    http: HttpServer = HttpServer()
+    """Where health, metrics and status are served."""
+    limits: RelayLimits = RelayLimits()
+    """Bounds of one relay process."""

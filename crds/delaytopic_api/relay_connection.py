@@ -1,0 +1,115 @@
+"""How a relay reaches Kafka and Redis: addresses, and files that hold what is secret."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from delaytopic_api.model import Model, at_most_one, exactly_one, require
+from delaytopic_api.urls import BootstrapServers, RedisUrl
+
+FilePath = Annotated[str, Field(min_length=1, max_length=4096)]
+
+
+class SecurityProtocol(StrEnum):
+    """Kafka's names for encryption and authentication."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SASL_SSL = "SASL_SSL"
+
+
+class SaslMechanism(StrEnum):
+    """Kafka's names for ways to authenticate."""
+
+    PLAIN = "PLAIN"
+    SCRAM_SHA_256 = "SCRAM-SHA-256"
+    SCRAM_SHA_512 = "SCRAM-SHA-512"
+    OAUTHBEARER = "OAUTHBEARER"
+
+
+class KafkaSecurity(Model):
+    """Encryption and authentication."""
+
+    protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
+    """PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."""
+    ca_file: FilePath | None = None
+    """Certificate authorities to trust (PEM); absent: those of the operating system."""
+    certificate_file: FilePath | None = None
+    """The client's certificate (PEM)."""
+    key_file: FilePath | None = None
+    """The client's private key (PEM)."""
+    mechanism: SaslMechanism | None = None
+    """For SASL."""
+    username: str | None = None
+    """For PLAIN and SCRAM."""
+    username_file: FilePath | None = None
+    """A file that holds the user name, instead of username."""
+    password_file: FilePath | None = None
+    """A file that holds the password."""
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        sasl = self.protocol in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
+        by_password = sasl and self.mechanism not in (None, SaslMechanism.OAUTHBEARER)
+        usernames = {"username": self.username, "username_file": self.username_file}
+        require(
+            (not sasl or self.mechanism is not None, "mechanism", f"is required for {self.protocol}"),
+            (sasl or self.mechanism is None, "mechanism", f"is not for {self.protocol}"),
+            (at_most_one(**usernames), "usernameFile", "set username or usernameFile, not both"),
+            (
+                not by_password or any(usernames.values()),
+                "username",
+                f"or usernameFile is required for {self.mechanism}",
+            ),
+            (not by_password or self.password_file is not None, "passwordFile", f"is required for {self.mechanism}"),
+            (
+                (self.certificate_file is None) == (self.key_file is None),
+                "keyFile",
+                "goes together with certificateFile",
+            ),
+        )
+        return self
+
+
+class KafkaClient(Model):
+    """How to reach Kafka."""
+
+    bootstrap_servers: BootstrapServers
+    """Brokers to ask first, `host:port`, separated by commas."""
+    security: KafkaSecurity = KafkaSecurity()
+    """Encryption and authentication."""
+
+
+class RedisClient(Model):
+    """How to reach Redis."""
+
+    url: RedisUrl | None = None
+    """`redis://`, `rediss://` or `unix://`, without credentials."""
+    url_file: FilePath | None = None
+    """A file that holds the URL, which may then hold credentials; instead of url."""
+    ca_file: FilePath | None = None
+    """Certificate authorities to trust (PEM)."""
+    certificate_file: FilePath | None = None
+    """The client's certificate (PEM)."""
+    key_file: FilePath | None = None
+    """The client's private key (PEM)."""
+    username_file: FilePath | None = None
+    """A file that holds the user name."""
+    password_file: FilePath | None = None
+    """A file that holds the password."""
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        require(
+            (exactly_one(url=self.url, url_file=self.url_file), "", "set exactly one of url and urlFile"),
+            (
+                (self.certificate_file is None) == (self.key_file is None),
+                "keyFile",
+                "goes together with certificateFile",
+            ),
+        )
+        return self

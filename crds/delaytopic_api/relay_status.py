@@ -1,0 +1,127 @@
+"""RelayStatus, the JSON that a relay answers `GET /status` with. Times are epoch milliseconds."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import ConfigDict
+
+from delaytopic_api.choices import BackendType, Guarantee
+from delaytopic_api.model import Model
+
+
+class RelayState(StrEnum):
+    """What the process does."""
+
+    STARTING = "Starting"
+    RUNNING = "Running"
+    DRAINING = "Draining"
+
+
+class ShardState(StrEnum):
+    """What one source partition does."""
+
+    RECOVERING = "Recovering"
+    REPLAYING = "Replaying"
+    DELIVERING = "Delivering"
+    PAUSED = "Paused"
+    FAILED = "Failed"
+
+
+class _Status(Model):
+    # A reader may be older than the relay.
+    model_config = ConfigDict(extra="ignore")
+
+
+class DueBin(_Status):
+    """How many records are due in one span, from the end of the bin before (at first: now) to its own."""
+
+    up_to_ms: int
+    """The bin's end."""
+    records: int
+    """Due in it."""
+
+
+class Cursor(_Status):
+    """The last delivered schedule of a shard, in the order of delivery."""
+
+    due_ms: int
+    """Its due time."""
+    offset: int
+    """Its source offset."""
+
+
+class ShardStatus(_Status):
+    """One source partition."""
+
+    partition: int
+    """Its number."""
+    state: ShardState
+    """What it does."""
+    committed_offset: int
+    """Where a successor starts to read."""
+    position: int
+    """All offsets below are taken in."""
+    cursor: Cursor | None = None
+    """The last delivered schedule; null before the first."""
+    pending: int
+    """Taken in and not yet delivered."""
+    overdue: int
+    """Due and not yet delivered."""
+    next_due_ms: int | None = None
+    """The nearest due time; null when nothing is pending."""
+    ingest_lag: int
+    """Records of the source not yet taken in."""
+    due_histogram: list[DueBin] = []
+    """Due times ahead."""
+    message: str | None = None
+    """Why it is paused or failed."""
+
+
+class RelayStatus(_Status):
+    """One relay process and its shards."""
+
+    relay: str
+    """The instance."""
+    delay_topic: str
+    """`namespace/name`."""
+    started_at_ms: int
+    """When the process started."""
+    as_of_ms: int
+    """When this was counted."""
+    state: RelayState
+    """What the process does."""
+    guarantee: Guarantee
+    """ExactlyOnce or AtLeastOnce."""
+    backend: BackendType
+    """RedisZset or KafkaBuckets."""
+    delivered_total: int
+    """Since the start."""
+    dead_lettered_total: int
+    """Since the start."""
+    superseded_total: int
+    """Replaced by a newer schedule of the same id, since the start."""
+    cancelled_total: int
+    """Since the start."""
+    busy_rate: float | None = None
+    """Delivered per second while busy; null before it was ever busy."""
+    pending: int
+    """Taken in and not yet delivered."""
+    overdue: int
+    """Due and not yet delivered."""
+    oldest_overdue_ms: int | None = None
+    """The due time of the oldest overdue record."""
+    next_due_ms: int | None = None
+    """The nearest due time."""
+    ingest_lag: int
+    """Records of the source not yet taken in."""
+    memory_bytes: int
+    """Held by schedules in memory."""
+    due_histogram: list[DueBin] = []
+    """Due times ahead, up to the look-ahead."""
+    shards: list[ShardStatus] = []
+    """The source partitions of this relay."""
+
+    def to_json(self) -> str:
+        """As `GET /status` answers: absent values are null."""
+        return self.model_dump_json(by_alias=True)

@@ -1,0 +1,73 @@
+"""The relays of a DelayTopic: how many, who decides, and what they run on."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from delaytopic_api.choices import AutoscalingMode, ScaleToZero
+from delaytopic_api.duration import Duration, between
+from delaytopic_api.errors import InvalidText
+from delaytopic_api.model import Model, require
+from delaytopic_api.names import ReplicaCount
+from delaytopic_api.percent import Percent
+
+
+def _sensible(utilization: Percent) -> Percent:
+    if not 10 <= utilization.ratio * 100 <= 95:
+        raise InvalidText(f'"{utilization}" is out of range; it must be between 10% and 95%')
+    return utilization
+
+
+Utilization = Annotated[Percent, AfterValidator(_sensible)]
+KubernetesObject = Annotated[dict[str, Any], Field(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})]
+
+
+class AutoscalingSpec(Model):
+    """How the number of relays follows the schedule: a relay knows its future load."""
+
+    mode: AutoscalingMode = AutoscalingMode.OPERATOR
+    """Operator: from the due times ahead. External: an HPA or KEDA, through the scale subresource. Fixed: relay.replicas."""
+    min_replicas: ReplicaCount = 1
+    """Never fewer. Two or more for a precision under 5s: the loss of a single relay costs its restart."""
+    max_replicas: Annotated[ReplicaCount, Field(ge=1)] | None = None
+    """Never more. Absent: the number of source partitions, or the class's limit."""
+    scale_to_zero: ScaleToZero = ScaleToZero.NEVER
+    """WhenNothingPending: no relay runs while nothing is pending and nothing arrives."""
+    look_ahead: Annotated[Duration, between("10s", "24h")] = Duration("10m")
+    """How far ahead due times are counted."""
+    scale_down_stabilization: Annotated[Duration, between("0s", "24h")] = Duration("5m")
+    """How long less must have been enough before relays are taken away."""
+    target_utilization: Utilization | None = None
+    """The load to plan a relay for. Absent: the class's default, else 60%."""
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        by_operator = self.mode is AutoscalingMode.OPERATOR
+        require(
+            (
+                self.max_replicas is None or self.min_replicas <= self.max_replicas,
+                "minReplicas",
+                f"is {self.min_replicas}, more than maxReplicas ({self.max_replicas})",
+            ),
+            (
+                not by_operator or self.min_replicas > 0 or self.scale_to_zero is ScaleToZero.WHEN_NOTHING_PENDING,
+                "minReplicas",
+                f"0 needs scaleToZero: {ScaleToZero.WHEN_NOTHING_PENDING}",
+            ),
+        )
+        return self
+
+
+class RelaySpec(Model):
+    """The relay processes."""
+
+    replicas: ReplicaCount = 1
+    """How many, with autoscaling mode Fixed or External; where Operator starts. Written through the scale subresource."""
+    image: Annotated[str, Field(min_length=1, max_length=512)] | None = None
+    """The container image. Absent: the one that this release of the operator was tested with."""
+    resources: KubernetesObject = {}
+    """Requests and limits, as in a container."""
+    pod_template: KubernetesObject = {}
+    """Labels, annotations, nodeSelector, tolerations, affinity, topologySpreadConstraints and priorityClassName of the pods."""

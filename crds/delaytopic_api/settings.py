@@ -1,0 +1,105 @@
+"""What is in force for a DelayTopic: its own fields, its class's, and the defaults, decided and checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from delaytopic_api.choices import (
+    AutoscalingMode,
+    BackendType,
+    DeletionPolicy,
+    Dialect,
+    Guarantee,
+    Ids,
+    Management,
+    Partitioning,
+    ScaleToZero,
+    Suspend,
+    TopicProvisioning,
+)
+from delaytopic_api.connection import KafkaConnection, RedisConnection
+from delaytopic_api.duration import Duration
+from delaytopic_api.percent import Percent
+
+
+@dataclass(frozen=True)
+class TopicSettings:
+    """One topic; None means that the broker's default applies."""
+
+    topic: str
+    management: Management
+    partitions: int | None
+    replication_factor: int | None
+    retention: Duration | None
+    config: dict[str, str]
+
+
+@dataclass(frozen=True)
+class ScheduleSettings:
+    """How records say when they are due."""
+
+    dialect: Dialect
+    default_delay: Duration | None
+    delay: Duration | None
+    max_delay: Duration
+    ids: Ids
+
+
+@dataclass(frozen=True)
+class BackendSettings:
+    """Where schedules wait; `redis` is None unless the type is RedisZset and the documents say where it is."""
+
+    type: BackendType
+    id: str
+    redis: RedisConnection | None
+
+
+@dataclass(frozen=True)
+class AutoscalingSettings:
+    """How many relays; `max_replicas` None means as many as the source has partitions."""
+
+    mode: AutoscalingMode
+    replicas: int
+    min_replicas: int
+    max_replicas: int | None
+    scale_to_zero: ScaleToZero
+    look_ahead: Duration
+    scale_down_stabilization: Duration
+    target_utilization: Percent
+
+
+@dataclass(frozen=True)
+class SloSettings:
+    """What the audit holds delivery to."""
+
+    lateness: Duration
+    objective: Percent
+    window: Duration
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that is in force for one DelayTopic."""
+
+    namespace: str
+    name: str
+    class_name: str | None
+    group_id: str
+    source: TopicSettings
+    target: TopicSettings
+    dead_letter: TopicSettings
+    topic_provisioning: TopicProvisioning
+    allowed_targets: list[str]
+    """Globs for deliver-to; none of them reaches beyond what the class allows."""
+    partitioning: Partitioning
+    schedule: ScheduleSettings
+    precision: Duration
+    guarantee: Guarantee
+    backend: BackendSettings
+    connection: KafkaConnection | None
+    """None without class and inline connection: whoever starts the relay knows where Kafka is."""
+    autoscaling: AutoscalingSettings
+    slo: SloSettings
+    suspend: Suspend
+    deletion_policy: DeletionPolicy
+    drain_timeout: Duration

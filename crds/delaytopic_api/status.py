@@ -1,0 +1,192 @@
+"""The status of a DelayTopic, written by the operator; what a newer operator adds is ignored here."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import AwareDatetime, ConfigDict, Field
+
+from delaytopic_api.choices import BackendType
+from delaytopic_api.model import Model
+
+
+class ConditionType(StrEnum):
+    """What a condition speaks of; Ready sums up, Reconciling and Stalled are as kstatus defines them."""
+
+    READY = "Ready"
+    RECONCILING = "Reconciling"
+    STALLED = "Stalled"
+    POLICY_ACCEPTED = "PolicyAccepted"
+    TOPICS_READY = "TopicsReady"
+    BACKEND_READY = "BackendReady"
+    RELAY_AVAILABLE = "RelayAvailable"
+    DELIVERING_ON_TIME = "DeliveringOnTime"
+    CAPACITY_SUFFICIENT = "CapacitySufficient"
+    AUTOSCALING_ACTIVE = "AutoscalingActive"
+    SLO_MET = "SLOMet"
+    PAUSED = "Paused"
+    DRAINING = "Draining"
+
+
+class ConditionStatus(StrEnum):
+    """Whether a condition holds."""
+
+    TRUE = "True"
+    FALSE = "False"
+    UNKNOWN = "Unknown"
+
+
+class Ownership(StrEnum):
+    """How a topic came under the operator's care."""
+
+    CREATED = "Created"
+    ADOPTED = "Adopted"
+    OBSERVED = "Observed"
+
+
+class _Status(Model):
+    model_config = ConfigDict(extra="ignore")
+
+
+class Condition(_Status):
+    """One observation, in the shape of Kubernetes' meta/v1 Condition."""
+
+    type: Annotated[str, Field(min_length=1, max_length=316)]
+    """What it speaks of; one of `ConditionType`, or one of a newer operator."""
+    status: ConditionStatus
+    """True, False or Unknown."""
+    observed_generation: Annotated[int, Field(ge=0)] | None = None
+    """The generation of spec that was looked at."""
+    last_transition_time: AwareDatetime
+    """When status last changed."""
+    reason: Annotated[str, Field(max_length=1024, pattern="^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")]
+    """A word for programs."""
+    message: Annotated[str, Field(max_length=32_768)]
+    """A sentence for people: what is the matter, and what to do."""
+
+
+class EffectiveStatus(_Status):
+    """What follows from spec, class and defaults."""
+
+    precision: str | None = None
+    """In force."""
+    max_delay: str | None = None
+    """In force."""
+    delay_class: str | None = None
+    """The class in use, named or default."""
+    delay_class_generation: int | None = None
+    """The generation of the class that is applied."""
+
+
+class TopicStatus(_Status):
+    """A topic as it is in Kafka."""
+
+    topic_id: str | None = None
+    """Kafka's id: another one means that the topic was made anew."""
+    partitions: int | None = None
+    """How many there are."""
+    ownership: Ownership | None = None
+    """How it came under the operator's care."""
+
+
+class BackendStatus(_Status):
+    """The backend in use."""
+
+    type: BackendType | None = None
+    """RedisZset or KafkaBuckets."""
+    id: str | None = None
+    """What the backlog is found by when the same object is applied again."""
+
+
+class RelayFleetStatus(_Status):
+    """The relays as they are."""
+
+    replicas: int | None = None
+    """For the scale subresource."""
+    ready_replicas: int | None = None
+    """Running and assigned."""
+    desired_replicas: int | None = None
+    """What the schedule ahead asks for."""
+    max_useful_replicas: int | None = None
+    """More than this cannot help."""
+    selector: str | None = None
+    """For the scale subresource."""
+    summary: str | None = None
+    """ready/desired, for kubectl."""
+    version: str | None = None
+    """Of the relays' image."""
+    last_scale_time: AwareDatetime | None = None
+    """When the number last changed."""
+
+
+class BacklogStatus(_Status):
+    """What is pending."""
+
+    pending: int | None = None
+    """Taken in and not yet delivered."""
+    overdue: int | None = None
+    """Due and not yet delivered."""
+    due_within_look_ahead: int | None = None
+    """Due within autoscaling.lookAhead."""
+    next_due: AwareDatetime | None = None
+    """The nearest due time."""
+    as_of: AwareDatetime | None = None
+    """When this was counted."""
+
+
+class SloStatus(_Status):
+    """The last audit."""
+
+    lateness_p99: Annotated[str | None, Field(alias="latenessP99")] = None
+    """99 of 100 records were at most this late."""
+    attainment_percent: str | None = None
+    """The share of records that were not late."""
+    report: str | None = None
+    """Where the full report is."""
+
+
+class PlannedAction(_Status):
+    """One step that a dry run would take."""
+
+    action: str
+    """What would be done."""
+    object: str
+    """To what."""
+    detail: str | None = None
+    """Why, and with which values."""
+
+
+class DelayTopicStatus(_Status):
+    """What is."""
+
+    observed_generation: int | None = None
+    """The generation of spec that this status is about."""
+    conditions: Annotated[list[Condition], Field(max_length=32)] = []
+    """One of each type."""
+    effective: EffectiveStatus | None = None
+    """What follows from spec, class and defaults."""
+    source: TopicStatus | None = None
+    """The source topic."""
+    target: TopicStatus | None = None
+    """The target topic."""
+    dead_letter: TopicStatus | None = None
+    """The dead-letter topic."""
+    backend: BackendStatus | None = None
+    """The backend in use."""
+    relay: RelayFleetStatus | None = None
+    """The relays as they are."""
+    backlog: BacklogStatus | None = None
+    """What is pending."""
+    slo: SloStatus | None = None
+    """The last audit."""
+    plan: Annotated[list[PlannedAction], Field(max_length=50)] = []
+    """What a dry run would do."""
+    operator_version: str | None = None
+    """Which operator wrote this."""
+    last_handled_reconcile_at: str | None = None
+    """The last request for a pass that was served."""
+
+    def condition(self, type: ConditionType) -> Condition | None:
+        """The condition of this type, if there is one."""
+        return next((condition for condition in self.conditions if condition.type == type), None)

@@ -1,0 +1,70 @@
+"""The three topics of a DelayTopic: source, target and dead letter."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from delaytopic_api.choices import Management, Partitioning
+from delaytopic_api.duration import Duration, between
+from delaytopic_api.model import Model, require
+from delaytopic_api.names import PartitionCount, ReplicationFactor, TopicGlob, TopicName
+
+LONGEST_RETENTION = "99999h"
+
+TopicConfig = Annotated[dict[str, str], Field(max_length=100)]
+
+
+class TopicSpec(Model):
+    """A topic, and who looks after it."""
+
+    topic: TopicName
+    """The topic's name; it cannot be changed later."""
+    management: Management = Management.MANAGED
+    """Managed: created, and a topic that is there already is refused. Adopt: one that is there is taken over. Observe: never
+    written to."""
+    partitions: PartitionCount | None = None
+    """How many partitions; they can only grow. Absent: the class's default, else the broker's."""
+    replication_factor: ReplicationFactor | None = None
+    """Copies of each partition. Absent: the class's default, else the broker's."""
+    retention: Annotated[Duration, between("1s", LONGEST_RETENTION)] | None = None
+    """How long records are kept. Absent: for the source maxDelay and a week, so that a lost backend can be rebuilt; for others
+    the broker's default."""
+    config: TopicConfig = {}
+    """Other settings of the topic. Only those listed are written and corrected."""
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        require(
+            (
+                self.retention is None or "retention.ms" not in self.config,
+                'config["retention.ms"]',
+                "is set twice; keep either this or retention",
+            )
+        )
+        return self
+
+
+class SourceSpec(TopicSpec):
+    """The topic that producers write to: the truth about everything that is pending."""
+
+    @model_validator(mode="after")
+    def _not_compacted(self) -> Self:
+        require(
+            (
+                "compact" not in self.config.get("cleanup.policy", ""),
+                'config["cleanup.policy"]',
+                "must not be compact: compaction removes records that are still to be delivered",
+            )
+        )
+        return self
+
+
+class TargetSpec(TopicSpec):
+    """The topic that records appear on."""
+
+    allowed: Annotated[list[TopicGlob], Field(max_length=100)] = []
+    """Globs of further topics that the header deliver-to may name, such as `shop.*`."""
+    partitioning: Partitioning = Partitioning.BY_KEY
+    """ByKey: as Kafka's producers do. SamePartition: the source record's number. RoundRobin: each in turn."""

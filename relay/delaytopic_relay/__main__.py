@@ -1,0 +1,80 @@
+"""`delaytopic-relay --config FILE`: run one relay until SIGTERM or SIGINT."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+
+import click
+import structlog
+
+
+
+from delaytopic_relay.config_file import load_relay_config
+from delaytopic_relay.errors import ConfigurationError, RelayError
+from delaytopic_relay.logs import configure_logs
+from delaytopic_relay.service import Service
+
+EXIT_MISCONFIGURED = 2
+EXIT_FAILED = 1
+
+log = structlog.get_logger()
+
+
+class StopFlag:
+    """Set by the first SIGTERM or SIGINT; a second one ends the process as if there were no handler."""
+
+    def __init__(self) -> None:
+        self.is_set = False
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self.is_set = True
+        signal.signal(number, signal.SIG_DFL)
+
+    def __call__(self) -> bool:
+        """Whether to stop."""
+        return self.is_set
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--config",
+    "path",
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The RelayConfig document (YAML) that the operator, or `delaytopic local`, wrote.",
+)
+def main(path: Path) -> None:
+    """Deliver the records of one DelayTopic at their own time, until SIGTERM.
+
+    Serves /healthz, /readyz, /metrics and /status on http.port of the configuration. Logs JSON lines to
+    standard error. Exit codes: 0 stopped, 1 failed, 2 misconfigured (the last line says what to change).
+    """
+    configure_logs()
+    stop = StopFlag()
+    try:
+        config = load_relay_config(path)
+        _spare_the_collector()
+        Service(config).run(stop)
+    except ConfigurationError as error:
+        log.critical("misconfigured", reason=str(error))
+        sys.exit(EXIT_MISCONFIGURED)
+    except RelayError as error:
+        log.critical("failed", reason=str(error))
+        sys.exit(EXIT_FAILED)
+
+
+def _spare_the_collector() -> None:
+    """The hot path makes no cycles: with a million records in memory, one full collection takes a quarter of a second."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 1_000)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""From schedules to records: the receipt in, the control headers out, and where each record goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from delaytopic_api.dead_letter import DeadLetter, DeadLetterReason, dead_letter_headers
+from delaytopic_api.headers import CONTROL_HEADERS, RECEIPT
+from delaytopic_api.receipt import receipt_encoder
+
+from delaytopic_relay.schedule import NO_CONTROL_HEADER, Headers, Reject, Schedule
+from delaytopic_relay.sizes import record_batch_bytes
+
+ANY_PARTITION = -1
+
+TopicLimit = Callable[[str], int | None]
+"""The largest record batch a topic takes, in bytes; None for a topic that does not exist."""
+
+
+class Outgoing(NamedTuple):
+    """One record to produce."""
+
+    topic: str
+    value: bytes | None
+    key: bytes | None
+    headers: Headers
+    partition: int = ANY_PARTITION
+
+
+class Partitioning(StrEnum):
+    """How the target partition is chosen."""
+
+    BY_KEY = "ByKey"
+    SAME_PARTITION = "SamePartition"
+    ROUND_ROBIN = "RoundRobin"
+
+
+class Refused(NamedTuple):
+    """A record that Kafka refused when it was produced; `dead_letter` when the dead letter was refused, too."""
+
+    reason: DeadLetterReason
+    detail: str
+    dead_letter: bool = False
+
+
+class Addressing:
+    """Turns what leaves a shard into records for target and dead-letter topics."""
+
+    def __init__(
+        self, source: str, target: str, dead_letter: str, partitioning: Partitioning, partitions: int, limit: TopicLimit
+    ) -> None:
+        """`partitions` is the target's count, for round robin; `limit` is asked for large records and foreign topics."""
+        self._source = source
+        self._target = target
+        self._dead_letter = dead_letter
+        self._partitioning = partitioning
+        self._partitions = partitions
+        self._limit = limit
+        self._receipt = receipt_encoder(source)
+        self._next_partition = 0
+        self.certain_bytes = 0
+        """Values up to this size need no check; set from the target's limit."""
+        self.refused: dict[tuple[int, int], Refused] = {}
+
+    def records(self, shard: int, schedules: Sequence[Schedule], sent_ms: int) -> tuple[list[Outgoing], list[Reject]]:
+        """The records for the target, and what cannot be delivered after all.
+
+        The receipt comes last: a record that was delivered before keeps its older receipts in front of it.
+        """
+        target, receipt_of, certain, same = self._target, self._receipt, self.certain_bytes, self._partition(shard)
+        records: list[Outgoing] = []
+        rejects: list[Reject] = []
+        suspicious = bool(self.refused)
+        for schedule in schedules:
+            receipt = (RECEIPT, receipt_of(schedule.due_ms, shard, schedule.offset, sent_ms))
+            headers, control, value = schedule.headers, schedule.control, schedule.value
+            if control >= 0:
+                headers = headers.copy()  # type: ignore[union-attr]
+                del headers[control]
+                headers.append(receipt)
+            elif control == NO_CONTROL_HEADER:
+                headers = [*headers, receipt] if headers else [receipt]
+            else:
+                headers = [*(h for h in headers or () if h[0] not in CONTROL_HEADERS), receipt]
+            record = Outgoing(schedule.target or target, value, schedule.key, headers, same)
+            if (
+                suspicious
+                or schedule.expires_ms is not None
+                or schedule.target is not None
+                or (value is not None and len(value) > certain)
+            ):
+                reject = self._objection(shard, schedule, record, sent_ms)
+                if reject is not None:
+                    rejects.append(reject)
+                    continue
+            records.append(record)
+        if self._partitioning is Partitioning.ROUND_ROBIN:
+            records = [record._replace(partition=self._turn()) for record in records]
+        return records, rejects
+
+    def _partition(self, shard: int) -> int:
+        return shard if self._partitioning is Partitioning.SAME_PARTITION else ANY_PARTITION
+
+    def _turn(self) -> int:
+        self._next_partition = (self._next_partition + 1) % self._partitions
+        return self._next_partition
+
+    def _objection(self, shard: int, schedule: Schedule, record: Outgoing, sent_ms: int) -> Reject | None:
+        """Why this schedule goes to the dead-letter topic instead; None if it does not."""
+        refused = self.refused.get((shard, schedule.offset))
+        if refused is not None:
+            return _reject(schedule, refused.reason, refused.detail)
+        if schedule.expires_ms is not None and sent_ms > schedule.expires_ms:
+            return _reject(schedule, DeadLetterReason.EXPIRED, f"it expired at {schedule.expires_ms}, before it could be sent")
+        limit = self._limit(record.topic)
+        if limit is None:
+            return _reject(schedule, DeadLetterReason.UNKNOWN_TARGET, f"the topic {record.topic} does not exist")
+        size = record_batch_bytes(record.key, record.value, record.headers)
+        if size > limit:
+            detail = f"it takes {size} bytes with its receipt, {record.topic} allows {limit} (max.message.bytes)"
+            return _reject(schedule, DeadLetterReason.TOO_LARGE, detail)
+        return None
+
+    def dead_letters(self, shard: int, rejects: Sequence[Reject], sent_ms: int) -> list[Outgoing]:
+        """The records for the dead-letter topic: untouched, with reason and source coordinates appended."""
+        return [self._dead_letter_of(shard, reject, sent_ms) for reject in rejects]
+
+    def _dead_letter_of(self, shard: int, reject: Reject, sent_ms: int) -> Outgoing:
+        letter = DeadLetter(reject.reason.value, reject.detail, self._source, shard, reject.offset, sent_ms)
+        headers = [*(reject.headers or ()), *dead_letter_headers(letter)]
+        limit = self._limit(self._dead_letter)
+        refused = self.refused.get((shard, reject.offset))
+        too_large = limit is not None and record_batch_bytes(reject.key, reject.value, headers) > limit
+        if too_large or (refused is not None and refused.dead_letter):
+            omitted = letter._replace(omitted_bytes=len(reject.value or b""))
+            return Outgoing(self._dead_letter, None, reject.key, dead_letter_headers(omitted))
+        return Outgoing(self._dead_letter, reject.value, reject.key, headers)
+
+
+def _reject(schedule: Schedule, reason: DeadLetterReason, detail: str) -> Reject:
+    return Reject(schedule.offset, schedule.key, schedule.value, schedule.headers, reason, detail)

@@ -1,0 +1,83 @@
+"""Points in time and delays as producers write them in headers, strictly read into milliseconds.
+
+Only ASCII digits count as a number: signs, blanks, underscores and other alphabets, all of which
+Python's `int` takes, are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from functools import lru_cache
+
+from delaytopic_api.duration import Duration
+
+LAST_INSTANT_MS = 253_402_300_799_999
+"""The end of the year 9999. Well below 2**53, so that times stay exact as a score in Redis."""
+
+_LONGEST_DURATION = Duration("99999h")
+
+_MAX_DURATION_BYTES = 28
+_RFC_3339 = re.compile(rb"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)")
+
+
+def instant_ms(text: bytes) -> int | None:
+    """Epoch milliseconds of digits, or of RFC 3339 with an offset; None when it is neither.
+
+    A fraction finer than a millisecond counts up, so that nothing is due before the instant written.
+    None also for instants before 1970 or after the year 9999.
+    """
+    if text.isdigit():
+        return _number(text)
+    milliseconds = _rfc_3339_ms(text)
+    return milliseconds if milliseconds is not None and is_instant(milliseconds) else None
+
+
+def is_instant(milliseconds: int) -> bool:
+    """Whether this is a time between 1970 and the year 9999."""
+    return 0 <= milliseconds <= LAST_INSTANT_MS
+
+
+def delay_ms(text: bytes) -> int | None:
+    """Milliseconds of digits, or of a duration like `90s`, `1h30m`, `500ms`; None when it is neither.
+
+    None also for a number of more than eight thousand years.
+    """
+    if text.isdigit():
+        return _number(text)
+    return _duration_ms(text) if len(text) <= _MAX_DURATION_BYTES else None
+
+
+def delay_text(milliseconds: int) -> str:
+    """A delay as the YAML would say it, as far as the YAML could."""
+    return Duration.of_ms(milliseconds) if milliseconds <= _LONGEST_DURATION.ms else f"more than {_LONGEST_DURATION}"
+
+
+@lru_cache(maxsize=1024)
+def _duration_ms(text: bytes) -> int | None:
+    # Cached, as producers write few different ones; only short texts come here, so the cache stays small.
+    try:
+        return Duration(text.decode("ascii")).ms
+    except ValueError:
+        return None
+
+
+def _number(digits: bytes) -> int | None:
+    try:
+        number = int(digits)
+    except ValueError:  # thousands of digits
+        return None
+    return number if is_instant(number) else None
+
+
+def _rfc_3339_ms(text: bytes) -> int | None:
+    match = _RFC_3339.fullmatch(text)
+    if match is None:
+        return None
+    date, time, fraction, offset = ((part or b"").decode() for part in match.groups())
+    try:
+        instant = datetime.fromisoformat(f"{date}T{time}{offset.upper()}")
+    except ValueError:
+        return None
+    nanoseconds = int(fraction.ljust(9, "0"))
+    return int(instant.timestamp()) * 1000 - (-nanoseconds // 1_000_000)

@@ -1,0 +1,80 @@
+"""Every error the relay raises: whose fault it is, and what happens next.
+
+    RelayError
+    +-- ConfigurationError     the operator's or user's: start fails, one line says what to change
+    +-- Unavailable            the other side's, passing: the relay tries again
+    |   +-- ShelfUnavailable
+    |   +-- KafkaUnavailable
+    +-- LostOwnership          nobody's: drop the shard's memory, read the committed state again
+    |   +-- ShelfMoved
+    |   +-- TransactionAborted
+    |   +-- CommitUnknown
+    |   +-- Fenced
+    +-- CorruptState           what is stored cannot be read; names where, and what to do
+        +-- SegmentError
+        +-- ProgressError
+"""
+
+from __future__ import annotations
+
+
+class RelayError(Exception):
+    """Root of the tree."""
+
+
+class ConfigurationError(RelayError):
+    """The relay cannot run as configured; the message names the setting and what to change."""
+
+
+class Unavailable(RelayError):
+    """The other side did not answer; nothing is decided, the same call may be repeated."""
+
+
+class ShelfUnavailable(Unavailable):
+    """The shelf cannot be reached. A write may or may not have happened; repeating it is safe."""
+
+
+class KafkaUnavailable(Unavailable):
+    """Kafka cannot be reached, or answered that it is not ready."""
+
+
+class LostOwnership(RelayError):
+    """What is in memory may no longer be true: drop it and recover from what is committed."""
+
+    cause = "lost-ownership"
+
+
+class ShelfMoved(LostOwnership):
+    """The shelf's position is not ours: another owner claimed it, or it lost writes."""
+
+    cause = "shelf-moved"
+
+
+class TransactionAborted(LostOwnership):
+    """The transaction was aborted; nothing of it is visible to a `read_committed` reader."""
+
+    cause = "aborted"
+
+
+class CommitUnknown(LostOwnership):
+    """The commit's outcome is unknown; only the committed state tells."""
+
+    cause = "commit-unknown"
+
+
+class Fenced(LostOwnership):
+    """A successor fenced this producer; it needs a new producer before it may go on."""
+
+    cause = "fenced"
+
+
+class CorruptState(RelayError):
+    """Stored state cannot be read; the message says where it is and what to do."""
+
+
+class SegmentError(CorruptState):
+    """A segment is damaged, or was written by a newer version."""
+
+
+class ProgressError(CorruptState):
+    """The metadata of a committed offset is not a progress text, or of a newer version."""

@@ -1,0 +1,103 @@
+"""A shard of a DelayTopic with a fixed delay: source order is due order, so a queue is all it takes.
+
+No shelf and no calendar: what is further away than the horizon stays on the source topic, and the
+caller pauses the partition while `full` says so.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+from delaytopic_relay.calendar import ENTRY_BYTES, bytes_of
+from delaytopic_relay.departures import NOTHING, Departures
+from delaytopic_relay.progress import Progress
+from delaytopic_relay.schedule import Command, Key, Reject, Schedule
+
+
+class FixedShard:
+    """The state machine of one source partition whose records all wait equally long.
+
+    A record that cannot be delivered keeps its place in the queue, so that everything below the
+    committed offset is done, and nothing at or above it.
+    """
+
+    def __init__(self, partition: int, progress: Progress, start: int, horizon_ms: int) -> None:
+        """`progress` is what is committed, `start` where reading begins."""
+        self.partition = partition
+        self.position = start
+        self.cursor = progress.cursor
+        self._taken_before = progress.position
+        self._taken_cursor = progress.cursor
+        self._horizon_ms = horizon_ms
+        self._queue: deque[Schedule | Reject] = deque()
+        self._last_due_ms = 0
+        self.size = 0
+        self.far_bytes = 0
+        self.replaying = False
+
+    @property
+    def pending(self) -> int:
+        """Records in memory that are not yet done."""
+        return len(self._queue)
+
+    def take_in(self, commands: Sequence[Command], next_position: int) -> Departures:
+        """Append a chunk, leaving out what an earlier owner has done."""
+        queue = self._queue
+        for command in commands:
+            if type(command) is Schedule:
+                if command.offset < self._taken_before and (command.due_ms, command.offset) <= self._taken_cursor:
+                    continue
+                queue.append(command)
+                self.size += bytes_of(command)
+                self._last_due_ms = command.due_ms
+            elif type(command) is Reject:
+                queue.append(command)
+                self.size += ENTRY_BYTES
+        self.position = max(self.position, next_position)
+        return NOTHING
+
+    def take_due(self, now_ms: int, limit: int) -> Departures:
+        """Remove and return what is due, and the refused records before it."""
+        queue = self._queue
+        due: list[Schedule] = []
+        rejects: list[Reject] = []
+        while queue and len(due) < limit:
+            head = queue[0]
+            if type(head) is Schedule:
+                if head.due_ms > now_ms:
+                    break
+                due.append(head)
+                self.size -= bytes_of(head)
+            elif type(head) is Reject:
+                rejects.append(head)
+                self.size -= ENTRY_BYTES
+            queue.popleft()
+        if due:
+            self.cursor = max(self.cursor, Key(due[-1].due_ms, due[-1].offset))
+        return Departures(due, rejects)
+
+    def reached_end(self, end: int) -> None:
+        """The source has no further records below `end`."""
+        self.position = max(self.position, end)
+
+    def full(self, now_ms: int, *, paused: bool) -> bool:
+        """Whether the queue reaches beyond the horizon (half of it, once paused), so that reading on can wait."""
+        reach_ms = self._horizon_ms // 2 if paused else self._horizon_ms
+        return bool(self._queue) and self._last_due_ms > now_ms + reach_ms
+
+    def progress(self, owner: str) -> Progress:
+        """What to commit once all that was handed out is sent."""
+        offset = self._queue[0].offset if self._queue else self.position
+        return Progress(offset, offset, self.cursor, owner)
+
+    def due_times(self) -> Iterator[int]:
+        """When each queued record is due, in order."""
+        return (entry.due_ms for entry in self._queue if type(entry) is Schedule)
+
+    def wake_ms(self) -> int | None:
+        """When the first record is due; None for an empty queue."""
+        if not self._queue:
+            return None
+        head = self._queue[0]
+        return head.due_ms if type(head) is Schedule else 0

@@ -1,0 +1,70 @@
+"""Settings of the Kafka clients, each with the measurement or the rule behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+Settings = dict[str, object]
+
+FETCH_QUEUE_BYTES_KIB = 16_384
+TRANSACTION_TIMEOUT_MS = 30_000
+LARGEST_REQUEST_BYTES = 64 << 20
+LARGEST_BATCH_BYTES = 512 << 10
+
+
+def consumer_settings(connection: Mapping[str, object], group_id: str, session_timeout_ms: int, client_id: str) -> Settings:
+    """For the source topic's consumer.
+
+    `fetch.queue.backoff.ms` defaults to a second, during which a full queue is not refilled.
+    The classic protocol with cooperative-sticky fails over in the session timeout that we choose.
+    An offset that the source no longer has must be seen, not skipped.
+    """
+    return {
+        **connection,
+        "client.id": client_id,
+        "group.id": group_id,
+        "group.protocol": "classic",
+        "partition.assignment.strategy": "cooperative-sticky",
+        "session.timeout.ms": session_timeout_ms,
+        "heartbeat.interval.ms": min(1_000, session_timeout_ms // 3),
+        "max.poll.interval.ms": max(120_000, session_timeout_ms),
+        "isolation.level": "read_committed",
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "auto.offset.reset": "error",
+        "enable.partition.eof": True,
+        "fetch.queue.backoff.ms": 2,
+        "fetch.wait.max.ms": 100,
+        "queued.min.messages": 20_000,
+        "queued.max.messages.kbytes": FETCH_QUEUE_BYTES_KIB,
+        "check.crcs": False,
+    }
+
+
+def producer_settings(
+    connection: Mapping[str, object], client_id: str, transactional_id: str | None, batch_bytes: int
+) -> Settings:
+    """For target and dead-letter topics.
+
+    Idempotence keeps the order across retries. Only failures are reported, so that a good record costs
+    no call. A batch must not exceed what the topic takes: the broker would refuse all of it.
+    Partitions are chosen as the Java client does.
+    """
+    settings: Settings = {
+        **connection,
+        "client.id": client_id,
+        "enable.idempotence": True,
+        "acks": "all",
+        "linger.ms": 1,
+        "partitioner": "murmur2_random",
+        "batch.size": min(batch_bytes, LARGEST_BATCH_BYTES),
+        "message.max.bytes": LARGEST_REQUEST_BYTES,
+        "queue.buffering.max.messages": 200_000,
+        "queue.buffering.max.kbytes": 128 << 10,
+        "delivery.report.only.error": True,
+        "message.timeout.ms": TRANSACTION_TIMEOUT_MS,
+    }
+    if transactional_id is not None:
+        settings["transactional.id"] = transactional_id
+        settings["transaction.timeout.ms"] = TRANSACTION_TIMEOUT_MS
+    return settings

@@ -1,0 +1,191 @@
+"""Edge: the consumer of the source topic, a member of the relay's group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import structlog
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from delaytopic_relay.errors import KafkaUnavailable, LostOwnership, TransactionAborted
+from delaytopic_relay.kafka_log import client_logger
+from delaytopic_relay.kafka_settings import Settings
+from delaytopic_relay.ports import Assignment, Batch, Bounds, Committed, GroupMetadata
+from delaytopic_relay.progress import Progress, encode_metadata
+
+GATHER_S = 0.002
+"""How long to wait for company once a first record is there: one pass for many costs less than many passes."""
+REQUEST_TIMEOUT_S = 10.0
+
+log = structlog.get_logger()
+
+
+class KafkaSource:
+    """Implements `Source` over one consumer and one admin client."""
+
+    def __init__(self, settings: Settings, connection: Mapping[str, object], topic: str) -> None:
+        self._topic = topic
+        self._group = str(settings["group.id"])
+        self._consumer = Consumer(dict(settings), logger=client_logger("source"))
+        self._admin = AdminClient(dict(connection), logger=client_logger("source"))
+        self._assigned: set[int] = set()
+        self._ends: dict[int, int] = {}
+        self._failure: LostOwnership | None = None
+
+    def subscribe(self, assignment: Assignment) -> None:
+        """Join the group; the assignment is told inside `poll`."""
+
+        def on_assign(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+            shards = [partition.partition for partition in partitions]
+            consumer.incremental_assign([TopicPartition(self._topic, shard, 0) for shard in shards])
+            consumer.pause([TopicPartition(self._topic, shard) for shard in shards])
+            self._assigned.update(shards)
+            assignment.assigned(shards)
+
+        def on_revoke(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+            shards = [partition.partition for partition in partitions]
+            assignment.revoked(shards)
+            self._assigned.difference_update(shards)
+            consumer.incremental_unassign(partitions)
+
+        def on_lost(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+            shards = [partition.partition for partition in partitions]
+            assignment.lost(shards)
+            self._assigned.difference_update(shards)
+            consumer.incremental_unassign(partitions)
+
+        self._consumer.subscribe([self._topic], on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
+
+    def poll(self, limit: int, timeout_ms: int) -> dict[int, Batch]:
+        """Up to `limit` records by shard; the first is waited for, the others join it within two milliseconds."""
+        if timeout_ms == 0:
+            messages = self._consumer.consume(limit, 0)
+        else:
+            first = self._consumer.poll(timeout_ms / 1000)
+            if first is None:
+                return {}
+            messages = [first, *self._consumer.consume(limit - 1, min(GATHER_S, timeout_ms / 1000))]
+        return self._by_shard(messages)
+
+    def _by_shard(self, messages: Sequence[Message]) -> dict[int, Batch]:
+        groups: dict[int | None, list[Message]] = {}
+        ends: dict[int, int] = {}
+        for message in messages:
+            if message.error() is not None:
+                self._note(message, ends)
+                continue
+            shard = message.partition()
+            group = groups.get(shard)
+            if group is None:
+                groups[shard] = [message]
+            else:
+                group.append(message)
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
+        self._ends.update(ends)
+        shards = {shard for shard in groups if shard is not None} | ends.keys()
+        return {shard: Batch(groups.get(shard, []), ends.get(shard)) for shard in shards}
+
+    def _note(self, message: Message, ends: dict[int, int]) -> None:
+        error = message.error()
+        assert error is not None
+        code, shard, offset = error.code(), message.partition(), message.offset()
+        if code == KafkaError._PARTITION_EOF and shard is not None and offset is not None:
+            ends[shard] = offset
+        elif code == KafkaError._AUTO_OFFSET_RESET:
+            self._failure = TransactionAborted(f"the source no longer has what is to be read next: {error.str()}")
+        elif error.fatal():
+            self._failure = TransactionAborted(f"the consumer failed: {error.str()}")
+        else:
+            log.warning("source not readable", topic=self._topic, partition=shard, reason=error.str())
+
+    def read_from(self, shard: int, offset: int) -> None:
+        """Seek and resume."""
+        self._act(lambda: self._consumer.seek(TopicPartition(self._topic, shard, offset)))
+        self.resume([shard])
+
+    def pause(self, shards: Iterable[int]) -> None:
+        """Stop reading these shards, as far as they are ours."""
+        self._act(lambda: self._consumer.pause(self._partitions(shards)))
+
+    def resume(self, shards: Iterable[int]) -> None:
+        """Read on, as far as they are ours."""
+        self._act(lambda: self._consumer.resume(self._partitions(shards)))
+
+    def _partitions(self, shards: Iterable[int]) -> list[TopicPartition]:
+        return [TopicPartition(self._topic, shard) for shard in shards if shard in self._assigned]
+
+    def _act(self, action: object) -> None:
+        try:
+            action()  # type: ignore[operator]
+        except KafkaException as error:
+            raise KafkaUnavailable(f"{self._topic}: {error.args[0].str()}") from error
+
+    def bounds(self, shard: int) -> Bounds:
+        """Ask the broker."""
+        try:
+            found = self._consumer.get_watermark_offsets(TopicPartition(self._topic, shard), timeout=REQUEST_TIMEOUT_S)
+        except KafkaException as error:
+            raise KafkaUnavailable(f"offsets of {self._topic}[{shard}]: {error.args[0].str()}") from error
+        if found is None:
+            raise KafkaUnavailable(f"offsets of {self._topic}[{shard}]: no answer within {REQUEST_TIMEOUT_S:.0f} s")
+        return Bounds(*found)
+
+    def ends(self, shards: Iterable[int]) -> dict[int, int]:
+        """The ends that came with the last fetches."""
+        found: dict[int, int] = {}
+        for shard in shards:
+            if shard in self._assigned:
+                bounds = self._consumer.get_watermark_offsets(TopicPartition(self._topic, shard), cached=True)
+                if bounds is not None and bounds[1] >= 0:
+                    found[shard] = bounds[1]
+        return found
+
+    def last_committed(self, shards: Sequence[int]) -> dict[int, Committed]:
+        """Through the admin client, which does not wait for open transactions."""
+        request = ConsumerGroupTopicPartitions(self._group, [TopicPartition(self._topic, shard) for shard in shards])
+        try:
+            future = self._admin.list_consumer_group_offsets([request], require_stable=False)[self._group]
+            return _committed(future.result(REQUEST_TIMEOUT_S).topic_partitions)
+        except (KafkaException, TimeoutError) as error:
+            raise KafkaUnavailable(f"committed offsets of group {self._group}: {error}") from error
+
+    def committed(self, shards: Sequence[int]) -> dict[int, Committed]:
+        """Through the `read_committed` consumer, which waits until no transaction is in doubt."""
+        partitions = [TopicPartition(self._topic, shard) for shard in shards]
+        try:
+            return _committed(self._consumer.committed(partitions, timeout=REQUEST_TIMEOUT_S))
+        except KafkaException as error:
+            raise KafkaUnavailable(f"committed offsets of group {self._group}: {error.args[0].str()}") from error
+
+    def commit(self, progress: Mapping[int, Progress]) -> None:
+        """Commit synchronously as this member of the group."""
+        try:
+            self._consumer.commit(offsets=offsets_of(self._topic, progress), asynchronous=False)
+        except KafkaException as error:
+            raise TransactionAborted(f"the group refused the commit: {error.args[0].str()}") from error
+
+    def group_metadata(self) -> GroupMetadata:
+        """The member's generation."""
+        return self._consumer.consumer_group_metadata()
+
+    def close(self) -> None:
+        """Leave the group at once, so that others take over without waiting for the session to end."""
+        self._consumer.close()
+
+
+def offsets_of(topic: str, progress: Mapping[int, Progress]) -> list[TopicPartition]:
+    """Progress as offsets with metadata."""
+    return [TopicPartition(topic, shard, new.offset, encode_metadata(new)) for shard, new in progress.items()]
+
+
+def _committed(partitions: Sequence[TopicPartition] | None) -> dict[int, Committed]:
+    found: dict[int, Committed] = {}
+    for partition in partitions or ():
+        if partition.error is not None:
+            raise KafkaException(partition.error)
+        if partition.offset >= 0:
+            found[partition.partition] = Committed(partition.offset, partition.metadata or "")
+    return found

@@ -1,0 +1,198 @@
+"""Edge: the producer of target and dead-letter topics, with transactions or without."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import structlog
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from delaytopic_relay.addressing import Outgoing
+from delaytopic_relay.errors import CommitUnknown, Fenced, KafkaUnavailable, LostOwnership, TransactionAborted
+from delaytopic_relay.kafka_log import client_logger
+from delaytopic_relay.kafka_settings import Settings
+from delaytopic_relay.kafka_source import offsets_of
+from delaytopic_relay.ports import GroupMetadata, Refusal
+from delaytopic_relay.progress import Progress
+from delaytopic_relay.receipts import whose_record
+from delaytopic_relay.schedule import Headers
+
+COMMIT_TIMEOUT_S = 20.0
+ABORT_TIMEOUT_S = 5.0
+INIT_TIMEOUT_S = 15.0
+CAREFUL_S = 30.0
+"""How long each record is tracked after one was refused without telling which."""
+
+PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
+ABOUT_THE_RECORD = frozenset(
+    {KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_RECORD, KafkaError.INVALID_TIMESTAMP, KafkaError._INVALID_ARG}
+)
+FENCED = frozenset(
+    {KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_ID_MAPPING}
+)
+
+_Produce = Callable[[str, bytes | None, bytes | None, int, None, object, int, Headers], None]
+
+MakeSettings = Callable[[str | None], Settings]
+"""Producer settings for a `transactional.id`, or for none."""
+
+log = structlog.get_logger()
+
+
+class KafkaTarget:
+    """Implements `Target`. With a `transactional_id`, whatever is sent is visible only once committed."""
+
+    def __init__(self, make_settings: MakeSettings, source_topic: str, transactional_id: str | None) -> None:
+        """Raises `KafkaUnavailable` if the transaction coordinator does not answer."""
+        self._make_settings = make_settings
+        self._source_topic = source_topic
+        self._id = transactional_id
+        self._failures: list[Refusal] = []
+        self._careful_until_s = 0.0
+        self._producer = self._new_producer()
+
+    @property
+    def owner(self) -> str:
+        """The `transactional.id`; "" without transactions."""
+        return self._id or ""
+
+    def _new_producer(self) -> Producer:
+        settings = {**self._make_settings(self._id), "on_delivery": self._on_failure}
+        producer = Producer(settings, logger=client_logger("target"))
+        if self._id is not None:
+            _init_transactions(producer, self._id)
+        return producer
+
+    def begin(self) -> None:
+        """Open a transaction."""
+        if self._id is not None:
+            self._guard(self._producer.begin_transaction)
+
+    def send(self, records: Sequence[Outgoing]) -> None:
+        """Produce; a full queue is waited for.
+
+        All arguments go by position, which takes a third off the cost of the call.
+        """
+        produce: _Produce = self._producer.produce
+        careful = time.monotonic() < self._careful_until_s
+        for record in records:
+            topic, value, key, headers, partition = record
+            try:
+                produce(topic, value, key, partition, None, self._tracker(record) if careful else None, 0, headers)
+            except BufferError:
+                self._send_after_waiting(record)
+            except KafkaException as error:
+                self._refused_at_once(record, error)
+        self._producer.poll(0)
+
+    def _send_after_waiting(self, record: Outgoing) -> None:
+        topic, value, key, headers, partition = record
+        give_up_s = time.monotonic() + COMMIT_TIMEOUT_S
+        while True:
+            self._producer.poll(0.01)
+            try:
+                self._producer.produce(topic, value, key, partition, on_delivery=self._tracker(record), headers=headers)
+                return
+            except BufferError as error:
+                if time.monotonic() > give_up_s:
+                    raise TransactionAborted("Kafka has taken nothing for a while: the send queue stays full") from error
+            except KafkaException as error:
+                self._refused_at_once(record, error)
+                return
+
+    def _refused_at_once(self, record: Outgoing, exception: KafkaException) -> None:
+        error: KafkaError = exception.args[0]
+        if error.code() not in ABOUT_THE_RECORD:
+            raise self._translated(exception) from exception
+        self._failures.append(self._refusal(error, record))
+
+    def _on_failure(self, error: KafkaError | None, message: Message) -> None:
+        if error is None or error.code() in PURGED:
+            return
+        self._careful_until_s = time.monotonic() + CAREFUL_S
+        self._failures.append(Refusal(f"{message.topic()}: {error.str()}", error.code() == KafkaError.MSG_SIZE_TOO_LARGE))
+
+    def _tracker(self, record: Outgoing) -> Callable[[KafkaError | None, Message], None]:
+        def on_delivery(error: KafkaError | None, message: Message) -> None:
+            if error is not None and error.code() not in PURGED:
+                self._failures.append(self._refusal(error, record))
+
+        return on_delivery
+
+    def _refusal(self, error: KafkaError, record: Outgoing) -> Refusal:
+        text = f"{record.topic}: {error.str()}"
+        if error.code() not in ABOUT_THE_RECORD:
+            return Refusal(text, too_large=False)
+        shard, offset, dead_letter = whose_record(record.headers)
+        return Refusal(text, error.code() == KafkaError.MSG_SIZE_TOO_LARGE, shard, offset, dead_letter)
+
+    def settle(self) -> list[Refusal]:
+        """Flush. It comes before the offsets: the coordinator would answer that the transaction is still being built."""
+        remaining = self._producer.flush(COMMIT_TIMEOUT_S)
+        failures, self._failures = self._failures, []
+        if remaining and not failures:
+            raise TransactionAborted(f"{remaining} records were not acknowledged within {COMMIT_TIMEOUT_S:.0f} s")
+        return failures
+
+    def commit(self, progress: Mapping[int, Progress], group: GroupMetadata) -> None:
+        """Offsets with their metadata, then the commit."""
+        if progress:
+            offsets = offsets_of(self._source_topic, progress)
+            self._guard(lambda: self._producer.send_offsets_to_transaction(offsets, group, COMMIT_TIMEOUT_S))
+        try:
+            self._guard(lambda: self._producer.commit_transaction(COMMIT_TIMEOUT_S))
+        except (Fenced, TransactionAborted):
+            raise
+        except LostOwnership as error:
+            raise CommitUnknown(f"the outcome of the commit is not known: {error}") from error
+
+    def abort(self) -> None:
+        """Abort what is open; what cannot be aborted now ends when the producer is replaced or fenced."""
+        self._failures.clear()
+        if self._id is None:
+            return
+        try:
+            self._producer.abort_transaction(ABORT_TIMEOUT_S)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError._STATE:
+                log.warning("transaction not aborted", reason=error.args[0].str())
+
+    def fence(self, owner: str) -> None:
+        """`init_transactions` under the former owner's id bumps its epoch and aborts what it left open."""
+        fencer = Producer(self._make_settings(owner), logger=client_logger("target"))
+        _init_transactions(fencer, owner)
+
+    def replace(self) -> None:
+        """A new producer under the same id, which fences the old one."""
+        self._failures.clear()
+        old = self._producer
+        self._producer = self._new_producer()
+        old.purge()
+
+    def close(self) -> None:
+        """Nothing is left to send after `settle`."""
+        self._producer.purge()
+
+    def _guard(self, call: Callable[[], object]) -> None:
+        try:
+            call()
+        except KafkaException as error:
+            raise self._translated(error) from error
+
+    def _translated(self, exception: KafkaException) -> LostOwnership:
+        error: KafkaError = exception.args[0]
+        if error.code() in FENCED:
+            return Fenced(error.str())
+        if error.fatal():
+            return Fenced(f"the producer failed for good: {error.str()}")
+        if error.txn_requires_abort() or self._id is None:
+            return TransactionAborted(error.str())
+        return CommitUnknown(error.str())
+
+
+def _init_transactions(producer: Producer, owner: str) -> None:
+    try:
+        producer.init_transactions(INIT_TIMEOUT_S)
+    except KafkaException as error:
+        raise KafkaUnavailable(f"transactions of {owner}: {error.args[0].str()}") from error

@@ -1,0 +1,303 @@
+"""The loop: takes records in, delivers what is due, and commits both in ticks.
+
+One tick is one transaction: whatever was taken in is on the shelf or still below the committed
+offset, whatever was due is produced, and (L, P, C) of every shard is committed with it. After any
+doubt the memory is dropped and the committed state read again; nothing is ever put back by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from delaytopic_api.relay_status import RelayState
+
+from delaytopic_relay.addressing import Addressing
+from delaytopic_relay.departures import Departures
+from delaytopic_relay.errors import CommitUnknown, Fenced, LostOwnership, TransactionAborted, Unavailable
+from delaytopic_relay.fixed_shard import FixedShard
+from delaytopic_relay.journal import Journal
+from delaytopic_relay.pacing import Pace, TickState, closes_at_ms, sleep_ms
+from delaytopic_relay.ports import Batch, Clock, Source, Target
+from delaytopic_relay.progress import Progress
+from delaytopic_relay.refusals import note_refusals
+from delaytopic_relay.schedule import Dialect
+from delaytopic_relay.shard import Shard
+from delaytopic_relay.shelving import Shelving
+from delaytopic_relay.status import Scene
+from delaytopic_relay.takeover import AnyShard, Takeover
+
+POLL_LIMIT = 1_000
+DUE_LIMIT = 2_000
+RESUME_SHARE = 0.75
+RETRY_MS = 1_000
+
+
+class Loop:
+    """One relay at work. All methods are called from one thread."""
+
+    def __init__(
+        self,
+        *,
+        source: Source,
+        target: Target,
+        dialect: Dialect,
+        addressing: Addressing,
+        shelving: Shelving | None,
+        takeover: Takeover,
+        pace: Pace,
+        memory_bytes: int,
+        clock: Clock,
+        journal: Journal,
+    ) -> None:
+        """`shelving` is None for a fixed delay."""
+        self._source = source
+        self._target = target
+        self._dialect = dialect
+        self._addressing = addressing
+        self._shelving = shelving
+        self._takeover = takeover
+        self._pace = pace
+        self._memory_bytes = memory_bytes
+        self._clock = clock
+        self._journal = journal
+        self.shards: dict[int, AnyShard] = {}
+        self.waiting: dict[int, str] = {}
+        self.joined = False
+        self._retry_at_ms = 0
+        self._committed: dict[int, Progress] = {}
+        self._paused: set[int] = set()
+        self._open = False
+        self._tick_started_ms = 0
+        self._sent = False
+        self._moved = False
+        self._last_commit_ms = 0
+        self._lost: LostOwnership | None = None
+        self.idle_ms = 0
+        """How long the loop has waited in vain for records."""
+
+    # -- the group's decisions, called from inside `Source.poll`
+
+    def assigned(self, shards: Sequence[int]) -> None:
+        """Shards that came to us wait until they are recovered."""
+        self.waiting.update(dict.fromkeys(shards, "assigned"))
+        self.joined = True
+        self._retry_at_ms = 0
+
+    def revoked(self, shards: Sequence[int]) -> None:
+        """Commit what was done for the shards that leave, with no owner named, and drop them."""
+        going = frozenset(shards)
+        try:
+            self._close_tick(handing_over=going)
+        except (LostOwnership, Unavailable) as error:
+            self._lost = error if isinstance(error, LostOwnership) else TransactionAborted(str(error))
+        self._forget(going)
+
+    def lost(self, shards: Sequence[int]) -> None:
+        """Drop shards that are somebody else's; an open transaction may hold their records."""
+        self._forget(frozenset(shards))
+        if self._open:
+            self._lost = TransactionAborted(f"shards {sorted(shards)} were lost")
+
+    def _forget(self, shards: frozenset[int]) -> None:
+        for shard in shards:
+            self.shards.pop(shard, None)
+            self.waiting.pop(shard, None)
+            self._committed.pop(shard, None)
+        self._paused -= shards
+
+    # -- running
+
+    def start(self) -> None:
+        """Join the group."""
+        self._source.subscribe(self)
+
+    def scene(self) -> Scene:
+        """What is at work here, for the status page."""
+        return Scene(
+            RelayState.RUNNING,
+            dict(self.shards),
+            dict(self.waiting),
+            dict(self._committed),
+            frozenset(self._paused),
+            self._source.ends(self.shards),
+        )
+
+    def finish(self) -> None:
+        """Commit, hand the shards over and leave the group."""
+        self.revoked(list(self.shards))
+        self._target.abort()
+        self._source.close()
+        self._target.close()
+
+    def step(self) -> None:
+        """One turn: whatever arrives, whatever is due, and the commit when its time has come."""
+        try:
+            batches = self._poll()
+            if self._lost is not None:
+                raise self._lost
+            for shard, batch in batches.items():
+                self._take_in(shard, batch)
+            self._adopt()
+            self._deliver()
+            if self._tick_is_due():
+                self._close_tick()
+            self._tend()
+        except LostOwnership as lost:
+            self._start_over(lost)
+        except Unavailable as error:
+            self._journal.unavailable(error)
+
+    def _poll(self) -> dict[int, Batch]:
+        started_ms = self._clock.monotonic_ms()
+        batches = self._source.poll(POLL_LIMIT, self._timeout_ms())
+        if not batches:
+            self.idle_ms += self._clock.monotonic_ms() - started_ms
+        return batches
+
+    def _timeout_ms(self) -> int:
+        now_ms = self._clock.now_ms()
+        wakes = [wake for shard in self.shards.values() if (wake := shard.wake_ms()) is not None]
+        return sleep_ms(now_ms, min(wakes, default=None), self._clock.monotonic_ms(), self._closes_at_ms())
+
+    def _start_over(self, lost: LostOwnership) -> None:
+        """Drop everything in memory; all shards are recovered from what is committed."""
+        self._journal.started_over(lost)
+        self._lost = None
+        self._target.abort()
+        if isinstance(lost, Fenced | CommitUnknown):
+            self._target.replace()
+        self.waiting.update(dict.fromkeys(self.shards, lost.cause))
+        self._source.pause(self.shards)
+        self.shards.clear()
+        self._committed.clear()
+        self._paused.clear()
+        self._open = self._sent = self._moved = False
+        self._retry_at_ms = 0
+
+    # -- owning
+
+    def _adopt(self) -> None:
+        """Recover the shards that wait for it."""
+        if not self.waiting or self._clock.monotonic_ms() < self._retry_at_ms:
+            return
+        if self._open or self._moved:
+            self._close_tick()
+        self._retry_at_ms = self._clock.monotonic_ms() + RETRY_MS
+        for shard, recovered in self._takeover.recover(dict(self.waiting)).items():
+            cause = self.waiting.pop(shard)
+            self.shards[shard] = recovered.shard
+            self._committed[shard] = recovered.committed
+            self._journal.recovered(shard, cause, recovered)
+
+    # -- taking in
+
+    def _take_in(self, number: int, batch: Batch) -> None:
+        shard = self.shards.get(number)
+        if shard is None:
+            return
+        read = self._dialect.read
+        commands = [read(message) for message in batch.messages]
+        if commands:
+            self._note_moved()
+            if isinstance(shard, FixedShard):
+                leaving = shard.take_in(commands, commands[-1].offset + 1)
+            else:
+                assert self._shelving is not None
+                found = self._shelving.look_up(shard, shard.ids.unknown(commands))
+                leaving = shard.take_in(commands, commands[-1].offset + 1, found)
+            self._send(number, leaving)
+        if batch.end is not None:
+            shard.reached_end(batch.end)
+
+    def _note_moved(self) -> None:
+        if not self._moved:
+            self._moved = True
+            if not self._sent:
+                self._tick_started_ms = self._clock.monotonic_ms()
+
+    # -- delivering
+
+    def _deliver(self) -> None:
+        now_ms = self._clock.now_ms()
+        for number, shard in self.shards.items():
+            leaving = shard.take_due(now_ms, DUE_LIMIT)
+            if leaving.schedules or leaving.rejects:
+                self._send(number, leaving)
+
+    def _send(self, number: int, leaving: Departures) -> None:
+        self._journal.commands(leaving)
+        if not leaving.schedules and not leaving.rejects:
+            return
+        now_ms = self._clock.now_ms()
+        records, late_rejects = self._addressing.records(number, leaving.schedules, now_ms)
+        rejects = [*leaving.rejects, *late_rejects]
+        if not self._open:
+            self._target.begin()
+            self._open = True
+        if not self._sent:
+            self._sent = True
+            self._tick_started_ms = self._clock.monotonic_ms()
+        self._target.send(records)
+        if rejects:
+            self._target.send(self._addressing.dead_letters(number, rejects, now_ms))
+        self._journal.sent(leaving.schedules, rejects, late_rejects, now_ms)
+
+    # -- committing
+
+    def _closes_at_ms(self) -> int | None:
+        far_bytes = sum(shard.far_bytes for shard in self.shards.values())
+        tick = TickState(self._tick_started_ms, self._sent, self._moved, far_bytes)
+        return closes_at_ms(tick, self._pace, self._last_commit_ms)
+
+    def _tick_is_due(self) -> bool:
+        close_ms = self._closes_at_ms()
+        return close_ms is not None and self._clock.monotonic_ms() >= close_ms
+
+    def _close_tick(self, handing_over: frozenset[int] = frozenset()) -> None:
+        """Put, settle, commit, drop: in this order, each acknowledged before the next."""
+        if self._shelving is not None:
+            self._shelving.put_all(self._with_shelf())
+        started_ms = self._clock.monotonic_ms()
+        note_refusals(self._addressing, self._target.settle())
+        owner = self._target.owner
+        progress = {
+            number: shard.progress("" if number in handing_over else owner) for number, shard in self.shards.items()
+        }
+        changed = {number: new for number, new in progress.items() if self._committed.get(number) != new}
+        if changed or self._open:
+            if self._pace.transactional:
+                if not self._open:
+                    self._target.begin()
+                    self._open = True
+                self._target.commit(changed, self._source.group_metadata())
+            else:
+                self._source.commit(changed)
+        self._open = self._sent = self._moved = False
+        self._committed.update(changed)
+        self._last_commit_ms = self._clock.monotonic_ms() - started_ms
+        self._journal.committed(self._last_commit_ms)
+        if self._shelving is not None:
+            self._shelving.drop_done(self._with_shelf())
+
+    def _with_shelf(self) -> list[Shard]:
+        return [shard for shard in self.shards.values() if isinstance(shard, Shard)]
+
+    # -- memory
+
+    def _tend(self) -> None:
+        """Load what comes within the horizon, and stop reading while memory is full."""
+        size = sum(shard.size for shard in self.shards.values())
+        if self._shelving is not None:
+            self._shelving.load_next(self._with_shelf(), room=size < self._memory_bytes)
+        now_ms = self._clock.now_ms()
+        full = size >= self._memory_bytes * (RESUME_SHARE if self._paused else 1)
+        wanted = {
+            number
+            for number, shard in self.shards.items()
+            if not shard.replaying and (full or shard.full(now_ms, paused=number in self._paused))
+        }
+        if wanted - self._paused:
+            self._source.pause(wanted - self._paused)
+        if self._paused - wanted:
+            self._source.resume(self._paused - wanted)
+        self._paused = wanted

@@ -1,0 +1,60 @@
+"""When to close a tick and how long to sleep: pure decisions over the clock's readings."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+LONGEST_TICK_MS = 100
+SHORTEST_TICK_MS = 5
+PLAIN_TICK_MS = 100
+"""Without transactions nobody waits for the commit: it only bounds the tail that a crash repeats."""
+QUIET_TICK_MS = 500
+"""When only the position moved."""
+LARGEST_FAR_BYTES = 16 << 20
+LONGEST_SLEEP_MS = 50
+COMMIT_SHARE = 4
+"""A tick lasts at least this many times what the last commit took, within the precision."""
+
+
+class Pace(NamedTuple):
+    """How long ticks are: transactional ones keep within the precision, the others do not matter to a reader."""
+
+    precision_ms: int
+    transactional: bool
+
+    def tick_ms(self, last_commit_ms: int) -> int:
+        """How long to collect before a commit, given how long the last one took."""
+        if not self.transactional:
+            return PLAIN_TICK_MS
+        wished = max(self.precision_ms // 2, SHORTEST_TICK_MS, COMMIT_SHARE * last_commit_ms)
+        return min(wished, max(self.precision_ms, SHORTEST_TICK_MS), LONGEST_TICK_MS)
+
+
+class TickState(NamedTuple):
+    """What is open since the last commit; times are monotonic."""
+
+    started_ms: int
+    sent: bool
+    moved: bool
+    far_bytes: int
+
+
+def closes_at_ms(tick: TickState, pace: Pace, last_commit_ms: int) -> int | None:
+    """When the open tick is to be committed; None when there is nothing to commit."""
+    if tick.far_bytes > LARGEST_FAR_BYTES:
+        return tick.started_ms
+    if tick.sent:
+        return tick.started_ms + pace.tick_ms(last_commit_ms)
+    if tick.moved:
+        return tick.started_ms + QUIET_TICK_MS
+    return None
+
+
+def sleep_ms(now_ms: int, wake_ms: int | None, monotonic_ms: int, close_ms: int | None) -> int:
+    """How long to wait for records: until something is due or the tick is to be closed."""
+    longest = LONGEST_SLEEP_MS
+    if wake_ms is not None:
+        longest = min(longest, wake_ms - now_ms)
+    if close_ms is not None:
+        longest = min(longest, close_ms - monotonic_ms)
+    return max(0, longest)

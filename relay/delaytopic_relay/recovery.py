@@ -1,0 +1,49 @@
+"""Where a new owner starts: from what is committed, what the shelf has, and what the source still holds."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from delaytopic_relay.ports import Bounds
+from delaytopic_relay.progress import Progress, fresh_progress
+from delaytopic_relay.shelves.protocol import Position
+
+
+class Plan(NamedTuple):
+    """`progress` is to be committed first, `claim` put next, then reading begins at `progress.offset`.
+
+    `gone` counts source offsets that should have been read again and are no more on the source;
+    `shortened` says that the source ends before the committed position (truncated or re-created).
+    """
+
+    progress: Progress
+    claim: Position
+    gone: int
+    shortened: bool
+
+
+def plan_recovery(committed: Progress | None, position: Position | None, bounds: Bounds, owner: str, token: str) -> Plan:
+    """Start at the lower of the committed offset and the shelf's position; never deliver again what is done.
+
+    The lower offset is committed before the shelf is claimed: otherwise a crash in between would let a
+    successor believe that what only this memory held is on the shelf.
+    """
+    was = committed or fresh_progress(bounds.low)
+    filled = position.offset if position is not None else 0
+    wished = min(was.offset, filled)
+    start = max(wished, bounds.low)
+    taken = max(was.position, start)
+    shortened = taken > bounds.end
+    if shortened:
+        start, taken = min(start, bounds.end), bounds.end
+    counter = position.counter if position is not None else 0
+    claim = Position(token, counter + 1, max(filled, start) if not shortened else start)
+    gone = start - wished if committed is not None and not shortened and wished > 0 else 0
+    return Plan(Progress(start, taken, was.cursor, owner), claim, gone, shortened)
+
+
+def plan_fixed(committed: Progress | None, bounds: Bounds, owner: str) -> Progress:
+    """The same without a shelf: start at the committed offset."""
+    was = committed or fresh_progress(bounds.low)
+    start = min(max(was.offset, bounds.low), bounds.end)
+    return Progress(start, min(max(was.position, start), bounds.end), was.cursor, owner)

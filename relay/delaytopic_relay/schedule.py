@@ -1,0 +1,81 @@
+"""What a source record means: the commands that every dialect turns records into."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import msgspec
+from delaytopic_api.dead_letter import DeadLetterReason
+from delaytopic_api.headers import Headers
+
+NO_CONTROL_HEADER = -1
+SEVERAL_CONTROL_HEADERS = -2
+
+
+class SourceMessage(Protocol):
+    """A record as the Kafka client hands it over; the methods are those of `confluent_kafka.Message`."""
+
+    def partition(self) -> int | None: ...
+    def offset(self) -> int | None: ...
+    def timestamp(self) -> tuple[int, int]: ...
+    def key(self) -> bytes | None: ...
+    def value(self) -> bytes | None: ...
+    def headers(self) -> Headers | None: ...
+
+
+class Key(NamedTuple):
+    """The order of delivery within a shard; unique, and the same each time the record is read."""
+
+    due_ms: int
+    offset: int
+
+
+NOTHING_DELIVERED = Key(-1, -1)
+
+
+class Schedule(msgspec.Struct, array_like=True, gc=False):
+    """One record to deliver at its due time, with all its headers as the producer wrote them.
+
+    `control` is the place of the only control header in `headers`, or NO_CONTROL_HEADER, or
+    SEVERAL_CONTROL_HEADERS: then the sender looks for them by name. The fields, in this order, are
+    the wire format of a segment's entry.
+    """
+
+    due_ms: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers | None
+    control: int = NO_CONTROL_HEADER
+    id: bytes | None = None
+    target: str | None = None
+    expires_ms: int | None = None
+
+
+class Cancel(msgspec.Struct, gc=False):
+    """Withdraw the pending schedules that carry this id and were produced before this record."""
+
+    offset: int
+    id: bytes
+
+
+class Reject(msgspec.Struct, gc=False):
+    """A record for the dead-letter topic, untouched; `detail` is one sentence for its producer."""
+
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers | None
+    reason: DeadLetterReason
+    detail: str
+
+
+Command = Schedule | Cancel | Reject
+
+
+class Dialect(Protocol):
+    """How a record says when it is due. Pure: the same record always gives the same command."""
+
+    def read(self, message: SourceMessage) -> Command:
+        """Turn one record into a command; never raises on bad input, but returns a `Reject`."""
+        ...

@@ -1,0 +1,67 @@
+"""Segments: schedules of one slice packed into bytes, the unit that a shelf stores.
+
+Wire format: one version byte, then a msgpack array of entries, each an array of the fields of
+`Schedule` in their order. Readable from any language; a newer version is refused with its number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from delaytopic_relay.errors import SegmentError
+from delaytopic_relay.schedule import Schedule
+from delaytopic_relay.shelves.protocol import Segment, Slice
+from delaytopic_relay.slicing import LEVELS, NARROW_MS, slice_of
+
+VERSION = b"\x01"
+
+LARGEST_SEGMENT = 500
+"""Records in a segment at the most, so that a slice can be loaded in small portions."""
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(list[Schedule])
+
+
+def encode_segment(schedules: list[Schedule]) -> bytes:
+    """Pack the schedules of one slice."""
+    return VERSION + _encoder.encode(schedules)
+
+
+def decode_segment(data: bytes) -> list[Schedule]:
+    """Unpack a segment; raises `SegmentError` if it is damaged or of another version."""
+    if data[:1] != VERSION:
+        raise SegmentError(
+            f"a segment starts with version byte {data[:1].hex() or 'nothing'}, this relay reads {VERSION.hex()}: "
+            "run the version that wrote it; nothing is lost that is still on the source topic"
+        )
+    try:
+        return _decoder.decode(memoryview(data)[1:])
+    except msgspec.MsgspecError as error:
+        raise SegmentError(f"a segment of {len(data)} bytes is damaged: {error}") from error
+
+
+def pack(schedules: Iterable[Schedule], now_ms: int) -> list[Segment]:
+    """Group schedules by slice, in the order given, and pack each group into one segment."""
+    nearest_wide_ms = now_ms + LEVELS[-2].from_ms
+    groups: dict[tuple[int, int], list[Schedule]] = {}
+    for schedule in schedules:
+        due_ms = schedule.due_ms
+        slice_ = (due_ms - due_ms % NARROW_MS, NARROW_MS) if due_ms < nearest_wide_ms else slice_of(due_ms, now_ms)
+        group = groups.get(slice_)
+        if group is None:
+            groups[slice_] = [schedule]
+        else:
+            group.append(schedule)
+    return [
+        Segment(Slice(*slice_), len(part), encode_segment(part))
+        for slice_, group in groups.items()
+        for part in _parts(group)
+    ]
+
+
+def _parts(group: list[Schedule]) -> Iterable[list[Schedule]]:
+    if len(group) <= LARGEST_SEGMENT:
+        return (group,)
+    return (group[first : first + LARGEST_SEGMENT] for first in range(0, len(group), LARGEST_SEGMENT))

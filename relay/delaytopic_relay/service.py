@@ -1,0 +1,157 @@
+"""One relay process, put together: clients, core, pages, and the order in which they start and stop."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from typing import TypeVar
+from uuid import uuid4
+
+import structlog
+from delaytopic_api.relay_config import RelayConfig
+
+from delaytopic_relay.addressing import Addressing, Partitioning
+from delaytopic_relay.clock import SystemClock
+from delaytopic_relay.dialects import dialect_for
+from delaytopic_relay.errors import ConfigurationError, Unavailable
+from delaytopic_relay.kafka_connection import connection_settings
+from delaytopic_relay.kafka_settings import Settings, consumer_settings, producer_settings
+from delaytopic_relay.kafka_source import KafkaSource
+from delaytopic_relay.kafka_target import KafkaTarget
+from delaytopic_relay.loop import Loop
+from delaytopic_relay.observer import Observer
+from delaytopic_relay.pacing import Pace
+from delaytopic_relay.shelves.protocol import Shelf
+from delaytopic_relay.shelves.redis import RedisShelf
+from delaytopic_relay.shelves.redis_checks import check_redis
+from delaytopic_relay.shelves.redis_connection import connect_redis
+from delaytopic_relay.shelving import Shelving
+from delaytopic_relay.startup import Topics, check_topics
+from delaytopic_relay.takeover import Takeover
+from delaytopic_relay.topic_facts import TopicReader
+
+RECEIPT_BYTES = 400
+"""More than a receipt with the longest topic name takes in a record."""
+WAIT_MS = 1_000
+
+log = structlog.get_logger()
+
+Stop = Callable[[], bool]
+T = TypeVar("T")
+
+
+class Service:
+    """Runs one relay from its configuration."""
+
+    def __init__(self, config: RelayConfig) -> None:
+        self._config = config
+        self._instance = f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"
+        self._connection = connection_settings(config.kafka)
+        self._clock = SystemClock()
+        self._observer = Observer(config, self._instance, self._clock)
+
+    def run(self, stop: Stop) -> None:
+        """Wait for what has to be there, then work until `stop`; raises `ConfigurationError`.
+
+        The pages come up first, so that a relay that waits can say what for.
+        """
+        with ExitStack() as stack:
+            self._observer.start()
+            stack.callback(self._observer.stop)
+            topics = self._await(stop, partial(self._topics, TopicReader(self._connection)))
+            shelf = self._await(stop, self._shelf) if self._config.schedule.delay is None else None
+            if topics is None or (shelf is None and self._config.schedule.delay is None):
+                return
+            if shelf is not None:
+                stack.callback(shelf.close)
+            loop = self._await(stop, partial(self._loop, topics, shelf))
+            if loop is not None:
+                self._work(loop, stop)
+
+    def _await(self, stop: Stop, attempt: Callable[[], T]) -> T | None:
+        """Repeat an attempt until it succeeds; None when asked to stop."""
+        while not stop():
+            try:
+                return attempt()
+            except Unavailable as error:
+                self._observer.waiting_for(str(error))
+                self._clock.sleep(WAIT_MS)
+        return None
+
+    def _work(self, loop: Loop, stop: Stop) -> None:
+        log.info("started", relay=self._instance, group=self._config.group_id, guarantee=str(self._config.guarantee))
+        loop.start()
+        while not stop():
+            loop.step()
+            self._observer.turn(loop)
+        self._observer.draining()
+        loop.finish()
+        log.info("stopped", relay=self._instance)
+
+    # -- parts
+
+    def _topics(self, reader: TopicReader) -> TopicReader:
+        config = self._config
+        names = (config.source.topic, config.target.topic, config.dead_letter.topic)
+        finding = check_topics(config, Topics(*map(reader.read_anew, names)))
+        if finding is None:
+            return reader
+        raise Unavailable(finding.text) if finding.waits else ConfigurationError(finding.text)
+
+    def _shelf(self) -> Shelf:
+        backend = self._config.backend
+        if backend.redis is None:
+            raise ConfigurationError(f"backend.type: {backend.type} is not supported by this relay; use RedisZset")
+        connection = connect_redis(backend.redis)
+        for warning in check_redis(connection):
+            log.warning("redis setting", advice=warning)
+        return RedisShelf(connection, backend.id)
+
+    def _loop(self, topics: TopicReader, shelf: Shelf | None) -> Loop:
+        config, clock, observer = self._config, self._clock, self._observer
+        transactional = config.guarantee == "ExactlyOnce"
+        pace = Pace(config.precision.ms, transactional)
+        source = KafkaSource(self._consumer_settings(), self._connection, config.source.topic)
+        owner = f"{config.group_id}-{self._instance}" if transactional else None
+        target = KafkaTarget(partial(self._producer_settings, topics), config.source.topic, owner)
+        takeover = Takeover(source, target, shelf, self._instance, config.limits.horizon.ms, observer)
+        return Loop(
+            source=source,
+            target=target,
+            dialect=dialect_for(config),
+            addressing=self._addressing(topics),
+            shelving=Shelving(shelf, clock, observer) if shelf is not None else None,
+            takeover=takeover,
+            pace=pace,
+            memory_bytes=config.limits.memory.value,
+            clock=clock,
+            journal=observer,
+        )
+
+    def _consumer_settings(self) -> Settings:
+        limits = self._config.limits
+        return consumer_settings(self._connection, self._config.group_id, limits.session_timeout.ms, self._instance)
+
+    def _producer_settings(self, topics: TopicReader, owner: str | None) -> Settings:
+        names = (self._config.target.topic, self._config.dead_letter.topic)
+        limits = [limit for limit in map(topics.limit, names) if limit is not None]
+        return producer_settings(self._connection, self._instance, owner, min(limits))
+
+    def _addressing(self, topics: TopicReader) -> Addressing:
+        config = self._config
+        target = topics.read(config.target.topic)
+        if target is None:
+            raise Unavailable(f"target.topic: the topic {config.target.topic} does not exist any more")
+        addressing = Addressing(
+            config.source.topic,
+            config.target.topic,
+            config.dead_letter.topic,
+            Partitioning(config.target.partitioning),
+            target.partitions,
+            topics.limit,
+        )
+        addressing.certain_bytes = max(0, target.largest_batch_bytes // 2 - RECEIPT_BYTES)
+        return addressing

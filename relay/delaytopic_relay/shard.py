@@ -1,0 +1,294 @@
+"""One shard: what to keep in memory, what to put on the shelf, what to deliver, what to commit.
+
+Pure: every method takes plain data and the time, and returns what the caller has to do. The caller
+does it in this order, which is what makes the progress true: take in, deliver, put (acknowledged),
+commit, then confirm and drop.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from delaytopic_relay.calendar import Calendar, bytes_of
+from delaytopic_relay.departures import NOTHING, Departures
+from delaytopic_relay.id_table import IdTable
+from delaytopic_relay.ids import IdState
+from delaytopic_relay.progress import Progress
+from delaytopic_relay.schedule import Cancel, Command, Key, Reject, Schedule
+from delaytopic_relay.segments import pack
+from delaytopic_relay.shelves.protocol import IdEntry, Position, Segment, Slice
+from delaytopic_relay.slicing import NARROW_MS, cascades_at_ms, is_narrow
+
+PORTION_BYTES = 1 << 20
+FIRST_PORTION = 4
+LARGEST_PORTION = 256
+
+
+class Put(NamedTuple):
+    """A write to the shelf."""
+
+    expected: Position
+    new: Position
+    segments: list[Segment]
+    ids: dict[bytes, IdEntry]
+
+
+class Load(NamedTuple):
+    """A portion of a slice to read: `count` segments from `first` on."""
+
+    slice: Slice
+    first: int
+    count: int
+
+
+class Shard:
+    """The state machine of one source partition with a shelf."""
+
+    def __init__(
+        self, partition: int, progress: Progress, start: int, position: Position, index: Mapping[Slice, int], horizon_ms: int
+    ) -> None:
+        """`progress` is what is committed, `start` where reading begins, `position` and `index` the claimed shelf's."""
+        self.partition = partition
+        self.position = start
+        self.cursor = progress.cursor
+        self.shelf_position = position
+        self.calendar = Calendar()
+        self.ids = IdTable()
+        self._replay_until = progress.position
+        self._horizon_ms = horizon_ms
+        self._frontier_ms = 0
+        self._loaded_until_ms = 0
+        self._far: list[Schedule] = []
+        self.far_bytes = 0
+        self.index = dict(index)
+        self._agenda = [(_agenda_ms(slice_), slice_) for slice_ in index]
+        heapq.heapify(self._agenda)
+        self._current: Slice | None = None
+        self._next_segment = 0
+        self._portion = FIRST_PORTION
+        self._unloaded = 0
+        self._loaded: list[Slice] = []
+
+    @property
+    def replaying(self) -> bool:
+        """Whether records taken in before are being read again; until that is over nothing is delivered."""
+        return self.position < self._replay_until
+
+    @property
+    def size(self) -> int:
+        """About how many bytes of memory the schedules take."""
+        return self.calendar.size + self.far_bytes
+
+    @property
+    def pending(self) -> int:
+        """Schedules not yet done, in memory and on the shelf (copies on the shelf are counted too)."""
+        return self.calendar.count + len(self._far) + sum(self.index.values()) + self._unloaded
+
+    # -- taking in
+
+    def take_in(self, commands: Sequence[Command], next_position: int, found: Mapping[bytes, IdState]) -> Departures:
+        """Sort a chunk into memory, shelf and what leaves at once.
+
+        `found` are the shelf's entries for the names that `ids.unknown(commands)` asked for.
+        """
+        self.ids.learn(found, self.cursor)
+        near: list[Schedule] = []
+        far: list[Schedule] = []
+        leaving = Departures([], [])
+        cursor_ms, frontier_ms = self.cursor.due_ms, self._frontier_ms
+        counts = [0, 0, 0]
+        for command in commands:
+            if type(command) is Schedule:
+                due_ms = command.due_ms
+                if due_ms <= cursor_ms and (due_ms, command.offset) <= self.cursor:
+                    self._past(command, leaving, counts)
+                    continue
+                if command.id is not None:
+                    withdrew = self.ids.schedule(command, far=due_ms >= frontier_ms)
+                    counts[0] += withdrew and command.offset >= self._replay_until
+                if due_ms < frontier_ms:
+                    near.append(command)
+                else:
+                    far.append(command)
+            elif type(command) is Reject:
+                if command.offset >= self._replay_until:
+                    leaving.rejects.append(command)
+            elif isinstance(command, Cancel):
+                withdrew = self.ids.cancel(command)
+                if command.offset >= self._replay_until:
+                    counts[1 if withdrew else 2] += 1
+        self.calendar.add(near, only_here=True)
+        self._far += far
+        self.far_bytes += sum(map(bytes_of, far))
+        self.position = max(self.position, next_position)
+        leaving.schedules.sort(key=_key)
+        return leaving._replace(superseded=counts[0], cancelled=counts[1], too_late=counts[2])
+
+    def _past(self, schedule: Schedule, leaving: Departures, counts: list[int]) -> None:
+        """A schedule at or below the cursor: done, if it was taken in before; otherwise it leaves at once."""
+        fresh = schedule.offset >= self._replay_until
+        if schedule.id is not None:
+            withdrew = self.ids.done(schedule)
+            counts[0] += withdrew and fresh
+        if fresh:
+            leaving.schedules.append(schedule)
+
+    def reached_end(self, end: int) -> None:
+        """The source has no further records below `end`; what lies between was removed or is a marker."""
+        self.position = max(self.position, end)
+
+    # -- delivering
+
+    def take_due(self, now_ms: int, limit: int) -> Departures:
+        """Remove and return what is due, in order; superseded and cancelled ones are done, and left out."""
+        if self.replaying:
+            return NOTHING
+        taken = self.calendar.take(min(now_ms, self._loaded_until_ms - 1), limit)
+        if not taken:
+            return NOTHING
+        self.cursor = max(self.cursor, Key(taken[-1].due_ms, taken[-1].offset))
+        return Departures(self.ids.without_superseded(taken), [])
+
+    # -- the shelf
+
+    @property
+    def must_put(self) -> bool:
+        """Whether a commit has to wait for a put."""
+        return bool(self._far) or self.ids.must_put
+
+    def put(self, now_ms: int) -> Put:
+        """The write that makes the shelf hold all that is far and was taken in; `put_done` when acknowledged."""
+        new = self._next_position(max(self.position, self.shelf_position.offset))
+        return Put(self.shelf_position, new, pack(self._far, now_ms), self.ids.to_put())
+
+    def put_done(self, put: Put) -> None:
+        """The shelf acknowledged the put."""
+        self.shelf_position = put.new
+        self._indexed(put.segments)
+        self._far, self.far_bytes = [], 0
+        self.ids.put_done()
+
+    def _next_position(self, offset: int) -> Position:
+        return Position(self.shelf_position.owner, self.shelf_position.counter + 1, offset)
+
+    def _indexed(self, segments: Iterable[Segment]) -> None:
+        for segment in segments:
+            if segment.slice not in self.index:
+                self.index[segment.slice] = 0
+                heapq.heappush(self._agenda, (_agenda_ms(segment.slice), segment.slice))
+            self.index[segment.slice] += segment.records
+
+    def next_load(self, now_ms: int, *, room: bool) -> Load | None:
+        """The next portion to load, or None when all within the horizon is in memory.
+
+        Without `room` in memory no new slice is begun: the horizon shrinks, and what is due goes first.
+        While something is on its way to the shelf (`must_put`) nothing is begun either.
+        """
+        if self._current is None and not self._begin(now_ms, room=room):
+            return None
+        assert self._current is not None
+        return Load(self._current, self._next_segment, self._portion)
+
+    def _begin(self, now_ms: int, *, room: bool) -> bool:
+        if not room or self.must_put:
+            return False
+        target_ms = (now_ms + self._horizon_ms) // NARROW_MS * NARROW_MS + NARROW_MS
+        if not self._agenda or self._agenda[0][0] >= target_ms:
+            self._frontier_ms = self._loaded_until_ms = max(self._frontier_ms, target_ms)
+            return False
+        slice_ = heapq.heappop(self._agenda)[1]
+        self._current, self._next_segment, self._portion = slice_, 0, FIRST_PORTION
+        self._unloaded = self.index.pop(slice_, 0)
+        if is_narrow(slice_):
+            self._loaded_until_ms = max(self._loaded_until_ms, slice_.start_ms)
+            self._frontier_ms = max(self._frontier_ms, slice_.end_ms)
+        return True
+
+    def loaded(self, load: Load, data_bytes: int, schedules: Sequence[Schedule], found: Mapping[bytes, IdState]) -> None:
+        """A portion of a narrow slice arrived; `found` are the shelf's entries for `ids.unknown(schedules)`.
+
+        Entries at or above the position were put by a predecessor that never committed them: they are
+        read again from the source. Entries at or below the cursor are done.
+        """
+        self.ids.learn(found, self.cursor)
+        position, cursor = self.position, self.cursor
+        fresh = [s for s in schedules if s.offset < position and (s.due_ms, s.offset) > cursor]
+        self.ids.loaded(fresh)
+        self.calendar.add(fresh, only_here=False)
+        self._next_portion(load, data_bytes, len(schedules))
+
+    def cascade(self, load: Load, schedules: Sequence[Schedule], now_ms: int) -> Put:
+        """A portion of a wide slice arrived: the write that spreads it over narrower ones; `cascaded` when acknowledged."""
+        width_below = load.slice.width_ms
+        near_ms = max(now_ms, cascades_at_ms(load.slice))
+        segments = pack(schedules, near_ms)
+        assert all(segment.slice.width_ms < width_below for segment in segments)
+        return Put(self.shelf_position, self._next_position(self.shelf_position.offset), segments, {})
+
+    def cascaded(self, put: Put, load: Load, data_bytes: int) -> None:
+        """The shelf acknowledged a cascade's write."""
+        self._next_portion(load, data_bytes, sum(segment.records for segment in put.segments))
+        self.shelf_position = put.new
+        self._indexed(put.segments)
+
+    def _next_portion(self, load: Load, data_bytes: int, records: int) -> None:
+        self._unloaded = max(0, self._unloaded - records)
+        self._next_segment = load.first + load.count
+        mean_bytes = max(1, data_bytes // load.count)
+        self._portion = max(1, min(LARGEST_PORTION, PORTION_BYTES // mean_bytes))
+
+    def load_finished(self) -> None:
+        """The current slice has no further segments."""
+        assert self._current is not None
+        self._loaded.append(self._current)
+        self._current = None
+        self._unloaded = 0
+
+    def loads_whole(self, load: Load) -> bool:
+        """Whether the portion goes to memory; otherwise it cascades."""
+        return is_narrow(load.slice)
+
+    # -- progress
+
+    def progress(self, owner: str) -> Progress:
+        """What to commit now. Only true when nothing waits for a put and all that was handed out is sent."""
+        lowest = self.calendar.lowest_offset()
+        offset = self.position if lowest is None else min(self.position, lowest)
+        return Progress(offset, max(self.position, self._replay_until), self.cursor, owner)
+
+    def droppable(self) -> tuple[list[Slice], list[bytes]]:
+        """Slices and ids that are done with; to be asked after a commit, before anything else is taken in."""
+        next_due_ms = self.calendar.next_due_ms()
+        slices = [s for s in self._loaded if s not in self.index and _is_over(s, next_due_ms)]
+        return slices, self.ids.to_forget() if slices else []
+
+    def dropped(self, slices: Sequence[Slice]) -> None:
+        """The shelf forgot them."""
+        gone = set(slices)
+        self._loaded = [slice_ for slice_ in self._loaded if slice_ not in gone]
+        self.ids.forgotten()
+
+    def wake_ms(self) -> int | None:
+        """When something is due; None when nothing in memory is."""
+        if self.replaying:
+            return None
+        next_due_ms = self.calendar.next_due_ms()
+        return next_due_ms if next_due_ms is not None and next_due_ms < self._loaded_until_ms else None
+
+    def full(self, now_ms: int, *, paused: bool) -> bool:
+        """Whether reading on can wait; with a shelf it never can."""
+        return False
+
+
+def _agenda_ms(slice_: Slice) -> int:
+    return slice_.start_ms if is_narrow(slice_) else cascades_at_ms(slice_)
+
+
+def _key(schedule: Schedule) -> tuple[int, int]:
+    return (schedule.due_ms, schedule.offset)
+
+
+def _is_over(slice_: Slice, next_due_ms: int | None) -> bool:
+    return not is_narrow(slice_) or next_due_ms is None or slice_.end_ms <= next_due_ms

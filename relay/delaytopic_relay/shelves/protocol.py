@@ -1,0 +1,103 @@
+"""What the core asks of a shelf: an index, over bytes, of the schedules due beyond the horizon.
+
+A shelf may lose its last writes or everything: the shard notices by the position and fills it again
+from the source topic. It must not invent or reorder anything, and a write whose expected position
+does not match must change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+
+class Position(NamedTuple):
+    """How far a shard's shelf is filled, by whom, and after how many writes.
+
+    `owner` is the token of the relay that last claimed the shard, `counter` grows with each write,
+    all schedules beyond the horizon with a source offset below `offset` are on the shelf.
+    """
+
+    owner: str
+    counter: int
+    offset: int
+
+
+class Slice(NamedTuple):
+    """A span of due time `[start_ms, start_ms + width_ms)`; a segment never crosses one."""
+
+    start_ms: int
+    width_ms: int
+
+    @property
+    def end_ms(self) -> int:
+        """The first millisecond that is no longer in the slice."""
+        return self.start_ms + self.width_ms
+
+
+class Segment(NamedTuple):
+    """A packed batch of one shard's schedules in one slice; `data` is opaque to the shelf."""
+
+    slice: Slice
+    records: int
+    data: bytes
+
+
+class IdEntry(NamedTuple):
+    """The latest command for an id that has schedules on the shelf.
+
+    `offset` is that command's source offset; `until_due_ms` and `until_offset` are the key of the
+    last pending schedule with the id: past it the entry is of no more use.
+    """
+
+    offset: int
+    until_due_ms: int
+    until_offset: int
+
+
+class Shelf(Protocol):
+    """One relay's access to the shelf; every method names the shard (the source partition).
+
+    Raises `ShelfMoved` when the position is not the expected one (another owner, or writes were
+    lost) and `ShelfUnavailable` when the shelf cannot be reached; after the latter a write may or
+    may not have happened, and repeating it with the same arguments is safe.
+    """
+
+    def position(self, shard: int) -> Position | None:
+        """The shard's position; None for a shard that was never claimed, or a wiped shelf."""
+        ...
+
+    def put(
+        self,
+        shard: int,
+        expected: Position | None,
+        new: Position,
+        segments: Sequence[Segment],
+        ids: Mapping[bytes, IdEntry],
+    ) -> None:
+        """Append segments and set id entries, atomically with the position going from expected to new.
+
+        Succeeds without a second effect when the position already is `new`. With no segments and
+        no ids this claims a shard or moves its position on.
+        """
+        ...
+
+    def slices(self, shard: int) -> dict[Slice, int]:
+        """All slices of the shard with the number of records put into each (copies counted too)."""
+        ...
+
+    def load(self, shard: int, expected: Position, slice_: Slice, first: int, count: int) -> list[bytes]:
+        """Segments `first` to `first + count - 1` of a slice, in the order they were put."""
+        ...
+
+    def ids(self, shard: int, expected: Position, names: Sequence[bytes]) -> list[IdEntry | None]:
+        """The entries of these ids, None where there is none, in the order asked for."""
+        ...
+
+    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> None:
+        """Forget whole slices and id entries; what is not there is not missed."""
+        ...
+
+    def close(self) -> None:
+        """Give back connections."""
+        ...

@@ -1,0 +1,31 @@
+-- Append segments and set id entries, if the shard's position is the expected one.
+--
+-- KEYS[1]    position   string
+-- KEYS[2]    slices     hash: slice name -> records
+-- KEYS[3]    ids        hash: id -> entry
+-- KEYS[4..]  one list key for each segment; it ends with the slice name
+-- ARGV[1]    the expected position, '' for none
+-- ARGV[2]    the new position
+-- ARGV[3]    where in a list key the slice name begins
+-- ARGV[4..]  records and data of each segment, then id and entry of each id
+--
+-- Answers the position that the shard has afterwards: the new one if the put was done, now or before.
+-- The first write is one that a full Redis refuses, and the position comes last, so an error half-way leaves
+-- at most segments that a repeat appends once more.
+local found = redis.call('GET', KEYS[1]) or ''
+if found ~= ARGV[1] or found == ARGV[2] then
+  return found
+end
+local name_at = tonumber(ARGV[3])
+local argument = 4
+for index = 4, #KEYS do
+  local list = KEYS[index]
+  redis.call('RPUSH', list, ARGV[argument + 1])
+  redis.call('HINCRBY', KEYS[2], string.sub(list, name_at), ARGV[argument])
+  argument = argument + 2
+end
+if argument < #ARGV then
+  redis.call('HSET', KEYS[3], unpack(ARGV, argument))
+end
+redis.call('SET', KEYS[1], ARGV[2])
+return ARGV[2]

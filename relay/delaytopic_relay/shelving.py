@@ -1,0 +1,132 @@
+"""Carries out what the shards ask of their shelf: puts before a commit, drops after it, loads in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from delaytopic_relay.errors import ShelfMoved, ShelfUnavailable, TransactionAborted
+from delaytopic_relay.ids import IdState, from_entry
+from delaytopic_relay.journal import Journal
+from delaytopic_relay.ports import Clock
+from delaytopic_relay.segments import decode_segment
+from delaytopic_relay.shard import Load, Put, Shard
+from delaytopic_relay.shelves.protocol import Shelf
+
+PATIENCE_MS = 10_000
+"""How long a tick waits for a shelf that does not answer, before it is given up."""
+PAUSE_MS = 50
+CHECK_MS = 1_000
+"""How old the knowledge of the shelf's position may be."""
+LOADING_MS = 10
+"""How long loading may keep the loop from what is due."""
+
+T = TypeVar("T")
+
+
+class Shelving:
+    """The shelf as the loop uses it."""
+
+    def __init__(self, shelf: Shelf, clock: Clock, journal: Journal) -> None:
+        self._shelf = shelf
+        self._clock = clock
+        self._journal = journal
+        self._checked_ms: dict[int, int] = {}
+        self._turn = 0
+        self._quiet_until_ms = 0
+
+    def look_up(self, shard: Shard, names: Sequence[bytes]) -> dict[bytes, IdState]:
+        """What the shelf knows of these ids."""
+        if not names:
+            return {}
+        entries = self._insist(lambda: self._shelf.ids(shard.partition, shard.shelf_position, names))
+        return {name: from_entry(entry) for name, entry in zip(names, entries, strict=True) if entry is not None}
+
+    def put_all(self, shards: Iterable[Shard]) -> None:
+        """Make the shelf hold everything that a commit of these shards will take for granted."""
+        for shard in shards:
+            lags = shard.position > shard.shelf_position.offset and self._is_old(shard)
+            if shard.must_put or lags:
+                put = shard.put(self._clock.now_ms())
+                self._write(shard, put)
+                shard.put_done(put)
+
+    def _write(self, shard: Shard, put: Put) -> None:
+        started_ms = self._clock.monotonic_ms()
+        self._insist(lambda: self._shelf.put(shard.partition, put.expected, put.new, put.segments, put.ids))
+        self._checked_ms[shard.partition] = self._clock.monotonic_ms()
+        self._journal.put(self._checked_ms[shard.partition] - started_ms)
+
+    def _insist(self, call: Callable[[], T]) -> T:
+        """Repeat a call while the shelf does not answer: a tick that already produced cannot go on without it."""
+        give_up_ms = self._clock.monotonic_ms() + PATIENCE_MS
+        while True:
+            try:
+                return call()
+            except ShelfUnavailable as error:
+                self._journal.unavailable(error)
+                if self._clock.monotonic_ms() >= give_up_ms:
+                    raise TransactionAborted(f"the shelf has not answered for {PATIENCE_MS} ms: {error}") from error
+                self._clock.sleep(PAUSE_MS)
+
+    def _is_old(self, shard: Shard) -> bool:
+        return self._clock.monotonic_ms() - self._checked_ms.get(shard.partition, 0) >= CHECK_MS
+
+    def drop_done(self, shards: Iterable[Shard]) -> None:
+        """After a commit: forget what is done. What cannot be dropped now is dropped later."""
+        for shard in shards:
+            slices, ids = shard.droppable()
+            if not slices:
+                continue
+            try:
+                self._shelf.drop(shard.partition, shard.shelf_position, slices, ids)
+            except ShelfUnavailable as error:
+                self._journal.unavailable(error)
+                return
+            shard.dropped(slices)
+
+    def load_next(self, shards: Sequence[Shard], *, room: bool) -> None:
+        """Load a few portions of what comes within the horizon, each shard in its turn; check idle positions."""
+        until_ms = self._clock.monotonic_ms() + LOADING_MS
+        if until_ms < self._quiet_until_ms:
+            return
+        try:
+            for _ in shards:
+                self._turn = (self._turn + 1) % len(shards)
+                self._tend(shards[self._turn], room, until_ms)
+                if self._clock.monotonic_ms() >= until_ms:
+                    return
+        except ShelfUnavailable as error:
+            self._journal.unavailable(error)
+            self._quiet_until_ms = until_ms + PAUSE_MS
+
+    def _tend(self, shard: Shard, room: bool, until_ms: int) -> None:
+        while (load := shard.next_load(self._clock.now_ms(), room=room)) is not None:
+            self._load(shard, load)
+            if self._clock.monotonic_ms() >= until_ms:
+                break
+        if self._is_old(shard):
+            self._check(shard)
+
+    def _check(self, shard: Shard) -> None:
+        position = self._shelf.position(shard.partition)
+        if position != shard.shelf_position:
+            raise ShelfMoved(f"shard {shard.partition}: the shelf is at {position}, not at {shard.shelf_position}")
+        self._checked_ms[shard.partition] = self._clock.monotonic_ms()
+
+    def _load(self, shard: Shard, load: Load) -> None:
+        data = self._shelf.load(shard.partition, shard.shelf_position, load.slice, load.first, load.count)
+        self._checked_ms[shard.partition] = self._clock.monotonic_ms()
+        schedules = [schedule for segment in data for schedule in decode_segment(segment)]
+        size = sum(map(len, data))
+        if shard.loads_whole(load):
+            names = shard.ids.unknown(schedules)
+            found = self._shelf.ids(shard.partition, shard.shelf_position, names) if names else []
+            known = zip(names, found, strict=True)
+            shard.loaded(load, size, schedules, {name: from_entry(entry) for name, entry in known if entry is not None})
+        elif schedules:
+            put = shard.cascade(load, schedules, self._clock.now_ms())
+            self._write(shard, put)
+            shard.cascaded(put, load, size)
+        if len(data) < load.count:
+            shard.load_finished()

@@ -1,0 +1,119 @@
+"""The /status document: pure, from what the loop holds at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from delaytopic_api.relay_config import RelayConfig
+from delaytopic_api.relay_status import Cursor, DueBin, RelayState, RelayStatus, ShardState, ShardStatus
+
+from delaytopic_relay.census import Census, bin_edges_ms, census_of, total
+from delaytopic_relay.progress import Progress
+from delaytopic_relay.schedule import NOTHING_DELIVERED, Key
+from delaytopic_relay.takeover import AnyShard
+
+NOTHING_COMMITTED = Progress(0, 0, NOTHING_DELIVERED)
+
+
+@dataclass
+class Tally:
+    """What this process has done since its start."""
+
+    delivered: int = 0
+    dead_lettered: int = 0
+    superseded: int = 0
+    cancelled: int = 0
+    busy_rate: float | None = None
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What the loop holds: shards at work, why others wait, what is committed, where the source ends."""
+
+    state: RelayState
+    shards: Mapping[int, AnyShard] = field(default_factory=dict)
+    waiting: Mapping[int, str] = field(default_factory=dict)
+    committed: Mapping[int, Progress] = field(default_factory=dict)
+    paused: frozenset[int] = frozenset()
+    ends: Mapping[int, int] = field(default_factory=dict)
+
+
+def relay_status(
+    config: RelayConfig, relay: str, started_at_ms: int, now_ms: int, tally: Tally, scene: Scene
+) -> RelayStatus:
+    """One relay and its shards, as of now."""
+    look_ahead_ms = config.limits.look_ahead.ms
+    censuses = {number: census_of(shard, now_ms, look_ahead_ms) for number, shard in scene.shards.items()}
+    edges = bin_edges_ms(look_ahead_ms)
+    shards = [_shard(number, shard, censuses[number], scene, now_ms, edges) for number, shard in scene.shards.items()]
+    shards += [_waiting(number, why, scene) for number, why in scene.waiting.items()]
+    whole = total(censuses.values())
+    return RelayStatus(
+        relay=relay,
+        delay_topic=f"{config.namespace}/{config.name}",
+        started_at_ms=started_at_ms,
+        as_of_ms=now_ms,
+        state=scene.state,
+        guarantee=config.guarantee,
+        backend=config.backend.type,
+        delivered_total=tally.delivered,
+        dead_lettered_total=tally.dead_lettered,
+        superseded_total=tally.superseded,
+        cancelled_total=tally.cancelled,
+        busy_rate=tally.busy_rate,
+        pending=whole.pending,
+        overdue=whole.overdue,
+        oldest_overdue_ms=whole.oldest_overdue_ms,
+        next_due_ms=whole.next_due_ms,
+        ingest_lag=sum(shard.ingest_lag for shard in shards),
+        memory_bytes=sum(shard.size for shard in scene.shards.values()),
+        due_histogram=_bins(whole, edges, now_ms),
+        shards=sorted(shards, key=lambda shard: shard.partition),
+    )
+
+
+def _shard(number: int, shard: AnyShard, census: Census, scene: Scene, now_ms: int, edges: tuple[int, ...]) -> ShardStatus:
+    committed = scene.committed.get(number, NOTHING_COMMITTED)
+    return ShardStatus(
+        partition=number,
+        state=_state(number, shard, scene),
+        committed_offset=committed.offset,
+        position=shard.position,
+        cursor=_cursor(shard.cursor),
+        pending=census.pending,
+        overdue=census.overdue,
+        next_due_ms=census.next_due_ms,
+        ingest_lag=max(0, scene.ends.get(number, shard.position) - shard.position),
+        due_histogram=_bins(census, edges, now_ms),
+        message="reading pauses: memory is full, or enough is in it" if number in scene.paused else None,
+    )
+
+
+def _state(number: int, shard: AnyShard, scene: Scene) -> ShardState:
+    if shard.replaying:
+        return ShardState.REPLAYING
+    return ShardState.PAUSED if number in scene.paused else ShardState.DELIVERING
+
+
+def _waiting(number: int, why: str, scene: Scene) -> ShardStatus:
+    return ShardStatus(
+        partition=number,
+        state=ShardState.RECOVERING,
+        committed_offset=scene.committed.get(number, NOTHING_COMMITTED).offset,
+        position=0,
+        pending=0,
+        overdue=0,
+        ingest_lag=0,
+        message=why,
+    )
+
+
+def _cursor(key: Key) -> Cursor | None:
+    return None if key == NOTHING_DELIVERED else Cursor(due_ms=key.due_ms, offset=key.offset)
+
+
+def _bins(census: Census, edges: tuple[int, ...], now_ms: int) -> list[DueBin]:
+    return [
+        DueBin(up_to_ms=now_ms + edge, records=records) for edge, records in zip(edges, census.histogram, strict=False)
+    ]

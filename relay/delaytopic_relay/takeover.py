@@ -1,0 +1,117 @@
+"""Carries out the recovery of shards that came to this relay, in the order that keeps it exact.
+
+First ownership (the caller has it), then: fence the last owner, read what is committed, commit the
+offset to start from under our own name, claim the shelf, and only then read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from delaytopic_relay.errors import CorruptState, ShelfMoved, Unavailable
+from delaytopic_relay.fixed_shard import FixedShard
+from delaytopic_relay.journal import Journal
+from delaytopic_relay.ports import Committed, Source, Target
+from delaytopic_relay.progress import Progress, decode_progress
+from delaytopic_relay.recovery import Plan, plan_fixed, plan_recovery
+from delaytopic_relay.shard import Shard
+from delaytopic_relay.shelves.protocol import Position, Shelf
+
+AnyShard = Shard | FixedShard
+
+
+class Recovered(NamedTuple):
+    """A shard ready to go on; `gone` and `shortened` as in `Plan`, `replay` counts the offsets read again."""
+
+    shard: AnyShard
+    committed: Progress
+    gone: int
+    shortened: bool
+    replay: int
+
+
+class Takeover:
+    """Recovers shards."""
+
+    def __init__(
+        self, source: Source, target: Target, shelf: Shelf | None, token: str, horizon_ms: int, journal: Journal
+    ) -> None:
+        """`shelf` is None for a fixed delay; `token` names this relay on the shelf."""
+        self._source = source
+        self._target = target
+        self._shelf = shelf
+        self._token = token
+        self._horizon_ms = horizon_ms
+        self._journal = journal
+        self._fenced: set[str] = set()
+
+    def recover(self, shards: Iterable[int]) -> dict[int, Recovered]:
+        """Recover what can be recovered now; the others are left out, and the journal says why."""
+        wanted = sorted(shards)
+        try:
+            self._fence_last_owners(wanted)
+            committed = self._source.committed(wanted)
+        except Unavailable as error:
+            self._journal.unavailable(error)
+            return {}
+        plans = self._plans(wanted, committed)
+        self._commit({shard: plan.progress for shard, (plan, _) in plans.items()})
+        recovered: dict[int, Recovered] = {}
+        for shard, (plan, position) in plans.items():
+            try:
+                recovered[shard] = self._start(shard, plan, position)
+            except (Unavailable, ShelfMoved) as error:
+                self._journal.stuck(shard, error)
+        return recovered
+
+    def _fence_last_owners(self, shards: list[int]) -> None:
+        for committed in self._source.last_committed(shards).values():
+            try:
+                owner = decode_progress(*committed).owner
+            except CorruptState:
+                continue
+            if owner and owner != self._target.owner and owner not in self._fenced:
+                self._target.fence(owner)
+                self._fenced.add(owner)
+                self._journal.fenced(owner)
+
+    def _plans(self, shards: list[int], committed: Mapping[int, Committed]) -> dict[int, tuple[Plan, Position | None]]:
+        plans: dict[int, tuple[Plan, Position | None]] = {}
+        for shard in shards:
+            try:
+                plans[shard] = self._plan(shard, committed.get(shard))
+            except (Unavailable, CorruptState) as error:
+                self._journal.stuck(shard, error)
+        return plans
+
+    def _plan(self, shard: int, committed: Committed | None) -> tuple[Plan, Position | None]:
+        progress = decode_progress(*committed) if committed is not None else None
+        bounds = self._source.bounds(shard)
+        if self._shelf is None:
+            fixed = plan_fixed(progress, bounds, self._target.owner)
+            return Plan(fixed, Position("", 0, 0), 0, False), None
+        position = self._shelf.position(shard)
+        return plan_recovery(progress, position, bounds, self._target.owner, self._token), position
+
+    def _commit(self, progress: Mapping[int, Progress]) -> None:
+        if not progress:
+            return
+        if self._target.owner:
+            self._target.begin()
+            self._target.commit(progress, self._source.group_metadata())
+        else:
+            self._source.commit(progress)
+
+    def _start(self, number: int, plan: Plan, position: Position | None) -> Recovered:
+        start, shard = plan.progress.offset, self._shard(number, plan, position)
+        self._source.read_from(number, start)
+        return Recovered(shard, plan.progress, plan.gone, plan.shortened, plan.progress.position - start)
+
+    def _shard(self, number: int, plan: Plan, position: Position | None) -> AnyShard:
+        start = plan.progress.offset
+        if self._shelf is None:
+            return FixedShard(number, plan.progress, start, self._horizon_ms)
+        self._shelf.put(number, position, plan.claim, [], {})
+        index = self._shelf.slices(number)
+        return Shard(number, plan.progress, start, plan.claim, index, self._horizon_ms)

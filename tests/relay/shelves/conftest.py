@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+from tests.support.redis_server import RedisFields, redis_server
+from tests.support.stores import MemoryStore, RedisStore, Store
+
+from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_relay.shelves.memory import MemoryShelf
+from delaytopic_relay.shelves.protocol import Shelf
+from delaytopic_relay.shelves.redis import RedisShelf
+from delaytopic_relay.shelves.redis_connection import RedisConnection, connect_redis
+
+__all__ = ["redis_server"]
+
+
+@pytest.fixture(params=["memory", pytest.param("redis", marks=pytest.mark.integration)])
+def store(request: pytest.FixtureRequest) -> Iterator[Store]:
+    """What shelves share, empty: every test of the conformance suite runs once for each kind."""
+    if request.param == "memory":
+        yield MemoryStore(MemoryShelf())
+        return
+    connection: RedisConnection = request.getfixturevalue("redis_connection")
+    yield RedisStore(connection, f"test.{uuid.uuid4()}")
+
+
+@pytest.fixture
+def shelf(store: Store) -> Shelf:
+    return store.open()
+
+
+@pytest.fixture(scope="session")
+def redis_connection(redis_server: RedisServer) -> Iterator[RedisConnection]:
+    connection = connect_redis(RedisFields(url=redis_server.url))
+    yield connection
+    connection.client.close()
+
+
+@pytest.fixture
+def redis_shelf(redis_connection: RedisConnection) -> RedisShelf:
+    return RedisShelf(redis_connection, f"test.{uuid.uuid4()}")
+
+
+@pytest.fixture
+def start_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., RedisServer]]:
+    """Start a server of the test's own, with these settings; the test may stop, kill and spoil it."""
+    servers: list[RedisServer] = []
+
+    def start(**settings: str) -> RedisServer:
+        named = {name.replace("_", "-"): value for name, value in settings.items()}
+        servers.append(RedisServer(tmp_path_factory.mktemp("redis"), settings=named))
+        servers[-1].start()
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.kill()

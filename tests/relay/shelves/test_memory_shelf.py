@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import pytest
+
+from delaytopic_relay.errors import ShelfMoved
+from delaytopic_relay.shelves.memory import MemoryShelf
+from delaytopic_relay.shelves.protocol import IdEntry, Position, Segment, Slice
+
+NEAR = Slice(1000, 1000)
+FIRST, SECOND = Position("relay-a", 1, 10), Position("relay-a", 2, 20)
+ENTRY = IdEntry(1, 2, 3)
+
+
+def test_a_restored_snapshot_is_the_shelf_as_it_was() -> None:
+    # Given a snapshot, after which slices, ids and other shards came and went
+    shelf = MemoryShelf()
+    shelf.put(0, None, FIRST, [Segment(NEAR, 2, b"1")], {b"id": ENTRY})
+    taken = shelf.snapshot()
+    shelf.put(0, FIRST, SECOND, [Segment(NEAR, 3, b"2")], {b"other": ENTRY})
+    shelf.drop(0, SECOND, [NEAR], [b"id"])
+    shelf.put(1, None, FIRST, [], {})
+
+    shelf.restore(taken)
+
+    assert (shelf.position(0), shelf.position(1), shelf.slices(0)) == (FIRST, None, {NEAR: 2})
+    assert shelf.load(0, FIRST, NEAR, 0, 9) == [b"1"]
+    assert shelf.ids(0, FIRST, [b"id", b"other"]) == [ENTRY, None]
+
+
+def test_a_snapshot_can_be_restored_again_after_further_writes() -> None:
+    shelf = MemoryShelf()
+    taken = shelf.snapshot()
+
+    for _ in range(2):
+        shelf.restore(taken)
+        shelf.put(0, None, FIRST, [Segment(NEAR, 2, b"1")], {})
+
+    assert shelf.load(0, FIRST, NEAR, 0, 9) == [b"1"]
+
+
+def test_a_wiped_shelf_has_no_positions() -> None:
+    shelf = MemoryShelf()
+    shelf.put(0, None, FIRST, [Segment(NEAR, 2, b"1")], {})
+
+    shelf.wipe()
+
+    assert (shelf.position(0), shelf.slices(0)) == (None, {})
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        (None, "no position, not at offset 20 (write 2 of relay-a): it was wiped, or it is another server's"),
+        (FIRST, "offset 10 (write 1 of relay-a), not at offset 20 (write 2 of relay-a): it lost its last writes"),
+        (
+            Position("relay-b", 3, 20),
+            "offset 20 (write 3 of relay-b), not at offset 20 (write 2 of relay-a): "
+            "another relay claimed it, or a put was left half done",
+        ),
+        (
+            Position("relay-a", 3, 30),
+            "offset 30 (write 3 of relay-a), not at offset 20 (write 2 of relay-a): "
+            "it took a write that this relay does not know of",
+        ),
+    ],
+)
+def test_the_error_says_where_the_shelf_is_and_why_that_may_be(found: Position | None, reason: str) -> None:
+    shelf = MemoryShelf()
+    if found:
+        shelf.put(7, None, found, [], {})
+
+    with pytest.raises(ShelfMoved) as caught:
+        shelf.load(7, SECOND, NEAR, 0, 1)
+
+    assert str(caught.value) == f"the shelf of shard 7 is at {reason}"
+
+
+def test_the_error_of_a_first_claim_says_that_the_shard_is_claimed() -> None:
+    shelf = MemoryShelf()
+    shelf.put(7, None, FIRST, [], {})
+
+    with pytest.raises(ShelfMoved) as caught:
+        shelf.put(7, None, SECOND, [], {})
+
+    assert str(caught.value) == (
+        "the shelf of shard 7 is at offset 10 (write 1 of relay-a), not at no position: it is claimed already"
+    )

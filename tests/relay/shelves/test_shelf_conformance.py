@@ -1,0 +1,422 @@
+"""What every shelf must do: each clause of `delaytopic_relay.shelves.protocol`, for each shelf there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.support.stores import Store
+
+from delaytopic_relay.errors import ShelfMoved
+from delaytopic_relay.shelves.protocol import IdEntry, Position, Segment, Shelf, Slice
+
+SHARD = 3
+CLAIM = Position("relay-a", 1, 0)
+FIRST = Position("relay-a", 2, 100)
+SECOND = Position("relay-a", 3, 250)
+OTHER_RELAY = Position("relay-b", 3, 100)
+NEAR = Slice(1_795_269_686_000, 1000)
+FAR = Slice(1_795_269_700_000, 60_000)
+ENTRY = IdEntry(7, 1_795_269_686_270, 5)
+NEWER_ENTRY = IdEntry(120, 1_795_269_700_000, 120)
+
+
+def segment(slice_: Slice, data: bytes, records: int = 1) -> Segment:
+    return Segment(slice_, records, data)
+
+
+def load_all(shelf: Shelf, position: Position, slice_: Slice, shard: int = SHARD) -> list[bytes]:
+    return shelf.load(shard, position, slice_, 0, 1_000_000)
+
+
+def filled(shelf: Shelf) -> Shelf:
+    """A shelf at FIRST, with segments in two slices and an id."""
+    shelf.put(SHARD, None, CLAIM, [], {})
+    shelf.put(SHARD, CLAIM, FIRST, [segment(NEAR, b"n1", 10), segment(FAR, b"f1", 2)], {b"id-1": ENTRY})
+    return shelf
+
+
+# --- positions and claims
+
+
+def test_a_shard_that_was_never_claimed_has_no_position_and_nothing_else(shelf: Shelf) -> None:
+    assert (shelf.position(SHARD), shelf.slices(SHARD)) == (None, {})
+
+
+def test_a_claim_without_segments_sets_the_position(shelf: Shelf) -> None:
+    shelf.put(SHARD, None, CLAIM, [], {})
+
+    assert shelf.position(SHARD) == CLAIM
+
+
+def test_a_claim_may_move_the_offset_back(shelf: Shelf) -> None:
+    filled(shelf)
+
+    shelf.put(SHARD, FIRST, Position("relay-b", 3, 40), [], {})
+
+    assert shelf.position(SHARD) == Position("relay-b", 3, 40)
+
+
+def test_a_claim_keeps_what_is_on_the_shelf(shelf: Shelf) -> None:
+    filled(shelf)
+
+    shelf.put(SHARD, FIRST, OTHER_RELAY, [], {})
+
+    assert shelf.slices(SHARD) == {NEAR: 10, FAR: 2}
+    assert load_all(shelf, OTHER_RELAY, NEAR) == [b"n1"]
+    assert shelf.ids(SHARD, OTHER_RELAY, [b"id-1"]) == [ENTRY]
+
+
+def test_a_put_may_be_the_first_write(shelf: Shelf) -> None:
+    shelf.put(SHARD, None, FIRST, [segment(NEAR, b"n1")], {})
+
+    assert (shelf.position(SHARD), load_all(shelf, FIRST, NEAR)) == (FIRST, [b"n1"])
+
+
+def test_a_claimed_shard_cannot_be_claimed_as_if_it_were_new(shelf: Shelf) -> None:
+    shelf.put(SHARD, None, CLAIM, [], {})
+
+    with pytest.raises(ShelfMoved):
+        shelf.put(SHARD, None, OTHER_RELAY, [], {})
+
+    assert shelf.position(SHARD) == CLAIM
+
+
+@pytest.mark.parametrize("owner", ["", "a:b:c", "relay/ä ü", "x" * 300, "relay-a+1"])
+def test_an_owner_token_may_be_any_text(shelf: Shelf, owner: str) -> None:
+    shelf.put(SHARD, None, Position(owner, 1, 2**53), [], {})
+
+    assert shelf.position(SHARD) == Position(owner, 1, 2**53)
+
+
+def test_another_relay_sees_the_same_shelf(store: Store) -> None:
+    filled(store.open())
+
+    successor = store.open()
+
+    assert (successor.position(SHARD), load_all(successor, FIRST, FAR)) == (FIRST, [b"f1"])
+
+
+def test_what_was_put_outlives_the_shelf_that_put_it(store: Store) -> None:
+    shelf = filled(store.open())
+
+    shelf.close()
+
+    assert store.open().slices(SHARD) == {NEAR: 10, FAR: 2}
+
+
+# --- put
+
+
+def test_segments_of_a_slice_keep_their_order_within_and_across_puts(shelf: Shelf) -> None:
+    shelf.put(SHARD, None, FIRST, [segment(NEAR, b"1"), segment(FAR, b"x"), segment(NEAR, b"2")], {})
+    shelf.put(SHARD, FIRST, SECOND, [segment(NEAR, b"3"), segment(NEAR, b"2")], {})
+
+    assert load_all(shelf, SECOND, NEAR) == [b"1", b"2", b"3", b"2"]
+
+
+def test_slices_tell_the_records_put_into_each_copies_included(shelf: Shelf) -> None:
+    shelf.put(SHARD, None, FIRST, [segment(NEAR, b"1", 10), segment(FAR, b"2", 3), segment(NEAR, b"3", 5)], {})
+    shelf.put(SHARD, FIRST, SECOND, [segment(NEAR, b"1", 10)], {})
+
+    assert shelf.slices(SHARD) == {NEAR: 25, FAR: 3}
+
+
+def test_slices_with_one_start_and_two_widths_are_two_slices(shelf: Shelf) -> None:
+    wider = Slice(NEAR.start_ms, 60_000)
+
+    shelf.put(SHARD, None, FIRST, [segment(NEAR, b"n", 1), segment(wider, b"w", 2)], {})
+
+    assert shelf.slices(SHARD) == {NEAR: 1, wider: 2}
+    assert (load_all(shelf, FIRST, NEAR), load_all(shelf, FIRST, wider)) == ([b"n"], [b"w"])
+
+
+@pytest.mark.parametrize("data", [b"", b"\x00", b"\r\n$3\r\n", bytes(range(256)), b"\xff" * 100_000])
+def test_segments_come_back_byte_for_byte(shelf: Shelf, data: bytes) -> None:
+    shelf.put(SHARD, None, FIRST, [segment(NEAR, data)], {})
+
+    assert load_all(shelf, FIRST, NEAR) == [data]
+
+
+@pytest.mark.parametrize("slice_", [Slice(0, 1), Slice(-60_000, 60_000), Slice(253_402_300_799_000, 86_400_000)])
+def test_a_slice_may_begin_anywhere(shelf: Shelf, slice_: Slice) -> None:
+    shelf.put(SHARD, None, FIRST, [segment(slice_, b"s", 4)], {})
+
+    assert (shelf.slices(SHARD), load_all(shelf, FIRST, slice_)) == ({slice_: 4}, [b"s"])
+
+
+def test_a_put_from_a_position_that_is_not_the_shards_changes_nothing(shelf: Shelf) -> None:
+    filled(shelf)
+
+    with pytest.raises(ShelfMoved):
+        shelf.put(SHARD, CLAIM, SECOND, [segment(NEAR, b"n2", 9)], {b"id-1": NEWER_ENTRY, b"id-2": ENTRY})
+
+    assert (shelf.position(SHARD), shelf.slices(SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
+    assert load_all(shelf, FIRST, NEAR) == [b"n1"]
+    assert shelf.ids(SHARD, FIRST, [b"id-1", b"id-2"]) == [ENTRY, None]
+
+
+def test_a_put_repeated_has_no_second_effect(shelf: Shelf) -> None:
+    filled(shelf)
+
+    shelf.put(SHARD, CLAIM, FIRST, [segment(NEAR, b"n1", 10), segment(FAR, b"f1", 2)], {b"id-1": ENTRY})
+
+    assert (shelf.position(SHARD), shelf.slices(SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
+    assert load_all(shelf, FIRST, NEAR) == [b"n1"]
+
+
+def test_a_claim_repeated_has_no_second_effect(shelf: Shelf) -> None:
+    shelf.put(SHARD, None, CLAIM, [], {})
+    shelf.put(SHARD, None, CLAIM, [], {})
+
+    assert shelf.position(SHARD) == CLAIM
+
+
+def test_a_put_of_many_segments_and_ids_is_whole_and_in_order(shelf: Shelf) -> None:
+    slices = [Slice(start_ms, 1000) for start_ms in range(0, 40_000, 1000)]
+    segments = [Segment(slices[number % 40], 1, b"%d" % number) for number in range(4_321)]
+    ids = {b"id-%d" % number: IdEntry(number, number, number) for number in range(2_345)}
+
+    shelf.put(SHARD, None, CLAIM, [], {})
+    shelf.put(SHARD, CLAIM, FIRST, segments, ids)
+
+    assert shelf.position(SHARD) == FIRST
+    assert sum(shelf.slices(SHARD).values()) == 4_321
+    assert load_all(shelf, FIRST, slices[7]) == [b"%d" % number for number in range(7, 4_321, 40)]
+    assert shelf.ids(SHARD, FIRST, list(ids)) == list(ids.values())
+
+
+def test_a_put_of_many_bytes_is_whole_and_in_order(shelf: Shelf) -> None:
+    megabytes = [bytes([number]) * (1 << 20) for number in range(9)]
+    one_large = b"\xee" * (5 << 20)
+
+    shelf.put(SHARD, None, FIRST, [segment(NEAR, data) for data in [*megabytes, one_large]], {})
+
+    assert load_all(shelf, FIRST, NEAR) == [*megabytes, one_large]
+
+
+def test_a_large_put_repeated_has_no_second_effect(shelf: Shelf) -> None:
+    segments = [segment(NEAR, b"%d" % number) for number in range(2_500)]
+    shelf.put(SHARD, None, FIRST, segments, {})
+
+    shelf.put(SHARD, None, FIRST, segments, {})
+
+    assert shelf.slices(SHARD) == {NEAR: 2_500}
+
+
+def test_a_large_put_from_a_position_that_is_not_the_shards_changes_nothing(shelf: Shelf) -> None:
+    filled(shelf)
+
+    with pytest.raises(ShelfMoved):
+        shelf.put(SHARD, CLAIM, SECOND, [segment(NEAR, b"%d" % number) for number in range(2_500)], {})
+
+    assert (shelf.position(SHARD), shelf.slices(SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
+
+
+# --- load
+
+
+@pytest.mark.parametrize(
+    ("first", "count", "numbers"),
+    [(0, 4, "0123"), (4, 4, "4567"), (8, 4, "89"), (10, 4, ""), (99, 1, ""), (0, 0, ""), (3, 0, ""), (9, 1, "9")],
+)
+def test_a_slice_is_loaded_in_portions(shelf: Shelf, first: int, count: int, numbers: str) -> None:
+    shelf.put(SHARD, None, FIRST, [segment(NEAR, b"%d" % number) for number in range(10)], {})
+
+    loaded = shelf.load(SHARD, FIRST, NEAR, first, count)
+
+    assert loaded == [number.encode() for number in numbers]
+
+
+def test_a_slice_that_holds_nothing_loads_as_nothing(shelf: Shelf) -> None:
+    filled(shelf)
+
+    assert load_all(shelf, FIRST, Slice(0, 1000)) == []
+
+
+def test_loading_leaves_the_slice_where_it_is(shelf: Shelf) -> None:
+    filled(shelf)
+
+    assert load_all(shelf, FIRST, NEAR) == load_all(shelf, FIRST, NEAR) == [b"n1"]
+
+
+# --- ids
+
+
+def test_ids_are_answered_in_the_order_asked_for_with_none_for_the_unknown(shelf: Shelf) -> None:
+    shelf.put(SHARD, None, FIRST, [], {b"a": ENTRY, b"b": NEWER_ENTRY})
+
+    assert shelf.ids(SHARD, FIRST, [b"b", b"?", b"a", b"b"]) == [NEWER_ENTRY, None, ENTRY, NEWER_ENTRY]
+
+
+def test_asking_for_no_ids_answers_none(shelf: Shelf) -> None:
+    filled(shelf)
+
+    assert shelf.ids(SHARD, FIRST, []) == []
+
+
+def test_a_later_put_replaces_an_ids_entry(shelf: Shelf) -> None:
+    filled(shelf)
+
+    shelf.put(SHARD, FIRST, SECOND, [], {b"id-1": NEWER_ENTRY})
+
+    assert shelf.ids(SHARD, SECOND, [b"id-1"]) == [NEWER_ENTRY]
+
+
+@pytest.mark.parametrize("name", [b"", b"\x00", b"\r\n", bytes(range(256)), "größe".encode(), b"x" * 5000])
+def test_an_id_may_be_any_bytes(shelf: Shelf, name: bytes) -> None:
+    shelf.put(SHARD, None, FIRST, [], {name: ENTRY})
+
+    assert shelf.ids(SHARD, FIRST, [name, name + b"!"]) == [ENTRY, None]
+
+
+def test_many_ids_are_answered_at_once(shelf: Shelf) -> None:
+    shelf.put(SHARD, None, FIRST, [], {b"known": ENTRY})
+
+    answers = shelf.ids(SHARD, FIRST, [b"id-%d" % number for number in range(12_000)] + [b"known"])
+
+    assert answers == [None] * 12_000 + [ENTRY]
+
+
+# --- drop
+
+
+def test_dropped_slices_and_ids_are_gone_and_others_stay(shelf: Shelf) -> None:
+    filled(shelf)
+    shelf.put(SHARD, FIRST, SECOND, [], {b"id-2": NEWER_ENTRY})
+
+    shelf.drop(SHARD, SECOND, [NEAR], [b"id-1"])
+
+    assert shelf.slices(SHARD) == {FAR: 2}
+    assert (load_all(shelf, SECOND, NEAR), load_all(shelf, SECOND, FAR)) == ([], [b"f1"])
+    assert shelf.ids(SHARD, SECOND, [b"id-1", b"id-2"]) == [None, NEWER_ENTRY]
+
+
+def test_dropping_leaves_the_position(shelf: Shelf) -> None:
+    filled(shelf)
+
+    shelf.drop(SHARD, FIRST, [NEAR, FAR], [b"id-1"])
+
+    assert (shelf.position(SHARD), shelf.slices(SHARD)) == (FIRST, {})
+
+
+def test_dropping_what_is_not_there_is_not_missed(shelf: Shelf) -> None:
+    filled(shelf)
+
+    shelf.drop(SHARD, FIRST, [Slice(0, 1000), NEAR, NEAR], [b"?", b"id-1", b"id-1"])
+    shelf.drop(SHARD, FIRST, [NEAR], [b"id-1"])
+    shelf.drop(SHARD, FIRST, [], [])
+
+    assert shelf.slices(SHARD) == {FAR: 2}
+
+
+def test_a_dropped_slice_begins_anew_when_it_is_filled_again(shelf: Shelf) -> None:
+    filled(shelf)
+    shelf.drop(SHARD, FIRST, [NEAR], [])
+
+    shelf.put(SHARD, FIRST, SECOND, [segment(NEAR, b"n2", 4)], {})
+
+    assert (shelf.slices(SHARD), load_all(shelf, SECOND, NEAR)) == ({NEAR: 4, FAR: 2}, [b"n2"])
+
+
+def test_many_slices_and_ids_are_dropped_at_once(shelf: Shelf) -> None:
+    slices = [Slice(start_ms, 10) for start_ms in range(0, 25_000, 10)]
+    names = {b"id-%d" % number: ENTRY for number in range(3_000)}
+    shelf.put(SHARD, None, FIRST, [segment(slice_, b"s") for slice_ in slices], names)
+
+    shelf.drop(SHARD, FIRST, slices[:-1], list(names)[:-1])
+
+    assert shelf.slices(SHARD) == {slices[-1]: 1}
+    assert shelf.ids(SHARD, FIRST, list(names)[-2:]) == [None, ENTRY]
+
+
+# --- shards
+
+
+def test_shards_are_independent(shelf: Shelf) -> None:
+    filled(shelf)
+    other = Position("relay-b", 9, 9)
+    shelf.put(33, None, other, [segment(NEAR, b"other", 5)], {b"id-1": NEWER_ENTRY})
+
+    shelf.drop(SHARD, FIRST, [NEAR, FAR], [b"id-1"])
+
+    assert (shelf.position(33), shelf.slices(33)) == (other, {NEAR: 5})
+    assert load_all(shelf, other, NEAR, shard=33) == [b"other"]
+    assert shelf.ids(33, other, [b"id-1"]) == [NEWER_ENTRY]
+    with pytest.raises(ShelfMoved):
+        shelf.load(33, FIRST, NEAR, 0, 1)
+
+
+# --- a relay whose position is no longer the shard's
+
+Spoil = Callable[[Store], None]
+
+
+def claim_elsewhere(store: Store) -> None:
+    store.open().put(SHARD, FIRST, OTHER_RELAY, [], {})
+
+
+def put_elsewhere(store: Store) -> None:
+    store.open().put(SHARD, FIRST, SECOND, [segment(NEAR, b"n2", 5)], {})
+
+
+def wipe(store: Store) -> None:
+    store.wipe()
+
+
+def wipe_and_fill_again(store: Store) -> None:
+    store.wipe()
+    store.open().put(SHARD, None, OTHER_RELAY, [segment(NEAR, b"again", 1)], {})
+
+
+LOSSES = [claim_elsewhere, put_elsewhere, wipe, wipe_and_fill_again]
+CALLS: dict[str, Callable[[Shelf, Position], object]] = {
+    "put": lambda shelf, held: shelf.put(
+        SHARD, held, Position("relay-a", 9, 999), [segment(NEAR, b"z")], {b"z": ENTRY}
+    ),
+    "claim": lambda shelf, held: shelf.put(SHARD, held, Position("relay-c", 9, 999), [], {}),
+    "load": lambda shelf, held: shelf.load(SHARD, held, NEAR, 0, 10),
+    "load nothing": lambda shelf, held: shelf.load(SHARD, held, NEAR, 0, 0),
+    "ids": lambda shelf, held: shelf.ids(SHARD, held, [b"id-1"]),
+    "no ids": lambda shelf, held: shelf.ids(SHARD, held, []),
+    "drop": lambda shelf, held: shelf.drop(SHARD, held, [NEAR, FAR], [b"id-1"]),
+    "drop nothing": lambda shelf, held: shelf.drop(SHARD, held, [], []),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
+@pytest.mark.parametrize("spoil", LOSSES)
+def test_a_relay_that_lost_the_shard_can_do_nothing(
+    store: Store, spoil: Spoil, call: Callable[[Shelf, Position], object]
+) -> None:
+    shelf = filled(store.open())
+    spoil(store)
+    position, slices = shelf.position(SHARD), shelf.slices(SHARD)
+
+    with pytest.raises(ShelfMoved):
+        call(shelf, FIRST)
+
+    assert (shelf.position(SHARD), shelf.slices(SHARD)) == (position, slices)
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
+def test_a_relay_notices_that_the_shelf_was_rolled_back(
+    store: Store, call: Callable[[Shelf, Position], object]
+) -> None:
+    shelf = filled(store.open())
+    roll_back = store.snapshot()
+    shelf.put(SHARD, FIRST, SECOND, [segment(NEAR, b"n2", 5)], {})
+    roll_back()
+
+    with pytest.raises(ShelfMoved):
+        call(shelf, SECOND)
+
+    assert (shelf.position(SHARD), shelf.slices(SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
+
+
+@pytest.mark.parametrize("held", [("relay-b", 2, 100), ("relay-a", 3, 100), ("relay-a", 2, 101)])
+def test_owner_counter_and_offset_must_all_agree(shelf: Shelf, held: tuple[str, int, int]) -> None:
+    filled(shelf)
+
+    with pytest.raises(ShelfMoved):
+        shelf.load(SHARD, Position(*held), NEAR, 0, 1)

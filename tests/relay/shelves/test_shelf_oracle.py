@@ -1,0 +1,147 @@
+"""A shelf in Redis and one in memory get the same calls, and must answer the same."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from tests.support.stores import MemoryStore, RedisStore
+
+from delaytopic_relay.errors import ShelfMoved
+from delaytopic_relay.shelves.memory import MemoryShelf
+from delaytopic_relay.shelves.protocol import IdEntry, Position, Segment, Shelf, Slice
+from delaytopic_relay.shelves.redis import RedisShelf
+from delaytopic_relay.shelves.redis_connection import RedisConnection
+
+pytestmark = pytest.mark.integration
+
+Answer = TypeVar("Answer")
+SHARDS = st.integers(0, 1)
+SLICES = st.sampled_from([Slice(0, 1000), Slice(1000, 1000), Slice(0, 60_000)])
+SEGMENTS = st.lists(st.builds(Segment, SLICES, st.integers(1, 100), st.binary(max_size=8)), max_size=5)
+NAMES = st.sampled_from([b"", b"a", b"b", b"\xff\x00"])
+ENTRIES = st.builds(IdEntry, st.integers(0, 9), st.integers(0, 10**14), st.integers(0, 9))
+# Whose idea of the position a call is made with: the shard's own, mostly, or one from before.
+STALENESS = st.sampled_from([0, 0, 0, 0, 1, 2])
+
+
+class ShelfComparison(RuleBasedStateMachine):
+    """Puts, claims, repeats, reads, drops, wipes and rollbacks, by relays that are up to date or not."""
+
+    connection: RedisConnection
+
+    def __init__(self) -> None:
+        super().__init__()
+        backend_id = f"test.{uuid.uuid4()}"
+        self.memory, self.redis = MemoryShelf(), RedisShelf(self.connection, backend_id)
+        self.stores = MemoryStore(self.memory), RedisStore(self.connection, backend_id)
+        self.history: dict[int, list[Position | None]] = {0: [None], 1: [None]}
+        self.last_put: Callable[[Shelf], None] | None = None
+        self.roll_back: list[Callable[[], None]] = []
+        self.counter = 0
+
+    def both(self, call: Callable[[Shelf], Answer]) -> Answer | str:
+        oracle, answer = (self.outcome(call, shelf) for shelf in (self.memory, self.redis))
+        assert answer == oracle
+        return oracle
+
+    @staticmethod
+    def outcome(call: Callable[[Shelf], Answer], shelf: Shelf) -> Answer | str:
+        try:
+            return call(shelf)
+        except ShelfMoved as error:
+            return str(error)
+
+    def held(self, shard: int, staleness: int) -> Position | None:
+        known = self.history[shard]
+        return known[max(-1 - staleness, -len(known))]
+
+    def owned(self, shard: int, staleness: int) -> Position:
+        return self.held(shard, staleness) or Position("nobody", 0, 0)
+
+    @rule(
+        shard=SHARDS,
+        staleness=STALENESS,
+        owner=st.sampled_from(["a", "b"]),
+        offset=st.integers(0, 1000),
+        segments=SEGMENTS,
+        ids=st.dictionaries(NAMES, ENTRIES, max_size=3),
+    )
+    def put(
+        self,
+        shard: int,
+        staleness: int,
+        owner: str,
+        offset: int,
+        segments: Sequence[Segment],
+        ids: Mapping[bytes, IdEntry],
+    ) -> None:
+        self.counter += 1
+        expected, new = self.held(shard, staleness), Position(owner, self.counter, offset)
+        self.last_put = lambda shelf: shelf.put(shard, expected, new, segments, ids)
+        self.both(self.last_put)
+        self.history[shard].append(self.memory.position(shard))
+
+    @rule()
+    def repeat_the_last_put(self) -> None:
+        if self.last_put:
+            self.both(self.last_put)
+
+    @rule(shard=SHARDS, staleness=STALENESS, slice_=SLICES, first=st.integers(0, 6), count=st.integers(0, 6))
+    def load(self, shard: int, staleness: int, slice_: Slice, first: int, count: int) -> None:
+        self.both(lambda shelf: shelf.load(shard, self.owned(shard, staleness), slice_, first, count))
+
+    @rule(shard=SHARDS, staleness=STALENESS, names=st.lists(NAMES, max_size=4))
+    def ids(self, shard: int, staleness: int, names: Sequence[bytes]) -> None:
+        self.both(lambda shelf: shelf.ids(shard, self.owned(shard, staleness), names))
+
+    @rule(
+        shard=SHARDS,
+        staleness=STALENESS,
+        slices=st.lists(SLICES, max_size=2),
+        names=st.lists(NAMES, max_size=2),
+    )
+    def drop(self, shard: int, staleness: int, slices: Sequence[Slice], names: Sequence[bytes]) -> None:
+        self.both(lambda shelf: shelf.drop(shard, self.owned(shard, staleness), slices, names))
+
+    @rule()
+    def take_a_snapshot(self) -> None:
+        self.roll_back = [store.snapshot() for store in self.stores]
+
+    @rule()
+    def fail_over_to_the_snapshot(self) -> None:
+        for roll_back in self.roll_back:
+            roll_back()
+        self.read_positions()
+
+    @rule()
+    def wipe(self) -> None:
+        for store in self.stores:
+            store.wipe()
+        self.read_positions()
+
+    def read_positions(self) -> None:
+        for shard, known in self.history.items():
+            known.append(self.memory.position(shard))
+
+    @invariant()
+    def positions_and_slices_agree(self) -> None:
+        for shard in self.history:
+            assert self.redis.position(shard) == self.memory.position(shard)
+            assert self.redis.slices(shard) == self.memory.slices(shard)
+
+
+def test_redis_answers_what_memory_answers(redis_connection: RedisConnection) -> None:
+    ShelfComparison.connection = redis_connection
+
+    run_state_machine_as_test(
+        ShelfComparison,
+        settings=settings(
+            max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        ),
+    )

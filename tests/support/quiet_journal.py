@@ -1,0 +1,49 @@
+"""A journal that keeps what the loop reported, for tests to look at."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from delaytopic_relay.departures import Departures
+from delaytopic_relay.errors import LostOwnership, RelayError
+from delaytopic_relay.schedule import Reject, Schedule
+from delaytopic_relay.takeover import Recovered
+
+
+class QuietJournal:
+    """Implements `Journal`."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.errors: list[RelayError] = []
+
+    def commands(self, leaving: Departures) -> None:
+        self.counts.update(
+            superseded=leaving.superseded, cancelled=leaving.cancelled, too_late=leaving.too_late
+        )
+
+    def sent(self, schedules: Sequence[Schedule], rejects: Sequence[Reject], withheld: Sequence[Reject], sent_ms: int) -> None:
+        self.counts.update(sent=len(schedules) - len(withheld), rejected=len(rejects))
+
+    def committed(self, duration_ms: int) -> None:
+        self.counts.update(commits=1)
+
+    def put(self, duration_ms: int) -> None:
+        self.counts.update(puts=1)
+
+    def started_over(self, lost: LostOwnership) -> None:
+        self.counts.update([lost.cause])
+        self.errors.append(lost)
+
+    def recovered(self, shard: int, cause: str, recovered: Recovered) -> None:
+        self.counts.update(recovered=1)
+
+    def fenced(self, owner: str) -> None:
+        self.counts.update(fenced=1)
+
+    def stuck(self, shard: int, error: RelayError) -> None:
+        self.errors.append(error)
+
+    def unavailable(self, error: RelayError) -> None:
+        self.errors.append(error)

@@ -1,0 +1,53 @@
+"""A real Redis for tests: one server for the whole run, and settings like those of the relay's configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_relay.errors import ConfigurationError
+from delaytopic_relay.shelves.protocol import IdEntry, Position, Segment, Slice
+from delaytopic_relay.shelves.redis import RedisShelf
+from delaytopic_relay.shelves.redis_connection import RedisConnection, connect_redis
+
+
+@dataclass(frozen=True)
+class RedisFields:
+    """The fields of `backend.redis`, as `connect_redis` reads them."""
+
+    url: str | None = None
+    url_file: str | None = None
+    ca_file: str | None = None
+    certificate_file: str | None = None
+    key_file: str | None = None
+    username_file: str | None = None
+    password_file: str | None = None
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """A server that the tests of a run share: each takes a backend id of its own, none stops it."""
+    with RedisServer(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+def refusal(fields: RedisFields) -> str:
+    """What is said about settings that are wrong."""
+    with pytest.raises(ConfigurationError) as caught:
+        connect_redis(fields)
+    return str(caught.value)
+
+
+def serves_as_a_shelf(connection: RedisConnection) -> bool:
+    """Make every call of a shelf, among them megabytes each way, and close the connection."""
+    shelf, near, blob = RedisShelf(connection, "shop"), Slice(0, 1000), bytes(range(256)) * (12 << 10)
+    first, second = Position("relay-a", 1, 0), Position("relay-a", 2, 10)
+    shelf.put(0, shelf.position(0), first, [], {})
+    shelf.put(0, first, second, [Segment(near, 1, blob)], {b"id": IdEntry(1, 2, 3)})
+    answers = shelf.slices(0), shelf.load(0, second, near, 0, 1), shelf.ids(0, second, [b"id"])
+    shelf.drop(0, second, [near], [b"id"])
+    shelf.close()
+    return answers == ({near: 1}, [blob], [IdEntry(1, 2, 3)])

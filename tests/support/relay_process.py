@@ -1,0 +1,116 @@
+"""A relay as a real process, for tests that kill, freeze and restart it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+from urllib.error import URLError
+from urllib.request import urlopen
+
+START_TIMEOUT_S = 60.0
+
+
+class RelayProcess:
+    """`python -m delaytopic_relay` over one configuration file; its log lines go to a file beside it."""
+
+    def __init__(self, config: Path, name: str = "relay") -> None:
+        self.config = config
+        self.log_file = config.with_name(f"{name}.log")
+        self._child: subprocess.Popen[bytes] | None = None
+        self._started_at = 0
+
+    def start(self) -> Self:
+        """Start it; `wait_until_ready` tells when it has its shards."""
+        self._started_at = self.log_file.stat().st_size if self.log_file.exists() else 0
+        with self.log_file.open("ab") as log:
+            command = [sys.executable, "-m", "delaytopic_relay", "--config", str(self.config)]
+            self._child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        return self
+
+    @property
+    def child(self) -> subprocess.Popen[bytes]:
+        """The process."""
+        assert self._child is not None
+        return self._child
+
+    def kill(self) -> None:
+        """SIGKILL, and wait until it is gone."""
+        self.child.kill()
+        self.child.wait()
+
+    def terminate(self, timeout_s: float = 20.0) -> int:
+        """SIGTERM; its exit code."""
+        self.child.terminate()
+        return self.child.wait(timeout_s)
+
+    def freeze(self) -> None:
+        """SIGSTOP: nothing runs, no heartbeat leaves."""
+        os.kill(self.child.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """SIGCONT: it goes on exactly where it was."""
+        os.kill(self.child.pid, signal.SIGCONT)
+
+    def stop_whatever_happens(self) -> None:
+        """For teardown."""
+        if self._child is not None and self._child.poll() is None:
+            self.thaw()
+            self.kill()
+
+    def log_lines(self) -> list[dict[str, Any]]:
+        """The log since the last start, one object a line."""
+        text = self.log_file.read_bytes()[self._started_at :].decode(errors="replace")
+        return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+
+    def port(self) -> int:
+        """Where its pages are."""
+        line = wait_for(lambda: next((e for e in self.log_lines() if e.get("event") == "http listening"), None), self._why)
+        return int(line["port"])
+
+    def get(self, path: str) -> str:
+        """One of its pages."""
+        with urlopen(f"http://127.0.0.1:{self.port()}{path}", timeout=5) as answer:
+            text: str = answer.read().decode()
+            return text
+
+    def status(self) -> dict[str, Any]:
+        """GET /status."""
+        document: dict[str, Any] = json.loads(self.get("/status"))
+        return document
+
+    def shards(self, state: str = "Delivering") -> set[int]:
+        """The partitions that are in this state."""
+        return {shard["partition"] for shard in self.status()["shards"] if shard["state"] == state}
+
+    def wait_until_delivering(self, shards: int) -> Self:
+        """Until it delivers for so many shards."""
+
+        def delivering() -> bool:
+            try:
+                return len(self.shards()) >= shards
+            except (URLError, ConnectionError, TimeoutError):
+                return False
+
+        wait_for(delivering, self._why)
+        return self
+
+    def _why(self) -> str:
+        return f"{self.log_file}:\n" + self.log_file.read_text(errors="replace")[-3_000:]
+
+
+def wait_for(condition: Callable[[], Any], why: Callable[[], str] = str, timeout_s: float = START_TIMEOUT_S) -> Any:
+    """Poll a condition until it holds, and return what it returned; fails the test with `why` after the timeout."""
+    deadline = time.monotonic() + timeout_s
+    pause = threading.Event()
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"nothing after {timeout_s} s: {why()}"
+        pause.wait(0.05)
+    return found

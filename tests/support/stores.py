@@ -1,0 +1,75 @@
+"""The stores behind shelves, for the conformance suite: open a shelf on them, roll them back, wipe them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from delaytopic_relay.shelves.memory import MemoryShelf
+from delaytopic_relay.shelves.protocol import Shelf
+from delaytopic_relay.shelves.redis import RedisShelf
+from delaytopic_relay.shelves.redis_connection import RedisConnection
+
+
+class Store(Protocol):
+    """What several relays' shelves have in common."""
+
+    def open(self) -> Shelf:
+        """Another relay's access."""
+        ...
+
+    def snapshot(self) -> Callable[[], None]:
+        """What rolls the store back to now."""
+        ...
+
+    def wipe(self) -> None:
+        """Lose everything."""
+        ...
+
+
+@dataclass(frozen=True)
+class MemoryStore:
+    memory: MemoryShelf
+
+    def open(self) -> Shelf:
+        return self.memory
+
+    def snapshot(self) -> Callable[[], None]:
+        taken = self.memory.snapshot()
+        return lambda: self.memory.restore(taken)
+
+    def wipe(self) -> None:
+        self.memory.wipe()
+
+
+@dataclass(frozen=True)
+class RedisStore:
+    """The keys of one backend id on a server that other tests use too."""
+
+    connection: RedisConnection
+    backend_id: str
+
+    def open(self) -> Shelf:
+        return RedisShelf(self.connection, self.backend_id)
+
+    def keys(self) -> list[bytes]:
+        return sorted(self._client.scan_iter(match=f"{{{self.backend_id}:*", count=10_000))
+
+    def snapshot(self) -> Callable[[], None]:
+        dumps = {key: self._client.dump(key) for key in self.keys()}
+
+        def roll_back() -> None:
+            self.wipe()
+            for key, dump in dumps.items():
+                self._client.restore(key, 0, dump)
+
+        return roll_back
+
+    def wipe(self) -> None:
+        for key in self.keys():
+            self._client.delete(key)
+
+    @property
+    def _client(self) -> Any:
+        return self.connection.client
