@@ -1,7 +1,8 @@
 """The delaytopic API: what users write, what relays are started with and answer, what is on the wire.
 
-Documents: `load_documents` reads `DelayTopic` and `DelayClass`; `resolve` decides what is in force; `relay_config` makes
-the document that a relay starts with. Records: the modules `headers`, `receipt` and `dead_letter`. Imports no client library.
+Documents: `load_documents` reads `DelayTopic` and `DelayClass`, `resolve` decides what is in force, `relay_config`
+makes the document that a relay starts with. Records: the modules `headers`, `receipt` and `dead_letter`.
+Imports no client library and reads no clock.
 """
 
 from __future__ import annotations

@@ -29,11 +29,9 @@ def _namespace(
     selector = delay_class.spec.access.namespace_selector
     if selector is None or labels is None or selector.match_labels.items() <= labels.items():
         return
+    namespace = topic.metadata.namespace
     wanted = ", ".join(f"{name}={value}" for name, value in selector.match_labels.items())
-    yield Problem(
-        "metadata.namespace",
-        f"{topic.metadata.namespace} is not allowed: {by_class} is for namespaces labelled {wanted}",
-    )
+    yield Problem("metadata.namespace", f"{namespace} is not allowed: {by_class} is for namespaces labelled {wanted}")
 
 
 def _topics(topic: DelayTopic, delay_class: DelayClass, by_class: str) -> Iterator[Problem]:
@@ -43,7 +41,7 @@ def _topics(topic: DelayTopic, delay_class: DelayClass, by_class: str) -> Iterat
     named = [
         ("spec.source.topic", spec.source.topic, "source", sources),
         ("spec.target.topic", spec.target.topic, "target", targets),
-        ("spec.deadLetter.topic", spec.dead_letter_topic, "dead letter", [*sources, *targets]),
+        ("spec.deadLetter.topic", spec.dead_letter_topic, "dead letter", list(dict.fromkeys([*sources, *targets]))),
     ]
     for path, name, role, globs in named:
         if not topic_matcher(globs)(name):

@@ -1,4 +1,4 @@
-"""Where Kafka and Redis are, and which Secrets hold the credentials: the users' form, shared by DelayTopic and DelayClass."""
+"""Where Kafka and Redis are, and which Secrets hold the credentials; DelayTopic and DelayClass share it."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Authentication(Model):
 
 
 class KafkaConnection(Model):
-    """How the relays reach Kafka. Secrets are read from one namespace only: this object's, or the operator's for a class."""
+    """How the relays reach Kafka. Secrets are read from this object's namespace, for a class from the operator's."""
 
     bootstrap_servers: BootstrapServers
     """Brokers to ask first, `host:port`, separated by commas."""

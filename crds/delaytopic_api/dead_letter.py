@@ -73,11 +73,10 @@ def parse_dead_letter(headers: Sequence[tuple[str, bytes | None]] | None) -> Dea
     if not reasons:
         return None
     last = dict(headers[reasons[-1] :])
-    source = _SOURCE.fullmatch(last.get(DEAD_LETTER_SOURCE) or b"")
+    whence = last.get(DEAD_LETTER_SOURCE) or b""
+    source = _SOURCE.fullmatch(whence)
     if source is None:
-        raise MalformedHeader(
-            f"{last.get(DEAD_LETTER_SOURCE)!r} is not a {DEAD_LETTER_SOURCE}: <topic>:<partition>:<offset>"
-        )
+        raise MalformedHeader(f"{whence!r} is not a {DEAD_LETTER_SOURCE}: <topic>:<partition>:<offset>")
     topic, partition, offset = source.groups()
     return DeadLetter(
         reason=_text(last, DEAD_LETTER_REASON),

@@ -34,11 +34,13 @@ class ScheduleSpec(Model):
     default_delay: Delay | None = None
     """For records without a time header. Absent: they are delivered at once."""
     delay: FixedDelay | None = None
-    """The same delay for every record, counted from its timestamp; time headers are not read. The cheapest way, where it fits."""
+    """The same delay for every record, counted from its timestamp; time headers are not read. Where it fits, the
+    cheapest way."""
     max_delay: LongDelay | None = None
     """A record that is due later goes to the dead-letter topic. Absent: the class's default, else 720h."""
     ids: Ids | None = None
-    """ByHeader: the header deliver-id names a schedule, to replace or cancel it. Absent: ByHeader, with a fixed delay Disabled."""
+    """ByHeader: the header deliver-id names a schedule, to replace or cancel it. Absent: ByHeader, or Disabled with a
+    fixed delay."""
 
     @model_validator(mode="after")
     def _rules(self) -> Self:
@@ -71,13 +73,8 @@ class BackendSpec(Model):
 
     @model_validator(mode="after")
     def _rules(self) -> Self:
-        require(
-            (
-                self.redis is None or self.type is BackendType.REDIS_ZSET,
-                "redis",
-                f"is only for type {BackendType.REDIS_ZSET}",
-            )
-        )
+        uses_redis = self.type is BackendType.REDIS_ZSET
+        require((self.redis is None or uses_redis, "redis", f"is not for type {self.type}"))
         return self
 
 
@@ -96,7 +93,7 @@ class DelayTopicSpec(Model):
     """What is wanted. Source and target are enough; the class and the defaults say the rest."""
 
     delay_class_name: ClassName | None = None
-    """The DelayClass that brings connection, limits and defaults. Absent: the default class; it cannot be changed later."""
+    """The DelayClass that brings connection, limits and defaults; it cannot be changed later. Absent: the default."""
     connection: KafkaConnection | None = None
     """Kafka without a class, for a single tenant: Secrets are read from this object's namespace."""
     source: SourceSpec
@@ -108,10 +105,11 @@ class DelayTopicSpec(Model):
     schedule: ScheduleSpec = ScheduleSpec()
     """How records say when they are due."""
     precision: Precision | None = None
-    """How late a record may be while there is capacity; also how often is committed. Absent: the class's default, else 1s."""
+    """How late a record may be while there is capacity; also how often is committed. Absent: the class's default,
+    else 1s."""
     guarantee: Guarantee | None = None
-    """ExactlyOnce: read_committed consumers see each record once. AtLeastOnce: faster, with duplicates after a crash. Absent:
-    the class's default, else ExactlyOnce."""
+    """ExactlyOnce: read_committed consumers see each record once. AtLeastOnce: faster, with duplicates after a crash.
+    Absent: the class's default, else ExactlyOnce."""
     backend: BackendSpec | None = None
     """Where schedules wait. Absent: the class's backend, else RedisZset."""
     autoscaling: AutoscalingSpec = AutoscalingSpec()
@@ -123,8 +121,8 @@ class DelayTopicSpec(Model):
     suspend: Suspend = Suspend.NONE
     """Delivery: take records in, hold what is due. Ingest: deliver, take nothing in. All: both stand still."""
     deletion_policy: DeletionPolicy = DeletionPolicy.DRAIN
-    """Drain: pending records leave at their own time, up to drainTimeout, then as Retain. Retain: they stay, and applying the
-    same object again resumes them. Delete: they are removed, after confirmation."""
+    """Drain: pending records leave at their own time, up to drainTimeout, then as Retain. Retain: they stay, and
+    applying the same object again resumes them. Delete: they are removed, after confirmation."""
     drain_timeout: DrainTimeout | None = None
     """How long Drain lasts. Absent: the class's default, else 15m."""
 
@@ -146,7 +144,7 @@ class DelayTopicSpec(Model):
             (
                 len(dead_letter) <= 249,
                 "deadLetter.topic",
-                "is required, as the source's name is too long to add .dlq to it",
+                "is required: the source's name is too long to add .dlq",
             ),
             (
                 at_most_one(delay_class_name=self.delay_class_name, connection=self.connection),

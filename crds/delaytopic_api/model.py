@@ -46,5 +46,10 @@ def at_most_one(**values: object) -> bool:
     return _given(values.values()) <= 1
 
 
+def both_or_none(one: object, other: object) -> bool:
+    """Whether the values are given together, or neither."""
+    return (one is None) == (other is None)
+
+
 def _given(values: Iterable[object]) -> int:
     return sum(value is not None for value in values)

@@ -40,21 +40,19 @@ TopicName = Annotated[
     Matching(
         r"(?!\.{1,2}$)[a-zA-Z0-9._-]+",
         249,
-        "a topic name; use up to 249 letters, digits, dots, underscores and hyphens",
+        "a topic name; use up to 249 letters, digits, dots, underscores, hyphens",
     ),
 ]
 TopicGlob = Annotated[
     str,
-    Matching(
-        r"[a-zA-Z0-9._*-]+", 249, "a glob of topics; use the characters of a topic name, and * for any number of them"
-    ),
+    Matching(r"[a-zA-Z0-9._*-]+", 249, "a glob of topics; use the characters of topic names, and * for any of them"),
 ]
 TopicTemplate = Annotated[
     str,
     Matching(
         r"([a-zA-Z0-9._*-]|\{namespace\})+",
         249,
-        "a glob of topics; use the characters of a topic name, * for any number of them, and {namespace}",
+        "a glob of topics; use the characters of topic names, * for any of them, and {namespace}",
     ),
 ]
 ObjectName = Annotated[
@@ -87,7 +85,7 @@ SecretName = Annotated[
     Matching(
         "[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?",
         253,
-        "the name of a Secret; use lower-case letters, digits, hyphens and dots",
+        "a Secret's name; use lower-case letters, digits, hyphens and dots",
     ),
 ]
 SecretKey = Annotated[

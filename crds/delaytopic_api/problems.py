@@ -74,19 +74,21 @@ def _message(details: ErrorDetails, model: type[BaseModel]) -> str:
         return f"must be {_EXPECTS[kind]}, not {_shown(value)}"
     match kind:
         case "extra_forbidden":
-            return _unknown_field(details["loc"], model)
+            said = _unknown_field(details["loc"], model)
         case "enum" | "literal_error":
-            return _choice(value, _choices(details["loc"], model))
+            said = _choice(value, _choices(details["loc"], model))
         case "string_type":
             quotes = ' (put it in quotes: "...")' if isinstance(value, bool | int | float) else ""
-            return f"must be text, not {_shown(value)}{quotes}"
+            said = f"must be text, not {_shown(value)}{quotes}"
         case "greater_than_equal":
-            return f"must be at least {context['ge']}, not {_shown(value)}"
+            said = f"must be at least {context['ge']}, not {_shown(value)}"
         case "less_than_equal":
-            return f"must be at most {context['le']}, not {_shown(value)}"
+            said = f"must be at most {context['le']}, not {_shown(value)}"
         case "value_error":
-            return str(context["error"])
-    return f"{details['msg']}, not {_shown(value)}"
+            said = str(context["error"])
+        case _:
+            said = f"{details['msg']}, not {_shown(value)}"
+    return said
 
 
 def _unknown_field(location: Location, model: type[BaseModel]) -> str:

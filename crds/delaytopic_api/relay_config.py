@@ -1,4 +1,4 @@
-"""RelayConfig, the document that a relay process is started with: everything decided, nothing left to default to a class.
+"""RelayConfig, the document that a relay process is started with: everything is decided.
 
 Secrets are only ever named as files, so that this document may be a ConfigMap.
 """
@@ -21,7 +21,7 @@ from delaytopic_api.relay_connection import KafkaClient, RedisClient
 
 GroupId = Annotated[str, Field(min_length=1, max_length=255)]
 BackendId = Annotated[
-    str, Matching("[a-zA-Z0-9._-]+", 180, "an id; use up to 180 letters, digits, dots, underscores and hyphens")
+    str, Matching("[a-zA-Z0-9._-]+", 180, "an id; use up to 180 letters, digits, dots, underscores, hyphens")
 ]
 Port = Annotated[int, Field(strict=True, ge=0, le=65_535)]
 

@@ -7,7 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from delaytopic_api.model import Model, at_most_one, exactly_one, require
+from delaytopic_api.model import Model, at_most_one, both_or_none, exactly_one, require
 from delaytopic_api.urls import BootstrapServers, RedisUrl
 
 FilePath = Annotated[str, Field(min_length=1, max_length=4096)]
@@ -56,21 +56,14 @@ class KafkaSecurity(Model):
         sasl = self.protocol in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
         by_password = sasl and self.mechanism not in (None, SaslMechanism.OAUTHBEARER)
         usernames = {"username": self.username, "username_file": self.username_file}
+        needed = "is required for PLAIN and SCRAM"
         require(
             (not sasl or self.mechanism is not None, "mechanism", f"is required for {self.protocol}"),
             (sasl or self.mechanism is None, "mechanism", f"is not for {self.protocol}"),
             (at_most_one(**usernames), "usernameFile", "set username or usernameFile, not both"),
-            (
-                not by_password or any(usernames.values()),
-                "username",
-                f"or usernameFile is required for {self.mechanism}",
-            ),
-            (not by_password or self.password_file is not None, "passwordFile", f"is required for {self.mechanism}"),
-            (
-                (self.certificate_file is None) == (self.key_file is None),
-                "keyFile",
-                "goes together with certificateFile",
-            ),
+            (not by_password or any(usernames.values()), "username", f"{needed}, or usernameFile"),
+            (not by_password or self.password_file is not None, "passwordFile", needed),
+            (both_or_none(self.certificate_file, self.key_file), "keyFile", "goes together with certificateFile"),
         )
         return self
 
@@ -106,10 +99,6 @@ class RedisClient(Model):
     def _rules(self) -> Self:
         require(
             (exactly_one(url=self.url, url_file=self.url_file), "", "set exactly one of url and urlFile"),
-            (
-                (self.certificate_file is None) == (self.key_file is None),
-                "keyFile",
-                "goes together with certificateFile",
-            ),
+            (both_or_none(self.certificate_file, self.key_file), "keyFile", "goes together with certificateFile"),
         )
         return self

@@ -28,7 +28,8 @@ class AutoscalingSpec(Model):
     """How the number of relays follows the schedule: a relay knows its future load."""
 
     mode: AutoscalingMode = AutoscalingMode.OPERATOR
-    """Operator: from the due times ahead. External: an HPA or KEDA, through the scale subresource. Fixed: relay.replicas."""
+    """Operator: from the due times ahead. External: an HPA or KEDA, through the scale subresource. Fixed: as
+    relay.replicas says."""
     min_replicas: ReplicaCount = 1
     """Never fewer. Two or more for a precision under 5s: the loss of a single relay costs its restart."""
     max_replicas: Annotated[ReplicaCount, Field(ge=1)] | None = None
@@ -64,10 +65,11 @@ class RelaySpec(Model):
     """The relay processes."""
 
     replicas: ReplicaCount = 1
-    """How many, with autoscaling mode Fixed or External; where Operator starts. Written through the scale subresource."""
+    """How many, with autoscaling mode Fixed or External; where Operator starts. The scale subresource writes it."""
     image: Annotated[str, Field(min_length=1, max_length=512)] | None = None
     """The container image. Absent: the one that this release of the operator was tested with."""
     resources: KubernetesObject = {}
     """Requests and limits, as in a container."""
     pod_template: KubernetesObject = {}
-    """Labels, annotations, nodeSelector, tolerations, affinity, topologySpreadConstraints and priorityClassName of the pods."""
+    """Of the pods: labels, annotations, nodeSelector, tolerations, affinity, topologySpreadConstraints and
+    priorityClassName."""

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import Any
 
 import yaml
 
 from delaytopic_api.errors import InvalidDocument, Problem
 
+_TEXT, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
+
 
 class _StrictLoader(yaml.SafeLoader):
-    """PyYAML's safe loader, which by itself keeps the last of two equal keys and says nothing."""
+    """PyYAML's safe loader, which by itself keeps the last of two equal keys, and takes `on` for a boolean."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """A mapping; raises a marked YAML error for a key that is there already."""
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
-                if key.value in seen:
-                    raise yaml.MarkedYAMLError(problem=f'"{key.value}" is there twice', problem_mark=key.start_mark)
-                seen.add(key.value)
-        return super().construct_mapping(node, deep)
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        """A mapping as it is written, before merge keys are resolved; raises a marked YAML error."""
+        node = super().compose_mapping_node(anchor)
+        _check_names(node)
+        return node
 
 
 def parse_yaml(text: str, origin: str = "") -> list[Any]:
@@ -35,6 +32,24 @@ def parse_yaml(text: str, origin: str = "") -> list[Any]:
 def _message(error: yaml.YAMLError) -> str:
     mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
     if mark is None:
-        return f"is not YAML: {' '.join(str(error).split())}"
-    problem = getattr(error, "problem", None) or "cannot be read"
-    return f"line {mark.line + 1}, column {mark.column + 1}: is not YAML: {problem}"
+        return f"cannot be read as YAML: {' '.join(str(error).split())}"
+    problem = getattr(error, "problem", None) or "unknown reason"
+    return f"line {mark.line + 1}, column {mark.column + 1}: cannot be read as YAML: {problem}"
+
+
+def _check_names(node: yaml.MappingNode) -> None:
+    """The names of a mapping's fields are text and different."""
+    seen: set[str] = set()
+    for key, _ in node.value:
+        if key.tag == _MERGE:
+            continue
+        if key.tag != _TEXT:
+            shown = key.value if isinstance(key, yaml.ScalarNode) else "a list or mapping"
+            raise _refusal(key, f"the name of a field must be text, not {shown}; put it in quotes")
+        if key.value in seen:
+            raise _refusal(key, f'"{key.value}" is there twice')
+        seen.add(key.value)
+
+
+def _refusal(node: yaml.Node, problem: str) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)

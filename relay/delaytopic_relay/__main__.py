@@ -11,9 +11,7 @@ from types import FrameType
 import click
 import structlog
 
-
-
-from delaytopic_relay.config_file import load_relay_config
+from delaytopic_relay.config_file import read_relay_config
 from delaytopic_relay.errors import ConfigurationError, RelayError
 from delaytopic_relay.logs import configure_logs
 from delaytopic_relay.service import Service
@@ -58,7 +56,7 @@ def main(path: Path) -> None:
     configure_logs()
     stop = StopFlag()
     try:
-        config = load_relay_config(path)
+        config = read_relay_config(path)
         _spare_the_collector()
         Service(config).run(stop)
     except ConfigurationError as error:
@@ -70,7 +68,7 @@ def main(path: Path) -> None:
 
 
 def _spare_the_collector() -> None:
-    """The hot path makes no cycles: with a million records in memory, one full collection takes a quarter of a second."""
+    """The hot path makes no cycles, and a full collection over a million records takes a quarter of a second."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 50, 1_000)

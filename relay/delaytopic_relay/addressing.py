@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from typing import NamedTuple
 
+from delaytopic_api.choices import Partitioning
 from delaytopic_api.dead_letter import DeadLetter, DeadLetterReason, dead_letter_headers
-from delaytopic_api.headers import CONTROL_HEADERS, RECEIPT
+from delaytopic_api.headers import CONTROL_HEADERS, RECEIPT, Headers
 from delaytopic_api.receipt import receipt_encoder
-
-from delaytopic_relay.schedule import NO_CONTROL_HEADER, Headers, Reject, Schedule
+from delaytopic_relay.schedule import NO_CONTROL_HEADER, Reject, Schedule
 from delaytopic_relay.sizes import record_batch_bytes
 
 ANY_PARTITION = -1
+LARGEST_KEPT_KEY = 1_024
+"""Of a dead letter that is too large for its topic, in bytes."""
 
 TopicLimit = Callable[[str], int | None]
 """The largest record batch a topic takes, in bytes; None for a topic that does not exist."""
@@ -27,14 +28,6 @@ class Outgoing(NamedTuple):
     key: bytes | None
     headers: Headers
     partition: int = ANY_PARTITION
-
-
-class Partitioning(StrEnum):
-    """How the target partition is chosen."""
-
-    BY_KEY = "ByKey"
-    SAME_PARTITION = "SamePartition"
-    ROUND_ROBIN = "RoundRobin"
 
 
 class Refused(NamedTuple):
@@ -51,7 +44,7 @@ class Addressing:
     def __init__(
         self, source: str, target: str, dead_letter: str, partitioning: Partitioning, partitions: int, limit: TopicLimit
     ) -> None:
-        """`partitions` is the target's count, for round robin; `limit` is asked for large records and foreign topics."""
+        """`partitions` is the target's count, for round robin; `limit` is asked for large records and other topics."""
         self._source = source
         self._target = target
         self._dead_letter = dead_letter
@@ -63,6 +56,7 @@ class Addressing:
         self.certain_bytes = 0
         """Values up to this size need no check; set from the target's limit."""
         self.refused: dict[tuple[int, int], Refused] = {}
+        self._used_refusals: set[tuple[int, int]] = set()
 
     def records(self, shard: int, schedules: Sequence[Schedule], sent_ms: int) -> tuple[list[Outgoing], list[Reject]]:
         """The records for the target, and what cannot be delivered after all.
@@ -84,7 +78,10 @@ class Addressing:
                 headers = [*headers, receipt] if headers else [receipt]
             else:
                 headers = [*(h for h in headers or () if h[0] not in CONTROL_HEADERS), receipt]
-            record = Outgoing(schedule.target or target, value, schedule.key, headers, same)
+            if schedule.target is None:
+                record = Outgoing(target, value, schedule.key, headers, same)
+            else:
+                record = Outgoing(schedule.target, value, schedule.key, headers, ANY_PARTITION)
             if (
                 suspicious
                 or schedule.expires_ms is not None
@@ -97,7 +94,7 @@ class Addressing:
                     continue
             records.append(record)
         if self._partitioning is Partitioning.ROUND_ROBIN:
-            records = [record._replace(partition=self._turn()) for record in records]
+            records = [r._replace(partition=self._turn()) if r.topic == target else r for r in records]
         return records, rejects
 
     def _partition(self, shard: int) -> int:
@@ -111,9 +108,12 @@ class Addressing:
         """Why this schedule goes to the dead-letter topic instead; None if it does not."""
         refused = self.refused.get((shard, schedule.offset))
         if refused is not None:
+            self._used_refusals.add((shard, schedule.offset))
             return _reject(schedule, refused.reason, refused.detail)
         if schedule.expires_ms is not None and sent_ms > schedule.expires_ms:
-            return _reject(schedule, DeadLetterReason.EXPIRED, f"it expired at {schedule.expires_ms}, before it could be sent")
+            return _reject(
+                schedule, DeadLetterReason.EXPIRED, f"it expired at {schedule.expires_ms}, before it could be sent"
+            )
         limit = self._limit(record.topic)
         if limit is None:
             return _reject(schedule, DeadLetterReason.UNKNOWN_TARGET, f"the topic {record.topic} does not exist")
@@ -130,13 +130,27 @@ class Addressing:
     def _dead_letter_of(self, shard: int, reject: Reject, sent_ms: int) -> Outgoing:
         letter = DeadLetter(reject.reason.value, reject.detail, self._source, shard, reject.offset, sent_ms)
         headers = [*(reject.headers or ()), *dead_letter_headers(letter)]
-        limit = self._limit(self._dead_letter)
         refused = self.refused.get((shard, reject.offset))
-        too_large = limit is not None and record_batch_bytes(reject.key, reject.value, headers) > limit
-        if too_large or (refused is not None and refused.dead_letter):
-            omitted = letter._replace(omitted_bytes=len(reject.value or b""))
-            return Outgoing(self._dead_letter, None, reject.key, dead_letter_headers(omitted))
-        return Outgoing(self._dead_letter, reject.value, reject.key, headers)
+        was_refused = refused is not None and refused.dead_letter
+        if not was_refused and self._fits(reject.key, reject.value, headers):
+            return Outgoing(self._dead_letter, reject.value, reject.key, headers)
+        omitted = letter._replace(omitted_bytes=len(reject.value or b""))
+        headers = [*(reject.headers or ()), *dead_letter_headers(omitted)]
+        if was_refused or not self._fits(reject.key, None, headers):
+            key = reject.key if reject.key is not None and len(reject.key) <= LARGEST_KEPT_KEY else None
+            return Outgoing(self._dead_letter, None, key, dead_letter_headers(omitted))
+        return Outgoing(self._dead_letter, None, reject.key, headers)
+
+    def _fits(self, key: bytes | None, value: bytes | None, headers: Headers) -> bool:
+        limit = self._limit(self._dead_letter)
+        return limit is None or record_batch_bytes(key, value, headers) <= limit
+
+    def refusals_settled(self, *, committed: bool) -> None:
+        """The tick has ended: what became of refused records is committed, or has to be done again."""
+        if committed:
+            for place in self._used_refusals:
+                self.refused.pop(place, None)
+        self._used_refusals.clear()
 
 
 def _reject(schedule: Schedule, reason: DeadLetterReason, detail: str) -> Reject:

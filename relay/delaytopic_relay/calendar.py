@@ -131,7 +131,9 @@ class Calendar:
 
     def lowest_offset(self) -> int | None:
         """A lower bound of the source offsets that only this memory holds; None when there is none."""
-        return min((slot.lowest_offset for slot in self._slots.values() if slot.lowest_offset is not None), default=None)
+        return min(
+            (slot.lowest_offset for slot in self._slots.values() if slot.lowest_offset is not None), default=None
+        )
 
     def overdue(self, now_ms: int) -> int:
         """How many schedules are due at or before now, to the slot."""

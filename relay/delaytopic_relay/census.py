@@ -42,7 +42,7 @@ def census_of(shard: Shard | FixedShard, now_ms: int, look_ahead_ms: int) -> Cen
     for start_ms, width_ms, records in _spans(shard):
         late = records * _share(start_ms, width_ms, now_ms)
         overdue += late
-        _spread(bins, edges, start_ms - now_ms, width_ms, records - late)
+        _spread(bins, edges, max(0, start_ms - now_ms), start_ms + width_ms - now_ms, records - late)
     next_due_ms = _next_due_ms(shard)
     oldest = next_due_ms if next_due_ms is not None and next_due_ms <= now_ms else None
     return Census(shard.pending, round(overdue), oldest, next_due_ms, tuple(round(count) for count in bins[:-1]))
@@ -61,10 +61,12 @@ def _share(start_ms: int, width_ms: int, until_ms: int) -> float:
     return min(1.0, max(0.0, (until_ms - start_ms) / width_ms))
 
 
-def _spread(bins: list[float], edges: tuple[int, ...], start_ms: int, width_ms: int, records: float) -> None:
+def _spread(bins: list[float], edges: tuple[int, ...], start_ms: int, end_ms: int, records: float) -> None:
+    """Add records due evenly between two times relative to now."""
     if records <= 0:
         return
-    first, last = bisect_left(edges, max(0, start_ms)), bisect_left(edges, max(0, start_ms + width_ms - 1))
+    width_ms = end_ms - start_ms
+    first, last = bisect_left(edges, start_ms), bisect_left(edges, end_ms - 1)
     if first == last:
         bins[first] += records
         return
@@ -77,7 +79,7 @@ def _spread(bins: list[float], edges: tuple[int, ...], start_ms: int, width_ms: 
 
 def _next_due_ms(shard: Shard | FixedShard) -> int | None:
     if isinstance(shard, FixedShard):
-        return shard.wake_ms()
+        return next(shard.due_times(), None)
     in_memory = shard.calendar.next_due_ms()
     on_shelf = min(shard.index, default=None)
     candidates = [in_memory, on_shelf.start_ms if isinstance(on_shelf, Slice) else None]
@@ -95,5 +97,7 @@ def total(censuses: Iterable[Census]) -> Census:
         overdue += census.overdue
         oldest += [census.oldest_overdue_ms] if census.oldest_overdue_ms is not None else []
         next_due += [census.next_due_ms] if census.next_due_ms is not None else []
-        histogram = [a + b for a, b in zip(histogram, census.histogram, strict=True)] if histogram else [*census.histogram]
+        histogram = (
+            [a + b for a, b in zip(histogram, census.histogram, strict=True)] if histogram else [*census.histogram]
+        )
     return Census(pending, overdue, min(oldest, default=None), min(next_due, default=None), tuple(histogram))

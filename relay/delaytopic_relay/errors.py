@@ -1,18 +1,18 @@
 """Every error the relay raises: whose fault it is, and what happens next.
 
-    RelayError
-    +-- ConfigurationError     the operator's or user's: start fails, one line says what to change
-    +-- Unavailable            the other side's, passing: the relay tries again
-    |   +-- ShelfUnavailable
-    |   +-- KafkaUnavailable
-    +-- LostOwnership          nobody's: drop the shard's memory, read the committed state again
-    |   +-- ShelfMoved
-    |   +-- TransactionAborted
-    |   +-- CommitUnknown
-    |   +-- Fenced
-    +-- CorruptState           what is stored cannot be read; names where, and what to do
-        +-- SegmentError
-        +-- ProgressError
+RelayError
++-- ConfigurationError     the operator's or user's: start fails, one line says what to change
++-- Unavailable            the other side's, passing: the relay tries again
+|   +-- ShelfUnavailable
+|   +-- KafkaUnavailable
++-- LostOwnership          nobody's: drop the shard's memory, read the committed state again
+|   +-- ShelfMoved
+|   +-- TransactionAborted
+|   +-- CommitUnknown
+|   +-- Fenced
++-- CorruptState           what is stored cannot be read; names where, and what to do
++-- SegmentError
++-- ProgressError
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ class FixedShard:
         self.partition = partition
         self.position = start
         self.cursor = progress.cursor
+        self.committed_offset = progress.offset
         self._taken_before = progress.position
         self._taken_cursor = progress.cursor
         self._horizon_ms = horizon_ms
@@ -35,6 +36,10 @@ class FixedShard:
         self.size = 0
         self.far_bytes = 0
         self.replaying = False
+
+    def without_departures(self, commands: Sequence[Command]) -> Sequence[Command]:
+        """Those of a chunk that can be taken in while nothing may be delivered: all, they only queue."""
+        return commands
 
     @property
     def pending(self) -> int:

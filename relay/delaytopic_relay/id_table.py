@@ -98,15 +98,19 @@ class IdTable:
         return [schedule for schedule in taken if schedule.id is None or self._leave(schedule.id, schedule)]
 
     def _leave(self, name: bytes, schedule: Schedule) -> bool:
+        """A schedule leaves memory; whether it is still in effect."""
         state = self._states.get(name)
         if state is None:
             return True
         key = Key(schedule.due_ms, schedule.offset)
+        in_effect = state.offset <= schedule.offset
+        if state.until <= key:
+            self._to_forget.update([name] if state.on_shelf else [])
+        elif in_effect:
+            self._keep(name, state._replace(offset=schedule.offset, withdrawn=True), None)
         if key >= self._last_in_memory[name]:
             del self._states[name], self._last_in_memory[name]
-            if state.on_shelf and state.until <= key:
-                self._to_forget.add(name)
-        return state.offset <= schedule.offset
+        return in_effect
 
     def to_forget(self) -> list[bytes]:
         """Entries on the shelf that are of no more use once the cursor is committed."""

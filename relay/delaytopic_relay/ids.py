@@ -14,16 +14,19 @@ from delaytopic_relay.shelves.protocol import IdEntry
 
 
 class IdState(NamedTuple):
-    """The latest command of an id; `until` is the key of its last pending schedule."""
+    """The latest command of an id; `until` is the key of its last pending schedule.
+
+    `withdrawn` says that no schedule of the id is in effect any more: the latest was a cancel, or has left.
+    """
 
     offset: int
-    cancelled: bool
+    withdrawn: bool
     until: Key
     on_shelf: bool
 
     def to_entry(self) -> IdEntry:
-        """As the shelf stores it: the lowest bit of the offset tells a cancel."""
-        return IdEntry(self.offset * 2 + self.cancelled, self.until.due_ms, self.until.offset)
+        """As the shelf stores it: the lowest bit of the offset tells `withdrawn`."""
+        return IdEntry(self.offset * 2 + self.withdrawn, self.until.due_ms, self.until.offset)
 
 
 def from_entry(entry: IdEntry) -> IdState:
@@ -45,19 +48,20 @@ def apply_schedule(known: IdState | None, schedule: Schedule, *, far: bool) -> E
         return Effect(IdState(schedule.offset, False, key, far), False)
     if schedule.offset < known.offset:
         return Effect(known._replace(until=max(known.until, key), on_shelf=known.on_shelf or far), False)
-    withdrew = not known.cancelled and schedule.offset > known.offset
+    withdrew = not known.withdrawn and schedule.offset > known.offset
     return Effect(IdState(schedule.offset, False, max(known.until, key), known.on_shelf or far), withdrew)
 
 
 def apply_done(known: IdState | None, schedule: Schedule) -> Effect:
-    """A schedule that is read again after it was delivered still outranks the older ones of its id."""
-    if known is None or schedule.offset <= known.offset:
+    """A schedule that has left, or leaves at once, outranks the older ones of its id and is itself pending no more."""
+    if known is None or schedule.offset < known.offset:
         return Effect(known, False)
-    return Effect(known._replace(offset=schedule.offset, cancelled=False), False)
+    withdrew = schedule.offset > known.offset and not known.withdrawn
+    return Effect(known._replace(offset=schedule.offset, withdrawn=True), withdrew)
 
 
 def apply_cancel(known: IdState | None, cancel: Cancel) -> Effect:
     """A cancel withdraws what is pending; without anything pending it is too late, and leaves nothing."""
     if known is None or cancel.offset <= known.offset:
         return Effect(known, False)
-    return Effect(known._replace(offset=cancel.offset, cancelled=True), not known.cancelled)
+    return Effect(known._replace(offset=cancel.offset, withdrawn=True), not known.withdrawn)

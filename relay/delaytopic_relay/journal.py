@@ -20,7 +20,9 @@ class Journal(Protocol):
         """Commands with ids took effect."""
         ...
 
-    def sent(self, schedules: Sequence[Schedule], rejects: Sequence[Reject], withheld: Sequence[Reject], sent_ms: int) -> None:
+    def sent(
+        self, schedules: Sequence[Schedule], rejects: Sequence[Reject], withheld: Sequence[Reject], sent_ms: int
+    ) -> None:
         """Schedules were produced, but for those `withheld`, and rejects dead-lettered; it counts once committed."""
         ...
 

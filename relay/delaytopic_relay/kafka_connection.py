@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from delaytopic_api.relay_connection import KafkaClient, KafkaSecurity
-
 from delaytopic_relay.errors import ConfigurationError
 from delaytopic_relay.kafka_settings import Settings
 
@@ -21,7 +20,7 @@ def connection_settings(config: KafkaClient) -> Settings:
 
 def _security_settings(security: KafkaSecurity) -> Settings:
     username = _secret("usernameFile", security.username_file) or security.username
-    settings: Settings = {
+    settings: dict[str, str | None] = {
         "security.protocol": str(security.protocol),
         "ssl.ca.location": security.ca_file,
         "ssl.certificate.location": security.certificate_file,
@@ -39,4 +38,6 @@ def _secret(field: str, path: str | None) -> str | None:
     try:
         return Path(path).read_text(encoding="utf-8").rstrip("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"kafka.security.{field}: {path} cannot be read ({error}); mount the Secret there") from error
+        raise ConfigurationError(
+            f"kafka.security.{field}: {path} cannot be read ({error}); mount the Secret there"
+        ) from error

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-Settings = dict[str, object]
+Settings = dict[str, str | int | float | bool]
 
 FETCH_QUEUE_BYTES_KIB = 16_384
 TRANSACTION_TIMEOUT_MS = 30_000
@@ -12,7 +10,7 @@ LARGEST_REQUEST_BYTES = 64 << 20
 LARGEST_BATCH_BYTES = 512 << 10
 
 
-def consumer_settings(connection: Mapping[str, object], group_id: str, session_timeout_ms: int, client_id: str) -> Settings:
+def consumer_settings(connection: Settings, group_id: str, session_timeout_ms: int, client_id: str) -> Settings:
     """For the source topic's consumer.
 
     `fetch.queue.backoff.ms` defaults to a second, during which a full queue is not refilled.
@@ -41,9 +39,7 @@ def consumer_settings(connection: Mapping[str, object], group_id: str, session_t
     }
 
 
-def producer_settings(
-    connection: Mapping[str, object], client_id: str, transactional_id: str | None, batch_bytes: int
-) -> Settings:
+def producer_settings(connection: Settings, client_id: str, transactional_id: str | None, batch_bytes: int) -> Settings:
     """For target and dead-letter topics.
 
     Idempotence keeps the order across retries. Only failures are reported, so that a good record costs

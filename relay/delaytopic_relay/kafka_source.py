@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import cast
 
 import structlog
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, Message, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from delaytopic_relay.errors import KafkaUnavailable, LostOwnership, TransactionAborted
 from delaytopic_relay.kafka_log import client_logger
 from delaytopic_relay.kafka_settings import Settings
 from delaytopic_relay.ports import Assignment, Batch, Bounds, Committed, GroupMetadata
 from delaytopic_relay.progress import Progress, encode_metadata
+from delaytopic_relay.schedule import SourceMessage
 
 GATHER_S = 0.002
 """How long to wait for company once a first record is there: one pass for many costs less than many passes."""
 REQUEST_TIMEOUT_S = 10.0
 
+Group = Sequence[SourceMessage]
+
 log = structlog.get_logger()
 
 
 class KafkaSource:
-    """Implements `Source` over one consumer and one admin client."""
+    """Implements `Source` over one consumer, and another that only asks."""
 
-    def __init__(self, settings: Settings, connection: Mapping[str, object], topic: str) -> None:
+    def __init__(self, settings: Settings, connection: Settings, topic: str) -> None:
         self._topic = topic
         self._group = str(settings["group.id"])
         self._consumer = Consumer(dict(settings), logger=client_logger("source"))
-        self._admin = AdminClient(dict(connection), logger=client_logger("source"))
+        doubtful = {**connection, "group.id": self._group, "isolation.level": "read_uncommitted"}
+        self._doubtful = Consumer({**doubtful, "enable.auto.commit": False}, logger=client_logger("source"))
         self._assigned: set[int] = set()
         self._ends: dict[int, int] = {}
         self._failure: LostOwnership | None = None
@@ -41,16 +45,19 @@ class KafkaSource:
             consumer.incremental_assign([TopicPartition(self._topic, shard, 0) for shard in shards])
             consumer.pause([TopicPartition(self._topic, shard) for shard in shards])
             self._assigned.update(shards)
+            log.info("shards assigned", partitions=shards)
             assignment.assigned(shards)
 
         def on_revoke(consumer: Consumer, partitions: list[TopicPartition]) -> None:
             shards = [partition.partition for partition in partitions]
+            log.info("shards revoked", partitions=shards)
             assignment.revoked(shards)
             self._assigned.difference_update(shards)
             consumer.incremental_unassign(partitions)
 
         def on_lost(consumer: Consumer, partitions: list[TopicPartition]) -> None:
             shards = [partition.partition for partition in partitions]
+            log.warning("shards lost", partitions=shards)
             assignment.lost(shards)
             self._assigned.difference_update(shards)
             consumer.incremental_unassign(partitions)
@@ -86,7 +93,7 @@ class KafkaSource:
             raise failure
         self._ends.update(ends)
         shards = {shard for shard in groups if shard is not None} | ends.keys()
-        return {shard: Batch(groups.get(shard, []), ends.get(shard)) for shard in shards}
+        return {shard: Batch(cast(Group, groups.get(shard, [])), ends.get(shard)) for shard in shards}
 
     def _note(self, message: Message, ends: dict[int, int]) -> None:
         error = message.error()
@@ -117,9 +124,9 @@ class KafkaSource:
     def _partitions(self, shards: Iterable[int]) -> list[TopicPartition]:
         return [TopicPartition(self._topic, shard) for shard in shards if shard in self._assigned]
 
-    def _act(self, action: object) -> None:
+    def _act(self, action: Callable[[], object]) -> None:
         try:
-            action()  # type: ignore[operator]
+            action()
         except KafkaException as error:
             raise KafkaUnavailable(f"{self._topic}: {error.args[0].str()}") from error
 
@@ -139,24 +146,22 @@ class KafkaSource:
         for shard in shards:
             if shard in self._assigned:
                 bounds = self._consumer.get_watermark_offsets(TopicPartition(self._topic, shard), cached=True)
-                if bounds is not None and bounds[1] >= 0:
+                if bounds[1] >= 0:
                     found[shard] = bounds[1]
         return found
 
     def last_committed(self, shards: Sequence[int]) -> dict[int, Committed]:
-        """Through the admin client, which does not wait for open transactions."""
-        request = ConsumerGroupTopicPartitions(self._group, [TopicPartition(self._topic, shard) for shard in shards])
-        try:
-            future = self._admin.list_consumer_group_offsets([request], require_stable=False)[self._group]
-            return _committed(future.result(REQUEST_TIMEOUT_S).topic_partitions)
-        except (KafkaException, TimeoutError) as error:
-            raise KafkaUnavailable(f"committed offsets of group {self._group}: {error}") from error
+        """Through a `read_uncommitted` consumer that never joins the group: it does not wait for open transactions."""
+        return self._committed_of(self._doubtful, shards)
 
     def committed(self, shards: Sequence[int]) -> dict[int, Committed]:
         """Through the `read_committed` consumer, which waits until no transaction is in doubt."""
+        return self._committed_of(self._consumer, shards)
+
+    def _committed_of(self, consumer: Consumer, shards: Sequence[int]) -> dict[int, Committed]:
         partitions = [TopicPartition(self._topic, shard) for shard in shards]
         try:
-            return _committed(self._consumer.committed(partitions, timeout=REQUEST_TIMEOUT_S))
+            return _committed(consumer.committed(partitions, timeout=REQUEST_TIMEOUT_S))
         except KafkaException as error:
             raise KafkaUnavailable(f"committed offsets of group {self._group}: {error.args[0].str()}") from error
 
@@ -169,11 +174,13 @@ class KafkaSource:
 
     def group_metadata(self) -> GroupMetadata:
         """The member's generation."""
-        return self._consumer.consumer_group_metadata()
+        metadata: GroupMetadata = self._consumer.consumer_group_metadata()
+        return metadata
 
     def close(self) -> None:
         """Leave the group at once, so that others take over without waiting for the session to end."""
         self._consumer.close()
+        self._doubtful.close()
 
 
 def offsets_of(topic: str, progress: Mapping[int, Progress]) -> list[TopicPartition]:

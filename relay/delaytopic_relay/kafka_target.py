@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import structlog
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from delaytopic_relay.addressing import Outgoing
+from delaytopic_relay.bounded import BoundedCalls
 from delaytopic_relay.errors import CommitUnknown, Fenced, KafkaUnavailable, LostOwnership, TransactionAborted
 from delaytopic_relay.kafka_log import client_logger
 from delaytopic_relay.kafka_settings import Settings
@@ -16,9 +19,8 @@ from delaytopic_relay.kafka_source import offsets_of
 from delaytopic_relay.ports import GroupMetadata, Refusal
 from delaytopic_relay.progress import Progress
 from delaytopic_relay.receipts import whose_record
-from delaytopic_relay.schedule import Headers
 
-COMMIT_TIMEOUT_S = 20.0
+COMMIT_TIMEOUT_S = 10.0
 ABORT_TIMEOUT_S = 5.0
 INIT_TIMEOUT_S = 15.0
 CAREFUL_S = 30.0
@@ -29,10 +31,13 @@ ABOUT_THE_RECORD = frozenset(
     {KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_RECORD, KafkaError.INVALID_TIMESTAMP, KafkaError._INVALID_ARG}
 )
 FENCED = frozenset(
-    {KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_ID_MAPPING}
+    {
+        KafkaError._FENCED,
+        KafkaError.INVALID_PRODUCER_EPOCH,
+        KafkaError.PRODUCER_FENCED,
+        KafkaError.INVALID_PRODUCER_ID_MAPPING,
+    }
 )
-
-_Produce = Callable[[str, bytes | None, bytes | None, int, None, object, int, Headers], None]
 
 MakeSettings = Callable[[str | None], Settings]
 """Producer settings for a `transactional.id`, or for none."""
@@ -49,6 +54,8 @@ class KafkaTarget:
         self._source_topic = source_topic
         self._id = transactional_id
         self._failures: list[Refusal] = []
+        self._bounded = BoundedCalls()
+        self._abandoned: list[Producer] = []
         self._careful_until_s = 0.0
         self._producer = self._new_producer()
 
@@ -74,7 +81,7 @@ class KafkaTarget:
 
         All arguments go by position, which takes a third off the cost of the call.
         """
-        produce: _Produce = self._producer.produce
+        produce: Any = self._producer.produce
         careful = time.monotonic() < self._careful_until_s
         for record in records:
             topic, value, key, headers, partition = record
@@ -89,14 +96,17 @@ class KafkaTarget:
     def _send_after_waiting(self, record: Outgoing) -> None:
         topic, value, key, headers, partition = record
         give_up_s = time.monotonic() + COMMIT_TIMEOUT_S
+        produce: Any = self._producer.produce
         while True:
             self._producer.poll(0.01)
             try:
-                self._producer.produce(topic, value, key, partition, on_delivery=self._tracker(record), headers=headers)
+                produce(topic, value, key, partition, None, self._tracker(record), 0, headers)
                 return
             except BufferError as error:
                 if time.monotonic() > give_up_s:
-                    raise TransactionAborted("Kafka has taken nothing for a while: the send queue stays full") from error
+                    raise TransactionAborted(
+                        "Kafka has taken nothing for a while: the send queue stays full"
+                    ) from error
             except KafkaException as error:
                 self._refused_at_once(record, error)
                 return
@@ -111,7 +121,9 @@ class KafkaTarget:
         if error is None or error.code() in PURGED:
             return
         self._careful_until_s = time.monotonic() + CAREFUL_S
-        self._failures.append(Refusal(f"{message.topic()}: {error.str()}", error.code() == KafkaError.MSG_SIZE_TOO_LARGE))
+        self._failures.append(
+            Refusal(f"{message.topic()}: {error.str()}", error.code() == KafkaError.MSG_SIZE_TOO_LARGE)
+        )
 
     def _tracker(self, record: Outgoing) -> Callable[[KafkaError | None, Message], None]:
         def on_delivery(error: KafkaError | None, message: Message) -> None:
@@ -128,7 +140,7 @@ class KafkaTarget:
         return Refusal(text, error.code() == KafkaError.MSG_SIZE_TOO_LARGE, shard, offset, dead_letter)
 
     def settle(self) -> list[Refusal]:
-        """Flush. It comes before the offsets: the coordinator would answer that the transaction is still being built."""
+        """Flush, before the offsets are sent: the coordinator would say that the transaction is still being built."""
         remaining = self._producer.flush(COMMIT_TIMEOUT_S)
         failures, self._failures = self._failures, []
         if remaining and not failures:
@@ -139,7 +151,7 @@ class KafkaTarget:
         """Offsets with their metadata, then the commit."""
         if progress:
             offsets = offsets_of(self._source_topic, progress)
-            self._guard(lambda: self._producer.send_offsets_to_transaction(offsets, group, COMMIT_TIMEOUT_S))
+            self._guard(lambda: self._send_offsets(offsets, group))
         try:
             self._guard(lambda: self._producer.commit_transaction(COMMIT_TIMEOUT_S))
         except (Fenced, TransactionAborted):
@@ -147,10 +159,18 @@ class KafkaTarget:
         except LostOwnership as error:
             raise CommitUnknown(f"the outcome of the commit is not known: {error}") from error
 
+    def _send_offsets(self, offsets: list[TopicPartition], group: GroupMetadata) -> None:
+        send = partial(self._producer.send_offsets_to_transaction, offsets, group, COMMIT_TIMEOUT_S)
+        try:
+            self._bounded.run(send, COMMIT_TIMEOUT_S)
+        except TimeoutError as error:
+            self._abandoned.append(self._producer)
+            raise CommitUnknown(f"the offsets were not taken into the transaction: {error}") from error
+
     def abort(self) -> None:
         """Abort what is open; what cannot be aborted now ends when the producer is replaced or fenced."""
         self._failures.clear()
-        if self._id is None:
+        if self._id is None or self._producer in self._abandoned:
             return
         try:
             self._producer.abort_transaction(ABORT_TIMEOUT_S)
@@ -166,9 +186,7 @@ class KafkaTarget:
     def replace(self) -> None:
         """A new producer under the same id, which fences the old one."""
         self._failures.clear()
-        old = self._producer
         self._producer = self._new_producer()
-        old.purge()
 
     def close(self) -> None:
         """Nothing is left to send after `settle`."""

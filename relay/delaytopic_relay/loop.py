@@ -8,9 +8,9 @@ doubt the memory is dropped and the committed state read again; nothing is ever 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from delaytopic_api.relay_status import RelayState
-
 from delaytopic_relay.addressing import Addressing
 from delaytopic_relay.departures import Departures
 from delaytopic_relay.errors import CommitUnknown, Fenced, LostOwnership, TransactionAborted, Unavailable
@@ -20,10 +20,11 @@ from delaytopic_relay.pacing import Pace, TickState, closes_at_ms, sleep_ms
 from delaytopic_relay.ports import Batch, Clock, Source, Target
 from delaytopic_relay.progress import Progress
 from delaytopic_relay.refusals import note_refusals
-from delaytopic_relay.schedule import Dialect
+from delaytopic_relay.schedule import Command, Dialect
 from delaytopic_relay.shard import Shard
 from delaytopic_relay.shelving import Shelving
 from delaytopic_relay.status import Scene
+from delaytopic_relay.suspension import Suspension
 from delaytopic_relay.takeover import AnyShard, Takeover
 
 POLL_LIMIT = 1_000
@@ -32,34 +33,39 @@ RESUME_SHARE = 0.75
 RETRY_MS = 1_000
 
 
+class Parts(NamedTuple):
+    """What a loop is made of; `shelving` is None for a fixed delay."""
+
+    source: Source
+    target: Target
+    dialect: Dialect
+    addressing: Addressing
+    shelving: Shelving | None
+    takeover: Takeover
+    pace: Pace
+    memory_bytes: int
+    clock: Clock
+    journal: Journal
+    suspension: Suspension = Suspension()
+
+
 class Loop:
     """One relay at work. All methods are called from one thread."""
 
-    def __init__(
-        self,
-        *,
-        source: Source,
-        target: Target,
-        dialect: Dialect,
-        addressing: Addressing,
-        shelving: Shelving | None,
-        takeover: Takeover,
-        pace: Pace,
-        memory_bytes: int,
-        clock: Clock,
-        journal: Journal,
-    ) -> None:
-        """`shelving` is None for a fixed delay."""
-        self._source = source
-        self._target = target
-        self._dialect = dialect
-        self._addressing = addressing
-        self._shelving = shelving
-        self._takeover = takeover
-        self._pace = pace
-        self._memory_bytes = memory_bytes
-        self._clock = clock
-        self._journal = journal
+    def __init__(self, parts: Parts) -> None:
+        """Nothing is read before `start`."""
+        self._source = parts.source
+        self._target = parts.target
+        self._dialect = parts.dialect
+        self._addressing = parts.addressing
+        self._shelving = parts.shelving
+        self._takeover = parts.takeover
+        self._pace = parts.pace
+        self._memory_bytes = parts.memory_bytes
+        self._suspension = parts.suspension
+        self._held: set[int] = set()
+        self._clock = parts.clock
+        self._journal = parts.journal
         self.shards: dict[int, AnyShard] = {}
         self.waiting: dict[int, str] = {}
         self.joined = False
@@ -72,6 +78,7 @@ class Loop:
         self._moved = False
         self._last_commit_ms = 0
         self._lost: LostOwnership | None = None
+        self._target_is_spent = False
         self.idle_ms = 0
         """How long the loop has waited in vain for records."""
 
@@ -104,6 +111,7 @@ class Loop:
             self.waiting.pop(shard, None)
             self._committed.pop(shard, None)
         self._paused -= shards
+        self._held -= shards
 
     # -- running
 
@@ -120,6 +128,7 @@ class Loop:
             dict(self._committed),
             frozenset(self._paused),
             self._source.ends(self.shards),
+            dict(self._shelving.unreadable) if self._shelving is not None else {},
         )
 
     def finish(self) -> None:
@@ -163,14 +172,18 @@ class Loop:
         """Drop everything in memory; all shards are recovered from what is committed."""
         self._journal.started_over(lost)
         self._lost = None
+        self._addressing.refusals_settled(committed=False)
         self._target.abort()
-        if isinstance(lost, Fenced | CommitUnknown):
-            self._target.replace()
+        self._target_is_spent = self._target_is_spent or isinstance(lost, Fenced | CommitUnknown)
         self.waiting.update(dict.fromkeys(self.shards, lost.cause))
-        self._source.pause(self.shards)
+        try:
+            self._source.pause(self.shards)
+        except Unavailable as error:
+            self._journal.unavailable(error)
         self.shards.clear()
         self._committed.clear()
         self._paused.clear()
+        self._held.clear()
         self._open = self._sent = self._moved = False
         self._retry_at_ms = 0
 
@@ -183,6 +196,9 @@ class Loop:
         if self._open or self._moved:
             self._close_tick()
         self._retry_at_ms = self._clock.monotonic_ms() + RETRY_MS
+        if self._target_is_spent:
+            self._target.replace()
+            self._target_is_spent = False
         for shard, recovered in self._takeover.recover(dict(self.waiting)).items():
             cause = self.waiting.pop(shard)
             self.shards[shard] = recovered.shard
@@ -193,10 +209,12 @@ class Loop:
 
     def _take_in(self, number: int, batch: Batch) -> None:
         shard = self.shards.get(number)
-        if shard is None:
+        if shard is None or number in self._held:
             return
         read = self._dialect.read
-        commands = [read(message) for message in batch.messages]
+        commands: Sequence[Command] = [read(message) for message in batch.messages]
+        if self._suspension.delivery:
+            commands = self._hold(number, shard, commands)
         if commands:
             self._note_moved()
             if isinstance(shard, FixedShard):
@@ -206,8 +224,16 @@ class Loop:
                 found = self._shelving.look_up(shard, shard.ids.unknown(commands))
                 leaving = shard.take_in(commands, commands[-1].offset + 1, found)
             self._send(number, leaving)
-        if batch.end is not None:
+        if batch.end is not None and number not in self._held:
             shard.reached_end(batch.end)
+
+    def _hold(self, number: int, shard: AnyShard, commands: Sequence[Command]) -> Sequence[Command]:
+        """Nothing may be delivered: reading stops before the first record that would leave at once."""
+        kept = shard.without_departures(commands)
+        if len(kept) < len(commands):
+            self._held.add(number)
+            self._source.pause([number])
+        return kept
 
     def _note_moved(self) -> None:
         if not self._moved:
@@ -218,11 +244,16 @@ class Loop:
     # -- delivering
 
     def _deliver(self) -> None:
+        if self._suspension.delivery:
+            return
         now_ms = self._clock.now_ms()
         for number, shard in self.shards.items():
+            before = shard.cursor
             leaving = shard.take_due(now_ms, DUE_LIMIT)
             if leaving.schedules or leaving.rejects:
                 self._send(number, leaving)
+            elif shard.cursor != before:
+                self._note_moved()
 
     def _send(self, number: int, leaving: Departures) -> None:
         self._journal.commands(leaving)
@@ -274,8 +305,11 @@ class Loop:
                 self._source.commit(changed)
         self._open = self._sent = self._moved = False
         self._committed.update(changed)
+        for number, new in changed.items():
+            self.shards[number].committed_offset = new.offset
         self._last_commit_ms = self._clock.monotonic_ms() - started_ms
         self._journal.committed(self._last_commit_ms)
+        self._addressing.refusals_settled(committed=True)
         if self._shelving is not None:
             self._shelving.drop_done(self._with_shelf())
 
@@ -287,17 +321,20 @@ class Loop:
     def _tend(self) -> None:
         """Load what comes within the horizon, and stop reading while memory is full."""
         size = sum(shard.size for shard in self.shards.values())
-        if self._shelving is not None:
+        if self._shelving is not None and not self._suspension.delivery:
             self._shelving.load_next(self._with_shelf(), room=size < self._memory_bytes)
-        now_ms = self._clock.now_ms()
         full = size >= self._memory_bytes * (RESUME_SHARE if self._paused else 1)
-        wanted = {
-            number
-            for number, shard in self.shards.items()
-            if not shard.replaying and (full or shard.full(now_ms, paused=number in self._paused))
-        }
+        wanted = {number for number, shard in self.shards.items() if self._can_wait(number, shard, full)}
         if wanted - self._paused:
             self._source.pause(wanted - self._paused)
         if self._paused - wanted:
             self._source.resume(self._paused - wanted)
         self._paused = wanted
+
+    def _can_wait(self, number: int, shard: AnyShard, full: bool) -> bool:
+        """Whether reading a shard pauses; never while it reads again what it needs before it may deliver."""
+        if number in self._held:
+            return True
+        if shard.replaying:
+            return False
+        return full or self._suspension.ingest or shard.full(self._clock.now_ms(), paused=number in self._paused)

@@ -7,9 +7,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import structlog
+
 from delaytopic_api.relay_config import RelayConfig
 from delaytopic_api.relay_status import RelayState, RelayStatus
-
 from delaytopic_relay.departures import Departures
 from delaytopic_relay.errors import LostOwnership, RelayError, ShelfUnavailable
 from delaytopic_relay.http import Health, PageServer
@@ -127,7 +127,9 @@ class Observer:
         self._tally.cancelled += leaving.cancelled
         self.metrics.add_commands(leaving.superseded, leaving.cancelled, leaving.too_late)
 
-    def sent(self, schedules: Sequence[Schedule], rejects: Sequence[Reject], withheld: Sequence[Reject], sent_ms: int) -> None:
+    def sent(
+        self, schedules: Sequence[Schedule], rejects: Sequence[Reject], withheld: Sequence[Reject], sent_ms: int
+    ) -> None:
         """See `Journal.sent`."""
         held = {reject.offset for reject in withheld}
         going = [schedule for schedule in schedules if schedule.offset not in held] if held else schedules
@@ -161,9 +163,13 @@ class Observer:
         progress = recovered.committed
         log.info("shard recovered", partition=shard, cause=cause, offset=progress.offset, replay=recovered.replay)
         if recovered.shortened:
-            log.error("the source ends before the committed position: it was truncated or created anew", partition=shard)
+            log.error(
+                "the source ends before the committed position: it was truncated or created anew", partition=shard
+            )
         if recovered.gone:
-            log.error("records were to be read again that the source no longer has", partition=shard, offsets=recovered.gone)
+            log.error(
+                "records were to be read again that the source no longer has", partition=shard, offsets=recovered.gone
+            )
 
     def fenced(self, owner: str) -> None:
         """See `Journal.fenced`."""

@@ -16,7 +16,7 @@ from delaytopic_relay.schedule import SourceMessage
 class Batch(NamedTuple):
     """Records of one shard in source order; `end` is set when the reader has reached the source's end there."""
 
-    messages: list[SourceMessage]
+    messages: Sequence[SourceMessage]
     end: int | None = None
 
 

@@ -47,11 +47,13 @@ def decode_progress(offset: int, metadata: str | None) -> Progress:
     fields = metadata.split(";", FIELDS - 1)
     if fields[0] != VERSION or len(fields) != FIELDS:
         raise ProgressError(
-            f"the metadata {metadata[:80]!r} of committed offset {offset} was not written by this version of the relay; "
+            f"the metadata {metadata[:80]!r} of committed offset {offset} is not of this version of the relay; "
             "run the version that wrote it, or reset the group's offset to start from there without it"
         )
     try:
         position, due_ms, cursor_offset = (int(field) for field in fields[1:4])
     except ValueError as error:
-        raise ProgressError(f"the metadata {metadata[:80]!r} of committed offset {offset} is damaged: {error}") from error
+        raise ProgressError(
+            f"the metadata {metadata[:80]!r} of committed offset {offset} is damaged: {error}"
+        ) from error
     return Progress(offset, position, Key(due_ms, cursor_offset), fields[4])

@@ -22,23 +22,33 @@ class Plan(NamedTuple):
     shortened: bool
 
 
-def plan_recovery(committed: Progress | None, position: Position | None, bounds: Bounds, owner: str, token: str) -> Plan:
-    """Start at the lower of the committed offset and the shelf's position; never deliver again what is done.
+def plan_recovery(
+    committed: Progress | None,
+    position: Position | None,
+    bounds: Bounds,
+    owner: str,
+    token: str,
+    *,
+    by_hand: bool = False,
+) -> Plan:
+    """Start at the lower of the committed offset and the shelf's; never deliver again what is done.
 
     The lower offset is committed before the shelf is claimed: otherwise a crash in between would let a
-    successor believe that what only this memory held is on the shelf.
+    successor believe that what only this memory held is on the shelf. An offset that was set `by_hand`
+    (without our metadata) is where somebody wants reading to start, whatever the shelf has.
     """
     was = committed or fresh_progress(bounds.low)
     filled = position.offset if position is not None else 0
-    wished = min(was.offset, filled)
+    wished = was.offset if by_hand else min(was.offset, filled)
     start = max(wished, bounds.low)
     taken = max(was.position, start)
     shortened = taken > bounds.end
     if shortened:
         start, taken = min(start, bounds.end), bounds.end
     counter = position.counter if position is not None else 0
-    claim = Position(token, counter + 1, max(filled, start) if not shortened else start)
-    gone = start - wished if committed is not None and not shortened and wished > 0 else 0
+    claim = Position(token, counter + 1, start)
+    needed = was.offset if position is None else wished
+    gone = max(0, start - needed) if committed is not None and not shortened else 0
     return Plan(Progress(start, taken, was.cursor, owner), claim, gone, shortened)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 import msgspec
+
 from delaytopic_api.dead_letter import DeadLetterReason
 from delaytopic_api.headers import Headers
 
@@ -15,12 +16,29 @@ SEVERAL_CONTROL_HEADERS = -2
 class SourceMessage(Protocol):
     """A record as the Kafka client hands it over; the methods are those of `confluent_kafka.Message`."""
 
-    def partition(self) -> int | None: ...
-    def offset(self) -> int | None: ...
-    def timestamp(self) -> tuple[int, int]: ...
-    def key(self) -> bytes | None: ...
-    def value(self) -> bytes | None: ...
-    def headers(self) -> Headers | None: ...
+    def partition(self) -> int | None:
+        """The source partition."""
+        ...
+
+    def offset(self) -> int | None:
+        """The source offset."""
+        ...
+
+    def timestamp(self) -> tuple[int, int]:
+        """Its kind, and epoch milliseconds."""
+        ...
+
+    def key(self) -> bytes | None:
+        """The record's key."""
+        ...
+
+    def value(self) -> bytes | None:
+        """The record's value."""
+        ...
+
+    def headers(self) -> Headers | None:
+        """All headers in their order; names may repeat."""
+        ...
 
 
 class Key(NamedTuple):

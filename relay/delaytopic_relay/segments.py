@@ -16,6 +16,7 @@ from delaytopic_relay.shelves.protocol import Segment, Slice
 from delaytopic_relay.slicing import LEVELS, NARROW_MS, slice_of
 
 VERSION = b"\x01"
+REBUILD = "delete what the shelf holds of this shard, and it is filled again from the source topic"
 
 LARGEST_SEGMENT = 500
 """Records in a segment at the most, so that a slice can be loaded in small portions."""
@@ -34,12 +35,12 @@ def decode_segment(data: bytes) -> list[Schedule]:
     if data[:1] != VERSION:
         raise SegmentError(
             f"a segment starts with version byte {data[:1].hex() or 'nothing'}, this relay reads {VERSION.hex()}: "
-            "run the version that wrote it; nothing is lost that is still on the source topic"
+            f"run the version that wrote it, or {REBUILD}"
         )
     try:
         return _decoder.decode(memoryview(data)[1:])
     except msgspec.MsgspecError as error:
-        raise SegmentError(f"a segment of {len(data)} bytes is damaged: {error}") from error
+        raise SegmentError(f"a segment of {len(data)} bytes is damaged ({error}): {REBUILD}") from error
 
 
 def pack(schedules: Iterable[Schedule], now_ms: int) -> list[Segment]:

@@ -11,9 +11,10 @@ from typing import TypeVar
 from uuid import uuid4
 
 import structlog
-from delaytopic_api.relay_config import RelayConfig
 
-from delaytopic_relay.addressing import Addressing, Partitioning
+from delaytopic_api.choices import Guarantee
+from delaytopic_api.relay_config import RelayConfig
+from delaytopic_relay.addressing import Addressing
 from delaytopic_relay.clock import SystemClock
 from delaytopic_relay.dialects import dialect_for
 from delaytopic_relay.errors import ConfigurationError, Unavailable
@@ -21,7 +22,7 @@ from delaytopic_relay.kafka_connection import connection_settings
 from delaytopic_relay.kafka_settings import Settings, consumer_settings, producer_settings
 from delaytopic_relay.kafka_source import KafkaSource
 from delaytopic_relay.kafka_target import KafkaTarget
-from delaytopic_relay.loop import Loop
+from delaytopic_relay.loop import Loop, Parts
 from delaytopic_relay.observer import Observer
 from delaytopic_relay.pacing import Pace
 from delaytopic_relay.shelves.protocol import Shelf
@@ -30,6 +31,7 @@ from delaytopic_relay.shelves.redis_checks import check_redis
 from delaytopic_relay.shelves.redis_connection import connect_redis
 from delaytopic_relay.shelving import Shelving
 from delaytopic_relay.startup import Topics, check_topics
+from delaytopic_relay.suspension import Suspension
 from delaytopic_relay.takeover import Takeover
 from delaytopic_relay.topic_facts import TopicReader
 
@@ -112,23 +114,26 @@ class Service:
 
     def _loop(self, topics: TopicReader, shelf: Shelf | None) -> Loop:
         config, clock, observer = self._config, self._clock, self._observer
-        transactional = config.guarantee == "ExactlyOnce"
+        transactional = config.guarantee is Guarantee.EXACTLY_ONCE
         pace = Pace(config.precision.ms, transactional)
         source = KafkaSource(self._consumer_settings(), self._connection, config.source.topic)
         owner = f"{config.group_id}-{self._instance}" if transactional else None
         target = KafkaTarget(partial(self._producer_settings, topics), config.source.topic, owner)
         takeover = Takeover(source, target, shelf, self._instance, config.limits.horizon.ms, observer)
         return Loop(
-            source=source,
-            target=target,
-            dialect=dialect_for(config),
-            addressing=self._addressing(topics),
-            shelving=Shelving(shelf, clock, observer) if shelf is not None else None,
-            takeover=takeover,
-            pace=pace,
-            memory_bytes=config.limits.memory.value,
-            clock=clock,
-            journal=observer,
+            Parts(
+                source=source,
+                target=target,
+                dialect=dialect_for(config),
+                addressing=self._addressing(topics),
+                shelving=Shelving(shelf, clock, observer) if shelf is not None else None,
+                takeover=takeover,
+                pace=pace,
+                memory_bytes=config.limits.memory.value,
+                clock=clock,
+                journal=observer,
+                suspension=Suspension.of(config.suspend),
+            )
         )
 
     def _consumer_settings(self) -> Settings:
@@ -149,7 +154,7 @@ class Service:
             config.source.topic,
             config.target.topic,
             config.dead_letter.topic,
-            Partitioning(config.target.partitioning),
+            config.target.partitioning,
             target.partitions,
             topics.limit,
         )

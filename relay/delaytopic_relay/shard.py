@@ -20,6 +20,7 @@ from delaytopic_relay.schedule import Cancel, Command, Key, Reject, Schedule
 from delaytopic_relay.segments import pack
 from delaytopic_relay.shelves.protocol import IdEntry, Position, Segment, Slice
 from delaytopic_relay.slicing import NARROW_MS, cascades_at_ms, is_narrow
+from delaytopic_relay.suspension import until_departure
 
 PORTION_BYTES = 1 << 20
 FIRST_PORTION = 4
@@ -36,24 +37,32 @@ class Put(NamedTuple):
 
 
 class Load(NamedTuple):
-    """A portion of a slice to read: `count` segments from `first` on."""
+    """A portion of a slice to read: so many segments, from `first` on."""
 
     slice: Slice
     first: int
-    count: int
+    segments: int
 
 
 class Shard:
     """The state machine of one source partition with a shelf."""
 
     def __init__(
-        self, partition: int, progress: Progress, start: int, position: Position, index: Mapping[Slice, int], horizon_ms: int
+        self,
+        partition: int,
+        progress: Progress,
+        start: int,
+        position: Position,
+        index: Mapping[Slice, int],
+        horizon_ms: int,
     ) -> None:
         """`progress` is what is committed, `start` where reading begins, `position` and `index` the claimed shelf's."""
         self.partition = partition
         self.position = start
         self.cursor = progress.cursor
         self.shelf_position = position
+        self.committed_offset = progress.offset
+        """L of the last commit: whatever is below it and not done is on the shelf."""
         self.calendar = Calendar()
         self.ids = IdTable()
         self._replay_until = progress.position
@@ -70,11 +79,16 @@ class Shard:
         self._portion = FIRST_PORTION
         self._unloaded = 0
         self._loaded: list[Slice] = []
+        self._touch: Put | None = None
 
     @property
     def replaying(self) -> bool:
         """Whether records taken in before are being read again; until that is over nothing is delivered."""
         return self.position < self._replay_until
+
+    def without_departures(self, commands: Sequence[Command]) -> Sequence[Command]:
+        """Those of a chunk that can be taken in while nothing may be delivered."""
+        return until_departure(commands, self.cursor, self._replay_until)
 
     @property
     def size(self) -> int:
@@ -160,7 +174,7 @@ class Shard:
 
     def put(self, now_ms: int) -> Put:
         """The write that makes the shelf hold all that is far and was taken in; `put_done` when acknowledged."""
-        new = self._next_position(max(self.position, self.shelf_position.offset))
+        new = self._next_position(max(self.committed_offset, self.shelf_position.offset))
         return Put(self.shelf_position, new, pack(self._far, now_ms), self.ids.to_put())
 
     def put_done(self, put: Put) -> None:
@@ -169,6 +183,27 @@ class Shard:
         self._indexed(put.segments)
         self._far, self.far_bytes = [], 0
         self.ids.put_done()
+
+    @property
+    def touching(self) -> bool:
+        """Whether a touch is not yet acknowledged: it goes before any other write."""
+        return self._touch is not None
+
+    def touch(self) -> Put:
+        """An empty write that moves the shelf's position on; the same again until it is acknowledged (`touched`).
+
+        A write without an answer may have happened. Another one with the same positions and other contents
+        would then be taken for its repetition.
+        """
+        if self._touch is None:
+            new = self._next_position(max(self.committed_offset, self.shelf_position.offset))
+            self._touch = Put(self.shelf_position, new, [], {})
+        return self._touch
+
+    def touched(self) -> None:
+        """The shelf acknowledged the touch."""
+        self.shelf_position = self.touch().new
+        self._touch = None
 
     def _next_position(self, offset: int) -> Position:
         return Position(self.shelf_position.owner, self.shelf_position.counter + 1, offset)
@@ -206,7 +241,9 @@ class Shard:
             self._frontier_ms = max(self._frontier_ms, slice_.end_ms)
         return True
 
-    def loaded(self, load: Load, data_bytes: int, schedules: Sequence[Schedule], found: Mapping[bytes, IdState]) -> None:
+    def loaded(
+        self, load: Load, data_bytes: int, schedules: Sequence[Schedule], found: Mapping[bytes, IdState]
+    ) -> None:
         """A portion of a narrow slice arrived; `found` are the shelf's entries for `ids.unknown(schedules)`.
 
         Entries at or above the position were put by a predecessor that never committed them: they are
@@ -220,7 +257,7 @@ class Shard:
         self._next_portion(load, data_bytes, len(schedules))
 
     def cascade(self, load: Load, schedules: Sequence[Schedule], now_ms: int) -> Put:
-        """A portion of a wide slice arrived: the write that spreads it over narrower ones; `cascaded` when acknowledged."""
+        """A portion of a wide slice arrived: the write that spreads it over narrower ones, then `cascaded`."""
         width_below = load.slice.width_ms
         near_ms = max(now_ms, cascades_at_ms(load.slice))
         segments = pack(schedules, near_ms)
@@ -235,13 +272,20 @@ class Shard:
 
     def _next_portion(self, load: Load, data_bytes: int, records: int) -> None:
         self._unloaded = max(0, self._unloaded - records)
-        self._next_segment = load.first + load.count
-        mean_bytes = max(1, data_bytes // load.count)
+        self._next_segment = load.first + load.segments
+        mean_bytes = max(1, data_bytes // load.segments)
         self._portion = max(1, min(LARGEST_PORTION, PORTION_BYTES // mean_bytes))
+
+    @property
+    def current(self) -> Slice | None:
+        """The slice that is being loaded."""
+        return self._current
 
     def load_finished(self) -> None:
         """The current slice has no further segments."""
         assert self._current is not None
+        if is_narrow(self._current):
+            self._loaded_until_ms = self._frontier_ms
         self._loaded.append(self._current)
         self._current = None
         self._unloaded = 0

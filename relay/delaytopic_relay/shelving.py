@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from delaytopic_relay.errors import ShelfMoved, ShelfUnavailable, TransactionAborted
+from delaytopic_relay.errors import CorruptState, ShelfMoved, ShelfUnavailable, TransactionAborted
 from delaytopic_relay.ids import IdState, from_entry
 from delaytopic_relay.journal import Journal
 from delaytopic_relay.ports import Clock
@@ -16,6 +16,8 @@ from delaytopic_relay.shelves.protocol import Shelf
 PATIENCE_MS = 10_000
 """How long a tick waits for a shelf that does not answer, before it is given up."""
 PAUSE_MS = 50
+UNREADABLE_MS = 10_000
+"""How long to leave alone what cannot be read."""
 CHECK_MS = 1_000
 """How old the knowledge of the shelf's position may be."""
 LOADING_MS = 10
@@ -33,20 +35,24 @@ class Shelving:
         self._journal = journal
         self._checked_ms: dict[int, int] = {}
         self._turn = 0
+        self._unreadable_until_ms: dict[int, int] = {}
+        self.unreadable: dict[int, str] = {}
+        """Why shards cannot be loaded any further, by shard."""
         self._quiet_until_ms = 0
 
     def look_up(self, shard: Shard, names: Sequence[bytes]) -> dict[bytes, IdState]:
         """What the shelf knows of these ids."""
         if not names:
             return {}
+        self._settle(shard)
         entries = self._insist(lambda: self._shelf.ids(shard.partition, shard.shelf_position, names))
         return {name: from_entry(entry) for name, entry in zip(names, entries, strict=True) if entry is not None}
 
     def put_all(self, shards: Iterable[Shard]) -> None:
         """Make the shelf hold everything that a commit of these shards will take for granted."""
         for shard in shards:
-            lags = shard.position > shard.shelf_position.offset and self._is_old(shard)
-            if shard.must_put or lags:
+            self._settle(shard)
+            if shard.must_put:
                 put = shard.put(self._clock.now_ms())
                 self._write(shard, put)
                 shard.put_done(put)
@@ -101,21 +107,41 @@ class Shelving:
             self._quiet_until_ms = until_ms + PAUSE_MS
 
     def _tend(self, shard: Shard, room: bool, until_ms: int) -> None:
-        while (load := shard.next_load(self._clock.now_ms(), room=room)) is not None:
-            self._load(shard, load)
-            if self._clock.monotonic_ms() >= until_ms:
-                break
-        if self._is_old(shard):
-            self._check(shard)
+        if shard.touching or self._is_old(shard):
+            self._refresh(shard)
+        if self._unreadable_until_ms.get(shard.partition, 0) > until_ms:
+            return
+        try:
+            while (load := shard.next_load(self._clock.now_ms(), room=room)) is not None:
+                self._load(shard, load)
+                if self._clock.monotonic_ms() >= until_ms:
+                    break
+        except CorruptState as error:
+            self.unreadable[shard.partition] = f"slice {shard.current}: {error}"
+            self._unreadable_until_ms[shard.partition] = until_ms + UNREADABLE_MS
+            self._journal.stuck(shard.partition, error)
+        else:
+            self.unreadable.pop(shard.partition, None)
 
-    def _check(self, shard: Shard) -> None:
-        position = self._shelf.position(shard.partition)
-        if position != shard.shelf_position:
-            raise ShelfMoved(f"shard {shard.partition}: the shelf is at {position}, not at {shard.shelf_position}")
+    def _refresh(self, shard: Shard) -> None:
+        """Move the shelf's position on, or only compare it: either notices a shelf that lost writes."""
+        if shard.touching or shard.committed_offset > shard.shelf_position.offset:
+            put = shard.touch()
+            self._shelf.put(shard.partition, put.expected, put.new, put.segments, put.ids)
+            shard.touched()
+        else:
+            position = self._shelf.position(shard.partition)
+            if position != shard.shelf_position:
+                raise ShelfMoved(f"shard {shard.partition}: the shelf is at {position}, not at {shard.shelf_position}")
         self._checked_ms[shard.partition] = self._clock.monotonic_ms()
 
+    def _settle(self, shard: Shard) -> None:
+        """Have a touch that went unanswered acknowledged, before the position is relied on."""
+        if shard.touching:
+            self._insist(lambda: self._refresh(shard))
+
     def _load(self, shard: Shard, load: Load) -> None:
-        data = self._shelf.load(shard.partition, shard.shelf_position, load.slice, load.first, load.count)
+        data = self._shelf.load(shard.partition, shard.shelf_position, load.slice, load.first, load.segments)
         self._checked_ms[shard.partition] = self._clock.monotonic_ms()
         schedules = [schedule for segment in data for schedule in decode_segment(segment)]
         size = sum(map(len, data))
@@ -128,5 +154,5 @@ class Shelving:
             put = shard.cascade(load, schedules, self._clock.now_ms())
             self._write(shard, put)
             shard.cascaded(put, load, size)
-        if len(data) < load.count:
+        if len(data) < load.segments:
             shard.load_finished()

@@ -19,9 +19,6 @@ _RECORD_FIXED_BYTES = 3
 _NULL_BYTES = 1
 """A null is the length -1, without content."""
 
-_VARINT_MAX_BYTES = 5
-_UTF8_MAX_BYTES = 4
-
 
 def record_batch_bytes(key: bytes | None, value: bytes | None, headers: Headers | None) -> int:
     """The exact size of an uncompressed batch that holds this one record.
@@ -34,22 +31,6 @@ def record_batch_bytes(key: bytes | None, value: bytes | None, headers: Headers 
         length = len(name) if name.isascii() else len(name.encode())
         fields += _varint_bytes(length) + length + _nullable_bytes(content)
     return BATCH_OVERHEAD_BYTES + _varint_bytes(fields) + fields
-
-
-def record_batch_bytes_at_most(key: bytes | None, value: bytes | None, headers: Headers | None) -> int:
-    """A quick upper bound of `record_batch_bytes`: when it fits, the exact size need not be counted."""
-    size = BATCH_OVERHEAD_BYTES + _RECORD_FIXED_BYTES + 4 * _VARINT_MAX_BYTES
-    if key:
-        size += len(key)
-    if value:
-        size += len(value)
-    if headers:
-        size += len(headers) * (2 * _VARINT_MAX_BYTES)
-        for name, content in headers:
-            size += len(name) * _UTF8_MAX_BYTES
-            if content:
-                size += len(content)
-    return size
 
 
 def _nullable_bytes(content: bytes | None) -> int:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from delaytopic_api.relay_config import RelayConfig
-
 from delaytopic_relay.topics import TopicFacts
 
 
@@ -43,8 +42,8 @@ def _fixed_delay_needs_broker_time(config: RelayConfig, topics: Topics) -> Itera
     kind = topics.source.settings.get("message.timestamp.type", "CreateTime")
     if kind != "LogAppendTime":
         yield Finding(
-            f"source.topic: {topics.source.name} has message.timestamp.type={kind}, and schedule.delay needs LogAppendTime, "
-            "so that source order is due order; alter the topic, or use schedule.defaultDelay",
+            f"source.topic: {topics.source.name} has message.timestamp.type={kind}; schedule.delay needs "
+            "LogAppendTime, so that source order is due order: alter the topic, or use schedule.defaultDelay",
             waits=False,
         )
 
@@ -54,8 +53,8 @@ def _same_partition_needs_as_many(config: RelayConfig, topics: Topics) -> Iterat
         return
     if topics.target.partitions < topics.source.partitions:
         yield Finding(
-            f"target.partitioning: SamePartition needs as many partitions as the source has, but {topics.target.name} has "
-            f"{topics.target.partitions} and {topics.source.name} {topics.source.partitions}; grow it, or use ByKey",
+            f"target.partitioning: SamePartition needs as many partitions as the source has: {topics.target.name} has "
+            f"{topics.target.partitions}, {topics.source.name} {topics.source.partitions}; grow it, or use ByKey",
             waits=False,
         )
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from delaytopic_api.relay_config import RelayConfig
 from delaytopic_api.relay_status import Cursor, DueBin, RelayState, RelayStatus, ShardState, ShardStatus
-
 from delaytopic_relay.census import Census, bin_edges_ms, census_of, total
 from delaytopic_relay.progress import Progress
 from delaytopic_relay.schedule import NOTHING_DELIVERED, Key
@@ -29,7 +28,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Scene:
-    """What the loop holds: shards at work, why others wait, what is committed, where the source ends."""
+    """What the loop holds: shards at work, why others wait or fail, what is committed, where the source ends."""
 
     state: RelayState
     shards: Mapping[int, AnyShard] = field(default_factory=dict)
@@ -37,6 +36,7 @@ class Scene:
     committed: Mapping[int, Progress] = field(default_factory=dict)
     paused: frozenset[int] = frozenset()
     ends: Mapping[int, int] = field(default_factory=dict)
+    unreadable: Mapping[int, str] = field(default_factory=dict)
 
 
 def relay_status(
@@ -73,7 +73,9 @@ def relay_status(
     )
 
 
-def _shard(number: int, shard: AnyShard, census: Census, scene: Scene, now_ms: int, edges: tuple[int, ...]) -> ShardStatus:
+def _shard(
+    number: int, shard: AnyShard, census: Census, scene: Scene, now_ms: int, edges: tuple[int, ...]
+) -> ShardStatus:
     committed = scene.committed.get(number, NOTHING_COMMITTED)
     return ShardStatus(
         partition=number,
@@ -86,11 +88,19 @@ def _shard(number: int, shard: AnyShard, census: Census, scene: Scene, now_ms: i
         next_due_ms=census.next_due_ms,
         ingest_lag=max(0, scene.ends.get(number, shard.position) - shard.position),
         due_histogram=_bins(census, edges, now_ms),
-        message="reading pauses: memory is full, or enough is in it" if number in scene.paused else None,
+        message=_message(number, scene),
     )
 
 
+def _message(number: int, scene: Scene) -> str | None:
+    if number in scene.unreadable:
+        return scene.unreadable[number]
+    return "reading pauses: memory is full, or enough is in it" if number in scene.paused else None
+
+
 def _state(number: int, shard: AnyShard, scene: Scene) -> ShardState:
+    if number in scene.unreadable:
+        return ShardState.FAILED
     if shard.replaying:
         return ShardState.REPLAYING
     return ShardState.PAUSED if number in scene.paused else ShardState.DELIVERING

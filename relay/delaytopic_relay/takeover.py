@@ -61,7 +61,7 @@ class Takeover:
         for shard, (plan, position) in plans.items():
             try:
                 recovered[shard] = self._start(shard, plan, position)
-            except (Unavailable, ShelfMoved) as error:
+            except (Unavailable, ShelfMoved, CorruptState) as error:
                 self._journal.stuck(shard, error)
         return recovered
 
@@ -92,7 +92,8 @@ class Takeover:
             fixed = plan_fixed(progress, bounds, self._target.owner)
             return Plan(fixed, Position("", 0, 0), 0, False), None
         position = self._shelf.position(shard)
-        return plan_recovery(progress, position, bounds, self._target.owner, self._token), position
+        by_hand = committed is not None and not committed.metadata
+        return plan_recovery(progress, position, bounds, self._target.owner, self._token, by_hand=by_hand), position
 
     def _commit(self, progress: Mapping[int, Progress]) -> None:
         if not progress:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public names, by an implicit re-export
+    AdminClient,
+    ConfigResource,
+    ResourceType,
+)
 
 from delaytopic_relay.errors import ConfigurationError, KafkaUnavailable
 from delaytopic_relay.kafka_log import client_logger
+from delaytopic_relay.kafka_settings import Settings
 from delaytopic_relay.topics import UNLIMITED_BYTES, TopicFacts
 
 TIMEOUT_S = 10.0
@@ -27,10 +32,11 @@ NOT_LET_IN = frozenset(
 class TopicReader:
     """Asks the cluster about topics, and remembers the answers for a minute."""
 
-    def __init__(self, connection: Mapping[str, object]) -> None:
+    def __init__(self, connection: Settings) -> None:
         self._refused: KafkaError | None = None
         self._known: dict[str, tuple[float, TopicFacts | None]] = {}
-        self._admin = AdminClient({**connection, "error_cb": self._on_error}, logger=client_logger("admin"))
+        settings: dict[str, Any] = {**connection, "error_cb": self._on_error}
+        self._admin = AdminClient(settings, logger=client_logger("admin"))
 
     def _on_error(self, error: KafkaError) -> None:
         if error.code() in NOT_LET_IN:
@@ -68,17 +74,19 @@ class TopicReader:
             self._admin.poll(0)
             raise self._unreachable(error.args[0]) from error
         if metadata.error is not None:
-            return self._without_metadata(topic, metadata.error)
+            self._check_it_is_unknown(topic, metadata.error)
+            return None
         return TopicFacts(topic, len(metadata.partitions), self._settings(topic))
 
     def _unreachable(self, error: KafkaError) -> Exception:
         if self._refused is not None:
             return ConfigurationError(
-                f"Kafka does not let this relay in ({self._refused.str()}); check kafka.security and the Secret behind it"
+                f"Kafka does not let this relay in ({self._refused.str()}); "
+                "check kafka.security and the Secret behind it"
             )
         return KafkaUnavailable(f"Kafka does not answer: {error.str()}; check kafka.bootstrapServers and the network")
 
-    def _without_metadata(self, topic: str, error: KafkaError) -> None:
+    def _check_it_is_unknown(self, topic: str, error: KafkaError) -> None:
         if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
             raise ConfigurationError(f"the topic {topic} may not be described by this user; grant it Describe")
         if error.code() not in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC):

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import base64
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from uuid import UUID
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from delaytopic_cli.embedded.kafka_jars import ENDPOINT, KAFKA_VERSION, kafka_runtime
-from delaytopic_cli.embedded.kafka_settings import broker_settings, properties_text
+from delaytopic_cli.embedded.kafka_settings import broker_settings, cluster_id, properties_text
 from delaytopic_cli.errors import DownloadError, PackageMissingError
 
 JAVA = SimpleNamespace(JAVA="/jdk/bin/java")
@@ -89,3 +93,11 @@ def test_overrides_win_over_the_brokers_settings() -> None:
     text = properties_text(settings).splitlines()
 
     assert {"offsets.topic.num.partitions=50", "log.dirs=c:\\\\x"} < set(text)
+
+
+@given(st.uuids() | st.just(UUID(int=0xF8 << 120)))
+def test_a_cluster_id_is_sixteen_bytes_that_no_tool_takes_for_an_option(identity: UUID) -> None:
+    text = cluster_id(identity)
+
+    assert not text.startswith("-")
+    assert len(base64.urlsafe_b64decode(text + "==")) == 16

@@ -19,11 +19,11 @@ class QuietJournal:
         self.errors: list[RelayError] = []
 
     def commands(self, leaving: Departures) -> None:
-        self.counts.update(
-            superseded=leaving.superseded, cancelled=leaving.cancelled, too_late=leaving.too_late
-        )
+        self.counts.update(superseded=leaving.superseded, cancelled=leaving.cancelled, too_late=leaving.too_late)
 
-    def sent(self, schedules: Sequence[Schedule], rejects: Sequence[Reject], withheld: Sequence[Reject], sent_ms: int) -> None:
+    def sent(
+        self, schedules: Sequence[Schedule], rejects: Sequence[Reject], withheld: Sequence[Reject], sent_ms: int
+    ) -> None:
         self.counts.update(sent=len(schedules) - len(withheld), rejected=len(rejects))
 
     def committed(self, duration_ms: int) -> None:

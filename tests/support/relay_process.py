@@ -72,7 +72,9 @@ class RelayProcess:
 
     def port(self) -> int:
         """Where its pages are."""
-        line = wait_for(lambda: next((e for e in self.log_lines() if e.get("event") == "http listening"), None), self._why)
+        line = wait_for(
+            lambda: next((e for e in self.log_lines() if e.get("event") == "http listening"), None), self._why
+        )
         return int(line["port"])
 
     def get(self, path: str) -> str:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from delaytopic_api.headers import Headers
 from delaytopic_relay.addressing import Outgoing
 from delaytopic_relay.errors import Fenced, TransactionAborted
 from delaytopic_relay.ports import Assignment, Batch, Bounds, Committed, Refusal
 from delaytopic_relay.progress import Progress, encode_metadata
-from delaytopic_relay.schedule import Headers
 
 
 class Crash(Exception):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import signal
 import subprocess
 import uuid
@@ -11,13 +10,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from delaytopic_cli.embedded.kafka_client import broker_answers
+from delaytopic_cli.embedded.kafka_client import all_partitions_lead
 from delaytopic_cli.embedded.kafka_jars import KafkaRuntime, kafka_runtime, print_progress
-from delaytopic_cli.embedded.kafka_settings import broker_settings, properties_text
+from delaytopic_cli.embedded.kafka_settings import (
+    NODE_ID,
+    broker_settings,
+    cluster_id,
+    fencing_settings,
+    properties_text,
+)
 from delaytopic_cli.embedded.ports import accepts_connections, free_port
 from delaytopic_cli.embedded.process import ManagedProcess
 from delaytopic_cli.embedded.waiting import wait_until
-from delaytopic_cli.errors import ServerStartError
+from delaytopic_cli.errors import EmbeddedServerError, ServerStartError
 
 START_TIMEOUT_SECONDS = 90.0
 STOP_GRACE_SECONDS = 30.0
@@ -27,6 +32,10 @@ _LOG_OPTIONS = (
     "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
     "--sun-misc-unsafe-memory-access=allow",  # Java 24 and later warn of what Kafka does on every start
     "--enable-native-access=ALL-UNNAMED",
+)
+_LOG_FENCING = (
+    "-Dorg.slf4j.simpleLogger.log.org.apache.kafka.controller.ReplicationControlManager=info",
+    "-Dorg.slf4j.simpleLogger.log.org.apache.kafka.deferred=debug",
 )
 
 
@@ -87,10 +96,14 @@ class KafkaServer:
 
         Raises ServerStartError with the end of the log when it ends or does not answer in time.
         """
+        if self.is_running():
+            raise EmbeddedServerError(f"Kafka is running already (pid {self.pid})")
         self.directory.mkdir(parents=True, exist_ok=True)
-        self._write_properties()
+        self._write_properties(self._properties_file, self._broker_settings())
         if not (self._data_directory / "meta.properties").exists():
             self._format_storage()
+        elif not (self._data_directory / ".kafka_cleanshutdown").exists():
+            self._fence_its_former_self()
         self._process.start()
         self._wait_until_it_answers()
 
@@ -136,31 +149,62 @@ class KafkaServer:
         runtime = self._runtime
         return [str(runtime.java), *options, *_LOG_OPTIONS, "-cp", runtime.class_path, main_class, *arguments]
 
-    def _write_properties(self) -> None:
-        settings = broker_settings(
+    def _broker_settings(self) -> dict[str, str]:
+        return broker_settings(
             self._data_directory, port=self.port, controller_port=self._controller_port, overrides=self._settings
         )
-        self._properties_file.write_text(properties_text(settings), encoding="utf-8")
+
+    @staticmethod
+    def _write_properties(file: Path, settings: Mapping[str, str]) -> None:
+        file.write_text(properties_text(settings), encoding="utf-8")
 
     def _format_storage(self) -> None:
-        arguments = ("format", "-t", _new_cluster_id(), "-c", str(self._properties_file), "--ignore-formatted")
+        arguments = ("format", "-t", cluster_id(uuid.uuid4()), "-c", str(self._properties_file), "--ignore-formatted")
         command = self._java("kafka.tools.StorageTool", *arguments, options=("-XX:TieredStopAtLevel=1", "-Xshare:auto"))
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise ServerStartError(f"Kafka could not format its storage:\n{done.stdout}{done.stderr}".rstrip())
 
+    def _fence_its_former_self(self) -> None:
+        """After a crash: run the controller alone until it has declared the broker of before dead.
+
+        Without this the new broker first acts as the old one, until its own controller fences it. A transaction
+        whose commit was decided but not yet marked in its partitions then finds "no leader, probably deleted",
+        is taken as complete, and blocks every read_committed reader of those partitions for good.
+        """
+        properties = self.directory / "fencing.properties"
+        self._write_properties(
+            properties, fencing_settings(self._data_directory, controller_port=self._controller_port)
+        )
+        log_file = self.directory / "fencing.log"
+        log_file.unlink(missing_ok=True)
+        options = ("-Xmx256m", "-XX:TieredStopAtLevel=1", *_LOG_FENCING)
+        controller = ManagedProcess(
+            "Kafka's controller", self._java("kafka.Kafka", str(properties), options=options), log_file=log_file
+        )
+        controller.start()
+        try:
+            self._wait(controller, lambda: _has_fenced(log_file.read_text(encoding="utf-8", errors="replace")))
+        finally:
+            controller.stop(grace_seconds=STOP_GRACE_SECONDS)
+
     def _wait_until_it_answers(self) -> None:
-        def answers_or_ended() -> bool:
-            return not self.is_running() or (accepts_connections(self.port) and broker_answers(self.bootstrap_servers))
+        self._wait(
+            self._process, lambda: accepts_connections(self.port) and all_partitions_lead(self.bootstrap_servers)
+        )
 
-        in_time = wait_until(answers_or_ended, timeout_seconds=START_TIMEOUT_SECONDS)
-        if in_time and self.is_running():
+    @staticmethod
+    def _wait(process: ManagedProcess, ready: Callable[[], bool]) -> None:
+        """Wait until it is ready; kills it and raises ServerStartError when it ended or takes too long."""
+        in_time = wait_until(lambda: not process.is_running() or ready(), timeout_seconds=START_TIMEOUT_SECONDS)
+        if in_time and process.is_running():
             return
-        what = f"did not answer in {START_TIMEOUT_SECONDS:.0f} s" if self.is_running() else "ended while starting"
-        self.kill()
-        raise ServerStartError(f"Kafka {what}; the end of {self.log_file}:\n{self._process.log_tail()}")
+        what = f"was not ready in {START_TIMEOUT_SECONDS:.0f} s" if process.is_running() else "ended while starting"
+        process.kill()
+        raise ServerStartError(f"{process.name} {what}; the end of {process.log_file}:\n{process.log_tail()}")
 
 
-def _new_cluster_id() -> str:
-    """A random cluster id in Kafka's form: 16 bytes in URL-safe base64 without padding."""
-    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+def _has_fenced(log: str) -> bool:
+    """Whether a controller's log says that it fenced the broker, and later that such an event is committed."""
+    _, decided, after = log.partition(f"Fencing broker {NODE_ID} ")
+    return bool(decided) and "successfully completing maybeFenceStaleBroker" in after

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from pathlib import Path
+from uuid import UUID
 
 NODE_ID = 1
 
@@ -33,13 +35,25 @@ def broker_settings(
         "share.coordinator.state.topic.replication.factor": "1",
         "share.coordinator.state.topic.min.isr": "1",
         "default.replication.factor": "1",
-        # After a SIGKILL the controller turns the new broker away until the old one's session is over (9 s by default).
-        "broker.session.timeout.ms": "3000",
-        "broker.heartbeat.interval.ms": "500",
-        "group.initial.rebalance.delay.ms": "0",
-        "auto.create.topics.enable": "false",
+        # There is no other node to take over: a broker that was frozen for a while may go on where it was.
+        "broker.session.timeout.ms": "60000",
         "log.cleaner.dedupe.buffer.size": "16777216",  # 128 MiB by default, of a heap of 768
         **(overrides or {}),
+    }
+
+
+def fencing_settings(data_directory: Path, *, controller_port: int) -> dict[str, str]:
+    """The server.properties of the same node as controller only, which soon declares its absent broker dead."""
+    return {
+        "process.roles": "controller",
+        "node.id": str(NODE_ID),
+        "controller.quorum.voters": f"{NODE_ID}@127.0.0.1:{controller_port}",
+        "listeners": f"CONTROLLER://127.0.0.1:{controller_port}",
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT",
+        "log.dirs": str(data_directory),
+        "broker.session.timeout.ms": "100",
+        "broker.heartbeat.interval.ms": "50",
     }
 
 
@@ -47,3 +61,12 @@ def properties_text(settings: Mapping[str, str]) -> str:
     """A Java properties file; backslashes doubled as that format asks."""
     lines = (f"{key}={value}".replace("\\", "\\\\") for key, value in settings.items())
     return "\n".join(lines) + "\n"
+
+
+def cluster_id(identity: UUID) -> str:
+    """A cluster id in Kafka's form: 16 bytes in URL-safe base64 without padding.
+
+    Never with a leading hyphen, which Kafka's storage tool takes for an option.
+    """
+    text = base64.urlsafe_b64encode(identity.bytes).decode().rstrip("=")
+    return f"A{text[1:]}" if text.startswith("-") else text

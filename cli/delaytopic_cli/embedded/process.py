@@ -63,10 +63,14 @@ class ManagedProcess:
         if self._child is not None and self._child.poll() is None:
             os.killpg(self._child.pid, number)
 
+    def ask_to_stop(self) -> None:
+        """Send it SIGTERM and return at once."""
+        self.send_signal(signal.SIGTERM)
+        self.send_signal(signal.SIGCONT)  # a frozen process would not act on it
+
     def stop(self, *, grace_seconds: float) -> int | None:
         """End it with SIGTERM, and with SIGKILL when it still runs after the grace; returns the exit code."""
-        self.send_signal(signal.SIGCONT)  # a frozen process would not see the SIGTERM
-        self.send_signal(signal.SIGTERM)
+        self.ask_to_stop()
         if self.wait(timeout_seconds=grace_seconds) is None:
             self.kill()
         return self.exit_code

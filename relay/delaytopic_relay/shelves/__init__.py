@@ -1,0 +1,1 @@
+"""Where schedules due beyond the horizon wait: the protocol of a shelf, and the shelves there are."""

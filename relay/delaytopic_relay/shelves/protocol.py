@@ -14,8 +14,10 @@ from typing import NamedTuple, Protocol
 class Position(NamedTuple):
     """How far a shard's shelf is filled, by whom, and after how many writes.
 
-    `owner` is the token of the relay that last claimed the shard, `counter` grows with each write,
-    all schedules beyond the horizon with a source offset below `offset` are on the shelf.
+    `owner` is the token of the relay that last claimed the shard, `counter` grows with each write. Every
+    schedule with a source offset below `offset` is on the shelf, or was done when this was written:
+    it is the offset committed last, not the one read last, so that it stays true of an old copy of the
+    shelf even when what was near at that time was put there later.
     """
 
     owner: str

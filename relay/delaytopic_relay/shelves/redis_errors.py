@@ -56,8 +56,12 @@ def translate(error: exceptions.RedisError | exceptions.RedisClusterException, w
     text = _FRAMES.sub("", str(error), count=1)
     status: str | None = getattr(error, "status_code", None)
     code = text.partition(" ")[0] if status in (None, "ERR") else status
+    if isinstance(error, CredentialsError):
+        return ConfigurationError(text)
     if isinstance(error, exceptions.AuthenticationError | exceptions.AuthorizationError):
-        return _refused(error, text, where)
+        return ConfigurationError(
+            f"{where} refuses the credentials ({text}): check backend.redis.usernameFile and passwordFile"
+        )
     if code == "NOPERM" or text.startswith(_FORBIDDEN_IN_SCRIPT):
         return ConfigurationError(f"{where} does not permit what the relay needs ({text}): extend its user's ACL")
     if isinstance(error.__context__, ssl.SSLCertVerificationError):
@@ -72,11 +76,3 @@ def translate(error: exceptions.RedisError | exceptions.RedisClusterException, w
     if code == "WRONGTYPE":
         return CorruptState(f"{where} holds keys of another type under the shelf's names: set another backend.id")
     return ConfigurationError(f"{where} cannot serve as a shelf: {text}")
-
-
-def _refused(error: exceptions.AuthenticationError | exceptions.AuthorizationError, text: str, where: str) -> ConfigurationError:
-    if isinstance(error, CredentialsError):
-        return ConfigurationError(text)
-    return ConfigurationError(
-        f"{where} refuses the credentials ({text}): check backend.redis.usernameFile and passwordFile"
-    )

@@ -53,6 +53,15 @@ def test_records_and_port_survive_a_crash(kafka: KafkaServer) -> None:
     assert committed_values(address, "crash", count=1) == [b"survivor"]
 
 
+def test_a_crashed_broker_is_declared_dead_before_the_next_one_starts(kafka: KafkaServer) -> None:
+    for end in (kafka.stop, kafka.kill):
+        (kafka.directory / "fencing.log").unlink(missing_ok=True)
+        end()
+        kafka.start()
+
+        assert (kafka.directory / "fencing.log").exists() == (end == kafka.kill)
+
+
 def test_a_graceful_restart_brings_it_back(kafka: KafkaServer) -> None:
     before = kafka.pid
 

@@ -29,13 +29,14 @@ def test_a_restored_snapshot_is_the_shelf_as_it_was() -> None:
 
 def test_a_snapshot_can_be_restored_again_after_further_writes() -> None:
     shelf = MemoryShelf()
+    shelf.put(0, None, FIRST, [Segment(NEAR, 2, b"1")], {})
     taken = shelf.snapshot()
 
     for _ in range(2):
         shelf.restore(taken)
-        shelf.put(0, None, FIRST, [Segment(NEAR, 2, b"1")], {})
+        shelf.put(0, FIRST, SECOND, [Segment(NEAR, 2, b"2")], {})
 
-    assert shelf.load(0, FIRST, NEAR, 0, 9) == [b"1"]
+    assert shelf.load(0, SECOND, NEAR, 0, 9) == [b"1", b"2"]
 
 
 def test_a_wiped_shelf_has_no_positions() -> None:

@@ -104,13 +104,15 @@ def test_a_real_server_is_read(start_redis: Callable[..., RedisServer]) -> None:
         ({}, []),
         ({"appendonly": "no"}, ["has no persistence"]),
         ({"appendonly": "no", "save": "3600 1"}, []),
-        ({"auto_aof_rewrite_min_size": "64mb"}, ["rewrites its AOF"]),
+        ({"auto-aof-rewrite-min-size": "64mb"}, ["rewrites its AOF"]),
     ],
 )
 def test_a_real_server_gives_the_warnings_it_deserves(
     start_redis: Callable[..., RedisServer], settings: dict[str, str], warnings: list[str]
 ) -> None:
-    connection = connect_redis(RedisFields(url=start_redis(**settings).url))
+    connection = connect_redis(RedisFields(url=start_redis().url))
+    for name, value in settings.items():
+        cast(Any, connection.client).config_set(name, value)
 
     given = check_redis(connection)
 

@@ -1,25 +1,21 @@
-"""What only a shelf in Redis can do or suffer: its keys, its scripts, half-done puts, faults of the server."""
+"""What only a shelf in Redis can do or suffer: its keys, its scripts, half-done puts."""
 
 from __future__ import annotations
 
-import signal
 import uuid
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import pytest
 import redis
-from tests.support.redis_server import RedisFields
 from tests.support.stores import RedisStore
 
 from delaytopic_cli.embedded.redis_server import RedisServer
-from delaytopic_cli.embedded.waiting import wait_until
 from delaytopic_relay.errors import ConfigurationError, CorruptState, ShelfMoved, ShelfUnavailable
-from delaytopic_relay.shelves import redis_connection as connection_module
 from delaytopic_relay.shelves.protocol import IdEntry, Position, Segment, Shelf, Slice
 from delaytopic_relay.shelves.redis import RedisShelf
-from delaytopic_relay.shelves.redis_connection import Client, RedisConnection, connect_redis
-from delaytopic_relay.shelves.redis_parts import MAX_BYTES, MAX_ITEMS
+from delaytopic_relay.shelves.redis_connection import Client, RedisConnection
+from delaytopic_relay.shelves.redis_parts import MAX_ITEMS
 
 pytestmark = pytest.mark.integration
 
@@ -28,10 +24,6 @@ CLAIM, FIRST, SECOND = Position("relay-a", 1, 0), Position("relay-a", 2, 100), P
 NEAR, FAR = Slice(1000, 1000), Slice(60_000, 60_000)
 ENTRY = IdEntry(7, 1500, 5)
 MANY = [Segment(NEAR, 1, b"%d" % number) for number in range(3 * MAX_ITEMS)]
-
-
-def connect(server: RedisServer) -> RedisConnection:
-    return connect_redis(RedisFields(url=server.url))
 
 
 def load_all(shelf: Shelf, position: Position, slice_: Slice = NEAR) -> list[bytes]:
@@ -224,9 +216,6 @@ def test_a_claim_in_the_middle_of_a_large_put_stops_it(redis_store: RedisStore) 
     assert (shelf.position(0), shelf.slices(0)) == (claimed, {NEAR: MAX_ITEMS})
 
 
-# --- what happens to servers
-
-
 def test_a_flushed_script_cache_is_filled_again(redis_store: RedisStore) -> None:
     shelf = redis_store.open()
     shelf.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {})
@@ -237,217 +226,3 @@ def test_a_flushed_script_cache_is_filled_again(redis_store: RedisStore) -> None
     shelf.drop(0, SECOND, [FAR], [])
 
     assert load_all(shelf, SECOND) == [b"1", b"2"]
-
-
-def test_a_flushed_server_is_noticed_by_every_call(start_redis: StartRedis) -> None:
-    connection = connect(start_redis())
-    shelf = RedisShelf(connection, "shop")
-    shelf.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {})
-
-    connection.client.flushall()
-
-    for call in (
-        lambda: load_all(shelf, FIRST),
-        lambda: shelf.ids(0, FIRST, [b"id"]),
-        lambda: shelf.put(0, FIRST, SECOND, [], {}),
-        lambda: shelf.drop(0, FIRST, [NEAR], []),
-    ):
-        with pytest.raises(ShelfMoved, match="it was wiped, or it is another server's"):
-            call()
-    shelf.close()
-
-
-def test_what_was_put_outlives_a_killed_server_and_the_shelf_goes_on(start_redis: StartRedis) -> None:
-    # Given an append-only file, a shelf, and a server that dies
-    server = start_redis()
-    shelf = RedisShelf(connect(server), "shop")
-    shelf.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {b"id": ENTRY})
-    server.kill()
-
-    # When it is asked meanwhile
-    with pytest.raises(ShelfUnavailable, match=f"Redis at 127.0.0.1:{server.port} is not available"):
-        shelf.position(0)
-
-    # Then it is unavailable, and afterwards as it was
-    server.start()
-    assert (shelf.position(0), load_all(shelf, FIRST)) == (FIRST, [b"1"])
-    shelf.put(0, FIRST, SECOND, [Segment(NEAR, 1, b"2")], {})
-    assert load_all(shelf, SECOND) == [b"1", b"2"]
-    shelf.close()
-
-
-def test_a_server_that_comes_back_without_its_data_is_noticed(start_redis: StartRedis) -> None:
-    server = start_redis()
-    shelf = RedisShelf(connect(server), "shop")
-    shelf.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {})
-
-    server.kill()
-    server.delete_data()
-    server.start()
-
-    with pytest.raises(ShelfMoved):
-        load_all(shelf, FIRST)
-    assert (shelf.position(0), shelf.slices(0)) == (None, {})
-    shelf.close()
-
-
-def test_a_put_whose_answer_never_came_may_be_repeated(
-    start_redis: StartRedis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Given a frozen server, and a put that waited for it in vain
-    monkeypatch.setattr(connection_module, "READ_TIMEOUT_S", 0.3)
-    server = start_redis()
-    shelf = RedisShelf(connect(server), "shop")
-    shelf.put(0, None, CLAIM, [], {})
-    server.send_signal(signal.SIGSTOP)
-    with pytest.raises(ShelfUnavailable, match="Timeout reading from socket"):
-        shelf.put(0, CLAIM, FIRST, [Segment(NEAR, 1, b"1")], {})
-
-    # When the server goes on, and carries out both the first attempt and its repeat
-    server.send_signal(signal.SIGCONT)
-    shelf.put(0, CLAIM, FIRST, [Segment(NEAR, 1, b"1")], {})
-
-    assert (shelf.position(0), load_all(shelf, FIRST)) == (FIRST, [b"1"])
-    shelf.close()
-
-
-def test_a_full_server_says_what_to_do_and_the_put_is_completed_when_there_is_room(start_redis: StartRedis) -> None:
-    # Given room for some parts of a put, and not for all
-    connection = connect(start_redis(appendonly="no"))
-    client = cast(Any, connection.client)
-    shelf = RedisShelf(connection, "shop")
-    shelf.put(0, None, CLAIM, [], {})
-    client.config_set("maxmemory", client.info("memory")["used_memory"] + 3 * MAX_BYTES)
-    segments = [Segment(NEAR, 1, bytes(MAX_BYTES // 2 - 100)) for _ in range(16)]
-
-    with pytest.raises(ShelfUnavailable) as caught:
-        shelf.put(0, CLAIM, FIRST, segments, {})
-
-    assert str(caught.value) == (
-        f"{connection.where} is full: maxmemory is reached and nothing may be evicted. "
-        "Records wait in the source topic meanwhile; raise maxmemory, or move other data elsewhere"
-    )
-    assert 0 < shelf.slices(0)[NEAR] < 16
-    client.config_set("maxmemory", 0)
-    shelf.put(0, CLAIM, FIRST, segments, {})
-    assert (shelf.position(0), shelf.slices(0)) == (FIRST, {NEAR: 16})
-    shelf.close()
-
-
-def test_a_full_server_still_lets_go(start_redis: StartRedis) -> None:
-    connection = connect(start_redis(appendonly="no"))
-    shelf = RedisShelf(connection, "shop")
-    shelf.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {b"id": ENTRY})
-    cast(Any, connection.client).config_set("maxmemory", 1)
-
-    assert load_all(shelf, FIRST) == [b"1"]
-    shelf.drop(0, FIRST, [NEAR], [b"id"])
-
-    assert shelf.slices(0) == {}
-    shelf.close()
-
-
-def test_a_replica_is_unavailable_until_it_is_the_primary(start_redis: StartRedis) -> None:
-    connection = connect(start_redis())
-    client = cast(Any, connection.client)
-    shelf = RedisShelf(connection, "shop")
-    shelf.put(0, None, CLAIM, [], {})
-
-    client.replicaof("127.0.0.1", "1")
-    with pytest.raises(ShelfUnavailable, match="read only replica"):
-        shelf.put(0, CLAIM, FIRST, [Segment(NEAR, 1, b"1")], {})
-
-    client.replicaof("NO", "ONE")
-    shelf.put(0, CLAIM, FIRST, [Segment(NEAR, 1, b"1")], {})
-    assert load_all(shelf, FIRST) == [b"1"]
-    shelf.close()
-
-
-@pytest.mark.parametrize(
-    ("setting", "value", "healthy", "text"),
-    [
-        ("replica-serve-stale-data", "no", "yes", "Link with MASTER is down"),
-        ("min-replicas-to-write", "1", "0", "NOREPLICAS"),
-    ],
-)
-def test_a_server_that_may_not_answer_now_is_unavailable(
-    start_redis: StartRedis, setting: str, value: str, healthy: str, text: str
-) -> None:
-    connection = connect(start_redis())
-    client = cast(Any, connection.client)
-    shelf = RedisShelf(connection, "shop")
-    client.config_set(setting, value)
-    if setting.startswith("replica"):
-        client.replicaof("127.0.0.1", "1")
-
-    with pytest.raises(ShelfUnavailable, match=text):
-        shelf.put(0, None, CLAIM, [], {})
-
-    client.config_set(setting, healthy)
-    client.replicaof("NO", "ONE")
-    shelf.put(0, None, CLAIM, [], {})
-    assert shelf.position(0) == CLAIM
-    shelf.close()
-
-
-# --- Redis Cluster
-
-
-def serves_all_slots(client: Any, nodes: int = 2) -> bool:
-    facts = client.execute_command("CLUSTER", "INFO")
-    return b"cluster_state:ok" in facts and b"cluster_known_nodes:%d" % nodes in facts
-
-
-def is_available(shelf: RedisShelf) -> bool:
-    try:
-        return shelf.position(0) is not None
-    except ShelfUnavailable:
-        return False
-
-
-def test_a_cluster_keeps_each_shard_on_one_node(start_redis: StartRedis) -> None:
-    # Given a cluster of two nodes that share the slots
-    nodes = [start_redis(cluster_enabled="yes") for _ in range(2)]
-    clients: list[Any] = [redis.Redis(host="127.0.0.1", port=node.port) for node in nodes]
-    for client, (first, last) in zip(clients, [(0, 8191), (8192, 16383)], strict=True):
-        client.execute_command("CLUSTER", "ADDSLOTSRANGE", first, last)
-    clients[0].execute_command("CLUSTER", "MEET", "127.0.0.1", nodes[1].port)
-    assert wait_until(lambda: all(map(serves_all_slots, clients)), timeout_seconds=20)
-
-    # When sixteen shards are filled, read and emptied through one of them
-    connection = connect(nodes[0])
-    shelf = RedisShelf(connection, "shop")
-    for shard in range(16):
-        shelf.put(shard, None, FIRST, [*MANY[:1500], Segment(FAR, 1, b"%d" % shard)], {b"id": ENTRY})
-
-    # Then both nodes hold some, and all is as on one server
-    assert all(client.dbsize() > 0 for client in clients)
-    assert [shelf.load(shard, FIRST, FAR, 0, 9) for shard in range(16)] == [[b"%d" % shard] for shard in range(16)]
-    assert [shelf.ids(shard, FIRST, [b"id"]) for shard in range(16)] == [[ENTRY]] * 16
-    for shard in range(16):
-        shelf.drop(shard, FIRST, [NEAR, FAR], [b"id"])
-        assert (shelf.position(shard), shelf.slices(shard)) == (FIRST, {})
-    with pytest.raises(ShelfMoved):
-        shelf.load(0, SECOND, FAR, 0, 9)
-    for client in clients:
-        client.close()
-    shelf.close()
-
-
-def test_a_cluster_that_went_away_is_unavailable_until_it_is_back(start_redis: StartRedis) -> None:
-    node = start_redis(cluster_enabled="yes")
-    with redis.Redis(host="127.0.0.1", port=node.port) as client:
-        client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
-        assert wait_until(lambda: serves_all_slots(client, nodes=1), timeout_seconds=20)
-    shelf = RedisShelf(connect(node), "shop")
-    shelf.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {})
-
-    node.kill()
-    for call in (lambda: shelf.position(0), lambda: load_all(shelf, FIRST)):
-        with pytest.raises(ShelfUnavailable, match=f"Redis at 127.0.0.1:{node.port} is not available"):
-            call()
-
-    node.start()
-    assert wait_until(lambda: is_available(shelf), timeout_seconds=20)
-    assert load_all(shelf, FIRST) == [b"1"]
-    shelf.close()

@@ -61,10 +61,10 @@ def test_tls_opens_a_server_whose_certificate_the_file_vouches_for(tls_port: int
 
 
 def test_tls_refuses_a_certificate_that_nobody_vouches_for(tls_port: int) -> None:
-    assert refusal(RedisFields(url=f"rediss://127.0.0.1:{tls_port}")) == (
-        f"Redis at 127.0.0.1:{tls_port} has a certificate that cannot be verified "
-        "(unable to get local issuer certificate): check backend.redis.caFile and the host name in the url"
-    )
+    message = refusal(RedisFields(url=f"rediss://127.0.0.1:{tls_port}"))
+
+    assert message.startswith(f"Redis at 127.0.0.1:{tls_port} has a certificate that cannot be verified (")
+    assert message.endswith("): check backend.redis.caFile and the host name in the url")
 
 
 def test_tls_refuses_a_certificate_for_another_name(tls_port: int, certificates: Certificates) -> None:

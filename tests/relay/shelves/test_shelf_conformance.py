@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from tests.support.stores import Store
 
@@ -345,78 +343,3 @@ def test_shards_are_independent(shelf: Shelf) -> None:
     assert shelf.ids(33, other, [b"id-1"]) == [NEWER_ENTRY]
     with pytest.raises(ShelfMoved):
         shelf.load(33, FIRST, NEAR, 0, 1)
-
-
-# --- a relay whose position is no longer the shard's
-
-Spoil = Callable[[Store], None]
-
-
-def claim_elsewhere(store: Store) -> None:
-    store.open().put(SHARD, FIRST, OTHER_RELAY, [], {})
-
-
-def put_elsewhere(store: Store) -> None:
-    store.open().put(SHARD, FIRST, SECOND, [segment(NEAR, b"n2", 5)], {})
-
-
-def wipe(store: Store) -> None:
-    store.wipe()
-
-
-def wipe_and_fill_again(store: Store) -> None:
-    store.wipe()
-    store.open().put(SHARD, None, OTHER_RELAY, [segment(NEAR, b"again", 1)], {})
-
-
-LOSSES = [claim_elsewhere, put_elsewhere, wipe, wipe_and_fill_again]
-CALLS: dict[str, Callable[[Shelf, Position], object]] = {
-    "put": lambda shelf, held: shelf.put(
-        SHARD, held, Position("relay-a", 9, 999), [segment(NEAR, b"z")], {b"z": ENTRY}
-    ),
-    "claim": lambda shelf, held: shelf.put(SHARD, held, Position("relay-c", 9, 999), [], {}),
-    "load": lambda shelf, held: shelf.load(SHARD, held, NEAR, 0, 10),
-    "load nothing": lambda shelf, held: shelf.load(SHARD, held, NEAR, 0, 0),
-    "ids": lambda shelf, held: shelf.ids(SHARD, held, [b"id-1"]),
-    "no ids": lambda shelf, held: shelf.ids(SHARD, held, []),
-    "drop": lambda shelf, held: shelf.drop(SHARD, held, [NEAR, FAR], [b"id-1"]),
-    "drop nothing": lambda shelf, held: shelf.drop(SHARD, held, [], []),
-}
-
-
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
-@pytest.mark.parametrize("spoil", LOSSES)
-def test_a_relay_that_lost_the_shard_can_do_nothing(
-    store: Store, spoil: Spoil, call: Callable[[Shelf, Position], object]
-) -> None:
-    shelf = filled(store.open())
-    spoil(store)
-    position, slices = shelf.position(SHARD), shelf.slices(SHARD)
-
-    with pytest.raises(ShelfMoved):
-        call(shelf, FIRST)
-
-    assert (shelf.position(SHARD), shelf.slices(SHARD)) == (position, slices)
-
-
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
-def test_a_relay_notices_that_the_shelf_was_rolled_back(
-    store: Store, call: Callable[[Shelf, Position], object]
-) -> None:
-    shelf = filled(store.open())
-    roll_back = store.snapshot()
-    shelf.put(SHARD, FIRST, SECOND, [segment(NEAR, b"n2", 5)], {})
-    roll_back()
-
-    with pytest.raises(ShelfMoved):
-        call(shelf, SECOND)
-
-    assert (shelf.position(SHARD), shelf.slices(SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
-
-
-@pytest.mark.parametrize("held", [("relay-b", 2, 100), ("relay-a", 3, 100), ("relay-a", 2, 101)])
-def test_owner_counter_and_offset_must_all_agree(shelf: Shelf, held: tuple[str, int, int]) -> None:
-    filled(shelf)
-
-    with pytest.raises(ShelfMoved):
-        shelf.load(SHARD, Position(*held), NEAR, 0, 1)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaytopic_api.headers import Headers
-from delaytopic_relay.sizes import record_batch_bytes, record_batch_bytes_at_most
+from delaytopic_relay.sizes import record_batch_bytes
 
 NULLABLE = st.none() | st.binary(max_size=300)
 HEADERS: st.SearchStrategy[Headers | None] = st.none() | st.lists(
@@ -30,11 +30,6 @@ def test_the_size_is_the_smallest_limit_at_which_a_broker_takes_the_record(
     key: bytes | None, value: bytes | None, headers: Headers | None, limit: int
 ) -> None:
     assert record_batch_bytes(key, value, headers) == limit
-
-
-@given(NULLABLE, NULLABLE, HEADERS)
-def test_the_quick_bound_is_never_too_small(key: bytes | None, value: bytes | None, headers: Headers | None) -> None:
-    assert record_batch_bytes(key, value, headers) <= record_batch_bytes_at_most(key, value, headers)
 
 
 @given(NULLABLE, NULLABLE, HEADERS)

@@ -1,0 +1,47 @@
+"""What all cases of a run share: the servers, a directory for logs, and fresh topics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench.records import PARTITIONS
+from delaytopic_cli.embedded.kafka_server import KafkaServer
+from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_cli.embedded.topics import TopicPlan, create_topics, delete_topics
+
+NO_DELAY = {"group.initial.rebalance.delay.ms": "0"}
+"""A relay's start is not measured, so there is no use in waiting for other members of its group."""
+LOG_APPEND_TIME = {"message.timestamp.type": "LogAppendTime"}
+
+
+@dataclass(frozen=True, slots=True)
+class Bed:
+    """The servers that everything runs on."""
+
+    bootstrap_servers: str
+    redis_url: str
+    directory: Path
+
+    def create(self, *topics: str) -> None:
+        """Create topics, timed by the broker."""
+        create_topics(self.bootstrap_servers, [TopicPlan(topic, PARTITIONS, LOG_APPEND_TIME) for topic in topics])
+
+    def delete(self, *topics: str) -> None:
+        """Delete topics, so that their pages make room."""
+        delete_topics(self.bootstrap_servers, topics)
+
+
+@contextmanager
+def embedded_bed() -> Iterator[Bed]:
+    """Start a Kafka and a Redis for one run, in a directory that goes with them."""
+    with ExitStack() as stack:
+        directory = Path(
+            stack.enter_context(TemporaryDirectory(prefix="delaytopic-bench-", ignore_cleanup_errors=True))
+        )
+        kafka = stack.enter_context(KafkaServer(directory / "kafka", settings=NO_DELAY))
+        redis = stack.enter_context(RedisServer(directory / "redis"))
+        yield Bed(kafka.bootstrap_servers, redis.url, directory)

@@ -1,0 +1,55 @@
+"""The cases of a run, in words, with the goals of each. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bench.goals import FIXED_DELAY, REDIS, WITHIN_HORIZON, AtLeast
+
+
+class Group(StrEnum):
+    """What `--only` chooses from."""
+
+    FIXED = "fixed"
+    HORIZON = "horizon"
+    REDIS = "redis"
+    LATENESS = "lateness"
+
+
+class Case(StrEnum):
+    """What is compared with the null relay."""
+
+    FIXED = "fixed delay"
+    HORIZON = "delays inside the horizon"
+    REDIS = "Redis, 10 minutes, in and out"
+
+
+GOALS: dict[Case, AtLeast] = {Case.FIXED: FIXED_DELAY, Case.HORIZON: WITHIN_HORIZON, Case.REDIS: REDIS}
+"""Of the null relay's rate, with AtLeastOnce."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How many records each case gets, so that all take a second or a few on any machine."""
+
+    copied: int
+    """By the null relays and with a fixed delay."""
+    within_horizon: int
+    """Due over two seconds: enough to keep a relay busy for longer than that."""
+    backlog: int
+    """On the way to the shelf."""
+
+    @classmethod
+    def of(cls, records: int) -> Scale:
+        """From the number for the null relay."""
+        return cls(records, records * 13 // 10, records * 8 // 10)
+
+    @classmethod
+    def for_rate(cls, null_rate: float) -> Scale:
+        """From what the null relay does in a second."""
+        return cls.of(min(MOST, max(FEWEST, int(null_rate * 1.25) // 10_000 * 10_000)))
+
+
+FEWEST = 60_000
+MOST = 500_000

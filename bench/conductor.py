@@ -1,0 +1,160 @@
+"""Runs the cases in turn: one round after another, so that whatever else the machine does hits all cases alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from bench.backlog import Backlog
+from bench.bed import Bed
+from bench.cases import Case, Group, Scale
+from bench.errors import Unmeasurable
+from bench.lateness import PLAN, run_lateness
+from bench.results import Measured
+from bench.throughput import (
+    Agenda,
+    Rate,
+    due_now,
+    run_fixed_delay,
+    run_null,
+    run_within_horizon,
+    spread_that_keeps_busy,
+)
+from delaytopic_api.choices import Guarantee
+
+WARM_UP_RECORDS = 100_000
+WARM_UPS = 2
+ATTEMPTS = 4
+GUARANTEES = (Guarantee.AT_LEAST_ONCE, Guarantee.EXACTLY_ONCE)
+
+Report = Callable[[str], None]
+
+
+class Conductor:
+    """One run of the benchmark."""
+
+    def __init__(self, bed: Bed, groups: Collection[Group], runs: int, records: int | None, report: Report) -> None:
+        """`records` None: as many as the null relay copies in a second and a bit. `report` gets a line a step."""
+        self._bed = bed
+        self._groups = groups
+        self._runs = runs
+        self._records = records
+        self._report = report
+        self._started = 0
+        self._backlogs: list[tuple[Guarantee, Backlog]] = []
+        self._source = "bench-source"
+        self._fill_rate = 0.0
+        self.scale = Scale.of(0)
+        self.measured = Measured()
+
+    def run(self) -> Measured:
+        """Everything; backlogs are filled in the rounds and drained at the end, when much of them is due."""
+        if set(self._groups) - {Group.LATENESS}:
+            self._prepare()
+            for number in range(1, self._runs + 1):
+                self._round(f"round {number}")
+        if Group.LATENESS in self._groups:
+            self._lateness()
+        self._drain()
+        return self.measured
+
+    def _name(self, what: str, guarantee: Guarantee | None = None) -> str:
+        """A name for topics, groups and logs that says what it is, and is new."""
+        self._started += 1
+        return "-".join(("bench", f"{self._started:02}", what, *([str(guarantee).lower()] if guarantee else [])))
+
+    # -- throughput
+
+    def _prepare(self) -> None:
+        """First runs of the null relay warm the broker up and say how many records a second or two take."""
+        warm_up = "bench-warm-up"
+        due_now(self._bed, warm_up, WARM_UP_RECORDS)
+        first = [
+            run_null(self._bed, self._name("null"), warm_up, WARM_UP_RECORDS, transactional=False).per_second
+            for _ in range(WARM_UPS)
+        ]
+        self._bed.delete(warm_up)
+        self.scale = Scale.of(self._records) if self._records else Scale.for_rate(max(first))
+        self._report(
+            f"{self.scale.copied:,} records for the null relay, {self.scale.within_horizon:,} and "
+            f"{self.scale.backlog:,} for relays with delays"
+        )
+        self._fill_rate = due_now(self._bed, self._source, self.scale.copied)
+
+    def _round(self, title: str) -> None:
+        if Group.REDIS in self._groups:
+            for guarantee in GUARANTEES:
+                self._fill(title, guarantee)
+        self._nulls(title)
+        if Group.FIXED in self._groups:
+            for guarantee in GUARANTEES:
+                rate = run_fixed_delay(
+                    self._bed, self._name("fixed", guarantee), self._source, self.scale.copied, guarantee
+                )
+                self._note(title, Case.FIXED, guarantee, rate)
+        if Group.HORIZON in self._groups:
+            for guarantee in GUARANTEES:
+                self._note(title, Case.HORIZON, guarantee, self._within_horizon(guarantee))
+
+    def _within_horizon(self, guarantee: Guarantee) -> Rate:
+        """The due times are set before the source is filled: on a busy machine it can take more than one attempt."""
+        records = self.scale.within_horizon
+        fill_seconds = 0.5 + 1.5 * records / self._fill_rate
+        spread_ms = spread_that_keeps_busy(records, max(self.measured.null))
+        for _ in range(ATTEMPTS):
+            try:
+                agenda = Agenda(fill_seconds, spread_ms)
+                return run_within_horizon(self._bed, self._name("horizon", guarantee), records, agenda, guarantee)
+            except Unmeasurable as error:
+                self._report(f"{error}; once more")
+                fill_seconds *= 2
+        raise Unmeasurable("this machine is too busy: sources fill at a rate that changes all the time")
+
+    def _nulls(self, title: str) -> None:
+        for transactional, rates in ((False, self.measured.null), (True, self.measured.null_transactional)):
+            rate = run_null(self._bed, self._name("null"), self._source, self.scale.copied, transactional=transactional)
+            rates.append(rate.per_second)
+            self._say(title, f"null relay{', transactional' if transactional else ''}", rate)
+
+    def _note(self, title: str, case: Case, guarantee: Guarantee, rate: Rate) -> None:
+        self.measured.add_rate(case, guarantee, rate.per_second)
+        if rate.limited:
+            self.measured.limited.add((case, guarantee))
+        self._say(title, f"{case}, {guarantee}", rate)
+
+    def _say(self, title: str, what: str, rate: Rate) -> None:
+        self._report(f"{title}: {what}: {rate.per_second:,.0f} records/s ({rate.records:,} in {rate.seconds:.2f} s)")
+
+    # -- the backlog
+
+    def _fill(self, title: str, guarantee: Guarantee) -> None:
+        backlog = Backlog(self._bed, self._name("redis", guarantee), self.scale.backlog, guarantee)
+        filled = backlog.fill()
+        self._backlogs.append((guarantee, backlog))
+        self.measured.redis_in.setdefault(guarantee, []).append(filled.rate.per_second)
+        self._remember_memory(guarantee, filled.peak_memory_bytes)
+        self._say(title, f"into Redis, {guarantee}", filled.rate)
+
+    def _drain(self) -> None:
+        for guarantee, backlog in self._backlogs:
+            drained = backlog.drain()
+            self.measured.redis_out.setdefault(guarantee, []).append(drained.rate.per_second)
+            self._remember_memory(guarantee, drained.peak_memory_bytes)
+            self._say("at the end", f"out of Redis, {guarantee}", drained.rate)
+        self.measured.combine_redis()
+
+    def _remember_memory(self, guarantee: Guarantee, peak_bytes: int) -> None:
+        known = self.measured.peak_memory_bytes
+        known[guarantee] = max(peak_bytes, known.get(guarantee, 0))
+
+    # -- lateness
+
+    def _lateness(self) -> None:
+        for guarantee in GUARANTEES:
+            found = run_lateness(self._bed, self._name("lateness", guarantee), guarantee)
+            for phase, lateness in found.phases:
+                self.measured.lateness[guarantee, phase.per_second] = lateness
+            self.measured.burst_ms[guarantee] = found.burst_ms
+            figures = ", ".join(
+                f"p99 {lateness.p99_ms:.0f} ms at {phase.per_second:,}/s" for phase, lateness in found.phases
+            )
+            self._report(f"lateness, {guarantee}: {figures}; {PLAN.burst:,} at once in {found.burst_ms:,.0f} ms")

@@ -1,0 +1,76 @@
+"""Fills a source topic before the clock starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from confluent_kafka import KafkaError, Message, Producer
+
+from bench.clock import now_ms
+from bench.errors import Stalled
+from bench.quiet import QUIET
+from bench.records import headers_of, key_of, partition_of, value_of
+
+TIMEOUT_SECONDS = 60.0
+POLL_EVERY = 1_000
+
+
+class Preload:
+    """Produces records to a source topic, all of them or none visible."""
+
+    def __init__(self, bootstrap_servers: str, topic: str) -> None:
+        """Opens the transaction that everything goes into."""
+        self._topic = topic
+        self._failed: KafkaError | None = None
+        self._producer = Producer(
+            {
+                "bootstrap.servers": bootstrap_servers,
+                "transactional.id": f"preload.{topic}",
+                "transaction.timeout.ms": 300_000,
+                "linger.ms": 20,
+                "batch.size": 1 << 20,
+                "queue.buffering.max.messages": 500_000,
+                "delivery.report.only.error": True,
+                "on_delivery": self._on_delivery,
+            },
+            logger=QUIET,
+        )
+        self._producer.init_transactions(TIMEOUT_SECONDS)
+        self._producer.begin_transaction()
+
+    def fill(self, records: int, due_ms: Sequence[int] | None) -> None:
+        """Produce the sequence numbers 0 to `records` - 1, with due times if given."""
+        for sequence in range(records):
+            self._produce(sequence, partition_of(sequence), due_ms[sequence] if due_ms is not None else None)
+            if sequence % POLL_EVERY == 0:
+                self._producer.poll(0)
+        self._flush()
+
+    def add(self, sequences: Iterable[int], due_ms: int) -> None:
+        """Produce some more with one due time, one to each partition in turn."""
+        for partition, sequence in enumerate(sequences):
+            self._produce(sequence, partition, due_ms)
+        self._flush()
+
+    def show(self) -> float:
+        """Make all of it visible in one instant: the start line. Returns that time (epoch ms)."""
+        self._producer.commit_transaction(TIMEOUT_SECONDS)
+        return now_ms()
+
+    def _produce(self, sequence: int, partition: int, due_ms: int | None) -> None:
+        while True:
+            try:
+                self._producer.produce(
+                    self._topic, value_of(sequence), key_of(sequence), partition, headers=[*headers_of(due_ms)]
+                )
+                return
+            except BufferError:
+                self._producer.poll(0.05)
+
+    def _flush(self) -> None:
+        left = self._producer.flush(TIMEOUT_SECONDS)
+        if left or self._failed is not None:
+            raise Stalled(f"{self._topic}: {left} records are not there yet ({self._failed})")
+
+    def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
+        self._failed = error or self._failed

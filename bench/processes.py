@@ -1,0 +1,161 @@
+"""The processes under measurement: the relay and the null relay."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+
+from bench.clock import wait_for
+from bench.errors import Stalled
+from bench.records import PARTITIONS
+from delaytopic_api.choices import BackendType, Guarantee, Ids
+from delaytopic_api.duration import Duration
+from delaytopic_api.relay_config import (
+    HttpServer,
+    RelayBackend,
+    RelayConfig,
+    RelayDeadLetter,
+    RelaySchedule,
+    RelaySource,
+    RelayTarget,
+)
+from delaytopic_api.relay_connection import KafkaClient, RedisClient
+from delaytopic_api.relay_status import RelayState, RelayStatus, ShardState
+from delaytopic_cli.embedded.ports import free_port
+from delaytopic_cli.embedded.process import ManagedProcess
+
+START_SECONDS = 30.0
+STOP_SECONDS = 30.0
+
+
+class BenchProcess:
+    """A process that copies or relays, with its log in a file."""
+
+    def __init__(self, name: str, command: Sequence[str], directory: Path) -> None:
+        self.name = name
+        self._process = ManagedProcess(name, [sys.executable, "-m", *command], log_file=directory / f"{name}.log")
+
+    def start(self) -> None:
+        """Start it; it needs a second or two until it reads."""
+        self._process.start()
+
+    def check(self) -> None:
+        """Raise `Stalled` with the end of its log if it has ended by itself."""
+        if not self._process.is_running():
+            raise Stalled(f"{self.name} ended with exit code {self._process.exit_code}:\n{self._process.log_tail()}")
+
+    def stop(self) -> None:
+        """SIGTERM; raises `Stalled` if it does not end well within its time."""
+        self._process.send_signal(signal.SIGTERM)
+        code = self._process.wait(timeout_seconds=STOP_SECONDS)
+        if code != 0:
+            self._process.kill()
+            raise Stalled(f"{self.name} did not stop well (exit code {code}):\n{self._process.log_tail()}")
+
+    def wait(self, *, timeout_s: float) -> None:
+        """Wait until it ends by itself; raises `Stalled` if it does not, or not well."""
+        code = self._process.wait(timeout_seconds=timeout_s)
+        if code != 0:
+            self._process.kill()
+            raise Stalled(f"{self.name} did not get through (exit code {code}):\n{self._process.log_tail()}")
+
+    def kill(self) -> None:
+        """End it in any case."""
+        self._process.kill()
+
+    def peak_memory_bytes(self) -> int:
+        """The most memory it ever had resident."""
+        for line in Path(f"/proc/{self._process.pid}/status").read_text(encoding="ascii").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+        raise Stalled(f"{self.name} has ended; its memory is not known")
+
+
+class NullRelay(BenchProcess):
+    """The loop that only copies."""
+
+    def __init__(
+        self, name: str, directory: Path, *, bootstrap_servers: str, source: str, target: str, transactional: bool
+    ) -> None:
+        self.group = f"null.{name}"
+        command = ["bench.null_relay", "--bootstrap-servers", bootstrap_servers, "--source", source, "--target", target]
+        command += ["--group", self.group]
+        if transactional:
+            command += ["--transactional-id", self.group]
+        super().__init__(name, command, directory)
+
+
+class Relay(BenchProcess):
+    """One relay of a DelayTopic."""
+
+    def __init__(self, name: str, directory: Path, config: RelayConfig) -> None:
+        """Writes the configuration into the directory."""
+        self.group = config.group_id
+        self._status_url = f"http://{config.http.host}:{config.http.port}/status"
+        path = directory / f"{name}.yaml"
+        document = config.model_dump(mode="json", by_alias=True, exclude_none=True)
+        path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+        super().__init__(name, ["delaytopic_relay", "--config", str(path)], directory)
+
+    def wait_until_it_delivers(self) -> None:
+        """Wait until it owns all partitions and has recovered them."""
+
+        def delivers() -> bool:
+            self.check()
+            status = self.status()
+            return status is not None and status.state is RelayState.RUNNING and _all_deliver(status)
+
+        wait_for(delivers, f"{self.name}: owning all partitions", timeout_s=START_SECONDS)
+
+    def status(self) -> RelayStatus | None:
+        """What it says of itself; None while it does not answer."""
+        try:
+            with urllib.request.urlopen(self._status_url, timeout=5) as answer:
+                return RelayStatus.model_validate_json(answer.read())
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            return None
+
+
+def _all_deliver(status: RelayStatus) -> bool:
+    delivering = [shard for shard in status.shards if shard.state is ShardState.DELIVERING]
+    return len(delivering) == PARTITIONS
+
+
+def relay_config(
+    name: str,
+    *,
+    bootstrap_servers: str,
+    redis_url: str,
+    source: str,
+    target: str,
+    guarantee: Guarantee,
+    precision: str,
+    delay: str | None = None,
+) -> RelayConfig:
+    """The configuration of a relay as a user would get it, but for what the case is about."""
+    return RelayConfig(
+        name=name,
+        namespace="bench",
+        group_id=f"delaytopic.bench.{name}",
+        source=RelaySource(topic=source),
+        target=RelayTarget(topic=target),
+        dead_letter=RelayDeadLetter(topic=f"{target}.dlq"),
+        schedule=RelaySchedule(
+            delay=Duration(delay) if delay else None,
+            max_delay=Duration(delay or "720h"),
+            ids=Ids.DISABLED if delay else Ids.BY_HEADER,
+        ),
+        precision=Duration(precision),
+        guarantee=guarantee,
+        backend=RelayBackend(
+            type=BackendType.REDIS_ZSET, id=f"delaytopic.bench.{name}", redis=RedisClient(url=redis_url)
+        ),
+        kafka=KafkaClient(bootstrap_servers=bootstrap_servers),
+        http=HttpServer(host="127.0.0.1", port=free_port()),
+    )

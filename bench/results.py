@@ -1,0 +1,189 @@
+"""The results of a run: what was measured, and the verdicts that follow. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench.cases import GOALS, Case
+from bench.goals import (
+    AT_LEAST_ONCE_P50_MS,
+    AT_LEAST_ONCE_P99_MS,
+    BURST_MS,
+    EXACTLY_ONCE,
+    EXACTLY_ONCE_P50_MS,
+    EXACTLY_ONCE_P99_MS,
+    Verdict,
+    all_of,
+)
+from bench.statistics import Lateness, in_and_out_rate, median, median_ratio
+from delaytopic_api.choices import Guarantee
+
+JUDGED_PER_SECOND = 10_000
+"""The load that the goals for lateness are about."""
+
+
+@dataclass(slots=True)
+class Measured:
+    """Rates in records per second, in the order of the runs; lateness of each load."""
+
+    null: list[float] = field(default_factory=list)
+    null_transactional: list[float] = field(default_factory=list)
+    rates: dict[tuple[Case, Guarantee], list[float]] = field(default_factory=dict)
+    redis_in: dict[Guarantee, list[float]] = field(default_factory=dict)
+    redis_out: dict[Guarantee, list[float]] = field(default_factory=dict)
+    lateness: dict[tuple[Guarantee, int], Lateness] = field(default_factory=dict)
+    burst_ms: dict[Guarantee, float] = field(default_factory=dict)
+    peak_memory_bytes: dict[Guarantee, int] = field(default_factory=dict)
+    """The most that a relay had resident with a backlog in Redis."""
+    limited: set[tuple[Case, Guarantee]] = field(default_factory=set)
+    """Where a run waited for due times, so that its rate is only a lower bound."""
+
+    def add_rate(self, case: Case, guarantee: Guarantee, rate: float) -> None:
+        """Note a run."""
+        self.rates.setdefault((case, guarantee), []).append(rate)
+
+    def combine_redis(self) -> None:
+        """Turn the rates in and out of each run into one."""
+        for guarantee, rates in self.redis_in.items():
+            pairs = zip(rates, self.redis_out[guarantee], strict=True)
+            self.rates[Case.REDIS, guarantee] = [in_and_out_rate(*pair) for pair in pairs]
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """A case's figures."""
+
+    name: str
+    rates: list[float]
+    ratio: float
+    """To the null relay: the median of the rounds' ratios."""
+    goal: str = ""
+    verdict: Verdict | None = None
+    of_at_least_once: float | None = None
+    """With ExactlyOnce: to the same case with AtLeastOnce."""
+    limited: bool = False
+
+    @property
+    def rate(self) -> float:
+        """The median."""
+        return median(self.rates)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """A load's lateness."""
+
+    name: str
+    lateness: Lateness
+    goal: str = ""
+    verdict: Verdict | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Burst:
+    """How long a burst took from its due time."""
+
+    name: str
+    seconds: float
+    goal: str
+    verdict: Verdict
+
+
+def throughputs(measured: Measured) -> list[Throughput]:
+    """The null relays and all cases; nothing if the null relay was not measured."""
+    if not measured.null:
+        return []
+    found = [Throughput("null relay", measured.null, 1.0)]
+    if measured.null_transactional:
+        ratio = median_ratio(measured.null_transactional, measured.null)
+        found.append(Throughput("null relay, transactional", measured.null_transactional, ratio))
+    return found + [_case(measured, case, guarantee) for case, guarantee in measured.rates]
+
+
+def _case(measured: Measured, case: Case, guarantee: Guarantee) -> Throughput:
+    rates = measured.rates[case, guarantee]
+    name, ratio = f"{case}, {guarantee}", median_ratio(rates, measured.null)
+    limited = (case, guarantee) in measured.limited
+    if guarantee is Guarantee.AT_LEAST_ONCE:
+        goal = GOALS[case]
+        return Throughput(name, rates, ratio, f">= {goal.limit:.2f}", goal.judge(ratio), limited=limited)
+    share = median_ratio(rates, measured.rates[case, Guarantee.AT_LEAST_ONCE])
+    text = f">= {EXACTLY_ONCE.limit:.2f} of AtLeastOnce"
+    return Throughput(name, rates, ratio, text, EXACTLY_ONCE.judge(share), share, limited)
+
+
+def timings(measured: Measured) -> list[Timing]:
+    """Lateness by guarantee and load; the goals are about one of the loads."""
+    return [_timing(guarantee, load, found) for (guarantee, load), found in measured.lateness.items()]
+
+
+def _timing(guarantee: Guarantee, per_second: int, found: Lateness) -> Timing:
+    name = f"{guarantee}, {per_second:,}/s"
+    if per_second != JUDGED_PER_SECOND:
+        return Timing(name, found)
+    p50, p99 = AT_LEAST_ONCE_P50_MS, AT_LEAST_ONCE_P99_MS
+    if guarantee is Guarantee.EXACTLY_ONCE:
+        p50, p99 = EXACTLY_ONCE_P50_MS, EXACTLY_ONCE_P99_MS
+    verdict = all_of(p50.judge(found.p50_ms), p99.judge(found.p99_ms))
+    return Timing(name, found, f"<= {p50.limit:.0f} / {p99.limit:.0f} ms", verdict)
+
+
+def bursts(measured: Measured, records: int) -> list[Burst]:
+    """The bursts of so many records."""
+    return [
+        Burst(f"{guarantee}, {records:,}", ms / 1_000, f"<= {BURST_MS.limit / 1_000:.1f} s", BURST_MS.judge(ms))
+        for guarantee, ms in measured.burst_ms.items()
+    ]
+
+
+def document(machine: dict[str, Any], scale: dict[str, int], measured: Measured, burst_records: int) -> dict[str, Any]:
+    """All of it, for JSON; rates in records per second, times in milliseconds."""
+    return {
+        "machine": machine,
+        "records": scale,
+        "throughput": [_throughput_entry(each) for each in throughputs(measured)],
+        "redis": {
+            str(guarantee): {
+                "inPerSecond": _rounded(rates),
+                "outPerSecond": _rounded(measured.redis_out.get(guarantee, [])),
+                "relayPeakMemoryBytes": measured.peak_memory_bytes.get(guarantee),
+            }
+            for guarantee, rates in measured.redis_in.items()
+        },
+        "lateness": [_timing_entry(each) for each in timings(measured)],
+        "bursts": [
+            {"case": each.name, "ms": each.seconds * 1_000, "goal": each.goal, "verdict": each.verdict}
+            for each in bursts(measured, burst_records)
+        ],
+    }
+
+
+def _throughput_entry(each: Throughput) -> dict[str, Any]:
+    return {
+        "case": each.name,
+        "ratioToNull": round(each.ratio, 3),
+        "ratioToAtLeastOnce": None if each.of_at_least_once is None else round(each.of_at_least_once, 3),
+        "goal": each.goal or None,
+        "verdict": each.verdict,
+        "perSecond": round(each.rate),
+        "runsPerSecond": _rounded(each.rates),
+        "lowerBoundOnly": each.limited,
+    }
+
+
+def _timing_entry(each: Timing) -> dict[str, Any]:
+    late = each.lateness
+    return {
+        "case": each.name,
+        "records": late.records,
+        "p50Ms": late.p50_ms,
+        "p99Ms": late.p99_ms,
+        "maxMs": late.max_ms,
+        "goal": each.goal or None,
+        "verdict": each.verdict,
+    }
+
+
+def _rounded(rates: list[float]) -> list[int]:
+    return [round(rate) for rate in rates]

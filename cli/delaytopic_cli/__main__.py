@@ -1,0 +1,73 @@
+"""The entry point of `delaytopic`: one clear line for each error, and no traceback."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+
+import click
+
+from delaytopic_api.errors import ApiError
+from delaytopic_cli.errors import CliError, InputError
+from delaytopic_cli.lazy_group import LazyGroup
+
+INTERRUPTED = 130
+_COMMANDS = {
+    "local": "delaytopic_cli.commands.local:local",
+    "send": "delaytopic_cli.commands.send:send",
+    "cancel": "delaytopic_cli.commands.cancel:cancel",
+    "watch": "delaytopic_cli.commands.watch:watch",
+}
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy_commands=_COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(version("delaytopic"), message="%(prog)s %(version)s")
+def cli() -> None:
+    """Delayed delivery for Apache Kafka: records appear on a target topic at their own time.
+
+    \b
+    Try it on this machine, with a real Kafka and a real Redis and nothing to install:
+      delaytopic local -f examples/reminders.yaml
+      echo 'tea is ready' | delaytopic send shop.order-reminders.delayed --after 3m
+      delaytopic watch shop.order-reminders
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit with its code: 0, 130 after Ctrl-C, else the code of the error's class."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line; errors become one line each on standard error. Returns the exit code."""
+    try:
+        result = cli.main(arguments, prog_name="delaytopic", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except CliError as error:
+        return _fail(str(error), error.exit_code)
+    except ApiError as error:
+        return _fail(str(error), InputError.exit_code)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("delaytopic"):
+            raise
+        text = f"this command needs the Python package {error.name}; install it with: pip install 'delaytopic[local]'"
+        return _fail(text, CliError.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    return result if isinstance(result, int) else 0
+
+
+def _fail(text: str, exit_code: int) -> int:
+    for line in text.splitlines() or [""]:
+        click.echo(f"{click.style('error:', fg='red')} {line}", err=True)
+    return exit_code
+
+
+if __name__ == "__main__":
+    main()

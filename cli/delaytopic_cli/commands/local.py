@@ -1,0 +1,56 @@
+"""`delaytopic local`: run DelayTopics on this machine."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from delaytopic_cli.local.session import LocalOptions, run_local
+
+
+@click.command(short_help="Run DelayTopics on this machine, with a real Kafka and a real Redis.")
+@click.option(
+    "-f",
+    "--file",
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="YAML with one or more DelayTopics, and their DelayClasses if they name any.",
+)
+@click.option("--bootstrap-servers", "-b", metavar="HOST:PORT,...", help="A Kafka of yours. Default: an embedded one.")
+@click.option("--redis-url", metavar="URL", help="A Redis of yours. Default: an embedded one.")
+@click.option(
+    "--data",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keep the embedded servers' data here for the next time. Default: a temporary folder, deleted at the end.",
+)
+@click.option("--relays", default=1, show_default=True, type=click.IntRange(1, 64), help="Relays for each DelayTopic.")
+@click.option(
+    "--http-port",
+    default=0,
+    type=click.IntRange(0, 65_000),
+    help="Port of the first relay's pages, the others' follow. Default: free ones.",
+)
+def local(**options: Any) -> None:
+    """Run the DelayTopics of a file on this machine until Ctrl-C.
+
+    Creates their topics, starts their relays, and shows how they do: a live table on a terminal, a line a second
+    elsewhere. While it runs, `send`, `cancel` and `watch` find its Kafka by themselves.
+
+    The first run downloads Apache Kafka (43 MB) into your cache; Java comes with the Python packages.
+
+    \b
+    Examples:
+      delaytopic local -f examples/reminders.yaml
+      delaytopic local -f examples/reminders.yaml --data ~/delaytopic-data --relays 2
+      delaytopic local -f examples/reminders.yaml -b broker-1:9092 --redis-url redis://cache:6379/3
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        run_local(LocalOptions(**options), Console())
+    except KeyboardInterrupt:
+        click.echo("stopped", err=True)

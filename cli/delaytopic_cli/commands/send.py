@@ -1,0 +1,125 @@
+"""`delaytopic send`: produce records that are delivered later."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from delaytopic_cli.commands.options import client_settings, kafka_options, split_pair
+from delaytopic_cli.errors import InputError
+from delaytopic_cli.kafka_clients import partitions_of, producer
+from delaytopic_cli.records import Addressing, KeyedValue, Timing, generated_values, records_to_send, values_of_lines
+from delaytopic_cli.sending import Sending, Sent
+from delaytopic_cli.time_text import clock_text, duration, instant_ms
+
+
+@dataclass(frozen=True, slots=True)
+class SendOptions:
+    """The options as they were given; each is explained at its declaration."""
+
+    after: str | None
+    at: str | None
+    spread: str | None
+    schedule_id: str | None
+    key: str | None
+    headers: tuple[str, ...]
+    to: str | None
+    count: int | None
+    value: str | None
+    key_separator: str | None
+    output: str
+    bootstrap_servers: str | None
+    settings: tuple[str, ...]
+
+
+@click.command(short_help="Send records that are delivered at their own time.")
+@click.argument("topic")
+@click.option("--after", metavar="DURATION", help="Deliver after this time: 90s, 1h30m, 250ms.")
+@click.option("--at", metavar="TIME", help="Deliver at this time: epoch milliseconds or RFC 3339 with an offset.")
+@click.option(
+    "--spread", metavar="DURATION", help="Spread the due times evenly over this span, from --at or --after on."
+)
+@click.option("--id", "schedule_id", metavar="ID", help="Name the schedule, to replace or cancel it. {n}: its number.")
+@click.option("--key", metavar="KEY", help="The records' key. {n}: the record's number. Default: the id.")
+@click.option("--header", "headers", metavar="KEY=VALUE", multiple=True, help="A header of your own. Repeatable.")
+@click.option("--to", metavar="TOPIC", help="Deliver to this topic instead, if the DelayTopic allows it.")
+@click.option("--count", type=click.IntRange(min=1), help="Send this many generated records; reads no input.")
+@click.option("--value", metavar="TEXT", help="The value instead of an input. {n}: the record's number.")
+@click.option("--key-separator", metavar="TEXT", help=r"Input lines are KEY, this text, VALUE. \t is a tab.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to print the summary.")
+@kafka_options
+def send(topic: str, **options: Any) -> None:
+    """Send records to a source TOPIC; they appear on its target topic when they are due.
+
+    Each line of the standard input is the value of one record.
+
+    \b
+    Examples:
+      echo 'tea is ready' | delaytopic send shop.reminders.delayed --after 3m
+      delaytopic send shop.reminders.delayed --at 2027-01-01T00:00:00+01:00 --value 'happy new year'
+      delaytopic send shop.reminders.delayed --after 1h --id order-17 --value 'pay your order'
+      delaytopic send shop.reminders.delayed --count 10000 --spread 1m
+      delaytopic send shop.reminders.delayed --after 5s --key-separator '\\t' < keyed-lines.tsv
+    """
+    chosen = SendOptions(**options)
+    client = client_settings(chosen.bootstrap_servers, chosen.settings)
+    timing = timing_of(after=chosen.after, at=chosen.at, spread=chosen.spread, now_ms=_now_ms())
+    own_headers = tuple(split_pair(text, "--header") for text in chosen.headers)
+    addressing = Addressing(chosen.key, chosen.schedule_id, chosen.to, own_headers)
+    values, total = _values(chosen, whole=timing.spread_ms is not None)
+    partitions_of(client, topic)
+    sending = Sending(producer(client), topic, report=_report)
+    sent = sending.send_all(records_to_send(values, addressing, timing, total=total))
+    as_json = chosen.output == "json"
+    click.echo(json.dumps({"topic": topic, **sent.to_json()}) if as_json else summary(topic, sent, now_ms=_now_ms()))
+
+
+def timing_of(*, after: str | None, at: str | None, spread: str | None, now_ms: int) -> Timing:
+    """When records are due, from the options; raises InputError."""
+    if after is not None and at is not None:
+        raise InputError("set --after or --at, not both")
+    delay = duration(after) if after is not None else None
+    at_ms = instant_ms(at) if at is not None else None
+    if spread is None:
+        return Timing(at_ms=at_ms, after=delay)
+    start_ms = at_ms if at_ms is not None else now_ms + (delay.ms if delay is not None else 0)
+    return Timing(at_ms=start_ms, spread_ms=duration(spread).ms)
+
+
+def summary(topic: str, sent: Sent, *, now_ms: int) -> str:
+    """One line for people."""
+    records = "1 record" if sent.records == 1 else f"{sent.records:,} records"
+    first, last = (clock_text(due, now_ms=now_ms) for due in (sent.first_due_ms, sent.last_due_ms))
+    if sent.first_due_ms is None:
+        return f"sent {records} to {topic}"
+    when = f"due at {first}" if first == last else f"due from {first} to {last}"
+    return f"sent {records} to {topic}, {when}"
+
+
+def _values(options: SendOptions, *, whole: bool) -> tuple[Iterable[KeyedValue], int | None]:
+    """The values, and how many they are when that is known; `whole` reads all of the input to know."""
+    if options.count is not None or options.value is not None:
+        return generated_values(options.count or 1, options.value), options.count or 1
+    if sys.stdin.isatty():
+        click.echo("reading values from the standard input, one a line; Ctrl-D ends", err=True)
+    separator = options.key_separator.replace("\\t", "\t") if options.key_separator else None
+    values = values_of_lines(sys.stdin.buffer, separator)
+    if not whole:
+        return values, None
+    known = list(values)
+    return known, len(known)
+
+
+def _report(records: int) -> None:
+    if sys.stderr.isatty():
+        click.echo(f"{records:,} sent ...", err=True)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,166 @@
+"""Edge: the demo from start to verdict."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+from delaytopic_api import Settings
+from delaytopic_api.choices import BackendType
+from delaytopic_api.settings import BackendSettings
+from delaytopic_cli.audit import Outage, Verdict, judge
+from delaytopic_cli.audit_reading import read_dead_letter, read_delivered, read_source
+from delaytopic_cli.audit_rules import rules_of
+from delaytopic_cli.demo.arrivals import ArrivalClock
+from delaytopic_cli.demo.scenario import MALFORMED, Scenario
+from delaytopic_cli.demo.summary import summary_lines
+from delaytopic_cli.embedded.topics import create_topics
+from delaytopic_cli.errors import RelayError
+from delaytopic_cli.kafka_clients import producer
+from delaytopic_cli.lateness import milliseconds_text, summarize
+from delaytopic_cli.local.documents import read_settings, topic_plans
+from delaytopic_cli.local.relay_pages import read_status
+from delaytopic_cli.local.relay_process import RelayProcess
+from delaytopic_cli.local.servers import Servers, data_directory, running_servers
+from delaytopic_cli.local.session import needs_a_redis, relay_groups
+from delaytopic_cli.sending import Sending
+from delaytopic_cli.time_text import clock_text
+from delaytopic_cli.topic_reader import read_topic
+
+RELAY_START_SECONDS = 30.0
+LATEST_ARRIVAL_SECONDS = 60.0
+SETTLE_MS = 2_000
+Say = Callable[[str], None]
+
+
+def run_demo(file: Path, backend: BackendType | None, say: Say, scenario: Scenario | None = None) -> Verdict:
+    """Run it, print the summary, and return the audit's verdict; raises CliError and ApiError."""
+    settings = read_settings(file)[0]
+    if backend is not None:
+        settings = replace(settings, backend=BackendSettings(backend, settings.backend.id, settings.backend.redis))
+    with (
+        data_directory(None) as directory,
+        running_servers(directory, needs_redis=needs_a_redis(settings), say=say) as servers,
+    ):
+        return _Demo(settings, servers, scenario or Scenario(), say).run()
+
+
+class _Demo:
+    """One DelayTopic, one relay, one scenario."""
+
+    def __init__(self, settings: Settings, servers: Servers, scenario: Scenario, say: Say) -> None:
+        self._settings = settings
+        self._scenario = scenario
+        self._say = say
+        self._client = {"bootstrap.servers": servers.bootstrap_servers}
+        create_topics(servers.bootstrap_servers, topic_plans([settings], on_own_cluster=False))
+        self._relay: RelayProcess = relay_groups([settings], servers)[0].relays[0]
+        self._arrivals = ArrivalClock(self._client, settings.target.topic)
+        self._counted = self._shown_ms = 0
+
+    def run(self) -> Verdict:
+        """The whole course."""
+        self._start_relay()
+        try:
+            with self._arrivals:
+                start_ms = self._send()
+                self._watch_until(start_ms + self._scenario.kill_after_ms)
+                outage = self._crash()
+                self._watch_until(start_ms + self._scenario.last_due_after_ms)
+                self._watch_the_rest()
+        finally:
+            self._relay.stop()
+        verdict = self._audit(outage)
+        for line in ("", *summary_lines(verdict, self._arrivals.lateness_since(0), outage)):
+            self._say(line)
+        return verdict
+
+    def _start_relay(self) -> None:
+        self._say(f"starting a relay ({self._settings.backend.type}, {self._settings.guarantee}) ...")
+        self._relay.start()
+        give_up_s = time.monotonic() + RELAY_START_SECONDS
+        while not self._has_caught_up():
+            if not self._relay.is_running() or time.monotonic() > give_up_s:
+                raise RelayError(f"the relay does not work: {self._relay.last_words()}")
+            time.sleep(0.05)
+
+    def _has_caught_up(self) -> bool:
+        """Whether the relay owns every partition and has read all there is."""
+        port = self._relay.port
+        status = read_status(port) if port is not None else None
+        if status is None or len(status.shards) < self._partitions:
+            return False
+        return all(shard.state == "Delivering" and shard.ingest_lag == 0 for shard in status.shards)
+
+    @property
+    def _partitions(self) -> int:
+        return topic_plans([self._settings], on_own_cluster=False)[0].partitions
+
+    def _send(self) -> int:
+        """Send everything; returns when sending started."""
+        scenario, topic = self._scenario, self._settings.source.topic
+        start_ms = _now_ms()
+        records = chain(scenario.schedules(start_ms), scenario.corrections(start_ms), scenario.malformed())
+        sent = Sending(producer(self._client), topic).send_all(records)
+        self._say(
+            f"sent {sent.records:,} records to {topic} in {(_now_ms() - start_ms) / 1000:.1f} s: {scenario.records:,} "
+            f"due over {scenario.spread_ms / 1000:.0f} s, {scenario.cancelled} cancels, {scenario.replaced} "
+            f"replacements, {len(MALFORMED)} malformed"
+        )
+        return start_ms
+
+    def _crash(self) -> Outage:
+        """Kill the relay, start it again, and wait until it works; returns the time without a working relay."""
+        killed_ms = _now_ms()
+        self._relay.kill()
+        self._say(f"killed the relay (SIGKILL) after {self._arrivals.count:,} arrivals; starting it again")
+        self._relay.start()
+        arrived_before = self._arrivals.count
+        give_up_ms = _now_ms() + round(LATEST_ARRIVAL_SECONDS * 1000)
+        while not (self._has_caught_up() and self._arrivals.count > arrived_before) and _now_ms() < give_up_ms:
+            self._watch_until(_now_ms() + 200)
+        self._say(f"the relay delivers again, {(_now_ms() - killed_ms) / 1000:.1f} s after it was killed")
+        return Outage(killed_ms, _now_ms())
+
+    def _watch_until(self, end_ms: int) -> None:
+        """Say once a second what arrives."""
+        while (now_ms := _now_ms()) < end_ms:
+            if now_ms // 1000 > self._shown_ms // 1000:
+                self._progress()
+            time.sleep(min(0.05, (end_ms - now_ms) / 1000))
+
+    def _progress(self) -> None:
+        now_ms, count = _now_ms(), self._arrivals.count
+        late = summarize([item.late_ms for item in self._arrivals.lateness_since(self._counted)])
+        self._say(
+            f"{clock_text(now_ms, now_ms=now_ms)[:8]}  arrived {count:>7,}  in this second {late.count:>6,}  "
+            f"late p50 {milliseconds_text(late.p50_ms):>8}  p99 {milliseconds_text(late.p99_ms):>8}"
+        )
+        self._counted, self._shown_ms = count, now_ms
+
+    def _watch_the_rest(self) -> None:
+        """Until nothing more has arrived for a while, or the records expected are all there."""
+        expected = self._scenario.records - self._scenario.cancelled
+        give_up_ms = _now_ms() + round(LATEST_ARRIVAL_SECONDS * 1000)
+        while self._arrivals.count < expected and _now_ms() < give_up_ms:
+            self._watch_until(_now_ms() + 100)
+        self._progress()
+
+    def _audit(self, outage: Outage) -> Verdict:
+        self._say("reading source, target and dead-letter topic from outside ...")
+        settings, rules = self._settings, rules_of(self._settings)
+        return judge(
+            [read_source(record, rules) for record in read_topic(self._client, settings.source.topic)],
+            [read_delivered(record) for record in read_topic(self._client, settings.target.topic)],
+            [read_dead_letter(record) for record in read_topic(self._client, settings.dead_letter.topic)],
+            until_ms=_now_ms(),
+            outages=[outage],
+            settle_ms=SETTLE_MS,
+        )
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,1 @@
+"""`delaytopic local`: DelayTopics on one machine, with real servers and real relays."""

@@ -1,0 +1,84 @@
+"""From a YAML file to what is in force for each DelayTopic in it, and to the topics and relay documents that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from delaytopic_api import (
+    DelayClass,
+    DelayTopic,
+    RelayConfig,
+    Settings,
+    class_for,
+    load_documents,
+    relay_config,
+    resolve,
+)
+from delaytopic_api.choices import Management
+from delaytopic_api.relay_config import HttpServer
+from delaytopic_api.relay_connection import KafkaClient, RedisClient
+from delaytopic_api.settings import TopicSettings
+from delaytopic_cli.embedded.topics import TopicPlan
+from delaytopic_cli.errors import InputError
+
+DEFAULT_PARTITIONS = 4
+DEFAULT_MAX_MESSAGE_BYTES = 1_048_588
+DEAD_LETTER_HEADROOM_BYTES = 64 * 1024
+BROKERS_OWN_REPLICATION = -1
+
+
+def read_settings(file: Path) -> list[Settings]:
+    """What is in force for each DelayTopic of the file, with the DelayClasses of the same file.
+
+    Raises InputError when the file can't be read or has no DelayTopic, and ApiError, with the path of each wrong field.
+    """
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file} cannot be read: {error}") from error
+    documents = load_documents(text, str(file))
+    classes = [document for document in documents if isinstance(document, DelayClass)]
+    topics = [document for document in documents if isinstance(document, DelayTopic)]
+    if not topics:
+        raise InputError(f"{file} holds no DelayTopic")
+    return [resolve(topic, class_for(topic, classes)) for topic in topics]
+
+
+def topic_plans(all_settings: Iterable[Settings], *, on_own_cluster: bool) -> list[TopicPlan]:
+    """The topics to create. On the user's own cluster the broker's replication applies, and topics with
+    `management: Observe` are left alone.
+    """
+    plans = []
+    for settings in all_settings:
+        source, target, dead_letter = settings.source, settings.target, settings.dead_letter
+        partitions = source.partitions or DEFAULT_PARTITIONS
+        by_broker_time = {"message.timestamp.type": "LogAppendTime"} if settings.schedule.delay else {}
+        room = int(source.config.get("max.message.bytes", DEFAULT_MAX_MESSAGE_BYTES)) + DEAD_LETTER_HEADROOM_BYTES
+        wanted = [
+            (source, partitions, by_broker_time),
+            (target, target.partitions or partitions, {}),
+            (dead_letter, dead_letter.partitions or 1, {"max.message.bytes": str(room)}),
+        ]
+        plans += [
+            _plan(topic, count, implied, on_own_cluster)
+            for topic, count, implied in wanted
+            if not (on_own_cluster and topic.management is Management.OBSERVE)
+        ]
+    return plans
+
+
+def relay_document(settings: Settings, *, bootstrap_servers: str, redis_url: str | None, http_port: int) -> RelayConfig:
+    """The document that a relay of this DelayTopic starts with; its pages are for this machine only."""
+    return relay_config(
+        settings,
+        KafkaClient(bootstrap_servers=bootstrap_servers),
+        RedisClient(url=redis_url) if redis_url is not None else None,
+        HttpServer(host="127.0.0.1", port=http_port),
+    )
+
+
+def _plan(topic: TopicSettings, partitions: int, implied: dict[str, str], on_own_cluster: bool) -> TopicPlan:
+    retention = {"retention.ms": str(topic.retention.ms)} if topic.retention else {}
+    copies = (topic.replication_factor or BROKERS_OWN_REPLICATION) if on_own_cluster else 1
+    return TopicPlan(topic.topic, partitions, {**retention, **implied, **topic.config}, copies)

@@ -1,0 +1,100 @@
+"""What `local` shows of one DelayTopic, put together from the status of its relays. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from delaytopic_api import RelayStatus
+
+WINDOW = 30
+"""Over how many readings the lateness is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """One DelayTopic at one moment. Totals are since `local` started; None stands for not known.
+
+    `late_p99_ms` is the upper edge of the histogram bin that the percentile is in, over the last half minute.
+    """
+
+    name: str
+    relays_running: int
+    relays_wanted: int
+    pending: int
+    overdue: int
+    next_due_ms: int | None
+    delivered: int
+    dead_lettered: int
+    rate: float | None
+    late_p99_ms: float | None
+    shards: str
+
+
+class Tally:
+    """Keeps what the single readings do not say: totals beyond the life of one relay process, rates, percentiles."""
+
+    def __init__(self, name: str, relays_wanted: int) -> None:
+        self._name = name
+        self._relays_wanted = relays_wanted
+        self._latest: dict[str, RelayStatus] = {}
+        self._previous: tuple[int, int] | None = None
+        self._lateness: deque[Mapping[float, int]] = deque([{}], maxlen=WINDOW)
+
+    def take(self, statuses: Sequence[RelayStatus], lateness: Mapping[float, int], *, now_ms: int) -> Overview:
+        """The overview of this moment.
+
+        `statuses` of the relays that answered; `lateness`: the sum of their histograms, cumulative by upper edge in ms.
+        """
+        self._latest |= {status.relay: status for status in statuses}
+        delivered = sum(status.delivered_total for status in self._latest.values())
+        rate = self._rate(delivered, now_ms)
+        self._remember(lateness)
+        next_dues = [status.next_due_ms for status in statuses if status.next_due_ms is not None]
+        return Overview(
+            name=self._name,
+            relays_running=len(statuses),
+            relays_wanted=self._relays_wanted,
+            pending=sum(status.pending for status in statuses),
+            overdue=sum(status.overdue for status in statuses),
+            next_due_ms=min(next_dues, default=None),
+            delivered=delivered,
+            dead_lettered=sum(status.dead_lettered_total for status in self._latest.values()),
+            rate=rate,
+            late_p99_ms=percentile_edge(self._lateness[0], self._lateness[-1], 0.99),
+            shards=_shards(statuses),
+        )
+
+    def _rate(self, delivered: int, now_ms: int) -> float | None:
+        previous, self._previous = self._previous, (now_ms, delivered)
+        if previous is None or now_ms <= previous[0]:
+            return None
+        return (delivered - previous[1]) * 1000 / (now_ms - previous[0])
+
+    def _remember(self, lateness: Mapping[float, int]) -> None:
+        """Counts below those of before are those of a new process, which began at zero."""
+        if not lateness:
+            return
+        if any(lateness.get(edge, 0) < count for edge, count in self._lateness[-1].items()):
+            self._lateness.clear()
+            self._lateness.append({})
+        self._lateness.append(dict(lateness))
+
+
+def percentile_edge(before: Mapping[float, int], after: Mapping[float, int], share: float) -> float | None:
+    """The upper edge of the bin in which a percentile lies, of what a cumulative histogram gained in between.
+
+    None when it gained nothing; infinity is a valid edge.
+    """
+    gained = after.get(math.inf, 0) - before.get(math.inf, 0)
+    if gained <= 0:
+        return None
+    edges = sorted(after)
+    return next(edge for edge in edges if after[edge] - before.get(edge, 0) >= share * gained)
+
+
+def _shards(statuses: Sequence[RelayStatus]) -> str:
+    states = Counter(str(shard.state) for status in statuses for shard in status.shards)
+    return ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "none"

@@ -1,0 +1,72 @@
+"""Edge: the Kafka and the Redis that `local` and the demo run on: their own, or the user's."""
+
+from __future__ import annotations
+
+import fcntl
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from delaytopic_cli.embedded.kafka_server import KafkaServer
+from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_cli.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """Where Kafka and Redis are. `redis_url` is None when nothing needs a Redis."""
+
+    directory: Path
+    bootstrap_servers: str
+    redis_url: str | None
+    own_cluster: bool
+
+
+@contextmanager
+def data_directory(chosen: Path | None) -> Iterator[Path]:
+    """The chosen directory, for this process alone, or a temporary one that is deleted at the end.
+
+    Raises InputError when another process uses the chosen one, or it can't be written to.
+    """
+    if chosen is None:
+        with tempfile.TemporaryDirectory(prefix="delaytopic-", ignore_cleanup_errors=True) as temporary:
+            yield Path(temporary)
+        return
+    try:
+        chosen.mkdir(parents=True, exist_ok=True)
+        lock = (chosen / "lock").open("w")
+    except OSError as error:
+        raise InputError(f"--data: {chosen} cannot be used: {error.strerror}") from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise InputError(f"--data: another delaytopic uses {chosen}; end it or choose another folder") from error
+        yield chosen.resolve()
+
+
+@contextmanager
+def running_servers(
+    directory: Path,
+    *,
+    bootstrap_servers: str | None = None,
+    redis_url: str | None = None,
+    needs_redis: bool = True,
+    say: Callable[[str], None],
+) -> Iterator[Servers]:
+    """Start what is not given, with the data in `directory`; stop it at the end, Kafka last.
+
+    Raises EmbeddedServerError when a server can't be had or started.
+    """
+    with ExitStack() as stack:
+        own_cluster = bootstrap_servers is not None
+        if bootstrap_servers is None:
+            kafka = KafkaServer(directory / "kafka", report=say)
+            say("starting Kafka ...")
+            bootstrap_servers = stack.enter_context(kafka).bootstrap_servers
+        if redis_url is None and needs_redis:
+            say("starting Redis ...")
+            redis_url = stack.enter_context(RedisServer(directory / "redis")).url
+        yield Servers(directory, bootstrap_servers, redis_url, own_cluster)

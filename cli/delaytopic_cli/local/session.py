@@ -1,0 +1,170 @@
+"""Edge: one run of `delaytopic local`, from the file to Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+from rich.live import Live
+
+from delaytopic_api import Settings
+from delaytopic_api.choices import BackendType
+from delaytopic_cli.embedded.topics import create_topics
+from delaytopic_cli.local.display import overview_line, overview_table
+from delaytopic_cli.local.documents import read_settings, relay_document, topic_plans
+from delaytopic_cli.local.overview import Overview, Tally
+from delaytopic_cli.local.relay_pages import Buckets, read_lateness, read_status
+from delaytopic_cli.local.relay_process import RelayProcess
+from delaytopic_cli.local.servers import Servers, data_directory, running_servers
+from delaytopic_cli.local.supervisor import Supervisor
+from delaytopic_cli.local_state import LocalState, remove_state, write_state
+
+_TURN_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class LocalOptions:
+    """The options of `delaytopic local`; each is explained at its declaration."""
+
+    file: Path
+    bootstrap_servers: str | None = None
+    redis_url: str | None = None
+    data: Path | None = None
+    relays: int = 1
+    http_port: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A DelayTopic, its relays, and what is remembered of them."""
+
+    settings: Settings
+    relays: Sequence[RelayProcess]
+    tally: Tally
+
+
+def run_local(options: LocalOptions, console: Console) -> None:
+    """Run until KeyboardInterrupt, which ends everything in order; raises CliError and ApiError."""
+    all_settings = read_settings(options.file)
+    needs_redis = any(needs_a_redis(settings) for settings in all_settings)
+    say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
+    with (
+        data_directory(options.data) as directory,
+        running_servers(
+            directory,
+            bootstrap_servers=options.bootstrap_servers,
+            redis_url=options.redis_url,
+            needs_redis=needs_redis,
+            say=say,
+        ) as servers,
+    ):
+        create_topics(servers.bootstrap_servers, topic_plans(all_settings, on_own_cluster=servers.own_cluster))
+        groups = relay_groups(all_settings, servers, relays=options.relays, http_port=options.http_port)
+        with _running(groups, say) as supervisor, _findable(servers, all_settings):
+            for line in _how_to_reach(servers, all_settings):
+                say(line)
+            _show(groups, supervisor, console, say)
+
+
+def needs_a_redis(settings: Settings) -> bool:
+    """Whether the DelayTopic's relays are told where a Redis is."""
+    return settings.backend.type is BackendType.REDIS_ZSET
+
+
+def relay_groups(
+    all_settings: Sequence[Settings], servers: Servers, *, relays: int = 1, http_port: int = 0
+) -> list[Group]:
+    """The relay processes, not yet started: so many for each DelayTopic. Their ports count up from `http_port`."""
+    groups = []
+    ports = iter(range(http_port, http_port + relays * len(all_settings)) if http_port else ())
+    for settings in all_settings:
+        full_name = f"{settings.namespace}/{settings.name}"
+        processes = []
+        for number in range(1, relays + 1):
+            document = relay_document(
+                settings,
+                bootstrap_servers=servers.bootstrap_servers,
+                redis_url=servers.redis_url if needs_a_redis(settings) else None,
+                http_port=next(ports, 0),
+            )
+            name = f"{settings.namespace}.{settings.name}-{number}"
+            processes.append(RelayProcess(name, document, servers.directory / "relays"))
+        groups.append(Group(settings, processes, Tally(full_name, relays)))
+    return groups
+
+
+def take_overview(group: Group) -> Overview:
+    """Ask the relays of a DelayTopic for their status and put it together."""
+    statuses, lateness = [], defaultdict[float, int](int)
+    for relay in group.relays:
+        port = relay.port if relay.is_running() else None
+        status = read_status(port) if port is not None else None
+        if port is not None and status is not None:
+            statuses.append(status)
+            _add(lateness, read_lateness(port))
+    return group.tally.take(statuses, lateness, now_ms=_now_ms())
+
+
+@contextmanager
+def _running(groups: Sequence[Group], say: Callable[[str], None]) -> Iterator[Supervisor]:
+    supervisor = Supervisor([relay for group in groups for relay in group.relays], say=say)
+    try:
+        supervisor.start()
+        yield supervisor
+    finally:
+        say("stopping ...")
+        supervisor.stop()
+
+
+@contextmanager
+def _findable(servers: Servers, all_settings: Sequence[Settings]) -> Iterator[None]:
+    sources = tuple(settings.source.topic for settings in all_settings)
+    write_state(LocalState(os.getpid(), servers.bootstrap_servers, servers.redis_url, sources))
+    try:
+        yield
+    finally:
+        remove_state(os.getpid())
+
+
+def _show(groups: Sequence[Group], supervisor: Supervisor, console: Console, say: Callable[[str], None]) -> None:
+    """Once a second: look after the relays, and show how they are; never returns."""
+    if not console.is_terminal:
+        while True:
+            supervisor.tick()
+            for group in groups:
+                say(overview_line(take_overview(group), now_ms=_now_ms()))
+            time.sleep(_TURN_SECONDS)
+    with Live(console=console, auto_refresh=False) as live:
+        while True:
+            supervisor.tick()
+            live.update(overview_table([take_overview(group) for group in groups], now_ms=_now_ms()), refresh=True)
+            time.sleep(_TURN_SECONDS)
+
+
+def _how_to_reach(servers: Servers, all_settings: Sequence[Settings]) -> Iterator[str]:
+    yield f"Kafka: {servers.bootstrap_servers}"
+    if servers.redis_url is not None:
+        yield f"Redis: {servers.redis_url}"
+    yield f"logs:  {servers.directory / 'relays'}"
+    for settings in all_settings:
+        source, target, dead_letter = settings.source.topic, settings.target.topic, settings.dead_letter.topic
+        yield f"{settings.namespace}/{settings.name}: {source} -> {target}, dead letters to {dead_letter}"
+        how = "" if settings.schedule.delay else " --after 5s"
+        yield f"  send:  echo 'hello, later' | delaytopic send {source}{how}"
+        yield f"  watch: delaytopic watch {target}"
+
+
+def _add(total: defaultdict[float, int], buckets: Buckets) -> None:
+    for edge, count in buckets.items():
+        total[edge] += count
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

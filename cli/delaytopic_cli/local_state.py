@@ -1,0 +1,59 @@
+"""Edge: the file by which `send`, `cancel` and `watch` find the `delaytopic local` that runs on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class LocalState:
+    """A running `delaytopic local`: its process, where its Kafka is, and its source topics."""
+
+    pid: int
+    bootstrap_servers: str
+    redis_url: str | None
+    source_topics: tuple[str, ...]
+
+
+def state_file() -> Path:
+    """`local.json` under $XDG_STATE_HOME/delaytopic, or else under ~/.local/state/delaytopic."""
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "delaytopic" / "local.json"
+
+
+def write_state(state: LocalState) -> None:
+    """Say that this process runs; the last one started is the one that is found."""
+    file = state_file()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_suffix(f".{state.pid}")
+    draft.write_text(json.dumps(asdict(state)), encoding="utf-8")
+    draft.replace(file)
+
+
+def read_running_state() -> LocalState | None:
+    """The `delaytopic local` that runs now, or None."""
+    try:
+        content = json.loads(state_file().read_text(encoding="utf-8"))
+        state = LocalState(**{**content, "source_topics": tuple(content["source_topics"])})
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    return state if _is_running(state.pid) else None
+
+
+def remove_state(pid: int) -> None:
+    """Say that this process has ended; another one's file is left alone."""
+    state = read_running_state()
+    if state is not None and state.pid == pid:
+        state_file().unlink(missing_ok=True)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,66 @@
+"""Edge: an independent reader of whole topics, for audits: read_committed, outside of any consumer group."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from confluent_kafka import OFFSET_BEGINNING, KafkaError, Message
+
+from delaytopic_cli.audit import Coordinates
+from delaytopic_cli.audit_reading import RawRecord
+from delaytopic_cli.errors import KafkaUnreachableError
+from delaytopic_cli.kafka_clients import assignment, committed_reader, headers_of, partitions_of
+
+READ_TIMEOUT_SECONDS = 60.0
+
+
+def read_topic(
+    settings: Mapping[str, str], topic: str, *, timeout_seconds: float = READ_TIMEOUT_SECONDS
+) -> list[RawRecord]:
+    """All committed records of a topic, up to the end that each partition has when it is reached.
+
+    The order is that of each partition. `settings` are those of the Kafka client, with `bootstrap.servers`. Raises
+    KafkaUnreachableError when the ends are not reached in time, as with a transaction that nobody ends, and
+    TopicError when there is no such topic.
+    """
+    partitions = partitions_of(settings, topic)
+    consumer = committed_reader(settings, at_end_events=True)
+    records: list[RawRecord] = []
+    open_partitions = set(range(partitions))
+    give_up_s = time.monotonic() + timeout_seconds
+    try:
+        consumer.assign(assignment(topic, partitions, OFFSET_BEGINNING))
+        while open_partitions:
+            for message in consumer.consume(1_000, 0.5):
+                if _is_end(message):
+                    open_partitions.discard(message.partition() or 0)
+                else:
+                    records.append(raw_record(message))
+            if time.monotonic() > give_up_s:
+                raise KafkaUnreachableError(
+                    f"the end of {topic} was not reached in {timeout_seconds:.0f} s: partitions "
+                    f"{sorted(open_partitions)} do not answer, or hold a transaction that is still open"
+                )
+    finally:
+        consumer.close()
+    return records
+
+
+def raw_record(message: Message) -> RawRecord:
+    """A consumed message as the audit reads it; raises KafkaUnreachableError for an error in a message's place."""
+    error = message.error()
+    if error is not None:
+        raise KafkaUnreachableError(f"reading stopped: {error.str()}")
+    return RawRecord(
+        at=Coordinates(message.topic() or "", message.partition() or 0, message.offset() or 0),
+        timestamp_ms=message.timestamp()[1],
+        key=message.key(),
+        value=message.value(),
+        headers=tuple(headers_of(message)),
+    )
+
+
+def _is_end(message: Message) -> bool:
+    error = message.error()
+    return error is not None and error.code() == KafkaError._PARTITION_EOF

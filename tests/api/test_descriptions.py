@@ -1,0 +1,46 @@
+"""What `kubectl explain` and the reference show comes from the models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from delaytopic_api import DelayTopic, load_documents, resolve
+from delaytopic_api.model import Model
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.yaml"))
+
+
+def models(of: type[Model] = Model) -> Iterator[type[Model]]:
+    for model in of.__subclasses__():
+        yield model
+        yield from models(model)
+
+
+def test_every_document_and_every_field_is_described() -> None:
+    fields = [(model, name, field) for model in models() for name, field in model.model_fields.items()]
+
+    assert [model for model in models() if not model.__doc__ and not model.__name__.startswith("_")] == []
+    assert [(model, name) for model, name, field in fields if not field.description] == []
+
+
+def test_text_types_say_in_the_schema_how_they_are_written() -> None:
+    schema = DelayTopic.model_json_schema()["$defs"]["ScheduleSpec"]["properties"]["maxDelay"]["anyOf"][0]
+
+    assert schema == {"type": "string", "minLength": 2, "maxLength": 28, "pattern": "^([0-9]{1,5}(h|m|s|ms)){1,4}$"}
+
+
+def test_names_say_in_the_schema_what_they_match() -> None:
+    schema = DelayTopic.model_json_schema()["$defs"]["NamespacedMetadata"]["properties"]["name"]
+
+    assert schema["pattern"] == "^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$"
+    assert schema["maxLength"] == 40
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_the_examples_are_documents_that_resolve(example: Path) -> None:
+    topics = [document for document in load_documents(example.read_text()) if isinstance(document, DelayTopic)]
+
+    assert [resolve(topic).name for topic in topics] == ["order-reminders"]

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from delaytopic_api import headers
+from delaytopic_api.dead_letter import DeadLetterReason
+
+
+def test_the_control_headers_are_those_that_producers_were_promised() -> None:
+    assert {
+        "deliver-at",
+        "deliver-after",
+        "deliver-id",
+        "deliver-action",
+        "deliver-to",
+        "deliver-cron",
+        "deliver-tz",
+        "deliver-expires-at",
+    } == headers.CONTROL_HEADERS
+
+
+def test_what_relays_write_is_not_stripped_by_the_next_one() -> None:
+    written = {
+        headers.RECEIPT,
+        headers.DEAD_LETTER_REASON,
+        headers.DEAD_LETTER_DETAIL,
+        headers.DEAD_LETTER_SOURCE,
+        headers.DEAD_LETTER_AT,
+        headers.DEAD_LETTER_VALUE_OMITTED,
+    }
+
+    assert written.isdisjoint(headers.CONTROL_HEADERS)
+
+
+def test_the_reasons_of_dead_letters_are_stable_tokens() -> None:
+    assert {reason.value for reason in DeadLetterReason} == {
+        "malformed-header",
+        "contradictory-headers",
+        "unsupported",
+        "unknown-action",
+        "beyond-max-delay",
+        "forbidden-target",
+        "unknown-target",
+        "expired",
+        "too-large",
+        "refused-by-kafka",
+    }

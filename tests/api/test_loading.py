@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from delaytopic_api import DelayClass, DelayTopic, InvalidDocument, dump_yaml, load_document, load_documents
+
+DATA = Path(__file__).parents[1] / "data/api"
+TOPIC = """
+apiVersion: delaytopic.dev/v1alpha1
+kind: DelayTopic
+metadata: {name: reminders, namespace: shop}
+spec: {source: {topic: a}, target: {topic: b}}
+"""
+
+
+def lines_of(text: str, origin: str = "") -> list[str]:
+    with pytest.raises(InvalidDocument) as refused:
+        load_documents(text, origin)
+    return str(refused.value).splitlines()
+
+
+def test_three_lines_of_spec_are_enough() -> None:
+    [topic] = load_documents(TOPIC)
+
+    assert isinstance(topic, DelayTopic)
+    assert (topic.full_name, topic.spec.source.topic, topic.spec.target.topic) == ("shop/reminders", "a", "b")
+
+
+def test_documents_come_in_the_order_of_the_file_and_empty_ones_do_not_count() -> None:
+    text = "---\n" + TOPIC + "---\n---\n" + (DATA / "accepted_delay_class.yaml").read_text() + "---\n# nothing\n"
+
+    assert [type(document) for document in load_documents(text)] == [DelayTopic, DelayClass]
+
+
+def test_a_text_without_documents_is_an_empty_list() -> None:
+    assert load_documents("# nothing\n") == []
+
+
+@pytest.mark.parametrize("file", ["accepted_delay_topics.yaml", "accepted_delay_class.yaml"])
+def test_a_document_survives_being_written_and_read_again(file: str) -> None:
+    documents = load_documents((DATA / file).read_text())
+
+    again = load_documents("---\n".join(dump_yaml(document) for document in documents))
+
+    assert again == documents
+
+
+def test_every_field_of_a_written_document_is_what_the_author_wrote() -> None:
+    text = (DATA / "accepted_delay_topics.yaml").read_text()
+    written = list(yaml.safe_load_all(text))[1]
+
+    loaded = load_documents(text)[1].to_document()
+
+    assert {name: loaded["spec"][name] for name in written["spec"]} == written["spec"]
+
+
+def test_the_problems_of_all_documents_are_told_at_once_each_with_its_document() -> None:
+    text = TOPIC.replace("reminders", "one").replace("topic: b", "topic: a") + "---" + TOPIC.replace("spec:", "specs:")
+
+    assert lines_of(text, "reminders.yaml") == [
+        "reminders.yaml: DelayTopic shop/one: spec.target.topic: must differ from source.topic",
+        "reminders.yaml: DelayTopic shop/reminders: spec: is required",
+        "reminders.yaml: DelayTopic shop/reminders: specs: is not a field; did you mean spec? "
+        "Allowed: apiVersion, kind, metadata, spec, status",
+    ]
+
+
+def test_a_document_without_a_name_goes_by_its_number() -> None:
+    text = TOPIC + "---\nkind: DelayTopic\napiVersion: delaytopic.dev/v1alpha1\nmetadata: {}\nspec: {}\n"
+
+    assert lines_of(text) == [
+        "document 2: metadata.name: is required",
+        "document 2: spec.source: is required",
+        "document 2: spec.target: is required",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("kind: Deployment", 'document 1: kind: "Deployment" is not known here; allowed: DelayTopic, DelayClass'),
+        ("metadata: {name: x}", "document 1: kind: is required; allowed: DelayTopic, DelayClass"),
+        ("kind: 5", 'document 1: kind: "5" is not known here; allowed: DelayTopic, DelayClass'),
+        ("just text", "document 1: must be a mapping of fields"),
+        ("- a\n- b", "document 1: must be a mapping of fields"),
+        (
+            "a: {on: x}",
+            "line 1, column 5: cannot be read as YAML: the name of a field must be text, not on; put it in quotes",
+        ),
+        (
+            "? [a]\n: b",
+            "line 1, column 3: cannot be read as YAML: "
+            "the name of a field must be text, not a list or mapping; put it in quotes",
+        ),
+        ("a: b\nc: [", "line 2, column 5: cannot be read as YAML: expected the node content, but found '<stream end>'"),
+        ("a: 1\na: 2", 'line 2, column 1: cannot be read as YAML: "a" is there twice'),
+        (
+            "a: !!python/object:os.system {}",
+            "line 1, column 4: cannot be read as YAML: could not determine a constructor for the tag "
+            "'tag:yaml.org,2002:python/object:os.system'",
+        ),
+        (
+            "a: \x00",
+            "cannot be read as YAML: unacceptable character #x0000: special characters are not allowed in "
+            '"<unicode string>", position 3',
+        ),
+    ],
+)
+def test_what_is_not_a_document_is_refused(text: str, line: str) -> None:
+    assert lines_of(text) == [line]
+
+
+def test_a_field_that_is_written_twice_is_refused_as_the_api_server_does() -> None:
+    text = TOPIC + "  # once more\nspec: {source: {topic: c}, target: {topic: d}}\n"
+
+    assert lines_of(text, "x.yaml") == ['x.yaml: line 7, column 1: cannot be read as YAML: "spec" is there twice']
+
+
+def test_merge_keys_and_anchors_work_as_in_any_yaml() -> None:
+    text = TOPIC.replace("{topic: a}", "&a {topic: a, partitions: 4}").replace("{topic: b}", "{<<: *a, topic: b}")
+
+    [topic] = load_documents(text)
+
+    assert isinstance(topic, DelayTopic)
+    assert (topic.spec.target.topic, topic.spec.target.partitions) == ("b", 4)
+
+
+def test_what_is_merged_may_be_merged_again_with_fields_of_its_own() -> None:
+    spec = "spec: {source: &a {topic: a, partitions: 4}, target: &b {<<: *a, topic: b}, deadLetter: {<<: *b, topic: c}}"
+
+    [topic] = load_documents(TOPIC.replace("spec: {source: {topic: a}, target: {topic: b}}", spec))
+
+    assert isinstance(topic, DelayTopic)
+    assert topic.spec.dead_letter is not None
+    assert (topic.spec.dead_letter.topic, topic.spec.dead_letter.partitions) == ("c", 4)
+
+
+def test_two_documents_of_the_same_name_are_refused() -> None:
+    assert lines_of(TOPIC + "---" + TOPIC) == [
+        "DelayTopic shop/reminders: metadata.name: is there twice; each document needs a name of its own"
+    ]
+
+
+def test_the_same_name_in_two_namespaces_is_two_documents() -> None:
+    documents = load_documents(TOPIC + "---" + TOPIC.replace("namespace: shop", "namespace: bakery"))
+
+    assert [document.full_name for document in documents if isinstance(document, DelayTopic)] == [
+        "shop/reminders",
+        "bakery/reminders",
+    ]
+
+
+def test_an_object_from_the_api_server_is_read_with_all_that_it_adds() -> None:
+    stored = {
+        "apiVersion": "delaytopic.dev/v1alpha1",
+        "kind": "DelayTopic",
+        "metadata": {
+            "name": "reminders",
+            "namespace": "shop",
+            "uid": "0b6f",
+            "generation": 3,
+            "creationTimestamp": "2026-11-21T12:00:00Z",
+            "managedFields": [{"manager": "kubectl"}],
+        },
+        "spec": {"source": {"topic": "a"}, "target": {"topic": "b"}},
+        "status": {
+            "observedGeneration": 3,
+            "fromTheFuture": True,
+            "conditions": [
+                {
+                    "type": "Ready",
+                    "status": "True",
+                    "lastTransitionTime": "2026-11-21T12:00:05Z",
+                    "reason": "Delivering",
+                    "message": "",
+                }
+            ],
+        },
+    }
+
+    topic = load_document(stored)
+
+    assert isinstance(topic, DelayTopic)
+    assert topic.status is not None
+    assert (topic.metadata.generation, topic.status.observed_generation) == (3, 3)

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import json
+
+from delaytopic_api import RelayStatus
+from delaytopic_api.choices import BackendType, Guarantee
+from delaytopic_api.relay_status import Cursor, DueBin, RelayState, ShardState, ShardStatus
+
+STATUS = RelayStatus(
+    relay="relay-0",
+    delay_topic="shop/order-reminders",
+    started_at_ms=1,
+    as_of_ms=2,
+    state=RelayState.RUNNING,
+    guarantee=Guarantee.EXACTLY_ONCE,
+    backend=BackendType.REDIS_ZSET,
+    delivered_total=3,
+    dead_lettered_total=4,
+    superseded_total=5,
+    cancelled_total=6,
+    pending=7,
+    overdue=0,
+    ingest_lag=8,
+    memory_bytes=9,
+    due_histogram=[DueBin(up_to_ms=1_002, records=7)],
+    shards=[
+        ShardStatus(
+            partition=0,
+            state=ShardState.DELIVERING,
+            committed_offset=10,
+            position=11,
+            cursor=Cursor(due_ms=1, offset=9),
+            pending=7,
+            overdue=0,
+            next_due_ms=500,
+            ingest_lag=8,
+        )
+    ],
+)
+ON_THE_WIRE = {
+    "relay": "relay-0",
+    "delayTopic": "shop/order-reminders",
+    "startedAtMs": 1,
+    "asOfMs": 2,
+    "state": "Running",
+    "guarantee": "ExactlyOnce",
+    "backend": "RedisZset",
+    "deliveredTotal": 3,
+    "deadLetteredTotal": 4,
+    "supersededTotal": 5,
+    "cancelledTotal": 6,
+    "busyRate": None,
+    "pending": 7,
+    "overdue": 0,
+    "oldestOverdueMs": None,
+    "nextDueMs": None,
+    "ingestLag": 8,
+    "memoryBytes": 9,
+    "dueHistogram": [{"upToMs": 1_002, "records": 7}],
+    "shards": [
+        {
+            "partition": 0,
+            "state": "Delivering",
+            "committedOffset": 10,
+            "position": 11,
+            "cursor": {"dueMs": 1, "offset": 9},
+            "pending": 7,
+            "overdue": 0,
+            "nextDueMs": 500,
+            "ingestLag": 8,
+            "dueHistogram": [],
+            "message": None,
+        }
+    ],
+}
+
+
+def test_the_answer_of_a_relay_has_every_field_with_null_for_what_is_not_known() -> None:
+    assert json.loads(STATUS.to_json()) == ON_THE_WIRE
+
+
+def test_a_status_survives_the_way_over_the_wire() -> None:
+    assert RelayStatus.model_validate_json(STATUS.to_json()) == STATUS
+
+
+def test_what_a_newer_relay_adds_is_ignored() -> None:
+    assert RelayStatus.model_validate(ON_THE_WIRE | {"fromTheFuture": 1}) == STATUS

@@ -1,0 +1,65 @@
+"""One real Kafka and one real Redis for all tests here, and DelayTopics with topics and relays of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.records import MakeRoute
+from tests.support.route import Route, Servers
+
+from delaytopic_cli.embedded.kafka_server import KafkaServer
+from delaytopic_cli.embedded.redis_server import RedisServer
+
+_numbers = count(1)
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
+    with KafkaServer(tmp_path_factory.mktemp("kafka")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    with RedisServer(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture
+def make_route(kafka: KafkaServer, redis: RedisServer, tmp_path: Path) -> Iterator[MakeRoute]:
+    """Makes a DelayTopic with topics of its own; stops its relays at the end."""
+    with _routes(Servers(kafka.bootstrap_servers, redis.url), tmp_path) as make:
+        yield make
+
+
+@pytest.fixture(scope="module")
+def make_shared_route(
+    kafka: KafkaServer, redis: RedisServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[MakeRoute]:
+    """The same for all tests of a file: they look at different sides of one run."""
+    with _routes(Servers(kafka.bootstrap_servers, redis.url), tmp_path_factory.mktemp("routes")) as make:
+        yield make
+
+
+@pytest.fixture
+def route(make_route: MakeRoute) -> Route:
+    """A DelayTopic with the usual settings."""
+    return make_route()
+
+
+@contextmanager
+def _routes(servers: Servers, directory: Path) -> Iterator[MakeRoute]:
+    routes: list[Route] = []
+
+    def make(source_settings: dict[str, str] | None = None, **spec: Any) -> Route:
+        routes.append(Route(servers, directory, f"route-{next(_numbers)}", spec))
+        return routes[-1].create_topics(**(source_settings or {}))
+
+    yield make
+    for route in routes:
+        route.stop_relays()

@@ -1,0 +1,129 @@
+"""`send`, `cancel` and `watch` against a real broker, without a relay: they are plain producers and consumers."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from delaytopic_api import Receipt
+from delaytopic_cli.__main__ import run
+from delaytopic_cli.audit import Coordinates, Headers
+from delaytopic_cli.embedded.kafka_server import KafkaServer
+from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+from delaytopic_cli.topic_reader import read_topic
+
+Content = tuple[bytes | None, bytes | None, Headers]
+
+
+@pytest.fixture
+def broker(kafka: KafkaServer) -> str:
+    if not kafka.is_running():
+        kafka.start()
+    return kafka.bootstrap_servers
+
+
+@pytest.fixture
+def topic(broker: str, request: pytest.FixtureRequest) -> str:
+    name: str = request.node.name
+    create_topics(broker, [TopicPlan(name, 3)])
+    return name
+
+
+def contents(broker: str, topic: str) -> list[Content]:
+    records = read_topic({"bootstrap.servers": broker}, topic)
+    return sorted(((record.key, record.value, record.headers) for record in records), key=repr)
+
+
+def test_each_input_line_becomes_a_record(broker: str, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"k1|one\nk2|two\n")))
+
+    code = run(["send", topic, "-b", broker, "--after", "5s", "--key-separator", "|", "--header", "a=1"])
+
+    headers: Headers = (("a", b"1"), ("deliver-after", b"5s"))
+    assert (code, contents(broker, topic)) == (0, [(b"k1", b"one", headers), (b"k2", b"two", headers)])
+
+
+def test_many_records_are_sent_and_summed_up(broker: str, topic: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code = run(["send", topic, "-b", broker, "--count", "5000", "--at", "1000", "--spread", "5s", "-o", "json"])
+
+    assert (code, json.loads(capsys.readouterr().out)) == (
+        0,
+        {"topic": topic, "sent": 5_000, "firstDueMs": 1_000, "lastDueMs": 6_000},
+    )
+    assert len(contents(broker, topic)) == 5_000
+
+
+def test_a_cancel_reaches_the_partition_of_its_record(broker: str, topic: str) -> None:
+    for name in ("one", "two", "three", "four"):
+        run(["send", topic, "-b", broker, "--after", "1h", "--id", name, "--value", "v"])
+        run(["cancel", topic, name, "-b", broker])
+
+    records = read_topic({"bootstrap.servers": broker}, topic)
+    partitions = {(record.key, record.at.partition) for record in records}
+    assert len(records) == 8
+    assert len(partitions) == 4
+
+
+def test_watch_shows_committed_records_with_their_receipts(
+    broker: str, topic: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    receipt = Receipt(1_000, 2, 17, 1_007, "shop.delayed").encode().decode()
+    run(["send", topic, "-b", broker, "--value", "tea", "--key", "k", "--header", f"delay-receipt={receipt}"])
+    capsys.readouterr()
+
+    code = run(["watch", topic, "-b", broker, "--from-beginning", "--limit", "1", "-o", "json"])
+
+    shown = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert {name: shown[name] for name in ("key", "value", "dueMs", "latenessMs", "source", "arrivedMs")} == {
+        "key": "k",
+        "value": "tea",
+        "dueMs": 1_000,
+        "latenessMs": 7,
+        "source": "shop.delayed:2:17",
+        "arrivedMs": None,
+    }
+
+
+def test_a_misspelt_topic_is_not_made_and_the_right_one_is_hinted_at(
+    broker: str, topic: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = run(["send", f"{topic}s", "-b", broker, "--value", "v"])
+
+    assert code == 4
+    assert capsys.readouterr().err.startswith(f"error: there is no topic {topic}s at {broker}; did you mean {topic}")
+
+
+def test_a_record_that_kafka_refuses_is_a_clear_error(
+    broker: str, topic: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    create_topics(broker, [TopicPlan(topic, 3, {"max.message.bytes": "1000"})])
+
+    code = run(["send", topic, "-b", broker, "--value", "v" * 2_000])
+
+    assert code == 4
+    assert capsys.readouterr().err.startswith(f"error: Kafka refused a record to {topic}: ")
+
+
+def test_the_reader_knows_where_each_record_was(broker: str, topic: str) -> None:
+    run(["send", topic, "-b", broker, "--count", "50", "--key", "k{n}"])
+
+    records = read_topic({"bootstrap.servers": broker}, topic)
+
+    by_partition = {number: [record.at for record in records if record.at.partition == number] for number in range(3)}
+    assert by_partition == {
+        number: [Coordinates(topic, number, offset) for offset in range(len(by_partition[number]))]
+        for number in range(3)
+    }
+    assert sum(map(len, by_partition.values())) == 50
+
+
+def test_no_broker_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("delaytopic_cli.kafka_clients.METADATA_TIMEOUT_SECONDS", 0.5)
+
+    code = run(["watch", "b", "-b", "127.0.0.1:1"])
+
+    assert code == 4
+    assert capsys.readouterr().err.startswith("error: no Kafka broker answers at 127.0.0.1:1 ")

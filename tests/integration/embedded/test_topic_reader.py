@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Producer
+
+from delaytopic_cli.embedded.kafka_server import KafkaServer
+from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+from delaytopic_cli.errors import KafkaUnreachableError
+from delaytopic_cli.topic_reader import read_topic
+
+
+@pytest.fixture
+def transaction(kafka: KafkaServer, request: pytest.FixtureRequest) -> Iterator[tuple[dict[str, str], str, Producer]]:
+    """Client settings, a topic with one committed record, and a producer with one more in an open transaction."""
+    client, topic = {"bootstrap.servers": kafka.bootstrap_servers}, str(request.node.name)
+    create_topics(kafka.bootstrap_servers, [TopicPlan(topic, 2)])
+    producer = Producer({**client, "transactional.id": topic})
+    producer.init_transactions(30)
+    for value in (b"committed", b"open"):
+        producer.begin_transaction()
+        producer.produce(topic, value, partition=0)
+        producer.flush()
+        if value == b"committed":
+            producer.commit_transaction(30)
+    yield client, topic, producer
+    producer.abort_transaction(30)
+
+
+def values(client: dict[str, str], topic: str) -> list[bytes | None]:
+    return [record.value for record in read_topic(client, topic)]
+
+
+def test_a_topic_is_read_to_where_its_committed_records_end(
+    transaction: tuple[dict[str, str], str, Producer],
+) -> None:
+    client, topic, _ = transaction
+
+    assert values(client, topic) == [b"committed"]
+
+
+def test_aborted_records_are_left_out_and_do_not_stop_the_reader(
+    transaction: tuple[dict[str, str], str, Producer],
+) -> None:
+    client, topic, producer = transaction
+    producer.abort_transaction(30)
+    producer.begin_transaction()
+    producer.produce(topic, b"later", partition=0)
+    producer.commit_transaction(30)
+    producer.begin_transaction()
+
+    assert values(client, topic) == [b"committed", b"later"]
+
+
+def test_a_topic_of_several_partitions_without_records_is_empty(kafka: KafkaServer) -> None:
+    create_topics(kafka.bootstrap_servers, [TopicPlan("empty", 3)])
+
+    assert values({"bootstrap.servers": kafka.bootstrap_servers}, "empty") == []
+
+
+def test_an_end_that_does_not_come_is_a_clear_error(kafka: KafkaServer) -> None:
+    create_topics(kafka.bootstrap_servers, [TopicPlan("never", 2)])
+
+    with pytest.raises(KafkaUnreachableError, match=r"the end of never was not reached in 0 s: partitions \[0, 1\]"):
+        read_topic({"bootstrap.servers": kafka.bootstrap_servers}, "never", timeout_seconds=-1.0)

@@ -1,0 +1,223 @@
+"""P3 to P6 of a relay at work: one run for each guarantee, with 50,000 records on the shelf, seen from several sides."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from tests.support.metrics_page import histogram_between, quantile_bound, samples
+from tests.support.records import MakeRoute, Sent, at, count_records, now_ms, produce
+from tests.support.relay_process import RelayProcess, wait_for
+from tests.support.route import PARTITIONS, ClientHeaders, Route
+
+from delaytopic_api.receipt import Receipt
+from delaytopic_cli.audit import Coordinates, DeliveredRecord, SourceRecord, Verdict, judge, out_of_order
+from delaytopic_cli.audit_reading import RawRecord, read_delivered, read_source
+
+pytestmark = pytest.mark.integration
+
+RATE = 200
+BACKLOG = 50_000
+HOUR_MS = 3_600_000
+P99_MS = 1_000
+"""Generous: the machine that runs the tests is shared. The promise is `precision` while there is capacity."""
+
+OLD_RECEIPT = b"1700000000000:0:7:1700000000001:elsewhere"
+CONTENTS: list[tuple[bytes | None, bytes | None, ClientHeaders]] = [
+    (b"key", b"value", []),
+    (None, b"no key", []),
+    (b"no value", None, []),
+    (None, None, []),
+    (b"", b"", []),
+    (b"\xff\xfe\x00not utf-8", bytes(range(256)), []),
+    (b"large", random.Random(3).randbytes(300_000), []),
+    (b"k", b"same name again", [("twice", b"1"), ("other", b"2"), ("twice", b"1"), ("twice", b"3")]),
+    (b"k", b"null and empty headers", [("null", None), ("empty", b""), ("null", None)]),
+    (b"k", b"binary header", [("binary", bytes(range(256))), ("größe", "ü".encode())]),
+    (b"k", b"delivered before", [("a", b"1"), ("delay-receipt", OLD_RECEIPT), ("b", b"2")]),
+    (b"k", b"no receipt at all", [("delay-receipt", b"\x00garbage"), ("delay-receipt", None)]),
+    (b"k", b"resembles", [("Deliver-At", b"1"), ("deliver-att", b"2"), ("deliver", b"3"), ("", b"no name")]),
+    (b"k", b"dead letter sent again", [("dead-letter-reason", b"expired"), ("dead-letter-source", b"x:0:0")]),
+    (b"k", b"many", [(f"h{number}", b"x" * 20) for number in range(100)]),
+]
+DELAYS_MS = (0, 700, 3_500)
+"""At once, within the horizon of two seconds, and beyond it."""
+
+
+@dataclass
+class Run:
+    """What one relay was given, and what it made of it."""
+
+    route: Route
+    relay: RelayProcess
+    caught_up_ms: int
+    ordered: list[Coordinates]
+    contents: list[Coordinates]
+    lateness_empty: list[tuple[float, float]]
+    lateness_full: list[tuple[float, float]]
+    status: dict[str, object]
+    source: list[RawRecord]
+    target: list[RawRecord]
+    sources: list[SourceRecord]
+    delivered: list[DeliveredRecord]
+    verdict: Verdict
+
+
+@pytest.fixture(scope="module", params=["ExactlyOnce", "AtLeastOnce"])
+def run(request: pytest.FixtureRequest, make_shared_route: MakeRoute) -> Iterator[Run]:
+    route = make_shared_route(guarantee=request.param, target={"partitioning": "SamePartition"})
+    relay = route.start_relay().wait_until_delivering(PARTITIONS)
+    lateness_empty, _ = _steady(route, relay, shelved=0)
+    _shelve(route, relay)
+    lateness_full, on_time = _steady(route, relay, shelved=BACKLOG)
+    ordered, caught_up_ms = _send_ordered(route, relay)
+    contents = _send_contents(route)
+    total = on_time + len(ordered) + len(contents)
+    wait_for(lambda: relay.status()["deliveredTotal"] >= total)
+    yield _seen(route, relay, (ordered, caught_up_ms), contents, (lateness_empty, lateness_full))
+    route.stop_relays()
+
+
+def _steady(route: Route, relay: RelayProcess, *, shelved: int) -> tuple[list[tuple[float, float]], int]:
+    """A few seconds of even traffic: the lateness that was measured, and how many are delivered by then."""
+    before = samples(relay)
+    until_ms = now_ms() + 2_500
+    with route.traffic(RATE, (0, 2_500)):
+        wait_for(lambda: now_ms() >= until_ms)
+    expected = count_records(route.servers.bootstrap_servers, route.source) - shelved
+    wait_for(lambda: relay.status()["deliveredTotal"] >= expected)
+    return histogram_between(before, samples(relay), "delaytopic_lateness_seconds"), expected
+
+
+def _shelve(route: Route, relay: RelayProcess) -> None:
+    rng, base_ms = random.Random(5), now_ms() + HOUR_MS
+    far = [
+        Sent(b"%d" % number, b"x" * 100, [at(base_ms + rng.randrange(HOUR_MS))], number % PARTITIONS)
+        for number in range(BACKLOG)
+    ]
+    produce(route.servers.bootstrap_servers, route.source, far)
+    wait_for(lambda: relay.status()["pending"] >= BACKLOG)
+
+
+def _send_ordered(route: Route, relay: RelayProcess) -> tuple[list[Coordinates], int]:
+    """Few due times for many records, in no order; with a moment at which all are taken in and none is due."""
+    rng, base_ms = random.Random(11), now_ms() + 3_000
+    records = [
+        Sent(b"%d" % number, b"ordered", [at(base_ms + 250 * rng.randrange(8))], number % PARTITIONS)
+        for number in range(2_000)
+    ]
+    places = produce(route.servers.bootstrap_servers, route.source, records)
+
+    def caught_up() -> bool:
+        status = relay.status()
+        return bool(status["ingestLag"] == 0 and status["pending"] >= BACKLOG + len(records))
+
+    wait_for(caught_up)
+    moment_ms = now_ms()
+    assert moment_ms < base_ms, "this machine is too slow for the test: the first records are due already"
+    return places, moment_ms
+
+
+def _send_contents(route: Route) -> list[Coordinates]:
+    moment_ms = now_ms()
+    records = [
+        Sent(key, value, [*headers[:1], at(moment_ms + delay_ms), *headers[1:]])
+        for delay_ms in DELAYS_MS
+        for key, value, headers in CONTENTS
+    ]
+    records += [Sent(key, value, headers) for key, value, headers in CONTENTS]
+    return produce(route.servers.bootstrap_servers, route.source, records)
+
+
+def _seen(
+    route: Route,
+    relay: RelayProcess,
+    ordered: tuple[list[Coordinates], int],
+    contents: list[Coordinates],
+    lateness: tuple[list[tuple[float, float]], list[tuple[float, float]]],
+) -> Run:
+    places, caught_up_ms = ordered
+    source, target = route.read(route.source), route.read(route.target)
+    rules = route.rules()
+    sources, delivered = [read_source(record, rules) for record in source], list(map(read_delivered, target))
+    verdict = judge(sources, delivered, route.dead_letters(), until_ms=now_ms())
+    empty, full = lateness
+    return Run(
+        *(route, relay, caught_up_ms, places, contents, empty, full),
+        *(relay.status(), source, target, sources, delivered, verdict),
+    )
+
+
+def test_p1_p2_every_record_that_was_due_arrived_once_and_the_others_are_pending(run: Run) -> None:
+    verdict = run.verdict
+
+    assert verdict.faults == {}
+    assert (verdict.pending, verdict.delivered) == (BACKLOG, len(run.source) - BACKLOG)
+    assert run.status["pending"] == BACKLOG
+
+
+def test_p3_no_record_is_early_by_the_clock_of_relay_and_broker(run: Run) -> None:
+    due_ms = {record.at: record.due_ms for record in run.sources}
+
+    assert [
+        record.source for record in run.delivered if min(record.sent_ms, record.timestamp_ms) < due_ms[record.source]
+    ] == []
+
+
+def test_p4_records_are_on_time_while_there_is_capacity(run: Run) -> None:
+    in_order = sorted(item.late_ms for item in run.verdict.lateness)
+
+    assert in_order[int(0.99 * len(in_order))] <= P99_MS
+
+
+def test_p4_lateness_is_exported_and_does_not_grow_with_the_backlog_on_the_shelf(run: Run) -> None:
+    empty, full = (quantile_bound(histogram, 0.99) for histogram in (run.lateness_empty, run.lateness_full))
+
+    assert empty <= P99_MS / 1_000
+    assert full <= P99_MS / 1_000
+
+
+def test_p5_each_source_partition_leaves_in_the_order_of_due_time_and_offset(run: Run) -> None:
+    due_ms = {record.at: record.due_ms for record in run.sources}
+    expected, found = defaultdict(list), defaultdict(list)
+    for place in sorted(run.ordered, key=lambda place: (due_ms[place], place.offset)):
+        expected[place.partition].append(place)
+    wanted = set(run.ordered)
+    for record in run.delivered:
+        if record.source in wanted:
+            found[record.source.partition].append(record.source)
+
+    assert found == expected
+    assert set(found) == set(range(PARTITIONS))
+    assert out_of_order(run.sources, run.delivered, caught_up_ms=run.caught_up_ms) == ()
+
+
+def test_same_partition_delivers_into_the_partition_that_a_record_came_from(run: Run) -> None:
+    elsewhere = []
+    for record in run.target:
+        receipt = Receipt.parse(dict(record.headers)["delay-receipt"])
+        if receipt.partition != record.at.partition:
+            elsewhere.append(receipt)
+
+    assert elsewhere == []
+
+
+def test_p6_key_value_and_headers_arrive_byte_for_byte_with_one_receipt_behind_them(run: Run) -> None:
+    before = {record.at: record for record in run.source}
+    arrived = {}
+    for record in run.target:
+        receipt = Receipt.parse(record.headers[-1][1])
+        arrived[Coordinates(receipt.topic, receipt.partition, receipt.offset)] = record
+
+    for place in run.contents:
+        sent, after = before[place], arrived[place]
+        assert record_of(after) == (sent.key, sent.value, tuple(h for h in sent.headers if h[0] != "deliver-at"))
+        assert after.headers[-1][0] == "delay-receipt"
+
+
+def record_of(record: RawRecord) -> tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]:
+    """Key, value and headers without the last one."""
+    return record.key, record.value, record.headers[:-1]

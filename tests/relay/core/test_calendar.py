@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from tests.support.schedules import offsets, schedule
+
+from delaytopic_relay.calendar import ENTRY_BYTES, SLOT_BITS, Calendar, bytes_of
+from delaytopic_relay.schedule import Schedule
+
+SLOT_MS = 1 << SLOT_BITS
+
+
+def calendar_of(*schedules: Schedule, only_here: bool = True) -> Calendar:
+    calendar = Calendar()
+    calendar.add(schedules, only_here=only_here)
+    return calendar
+
+
+def test_schedules_leave_by_due_time_and_then_by_offset() -> None:
+    calendar = calendar_of(schedule(20, 1), schedule(10, 3), schedule(500, 0), schedule(10, 2))
+
+    taken = calendar.take(1_000, 10)
+
+    assert taken == [schedule(10, 2), schedule(10, 3), schedule(20, 1), schedule(500, 0)]
+
+
+def test_what_is_due_exactly_now_leaves_and_a_millisecond_later_stays() -> None:
+    calendar = calendar_of(schedule(100, 0), schedule(101, 1))
+
+    assert offsets(calendar.take(100, 10)) == [0]
+    assert calendar.next_due_ms() == 101
+
+
+def test_a_limit_leaves_the_rest_in_order_for_the_next_time() -> None:
+    calendar = calendar_of(*(schedule(5 * number, number) for number in range(20)))
+
+    portions = [offsets(calendar.take(1_000, 8)) for _ in range(4)]
+
+    assert portions == [[*range(8)], [*range(8, 16)], [*range(16, 20)], []]
+
+
+def test_a_schedule_that_arrives_in_a_half_emptied_slot_finds_its_place() -> None:
+    calendar = calendar_of(schedule(1, 0), schedule(10, 1), schedule(20, 2))
+    calendar.take(5, 10)
+
+    calendar.add([schedule(15, 3), schedule(3, 4)], only_here=True)
+
+    assert offsets(calendar.take(SLOT_MS, 10)) == [4, 1, 3, 2]
+
+
+def test_copies_of_a_key_leave_once() -> None:
+    calendar = calendar_of(schedule(10, 1), schedule(10, 2), schedule(10, 1))
+    calendar.add([schedule(10, 2), schedule(11, 1)], only_here=False)
+
+    taken = calendar.take(1_000, 10)
+
+    assert (taken, calendar.count, calendar.size) == ([schedule(10, 1), schedule(10, 2), schedule(11, 1)], 0, 0)
+
+
+def test_an_empty_calendar_has_no_next_due_time_and_holds_nothing_back() -> None:
+    calendar = Calendar()
+
+    assert (calendar.next_due_ms(), calendar.lowest_offset(), calendar.take(1_000, 10)) == (None, None, [])
+    assert (calendar.count, calendar.size, calendar.overdue(1_000), [*calendar.counts()]) == (0, 0, 0, [])
+
+
+def test_only_what_no_shelf_has_holds_back_the_committed_offset() -> None:
+    calendar = calendar_of(schedule(10, 1), only_here=False)
+    assert calendar.lowest_offset() is None
+
+    calendar.add([schedule(5_000, 7), schedule(10, 9)], only_here=True)
+    assert calendar.lowest_offset() == 7
+
+    calendar.take(5_000, 10)
+    assert calendar.lowest_offset() is None
+
+
+def test_the_size_counts_keys_and_values_and_what_each_entry_takes_beside_them() -> None:
+    bare = Schedule(1, 0, None, None, None)
+    full = Schedule(1, 1, b"key", b"value", None)
+
+    assert (bytes_of(bare), bytes_of(full)) == (ENTRY_BYTES, ENTRY_BYTES + 8)
+    assert calendar_of(bare, full).size == 2 * ENTRY_BYTES + 8
+
+
+def test_a_slot_gives_its_size_back_evenly_as_it_empties() -> None:
+    calendar = calendar_of(*(schedule(1, offset) for offset in range(4)))
+    full = calendar.size
+
+    sizes = [(calendar.take(1, 1), calendar.size)[1] for _ in range(4)]
+
+    assert sizes == [full * 3 // 4, full // 2, full // 4, 0]
+
+
+def test_overdue_counts_whole_slots_that_have_passed() -> None:
+    calendar = calendar_of(schedule(0, 0), schedule(SLOT_MS - 1, 1), schedule(SLOT_MS, 2), schedule(10 * SLOT_MS, 3))
+
+    overdue = [calendar.overdue(now_ms) for now_ms in (SLOT_MS - 2, SLOT_MS - 1, 2 * SLOT_MS, 11 * SLOT_MS)]
+
+    assert overdue == [0, 2, 3, 4]
+
+
+def test_counts_give_the_schedules_of_each_slot() -> None:
+    calendar = calendar_of(schedule(0, 0), schedule(SLOT_MS - 1, 1), schedule(SLOT_MS, 2))
+    calendar.take(0, 10)
+
+    assert sorted(calendar.counts()) == [(0, 1), (SLOT_MS, 1)]

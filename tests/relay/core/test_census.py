@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.properties import QUICK
+from tests.support.schedules import reject, schedule
+
+from delaytopic_relay.calendar import SLOT_BITS
+from delaytopic_relay.census import Census, bin_edges_ms, census_of, total
+from delaytopic_relay.fixed_shard import FixedShard
+from delaytopic_relay.progress import Progress
+from delaytopic_relay.schedule import NOTHING_DELIVERED, Command
+from delaytopic_relay.shard import Shard
+from delaytopic_relay.shelves.protocol import Position, Slice
+
+NOW_MS = 1_024_000
+"""Where a second and a slot of the calendar begin."""
+LOOK_AHEAD_MS = 60_000
+EDGES_MS = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 60_000)
+SLOT_MS = 1 << SLOT_BITS
+
+
+def histogram(**bins: int) -> tuple[int, ...]:
+    """Records by upper bin edge in seconds, as in `to_5=2`."""
+    return tuple(bins.get(f"to_{edge_ms // 1_000}", 0) for edge_ms in EDGES_MS)
+
+
+def shard_with(*near_ms: int, index: dict[Slice, int] | None = None) -> Shard:
+    """A shard with these due times in memory, relative to now, and these slices on the shelf."""
+    shard = Shard(0, Progress(0, 0, NOTHING_DELIVERED), 0, Position("me", 1, 0), index or {}, 10_000)
+    shard.calendar.add((schedule(NOW_MS + due_ms, n) for n, due_ms in enumerate(near_ms)), only_here=True)
+    return shard
+
+
+def fixed_with(*commands: Command) -> FixedShard:
+    shard = FixedShard(0, Progress(0, 0, NOTHING_DELIVERED), 0, 10_000)
+    shard.take_in(commands, len(commands))
+    return shard
+
+
+def census(shard: Shard | FixedShard) -> Census:
+    return census_of(shard, NOW_MS, LOOK_AHEAD_MS)
+
+
+def test_bins_end_at_one_two_and_five_times_powers_of_ten_and_at_the_look_ahead() -> None:
+    assert bin_edges_ms(600_000) == (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 600_000)
+
+
+def test_a_look_ahead_that_is_an_edge_by_itself_is_there_once() -> None:
+    assert (bin_edges_ms(5_000), bin_edges_ms(500)) == ((1_000, 2_000, 5_000), (500,))
+
+
+def test_an_empty_shard_has_nothing_to_count() -> None:
+    assert census(shard_with()) == Census(0, 0, None, None, histogram())
+
+
+def test_schedules_in_memory_are_counted_by_when_they_are_due() -> None:
+    shard = shard_with(32, 900, 1_500, 4_000, 9_000, 9_500)
+
+    assert census(shard) == Census(6, 0, None, NOW_MS + 32, histogram(to_1=2, to_2=1, to_5=1, to_10=2))
+
+
+def test_what_is_overdue_is_counted_apart_with_the_oldest() -> None:
+    shard = shard_with(-5_000, -100, 900)
+
+    assert census(shard) == Census(3, 2, NOW_MS - 5_000, NOW_MS - 5_000, histogram(to_1=1))
+
+
+def test_what_is_due_beyond_the_look_ahead_is_pending_and_in_no_bin() -> None:
+    shard = shard_with(index={Slice(NOW_MS + 3_600_000, 1_000): 7})
+
+    assert census(shard) == Census(7, 0, None, NOW_MS + 3_600_000, histogram())
+
+
+def test_narrow_slices_are_counted_whole() -> None:
+    shard = shard_with(index={Slice(NOW_MS + 3_000, 1_000): 4, Slice(NOW_MS + 30_000, 1_000): 5})
+
+    assert census(shard) == Census(9, 0, None, NOW_MS + 3_000, histogram(to_5=4, to_50=5))
+
+
+def test_a_wide_slice_is_spread_evenly_over_the_bins_it_covers() -> None:
+    # Given a minute that begins in ten seconds, with ten records a second
+    shard = shard_with(index={Slice(NOW_MS + 10_000, 60_000): 600})
+
+    assert census(shard) == Census(600, 0, None, NOW_MS + 10_000, histogram(to_20=100, to_50=300, to_60=100))
+
+
+def test_of_a_wide_slice_that_has_begun_the_part_before_now_is_overdue_and_the_rest_spread_over_what_is_left() -> None:
+    # Given a minute of which half has passed, with ten records a second
+    shard = shard_with(index={Slice(NOW_MS - 30_000, 60_000): 600})
+
+    expected = histogram(to_1=10, to_2=10, to_5=30, to_10=50, to_20=100, to_50=100)
+    assert census(shard) == Census(600, 300, NOW_MS - 30_000, NOW_MS - 30_000, expected)
+
+
+def test_records_of_a_fixed_delay_are_counted_one_by_one() -> None:
+    shard = fixed_with(*(schedule(NOW_MS + due_ms, n) for n, due_ms in enumerate((-10, 0, 1, 1_000, 1_001))))
+
+    assert census(shard) == Census(5, 1, NOW_MS - 10, NOW_MS - 10, histogram(to_1=3, to_2=1))
+
+
+def test_a_refused_record_at_the_head_of_a_fixed_delay_is_not_overdue_since_1970() -> None:
+    shard = fixed_with(reject(0), schedule(NOW_MS + 500, 1))
+
+    assert census(shard) == Census(2, 0, None, NOW_MS + 500, histogram(to_1=1))
+
+
+@QUICK
+@given(
+    st.lists(st.integers(-30_000, 10_000), max_size=20),
+    st.dictionaries(
+        st.builds(lambda start, width: Slice(NOW_MS + start * width, width), st.integers(0, 9), st.just(1_000)),
+        st.integers(1, 1_000),
+    ),
+)
+def test_every_pending_record_is_overdue_or_in_a_bin(near_ms: list[int], index: dict[Slice, int]) -> None:
+    counted = census(shard_with(*near_ms, index=index))
+
+    assert counted.overdue + sum(counted.histogram) == counted.pending == len(near_ms) + sum(index.values())
+
+
+def test_shards_are_counted_together() -> None:
+    censuses = [
+        Census(5, 2, NOW_MS - 9, NOW_MS - 9, (1, 2)),
+        Census(0, 0, None, None, (0, 0)),
+        Census(4, 0, None, NOW_MS + 3, (3, 1)),
+    ]
+
+    assert total(censuses) == Census(9, 2, NOW_MS - 9, NOW_MS - 9, (4, 3))
+
+
+def test_no_shards_have_nothing() -> None:
+    assert total([]) == Census(0, 0, None, None, ())

@@ -1,0 +1,256 @@
+from __future__ import annotations
+
+from tests.support.schedules import cancel, key_of, reject, schedule
+
+from delaytopic_relay.id_table import IdTable
+from delaytopic_relay.ids import IdState
+from delaytopic_relay.schedule import NOTHING_DELIVERED, Cancel, Key, Schedule
+from delaytopic_relay.shelves.protocol import IdEntry
+
+A, B = b"a", b"b"
+
+
+def table_with(*near: Schedule) -> IdTable:
+    """A table after these schedules came into memory from the source."""
+    table = IdTable()
+    for entry in near:
+        table.schedule(entry, far=False)
+    return table
+
+
+def told(table: IdTable, states: dict[bytes, IdState], cursor: Key = NOTHING_DELIVERED) -> IdTable:
+    table.learn(states, cursor)
+    return table
+
+
+def put(table: IdTable) -> dict[bytes, IdEntry]:
+    """Write to the shelf what waits for it."""
+    entries = table.to_put()
+    table.put_done()
+    return entries
+
+
+def on_shelf(latest: Schedule | Cancel, until: Schedule) -> IdState:
+    """What the shelf knows of an id whose last pending schedule is `until`."""
+    return IdState(latest.offset, isinstance(latest, Cancel), key_of(until), True)
+
+
+def test_the_shelf_is_asked_about_ids_that_neither_memory_nor_a_pending_write_knows() -> None:
+    # Given one id in memory, one on its way to the shelf
+    table = table_with(schedule(50, 0, A))
+    table.schedule(schedule(99_000, 1, B), far=True)
+
+    unknown = table.unknown([schedule(1, 2, A), cancel(3, B), cancel(4, b"c"), schedule(5, 5), reject(6)])
+
+    assert unknown == [b"c"]
+
+
+def test_of_several_schedules_with_an_id_only_the_last_leaves() -> None:
+    first, second, third = (schedule(50 + offset, offset, A) for offset in range(3))
+    table = table_with(first, second, third)
+
+    assert table.without_superseded([first, second, third]) == [third]
+
+
+def test_a_replacement_with_an_earlier_time_leaves_and_the_older_one_does_not() -> None:
+    older, newer = schedule(90, 0, A), schedule(50, 1, A)
+    table = table_with(older, newer)
+
+    assert (table.without_superseded([newer]), table.without_superseded([older])) == ([newer], [])
+
+
+def test_schedules_without_an_id_or_with_another_id_are_not_touched() -> None:
+    plain, other, withdrawn = schedule(50, 0), schedule(51, 1, B), schedule(52, 2, A)
+    table = table_with(other, withdrawn)
+    table.cancel(cancel(3, A))
+
+    assert table.without_superseded([plain, other, withdrawn]) == [plain, other]
+
+
+def test_a_cancelled_schedule_does_not_leave() -> None:
+    entry = schedule(50, 0, A)
+    table = table_with(entry)
+
+    withdrew = table.cancel(cancel(1, A))
+
+    assert (withdrew, table.without_superseded([entry])) == (True, [])
+
+
+def test_a_schedule_after_the_cancel_leaves() -> None:
+    older, newer = schedule(50, 0, A), schedule(60, 2, A)
+    table = table_with(older)
+    table.cancel(cancel(1, A))
+    table.schedule(newer, far=False)
+
+    assert table.without_superseded([older, newer]) == [newer]
+
+
+def test_a_cancel_before_any_schedule_is_too_late_and_keeps_nothing() -> None:
+    table = IdTable()
+
+    withdrew = table.cancel(cancel(0, A))
+    table.schedule(schedule(50, 1, A), far=False)
+
+    assert (withdrew, table.without_superseded([schedule(50, 1, A)])) == (False, [schedule(50, 1, A)])
+
+
+def test_memory_forgets_an_id_with_its_last_schedule() -> None:
+    older, newer = schedule(90, 0, A), schedule(50, 1, A)
+    table = table_with(older, newer)
+    sizes = [len(table)]
+
+    for entry in (newer, older):
+        table.without_superseded([entry])
+        sizes.append(len(table))
+
+    assert sizes == [1, 1, 0]
+
+
+def test_far_schedules_and_their_cancels_take_no_memory_once_they_are_on_the_shelf() -> None:
+    table = IdTable()
+    for offset in range(100):
+        table.schedule(schedule(99_000, offset, b"%d" % offset), far=True)
+    put(table)
+    told(table, {b"7": on_shelf(schedule(99_000, 7), schedule(99_000, 7))})
+    table.cancel(cancel(100, b"7"))
+    put(table)
+
+    assert (len(table), table.must_put) == (0, False)
+
+
+def test_a_far_schedule_is_written_to_the_shelf_with_the_key_until_which_it_matters() -> None:
+    table = IdTable()
+    table.schedule(schedule(99_000, 4, A), far=True)
+
+    assert table.must_put
+    assert put(table) == {A: IdEntry(4 * 2, 99_000, 4)}
+    assert not table.must_put
+
+
+def test_a_near_schedule_is_not_written() -> None:
+    table = table_with(schedule(50, 0, A))
+
+    assert (table.must_put, table.to_put()) == (False, {})
+
+
+def test_a_near_replacement_of_a_schedule_on_the_shelf_is_written_too() -> None:
+    older, newer = schedule(99_000, 4, A), schedule(50, 7, A)
+    table = told(IdTable(), {A: on_shelf(older, older)})
+
+    withdrew = table.schedule(newer, far=False)
+
+    assert (withdrew, table.to_put()) == (True, {A: IdEntry(7 * 2, 99_000, 4)})
+
+
+def test_a_cancel_of_a_schedule_on_the_shelf_is_written_with_its_bit() -> None:
+    older = schedule(99_000, 4, A)
+    table = told(IdTable(), {A: on_shelf(older, older)})
+
+    withdrew = table.cancel(cancel(7, A))
+
+    assert (withdrew, table.to_put()) == (True, {A: IdEntry(7 * 2 + 1, 99_000, 4)})
+
+
+def test_an_older_schedule_that_comes_from_the_shelf_after_its_replacement_left_does_not_leave() -> None:
+    # Given a near replacement that was delivered and forgotten in memory
+    older, newer = schedule(99_000, 4, A), schedule(50, 7, A)
+    table = told(IdTable(), {A: on_shelf(older, older)})
+    table.schedule(newer, far=False)
+    table.without_superseded([newer])
+    put(table)
+
+    # When the older one is loaded, and the shelf says what it knows
+    told(table, {A: on_shelf(newer, older)}, key_of(newer)).loaded([older])
+
+    assert table.without_superseded([older]) == []
+
+
+def test_a_schedule_loaded_from_the_shelf_leaves_when_it_is_the_latest() -> None:
+    entry = schedule(99_000, 4, A)
+    table = told(IdTable(), {A: on_shelf(entry, entry)})
+    table.loaded([entry, schedule(99_001, 5)])
+
+    assert table.without_superseded([entry]) == [entry]
+
+
+def test_an_entry_is_to_be_forgotten_when_the_last_schedule_of_its_id_left() -> None:
+    first, last = schedule(99_000, 4, A), schedule(99_500, 6, A)
+    table = told(IdTable(), {A: on_shelf(last, last)})
+    table.loaded([first, last])
+
+    table.without_superseded([first])
+    after_first = table.to_forget()
+    table.without_superseded([last])
+
+    assert (after_first, table.to_forget()) == ([], [A])
+
+
+def test_an_entry_stays_while_a_schedule_of_its_id_is_still_on_the_shelf() -> None:
+    loaded, waiting = schedule(99_000, 4, A), schedule(500_000, 6, A)
+    table = told(IdTable(), {A: on_shelf(waiting, waiting)})
+    table.loaded([loaded])
+
+    table.without_superseded([loaded])
+
+    assert (table.to_forget(), len(table)) == ([], 0)
+
+
+def test_an_entry_whose_last_schedule_has_passed_is_not_believed_and_is_to_be_forgotten() -> None:
+    past = schedule(50, 4, A)
+    table = told(IdTable(), {A: on_shelf(cancel(6, A), past)}, key_of(past))
+
+    withdrew = table.cancel(cancel(8, A))
+
+    assert (withdrew, table.must_put, table.to_forget()) == (False, False, [A])
+
+
+def test_an_id_that_is_used_again_before_it_was_forgotten_is_kept() -> None:
+    past = schedule(50, 4, A)
+    table = told(IdTable(), {A: on_shelf(past, past)}, key_of(past))
+
+    table.schedule(schedule(99_000, 8, A), far=True)
+    put(table)
+
+    assert table.to_forget() == []
+
+
+def test_forgotten_ids_are_not_asked_to_be_forgotten_again() -> None:
+    past = schedule(50, 4, A)
+    table = told(IdTable(), {A: on_shelf(past, past)}, key_of(past))
+
+    table.forgotten()
+
+    assert table.to_forget() == []
+
+
+def test_a_delivered_schedule_that_is_read_again_keeps_withdrawing_the_older_one() -> None:
+    # Given a successor that reads again: the older one still waits, the newer one was delivered before it
+    older, newer = schedule(90, 0, A), schedule(50, 1, A)
+    table = table_with(older)
+
+    table.done(newer)
+
+    assert table.without_superseded([older]) == []
+
+
+def test_a_delivered_schedule_that_is_read_again_is_written_when_the_older_one_is_on_the_shelf() -> None:
+    older, newer = schedule(99_000, 4, A), schedule(50, 7, A)
+    table = told(IdTable(), {A: on_shelf(older, older)})
+
+    table.done(newer)
+
+    assert (table.to_put(), len(table)) == ({A: IdEntry(7 * 2, 99_000, 4)}, 0)
+
+
+def test_what_is_read_again_in_the_same_order_ends_in_the_same_state() -> None:
+    # Given a schedule, its cancel, and a schedule after that
+    first, last = schedule(90, 0, A), schedule(80, 2, A)
+    table = table_with(first)
+
+    # When the shard is recovered and reads all three a second time
+    for _ in range(2):
+        table.schedule(first, far=False)
+        table.cancel(cancel(1, A))
+        table.schedule(last, far=False)
+
+    assert (table.without_superseded([last]), table.without_superseded([first])) == ([last], [])

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+from tests.support.relay_in_world import (
+    Delivery,
+    Setup,
+    dead_offsets,
+    delivered_offsets,
+    deliveries,
+    produce,
+    produce_nonsense,
+    start,
+)
+from tests.support.world import World
+
+from delaytopic_relay.progress import Progress, decode_progress
+from delaytopic_relay.schedule import NOTHING_DELIVERED, Key
+from delaytopic_relay.shelves.memory import MemoryShelf
+
+HOUR_MS, DAY_MS = 3_600_000, 86_400_000
+
+
+def committed(world: World, shard: int = 0) -> Progress:
+    return decode_progress(*world.committed[shard])
+
+
+def test_a_record_is_delivered_at_its_time_and_not_before() -> None:
+    world = World()
+    relay = start(world, MemoryShelf())
+    offset = produce(world, 2_000)
+    due_ms = world.now_ms + 2_000
+
+    relay.run(1_999, step_ms=1)
+    early = deliveries(world)
+    relay.run(100, step_ms=1)
+
+    assert (early, deliveries(world)) == ([], [Delivery(due_ms, 0, offset)])
+
+
+def test_a_record_that_is_far_away_comes_back_from_the_shelf_at_its_time() -> None:
+    world = World()
+    relay = start(world, MemoryShelf())
+    due_ms = {produce(world, delay_ms): world.now_ms + delay_ms for delay_ms in (25_000, HOUR_MS, 2 * DAY_MS)}
+
+    for offset, due in due_ms.items():
+        relay.run(due - world.now_ms - 60_000, step_ms=30_000)
+        relay.run(61_000, step_ms=500)
+        sent = [delivery.sent_ms for delivery in deliveries(world) if delivery.offset == offset]
+
+        assert len(sent) == 1
+        assert due <= sent[0] < due + 500
+
+
+def test_records_are_delivered_in_the_order_of_due_time_and_then_of_the_source() -> None:
+    world = World()
+    for after_ms in (3_000, 1_000, 60_000, 1_000, 60_000, 2_000):
+        produce(world, after_ms)
+    relay = start(world, MemoryShelf())
+
+    relay.run(61_000)
+
+    assert delivered_offsets(world) == [1, 3, 5, 0, 2, 4]
+
+
+def test_a_record_that_is_past_due_is_delivered_at_once() -> None:
+    world = World()
+    relay = start(world, MemoryShelf())
+    relay.run(1_000)
+    produce(world, 0)
+    relay.run(200)
+
+    late = produce(world, -60_000)
+    relay.run(200)
+
+    assert deliveries(world)[-1] == Delivery(world.now_ms - 150, 0, late)
+
+
+def test_shards_do_not_wait_for_each_other() -> None:
+    world = World()
+    relay = start(world, MemoryShelf(), setup=Setup(shards=(0, 1, 2)))
+    for shard in (2, 0, 1):
+        produce(world, 1_000 + shard, shard)
+
+    relay.run(2_000, step_ms=1)
+
+    assert [(delivery.shard, delivery.offset) for delivery in deliveries(world)] == [(0, 0), (1, 0), (2, 0)]
+
+
+def test_the_progress_of_a_delivery_is_committed_with_it() -> None:
+    world = World()
+    produce(world, 1_000)
+    due_ms = world.now_ms + 1_000
+    relay = start(world, MemoryShelf(), "relay-1")
+
+    relay.run(700)
+    waiting = committed(world)
+    relay.run(1_000)
+
+    assert (waiting, committed(world)) == (
+        Progress(0, 1, NOTHING_DELIVERED, "relay-1"),
+        Progress(1, 1, Key(due_ms, 0), "relay-1"),
+    )
+
+
+def test_a_record_that_cannot_be_read_is_dead_lettered_at_once() -> None:
+    world = World()
+    relay = start(world, MemoryShelf())
+    relay.run(1_000)
+    produce(world, 1_000)
+    refused = produce_nonsense(world)
+    produced_ms = world.now_ms
+
+    relay.run(500, step_ms=10)
+
+    assert deliveries(world) == [Delivery(produced_ms + 10, 0, refused, dead=True)]
+
+
+def test_a_dead_letter_becomes_visible_together_with_the_progress_past_its_record() -> None:
+    # Given every visible dead letter, and what was committed when it became visible
+    world = World()
+    seen: list[tuple[int, int]] = []
+    relay = start(world, MemoryShelf(), setup=Setup(chunk=1))
+    for _ in range(5):
+        produce_nonsense(world)
+
+    for _ in range(40):
+        relay.run(10, step_ms=10)
+        position = committed(world).position if 0 in world.committed else 0
+        seen.append((len(dead_offsets(world)), position))
+
+    assert [count for count, _ in seen] == [position for _, position in seen]
+    assert seen[-1] == (5, 5)
+
+
+def test_an_idle_relay_commits_nothing() -> None:
+    world = World()
+    produce(world, 0)
+    relay = start(world, MemoryShelf())
+    relay.run(2_000)
+    commits = relay.journal.counts["commits"]
+
+    relay.run(20_000)
+
+    assert relay.journal.counts["commits"] == commits
+
+
+def test_the_journal_counts_what_was_sent_and_what_was_dead_lettered() -> None:
+    world = World()
+    for after_ms in (0, 500, 700):
+        produce(world, after_ms)
+    produce_nonsense(world)
+    relay = start(world, MemoryShelf())
+
+    relay.run(2_000)
+
+    assert (relay.journal.counts["sent"], relay.journal.counts["rejected"]) == (3, 1)
+
+
+def test_without_transactions_records_are_delivered_just_the_same() -> None:
+    world = World()
+    relay = start(world, MemoryShelf(), setup=Setup(transactional=False))
+    for after_ms in (2_000, 1_000, 30_000):
+        produce(world, after_ms)
+
+    relay.run(31_000)
+
+    assert delivered_offsets(world) == [1, 0, 2]
+    assert committed(world) == Progress(3, 3, Key(world.now_ms - 1_000, 2), "")

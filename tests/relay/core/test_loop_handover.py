@@ -1,0 +1,277 @@
+"""Who owns a shard: graceful hand-overs, crashes, zombies, and what a relay does with doubts about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from tests.support.relay_in_world import Setup, delivered_offsets, produce, run_all, start
+from tests.support.world import Crash, World, WorldTarget
+
+from delaytopic_relay.errors import CommitUnknown, KafkaUnavailable
+from delaytopic_relay.ports import Committed
+from delaytopic_relay.progress import Progress, decode_progress
+from delaytopic_relay.shelves.memory import MemoryShelf
+
+
+def owner(world: World, shard: int = 0) -> str:
+    return decode_progress(*world.committed[shard]).owner
+
+
+def crash_at(world: World, point: str) -> None:
+    """The next time that this point is reached, the process dies."""
+
+    def crash(reached: str) -> None:
+        if reached == point:
+            world.crash = lambda _: None
+            raise Crash(point)
+
+    world.crash = crash
+
+
+def test_a_relay_at_work_is_named_in_what_it_commits() -> None:
+    world = World()
+    relay = start(world, MemoryShelf(), "relay-1")
+
+    relay.run(100)
+
+    assert owner(world) == "relay-1"
+
+
+def test_a_graceful_hand_over_names_no_owner_and_the_successor_fences_nobody() -> None:
+    # Given a relay with work before it
+    world, shelf = World(), MemoryShelf()
+    for after_ms in (1_000, 5_000, 60_000):
+        produce(world, after_ms)
+    first = start(world, shelf, "first")
+    first.run(2_000)
+
+    # When it stops, and another one starts
+    first.loop.finish()
+    between = owner(world)
+    second = start(world, shelf, "second")
+    second.run(61_000)
+
+    assert (between, second.journal.counts["fenced"], owner(world)) == ("", 0, "second")
+    assert delivered_offsets(world) == [0, 1, 2]
+
+
+def test_a_graceful_stop_commits_what_is_due_until_then() -> None:
+    # Given a record that was sent in a tick that is still open
+    world = World()
+    relay = start(world, MemoryShelf())
+    relay.run(1_000)
+    produce(world, 0)
+    relay.run(10, step_ms=10)
+
+    relay.loop.finish()
+
+    assert delivered_offsets(world) == [0]
+
+
+def test_a_successor_fences_a_crashed_owner() -> None:
+    world, shelf = World(), MemoryShelf()
+    produce(world, 1_000)
+    crashed = start(world, shelf, "crashed")
+    crashed.run(500)
+    epoch = world.epochs["crashed"]
+
+    successor = start(world, shelf, "successor")
+    successor.run(2_000)
+
+    assert (successor.journal.counts["fenced"], world.epochs["crashed"]) == (1, epoch + 1)
+    assert delivered_offsets(world) == [0]
+
+
+def test_a_successor_without_transactions_fences_nobody() -> None:
+    world, shelf = World(), MemoryShelf()
+    setup = Setup(transactional=False)
+    start(world, shelf, "crashed", setup).run(500)
+
+    successor = start(world, shelf, "successor", setup)
+    successor.run(500)
+
+    assert successor.journal.counts["fenced"] == 0
+
+
+@pytest.mark.parametrize("point", ["before produce", "before commit", "after commit"])
+def test_a_crash_anywhere_in_a_delivery_neither_loses_nor_repeats_it(point: str) -> None:
+    world, shelf = World(), MemoryShelf()
+    first = start(world, shelf, "first")
+    for _ in range(5):
+        produce(world, 1_000)
+    first.run(900)
+
+    crash_at(world, point)
+    with pytest.raises(Crash):
+        first.run(1_000)
+    start(world, shelf, "second").run(2_000)
+
+    assert delivered_offsets(world) == [0, 1, 2, 3, 4]
+
+
+def test_a_zombie_that_wakes_up_delivers_nothing() -> None:
+    # Given a relay that was frozen with records in memory, and whose successor has delivered them
+    world, shelf = World(), MemoryShelf()
+    for after_ms in (1_000, 2_000, 60_000):
+        produce(world, after_ms)
+    zombie = start(world, shelf, "zombie")
+    zombie.run(500)
+    successor = start(world, shelf, "successor")
+    successor.run(5_000)
+
+    run_all(world, [zombie, successor], 60_000)
+
+    assert delivered_offsets(world) == [0, 1, 2]
+    assert zombie.journal.counts["aborted"] + zombie.journal.counts["fenced"] > 0
+
+
+def test_a_shard_that_is_revoked_is_committed_for_its_successor_and_the_others_stay() -> None:
+    # Given a relay with two shards, whose records wait
+    world = World()
+    relay = start(world, MemoryShelf(), "relay-1", Setup(shards=(0, 1)))
+    for shard in (0, 1):
+        produce(world, 1_000, shard)
+    relay.run(500)
+
+    relay.loop.revoked([0])
+    relay.run(1_000)
+
+    assert ((owner(world, 0), owner(world, 1)), [*relay.loop.shards]) == (("", "relay-1"), [1])
+    assert (delivered_offsets(world, 0), delivered_offsets(world, 1)) == ([], [0])
+
+
+def test_shards_that_are_lost_in_an_open_tick_take_their_records_with_them() -> None:
+    # Given a tick in which records of both shards were sent
+    world = World()
+    relay = start(world, MemoryShelf(), setup=Setup(shards=(0, 1)))
+    relay.run(1_000)
+    for shard in (0, 1):
+        produce(world, 0, shard)
+    relay.run(10, step_ms=10)
+
+    relay.loop.lost([0])
+    relay.run(1_000)
+
+    assert (delivered_offsets(world, 0), delivered_offsets(world, 1)) == ([], [0])
+    assert relay.journal.counts["aborted"] == 1
+
+
+class DoubtfulTarget(WorldTarget):
+    """The next commits do what they say, or not, but nobody hears of it."""
+
+    def __init__(self, world: World, owner: str) -> None:
+        super().__init__(world, owner)
+        self.doubts: list[bool] = []
+
+    def commit(self, progress: Mapping[int, Progress], group: object) -> None:
+        if not self.sent or not self.doubts:
+            super().commit(progress, group)
+            return
+        if self.doubts.pop(0):
+            super().commit(progress, group)
+        raise CommitUnknown("no answer")
+
+
+@pytest.mark.parametrize("happened", [True, False])
+def test_a_commit_of_unknown_outcome_is_looked_up_and_nothing_is_lost_or_repeated(happened: bool) -> None:
+    world = World()
+    for after_ms in (1_000, 1_000, 1_500):
+        produce(world, after_ms)
+    relay = start(world, MemoryShelf(), setup=Setup(target=DoubtfulTarget))
+    assert isinstance(relay.target, DoubtfulTarget)
+    relay.target.doubts = [happened, happened]
+
+    relay.run(4_000)
+
+    assert (delivered_offsets(world), relay.journal.counts["commit-unknown"]) == ([0, 1, 2], 2)
+
+
+class SlowToReplaceTarget(DoubtfulTarget):
+    """Whose new producer gets no answer from the transaction coordinator at first."""
+
+    refusals_left = 3
+
+    def replace(self) -> None:
+        if hasattr(self, "doubts") and self.refusals_left > 0:
+            self.refusals_left -= 1
+            raise KafkaUnavailable("transactions of relay: timed out")
+        super().replace()
+
+
+def test_a_coordinator_that_does_not_answer_when_the_producer_is_replaced_is_asked_again() -> None:
+    world = World()
+    for after_ms in (1_000, 1_500):
+        produce(world, after_ms)
+    relay = start(world, MemoryShelf(), setup=Setup(target=SlowToReplaceTarget))
+    assert isinstance(relay.target, SlowToReplaceTarget)
+    relay.target.doubts = [False]
+
+    relay.run(10_000)
+
+    assert delivered_offsets(world) == [0, 1]
+
+
+class UnreachableFence(WorldTarget):
+    """The coordinator of a former owner's transactions does not answer at first."""
+
+    refusals_left = 2
+
+    def fence(self, owner: str) -> None:
+        if self.refusals_left > 0:
+            self.refusals_left -= 1
+            raise KafkaUnavailable(f"transactions of {owner}: timed out")
+        super().fence(owner)
+
+
+def test_nothing_is_taken_over_before_the_former_owner_is_fenced() -> None:
+    world, shelf = World(), MemoryShelf()
+    produce(world, 1_000)
+    start(world, shelf, "crashed").run(500)
+
+    successor = start(world, shelf, "successor", Setup(target=UnreachableFence))
+    successor.run(900)
+    before = (delivered_offsets(world), owner(world))
+    successor.run(3_000)
+
+    assert (before, (delivered_offsets(world), owner(world))) == (([], "crashed"), ([0], "successor"))
+
+
+def test_an_offset_that_was_set_by_hand_is_where_reading_starts() -> None:
+    # Given a group whose offset somebody set before the first start, to leave out what is below
+    world = World()
+    for _ in range(5):
+        produce(world, 0)
+    world.committed[0] = Committed(3, "")
+
+    start(world, MemoryShelf()).run(1_000)
+
+    assert delivered_offsets(world) == [3, 4]
+
+
+def test_progress_that_cannot_be_read_stops_its_shard_and_no_other() -> None:
+    world = World()
+    world.committed[0] = Committed(0, "2;somebody;else's")
+    for shard in (0, 1):
+        produce(world, 100, shard)
+    relay = start(world, MemoryShelf(), setup=Setup(shards=(0, 1)))
+
+    relay.run(3_000)
+
+    assert (delivered_offsets(world, 0), delivered_offsets(world, 1)) == ([], [0])
+    assert {str(error)[:30] for error in relay.journal.errors} == {"the metadata \"2;somebody;else's"[:30]}
+
+
+def test_records_that_retention_removed_before_they_were_delivered_are_reported() -> None:
+    world, shelf = World(), MemoryShelf()
+    for _ in range(6):
+        produce(world, 5_000)
+    start(world, shelf, "first").run(1_000)
+    world.low[0] = 4
+    reported: list[int] = []
+    second = start(world, shelf, "second")
+    second.journal.recovered = lambda shard, cause, recovered: reported.append(recovered.gone)  # type: ignore[method-assign]
+
+    second.run(500)
+
+    assert reported == [4]

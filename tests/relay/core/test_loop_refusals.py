@@ -1,0 +1,167 @@
+"""What Kafka refuses for good becomes a dead letter, and costs nobody else anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.support.relay_in_world import Delivery, Relay, dead_offsets, delivered_offsets, deliveries, produce, start
+from tests.support.world import World
+
+from delaytopic_api.dead_letter import DeadLetter, parse_dead_letter
+from delaytopic_relay.addressing import Outgoing
+from delaytopic_relay.ports import Refusal
+from delaytopic_relay.receipts import whose_record
+from delaytopic_relay.shelves.memory import MemoryShelf
+
+ERROR = "target: Broker: Message size too large"
+
+
+def refuses(offset: int, *, too_large: bool = True) -> Callable[[Outgoing], Refusal | None]:
+    """Refuse one source record on its way to the target."""
+
+    def refuse(record: Outgoing) -> Refusal | None:
+        shard, of, dead = whose_record(record.headers)
+        return Refusal(ERROR, too_large, shard, of) if of == offset and not dead else None
+
+    return refuse
+
+
+def started(records: int = 5) -> tuple[World, Relay]:
+    """A relay, and records that are all due in a second."""
+    world = World()
+    for _ in range(records):
+        produce(world, 1_000, value=b"value")
+    return world, start(world, MemoryShelf())
+
+
+def dead_letter(world: World) -> tuple[Outgoing, DeadLetter | None]:
+    """The only dead letter."""
+    (record,) = (record for _, record in world.delivered if record.topic == "dead")
+    return record, parse_dead_letter(record.headers)
+
+
+@pytest.mark.parametrize("too_large", [True, False])
+def test_a_refused_record_becomes_a_dead_letter_and_the_others_are_delivered_once(too_large: bool) -> None:
+    world, relay = started()
+    relay.target.refuse = refuses(2, too_large=too_large)
+
+    relay.run(3_000)
+
+    record, letter = dead_letter(world)
+    reason = "too-large" if too_large else "refused-by-kafka"
+    assert delivered_offsets(world) == [0, 1, 3, 4]
+    assert record.value == b"value"
+    assert letter == DeadLetter(reason, ERROR, "source", 0, 2, deliveries(world)[-1].sent_ms)
+
+
+def test_a_refused_record_does_not_cost_the_others_their_time() -> None:
+    world, relay = started()
+    due_ms = world.now_ms + 1_000
+    relay.target.refuse = refuses(2)
+
+    relay.run(3_000, step_ms=10)
+
+    assert max(delivery.sent_ms for delivery in deliveries(world)) <= due_ms + 100
+
+
+def test_a_refusal_that_does_not_say_which_record_it_was_is_found_out_in_the_next_try() -> None:
+    # Given a client that tells only that something was refused, until it is told to look closer
+    world, relay = started()
+    vague = [Refusal(ERROR, True)]
+    exact = refuses(2)
+    relay.target.refuse = lambda record: (exact(record) and vague.pop()) if vague else exact(record)
+
+    relay.run(3_000)
+
+    assert (delivered_offsets(world), dead_offsets(world)) == ([0, 1, 3, 4], [2])
+    assert relay.journal.counts["aborted"] == 2
+
+
+def test_when_the_dead_letter_is_refused_too_its_value_is_left_out() -> None:
+    world, relay = started()
+    exact = refuses(2)
+
+    def refuse(record: Outgoing) -> Refusal | None:
+        if record.topic == "dead" and record.value is not None:
+            return Refusal("dead: too large", True, 0, 2, dead_letter=True)
+        return exact(record)
+
+    relay.target.refuse = refuse
+    relay.run(3_000)
+
+    record, letter = dead_letter(world)
+    assert (record.value, letter and letter.omitted_bytes) == (None, 5)
+    assert delivered_offsets(world) == [0, 1, 3, 4]
+
+
+def test_the_dead_letter_of_an_unreadable_record_may_be_refused_as_well() -> None:
+    world = World()
+    world.produce(0, b"k", b"value", [("deliver-at", b"soon")])
+    produce(world, 1_000)
+    relay = start(world, MemoryShelf())
+    relay.target.refuse = lambda record: (
+        Refusal("dead: too large", True, 0, 0, dead_letter=True) if record.value == b"value" else None
+    )
+
+    relay.run(3_000)
+
+    _, letter = dead_letter(world)
+    assert (letter and letter.omitted_bytes, delivered_offsets(world)) == (5, [1])
+
+
+def test_several_refused_records_are_all_dead_lettered() -> None:
+    world, relay = started(records=20)
+    bad = {3, 4, 11, 19}
+    relay.target.refuse = lambda record: next(
+        (refusal for offset in bad if (refusal := refuses(offset)(record)) is not None), None
+    )
+
+    relay.run(3_000)
+
+    assert (delivered_offsets(world), dead_offsets(world)) == ([n for n in range(20) if n not in bad], sorted(bad))
+
+
+def test_a_record_that_is_known_to_be_too_large_is_dead_lettered_without_a_second_try() -> None:
+    # Given a record that is larger than the target's limit
+    world = World()
+    produce(world, 1_000, value=b"x" * (1 << 20))
+    produce(world, 1_000)
+    relay = start(world, MemoryShelf())
+
+    relay.run(2_000)
+
+    assert (delivered_offsets(world), dead_offsets(world)) == ([1], [0])
+    assert relay.journal.counts["aborted"] == 0
+
+
+def test_a_refused_record_is_dead_lettered_once_even_if_the_relay_dies_meanwhile() -> None:
+    # Given a relay that learned of the refusal and then died
+    world, shelf = World(), MemoryShelf()
+    for _ in range(3):
+        produce(world, 1_000)
+    first = start(world, shelf, "first")
+    first.target.refuse = refuses(1)
+    first.run(1_100, step_ms=10)
+
+    second = start(world, shelf, "second")
+    second.target.refuse = refuses(1)
+    second.run(3_000)
+    first.run(1_000)
+
+    assert sorted(deliveries(world), key=lambda delivery: delivery.offset) == [
+        Delivery(delivery.sent_ms, 0, offset, dead=offset == 1)
+        for offset, delivery in enumerate(sorted(deliveries(world), key=lambda delivery: delivery.offset))
+    ]
+
+
+def test_after_a_refusal_was_settled_nothing_of_it_is_kept() -> None:
+    # Given that what is kept makes every later record take the slow way, and grows
+    world, relay = started()
+    relay.target.refuse = refuses(2)
+    relay.run(3_000)
+
+    produce(world, 100)
+    relay.run(1_000)
+
+    assert relay.loop._addressing.refused == {}

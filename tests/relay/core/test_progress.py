@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.properties import QUICK
+
+from delaytopic_relay.errors import ProgressError
+from delaytopic_relay.progress import Progress, decode_progress, encode_metadata, fresh_progress
+from delaytopic_relay.schedule import NOTHING_DELIVERED, Key
+
+WHOLE = st.integers(0, 2**63 - 1)
+
+
+@QUICK
+@given(WHOLE, WHOLE, st.builds(Key, st.integers(-1, 10**14), st.integers(-1, 2**53)), st.text(max_size=30))
+def test_progress_comes_back_from_an_offset_and_its_metadata(
+    offset: int, position: int, cursor: Key, owner: str
+) -> None:
+    progress = Progress(offset, position, cursor, owner)
+
+    assert decode_progress(offset, encode_metadata(progress)) == progress
+
+
+def test_the_metadata_is_a_short_readable_text() -> None:
+    progress = Progress(7, 12, Key(1_795_269_686_270, 9), "delaytopic.shop.reminders-1")
+
+    assert encode_metadata(progress) == "1;12;1795269686270;9;delaytopic.shop.reminders-1"
+
+
+@pytest.mark.parametrize("metadata", [None, ""])
+def test_an_offset_without_metadata_starts_there_with_nothing_delivered(metadata: str | None) -> None:
+    assert decode_progress(42, metadata) == fresh_progress(42) == Progress(42, 42, NOTHING_DELIVERED, "")
+
+
+@pytest.mark.parametrize("metadata", ["2;12;5;9;owner", "hello", "1;12;5;9", "NO_METADATA"])
+def test_a_foreign_or_newer_text_says_what_to_do(metadata: str) -> None:
+    with pytest.raises(ProgressError) as caught:
+        decode_progress(42, metadata)
+
+    message = str(caught.value)
+    assert f"the metadata {metadata!r} of committed offset 42" in message
+    assert "run the version that wrote it" in message
+
+
+def test_a_damaged_text_is_named_with_what_is_wrong_about_it() -> None:
+    with pytest.raises(ProgressError, match=r"^the metadata '1;12;x;9;' of committed offset 42 is damaged: .*'x'"):
+        decode_progress(42, "1;12;x;9;")
+
+
+@QUICK
+@given(st.text(max_size=20) | st.from_regex(r"1(;-?[0-9]{1,5}){3};.*", fullmatch=True))
+def test_no_text_does_more_than_raise_a_progress_error(metadata: str) -> None:
+    try:
+        progress = decode_progress(42, metadata)
+    except ProgressError:
+        return
+
+    assert decode_progress(42, encode_metadata(progress)) == progress

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import pytest
+
+from delaytopic_relay.ports import Bounds
+from delaytopic_relay.progress import Progress
+from delaytopic_relay.recovery import Plan, plan_fixed, plan_recovery
+from delaytopic_relay.schedule import NOTHING_DELIVERED, Key
+from delaytopic_relay.shelves.protocol import Position
+
+C = Key(5_000, 42)
+WHOLE = Bounds(0, 1_000)
+"""A source that still has everything."""
+
+
+def progress(offset: int, position: int, cursor: Key = C) -> Progress:
+    return Progress(offset, position, cursor, "new")
+
+
+def claim(counter: int, offset: int) -> Position:
+    return Position("token", counter, offset)
+
+
+@pytest.mark.parametrize(
+    ("committed", "shelf", "bounds", "plan"),
+    [
+        pytest.param(
+            None,
+            None,
+            WHOLE,
+            Plan(progress(0, 0, NOTHING_DELIVERED), claim(1, 0), gone=0, shortened=False),
+            id="first start: from the beginning of the source",
+        ),
+        pytest.param(
+            None,
+            None,
+            Bounds(70, 1_000),
+            Plan(progress(70, 70, NOTHING_DELIVERED), claim(1, 70), gone=0, shortened=False),
+            id="first start on an old source: from what it still has",
+        ),
+        pytest.param(
+            Progress(100, 120, C, "old"),
+            Position("old", 9, 120),
+            WHOLE,
+            Plan(progress(100, 120), claim(10, 120), gone=0, shortened=False),
+            id="ordinary: from the committed offset, the shelf keeps what it has",
+        ),
+        pytest.param(
+            Progress(100, 120, C, "old"),
+            Position("old", 9, 150),
+            WHOLE,
+            Plan(progress(100, 120), claim(10, 150), gone=0, shortened=False),
+            id="a put that was never committed: the shelf is ahead",
+        ),
+        pytest.param(
+            Progress(100, 120, C, "old"),
+            Position("old", 4, 80),
+            WHOLE,
+            Plan(progress(80, 120), claim(5, 80), gone=0, shortened=False),
+            id="rolled-back shelf: from where the shelf really is",
+        ),
+        pytest.param(
+            Progress(100, 120, C, "old"),
+            None,
+            WHOLE,
+            Plan(progress(0, 120), claim(1, 0), gone=0, shortened=False),
+            id="wiped shelf: from the beginning of the source",
+        ),
+        pytest.param(
+            Progress(100, 120, C, "old"),
+            None,
+            Bounds(30, 1_000),
+            Plan(progress(30, 120), claim(1, 30), gone=0, shortened=False),
+            id="wiped shelf, old source: from what the source still has",
+        ),
+        pytest.param(
+            Progress(100, 120, C, "old"),
+            Position("old", 9, 120),
+            Bounds(110, 1_000),
+            Plan(progress(110, 120), claim(10, 120), gone=10, shortened=False),
+            id="retention passed the committed offset: ten are gone",
+        ),
+        pytest.param(
+            Progress(0, 120, C, "old"),
+            Position("old", 9, 120),
+            Bounds(4, 1_000),
+            Plan(progress(4, 120), claim(10, 120), gone=4, shortened=False),
+            id="retention passed the committed offset 0: four are gone",
+        ),
+        pytest.param(
+            Progress(100, 120, C, "old"),
+            Position("old", 4, 80),
+            Bounds(95, 1_000),
+            Plan(progress(95, 120), claim(5, 95), gone=15, shortened=False),
+            id="rolled-back shelf, and retention passed its position: fifteen are gone",
+        ),
+        pytest.param(
+            Progress(100, 120, C, "old"),
+            Position("old", 9, 120),
+            Bounds(500, 1_000),
+            Plan(progress(500, 500), claim(10, 500), gone=400, shortened=False),
+            id="retention passed even the position: what was taken in goes on from there",
+        ),
+        pytest.param(
+            Progress(100, 120, C, "old"),
+            Position("old", 9, 120),
+            Bounds(0, 110),
+            Plan(progress(100, 110), claim(10, 100), gone=0, shortened=True),
+            id="truncated source: what was taken in ends with it",
+        ),
+        pytest.param(
+            Progress(100, 120, C, "old"),
+            Position("old", 9, 120),
+            Bounds(0, 0),
+            Plan(progress(0, 0), claim(10, 0), gone=0, shortened=True),
+            id="source created anew and still empty: from its beginning",
+        ),
+        pytest.param(
+            Progress(7, 7, NOTHING_DELIVERED, "old"),
+            None,
+            WHOLE,
+            Plan(progress(0, 7, NOTHING_DELIVERED), claim(1, 0), gone=0, shortened=False),
+            id="wiped shelf before anything was delivered: all that was taken in is read again",
+        ),
+    ],
+)
+def test_a_new_owner_starts_at_the_lower_of_what_is_committed_and_what_the_shelf_has(
+    committed: Progress | None, shelf: Position | None, bounds: Bounds, plan: Plan
+) -> None:
+    assert plan_recovery(committed, shelf, bounds, "new", "token") == plan
+
+
+@pytest.mark.parametrize(
+    ("committed", "bounds", "planned"),
+    [
+        pytest.param(None, WHOLE, progress(0, 0, NOTHING_DELIVERED), id="first start"),
+        pytest.param(None, Bounds(70, 90), progress(70, 70, NOTHING_DELIVERED), id="first start on an old source"),
+        pytest.param(Progress(100, 100, C, "old"), WHOLE, progress(100, 100), id="ordinary"),
+        pytest.param(Progress(100, 120, C, "old"), WHOLE, progress(100, 120), id="progress of a shelf"),
+        pytest.param(Progress(100, 100, C, ""), Bounds(300, 900), progress(300, 300), id="retention passed it"),
+        pytest.param(Progress(100, 120, C, ""), Bounds(0, 110), progress(100, 110), id="truncated after it"),
+        pytest.param(Progress(100, 120, C, ""), Bounds(0, 50), progress(50, 50), id="truncated before it"),
+    ],
+)
+def test_with_a_fixed_delay_a_new_owner_starts_at_the_committed_offset(
+    committed: Progress | None, bounds: Bounds, planned: Progress
+) -> None:
+    assert plan_fixed(committed, bounds, "new") == planned

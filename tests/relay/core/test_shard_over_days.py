@@ -1,0 +1,104 @@
+"""Shards with a memory shelf over weeks of simulated time, with slices of hours, minutes and seconds."""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_right
+from collections import Counter
+
+import pytest
+from tests.support.schedules import key_of, schedule
+from tests.support.shard_run import Delivered, ShardRun
+
+from delaytopic_relay.schedule import Key, Schedule
+from delaytopic_relay.slicing import NARROW_MS
+
+START_MS = 1_795_269_600_000
+MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
+DAYS = 30
+RECORDS = 1_500
+
+
+def delay_ms(rng: random.Random) -> int:
+    """A delay of any magnitude up to thirty days."""
+    return rng.randrange(rng.choice([1, 10_000, MINUTE_MS, HOUR_MS, DAY_MS, DAYS * DAY_MS]))
+
+
+def history(seed: int) -> list[tuple[int, Schedule]]:
+    """Schedules, and when each is produced: most in the first days, some at any time."""
+    rng = random.Random(seed)
+    sent_ms = sorted(START_MS + rng.randrange(rng.choice([3, DAYS]) * DAY_MS) for _ in range(RECORDS))
+    return [(at_ms, schedule(at_ms + delay_ms(rng), offset)) for offset, at_ms in enumerate(sent_ms)]
+
+
+def times(sent: list[tuple[int, Schedule]], rng: random.Random) -> list[int]:
+    """When something happens, a look at the clock every ten minutes, and some pauses."""
+    moments = {at_ms for at_ms, _ in sent} | {entry.due_ms for _, entry in sent}
+    moments.update(range(START_MS, max(moments) + HOUR_MS, 10 * MINUTE_MS))
+    return sorted(moment for moment in moments if rng.random() < 0.999)
+
+
+def play(seed: int, *, crashes: bool) -> tuple[ShardRun, list[tuple[int, Schedule]]]:
+    """A whole history; with crashes, a new owner takes over now and then."""
+    rng = random.Random(seed)
+    sent, run = history(seed), ShardRun()
+    produced = 0
+    for now_ms in times(sent, rng):
+        arrived = bisect_right(sent, now_ms, key=lambda entry: entry[0])
+        run.source += [entry for _, entry in sent[produced:arrived]]
+        produced = arrived
+        if crashes and rng.random() < 0.01:
+            run.recover()
+        run.tick(now_ms, chunk=rng.choice([1, 7, 1_000]))
+        run.tick(now_ms)
+    return run, sent
+
+
+def in_order_of_reading(delivered: list[Delivered], sent: list[tuple[int, Schedule]]) -> list[Key]:
+    """The keys as they should leave: by due time, but never before they were produced."""
+    produced_ms = {key_of(entry): at_ms for at_ms, entry in sent}
+    return [key for _, key in sorted((max(key.due_ms, produced_ms[key]), key) for _, key in delivered)]
+
+
+@pytest.mark.parametrize("crashes", [False, True])
+@pytest.mark.parametrize("seed", range(2))
+def test_over_thirty_days_each_leaves_once_and_never_early(seed: int, crashes: bool) -> None:
+    run, sent = play(seed, crashes=crashes)
+
+    assert Counter(key for _, key in run.outcome.delivered) == Counter(key_of(entry) for _, entry in sent)
+    assert [key for at_ms, key in run.outcome.delivered if at_ms < key.due_ms] == []
+
+
+def test_over_thirty_days_they_leave_in_the_order_of_their_keys() -> None:
+    run, sent = play(7, crashes=False)
+
+    delivered = [key for _, key in run.outcome.delivered]
+
+    assert delivered == in_order_of_reading(run.outcome.delivered, sent)
+
+
+def test_over_thirty_days_each_leaves_at_the_first_look_at_the_clock_after_its_time() -> None:
+    run, sent = play(8, crashes=False)
+    produced_ms = {key_of(entry): at_ms for at_ms, entry in sent}
+
+    lateness_ms = [at_ms - max(key.due_ms, produced_ms[key]) for at_ms, key in run.outcome.delivered]
+
+    assert max(lateness_ms) <= 10 * MINUTE_MS
+    assert sum(late_ms == 0 for late_ms in lateness_ms) > 0.98 * RECORDS
+
+
+def test_over_thirty_days_memory_holds_no_more_than_a_horizon_of_schedules() -> None:
+    run, sent = play(9, crashes=False)
+
+    dues_ms = sorted(entry.due_ms for _, entry in sent)
+    reach_ms = run.horizon_ms + 10 * MINUTE_MS + 2 * NARROW_MS
+    within_reach = max(bisect_right(dues_ms, due_ms + reach_ms) - index for index, due_ms in enumerate(dues_ms))
+    assert run.most_in_memory <= within_reach
+
+
+def test_over_thirty_days_the_shelf_is_empty_in_the_end() -> None:
+    run, _ = play(10, crashes=True)
+
+    run.tick(START_MS + 3 * DAYS * DAY_MS)
+
+    assert (run.shelf.slices(0), run.shard.pending, run.committed and run.committed.offset) == ({}, 0, RECORDS)

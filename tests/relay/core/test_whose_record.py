@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.properties import QUICK
+from tests.support.relay_in_world import native_policy
+from tests.support.schedules import reject
+from tests.support.world import Record
+
+from delaytopic_api.choices import Partitioning
+from delaytopic_api.headers import Headers
+from delaytopic_relay.addressing import Addressing
+from delaytopic_relay.dialects.native import NativeDialect
+from delaytopic_relay.receipts import whose_record
+from delaytopic_relay.schedule import Schedule
+
+SENT_MS = 1_000_000
+
+
+def addressing() -> Addressing:
+    return Addressing("shop:delayed", "target", "dead", Partitioning.BY_KEY, 4, lambda topic: None)
+
+
+OLD_RECEIPT = ("delay-receipt", b"5:0:7:9:elsewhere")
+OLD_DEAD_LETTER: Headers = [("dead-letter-reason", b"expired"), ("dead-letter-source", b"elsewhere:0:7")]
+HEADERS = st.lists(
+    st.sampled_from(
+        [("a", b"1"), ("a", None), OLD_RECEIPT, ("delay-receipt", None), *OLD_DEAD_LETTER, ("deliver-after", b"0")]
+    ),
+    max_size=5,
+)
+
+
+def delivered(headers: Headers) -> Headers:
+    """The headers with which a record of shard 3 and offset 12 is delivered."""
+    record = Record(3, 12, SENT_MS, b"k", b"v", headers)
+    command = NativeDialect(native_policy()).read(record)
+    assert isinstance(command, Schedule)
+    records, _ = Addressing("source", "target", "dead", Partitioning.BY_KEY, 4, lambda topic: 1 << 30).records(
+        3, [command], SENT_MS
+    )
+    return records[0].headers
+
+
+def test_a_delivered_record_is_that_of_its_receipt() -> None:
+    assert whose_record([("a", b"1"), ("delay-receipt", b"5:3:12:9:shop.delayed"), ("b", None)]) == (3, 12, False)
+
+
+def test_a_dead_letter_is_that_of_its_source() -> None:
+    headers: Headers = [("dead-letter-source", b"shop.delayed:3:12"), ("dead-letter-at", b"9")]
+
+    assert whose_record(headers) == (3, 12, True)
+
+
+def test_a_record_of_nobody_has_neither() -> None:
+    assert whose_record([("a", b"1"), ("delay-receipt", None)]) == (None, None, False)
+
+
+def test_the_dead_letter_of_a_record_with_the_provenance_of_another_relay_is_its_own() -> None:
+    refused = reject(12)
+    refused.headers = [OLD_RECEIPT, *OLD_DEAD_LETTER]
+    (letter,) = addressing().dead_letters(3, [refused], SENT_MS)
+
+    assert whose_record(letter.headers) == (3, 12, True)
+
+
+@QUICK
+@given(HEADERS)
+def test_a_record_that_was_delivered_or_dead_lettered_before_is_delivered_as_its_own(headers: Headers) -> None:
+    assert whose_record(delivered(headers)) == (3, 12, False)

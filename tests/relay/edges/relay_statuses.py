@@ -1,0 +1,39 @@
+"""The status document that the tests of the edges show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from delaytopic_api.choices import BackendType, Guarantee
+from delaytopic_api.relay_status import RelayState, RelayStatus, ShardState, ShardStatus
+
+AS_OF_MS = 1_795_269_600_000
+
+
+def shard(partition: int, state: ShardState) -> ShardStatus:
+    """A shard in that state, with nothing in it."""
+    return ShardStatus(
+        partition=partition, state=state, committed_offset=0, position=0, pending=0, overdue=0, ingest_lag=0
+    )
+
+
+def relay_status(**changes: Any) -> RelayStatus:
+    """A relay that has delivered a little, with some of it changed."""
+    status = RelayStatus(
+        relay="relay-0",
+        delay_topic="shop/reminders",
+        started_at_ms=AS_OF_MS - 60_000,
+        as_of_ms=AS_OF_MS,
+        state=RelayState.RUNNING,
+        guarantee=Guarantee.EXACTLY_ONCE,
+        backend=BackendType.REDIS_ZSET,
+        delivered_total=3,
+        dead_lettered_total=1,
+        superseded_total=0,
+        cancelled_total=0,
+        pending=12,
+        overdue=2,
+        ingest_lag=5,
+        memory_bytes=4_096,
+    )
+    return status.model_copy(update=changes)

@@ -1,0 +1,66 @@
+"""A memory shelf that cannot always be reached, takes its time, and may be damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tests.support.world import World
+
+from delaytopic_relay.errors import ShelfUnavailable
+from delaytopic_relay.shelves.memory import MemoryShelf
+from delaytopic_relay.shelves.protocol import IdEntry, Position, Segment, Slice
+
+
+class FlakyShelf(MemoryShelf):
+    """Each load takes `load_ms` of the world's time."""
+
+    def __init__(self, world: World, load_ms: int = 0) -> None:
+        super().__init__()
+        self.world = world
+        self.load_ms = load_ms
+        self.away = False
+        """Whether it cannot be reached."""
+        self.deaf_puts = 0
+        """So many puts are done, and not answered."""
+        self.damaged: set[int] = set()
+        """Shards whose segments cannot be read."""
+
+    def _answer(self) -> None:
+        if self.away:
+            raise ShelfUnavailable("connection refused")
+
+    def position(self, shard: int) -> Position | None:
+        self._answer()
+        return super().position(shard)
+
+    def put(
+        self,
+        shard: int,
+        expected: Position | None,
+        new: Position,
+        segments: Sequence[Segment],
+        ids: Mapping[bytes, IdEntry],
+    ) -> None:
+        self._answer()
+        super().put(shard, expected, new, segments, ids)
+        if self.deaf_puts > 0:
+            self.deaf_puts -= 1
+            raise ShelfUnavailable("timed out")
+
+    def slices(self, shard: int) -> dict[Slice, int]:
+        self._answer()
+        return super().slices(shard)
+
+    def load(self, shard: int, expected: Position, slice_: Slice, first: int, count: int) -> list[bytes]:
+        self._answer()
+        self.world.now_ms += self.load_ms
+        loaded = super().load(shard, expected, slice_, first, count)
+        return [b"\x01garbage" for _ in loaded] if shard in self.damaged else loaded
+
+    def ids(self, shard: int, expected: Position, names: Sequence[bytes]) -> list[IdEntry | None]:
+        self._answer()
+        return super().ids(shard, expected, names)
+
+    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> None:
+        self._answer()
+        super().drop(shard, expected, slices, ids)

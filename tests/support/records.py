@@ -1,0 +1,79 @@
+"""Records on their way in: sent one by one to where the test wants them, and where on the source they ended up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, cast
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from tests.support.route import ClientHeaders, Route
+
+from delaytopic_cli.audit import Coordinates
+
+MakeRoute = Callable[..., Route]
+
+LARGEST_REQUEST_BYTES = 16 << 20
+ANY_PARTITION = -1
+
+
+class Sent(NamedTuple):
+    """A record to send; the key decides the partition unless one is given."""
+
+    key: bytes | None = None
+    value: bytes | None = None
+    headers: ClientHeaders = []  # noqa: RUF012  # a tuple's default, and never appended to
+    partition: int = ANY_PARTITION
+
+
+def produce(bootstrap_servers: str, topic: str, records: Sequence[Sent]) -> list[Coordinates]:
+    """Produce records and wait until they are there; tells where each of them is. Raises KafkaException."""
+    producer = Producer(
+        {
+            "bootstrap.servers": bootstrap_servers,
+            "linger.ms": 1,
+            "enable.idempotence": True,
+            "partitioner": "murmur2_random",
+            "message.max.bytes": LARGEST_REQUEST_BYTES,
+            "queue.buffering.max.messages": 1_000_000,
+        }
+    )
+    places: list[Coordinates | None] = [None] * len(records)
+    failures: list[KafkaError] = []
+
+    def noting(number: int) -> Callable[[KafkaError | None, Message], None]:
+        def note(error: KafkaError | None, message: Message) -> None:
+            if error is not None:
+                failures.append(error)
+            places[number] = Coordinates(topic, message.partition() or 0, message.offset() or 0)
+
+        return note
+
+    for number, record in enumerate(records):
+        producer.produce(
+            topic, record.value, record.key, record.partition, headers=record.headers, on_delivery=noting(number)
+        )
+        producer.poll(0)
+    assert producer.flush(60) == 0
+    if failures:
+        raise KafkaException(failures[0])
+    return cast(list[Coordinates], places)
+
+
+def count_records(bootstrap_servers: str, topic: str) -> int:
+    """How many records a topic has that was never written to in transactions, nor shortened."""
+    consumer = Consumer({"bootstrap.servers": bootstrap_servers, "group.id": "counter"})
+    partitions = consumer.list_topics(topic, timeout=30).topics[topic].partitions
+    ends = [consumer.get_watermark_offsets(TopicPartition(topic, partition), 30) for partition in partitions]
+    consumer.close()
+    return sum(end for _, end in ends)
+
+
+def now_ms() -> int:
+    """The clock of this machine, which the relays share."""
+    return time.time_ns() // 1_000_000
+
+
+def at(due_ms: int) -> tuple[str, bytes]:
+    """The header that asks for a due time."""
+    return ("deliver-at", b"%d" % due_ms)

@@ -1,0 +1,153 @@
+"""Whole relays in the world in memory: how to start one, let time pass, and read what was delivered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tests.support.quiet_journal import QuietJournal
+from tests.support.world import World, WorldClock, WorldSource, WorldTarget
+
+from delaytopic_api.choices import Partitioning
+from delaytopic_api.headers import Headers
+from delaytopic_relay.addressing import Addressing, TopicLimit
+from delaytopic_relay.dialects.native import NativeDialect
+from delaytopic_relay.dialects.policy import NativePolicy, TopicGlobs
+from delaytopic_relay.loop import Loop, Parts
+from delaytopic_relay.pacing import Pace
+from delaytopic_relay.receipts import whose_record
+from delaytopic_relay.shelves.protocol import Shelf
+from delaytopic_relay.shelving import Shelving
+from delaytopic_relay.suspension import Suspension
+from delaytopic_relay.takeover import Takeover
+
+SOURCE, TARGET, DEAD = "source", "target", "dead"
+HORIZON_MS = 10_000
+PLENTY = 1 << 30
+
+
+class Delivery(NamedTuple):
+    """A record that a `read_committed` consumer sees: when it was sent, whence, and whether it is a dead letter."""
+
+    sent_ms: int
+    shard: int
+    offset: int
+    dead: bool = False
+
+
+@dataclass(frozen=True)
+class Relay:
+    """One relay and its parts."""
+
+    world: World
+    loop: Loop
+    source: WorldSource
+    target: WorldTarget
+    journal: QuietJournal
+
+    def step(self) -> None:
+        """One turn of its loop."""
+        self.loop.step()
+
+    def finish(self) -> None:
+        """A graceful stop."""
+        self.loop.finish()
+
+    def run(self, for_ms: int, step_ms: int = 50) -> None:
+        """Let time pass."""
+        run_all(self.world, [self], for_ms, step_ms)
+
+
+class Setup(NamedTuple):
+    """How a relay differs from the usual one; `delay_ms` makes it one of a fixed delay, without a shelf."""
+
+    shards: Sequence[int] = (0,)
+    transactional: bool = True
+    delay_ms: int | None = None
+    memory_bytes: int = PLENTY
+    chunk: int = 1_000
+    limit: TopicLimit = lambda topic: 1 << 20
+    target: Callable[[World, str], WorldTarget] = WorldTarget
+    suspension: Suspension = Suspension()
+
+
+USUAL = Setup()
+
+
+def native_policy(delay_ms: int | None = None) -> NativePolicy:
+    """Up to a hundred days, and ids."""
+    return NativePolicy(TARGET, TopicGlobs(["other"]), 8_640_000_000, delay_ms=delay_ms)
+
+
+def start(world: World, shelf: Shelf, name: str = "relay", setup: Setup = USUAL) -> Relay:
+    """A relay that joins the group with its first step, and evicts whoever was there."""
+    clock, journal = WorldClock(world), QuietJournal()
+    source = WorldSource(world, setup.shards, setup.chunk)
+    target = setup.target(world, name if setup.transactional else "")
+    used_shelf = shelf if setup.delay_ms is None else None
+    loop = Loop(
+        Parts(
+            source=source,
+            target=target,
+            dialect=NativeDialect(native_policy(setup.delay_ms)),
+            addressing=Addressing(SOURCE, TARGET, DEAD, Partitioning.BY_KEY, 4, setup.limit),
+            shelving=Shelving(used_shelf, clock, journal) if used_shelf is not None else None,
+            takeover=Takeover(source, target, used_shelf, name, HORIZON_MS, journal),
+            pace=Pace(50, setup.transactional),
+            memory_bytes=setup.memory_bytes,
+            clock=clock,
+            journal=journal,
+            suspension=setup.suspension,
+        )
+    )
+    loop.start()
+    return Relay(world, loop, source, target, journal)
+
+
+def run_all(world: World, relays: Sequence[Relay], for_ms: int, step_ms: int = 50) -> None:
+    """Let time pass for several relays, which take turns."""
+    until_ms = world.now_ms + for_ms
+    while world.now_ms < until_ms:
+        world.now_ms += step_ms
+        for relay in relays:
+            relay.loop.step()
+
+
+def produce(world: World, after_ms: int, shard: int = 0, name: bytes | None = None, value: bytes | None = b"v") -> int:
+    """A record that is due so much later; its offset."""
+    headers: Headers = [("deliver-at", b"%d" % (world.now_ms + after_ms))]
+    if name is not None:
+        headers.append(("deliver-id", name))
+    return world.produce(shard, b"k", value, headers)
+
+
+def produce_cancel(world: World, name: bytes, shard: int = 0) -> int:
+    """A cancel of an id; its offset."""
+    return world.produce(shard, b"k", None, [("deliver-action", b"cancel"), ("deliver-id", name)])
+
+
+def produce_nonsense(world: World, shard: int = 0) -> int:
+    """A record for the dead-letter topic; its offset."""
+    return world.produce(shard, b"k", b"v", [("deliver-at", b"soon")])
+
+
+def deliveries(world: World) -> list[Delivery]:
+    """All that was delivered and dead-lettered, in order."""
+    found: list[Delivery] = []
+    for sent_ms, record in world.delivered:
+        shard, offset, dead = whose_record(record.headers)
+        assert shard is not None
+        assert offset is not None
+        found.append(Delivery(sent_ms, shard, offset, dead))
+    return found
+
+
+def delivered_offsets(world: World, shard: int = 0) -> list[int]:
+    """The source offsets of what was delivered from a shard, without dead letters, in order."""
+    return [delivery.offset for delivery in deliveries(world) if delivery.shard == shard and not delivery.dead]
+
+
+def dead_offsets(world: World, shard: int = 0) -> list[int]:
+    """The source offsets of a shard's dead letters, in order."""
+    return [delivery.offset for delivery in deliveries(world) if delivery.shard == shard and delivery.dead]

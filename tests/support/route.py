@@ -1,0 +1,249 @@
+"""One DelayTopic on real servers, for a test: its topics, its relays' configuration, its traffic, its verdict."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+from confluent_kafka import Consumer as KafkaConsumer
+from confluent_kafka import Producer, TopicPartition
+from tests.support.relay_process import RelayProcess, wait_for
+
+from delaytopic_api.relay_config import RelayConfig
+from delaytopic_cli.audit import Coordinates, DeadLetter, DeliveredRecord, Headers, Outage, SourceRecord, Verdict, judge
+from delaytopic_cli.audit_reading import RawRecord, Rules, read_dead_letter, read_delivered, read_source
+from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+
+ClientHeaders = list[tuple[str, str | bytes | None]]
+
+PARTITIONS = 4
+LOG_APPEND_TIME = {"message.timestamp.type": "LogAppendTime"}
+SESSION_TIMEOUT_S = 6
+
+
+@dataclass
+class Servers:
+    """Where Kafka and Redis are."""
+
+    bootstrap_servers: str
+    redis_url: str
+
+
+@dataclass
+class Route:
+    """Names, files and processes of one DelayTopic."""
+
+    servers: Servers
+    directory: Path
+    name: str
+    spec: dict[str, Any] = field(default_factory=dict)
+    relays: list[RelayProcess] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.source, self.target, self.dead_letter = (f"{self.name}.{part}" for part in ("source", "target", "dlq"))
+        self.other = f"{self.name}.other"
+
+    def create_topics(self, **source_settings: str) -> Route:
+        """Source, target, another allowed target, and dead letters."""
+        create_topics(
+            self.servers.bootstrap_servers,
+            [
+                TopicPlan(self.source, PARTITIONS, source_settings or {}),
+                TopicPlan(self.target, PARTITIONS, LOG_APPEND_TIME),
+                TopicPlan(self.other, PARTITIONS, LOG_APPEND_TIME),
+                TopicPlan(self.dead_letter, 1, {"max.message.bytes": str((1 << 20) + (1 << 16))}),
+            ],
+        )
+        return self
+
+    def config(self) -> RelayConfig:
+        """The relays' configuration document."""
+        document = {
+            "name": self.name,
+            "namespace": "tests",
+            "groupId": f"delaytopic.tests.{self.name}",
+            "source": {"topic": self.source},
+            "target": {"topic": self.target, "allowed": [self.other]},
+            "deadLetter": {"topic": self.dead_letter},
+            "schedule": {"maxDelay": "720h"},
+            "precision": "50ms",
+            "guarantee": "ExactlyOnce",
+            "backend": {
+                "type": "RedisZset",
+                "id": f"delaytopic.tests.{self.name}",
+                "redis": {"url": self.servers.redis_url},
+            },
+            "kafka": {"bootstrapServers": self.servers.bootstrap_servers},
+            "http": {"host": "127.0.0.1", "port": 0},
+            "limits": {"horizon": "2s", "sessionTimeout": f"{SESSION_TIMEOUT_S}s"},
+        }
+        return RelayConfig.model_validate(_merged(document, self.spec))
+
+    def relay(self) -> RelayProcess:
+        """A further relay, not yet started."""
+        number = len(self.relays)
+        path = self.directory / f"{self.name}-{number}.yaml"
+        path.write_text(yaml.safe_dump(self.config().to_document()), encoding="utf-8")
+        self.relays.append(RelayProcess(path, f"{self.name}-{number}"))
+        return self.relays[-1]
+
+    def start_relay(self) -> RelayProcess:
+        """A further relay, started."""
+        return self.relay().start()
+
+    def stop_relays(self) -> None:
+        """For teardown."""
+        for relay in self.relays:
+            relay.stop_whatever_happens()
+
+    # -- traffic
+
+    def send(self, records: Sequence[tuple[bytes | None, bytes | None, ClientHeaders]]) -> None:
+        """Produce (key, value, headers) to the source, and wait until they are there."""
+        producer = Producer({"bootstrap.servers": self.servers.bootstrap_servers, "linger.ms": 1, "acks": "all"})
+        for key, value, headers in records:
+            producer.produce(self.source, value, key, headers=headers)
+            producer.poll(0)
+        assert producer.flush(30) == 0
+
+    @contextmanager
+    def traffic(self, rate: int, delays_ms: tuple[int, int], seed: int = 1) -> Iterator[None]:
+        """So many records a second while the body runs, each with a delay between these bounds."""
+        stop = threading.Event()
+        failures: list[BaseException] = []
+        thread = threading.Thread(target=self._produce_until, args=(stop, rate, delays_ms, seed, failures))
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+        assert not failures, failures
+
+    def _produce_until(
+        self, stop: threading.Event, rate: int, delays_ms: tuple[int, int], seed: int, failures: list[BaseException]
+    ) -> None:
+        rng = random.Random(seed)
+        settings = {"bootstrap.servers": self.servers.bootstrap_servers, "linger.ms": 1, "enable.idempotence": True}
+        producer = Producer({**settings, "queue.buffering.max.messages": 1_000_000, "message.timeout.ms": 120_000})
+        sent, started_s = 0, time.monotonic()
+        try:
+            while not stop.wait(0.01):
+                wanted = int((time.monotonic() - started_s) * rate)
+                for number in range(sent, wanted):
+                    due_ms = time.time_ns() // 1_000_000 + rng.randint(*delays_ms)
+                    headers: ClientHeaders = [
+                        ("deliver-at", b"%d" % due_ms),
+                        ("n", b"%d" % number),
+                    ]
+                    producer.produce(self.source, b"x" * 100, b"%d" % (number % 997), headers=headers)
+                sent = max(sent, wanted)
+                producer.poll(0)
+            assert producer.flush(120) == 0
+        except BaseException as error:
+            failures.append(error)
+
+    # -- the verdict
+
+    def rules(self) -> Rules:
+        """What the specification says about records."""
+        schedule = self.config().schedule
+        return Rules(
+            target=self.target,
+            max_delay_ms=schedule.max_delay.ms,
+            allowed_targets=(self.other,),
+            default_delay_ms=schedule.default_delay.ms if schedule.default_delay is not None else None,
+            fixed_delay_ms=schedule.delay.ms if schedule.delay is not None else None,
+        )
+
+    def read(self, topic: str, *, committed: bool = True) -> list[RawRecord]:
+        """Everything on a topic, as a reader from outside sees it."""
+        return read_topic(self.servers.bootstrap_servers, topic, committed=committed)
+
+    def source_records(self) -> list[SourceRecord]:
+        """What was asked for."""
+        rules = self.rules()
+        return [read_source(record, rules) for record in self.read(self.source)]
+
+    def delivered(self) -> list[DeliveredRecord]:
+        """What arrived."""
+        return [read_delivered(record) for topic in (self.target, self.other) for record in self.read(topic)]
+
+    def dead_letters(self) -> list[DeadLetter]:
+        """What was refused."""
+        return [read_dead_letter(record) for record in self.read(self.dead_letter)]
+
+    def verdict(self, outages: Sequence[Outage] = ()) -> Verdict:
+        """Judge everything up to now."""
+        now_ms = time.time_ns() // 1_000_000
+        return judge(self.source_records(), self.delivered(), self.dead_letters(), until_ms=now_ms, outages=outages)
+
+    def settled_verdict(self, timeout_s: float = 60, outages: Sequence[Outage] = ()) -> Verdict:
+        """Judge once nothing is pending or missing any more, or after the timeout."""
+        verdicts: list[Verdict] = []
+
+        def settled() -> bool:
+            verdicts.append(self.verdict(outages))
+            return not (verdicts[-1].lost or verdicts[-1].pending or verdicts[-1].dead_letters_missing)
+
+        patient(settled, timeout_s)
+        return verdicts[-1]
+
+
+def patient(condition: Callable[[], bool], timeout_s: float) -> bool:
+    """Wait for a condition; unlike `wait_for`, running out of time is an answer."""
+    deadline = time.monotonic() + timeout_s
+    pause = threading.Event()
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        pause.wait(1.0)
+    return True
+
+
+def read_topic(bootstrap_servers: str, topic: str, *, committed: bool = True) -> list[RawRecord]:
+    """All records of a topic from its beginning to its end as of now."""
+    consumer = KafkaConsumer(
+        {
+            "bootstrap.servers": bootstrap_servers,
+            "group.id": "reader-from-outside",
+            "isolation.level": "read_committed" if committed else "read_uncommitted",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+            "fetch.queue.backoff.ms": 2,
+        }
+    )
+    partitions = list(consumer.list_topics(topic, timeout=30).topics[topic].partitions)
+    consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
+    records: list[RawRecord] = []
+    open_partitions = set(partitions)
+
+    def all_read() -> bool:
+        for message in consumer.consume(5_000, 0.2):
+            if message.error() is not None:
+                open_partitions.discard(message.partition() or 0)
+                continue
+            at = Coordinates(topic, message.partition() or 0, message.offset() or 0)
+            headers = cast(Headers, tuple(message.headers() or ()))
+            records.append(RawRecord(at, message.timestamp()[1], message.key(), message.value(), headers))
+        return not open_partitions
+
+    wait_for(all_read, lambda: f"{topic} could not be read to its end")
+    consumer.close()
+    return records
+
+
+def _merged(document: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(document)
+    for name, value in changes.items():
+        both = isinstance(value, dict) and isinstance(merged.get(name), dict)
+        merged[name] = _merged(merged[name], value) if both else value
+    return merged

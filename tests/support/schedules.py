@@ -1,0 +1,33 @@
+"""Short ways to write commands down in tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from delaytopic_api.dead_letter import DeadLetterReason
+from delaytopic_relay.schedule import Cancel, Key, Reject, Schedule
+
+
+def schedule(due_ms: int, offset: int, name: bytes | None = None, value: bytes | None = b"v") -> Schedule:
+    """A schedule without headers."""
+    return Schedule(due_ms, offset, b"k", value, None, id=name)
+
+
+def cancel(offset: int, name: bytes) -> Cancel:
+    """A cancel of an id."""
+    return Cancel(offset, name)
+
+
+def reject(offset: int, detail: str = "no") -> Reject:
+    """A record that no dialect could read."""
+    return Reject(offset, b"k", b"v", None, DeadLetterReason.MALFORMED_HEADER, detail)
+
+
+def key_of(entry: Schedule) -> Key:
+    """The place in the order of delivery."""
+    return Key(entry.due_ms, entry.offset)
+
+
+def offsets(entries: Iterable[Schedule | Reject]) -> list[int]:
+    """The source offsets, in order."""
+    return [entry.offset for entry in entries]
