@@ -13,7 +13,7 @@ from bench.preload import Preload
 from bench.reading import Delivered, read_target
 from bench.records import PARTITIONS, spread
 from bench.tally import require_each_once, require_none_early, tally
-from bench.throughput import TIMEOUT_SECONDS, Rate, relay_of
+from bench.throughput import TIMEOUT_SECONDS, Rate, relay_of, source_ends
 from bench.watch import Sample, Watch, seen_at_ms
 from delaytopic_api.choices import Guarantee
 
@@ -79,7 +79,7 @@ class Backlog:
         return preload.show()
 
     def _taken_in(self, sample: Sample) -> bool:
-        ends = (len(range(partition, self._records, PARTITIONS)) + 1 for partition in range(PARTITIONS))
+        ends = source_ends(self._records + PARTITIONS)
         return all(offset >= end for offset, end in zip(sample.committed, ends, strict=True))
 
     def drain(self) -> Moved:

@@ -36,14 +36,14 @@ class Scale:
     copied: int
     """By the null relays and with a fixed delay."""
     within_horizon: int
-    """Due over two seconds: enough to keep a relay busy for longer than that."""
+    """All in memory at once."""
     backlog: int
     """On the way to the shelf."""
 
     @classmethod
     def of(cls, records: int) -> Scale:
         """From the number for the null relay."""
-        return cls(records, records * 13 // 10, records * 8 // 10)
+        return cls(records, min(MOST_IN_MEMORY, records * 6 // 10), records * 8 // 10)
 
     @classmethod
     def for_rate(cls, null_rate: float) -> Scale:
@@ -53,3 +53,5 @@ class Scale:
 
 FEWEST = 60_000
 MOST = 500_000
+MOST_IN_MEMORY = 200_000
+"""A relay stops reading when it holds 256 MiB, as it counts."""

@@ -8,17 +8,10 @@ from bench.backlog import Backlog
 from bench.bed import Bed
 from bench.cases import Case, Group, Scale
 from bench.errors import Unmeasurable
+from bench.horizon import plan, run_within_horizon
 from bench.lateness import PLAN, run_lateness
 from bench.results import Measured
-from bench.throughput import (
-    Agenda,
-    Rate,
-    due_now,
-    run_fixed_delay,
-    run_null,
-    run_within_horizon,
-    spread_that_keeps_busy,
-)
+from bench.throughput import Rate, due_now, run_fixed_delay, run_null
 from delaytopic_api.choices import Guarantee
 
 WARM_UP_RECORDS = 100_000
@@ -98,16 +91,14 @@ class Conductor:
     def _within_horizon(self, guarantee: Guarantee) -> Rate:
         """The due times are set before the source is filled: on a busy machine it can take more than one attempt."""
         records = self.scale.within_horizon
-        fill_seconds = 0.5 + 1.5 * records / self._fill_rate
-        spread_ms = spread_that_keeps_busy(records, max(self.measured.null))
+        agenda = plan(records, self._fill_rate, max(self.measured.null))
         for _ in range(ATTEMPTS):
             try:
-                agenda = Agenda(fill_seconds, spread_ms)
                 return run_within_horizon(self._bed, self._name("horizon", guarantee), records, agenda, guarantee)
             except Unmeasurable as error:
                 self._report(f"{error}; once more")
-                fill_seconds *= 2
-        raise Unmeasurable("this machine is too busy: sources fill at a rate that changes all the time")
+                agenda = agenda.doubled()
+        raise Unmeasurable("delays inside the horizon: this machine is too busy, or too slow for so many --records")
 
     def _nulls(self, title: str) -> None:
         for transactional, rates in ((False, self.measured.null), (True, self.measured.null_transactional)):
@@ -117,8 +108,6 @@ class Conductor:
 
     def _note(self, title: str, case: Case, guarantee: Guarantee, rate: Rate) -> None:
         self.measured.add_rate(case, guarantee, rate.per_second)
-        if rate.limited:
-            self.measured.limited.add((case, guarantee))
         self._say(title, f"{case}, {guarantee}", rate)
 
     def _say(self, title: str, what: str, rate: Rate) -> None:

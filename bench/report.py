@@ -25,7 +25,7 @@ def _throughput_table(found: list[Throughput]) -> Table:
     rows = [
         (
             each.name,
-            f"{'>' if each.limited else ''}{each.ratio:.2f}",
+            f"{each.ratio:.2f}",
             f"{each.of_at_least_once:.2f}" if each.of_at_least_once is not None else "",
             each.goal,
             each.verdict or "",

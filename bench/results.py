@@ -36,8 +36,6 @@ class Measured:
     burst_ms: dict[Guarantee, float] = field(default_factory=dict)
     peak_memory_bytes: dict[Guarantee, int] = field(default_factory=dict)
     """The most that a relay had resident with a backlog in Redis."""
-    limited: set[tuple[Case, Guarantee]] = field(default_factory=set)
-    """Where a run waited for due times, so that its rate is only a lower bound."""
 
     def add_rate(self, case: Case, guarantee: Guarantee, rate: float) -> None:
         """Note a run."""
@@ -62,7 +60,6 @@ class Throughput:
     verdict: Verdict | None = None
     of_at_least_once: float | None = None
     """With ExactlyOnce: to the same case with AtLeastOnce."""
-    limited: bool = False
 
     @property
     def rate(self) -> float:
@@ -104,13 +101,12 @@ def throughputs(measured: Measured) -> list[Throughput]:
 def _case(measured: Measured, case: Case, guarantee: Guarantee) -> Throughput:
     rates = measured.rates[case, guarantee]
     name, ratio = f"{case}, {guarantee}", median_ratio(rates, measured.null)
-    limited = (case, guarantee) in measured.limited
     if guarantee is Guarantee.AT_LEAST_ONCE:
         goal = GOALS[case]
-        return Throughput(name, rates, ratio, f">= {goal.limit:.2f}", goal.judge(ratio), limited=limited)
+        return Throughput(name, rates, ratio, f">= {goal.limit:.2f}", goal.judge(ratio))
     share = median_ratio(rates, measured.rates[case, Guarantee.AT_LEAST_ONCE])
     text = f">= {EXACTLY_ONCE.limit:.2f} of AtLeastOnce"
-    return Throughput(name, rates, ratio, text, EXACTLY_ONCE.judge(share), share, limited)
+    return Throughput(name, rates, ratio, text, EXACTLY_ONCE.judge(share), share)
 
 
 def timings(measured: Measured) -> list[Timing]:
@@ -168,7 +164,6 @@ def _throughput_entry(each: Throughput) -> dict[str, Any]:
         "verdict": each.verdict,
         "perSecond": round(each.rate),
         "runsPerSecond": _rounded(each.rates),
-        "lowerBoundOnly": each.limited,
     }
 
 

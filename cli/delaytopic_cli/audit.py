@@ -40,7 +40,8 @@ class SourceRecord:
     """A record of the source topic, with what it asks for.
 
     `due_ms` counts for schedules only; `schedule_id` is None for records without one; `headers` are those that
-    must arrive: without control headers. `target` is the topic it must arrive on, None for any.
+    must arrive, without control headers; `sent_headers` are all that the producer wrote. `target` is the topic it must
+    arrive on, None for any. After `expires_ms` it may, and then must, be a dead letter instead.
     """
 
     at: Coordinates
@@ -51,7 +52,9 @@ class SourceRecord:
     key: bytes | None = None
     value: bytes | None = None
     headers: Headers = ()
+    sent_headers: Headers = ()
     target: str | None = None
+    expires_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +76,17 @@ class DeliveredRecord:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A record of the dead-letter topic, and the source record that it names."""
+    """A record of the dead-letter topic, and the source record that it names.
+
+    `headers` are the producer's, without what the relay appended. `is_shortened`: the whole record did not fit.
+    """
 
     source: Coordinates
     reason: str
+    key: bytes | None = None
+    value: bytes | None = None
+    headers: Headers = ()
+    is_shortened: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +131,14 @@ class Verdict:
     dead_letters_missing: tuple[Coordinates, ...] = ()
     dead_letters_unwanted: tuple[Coordinates, ...] = ()
     dead_letters_twice: tuple[Coordinates, ...] = ()
+    dead_letters_altered: tuple[Coordinates, ...] = ()
 
     @property
     def faults(self) -> Mapping[str, tuple[Coordinates, ...]]:
         """The faults that were found, by name; empty when everything is as it had to be."""
         names = (
             *("lost", "twice", "early", "unwanted", "unknown", "wrong_due", "altered", "misdirected"),
-            *("dead_letters_missing", "dead_letters_unwanted", "dead_letters_twice"),
+            *("dead_letters_missing", "dead_letters_unwanted", "dead_letters_twice", "dead_letters_altered"),
         )
         return {name: found for name in names if (found := getattr(self, name))}
 
@@ -152,42 +163,29 @@ def judge(
     before its schedule was due (time without a relay, `outages`, does not count) has to take effect; one sent
     later races with the delivery, and both outcomes are right.
     """
-    by_coordinates = {record.at: record for record in source}
     arrivals = Counter(record.source for record in delivered)
     letters = Counter(letter.source for letter in dead_letters)
     ends = _endings(source, outages, settle_ms)
     schedules = [record for record in source if record.fate is Fate.SCHEDULE]
     absent = [record for record in schedules if not arrivals[record.at] and not letters[record.at]]
+    ended = Counter(ends[record.at].by for record in absent if record.at in ends)
     missing = [record for record in absent if record.at not in ends]
+    by_coordinates = {record.at: record for record in source}
     known = [(by_coordinates[record.source], record) for record in delivered if record.source in by_coordinates]
-    meant = [(before, after) for before, after in known if before.fate is Fate.SCHEDULE]
+    lateness = (_lateness(*pair) for pair in known if pair[0].fate is Fate.SCHEDULE)
     return Verdict(
         schedules=len(schedules),
         delivered=sum(1 for record in schedules if arrivals[record.at]),
-        cancelled=sum(1 for record in absent if record.at in ends and ends[record.at].by is Fate.CANCEL),
-        replaced=sum(1 for record in absent if record.at in ends and ends[record.at].by is Fate.SCHEDULE),
+        cancelled=ended[Fate.CANCEL],
+        replaced=ended[Fate.SCHEDULE],
         dead_lettered=sum(1 for at in letters if at in by_coordinates),
         pending=sum(1 for record in missing if record.due_ms > until_ms),
-        lateness=tuple(sorted((_lateness(*pair) for pair in meant), key=lambda item: item.due_ms)),
+        lateness=tuple(sorted(lateness, key=lambda item: item.due_ms)),
         lost=_sorted(record.at for record in missing if record.due_ms <= until_ms),
         twice=_sorted(at for at, count in arrivals.items() if count > 1),
-        early=_sorted(before.at for before, after in meant if _is_early(before, after)),
-        unwanted=_sorted(
-            before.at
-            for before, _ in known
-            if before.fate is not Fate.SCHEDULE or (before.at in ends and ends[before.at].is_certain)
-        ),
-        unknown=_sorted(record.source for record in delivered if record.source not in by_coordinates),
-        wrong_due=_sorted(before.at for before, after in meant if after.due_ms != before.due_ms),
-        altered=_sorted(before.at for before, after in meant if _content(before) != _content(after)),
-        misdirected=_sorted(before.at for before, after in meant if _is_elsewhere(before, after)),
-        dead_letters_missing=_sorted(
-            record.at for record in source if record.fate is Fate.DEAD_LETTER and not letters[record.at]
-        ),
-        dead_letters_unwanted=_sorted(
-            at for at in letters if at not in by_coordinates or by_coordinates[at].fate is not Fate.DEAD_LETTER
-        ),
-        dead_letters_twice=_sorted(at for at, count in letters.items() if count > 1),
+        unknown=_sorted(at for at in arrivals if at not in by_coordinates),
+        **_faults_of_arrivals(known, ends),
+        **_faults_of_dead_letters(by_coordinates, dead_letters, arrivals),
     )
 
 
@@ -239,6 +237,51 @@ def _endings(source: Sequence[SourceRecord], outages: Sequence[Outage], settle_m
                 certain = _taken_in_ms(later.sent_ms, outages, settle_ms) <= earlier.due_ms
                 endings[earlier.at] = _Ending(later.fate, certain)
     return endings
+
+
+def _faults_of_arrivals(
+    known: Sequence[tuple[SourceRecord, DeliveredRecord]], ends: Mapping[Coordinates, _Ending]
+) -> dict[str, tuple[Coordinates, ...]]:
+    """What is wrong with single arrivals of known source records, by the verdict's field."""
+    wanted = [pair for pair in known if pair[0].fate is Fate.SCHEDULE]
+    unwanted = (
+        before.at
+        for before, _ in known
+        if before.fate is not Fate.SCHEDULE or (before.at in ends and ends[before.at].is_certain)
+    )
+    expired = (before.at for before, after in wanted if before.expires_ms and after.sent_ms > before.expires_ms)
+    return {
+        "unwanted": _sorted([*unwanted, *expired]),
+        "early": _sorted(before.at for before, after in wanted if _is_early(before, after)),
+        "wrong_due": _sorted(before.at for before, after in wanted if after.due_ms != before.due_ms),
+        "altered": _sorted(before.at for before, after in wanted if _content(before) != _content(after)),
+        "misdirected": _sorted(before.at for before, after in wanted if _is_elsewhere(before, after)),
+    }
+
+
+def _faults_of_dead_letters(
+    source: Mapping[Coordinates, SourceRecord], dead_letters: Sequence[DeadLetter], arrivals: Mapping[Coordinates, int]
+) -> dict[str, tuple[Coordinates, ...]]:
+    """What is wrong with the dead-letter topic, by the verdict's field; `arrivals` are counts by source record."""
+    letters = Counter(letter.source for letter in dead_letters)
+    due_there = {at for at, record in source.items() if record.fate is Fate.DEAD_LETTER}
+    allowed = due_there | {
+        at for at, record in source.items() if record.expires_ms is not None and not arrivals.get(at)
+    }
+    altered = (letter.source for letter in dead_letters if letter.source in source and _is_altered(letter, source))
+    return {
+        "dead_letters_missing": _sorted(due_there - letters.keys()),
+        "dead_letters_unwanted": _sorted(letters.keys() - allowed),
+        "dead_letters_twice": _sorted(at for at, count in letters.items() if count > 1),
+        "dead_letters_altered": _sorted(altered),
+    }
+
+
+def _is_altered(letter: DeadLetter, source: Mapping[Coordinates, SourceRecord]) -> bool:
+    sent = source[letter.source]
+    if letter.is_shortened:
+        return letter.key != sent.key
+    return (letter.key, letter.value, letter.headers) != (sent.key, sent.value, sent.sent_headers)
 
 
 def _taken_in_ms(sent_ms: int, outages: Sequence[Outage], settle_ms: int) -> int:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 from delaytopic_cli.audit import Coordinates, DeadLetter, DeliveredRecord, Fate, Headers, SourceRecord
-from delaytopic_cli.errors import InputError
 
 _CONTROL = frozenset(
     {"deliver-at", "deliver-after", "deliver-id", "deliver-action", "deliver-to", "deliver-cron", "deliver-tz"}
     | {"deliver-expires-at"}
 )
 _RECEIPT = "delay-receipt"
+_REASON = "dead-letter-reason"
+_LAST_INSTANT_MS = 253_402_300_799_999  # the end of the year 9999
 _RFC_3339 = re.compile(r"(\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _UNITS_MS = {"h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 
@@ -43,24 +46,23 @@ class Rules:
 
 
 def read_source(record: RawRecord, rules: Rules) -> SourceRecord:
-    """What a source record asks for. Raises InputError for recurring schedules, which the audit does not judge."""
+    """What a source record asks for; never raises, a record that asks for nothing possible is for the dead letters."""
     control = {name: value for name, value in record.headers if name in _CONTROL}
-    if "deliver-cron" in control:
-        raise InputError(f"{record.at} is recurring (deliver-cron); the audit judges single deliveries only")
-    try:
-        fate, due_ms, target = _read(control, record.timestamp_ms, rules)
-    except (ValueError, OverflowError):
-        fate, due_ms, target = Fate.DEAD_LETTER, 0, None
+    wish = _DEAD_LETTER
+    with suppress(ValueError, OverflowError):
+        wish = _read(control, record.timestamp_ms, rules)
     return SourceRecord(
         at=record.at,
         sent_ms=record.timestamp_ms,
-        fate=fate,
-        due_ms=due_ms,
-        schedule_id=control.get("deliver-id") if rules.uses_ids else None,
+        fate=wish.fate,
+        due_ms=wish.due_ms,
+        schedule_id=control.get("deliver-id") if wish.fate is not Fate.DEAD_LETTER else None,
         key=record.key,
         value=record.value,
         headers=tuple(header for header in record.headers if header[0] not in _CONTROL),
-        target=target,
+        sent_headers=record.headers,
+        target=wish.target,
+        expires_ms=wish.expires_ms,
     )
 
 
@@ -85,47 +87,82 @@ def read_delivered(record: RawRecord) -> DeliveredRecord:
 
 
 def read_dead_letter(record: RawRecord) -> DeadLetter:
-    """A dead letter: the source record it names (itself when it names none) and the reason."""
-    headers = dict(record.headers)
+    """A dead letter: the source record it names (itself when it names none), the reason, and what the producer wrote.
+
+    What the relay appended begins at the last reason.
+    """
+    names = [name for name, _ in record.headers]
+    start = len(names) - 1 - names[::-1].index(_REASON) if _REASON in names else len(names)
+    appended = dict(record.headers[start:])
     try:
-        topic, partition, offset = (headers.get("dead-letter-source") or b"").decode("ascii").rsplit(":", 2)
+        topic, partition, offset = (appended.get("dead-letter-source") or b"").decode("ascii").rsplit(":", 2)
         source = Coordinates(topic, int(partition), int(offset))
     except ValueError:
         source = record.at
-    return DeadLetter(source=source, reason=(headers.get("dead-letter-reason") or b"").decode("ascii", "replace"))
+    return DeadLetter(
+        source=source,
+        reason=(appended.get(_REASON) or b"").decode("ascii", "replace"),
+        key=record.key,
+        value=record.value,
+        headers=record.headers[:start],
+        is_shortened="dead-letter-value-omitted" in appended,
+    )
 
 
-def _read(control: dict[str, bytes | None], timestamp_ms: int, rules: Rules) -> tuple[Fate, int, str | None]:
-    """Fate, due time and target; ValueError when the record is for the dead-letter topic."""
+class _Wish(NamedTuple):
+    """What a record asks for."""
+
+    fate: Fate
+    due_ms: int = 0
+    target: str | None = None
+    expires_ms: int | None = None
+
+
+_DEAD_LETTER = _Wish(Fate.DEAD_LETTER)
+
+
+def _read(control: dict[str, bytes | None], timestamp_ms: int, rules: Rules) -> _Wish:
+    """What the record asks for; ValueError when it is for the dead-letter topic."""
+    _refuse(control.keys() & {"deliver-cron", "deliver-tz"})
+    if rules.fixed_delay_ms is not None:
+        _refuse(control.keys() & {"deliver-at", "deliver-after", "deliver-id", "deliver-action"})
     action = _text(control.get("deliver-action", b"schedule"))
+    _refuse(action not in ("schedule", "cancel"))
+    name = control.get("deliver-id", b"")
+    has_name = "deliver-id" in control
+    _refuse((has_name or action == "cancel") and not rules.uses_ids)
+    _refuse((has_name or action == "cancel") and not 1 <= len(name or b"") <= 256)
     if action == "cancel":
-        if not control.get("deliver-id"):
-            raise ValueError("a cancel without an id")
-        return Fate.CANCEL, 0, None
+        _refuse(control.keys() & {"deliver-at", "deliver-after", "deliver-to", "deliver-expires-at"})
+        return _Wish(Fate.CANCEL)
     due_ms = _due_ms(control, timestamp_ms, rules)
     target = _text(control["deliver-to"]) if "deliver-to" in control else rules.target
-    allowed = target == rules.target or any(fnmatchcase(target, pattern) for pattern in rules.allowed_targets)
-    too_far = due_ms - timestamp_ms > rules.max_delay_ms
-    expired = "deliver-expires-at" in control and _instant_ms(_text(control["deliver-expires-at"])) < due_ms
-    if action != "schedule" or not allowed or too_far or expired:
-        raise ValueError("not deliverable")
-    return Fate.SCHEDULE, due_ms, target
+    _refuse(target != rules.target and not any(fnmatchcase(target, pattern) for pattern in rules.allowed_targets))
+    expires_ms = _instant_ms(_text(control["deliver-expires-at"])) if "deliver-expires-at" in control else None
+    _refuse(expires_ms is not None and expires_ms < due_ms)
+    return _Wish(Fate.SCHEDULE, due_ms, target, expires_ms)
+
+
+def _refuse(reason: object) -> None:
+    if reason:
+        raise ValueError
 
 
 def _due_ms(control: dict[str, bytes | None], timestamp_ms: int, rules: Rules) -> int:
     if rules.fixed_delay_ms is not None:
-        if "deliver-at" in control or "deliver-after" in control:
-            raise ValueError("a time of its own, with a fixed delay")
         return timestamp_ms + rules.fixed_delay_ms
-    after_ms = _duration_ms(_text(control["deliver-after"])) if "deliver-after" in control else None
+    due_ms = timestamp_ms + (rules.default_delay_ms or 0)
+    if "deliver-after" in control:
+        due_ms = timestamp_ms + _duration_ms(_text(control["deliver-after"]))
     if "deliver-at" in control:
-        return _instant_ms(_text(control["deliver-at"]))
-    return timestamp_ms + (after_ms if after_ms is not None else rules.default_delay_ms or 0)
+        due_ms = _instant_ms(_text(control["deliver-at"]))
+    _refuse(control.keys() & {"deliver-at", "deliver-after"} and due_ms - timestamp_ms > rules.max_delay_ms)
+    return due_ms
 
 
 def _instant_ms(text: str) -> int:
     if re.fullmatch(r"[0-9]{1,19}", text):
-        return int(text)
+        return _possible(int(text))
     parts = _RFC_3339.fullmatch(text)
     if parts is None:
         raise ValueError(text)
@@ -133,12 +170,17 @@ def _instant_ms(text: str) -> int:
     seconds = int(datetime.fromisoformat(whole.upper() + zone.upper()).timestamp())
     digits = (fraction or "").ljust(3, "0")
     finer_than_ms = digits[3:].strip("0") != ""  # counts up: never before the instant that was written
-    return seconds * 1000 + int(digits[:3]) + finer_than_ms
+    return _possible(seconds * 1000 + int(digits[:3]) + finer_than_ms)
+
+
+def _possible(instant: int) -> int:
+    _refuse(not 0 <= instant <= _LAST_INSTANT_MS)
+    return instant
 
 
 def _duration_ms(text: str) -> int:
     if re.fullmatch(r"[0-9]{1,19}", text):
-        return int(text)
+        return _possible(int(text))
     if not re.fullmatch(r"([0-9]{1,5}(h|ms|m|s)){1,4}", text):
         raise ValueError(text)
     return sum(int(count) * _UNITS_MS[unit] for count, unit in re.findall(r"([0-9]+)(h|ms|m|s)", text))

@@ -45,7 +45,11 @@ def cancel(offset: int, name: bytes, *, sent_ms: int) -> SourceRecord:
 
 
 def malformed(offset: int) -> SourceRecord:
-    return SourceRecord(at(offset), 0, Fate.DEAD_LETTER)
+    return SourceRecord(at(offset), 0, Fate.DEAD_LETTER, key=b"k", value=b"v", sent_headers=(("deliver-at", b"x"),))
+
+
+def letter(record: SourceRecord) -> DeadLetter:
+    return DeadLetter(record.at, "a reason", record.key, record.value, record.sent_headers)
 
 
 def arrival(record: SourceRecord, *, late_ms: int = 5) -> DeliveredRecord:
@@ -58,7 +62,7 @@ def arrival(record: SourceRecord, *, late_ms: int = 5) -> DeliveredRecord:
 def test_a_run_in_which_everything_arrived_once_on_time_is_clean() -> None:
     source = [schedule(0), schedule(1), malformed(2)]
 
-    verdict = judge(source, [arrival(source[0]), arrival(source[1])], [DeadLetter(at(2), "malformed")], until_ms=END_MS)
+    verdict = judge(source, [arrival(source[0]), arrival(source[1])], [letter(source[2])], until_ms=END_MS)
 
     late = Lateness(10_000, 5)
     assert verdict == Verdict(
@@ -221,17 +225,55 @@ def test_a_malformed_record_must_be_on_the_dead_letter_topic() -> None:
 
 
 def test_a_malformed_record_twice_on_the_dead_letter_topic_is_a_fault() -> None:
-    letter = DeadLetter(at(0), "malformed")
+    source = [malformed(0)]
 
-    verdict = judge([malformed(0)], [], [letter, letter], until_ms=END_MS)
+    verdict = judge(source, [], [letter(source[0])] * 2, until_ms=END_MS)
 
     assert verdict.faults == {"dead_letters_twice": (at(0),)}
 
 
 def test_a_good_record_on_the_dead_letter_topic_is_a_fault() -> None:
-    verdict = judge([schedule(0)], [], [DeadLetter(at(0), "malformed")], until_ms=END_MS)
+    source = [schedule(0)]
+
+    verdict = judge(source, [], [letter(source[0])], until_ms=END_MS)
 
     assert verdict.faults == {"dead_letters_unwanted": (at(0),)}
+
+
+@pytest.mark.parametrize("change", [{"key": b"K"}, {"value": None}, {"headers": ()}])
+def test_a_dead_letter_that_is_not_what_was_sent_is_a_fault(change: dict[str, object]) -> None:
+    source = [malformed(0)]
+
+    verdict = judge(source, [], [replace(letter(source[0]), **change)], until_ms=END_MS)  # type: ignore[arg-type]
+
+    assert verdict.faults == {"dead_letters_altered": (at(0),)}
+
+
+def test_a_dead_letter_that_did_not_fit_keeps_its_key_at_least() -> None:
+    source = [malformed(0)]
+    shortened = replace(letter(source[0]), value=None, headers=(), is_shortened=True)
+
+    kept, lost = (judge(source, [], [record], until_ms=END_MS) for record in (shortened, replace(shortened, key=None)))
+
+    assert (kept.faults, lost.faults) == ({}, {"dead_letters_altered": (at(0),)})
+
+
+def test_a_record_that_may_expire_arrives_in_time_or_is_a_dead_letter() -> None:
+    source = [replace(schedule(0), expires_ms=10_100)]
+
+    in_time = judge(source, [arrival(source[0])], until_ms=END_MS)
+    expired = judge(source, [], [letter(source[0])], until_ms=END_MS)
+
+    assert (in_time.faults, expired.faults) == ({}, {})
+
+
+def test_a_record_that_arrives_after_it_expired_or_both_ways_is_a_fault() -> None:
+    source = [replace(schedule(0), expires_ms=10_100)]
+
+    too_late = judge(source, [arrival(source[0], late_ms=101)], until_ms=END_MS)
+    both = judge(source, [arrival(source[0])], [letter(source[0])], until_ms=END_MS)
+
+    assert (too_late.faults, both.faults) == ({"unwanted": (at(0),)}, {"dead_letters_unwanted": (at(0),)})
 
 
 def test_a_record_handed_in_after_its_due_time_is_late_from_then_on() -> None:

@@ -1,10 +1,18 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import cast
+
 import pytest
+from confluent_kafka import TIMESTAMP_CREATE_TIME, Message
+from hypothesis import given
+from hypothesis import strategies as st
 
 from delaytopic_cli.audit import Coordinates, DeadLetter, DeliveredRecord, Fate, Headers, SourceRecord
 from delaytopic_cli.audit_reading import RawRecord, Rules, read_dead_letter, read_delivered, read_source
-from delaytopic_cli.errors import InputError
+from delaytopic_relay.dialects.native import NativeDialect
+from delaytopic_relay.dialects.policy import NativePolicy, TopicGlobs
+from delaytopic_relay.schedule import Cancel, Schedule, SourceMessage
 
 RULES = Rules(target="out", max_delay_ms=86_400_000, allowed_targets=("shop.*",))
 AT = Coordinates("delayed", 3, 12)
@@ -29,6 +37,7 @@ def test_a_source_record_keeps_everything_but_its_control_headers() -> None:
         key=b"key",
         value=b"value",
         headers=(("a", b"1"), ("a", None)),
+        sent_headers=record.headers,
         target="out",
     )
 
@@ -67,6 +76,11 @@ def test_due_times_follow_the_record_contract(headers: Headers, due_ms: int) -> 
         (("deliver-action", b"explode"),),
         (("deliver-action", b"cancel"),),
         (("deliver-to", b"bank.transfers"),),
+        (("deliver-cron", b"* * * * *"),),
+        (("deliver-id", None),),
+        (("deliver-action", b"cancel"), ("deliver-id", b"x"), ("deliver-at", b"1")),
+        (("deliver-after", b"1s"), ("deliver-expires-at", b"5")),
+        (("deliver-at", b"253402300800000"),),
     ],
 )
 def test_records_that_cannot_be_delivered_belong_on_the_dead_letter_topic(headers: Headers) -> None:
@@ -87,11 +101,6 @@ def test_a_fixed_delay_counts_from_the_records_timestamp() -> None:
     rules = Rules(target="out", max_delay_ms=86_400_000, fixed_delay_ms=30_000)
 
     assert read_source(raw(), rules).due_ms == SENT_MS + 30_000
-
-
-def test_recurring_records_are_refused_with_their_coordinates() -> None:
-    with pytest.raises(InputError, match="delayed:3:12 is recurring"):
-        read_source(raw(("deliver-cron", b"* * * * *")), RULES)
 
 
 def test_a_delivered_record_is_read_by_its_last_receipt() -> None:
@@ -118,7 +127,77 @@ def test_a_delivered_record_without_receipt_comes_from_nowhere_known() -> None:
     assert read_delivered(raw()).source == AT
 
 
-def test_a_dead_letter_names_its_source_and_reason() -> None:
-    record = raw(("dead-letter-reason", b"malformed-header"), ("dead-letter-source", b"a.delayed:3:17"))
+def test_a_dead_letter_names_its_source_and_reason_and_keeps_what_the_producer_wrote() -> None:
+    own: Headers = (("dead-letter-reason", b"of an earlier life"), ("deliver-at", b"x"), ("a", None))
+    appended: Headers = (("dead-letter-reason", b"malformed-header"), ("dead-letter-source", b"a.delayed:3:17"))
 
-    assert read_dead_letter(record) == DeadLetter(Coordinates("a.delayed", 3, 17), "malformed-header")
+    letter = read_dead_letter(raw(*own, *appended))
+
+    assert letter == DeadLetter(Coordinates("a.delayed", 3, 17), "malformed-header", b"key", b"value", own)
+
+
+def test_a_dead_letter_that_did_not_fit_says_so() -> None:
+    letter = read_dead_letter(raw(("dead-letter-reason", b"too-large"), ("dead-letter-value-omitted", b"2000000")))
+
+    assert letter.is_shortened
+
+
+def test_a_record_that_is_no_dead_letter_names_itself() -> None:
+    assert read_dead_letter(raw()) == DeadLetter(AT, "", b"key", b"value")
+
+
+TEXTS = st.sampled_from(
+    [
+        *(b"0", b"1500", b"1s", b"1h30m", b"-1", b"", b"25h", b"1795269686270", b"9" * 19, b"9" * 20),
+        *(b"2026-11-21T14:00:00.0001+00:30", b"2026-11-21T14:00:00", b"2026-02-30T00:00:00Z"),
+        *(b"9999-12-31T23:59:59.9999Z", b"out", b"shop.vip", b"bank", b"schedule", b"cancel"),
+        *(b"x", b"i" * 257, b"\xff", None),
+    ]
+)
+NAMES = st.sampled_from(
+    [
+        *("deliver-at", "deliver-after", "deliver-id", "deliver-action", "deliver-to", "deliver-expires-at"),
+        *("deliver-cron", "deliver-tz", "Deliver-At", "a"),
+    ]
+)
+ALL_RULES = [
+    RULES,
+    replace(RULES, default_delay_ms=300_000),
+    replace(RULES, fixed_delay_ms=30_000, uses_ids=False),
+    replace(RULES, uses_ids=False),
+]
+
+
+@given(st.lists(st.tuples(NAMES, TEXTS), max_size=4), st.sampled_from(ALL_RULES))
+def test_the_audit_and_the_relay_read_the_same_out_of_any_record(
+    headers: list[tuple[str, bytes | None]], rules: Rules
+) -> None:
+    message = Message(
+        topic="delayed",
+        partition=3,
+        offset=12,
+        key=b"key",
+        value=b"value",
+        headers=list(headers) or None,
+        timestamp=(TIMESTAMP_CREATE_TIME, SENT_MS),
+    )
+    dialect = NativeDialect(
+        NativePolicy(
+            target_topic=rules.target,
+            target_allowed=TopicGlobs(rules.allowed_targets),
+            max_delay_ms=rules.max_delay_ms,
+            default_delay_ms=rules.default_delay_ms,
+            delay_ms=rules.fixed_delay_ms,
+            ids_enabled=rules.uses_ids,
+        )
+    )
+
+    by_relay = dialect.read(cast(SourceMessage, message))
+    by_audit = read_source(raw(*headers), rules)
+
+    expected: tuple[Fate, int, bytes | None, str | None, int | None] = (Fate.DEAD_LETTER, 0, None, None, None)
+    if isinstance(by_relay, Schedule):
+        expected = (Fate.SCHEDULE, by_relay.due_ms, by_relay.id, by_relay.target or rules.target, by_relay.expires_ms)
+    elif isinstance(by_relay, Cancel):
+        expected = (Fate.CANCEL, 0, by_relay.id, None, None)
+    assert (by_audit.fate, by_audit.due_ms, by_audit.schedule_id, by_audit.target, by_audit.expires_ms) == expected

@@ -32,7 +32,9 @@ def test_the_records_are_due_evenly_over_the_span() -> None:
 def test_the_audit_expects_what_the_scenario_promises() -> None:
     source = everything()
 
-    verdict = judge(source, [], [DeadLetter(record.at, "") for record in source[-len(MALFORMED) :]], until_ms=0)
+    letters = [DeadLetter(sent.at, "", sent.key, sent.value, sent.sent_headers) for sent in source[-len(MALFORMED) :]]
+
+    verdict = judge(source, [], letters, until_ms=0)
 
     assert (verdict.schedules, verdict.cancelled, verdict.replaced, verdict.pending, verdict.dead_lettered) == (
         2_100,

@@ -110,6 +110,7 @@ class ShardRun:
     def commit(self) -> None:
         """The transaction: what left becomes visible with the progress."""
         self.committed = self.shard.progress("owner")
+        self.shard.committed_offset = self.committed.offset
         done, new = self.outcome, self._open
         self.outcome = Outcome(
             done.delivered + new.delivered,

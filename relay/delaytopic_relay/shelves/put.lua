@@ -1,9 +1,10 @@
 -- Append segments and set id entries, if the shard's position is the expected one.
 --
 -- KEYS[1]    position   string
--- KEYS[2]    slices     hash: slice name -> records
--- KEYS[3]    ids        hash: id -> entry
--- KEYS[4..]  one list key for each segment; it ends with the slice name
+-- KEYS[2]    slices     sorted set: slice names by start
+-- KEYS[3]    counts     hash: slice name -> records
+-- KEYS[4]    ids        hash: id -> entry
+-- KEYS[5..]  one list key for each segment; it ends with the slice name
 -- ARGV[1]    the expected position, '' for none
 -- ARGV[2]    the new position
 -- ARGV[3]    where in a list key the slice name begins
@@ -18,14 +19,17 @@ if found ~= ARGV[1] or found == ARGV[2] then
 end
 local name_at = tonumber(ARGV[3])
 local argument = 4
-for index = 4, #KEYS do
+for index = 5, #KEYS do
   local list = KEYS[index]
+  local name = string.sub(list, name_at)
   redis.call('RPUSH', list, ARGV[argument + 1])
-  redis.call('HINCRBY', KEYS[2], string.sub(list, name_at), ARGV[argument])
+  if redis.call('HINCRBY', KEYS[3], name, ARGV[argument]) == tonumber(ARGV[argument]) then
+    redis.call('ZADD', KEYS[2], string.match(name, '^-?%d+'), name)
+  end
   argument = argument + 2
 end
 if argument < #ARGV then
-  redis.call('HSET', KEYS[3], unpack(ARGV, argument))
+  redis.call('HSET', KEYS[4], unpack(ARGV, argument))
 end
 redis.call('SET', KEYS[1], ARGV[2])
 return ARGV[2]

@@ -4,8 +4,8 @@ Writes are Lua scripts that begin with the comparison of the position. Reads ask
 in one pipeline: a script takes two to three times as long to answer megabytes, and a full Redis refuses MULTI even
 for reads, so that nothing could leave it any more.
 
-The relay's user needs, on the keys `{<backend id>:*`, the commands GET SET RPUSH LRANGE HINCRBY HSET HGETALL HMGET
-HDEL UNLINK, and EVAL EVALSHA PING HELLO; INFO and CONFIG|GET serve the checks at start.
+The relay's user needs, on the keys `{<backend id>:*`, the commands GET SET RPUSH LRANGE ZADD ZREM HINCRBY HSET
+HGETALL HMGET HDEL UNLINK, and EVAL EVALSHA PING HELLO; INFO and CONFIG|GET serve the checks at start.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class RedisShelf:
 
     def slices(self, shard: int) -> dict[Slice, int]:
         """See `Shelf.slices`. Raises `ShelfUnavailable`, `CorruptState`."""
-        key = self._of(shard).slices
+        key = self._of(shard).counts
         found: Any = ask(self._where, lambda: self._client.hgetall(key))
         return {decode_slice(name, key): int(records) for name, records in found.items()}
 
@@ -123,7 +123,7 @@ class RedisShelf:
         """See `Shelf.drop`. Raises `ShelfMoved`, `ShelfUnavailable`."""
         keys, before = self._of(shard), encode_position(expected)
         for some_slices, some_ids in zip_longest(_portions(slices, DROP_SLICES), _portions(ids), fillvalue=()):
-            names = [*keys[:3], *(keys.list(slice_) for slice_ in some_slices)]
+            names = [*keys[:4], *(keys.list(slice_) for slice_ in some_slices)]
             found = self._run(self._drop, names, [before, len(keys.lists) + 1, *some_ids])
             if found != before:
                 raise moved(shard, expected, decode_position(found, keys.position))
@@ -140,7 +140,7 @@ class RedisShelf:
     def _put_part(self, shard: int, before: bytes, after: bytes, part: Part) -> bytes:
         """Do one part, if the position is the one before; answers the position that the shard has then."""
         keys = self._of(shard)
-        names = [*keys[:3]]
+        names = [*keys[:4]]
         arguments: list[bytes | int] = [before, after, len(keys.lists) + 1]
         for slice_, records, data in part.segments:
             names.append(keys.list(slice_))

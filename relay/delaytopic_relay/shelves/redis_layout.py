@@ -1,7 +1,8 @@
 """How a shard lies in Redis: key names and the texts of positions, slices and id entries. Pure.
 
     {<backend id>:<shard>}:position               string  <counter>:<offset>:<owner>
-    {<backend id>:<shard>}:slices                 hash    <start ms>:<width ms> -> records put into the slice
+    {<backend id>:<shard>}:slices                 zset    <start ms>:<width ms> by start ms
+    {<backend id>:<shard>}:counts                 hash    <start ms>:<width ms> -> records put into the slice
     {<backend id>:<shard>}:s:<start ms>:<width ms>  list  the slice's segments, in the order they were put
     {<backend id>:<shard>}:ids                    hash    deliver-id -> <offset>:<until due ms>:<until offset>
 
@@ -23,6 +24,7 @@ class ShardKeys(NamedTuple):
 
     position: bytes
     slices: bytes
+    counts: bytes
     ids: bytes
     lists: bytes
 
@@ -30,7 +32,7 @@ class ShardKeys(NamedTuple):
     def of(cls, backend_id: str, shard: int) -> ShardKeys:
         """The keys of a shard of this backend."""
         tag = f"{{{backend_id}:{shard}}}:".encode()
-        return cls(tag + b"position", tag + b"slices", tag + b"ids", tag + b"s:")
+        return cls(tag + b"position", tag + b"slices", tag + b"counts", tag + b"ids", tag + b"s:")
 
     def list(self, slice_: Slice) -> bytes:
         """The key of a slice's segments."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from tests.support.records import MakeRoute, Sent, at, now_ms, produce
-from tests.support.relay_process import wait_for
+from tests.support.relay_process import RelayProcess, wait_for
 from tests.support.route import PARTITIONS, Route
 
 from delaytopic_api.dead_letter import DeadLetter, parse_dead_letter
@@ -27,7 +27,7 @@ def test_records_that_became_too_large_for_the_target_are_dead_letters_and_all_o
 
     places = send_mixed(route, [Sent(b"key", b"x" * 30_000)] * REFUSED)
 
-    wait_for(lambda: relay.status()["deadLetteredTotal"] >= REFUSED and relay.status()["deliveredTotal"] >= GOOD)
+    wait_until_done(relay, REFUSED)
     assert_exact(judged(route, places), REFUSED)
     letters = dead_letters(route)
     assert {(letter.partition, letter.offset) for letter in letters} == {(at.partition, at.offset) for at in places}
@@ -41,7 +41,7 @@ def test_records_that_a_compacted_target_refuses_are_dead_letters_with_kafkas_wo
 
     places = send_mixed(route, [Sent(None, b"a compacted topic takes no record without a key", [], 1)] * REFUSED)
 
-    wait_for(lambda: relay.status()["deadLetteredTotal"] >= REFUSED and relay.status()["deliveredTotal"] >= GOOD)
+    wait_until_done(relay, REFUSED)
     assert_exact(judged(route, places), REFUSED)
     letters = dead_letters(route)
     assert {letter.reason for letter in letters} == {"refused-by-kafka"}
@@ -55,7 +55,7 @@ def test_a_record_that_the_dead_letter_topic_refuses_too_leaves_its_key_and_size
 
     places = send_mixed(route, [Sent(b"large", b"x" * 30_000, [("a", b"1")])])
 
-    wait_for(lambda: relay.status()["deadLetteredTotal"] >= 1 and relay.status()["deliveredTotal"] >= GOOD)
+    wait_until_done(relay, 1)
     assert_exact(judged(route, places), 1)
     (record,) = route.read(route.dead_letter)
     (letter,) = dead_letters(route)
@@ -75,6 +75,16 @@ def send_mixed(route: Route, refused: list[Sent]) -> list[Coordinates]:
     middle = GOOD // 2
     where = produce(route.servers.bootstrap_servers, route.source, [*good[:middle], *bad, *good[middle:]])
     return where[middle : middle + len(bad)]
+
+
+def wait_until_done(relay: RelayProcess, refused: int) -> None:
+    """Until so many are delivered and refused as are to be; says what became of them otherwise."""
+
+    def totals() -> tuple[int, int]:
+        status = relay.status()
+        return status["deliveredTotal"], status["deadLetteredTotal"]
+
+    wait_for(lambda: sum(totals()) >= GOOD + refused, lambda: f"delivered and refused: {totals()}", timeout_s=30)
 
 
 def judged(route: Route, refused: list[Coordinates]) -> Verdict:

@@ -239,7 +239,18 @@ def test_a_delivered_schedule_that_is_read_again_is_written_when_the_older_one_i
 
     table.done(newer)
 
-    assert (table.to_put(), len(table)) == ({A: IdEntry(7 * 2, 99_000, 4)}, 0)
+    assert (table.to_put(), len(table)) == ({A: IdEntry(7 * 2 + 1, 99_000, 4)}, 0)
+
+
+def test_when_the_latest_has_left_the_shelf_is_told_that_the_older_one_waits_in_vain() -> None:
+    # Given a near replacement of a schedule on the shelf
+    older, newer = schedule(99_000, 4, A), schedule(50, 7, A)
+    table = told(IdTable(), {A: on_shelf(older, older)})
+    table.schedule(newer, far=False)
+    put(table)
+
+    assert table.without_superseded([newer]) == [newer]
+    assert put(table) == {A: IdEntry(7 * 2 + 1, 99_000, 4)}
 
 
 def test_what_is_read_again_in_the_same_order_ends_in_the_same_state() -> None:

@@ -12,7 +12,7 @@ from delaytopic_relay.shelves.protocol import IdEntry
 
 NAME = b"id"
 PENDING = IdState(10, False, Key(500, 10), False)
-CANCELLED = IdState(20, True, Key(500, 10), False)
+WITHDRAWN = IdState(20, True, Key(500, 10), False)
 
 
 def test_the_first_schedule_of_an_id_is_its_latest_command() -> None:
@@ -43,7 +43,7 @@ def test_an_id_once_on_the_shelf_stays_known_there() -> None:
 
 
 def test_a_schedule_after_a_cancel_withdraws_nothing_and_is_pending_again() -> None:
-    effect = apply_schedule(CANCELLED, schedule(600, 30, NAME), far=False)
+    effect = apply_schedule(WITHDRAWN, schedule(600, 30, NAME), far=False)
 
     assert effect == Effect(IdState(30, False, Key(600, 30), False), withdrew=False)
 
@@ -55,7 +55,7 @@ def test_a_schedule_that_is_read_again_changes_nothing() -> None:
 
 
 def test_an_older_schedule_that_is_read_again_only_keeps_the_id_alive_for_as_long_as_it_waits() -> None:
-    effect = apply_schedule(CANCELLED, schedule(900, 10, NAME), far=True)
+    effect = apply_schedule(WITHDRAWN, schedule(900, 10, NAME), far=True)
 
     assert effect == Effect(IdState(20, True, Key(900, 10), True), withdrew=False)
 
@@ -71,7 +71,7 @@ def test_a_cancel_with_nothing_pending_leaves_nothing() -> None:
 
 
 def test_a_second_cancel_withdraws_nothing_more() -> None:
-    effect = apply_cancel(CANCELLED, cancel(30, NAME))
+    effect = apply_cancel(WITHDRAWN, cancel(30, NAME))
 
     assert effect == Effect(IdState(30, True, Key(500, 10), False), withdrew=False)
 
@@ -81,13 +81,24 @@ def test_a_cancel_that_is_read_again_does_not_reach_later_schedules(offset: int)
     assert apply_cancel(PENDING, cancel(offset, NAME)) == Effect(PENDING, withdrew=False)
 
 
-def test_a_delivered_schedule_that_is_read_again_still_outranks_the_older_ones_of_its_id() -> None:
-    assert apply_done(PENDING, schedule(300, 15, NAME)).state == IdState(15, False, Key(500, 10), False)
+def test_a_schedule_that_leaves_at_once_withdraws_the_pending_one_and_waits_no_more_itself() -> None:
+    effect = apply_done(PENDING, schedule(300, 15, NAME))
+
+    assert effect == Effect(IdState(15, True, Key(500, 10), False), withdrew=True)
 
 
-@pytest.mark.parametrize("offset", [5, 10])
-def test_a_delivered_schedule_that_is_read_again_does_not_outrank_newer_commands(offset: int) -> None:
-    assert apply_done(PENDING, schedule(300, offset, NAME)) == Effect(PENDING, withdrew=False)
+def test_a_schedule_that_leaves_at_once_after_a_cancel_withdraws_nothing() -> None:
+    effect = apply_done(WITHDRAWN, schedule(300, 25, NAME))
+
+    assert effect == Effect(IdState(25, True, Key(500, 10), False), withdrew=False)
+
+
+def test_a_delivered_schedule_that_is_read_again_waits_no_more() -> None:
+    assert apply_done(PENDING, schedule(300, 10, NAME)) == Effect(PENDING._replace(withdrawn=True), withdrew=False)
+
+
+def test_a_delivered_schedule_that_is_read_again_does_not_outrank_newer_commands() -> None:
+    assert apply_done(PENDING, schedule(300, 5, NAME)) == Effect(PENDING, withdrew=False)
 
 
 def test_a_delivered_schedule_with_nothing_pending_leaves_nothing() -> None:
@@ -96,11 +107,11 @@ def test_a_delivered_schedule_with_nothing_pending_leaves_nothing() -> None:
 
 @QUICK
 @given(st.integers(0, 2**50), st.booleans(), st.builds(Key, st.integers(0, 10**14), st.integers(0, 2**50)))
-def test_a_state_comes_back_from_the_entry_that_the_shelf_stores(offset: int, cancelled: bool, until: Key) -> None:
-    state = IdState(offset, cancelled, until, True)
+def test_a_state_comes_back_from_the_entry_that_the_shelf_stores(offset: int, withdrawn: bool, until: Key) -> None:
+    state = IdState(offset, withdrawn, until, True)
 
     assert from_entry(state.to_entry()) == state
 
 
-def test_the_lowest_bit_of_an_entry_tells_a_cancel() -> None:
-    assert (PENDING.to_entry(), CANCELLED.to_entry()) == (IdEntry(20, 500, 10), IdEntry(41, 500, 10))
+def test_the_lowest_bit_of_an_entry_tells_that_no_schedule_is_in_effect() -> None:
+    assert (PENDING.to_entry(), WITHDRAWN.to_entry()) == (IdEntry(20, 500, 10), IdEntry(41, 500, 10))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from delaytopic_relay.ports import Bounds
-from delaytopic_relay.progress import Progress
+from delaytopic_relay.progress import Progress, fresh_progress
 from delaytopic_relay.recovery import Plan, plan_fixed, plan_recovery
 from delaytopic_relay.schedule import NOTHING_DELIVERED, Key
 from delaytopic_relay.shelves.protocol import Position
@@ -42,14 +42,14 @@ def claim(counter: int, offset: int) -> Position:
             Progress(100, 120, C, "old"),
             Position("old", 9, 120),
             WHOLE,
-            Plan(progress(100, 120), claim(10, 120), gone=0, shortened=False),
-            id="ordinary: from the committed offset, the shelf keeps what it has",
+            Plan(progress(100, 120), claim(10, 100), gone=0, shortened=False),
+            id="ordinary: from the committed offset",
         ),
         pytest.param(
             Progress(100, 120, C, "old"),
             Position("old", 9, 150),
             WHOLE,
-            Plan(progress(100, 120), claim(10, 150), gone=0, shortened=False),
+            Plan(progress(100, 120), claim(10, 100), gone=0, shortened=False),
             id="a put that was never committed: the shelf is ahead",
         ),
         pytest.param(
@@ -75,16 +75,23 @@ def claim(counter: int, offset: int) -> Position:
         ),
         pytest.param(
             Progress(100, 120, C, "old"),
+            None,
+            Bounds(105, 1_000),
+            Plan(progress(105, 120), claim(1, 105), gone=5, shortened=False),
+            id="wiped shelf, and retention passed the committed offset: five are gone for certain",
+        ),
+        pytest.param(
+            Progress(100, 120, C, "old"),
             Position("old", 9, 120),
             Bounds(110, 1_000),
-            Plan(progress(110, 120), claim(10, 120), gone=10, shortened=False),
+            Plan(progress(110, 120), claim(10, 110), gone=10, shortened=False),
             id="retention passed the committed offset: ten are gone",
         ),
         pytest.param(
             Progress(0, 120, C, "old"),
             Position("old", 9, 120),
             Bounds(4, 1_000),
-            Plan(progress(4, 120), claim(10, 120), gone=4, shortened=False),
+            Plan(progress(4, 120), claim(10, 4), gone=4, shortened=False),
             id="retention passed the committed offset 0: four are gone",
         ),
         pytest.param(
@@ -128,6 +135,16 @@ def test_a_new_owner_starts_at_the_lower_of_what_is_committed_and_what_the_shelf
     committed: Progress | None, shelf: Position | None, bounds: Bounds, plan: Plan
 ) -> None:
     assert plan_recovery(committed, shelf, bounds, "new", "token") == plan
+
+
+@pytest.mark.parametrize("shelf", [None, Position("old", 9, 60), Position("old", 9, 500)])
+@pytest.mark.parametrize(("low", "start"), [(0, 100), (130, 130)])
+def test_an_offset_that_was_set_by_hand_is_where_reading_starts(shelf: Position | None, low: int, start: int) -> None:
+    planned = plan_recovery(fresh_progress(100), shelf, Bounds(low, 1_000), "new", "token", by_hand=True)
+
+    counter = 1 if shelf is None else 10
+    fresh = progress(start, start, NOTHING_DELIVERED)
+    assert planned == Plan(fresh, claim(counter, start), gone=start - 100, shortened=False)
 
 
 @pytest.mark.parametrize(

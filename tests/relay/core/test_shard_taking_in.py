@@ -184,7 +184,7 @@ def test_a_delivered_schedule_can_be_neither_cancelled_nor_superseded_while_an_o
     assert (leaving.superseded, leaving.cancelled) == (0, 0)
 
 
-def test_a_put_carries_what_is_far_and_all_ids_and_moves_the_position_on() -> None:
+def test_a_put_carries_what_is_far_and_the_ids_of_it() -> None:
     # Given a far schedule with an id between near ones
     far = schedule(FRONTIER_MS + 5, 1, A)
     shard = new_shard()
@@ -193,13 +193,13 @@ def test_a_put_carries_what_is_far_and_all_ids_and_moves_the_position_on() -> No
     put = put_of(shard)
 
     segment = Segment(Slice(FRONTIER_MS, 1_000), 1, encode_segment([far]))
-    entries = shard.ids.to_put()
-    assert (put.expected, put.new, put.segments) == (CLAIM, Position("me", 4, 3), [segment])
+    assert (put.expected, put.new, put.segments) == (CLAIM, Position("me", 4, 0), [segment])
     assert [*put.ids] == [A]
-    assert (entries, shard.must_put, shard.far_bytes, shard.index) == ({}, False, 0, {Slice(FRONTIER_MS, 1_000): 1})
+    assert (shard.must_put, shard.far_bytes, shard.index) == (False, 0, {Slice(FRONTIER_MS, 1_000): 1})
 
 
-def test_each_put_expects_what_the_last_one_left() -> None:
+def test_each_put_expects_what_the_last_one_left_and_names_the_committed_offset() -> None:
+    # Given that each put is followed by a commit
     shard = new_shard()
     positions = []
 
@@ -207,12 +207,30 @@ def test_each_put_expects_what_the_last_one_left() -> None:
         shard.take_in([schedule(FRONTIER_MS, offset)], offset + 1, {})
         put = put_of(shard)
         positions.append((put.expected, put.new))
+        shard.committed_offset = offset + 1
 
     assert positions == [
-        (CLAIM, Position("me", 4, 1)),
-        (Position("me", 4, 1), Position("me", 5, 2)),
-        (Position("me", 5, 2), Position("me", 6, 3)),
+        (CLAIM, Position("me", 4, 0)),
+        (Position("me", 4, 0), Position("me", 5, 1)),
+        (Position("me", 5, 1), Position("me", 6, 2)),
     ]
+
+
+def test_a_touch_moves_the_shelf_to_the_committed_offset_and_stays_the_same_until_it_is_acknowledged() -> None:
+    # Given a shard that has committed more than its shelf knows of
+    shard = new_shard()
+    shard.committed_offset = 7
+    first = shard.touch()
+
+    # When it goes unanswered, while more is committed
+    shard.committed_offset = 9
+    repeated, waiting = shard.touch(), shard.touching
+    shard.touched()
+
+    # Then the same one is tried again, and only the next names the newer offset
+    assert first == repeated == Put(CLAIM, Position("me", 4, 7), [], {})
+    assert (waiting, shard.touching, shard.shelf_position) == (True, False, Position("me", 4, 7))
+    assert shard.touch() == Put(Position("me", 4, 7), Position("me", 5, 9), [], {})
 
 
 def test_a_put_never_takes_the_position_back() -> None:

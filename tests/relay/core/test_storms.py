@@ -7,7 +7,7 @@ import random
 import pytest
 from tests.support.relay_in_world import produce, produce_cancel, produce_nonsense
 from tests.support.storm import REFUSED, SHARDS, History, Storm
-from tests.support.verdicts import early, lost, misplaced, not_withdrawn, twice
+from tests.support.verdicts import Verdicts
 from tests.support.world import World
 
 from delaytopic_api.headers import Headers
@@ -53,55 +53,62 @@ def with_doubts(storm: Storm) -> Storm:
     return storm._replace(shelf_away_share=0.02, doubt_share=0.02, hand_over_share=0.01)
 
 
-def verdict(history: History) -> list[str]:
+def wrong_exactly_once(history: History) -> list[str]:
+    """What no history may show with transactions."""
+    verdicts = Verdicts(history)
+    return [*wrong_at_least_once(history), *verdicts.twice(), *verdicts.not_withdrawn()]
+
+
+def wrong_at_least_once(history: History) -> list[str]:
     """What no history may show, whatever the guarantee."""
-    return [*lost(history), *early(history), *misplaced(history)]
+    verdicts = Verdicts(history)
+    return [*verdicts.lost(), *verdicts.early(), *verdicts.misplaced()]
 
 
 @pytest.mark.parametrize("seed", range(25))
 def test_exactly_once_nothing_is_lost_twice_or_early_through_crashes_zombies_and_a_rolled_back_shelf(seed: int) -> None:
     history = History(seed, PLAIN).run()
 
-    assert [*verdict(history), *twice(history)] == []
+    assert wrong_exactly_once(history) == []
 
 
 @pytest.mark.parametrize("seed", range(25))
 def test_exactly_once_holds_when_shelf_and_kafka_leave_calls_unanswered(seed: int) -> None:
     history = History(seed, with_doubts(PLAIN)).run()
 
-    assert [*verdict(history), *twice(history)] == []
+    assert wrong_exactly_once(history) == []
 
 
 @pytest.mark.parametrize("seed", range(25))
 def test_at_least_once_nothing_is_lost_or_early_through_crashes_and_zombies(seed: int) -> None:
     history = History(seed, PLAIN._replace(transactional=False)).run()
 
-    assert verdict(history) == []
+    assert wrong_at_least_once(history) == []
 
 
 @pytest.mark.parametrize("seed", range(25))
 def test_of_an_id_the_latest_command_wins_through_crashes_zombies_and_a_rolled_back_shelf(seed: int) -> None:
     history = History(seed, NAMED).run()
 
-    assert [*verdict(history), *twice(history), *not_withdrawn(history)] == []
+    assert wrong_exactly_once(history) == []
 
 
 @pytest.mark.parametrize("seed", range(25))
 def test_of_an_id_the_latest_command_wins_when_shelf_and_kafka_leave_calls_unanswered(seed: int) -> None:
     history = History(seed, with_doubts(NAMED)).run()
 
-    assert [*verdict(history), *twice(history), *not_withdrawn(history)] == []
+    assert wrong_exactly_once(history) == []
 
 
 @pytest.mark.parametrize("seed", range(25))
 def test_a_fixed_delay_loses_repeats_and_hurries_nothing_through_crashes_and_zombies(seed: int) -> None:
     history = History(seed, FIXED._replace(doubt_share=0.02, hand_over_share=0.01)).run()
 
-    assert [*verdict(history), *twice(history)] == []
+    assert wrong_exactly_once(history) == []
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_a_fixed_delay_at_least_once_loses_and_hurries_nothing(seed: int) -> None:
     history = History(seed, FIXED._replace(transactional=False)).run()
 
-    assert verdict(history) == []
+    assert wrong_at_least_once(history) == []

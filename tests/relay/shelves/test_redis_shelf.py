@@ -68,11 +68,12 @@ def test_a_shard_has_the_documented_keys_in_one_slot(redis_store: RedisStore) ->
     shelf.put(0, None, FIRST, [Segment(NEAR, 2, b"x"), Segment(FAR, 1, b"y")], {b"id": ENTRY})
 
     tag = f"{{{redis_store.backend_id}:0}}:"
-    names = ["ids", "position", "s:1000:1000", "s:60000:60000", "slices"]
+    names = ["counts", "ids", "position", "s:1000:1000", "s:60000:60000", "slices"]
     client: Any = redis_store.connection.client
     assert redis_store.keys() == [f"{tag}{name}".encode() for name in names]
     assert client.get(tag + "position") == b"2:100:relay-a"
-    assert client.hgetall(tag + "slices") == {b"1000:1000": b"2", b"60000:60000": b"1"}
+    assert client.zrange(tag + "slices", 0, -1, withscores=True) == [(b"1000:1000", 1_000), (b"60000:60000", 60_000)]
+    assert client.hgetall(tag + "counts") == {b"1000:1000": b"2", b"60000:60000": b"1"}
     assert client.hgetall(tag + "ids") == {b"id": b"7:1500:5"}
 
 
@@ -108,7 +109,7 @@ def test_a_position_that_no_relay_wrote_is_corrupt(redis_store: RedisStore, junk
 def test_a_slice_or_an_id_that_no_relay_wrote_is_corrupt(redis_store: RedisStore) -> None:
     shelf, client = redis_store.open(), cast(Any, redis_store.connection.client)
     shelf.put(0, None, FIRST, [], {})
-    client.hset(f"{{{redis_store.backend_id}:0}}:slices", "soon", 1)
+    client.hset(f"{{{redis_store.backend_id}:0}}:counts", "soon", 1)
     client.hset(f"{{{redis_store.backend_id}:0}}:ids", "id", "1:2")
 
     with pytest.raises(CorruptState, match="holds b'soon', which no relay writes"):
