@@ -67,5 +67,7 @@ def _lateness_table(measured: Measured) -> Table:
 
 
 def _burst_table(measured: Measured, burst_records: int) -> Table:
-    rows = [(each.name, f"{each.seconds:.2f} s", each.goal, each.verdict) for each in bursts(measured, burst_records)]
+    rows = [
+        (each.name, f"{each.ms / 1_000:.2f} s", each.goal, each.verdict) for each in bursts(measured, burst_records)
+    ]
     return Table(("due in one instant", "until the last", "goal", "verdict"), rows)

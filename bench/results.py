@@ -82,7 +82,7 @@ class Burst:
     """How long a burst took from its due time."""
 
     name: str
-    seconds: float
+    ms: float
     goal: str
     verdict: Verdict
 
@@ -128,7 +128,7 @@ def _timing(guarantee: Guarantee, per_second: int, found: Lateness) -> Timing:
 def bursts(measured: Measured, records: int) -> list[Burst]:
     """The bursts of so many records."""
     return [
-        Burst(f"{guarantee}, {records:,}", ms / 1_000, f"<= {BURST_MS.limit / 1_000:.1f} s", BURST_MS.judge(ms))
+        Burst(f"{guarantee}, {records:,}", ms, f"<= {BURST_MS.limit / 1_000:.1f} s", BURST_MS.judge(ms))
         for guarantee, ms in measured.burst_ms.items()
     ]
 
@@ -149,7 +149,7 @@ def document(machine: dict[str, Any], scale: dict[str, int], measured: Measured,
         },
         "lateness": [_timing_entry(each) for each in timings(measured)],
         "bursts": [
-            {"case": each.name, "ms": each.seconds * 1_000, "goal": each.goal, "verdict": each.verdict}
+            {"case": each.name, "ms": each.ms, "goal": each.goal, "verdict": each.verdict}
             for each in bursts(measured, burst_records)
         ],
     }

@@ -32,16 +32,16 @@ def read_topic(
     try:
         consumer.assign(assignment(topic, partitions, OFFSET_BEGINNING))
         while open_partitions:
+            if time.monotonic() >= give_up_s:
+                raise KafkaUnreachableError(
+                    f"the end of {topic} was not reached in {timeout_seconds:.0f} s: partitions "
+                    f"{sorted(open_partitions)} do not answer, or hold a transaction that is still open"
+                )
             for message in consumer.consume(1_000, 0.5):
                 if _is_end(message):
                     open_partitions.discard(message.partition() or 0)
                 else:
                     records.append(raw_record(message))
-            if time.monotonic() > give_up_s:
-                raise KafkaUnreachableError(
-                    f"the end of {topic} was not reached in {timeout_seconds:.0f} s: partitions "
-                    f"{sorted(open_partitions)} do not answer, or hold a transaction that is still open"
-                )
     finally:
         consumer.close()
     return records

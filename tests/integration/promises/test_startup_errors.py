@@ -1,0 +1,260 @@
+"""What keeps a relay from starting: it says so in one line, and ends if only a person can help, or else waits."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from redis import Redis
+from tests.support.records import MakeRoute, Sent, produce
+from tests.support.relay_ends import exit_code, last_words, lines_of, page, wait_until_it_waits
+from tests.support.relay_process import RelayProcess, wait_for
+from tests.support.route import LOG_APPEND_TIME, PARTITIONS, Route, Servers
+
+from delaytopic_cli.embedded.kafka_server import KafkaServer
+from delaytopic_cli.embedded.ports import free_port
+from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+
+pytestmark = pytest.mark.integration
+
+MISCONFIGURED = 2
+SECRET = "hunter2-never-to-be-seen"
+Edit = Callable[[dict[str, Any]], None]
+
+
+# -- a document that is wrong
+
+
+def put(path: str, value: object) -> Edit:
+    """Sets one field of the configuration document."""
+
+    def edit(document: dict[str, Any]) -> None:
+        *parents, last = path.split(".")
+        for name in parents:
+            document = document.setdefault(name, {})
+        document[last] = value
+
+    return edit
+
+
+def drop(path: str) -> Edit:
+    """Takes one field out of the configuration document."""
+
+    def edit(document: dict[str, Any]) -> None:
+        *parents, last = path.split(".")
+        for name in parents:
+            document = document[name]
+        del document[last]
+
+    return edit
+
+
+WRONG_FIELDS: dict[str, tuple[str, Edit]] = {
+    "unknown": ("target.partition", put("target.partition", "ByKey")),
+    "missing": ("source.topic", drop("source.topic")),
+    "no duration": ("precision", put("precision", "fast")),
+    "no such choice": ("guarantee", put("guarantee", "ExactlyTwice")),
+    "no quantity": ("limits.memory", put("limits.memory", "lots")),
+    "no topic name": ("deadLetter.topic", put("deadLetter.topic", "no topic/name")),
+    "no mechanism": ("kafka.security.mechanism", put("kafka.security.protocol", "SASL_SSL")),
+    "a password in it": ("kafka.security.password", put("kafka.security.password", SECRET)),
+    "a password in the url": ("backend.redis.url", put("backend.redis.url", f"redis://:{SECRET}@127.0.0.1:6379/0")),
+    "both delays": ("schedule", put("schedule.dialect", "Unheard")),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_FIELDS)
+def test_a_configuration_with_a_wrong_field_is_refused_by_the_path_of_the_field(tmp_path: Path, case: str) -> None:
+    path, edit = WRONG_FIELDS[case]
+    document = Route(Servers("127.0.0.1:1", "redis://127.0.0.1:1/0"), tmp_path, "wrong").config().to_document()
+    edit(document)
+
+    relay = started_with(tmp_path, yaml.safe_dump(document))
+
+    assert exit_code(relay) == MISCONFIGURED
+    words = last_words(relay)
+    assert path in words
+    assert str(relay.config) in words
+    assert SECRET not in relay.log_file.read_text()
+
+
+@pytest.mark.parametrize("text", ["", "- a list", "name: [unclosed", "\x00"])
+def test_a_configuration_that_is_no_document_is_refused(tmp_path: Path, text: str) -> None:
+    relay = started_with(tmp_path, text)
+
+    assert exit_code(relay) == MISCONFIGURED
+    assert str(relay.config) in last_words(relay)
+
+
+def started_with(directory: Path, text: str) -> RelayProcess:
+    file = directory / "relay.yaml"
+    file.write_text(text, encoding="utf-8")
+    return RelayProcess(file).start()
+
+
+# -- surroundings that only a person can put right
+
+
+def test_a_fixed_delay_on_a_source_with_the_producers_times_is_refused(make_route: MakeRoute) -> None:
+    route = make_route(schedule={"delay": "2s"})
+
+    relay = route.start_relay()
+
+    assert exit_code(relay) == MISCONFIGURED
+    words = last_words(relay)
+    assert route.source in words
+    assert "CreateTime" in words
+    assert "LogAppendTime" in words
+
+
+def test_same_partition_into_fewer_partitions_is_refused(make_route: MakeRoute) -> None:
+    route = make_route(target={"partitioning": "SamePartition"})
+    create_topics(route.servers.bootstrap_servers, [TopicPlan(route.source, PARTITIONS + 1)])
+
+    relay = route.start_relay()
+
+    assert exit_code(relay) == MISCONFIGURED
+    assert f"{route.target} has {PARTITIONS}, {route.source} {PARTITIONS + 1}" in last_words(relay)
+
+
+def test_pages_on_a_port_that_is_taken_are_refused(make_route: MakeRoute) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        relay = make_route(http={"port": port}).start_relay()
+
+        assert exit_code(relay) == MISCONFIGURED
+    assert f"port {port}" in last_words(relay)
+
+
+def test_a_secret_that_is_not_mounted_is_refused_by_its_field_and_file(make_route: MakeRoute, tmp_path: Path) -> None:
+    nowhere = tmp_path / "nowhere"
+
+    relay = make_route(backend={"redis": {"passwordFile": str(nowhere)}}).start_relay()
+
+    assert exit_code(relay) == MISCONFIGURED
+    words = last_words(relay)
+    assert "backend.redis.passwordFile" in words
+    assert str(nowhere) in words
+
+
+@pytest.fixture
+def other_redis(tmp_path: Path) -> Iterator[RedisServer]:
+    """One that the test may misconfigure."""
+    with RedisServer(tmp_path / "other-redis") as server:
+        yield server
+
+
+def test_a_redis_that_evicts_is_refused(make_route: MakeRoute, other_redis: RedisServer) -> None:
+    with Redis.from_url(other_redis.url) as client:
+        client.config_set("maxmemory-policy", "allkeys-lru")
+
+    relay = make_route(backend={"redis": {"url": other_redis.url}}).start_relay()
+
+    assert exit_code(relay) == MISCONFIGURED
+    words = last_words(relay)
+    assert "maxmemory-policy allkeys-lru" in words
+    assert "noeviction" in words
+
+
+@pytest.mark.parametrize("given", [None, "a wrong password"])
+def test_a_redis_that_does_not_let_the_relay_in_is_named_and_no_secret_with_it(
+    make_route: MakeRoute, other_redis: RedisServer, tmp_path: Path, given: str | None
+) -> None:
+    with Redis.from_url(other_redis.url) as client:
+        client.config_set("requirepass", SECRET)
+    spec = {"url": other_redis.url}
+    if given is not None:
+        (tmp_path / "password").write_text(given)
+        spec["passwordFile"] = str(tmp_path / "password")
+
+    relay = make_route(backend={"redis": spec}).start_relay()
+
+    assert exit_code(relay) == MISCONFIGURED
+    words = last_words(relay)
+    assert f"127.0.0.1:{other_redis.port}" in words
+    assert "password" in words
+    log = relay.log_file.read_text()
+    assert SECRET not in log
+    assert given is None or given not in log
+
+
+# -- surroundings that may come right by themselves
+
+
+@pytest.fixture
+def late_route(kafka: KafkaServer, redis: RedisServer, tmp_path: Path) -> Iterator[Route]:
+    """A DelayTopic whose topics are still to be created."""
+    route = Route(Servers(kafka.bootstrap_servers, redis.url), tmp_path, f"late-{tmp_path.name}".lower()[:60])
+    yield route
+    route.stop_relays()
+
+
+def test_a_relay_waits_for_its_topics_says_so_and_starts_when_they_are_there(late_route: Route) -> None:
+    route, servers = late_route, late_route.servers.bootstrap_servers
+    relay = route.start_relay()
+
+    wait_until_it_waits(relay, f"source.topic: the topic {route.source} does not exist")
+    create_topics(servers, [TopicPlan(route.source, PARTITIONS)])
+    wait_until_it_waits(relay, f"target.topic: the topic {route.target} does not exist")
+    create_topics(servers, [TopicPlan(route.target, PARTITIONS, LOG_APPEND_TIME)])
+    wait_until_it_waits(relay, f"deadLetter.topic: the topic {route.dead_letter} does not exist")
+    assert page(relay, "/healthz")[0] == 200
+    assert relay.status()["state"] == "Starting"
+    route.create_topics()
+
+    relay.wait_until_delivering(PARTITIONS)
+    produce(servers, route.source, [Sent(b"k", b"v")])
+    assert route.settled_verdict().delivered == 1
+    assert page(relay, "/readyz") == (200, "running\n")
+    waited = [line["reason"].partition(":")[0] for line in lines_of(relay, "warning") if line["event"] == "waiting"]
+    assert waited == ["source.topic", "target.topic", "deadLetter.topic"]
+
+
+def test_a_relay_waits_for_redis_says_so_and_starts_when_it_is_there(make_route: MakeRoute, tmp_path: Path) -> None:
+    redis = RedisServer(tmp_path / "late-redis", port=free_port())
+    route = make_route(backend={"redis": {"url": redis.url}})
+    relay = route.start_relay()
+
+    answer = wait_until_it_waits(relay, f"127.0.0.1:{redis.port}")
+    with redis:
+        relay.wait_until_delivering(PARTITIONS)
+        relay.terminate()
+
+    assert "Redis" in answer
+    assert [line["event"] for line in lines_of(relay, "warning")] == ["waiting"]
+
+
+def test_a_relay_waits_for_kafka_says_so_and_can_be_told_to_stop(make_route: MakeRoute) -> None:
+    nobody = f"127.0.0.1:{free_port()}"
+    relay = make_route(kafka={"bootstrapServers": nobody}).start_relay()
+
+    answer = wait_until_it_waits(relay, "kafka.bootstrapServers")
+
+    assert "Kafka does not answer" in answer
+    assert page(relay, "/healthz")[0] == 200
+    assert [line["event"] for line in lines_of(relay, "warning")] == ["waiting"]
+    assert relay.terminate() == 0
+
+
+def test_a_secret_file_is_not_read_into_the_log(make_route: MakeRoute, tmp_path: Path) -> None:
+    (tmp_path / "url").write_text(f"redis://user:{SECRET}@127.0.0.1:{free_port()}/0\n")
+    (tmp_path / "password").write_text(f"{SECRET}\n")
+    security = {
+        "protocol": "SASL_PLAINTEXT",
+        "mechanism": "PLAIN",
+        "username": "relay",
+        "passwordFile": str(tmp_path / "password"),
+    }
+    route = make_route(backend={"redis": {"urlFile": str(tmp_path / "url")}}, kafka={"security": security})
+    route.spec["backend"]["redis"]["url"] = None
+
+    relay = route.start_relay()
+
+    wait_for(lambda: lines_of(relay, "warning", "critical"))
+    relay.stop_whatever_happens()
+    assert SECRET not in relay.log_file.read_text()
