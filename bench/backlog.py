@@ -23,6 +23,7 @@ LEAD_MS = 25_000
 HORIZON_MS = 11_000
 """What is due sooner stays in memory: ten seconds, and the slice that has begun."""
 SETTLED_MS = 500
+RIPE_MS = 40_000
 FEWEST = 2_000
 """Overdue records that it takes to say something about a rate."""
 
@@ -81,6 +82,11 @@ class Backlog:
     def _taken_in(self, sample: Sample) -> bool:
         ends = source_ends(self._records + PARTITIONS)
         return all(offset >= end for offset, end in zip(sample.committed, ends, strict=True))
+
+    @property
+    def ripe_at_ms(self) -> float:
+        """When enough of it is due to measure how fast it comes out."""
+        return min(self._due_ms[: self._records]) + RIPE_MS
 
     def drain(self) -> Moved:
         """Start the relay again; from its first record on the target to the last of those that were due by then.

@@ -43,7 +43,9 @@ class Scale:
     @classmethod
     def of(cls, records: int) -> Scale:
         """From the number for the null relay."""
-        return cls(records, min(MOST_IN_MEMORY, records * 6 // 10), records * 8 // 10)
+        return cls(
+            records, min(MOST_IN_MEMORY, records * 6 // 10), min(LARGEST_BACKLOG, max(SMALLEST_BACKLOG, records))
+        )
 
     @classmethod
     def for_rate(cls, null_rate: float) -> Scale:
@@ -53,5 +55,8 @@ class Scale:
 
 FEWEST = 60_000
 MOST = 500_000
+SMALLEST_BACKLOG = 150_000
+LARGEST_BACKLOG = 250_000
+"""Spread over ten minutes: 250 to 400 a second."""
 MOST_IN_MEMORY = 200_000
 """A relay stops reading when it holds 256 MiB, as it counts."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from bench.backlog import Backlog
 from bench.bed import Bed
 from bench.cases import Case, Group, Scale
+from bench.clock import now_ms, sleep_until
 from bench.errors import Unmeasurable
 from bench.horizon import plan, run_within_horizon
 from bench.lateness import PLAN, run_lateness
@@ -125,6 +126,10 @@ class Conductor:
 
     def _drain(self) -> None:
         for guarantee, backlog in self._backlogs:
+            wait_s = (backlog.ripe_at_ms - now_ms()) / 1_000
+            if wait_s > 0:
+                self._report(f"in {wait_s:.0f} s enough of the backlog is due")
+                sleep_until(backlog.ripe_at_ms)
             drained = backlog.drain()
             self.measured.redis_out.setdefault(guarantee, []).append(drained.rate.per_second)
             self._remember_memory(guarantee, drained.peak_memory_bytes)

@@ -1,0 +1,193 @@
+"""Relays whose configuration names nothing but files, at a Kafka and a Redis that let nobody else in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.records import Sent, at, now_ms, produce
+from tests.support.relay_ends import exit_code, last_words, wait_until_it_waits
+from tests.support.relay_process import RelayProcess
+from tests.support.route import PARTITIONS, Route, Servers
+from tests.support.secure_servers import PASSWORD, SCRAM, USERNAME, SecureKafka, SecureRedis
+from tests.support.tls import Certificates, make_certificates
+
+from delaytopic_cli.embedded.redis_server import RedisServer
+
+pytestmark = pytest.mark.integration
+
+RECORDS = 100
+MISCONFIGURED = 2
+_numbers = count(1)
+GuardedRoute = Callable[..., Route]
+
+
+@pytest.fixture
+def guarded_route(guarded_kafka: SecureKafka, redis: RedisServer, tmp_path: Path) -> Iterator[GuardedRoute]:
+    """A DelayTopic whose relays come through a guarded listener, while the test looks on through the plain one."""
+    routes: list[Route] = []
+
+    def make(listener: str, security: dict[str, Any], **spec: Any) -> Route:
+        kafka = {"bootstrapServers": listener, "security": security}
+        servers = Servers(guarded_kafka.plain, redis.url)
+        routes.append(Route(servers, tmp_path, f"guarded-{next(_numbers)}", {"kafka": kafka, **spec}))
+        return routes[-1].create_topics()
+
+    yield make
+    for route in routes:
+        route.stop_relays()
+
+
+def by_password(directory: Path, certificates: Certificates, mechanism: str, password: str = PASSWORD) -> dict[str, Any]:
+    (directory / "username").write_text(f"{USERNAME}\n")
+    (directory / "password").write_text(f"{password}\n")
+    return {
+        "protocol": "SASL_SSL",
+        "mechanism": mechanism,
+        "caFile": str(certificates.authority),
+        "usernameFile": str(directory / "username"),
+        "passwordFile": str(directory / "password"),
+    }
+
+
+def by_certificate(certificates: Certificates) -> dict[str, Any]:
+    return {
+        "protocol": "SSL",
+        "caFile": str(certificates.authority),
+        "certificateFile": str(certificates.client),
+        "keyFile": str(certificates.client_key),
+    }
+
+
+def redis_by_files(directory: Path, certificates: Certificates, redis: SecureRedis) -> dict[str, Any]:
+    (directory / "redis-url").write_text(f"{redis.url}\n")
+    (directory / "redis-password").write_text(f"{redis.password}\n")
+    return {
+        "url": None,
+        "urlFile": str(directory / "redis-url"),
+        "caFile": str(certificates.authority),
+        "certificateFile": str(certificates.client),
+        "keyFile": str(certificates.client_key),
+        "passwordFile": str(directory / "redis-password"),
+    }
+
+
+def deliver(route: Route) -> None:
+    """Send records for now and for later (those wait on the shelf); all arrive, once."""
+    route.start_relay().wait_until_delivering(PARTITIONS)
+    moment_ms = now_ms()
+    records = [Sent(b"%d" % number, b"v", [at(moment_ms + number % 2 * 3_500)]) for number in range(RECORDS)]
+    produce(route.servers.bootstrap_servers, route.source, records)
+    verdict = route.settled_verdict()
+    assert verdict.faults == {}
+    assert verdict.delivered == RECORDS
+
+
+def assert_no_secret_in(relay: RelayProcess, *secrets: str) -> None:
+    log = relay.log_file.read_text()
+    assert [secret for secret in secrets if secret in log] == []
+
+
+def test_a_relay_delivers_through_scram_and_tls_and_a_redis_with_tls_client_certificates_and_a_password(
+    guarded_route: GuardedRoute,
+    guarded_kafka: SecureKafka,
+    guarded_redis: SecureRedis,
+    certificates: Certificates,
+    tmp_path: Path,
+) -> None:
+    backend = {"redis": redis_by_files(tmp_path, certificates, guarded_redis)}
+    route = guarded_route(guarded_kafka.sasl, by_password(tmp_path, certificates, SCRAM), backend=backend)
+
+    deliver(route)
+
+    (relay,) = route.relays
+    assert relay.terminate() == 0
+    assert_no_secret_in(relay, PASSWORD, guarded_redis.password)
+    assert PASSWORD not in relay.config.read_text()
+
+
+def test_a_relay_delivers_through_plain_and_tls(
+    guarded_route: GuardedRoute, guarded_kafka: SecureKafka, certificates: Certificates, tmp_path: Path
+) -> None:
+    deliver(guarded_route(guarded_kafka.sasl, by_password(tmp_path, certificates, "PLAIN")))
+
+
+def test_a_relay_delivers_through_mutual_tls(
+    guarded_route: GuardedRoute, guarded_kafka: SecureKafka, certificates: Certificates
+) -> None:
+    deliver(guarded_route(guarded_kafka.mutual, by_certificate(certificates)))
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", SCRAM])
+def test_a_relay_with_a_wrong_password_ends_and_says_where_to_look(
+    guarded_route: GuardedRoute,
+    guarded_kafka: SecureKafka,
+    certificates: Certificates,
+    tmp_path: Path,
+    mechanism: str,
+) -> None:
+    wrong = by_password(tmp_path, certificates, mechanism, password="not-the-password")
+
+    relay = guarded_route(guarded_kafka.sasl, wrong).start_relay()
+
+    assert exit_code(relay) == MISCONFIGURED
+    words = last_words(relay)
+    assert "Kafka does not let this relay in" in words
+    assert "kafka.security" in words
+    assert "\n" not in words
+    assert_no_secret_in(relay, "not-the-password")
+
+
+def test_a_relay_that_does_not_trust_the_brokers_authority_says_so(
+    guarded_route: GuardedRoute, guarded_kafka: SecureKafka, tmp_path: Path
+) -> None:
+    strangers = make_certificates(tmp_path)
+
+    relay = guarded_route(guarded_kafka.sasl, by_password(tmp_path, strangers, SCRAM)).start_relay()
+
+    assert exit_code(relay) == MISCONFIGURED
+    words = last_words(relay)
+    assert "certificate" in words
+    assert "kafka.security" in words
+
+
+def test_a_relay_without_the_certificate_that_the_broker_asks_for_says_so(
+    guarded_route: GuardedRoute, guarded_kafka: SecureKafka, certificates: Certificates
+) -> None:
+    security = {"protocol": "SSL", "caFile": str(certificates.authority)}
+
+    relay = guarded_route(guarded_kafka.mutual, security).start_relay()
+
+    assert exit_code(relay) == MISCONFIGURED
+    assert "kafka.security" in last_words(relay)
+
+
+def test_a_relay_that_speaks_plain_text_to_a_guarded_listener_waits_and_says_where_to_look(
+    guarded_route: GuardedRoute, guarded_kafka: SecureKafka
+) -> None:
+    relay = guarded_route(guarded_kafka.sasl, {"protocol": "PLAINTEXT"}).start_relay()
+
+    answer = wait_until_it_waits(relay, "Kafka does not answer")
+
+    assert "kafka.bootstrapServers" in answer
+    assert relay.terminate() == 0
+
+
+def test_a_relay_that_does_not_trust_the_authority_of_redis_says_so(
+    guarded_route: GuardedRoute,
+    guarded_kafka: SecureKafka,
+    guarded_redis: SecureRedis,
+    certificates: Certificates,
+    tmp_path: Path,
+) -> None:
+    fields = redis_by_files(tmp_path, certificates, guarded_redis)
+    (tmp_path / "strangers").mkdir()
+    fields["caFile"] = str(make_certificates(tmp_path / "strangers").authority)
+
+    relay = guarded_route(guarded_kafka.mutual, by_certificate(certificates), backend={"redis": fields}).start_relay()
+
+    assert exit_code(relay) == MISCONFIGURED
+    assert "backend.redis.caFile" in last_words(relay)

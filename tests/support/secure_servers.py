@@ -1,0 +1,92 @@
+"""A real Kafka behind SASL_SSL and mutual TLS, beside a plain listener through which a test looks on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public names, by an implicit re-export
+    AdminClient,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+from tests.support.tls import Certificates
+
+from delaytopic_cli.embedded.kafka_server import KafkaServer
+from delaytopic_cli.embedded.ports import free_port
+
+USERNAME = "relay"
+PASSWORD = "kafka-password-in-a-file"
+SCRAM = "SCRAM-SHA-512"
+_LOGIN = "org.apache.kafka.common.security"
+
+
+@dataclass(frozen=True)
+class SecureKafka:
+    """`plain` is for the test, `sasl` (SASL_SSL: PLAIN, SCRAM-SHA-512) and `mutual` (SSL) for relays."""
+
+    plain: str
+    sasl: str
+    mutual: str
+
+
+class SecureRedis(NamedTuple):
+    """Behind TLS with client certificates, and a password."""
+
+    url: str
+    password: str
+
+
+@contextmanager
+def secure_kafka(directory: Path, certificates: Certificates) -> Iterator[SecureKafka]:
+    """Start it, with one user; stop it at the end."""
+    plain, sasl, mutual, controller = ports = [free_port() for _ in range(4)]
+    assert len(set(ports)) == len(ports)
+    settings = {
+        **_listeners({"PLAINTEXT": plain, "GUARDED": sasl, "MUTUAL": mutual}, controller),
+        **_key_stores(directory, certificates),
+        "sasl.enabled.mechanisms": f"PLAIN,{SCRAM}",
+        "listener.name.guarded.plain.sasl.jaas.config": (
+            f'{_LOGIN}.plain.PlainLoginModule required user_{USERNAME}="{PASSWORD}";'
+        ),
+        "listener.name.guarded.scram-sha-512.sasl.jaas.config": f"{_LOGIN}.scram.ScramLoginModule required;",
+        "listener.name.mutual.ssl.client.auth": "required",
+    }
+    with KafkaServer(directory, port=plain, settings=settings):
+        addresses = [f"127.0.0.1:{port}" for port in (plain, sasl, mutual)]
+        _add_user(addresses[0])
+        yield SecureKafka(*addresses)
+
+
+def _listeners(ports: dict[str, int], controller: int) -> dict[str, str]:
+    outside = ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items())
+    return {
+        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+        "listeners": f"{outside},CONTROLLER://127.0.0.1:{controller}",
+        "advertised.listeners": outside,
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,GUARDED:SASL_SSL,MUTUAL:SSL",
+    }
+
+
+def _key_stores(directory: Path, certificates: Certificates) -> dict[str, str]:
+    key_store = directory / "server-with-key.pem"
+    key_store.write_text(certificates.server_key.read_text() + certificates.server.read_text())
+    return {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(key_store),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(certificates.authority),
+    }
+
+
+def _add_user(bootstrap_servers: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    user = UserScramCredentialUpsertion(
+        USERNAME, ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096), PASSWORD.encode()
+    )
+    for done in admin.alter_user_scram_credentials([user]).values():
+        done.result(30)
