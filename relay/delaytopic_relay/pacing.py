@@ -12,7 +12,7 @@ QUIET_TICK_MS = 500
 """When only the position moved."""
 LARGEST_FAR_BYTES = 16 << 20
 LONGEST_SLEEP_MS = 50
-COMMIT_SHARE = 4
+COMMIT_SHARE = 3
 """A tick lasts at least this many times what the last commit took, within the precision."""
 
 

@@ -20,7 +20,9 @@ _numbers = count(1)
 
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
-    with KafkaServer(tmp_path_factory.mktemp("kafka")) as server:
+    """It creates topics that anybody asks for, which is what Kafka does unless told otherwise."""
+    settings = {"auto.create.topics.enable": "true"}
+    with KafkaServer(tmp_path_factory.mktemp("kafka"), settings=settings) as server:
         yield server
 
 

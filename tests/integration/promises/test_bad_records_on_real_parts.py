@@ -16,7 +16,8 @@ from tests.support.route import PARTITIONS, ClientHeaders, Route
 from delaytopic_api.dead_letter import DeadLetter, parse_dead_letter
 from delaytopic_cli.audit import Coordinates, Fate, SourceRecord, Verdict, judge
 from delaytopic_cli.audit_reading import RawRecord, read_delivered, read_source
-from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+from delaytopic_cli.embedded.kafka_client import admin_client
+from delaytopic_cli.embedded.topics import TopicPlan, create_topics, partitions_by_topic
 
 pytestmark = pytest.mark.integration
 
@@ -212,3 +213,12 @@ def test_dead_letters_are_counted_by_reason(run: Run) -> None:
         if name == "delaytopic_dead_letter_records_total"
     } == expected
     assert value_of(page, "delaytopic_delivered_records_total") == GOOD
+
+
+def test_a_topic_that_a_record_asks_for_in_vain_is_not_created_by_the_asking(run: Run) -> None:
+    kafka = admin_client(run.route.servers.bootstrap_servers)
+
+    topics = partitions_by_topic(kafka, run.route.servers.bootstrap_servers)
+
+    assert f"{run.route.name}.missing" not in topics
+    assert "payments" not in topics

@@ -23,6 +23,7 @@ from delaytopic_cli.embedded.topics import TopicPlan, create_topics
 pytestmark = pytest.mark.integration
 
 MISCONFIGURED = 2
+A_WHILE_S = 20
 SECRET = "hunter2-never-to-be-seen"
 Edit = Callable[[dict[str, Any]], None]
 
@@ -207,7 +208,7 @@ def test_a_redis_that_does_not_let_the_relay_in_is_named_and_no_secret_with_it(
 
 @pytest.fixture
 def late_route(kafka: KafkaServer, redis: RedisServer, tmp_path: Path) -> Iterator[Route]:
-    """A DelayTopic whose topics are still to be created."""
+    """A DelayTopic whose topics are still to be created: not by the relay that asks for them, though the broker would."""
     route = Route(Servers(kafka.bootstrap_servers, redis.url), tmp_path, "late-topics")
     yield route
     route.stop_relays()
@@ -217,11 +218,11 @@ def test_a_relay_waits_for_its_topics_says_so_and_starts_when_they_are_there(lat
     route, servers = late_route, late_route.servers.bootstrap_servers
     relay = route.start_relay()
 
-    wait_until_it_waits(relay, f"source.topic: the topic {route.source} does not exist")
+    wait_until_it_waits(relay, f"source.topic: the topic {route.source} does not exist", A_WHILE_S)
     create_topics(servers, [TopicPlan(route.source, PARTITIONS)])
-    wait_until_it_waits(relay, f"target.topic: the topic {route.target} does not exist")
+    wait_until_it_waits(relay, f"target.topic: the topic {route.target} does not exist", A_WHILE_S)
     create_topics(servers, [TopicPlan(route.target, PARTITIONS, LOG_APPEND_TIME)])
-    wait_until_it_waits(relay, f"deadLetter.topic: the topic {route.dead_letter} does not exist")
+    wait_until_it_waits(relay, f"deadLetter.topic: the topic {route.dead_letter} does not exist", A_WHILE_S)
     assert page(relay, "/healthz")[0] == 200
     assert relay.status()["state"] == "Starting"
     route.create_topics()

@@ -23,7 +23,7 @@ NOTHING_OPEN = TickState(1_000, sent=False, moved=False, far_bytes=0)
     ("precision_ms", "last_commit_ms", "tick_ms"),
     [
         (50, 0, 25),  # half the precision
-        (50, 10, 40),  # at least four times the last commit
+        (50, 10, 30),  # at least three times the last commit
         (50, 100, 50),  # but within the precision
         (1_000, 0, LONGEST_TICK_MS),  # and never long
         (1_000, 500, LONGEST_TICK_MS),
