@@ -89,10 +89,7 @@ class Backlog:
         return min(self._due_ms[: self._records]) + RIPE_MS
 
     def drain(self) -> Moved:
-        """Start the relay again; from its first record on the target to the last of those that were due by then.
-
-        In between the relay was down, so that a part of the backlog is due, which it delivers as fast as it can.
-        """
+        """Start the relay again: while it was down, a part of the backlog became due, which leaves as fast as it can."""
         watch = self._watch()
         self._relay.start()
         try:
@@ -130,19 +127,23 @@ class Backlog:
         require_none_early(self._name, [due_ms[sequence] for sequence in delivered.sequence], delivered.appended_ms)
 
     def _rate(self, delivered: Delivered, samples: list[Sample]) -> Rate:
-        """Of the records that were due when the first one left."""
+        """Of the records that were due when the first one left, without the first tenth of them.
+
+        Some records are on their way before the producer has made its connections: they would count, but not the time.
+        """
+        appended_ms = delivered.appended_ms
         backlog = [place for place, sequence in enumerate(delivered.sequence) if sequence < self._records]
-        first_ms = min(delivered.appended_ms[place] for place in backlog)
+        first_ms = min(appended_ms[place] for place in backlog)
         overdue = [place for place in backlog if self._due_ms[delivered.sequence[place]] <= first_ms]
         if len(overdue) < FEWEST:
-            raise Unmeasurable(
-                f"{self._name}: only {len(overdue)} records were due; let more time pass, or more --records"
-            )
+            raise Unmeasurable(f"{self._name}: only {len(overdue)} records were due; give it more --records")
+        overdue.sort(key=appended_ms.__getitem__)
+        settled = len(overdue) // 10
         if self._transactional:
-            end_ms = seen_at_ms(samples, delivered.last_offsets(overdue))
+            last_ms = seen_at_ms(samples, delivered.last_offsets(overdue))
         else:
-            end_ms = max(delivered.appended_ms[place] for place in overdue)
-        return Rate(len(overdue), (end_ms - first_ms) / 1_000)
+            last_ms = appended_ms[overdue[-1]]
+        return Rate(len(overdue) - settled, (last_ms - appended_ms[overdue[settled]]) / 1_000)
 
     def _watch(self) -> Watch:
         return Watch(self._bed.bootstrap_servers, source=self._source, target=self._target, group=self._relay.group)

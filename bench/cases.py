@@ -50,10 +50,10 @@ class Scale:
     @classmethod
     def for_rate(cls, null_rate: float) -> Scale:
         """From what the null relay does in a second."""
-        return cls.of(min(MOST, max(FEWEST, int(null_rate * 1.25) // 10_000 * 10_000)))
+        return cls.of(min(MOST, max(FEWEST, int(null_rate) // 10_000 * 10_000)))
 
 
-FEWEST = 60_000
+FEWEST = 150_000
 MOST = 500_000
 SMALLEST_BACKLOG = 150_000
 LARGEST_BACKLOG = 250_000

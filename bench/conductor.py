@@ -12,10 +12,10 @@ from bench.errors import Unmeasurable
 from bench.horizon import plan, run_within_horizon
 from bench.lateness import PLAN, run_lateness
 from bench.results import Measured
-from bench.throughput import Rate, due_now, run_fixed_delay, run_null
+from bench.throughput import Rate, measure_filling, run_fixed_delay, run_null
 from delaytopic_api.choices import Guarantee
 
-WARM_UP_RECORDS = 100_000
+WARM_UP_RECORDS = 150_000
 WARM_UPS = 2
 ATTEMPTS = 4
 GUARANTEES = (Guarantee.AT_LEAST_ONCE, Guarantee.EXACTLY_ONCE)
@@ -27,7 +27,7 @@ class Conductor:
     """One run of the benchmark."""
 
     def __init__(self, bed: Bed, groups: Collection[Group], runs: int, records: int | None, report: Report) -> None:
-        """`records` None: as many as the null relay copies in a second and a bit. `report` gets a line a step."""
+        """`records` None: as many as the null relay copies in a second. `report` gets a line a step."""
         self._bed = bed
         self._groups = groups
         self._runs = runs
@@ -35,7 +35,6 @@ class Conductor:
         self._report = report
         self._started = 0
         self._backlogs: list[tuple[Guarantee, Backlog]] = []
-        self._source = "bench-source"
         self._fill_rate = 0.0
         self.scale = Scale.of(0)
         self.measured = Measured()
@@ -59,20 +58,17 @@ class Conductor:
     # -- throughput
 
     def _prepare(self) -> None:
-        """First runs of the null relay warm the broker up and say how many records a second or two take."""
-        warm_up = "bench-warm-up"
-        due_now(self._bed, warm_up, WARM_UP_RECORDS)
+        """First runs of the null relay warm the broker up and say how many records it copies in a second."""
         first = [
-            run_null(self._bed, self._name("null"), warm_up, WARM_UP_RECORDS, transactional=False).per_second
+            run_null(self._bed, self._name("null"), WARM_UP_RECORDS, transactional=False).per_second
             for _ in range(WARM_UPS)
         ]
-        self._bed.delete(warm_up)
         self.scale = Scale.of(self._records) if self._records else Scale.for_rate(max(first))
         self._report(
             f"{self.scale.copied:,} records for the null relay, {self.scale.within_horizon:,} and "
             f"{self.scale.backlog:,} for relays with delays"
         )
-        self._fill_rate = due_now(self._bed, self._source, self.scale.copied)
+        self._fill_rate = measure_filling(self._bed, self._name("filling"), self.scale.within_horizon)
 
     def _round(self, title: str) -> None:
         if Group.REDIS in self._groups:
@@ -81,9 +77,7 @@ class Conductor:
         self._nulls(title)
         if Group.FIXED in self._groups:
             for guarantee in GUARANTEES:
-                rate = run_fixed_delay(
-                    self._bed, self._name("fixed", guarantee), self._source, self.scale.copied, guarantee
-                )
+                rate = run_fixed_delay(self._bed, self._name("fixed", guarantee), self.scale.copied, guarantee)
                 self._note(title, Case.FIXED, guarantee, rate)
         if Group.HORIZON in self._groups:
             for guarantee in GUARANTEES:
@@ -103,7 +97,7 @@ class Conductor:
 
     def _nulls(self, title: str) -> None:
         for transactional, rates in ((False, self.measured.null), (True, self.measured.null_transactional)):
-            rate = run_null(self._bed, self._name("null"), self._source, self.scale.copied, transactional=transactional)
+            rate = run_null(self._bed, self._name("null"), self.scale.copied, transactional=transactional)
             rates.append(rate.per_second)
             self._say(title, f"null relay{', transactional' if transactional else ''}", rate)
 

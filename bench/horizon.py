@@ -13,7 +13,7 @@ from bench.processes import Relay
 from bench.reading import Delivered, read_target
 from bench.records import PARTITIONS, spread
 from bench.tally import require_each_once, require_none_early, tally
-from bench.throughput import TIMEOUT_SECONDS, Rate, all_there, end_ms, relay_of
+from bench.throughput import TIMEOUT_SECONDS, Rate, all_there, end_ms, relay_of, source_ends
 from bench.watch import Watch
 from delaytopic_api.choices import Guarantee
 
@@ -59,7 +59,7 @@ def run_within_horizon(bed: Bed, name: str, records: int, agenda: Agenda, guaran
     relay.start()
     try:
         start = _start_line(bed, relay, source, records, agenda)
-        done = all_there(records + PARTITIONS, transactional=transactional)
+        done = all_there(records + PARTITIONS, source_ends(records + PARTITIONS), transactional=transactional)
         watch.until(done, name, timeout_s=TIMEOUT_SECONDS, healthy=relay.check)
         relay.stop()
     finally:

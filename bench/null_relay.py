@@ -52,6 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         }
     )
     producer = Producer(producer_settings(connection, "null-relay", options.transactional_id, BATCH_BYTES))
+    producer.list_topics(options.target, TIMEOUT_SECONDS)  # connected, so that the first record does not wait for it
     consumer.subscribe([options.source])
     gc.freeze()
     gc.set_threshold(100_000, 50, 1_000)

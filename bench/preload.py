@@ -16,10 +16,10 @@ POLL_EVERY = 1_000
 
 
 class Preload:
-    """Produces records to a source topic, all of them or none visible."""
+    """Produces records to a source topic that nobody sees until `show`."""
 
     def __init__(self, bootstrap_servers: str, topic: str) -> None:
-        """Opens the transaction that everything goes into."""
+        """Nothing is sent yet."""
         self._topic = topic
         self._failed: KafkaError | None = None
         self._producer = Producer(
@@ -46,16 +46,18 @@ class Preload:
                 self._producer.poll(0)
         self._flush()
 
-    def add(self, sequences: Iterable[int], due_ms: int) -> None:
-        """Produce some more with one due time, one to each partition in turn."""
+    def add(self, sequences: Iterable[int], due_ms: int | None) -> None:
+        """Produce some more with one due time or none, one to each partition in turn."""
         for partition, sequence in enumerate(sequences):
             self._produce(sequence, partition, due_ms)
         self._flush()
 
     def show(self) -> float:
-        """Make all of it visible in one instant: the start line. Returns that time (epoch ms)."""
+        """Make all that was produced since the last time visible in one instant; returns it (epoch ms)."""
         self._producer.commit_transaction(TIMEOUT_SECONDS)
-        return now_ms()
+        shown_ms = now_ms()
+        self._producer.begin_transaction()
+        return shown_ms
 
     def _produce(self, sequence: int, partition: int, due_ms: int | None) -> None:
         while True:

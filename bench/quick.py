@@ -33,7 +33,7 @@ BUSY_SHARE = 0.5
     "--only", type=click.Choice([group.value for group in Group]), multiple=True, help="Only this; may be repeated."
 )
 @click.option("--runs", type=click.IntRange(1, 20), default=3, show_default=True, help="Rounds of throughput.")
-@click.option("--records", type=click.IntRange(10_000), help="For the null relay. Absent: what it copies in 1.25 s.")
+@click.option("--records", type=click.IntRange(10_000), help="For the null relay. Absent: what it copies in a second.")
 @click.option("-o", "--output", type=click.Choice(["table", "json", "markdown"]), default="table", show_default=True)
 def main(only: tuple[str, ...], runs: int, records: int | None, output: str) -> None:
     """Measure throughput and lateness of the relay, against a loop that only copies, in one run on this machine.

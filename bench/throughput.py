@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bench.bed import Bed
@@ -19,6 +19,8 @@ TIMEOUT_SECONDS = 90.0
 PRECISION = "100ms"
 """Ticks of 50 ms, with ExactlyOnce."""
 FIXED_DELAY = "1ms"
+AHEAD = 2
+"""Offsets of a source partition that are taken before the start: a record, and the marker of its transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +41,12 @@ def source_ends(records: int) -> list[int]:
     return [len(range(partition, records, PARTITIONS)) for partition in range(PARTITIONS)]
 
 
-def all_there(records: int, *, transactional: bool) -> Callable[[Sample], bool]:
-    """Whether a sample shows everything delivered.
+def all_there(records: int, ends: Sequence[int], *, transactional: bool) -> Callable[[Sample], bool]:
+    """Whether a sample shows so many records delivered, which end the source partitions at these offsets.
 
     The ends of a plain target count records. Those of a transactional one count markers, too; there the committed
     offsets, which move in the same transactions, tell.
     """
-    ends = source_ends(records)
 
     def done(sample: Sample) -> bool:
         if transactional:
@@ -62,19 +63,22 @@ def end_ms(delivered: Delivered, samples: list[Sample], *, transactional: bool) 
     return max(delivered.appended_ms)
 
 
-def due_now(bed: Bed, topic: str, records: int) -> float:
-    """Fill a source whose records need not wait; returns the rate of filling, records per second."""
+def measure_filling(bed: Bed, topic: str, records: int) -> float:
+    """How fast a source fills, in records per second."""
     bed.create(topic)
     preload = Preload(bed.bootstrap_servers, topic)
     started_ms = now_ms()
     preload.fill(records, None)
-    return records / (preload.show() - started_ms) * 1_000
+    rate = records / (now_ms() - started_ms) * 1_000
+    preload.show()
+    bed.delete(topic)
+    return rate
 
 
-def run_null(bed: Bed, name: str, source: str, records: int, *, transactional: bool) -> Rate:
-    """The null relay on a source that is full when it starts; from its first record on the target to its last."""
-    target = f"{name}.target"
-    bed.create(target)
+def run_null(bed: Bed, name: str, records: int, *, transactional: bool) -> Rate:
+    """The null relay."""
+    source, target = f"{name}.source", f"{name}.target"
+    bed.create(source, target)
     relay = NullRelay(
         name,
         bed.directory,
@@ -83,39 +87,43 @@ def run_null(bed: Bed, name: str, source: str, records: int, *, transactional: b
         target=target,
         transactional=transactional,
     )
-    return _read_through(bed, relay, relay.group, source, target, records, transactional=transactional)
+    watch = Watch(bed.bootstrap_servers, source=source, target=target, group=relay.group)
+    return _read_through(bed, relay, watch, records, transactional=transactional)
 
 
-def run_fixed_delay(bed: Bed, name: str, source: str, records: int, guarantee: Guarantee) -> Rate:
-    """A relay with a fixed delay on the same source, which is due when it starts; measured alike."""
-    target = f"{name}.target"
-    bed.create(target, f"{target}.dlq")
+def run_fixed_delay(bed: Bed, name: str, records: int, guarantee: Guarantee) -> Rate:
+    """A relay with a fixed delay that is over for all records when they become readable."""
+    source, target = f"{name}.source", f"{name}.target"
+    bed.create(source, target, f"{target}.dlq")
     relay = relay_of(bed, name, source, target, guarantee, FIXED_DELAY)
-    transactional = guarantee is Guarantee.EXACTLY_ONCE
-    return _read_through(bed, relay, relay.group, source, target, records, transactional=transactional)
+    watch = Watch(bed.bootstrap_servers, source=source, target=target, group=relay.group)
+    return _read_through(bed, relay, watch, records, transactional=guarantee is Guarantee.EXACTLY_ONCE)
 
 
-def _read_through(
-    bed: Bed, relay: BenchProcess, group: str, source: str, target: str, records: int, *, transactional: bool
-) -> Rate:
-    watch = Watch(bed.bootstrap_servers, source=source, target=target, group=group)
-    samples = _watch_to_the_end(relay, watch, records, transactional=transactional)
-    delivered = read_target(bed.bootstrap_servers, target, receipts=False)
-    bed.delete(target)
-    require_each_once(relay.name, tally(delivered.sequence, records))
-    seconds = (end_ms(delivered, samples, transactional=transactional) - min(delivered.appended_ms)) / 1_000
-    return Rate(records, seconds)
+def _read_through(bed: Bed, relay: BenchProcess, watch: Watch, records: int, *, transactional: bool) -> Rate:
+    """All records become readable in one instant to a relay that is running; from then until the last is there.
 
-
-def _watch_to_the_end(relay: BenchProcess, watch: Watch, records: int, *, transactional: bool) -> list[Sample]:
-    done = all_there(records, transactional=transactional)
+    One record in each partition goes ahead, so that all connections are made and everything has been done once.
+    """
+    preload = Preload(bed.bootstrap_servers, watch.source)
+    preload.add(range(records, records + PARTITIONS), None)
+    preload.show()
     relay.start()
     try:
+        preload.fill(records, None)
+        warm = all_there(PARTITIONS, [1] * PARTITIONS, transactional=transactional)
+        watch.until(warm, f"{relay.name}: the first records", timeout_s=TIMEOUT_SECONDS, healthy=relay.check)
+        start_ms = preload.show()
+        ends = [end + AHEAD for end in source_ends(records)]
+        done = all_there(records + PARTITIONS, ends, transactional=transactional)
         watch.until(done, relay.name, timeout_s=TIMEOUT_SECONDS, healthy=relay.check)
         relay.stop()
     finally:
         relay.kill()
-    return watch.samples
+    delivered = read_target(bed.bootstrap_servers, watch.target, receipts=False)
+    bed.delete(watch.source, watch.target)
+    require_each_once(relay.name, tally(delivered.sequence, records + PARTITIONS))
+    return Rate(records, (end_ms(delivered, watch.samples, transactional=transactional) - start_ms) / 1_000)
 
 
 def relay_of(bed: Bed, name: str, source: str, target: str, guarantee: Guarantee, delay: str | None) -> Relay:

@@ -47,6 +47,8 @@ class Watch:
     """Asks the broker every 20 ms, with two small requests, where the target ends and what a group has committed."""
 
     def __init__(self, bootstrap_servers: str, *, source: str, target: str, group: str) -> None:
+        self.source = source
+        self.target = target
         self._admin = admin_client(bootstrap_servers)
         self._member = Consumer(
             {"bootstrap.servers": bootstrap_servers, "group.id": group, "isolation.level": "read_uncommitted"},

@@ -28,7 +28,7 @@ class FixedShard:
         self.position = start
         self.cursor = progress.cursor
         self.committed_offset = progress.offset
-        self._taken_before = progress.position
+        self.replay_until = progress.position
         self._taken_cursor = progress.cursor
         self._horizon_ms = horizon_ms
         self._queue: deque[Schedule | Reject] = deque()
@@ -37,8 +37,8 @@ class FixedShard:
         self.far_bytes = 0
         self.replaying = False
 
-    def without_departures(self, commands: Sequence[Command]) -> Sequence[Command]:
-        """Those of a chunk that can be taken in while nothing may be delivered: all, they only queue."""
+    def without_departures(self, commands: Sequence[Command], now_ms: int) -> Sequence[Command]:
+        """Those of a chunk that can be taken in while only what is due by then may leave: all, they only queue."""
         return commands
 
     @property
@@ -51,7 +51,7 @@ class FixedShard:
         queue = self._queue
         for command in commands:
             if type(command) is Schedule:
-                if command.offset < self._taken_before and (command.due_ms, command.offset) <= self._taken_cursor:
+                if command.offset < self.replay_until and (command.due_ms, command.offset) <= self._taken_cursor:
                     continue
                 queue.append(command)
                 self.size += bytes_of(command)

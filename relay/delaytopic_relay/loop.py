@@ -24,7 +24,7 @@ from delaytopic_relay.schedule import Command, Dialect
 from delaytopic_relay.shard import Shard
 from delaytopic_relay.shelving import Shelving
 from delaytopic_relay.status import Scene
-from delaytopic_relay.suspension import Suspension
+from delaytopic_relay.suspension import NEVER_MS, Suspension
 from delaytopic_relay.takeover import AnyShard, Takeover
 
 POLL_LIMIT = 1_000
@@ -63,7 +63,7 @@ class Loop:
         self._pace = parts.pace
         self._memory_bytes = parts.memory_bytes
         self._suspension = parts.suspension
-        self._held: set[int] = set()
+        self._deferred: dict[int, Sequence[Command]] = {}
         self._clock = parts.clock
         self._journal = parts.journal
         self.shards: dict[int, AnyShard] = {}
@@ -91,12 +91,16 @@ class Loop:
         self._retry_at_ms = 0
 
     def revoked(self, shards: Sequence[int]) -> None:
-        """Commit what was done for the shards that leave, with no owner named, and drop them."""
+        """Commit what was done for the shards that leave, with no owner named, and drop them.
+
+        Nothing is committed any more once a tick has failed: what is in memory may no longer be true.
+        """
         going = frozenset(shards)
-        try:
-            self._close_tick(handing_over=going)
-        except (LostOwnership, Unavailable) as error:
-            self._lost = error if isinstance(error, LostOwnership) else TransactionAborted(str(error))
+        if self._lost is None:
+            try:
+                self._close_tick(handing_over=going)
+            except (LostOwnership, Unavailable) as error:
+                self._lost = error if isinstance(error, LostOwnership) else TransactionAborted(str(error))
         self._forget(going)
 
     def lost(self, shards: Sequence[int]) -> None:
@@ -110,8 +114,8 @@ class Loop:
             self.shards.pop(shard, None)
             self.waiting.pop(shard, None)
             self._committed.pop(shard, None)
+            self._deferred.pop(shard, None)
         self._paused -= shards
-        self._held -= shards
 
     # -- running
 
@@ -146,6 +150,7 @@ class Loop:
                 raise self._lost
             for shard, batch in batches.items():
                 self._take_in(shard, batch)
+            self._apply_deferred()
             self._adopt()
             self._deliver()
             if self._tick_is_due():
@@ -183,7 +188,7 @@ class Loop:
         self.shards.clear()
         self._committed.clear()
         self._paused.clear()
-        self._held.clear()
+        self._deferred.clear()
         self._open = self._sent = self._moved = False
         self._retry_at_ms = 0
 
@@ -209,31 +214,43 @@ class Loop:
 
     def _take_in(self, number: int, batch: Batch) -> None:
         shard = self.shards.get(number)
-        if shard is None or number in self._held:
+        if shard is None:
             return
         read = self._dialect.read
         commands: Sequence[Command] = [read(message) for message in batch.messages]
-        if self._suspension.delivery:
-            commands = self._hold(number, shard, commands)
-        if commands:
-            self._note_moved()
-            if isinstance(shard, FixedShard):
-                leaving = shard.take_in(commands, commands[-1].offset + 1)
-            else:
-                assert self._shelving is not None
-                found = self._shelving.look_up(shard, shard.ids.unknown(commands))
-                leaving = shard.take_in(commands, commands[-1].offset + 1, found)
-            self._send(number, leaving)
-        if batch.end is not None and number not in self._held:
-            shard.reached_end(batch.end)
+        end = batch.end
+        if self._suspension.ingest:
+            commands = [command for command in commands if command.offset < shard.replay_until]
+            end = min(end, shard.replay_until) if end is not None else None
+        if number in self._deferred:
+            commands = [*self._deferred.pop(number), *commands]
+        self._apply(number, shard, commands)
+        if end is not None and number not in self._deferred:
+            shard.reached_end(end)
 
-    def _hold(self, number: int, shard: AnyShard, commands: Sequence[Command]) -> Sequence[Command]:
-        """Nothing may be delivered: reading stops before the first record that would leave at once."""
-        kept = shard.without_departures(commands)
-        if len(kept) < len(commands):
-            self._held.add(number)
-            self._source.pause([number])
-        return kept
+    def _apply(self, number: int, shard: AnyShard, commands: Sequence[Command]) -> None:
+        now_ms = NEVER_MS if self._suspension.delivery else self._clock.now_ms()
+        if self._suspension.delivery or shard.cursor.due_ms > now_ms:
+            kept = shard.without_departures(commands, now_ms)
+            if len(kept) < len(commands):
+                self._deferred[number] = commands[len(kept) :]
+            commands = kept
+        if not commands:
+            return
+        self._note_moved()
+        next_position = commands[-1].offset + 1
+        if isinstance(shard, FixedShard):
+            leaving = shard.take_in(commands, next_position)
+        else:
+            assert self._shelving is not None
+            found = self._shelving.look_up(shard, shard.ids.unknown(commands))
+            leaving = shard.take_in(commands, next_position, found)
+        self._send(number, leaving)
+
+    def _apply_deferred(self) -> None:
+        """Commands wait, and reading with them, while the cursor is ahead of the clock."""
+        for number in [] if self._suspension.delivery else [*self._deferred]:
+            self._apply(number, self.shards[number], self._deferred.pop(number))
 
     def _note_moved(self) -> None:
         if not self._moved:
@@ -333,7 +350,7 @@ class Loop:
 
     def _can_wait(self, number: int, shard: AnyShard, full: bool) -> bool:
         """Whether reading a shard pauses; never while it reads again what it needs before it may deliver."""
-        if number in self._held:
+        if number in self._deferred:
             return True
         if shard.replaying:
             return False

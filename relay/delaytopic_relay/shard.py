@@ -65,7 +65,7 @@ class Shard:
         """L of the last commit: whatever is below it and not done is on the shelf."""
         self.calendar = Calendar()
         self.ids = IdTable()
-        self._replay_until = progress.position
+        self.replay_until = progress.position
         self._horizon_ms = horizon_ms
         self._frontier_ms = 0
         self._loaded_until_ms = 0
@@ -84,11 +84,11 @@ class Shard:
     @property
     def replaying(self) -> bool:
         """Whether records taken in before are being read again; until that is over nothing is delivered."""
-        return self.position < self._replay_until
+        return self.position < self.replay_until
 
-    def without_departures(self, commands: Sequence[Command]) -> Sequence[Command]:
-        """Those of a chunk that can be taken in while nothing may be delivered."""
-        return until_departure(commands, self.cursor, self._replay_until)
+    def without_departures(self, commands: Sequence[Command], now_ms: int) -> Sequence[Command]:
+        """Those of a chunk that can be taken in while only what is due by then may leave."""
+        return until_departure(commands, self.cursor, self.replay_until, now_ms)
 
     @property
     def size(self) -> int:
@@ -121,17 +121,17 @@ class Shard:
                     continue
                 if command.id is not None:
                     withdrew = self.ids.schedule(command, far=due_ms >= frontier_ms)
-                    counts[0] += withdrew and command.offset >= self._replay_until
+                    counts[0] += withdrew and command.offset >= self.replay_until
                 if due_ms < frontier_ms:
                     near.append(command)
                 else:
                     far.append(command)
             elif type(command) is Reject:
-                if command.offset >= self._replay_until:
+                if command.offset >= self.replay_until:
                     leaving.rejects.append(command)
             elif isinstance(command, Cancel):
                 withdrew = self.ids.cancel(command)
-                if command.offset >= self._replay_until:
+                if command.offset >= self.replay_until:
                     counts[1 if withdrew else 2] += 1
         self.calendar.add(near, only_here=True)
         self._far += far
@@ -142,7 +142,7 @@ class Shard:
 
     def _past(self, schedule: Schedule, leaving: Departures, counts: list[int]) -> None:
         """A schedule at or below the cursor: done, if it was taken in before; otherwise it leaves at once."""
-        fresh = schedule.offset >= self._replay_until
+        fresh = schedule.offset >= self.replay_until
         if schedule.id is not None:
             withdrew = self.ids.done(schedule)
             counts[0] += withdrew and fresh
@@ -300,7 +300,7 @@ class Shard:
         """What to commit now. Only true when nothing waits for a put and all that was handed out is sent."""
         lowest = self.calendar.lowest_offset()
         offset = self.position if lowest is None else min(self.position, lowest)
-        return Progress(offset, max(self.position, self._replay_until), self.cursor, owner)
+        return Progress(offset, max(self.position, self.replay_until), self.cursor, owner)
 
     def droppable(self) -> tuple[list[Slice], list[bytes]]:
         """Slices and ids that are done with; to be asked after a commit, before anything else is taken in."""

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from delaytopic_api.choices import Suspend
-from delaytopic_relay.schedule import Command, Key, Reject, Schedule
+from delaytopic_relay.schedule import Command, Key, Schedule
+
+NEVER_MS = -1
+"""A time at which nothing is due."""
 
 
 class Suspension(NamedTuple):
@@ -22,16 +25,18 @@ class Suspension(NamedTuple):
         return cls(both or suspend is Suspend.INGEST, both or suspend is Suspend.DELIVERY)
 
 
-def until_departure(commands: Sequence[Command], cursor: Key, position: int) -> Sequence[Command]:
-    """The commands before the first that would have to leave at once.
+def until_departure(
+    commands: Sequence[Command], cursor: Key, position: int, now_ms: int = NEVER_MS
+) -> Sequence[Command]:
+    """The commands before the first that would have to leave at once, though it may not.
 
-    While delivery is suspended such a record stays on the source: to take it in would mean to deliver it.
-    `position` is the committed one: what is below was taken in before.
+    A schedule at or below the cursor leaves when it is taken in. The cursor may be ahead of the clock: another relay's
+    clock was ahead, or this one was set back. While delivery is suspended nothing is due at all: then `now_ms` is
+    `NEVER_MS`. `position` is the committed one: what is below was taken in before.
     """
     for place, command in enumerate(commands):
-        if command.offset < position:
+        if type(command) is not Schedule or command.due_ms <= now_ms or command.offset < position:
             continue
-        leaves = type(command) is Reject or (type(command) is Schedule and (command.due_ms, command.offset) <= cursor)
-        if leaves:
+        if (command.due_ms, command.offset) <= cursor:
             return commands[:place]
     return commands

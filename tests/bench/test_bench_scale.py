@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 @pytest.mark.parametrize(
     ("null_rate", "expected"),
     [
-        (10_000, Scale(60_000, 36_000, 150_000)),
-        (203_000, Scale(250_000, 150_000, 250_000)),
+        (10_000, Scale(150_000, 90_000, 150_000)),
+        (250_000, Scale(250_000, 150_000, 250_000)),
         (9_000_000, Scale(500_000, 200_000, 250_000)),
     ],
 )

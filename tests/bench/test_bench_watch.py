@@ -18,7 +18,7 @@ def test_a_source_ends_where_the_records_do() -> None:
     ],
 )
 def test_a_plain_target_is_complete_when_it_holds_so_many(sample: Sample, expected: bool) -> None:
-    done = all_there(10, transactional=False)
+    done = all_there(10, source_ends(10), transactional=False)
 
     assert done(sample) is expected
 
@@ -31,7 +31,7 @@ def test_a_plain_target_is_complete_when_it_holds_so_many(sample: Sample, expect
     ],
 )
 def test_a_transactional_target_is_complete_when_all_of_the_source_is_committed(sample: Sample, expected: bool) -> None:
-    done = all_there(10, transactional=True)
+    done = all_there(10, source_ends(10), transactional=True)
 
     assert done(sample) is expected
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,11 +11,12 @@ from tests.support.world import World, WorldClock, WorldSource, WorldTarget
 
 from delaytopic_api.choices import Partitioning
 from delaytopic_api.headers import Headers
-from delaytopic_relay.addressing import Addressing, TopicLimit
+from delaytopic_relay.addressing import Addressing, Outgoing, TopicLimit
 from delaytopic_relay.dialects.native import NativeDialect
 from delaytopic_relay.dialects.policy import NativePolicy, TopicGlobs
 from delaytopic_relay.loop import Loop, Parts
 from delaytopic_relay.pacing import Pace
+from delaytopic_relay.progress import Progress
 from delaytopic_relay.receipts import whose_record
 from delaytopic_relay.shelves.protocol import Shelf
 from delaytopic_relay.shelving import Shelving
@@ -36,6 +37,34 @@ class Delivery(NamedTuple):
     dead: bool = False
 
 
+class StrictTarget(WorldTarget):
+    """Knows whether a transaction is open, as the real client does: it allows one at a time, and sends in none."""
+
+    open = False
+
+    def begin(self) -> None:
+        assert not self.open, "a transaction is open already"
+        self.open = bool(self.owner)
+        super().begin()
+
+    def send(self, records: Sequence[Outgoing]) -> None:
+        assert self.open or not self.owner, "no transaction is open"
+        super().send(records)
+
+    def commit(self, progress: Mapping[int, Progress], group: object) -> None:
+        assert self.open, "no transaction is open"
+        super().commit(progress, group)
+        self.open = False
+
+    def abort(self) -> None:
+        self.open = False
+        super().abort()
+
+    def replace(self) -> None:
+        self.open = False
+        super().replace()
+
+
 @dataclass(frozen=True)
 class Relay:
     """One relay and its parts."""
@@ -44,6 +73,7 @@ class Relay:
     loop: Loop
     source: WorldSource
     target: WorldTarget
+    clock: WorldClock
     journal: QuietJournal
 
     def step(self) -> None:
@@ -68,8 +98,9 @@ class Setup(NamedTuple):
     memory_bytes: int = PLENTY
     chunk: int = 1_000
     limit: TopicLimit = lambda topic: 1 << 20
-    target: Callable[[World, str], WorldTarget] = WorldTarget
+    target: Callable[[World, str], WorldTarget] = StrictTarget
     suspension: Suspension = Suspension()
+    clock: Callable[[World], WorldClock] = WorldClock
 
 
 USUAL = Setup()
@@ -82,7 +113,7 @@ def native_policy(delay_ms: int | None = None) -> NativePolicy:
 
 def start(world: World, shelf: Shelf, name: str = "relay", setup: Setup = USUAL) -> Relay:
     """A relay that joins the group with its first step, and evicts whoever was there."""
-    clock, journal = WorldClock(world), QuietJournal()
+    clock, journal = setup.clock(world), QuietJournal()
     source = WorldSource(world, setup.shards, setup.chunk)
     target = setup.target(world, name if setup.transactional else "")
     used_shelf = shelf if setup.delay_ms is None else None
@@ -102,7 +133,7 @@ def start(world: World, shelf: Shelf, name: str = "relay", setup: Setup = USUAL)
         )
     )
     loop.start()
-    return Relay(world, loop, source, target, journal)
+    return Relay(world, loop, source, target, clock, journal)
 
 
 def run_all(world: World, relays: Sequence[Relay], for_ms: int, step_ms: int = 50) -> None:

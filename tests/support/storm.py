@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from tests.support.relay_in_world import PLENTY, Relay, Setup, start
-from tests.support.world import Crash, World, WorldTarget
+from tests.support.relay_in_world import PLENTY, Relay, Setup, StrictTarget, start
+from tests.support.world import Crash, World, WorldClock
 
 from delaytopic_relay.addressing import Outgoing
 from delaytopic_relay.calendar import ENTRY_BYTES
@@ -36,6 +36,8 @@ class Storm(NamedTuple):
     shelf_away_share: float = 0
     doubt_share: float = 0
     hand_over_share: float = 0
+    rebalance_share: float = 0
+    most_skew_ms: int = 0
 
 
 class Taken(NamedTuple):
@@ -78,7 +80,16 @@ class StormyShelf(MemoryShelf):
         self._call("drop", lambda: super(StormyShelf, self).drop(*args))
 
 
-class StormyTarget(WorldTarget):
+class StormyClock(WorldClock):
+    """A wall clock that may be wrong, and be set right again."""
+
+    skew_ms = 0
+
+    def now_ms(self) -> int:
+        return self.world.now_ms + self.skew_ms
+
+
+class StormyTarget(StrictTarget):
     """Refuses some records for good, without saying which at first; leaves some commits in doubt."""
 
     history: History
@@ -146,6 +157,9 @@ class History:
             self.relays = [relay for relay in self.relays if relay.source.generation in (-1, self.world.generation)]
             if not self.relays:
                 self.start_one(f"last-{turn}")
+            for relay in self.relays:
+                assert isinstance(relay.clock, StormyClock)
+                relay.clock.skew_ms = 0
             self.step_all()
             idle_turns = idle_turns + 1 if self.nothing_is_left() else 0
             if idle_turns > 20:
@@ -166,8 +180,28 @@ class History:
         """Sometimes one stops gracefully; there is always one, and sometimes another joins, which evicts it."""
         if self.relays and self.rng.random() < self.storm.hand_over_share:
             self.attempt(self.relays[-1], Relay.finish)
+        if self.relays and self.rng.random() < self.storm.rebalance_share:
+            self.attempt(self.relays[-1], self.rebalance)
+        for relay in self.relays:
+            self.set_clock(relay)
         if not self.relays or self.rng.random() < 0.01:
             self.start_one(f"relay-{turn}")
+
+    def rebalance(self, relay: Relay) -> None:
+        """The group takes shards away and gives them back, as far as they had been given."""
+        if relay.source.generation < 0:
+            return
+        shards = self.rng.choice([[0], [1], [0, 1]])
+        if self.rng.random() < 0.7:
+            relay.loop.revoked(shards)
+        else:
+            relay.loop.lost(shards)
+        relay.loop.assigned(shards)
+
+    def set_clock(self, relay: Relay) -> None:
+        """Wall clocks of relays are wrong now and then."""
+        if self.storm.most_skew_ms and self.rng.random() < 0.02 and isinstance(relay.clock, StormyClock):
+            relay.clock.skew_ms = self.rng.randrange(-self.storm.most_skew_ms, self.storm.most_skew_ms)
 
     def start_one(self, name: str) -> None:
         setup = Setup(
@@ -177,6 +211,7 @@ class History:
             memory_bytes=self.rng.choice([4 * ENTRY_BYTES, PLENTY]),
             chunk=self.rng.choice([1, 3, 8]),
             target=self.target,
+            clock=StormyClock,
         )
         self.relays.append(start(self.world, self.shelf, name, setup))
 

@@ -8,6 +8,8 @@ from typing import NamedTuple
 from tests.support.relay_in_world import deliveries, native_policy
 from tests.support.storm import REFUSED, History
 
+from delaytopic_api.headers import RECEIPT
+from delaytopic_api.receipt import Receipt
 from delaytopic_relay.dialects.native import NativeDialect
 from delaytopic_relay.schedule import Cancel, Command, Reject, Schedule
 
@@ -69,13 +71,15 @@ class Verdicts:
         return [f"twice: {fate}" for fate in self.fates if fate.delivered + fate.dead > 1]
 
     def early(self) -> list[str]:
-        """P3: records sent before their time."""
+        """P3: records sent before their time, by the clock of the relay that sent them."""
         commands = {(fate.shard, fate.command.offset): fate.command for fate in self.fates}
         found: list[str] = []
-        for delivery in self.deliveries:
+        for delivery, (_, record) in zip(self.deliveries, self.history.world.delivered, strict=True):
             command = commands[delivery.shard, delivery.offset]
-            if not delivery.dead and isinstance(command, Schedule) and delivery.sent_ms < command.due_ms:
-                found.append(f"early: {delivery}")
+            if not delivery.dead and isinstance(command, Schedule):
+                receipt = Receipt.parse(dict(record.headers)[RECEIPT])
+                if receipt.sent_ms < command.due_ms:
+                    found.append(f"early: {receipt}")
         return found
 
     def misplaced(self) -> list[str]:

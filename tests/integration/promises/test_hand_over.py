@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
@@ -23,9 +24,7 @@ RATE = 200
 
 def owners(route: Route) -> list[str]:
     """Who wrote each shard's progress: the last field of the metadata that is committed with the offset."""
-    consumer = Consumer(
-        {"bootstrap.servers": route.servers.bootstrap_servers, "group.id": route.config().group_id}
-    )
+    consumer = Consumer({"bootstrap.servers": route.servers.bootstrap_servers, "group.id": route.config().group_id})
     shards = [TopicPartition(route.source, shard) for shard in range(PARTITIONS)]
     committed = consumer.committed(shards, timeout=30)
     consumer.close()
@@ -96,7 +95,7 @@ def test_p1_p2_p3_the_shards_of_a_relay_that_leaves_go_to_the_one_that_is_there(
     assert verdict.faults == {}
     assert verdict.delivered == verdict.schedules > 0
     sent_ms = sorted(record.sent_ms for record in route.delivered() if record.source.partition in moving)
-    gap_ms = max(later - sooner for sooner, later in zip(sent_ms, sent_ms[1:], strict=False) if later > told_ms)
+    gap_ms = max(later - sooner for sooner, later in pairwise(sent_ms) if later > told_ms)
     with capsys.disabled():
         print(f"\nhand-over: {took_s:.1f} s until all shards deliver again; longest silence of theirs {gap_ms} ms")
     assert gap_ms < SOON_S * 1_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -75,7 +74,7 @@ class Run:
 
 
 @pytest.fixture(scope="module")
-def run(make_shared_route: MakeRoute) -> Iterator[Run]:
+def run(make_shared_route: MakeRoute) -> Run:
     route = make_shared_route()
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
     servers = route.servers.bootstrap_servers
@@ -86,7 +85,7 @@ def run(make_shared_route: MakeRoute) -> Iterator[Run]:
     produce(servers, route.source, late)
     expected = sum(map(len, DELIVERED.values()))
     wait_for(lambda: delivered_total(relay) >= expected and relay.status()["pending"] == 0)
-    yield _seen(route, relay)
+    return _seen(route, relay)
 
 
 def delivered_total(relay: RelayProcess) -> int:

@@ -1,4 +1,4 @@
-"""P3 to P6 of a relay at work: one run for each guarantee, with 50,000 records on the shelf, seen from several sides."""
+"""P3 to P6 of a relay at work: one run for each guarantee, with 50,000 records on the shelf."""
 
 from __future__ import annotations
 

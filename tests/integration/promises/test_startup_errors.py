@@ -208,7 +208,7 @@ def test_a_redis_that_does_not_let_the_relay_in_is_named_and_no_secret_with_it(
 
 @pytest.fixture
 def late_route(kafka: KafkaServer, redis: RedisServer, tmp_path: Path) -> Iterator[Route]:
-    """A DelayTopic whose topics are still to be created: not by the relay that asks for them, though the broker would."""
+    """A DelayTopic without its topics, which the relay's asking for them must not create."""
     route = Route(Servers(kafka.bootstrap_servers, redis.url), tmp_path, "late-topics")
     yield route
     route.stop_relays()
@@ -231,7 +231,11 @@ def test_a_relay_waits_for_its_topics_says_so_and_starts_when_they_are_there(lat
     produce(servers, route.source, [Sent(b"k", b"v")])
     assert route.settled_verdict().delivered == 1
     assert page(relay, "/readyz") == (200, "running\n")
-    assert [line.partition(":")[0] for line in lines_about_waiting(relay)] == ["source.topic", "target.topic", "deadLetter.topic"]
+    assert [line.partition(":")[0] for line in lines_about_waiting(relay)] == [
+        "source.topic",
+        "target.topic",
+        "deadLetter.topic",
+    ]
 
 
 def test_a_relay_waits_for_redis_says_so_and_starts_when_it_is_there(make_route: MakeRoute, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from tests.support.relay_in_world import (
     produce_nonsense,
     start,
 )
-from tests.support.world import World
+from tests.support.world import World, WorldClock
 
 from delaytopic_relay.progress import Progress, decode_progress
 from delaytopic_relay.schedule import NOTHING_DELIVERED, Key
@@ -165,3 +165,28 @@ def test_without_transactions_records_are_delivered_just_the_same() -> None:
 
     assert delivered_offsets(world) == [1, 0, 2]
     assert committed(world) == Progress(3, 3, Key(world.now_ms - 1_000, 2), "")
+
+
+class AheadClock(WorldClock):
+    """A wall clock that is five seconds ahead."""
+
+    def now_ms(self) -> int:
+        return self.world.now_ms + 5_000
+
+
+def test_a_relay_sends_nothing_early_when_the_clock_of_its_predecessor_was_ahead() -> None:
+    # Given that something due in four seconds was delivered already
+    world, shelf = World(), MemoryShelf()
+    produce(world, 4_000)
+    start(world, shelf, "ahead", Setup(clock=AheadClock)).run(1_000)
+    assert delivered_offsets(world) == [0]
+
+    # When a relay with the right clock takes over, and something due before that arrives
+    relay = start(world, shelf, "right")
+    relay.run(500)
+    due_ms = world.now_ms + 1_000
+    second = produce(world, 1_000)
+    relay.run(5_000, step_ms=10)
+
+    # Then it leaves at its own time
+    assert deliveries(world)[1] == Delivery(due_ms, 0, second)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from tests.support.relay_in_world import Setup, delivered_offsets, produce, run_all, start
-from tests.support.world import Crash, World, WorldTarget
+from tests.support.relay_in_world import Setup, StrictTarget, delivered_offsets, produce, run_all, start
+from tests.support.world import Crash, World
 
 from delaytopic_relay.errors import CommitUnknown, KafkaUnavailable
-from delaytopic_relay.ports import Committed
+from delaytopic_relay.ports import Committed, Refusal
 from delaytopic_relay.progress import Progress, decode_progress
 from delaytopic_relay.shelves.memory import MemoryShelf
 
@@ -141,6 +141,40 @@ def test_a_shard_that_is_revoked_is_committed_for_its_successor_and_the_others_s
     assert (delivered_offsets(world, 0), delivered_offsets(world, 1)) == ([], [0])
 
 
+def test_when_the_commit_for_one_revoked_shard_failed_the_next_one_commits_nothing_of_that_tick() -> None:
+    # Given a tick with records of both shards, of which Kafka refuses one without saying which
+    world, shelf = World(), MemoryShelf()
+    relay = start(world, shelf, "first", Setup(shards=(0, 1)))
+    relay.run(1_000)
+    relay.target.refuse = lambda record: Refusal("too large", True) if record.value == b"bad" else None
+    produce(world, 0, shard=0)
+    produce(world, 0, shard=1, value=b"bad")
+    relay.run(10, step_ms=10)
+
+    # When both are revoked one after the other, before the relay can start over
+    relay.loop.revoked([0])
+    relay.loop.revoked([1])
+    start(world, shelf, "second", Setup(shards=(0, 1))).run(1_000)
+
+    # Then the successor delivers both, once
+    assert (delivered_offsets(world, 0), delivered_offsets(world, 1)) == ([0], [0])
+
+
+def test_a_stop_in_the_middle_of_a_commit_of_unknown_outcome_commits_nothing_more() -> None:
+    world, shelf = World(), MemoryShelf()
+    relay = start(world, shelf, "first", Setup(target=DoubtfulTarget))
+    assert isinstance(relay.target, DoubtfulTarget)
+    relay.run(1_000)
+    produce(world, 0)
+    relay.run(10, step_ms=10)
+
+    relay.target.doubts = [True]
+    relay.loop.finish()
+    start(world, shelf, "second").run(1_000)
+
+    assert delivered_offsets(world) == [0]
+
+
 def test_shards_that_are_lost_in_an_open_tick_take_their_records_with_them() -> None:
     # Given a tick in which records of both shards were sent
     world = World()
@@ -157,7 +191,7 @@ def test_shards_that_are_lost_in_an_open_tick_take_their_records_with_them() -> 
     assert relay.journal.counts["aborted"] == 1
 
 
-class DoubtfulTarget(WorldTarget):
+class DoubtfulTarget(StrictTarget):
     """The next commits do what they say, or not, but nobody hears of it."""
 
     def __init__(self, world: World, owner: str) -> None:
@@ -212,7 +246,7 @@ def test_a_coordinator_that_does_not_answer_when_the_producer_is_replaced_is_ask
     assert delivered_offsets(world) == [0, 1]
 
 
-class UnreachableFence(WorldTarget):
+class UnreachableFence(StrictTarget):
     """The coordinator of a former owner's transactions does not answer at first."""
 
     refusals_left = 2

@@ -38,10 +38,10 @@ def times(sent: list[tuple[int, Schedule]], rng: random.Random) -> list[int]:
     return sorted(moment for moment in moments if rng.random() < 0.999)
 
 
-def play(seed: int, *, crashes: bool) -> tuple[ShardRun, list[tuple[int, Schedule]]]:
+def play(seed: int, *, crashes: bool, horizon_ms: int = 10_000) -> tuple[ShardRun, list[tuple[int, Schedule]]]:
     """A whole history; with crashes, a new owner takes over now and then."""
     rng = random.Random(seed)
-    sent, run = history(seed), ShardRun()
+    sent, run = history(seed), ShardRun(horizon_ms)
     produced = 0
     for now_ms in times(sent, rng):
         arrived = bisect_right(sent, now_ms, key=lambda entry: entry[0])
@@ -67,6 +67,13 @@ def test_over_thirty_days_each_leaves_once_and_never_early(seed: int, crashes: b
 
     assert Counter(key for _, key in run.outcome.delivered) == Counter(key_of(entry) for _, entry in sent)
     assert [key for at_ms, key in run.outcome.delivered if at_ms < key.due_ms] == []
+
+
+@pytest.mark.parametrize("crashes", [False, True])
+def test_with_a_horizon_of_hours_that_reaches_into_wide_slices_each_leaves_once(crashes: bool) -> None:
+    run, sent = play(3, crashes=crashes, horizon_ms=26 * HOUR_MS)
+
+    assert Counter(key for _, key in run.outcome.delivered) == Counter(key_of(entry) for _, entry in sent)
 
 
 def test_over_thirty_days_they_leave_in_the_order_of_their_keys() -> None:

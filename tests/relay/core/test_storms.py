@@ -49,8 +49,8 @@ FIXED = Storm(produce_fixed, delay_ms=30_000)
 
 
 def with_doubts(storm: Storm) -> Storm:
-    """Shelf and Kafka leave calls unanswered, and relays stop gracefully in between."""
-    return storm._replace(shelf_away_share=0.02, doubt_share=0.02, hand_over_share=0.01)
+    """Shelf and Kafka leave calls unanswered, relays stop gracefully, and shards come and go in between."""
+    return storm._replace(shelf_away_share=0.02, doubt_share=0.02, hand_over_share=0.01, rebalance_share=0.01)
 
 
 def wrong_exactly_once(history: History) -> list[str]:
@@ -79,6 +79,13 @@ def test_exactly_once_holds_when_shelf_and_kafka_leave_calls_unanswered(seed: in
     assert wrong_exactly_once(history) == []
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_exactly_once_holds_when_the_clocks_of_relays_are_wrong(seed: int) -> None:
+    history = History(seed, PLAIN._replace(most_skew_ms=20_000)).run()
+
+    assert wrong_exactly_once(history) == []
+
+
 @pytest.mark.parametrize("seed", range(25))
 def test_at_least_once_nothing_is_lost_or_early_through_crashes_and_zombies(seed: int) -> None:
     history = History(seed, PLAIN._replace(transactional=False)).run()
@@ -102,7 +109,7 @@ def test_of_an_id_the_latest_command_wins_when_shelf_and_kafka_leave_calls_unans
 
 @pytest.mark.parametrize("seed", range(25))
 def test_a_fixed_delay_loses_repeats_and_hurries_nothing_through_crashes_and_zombies(seed: int) -> None:
-    history = History(seed, FIXED._replace(doubt_share=0.02, hand_over_share=0.01)).run()
+    history = History(seed, with_doubts(FIXED)).run()
 
     assert wrong_exactly_once(history) == []
 
