@@ -89,7 +89,7 @@ class Backlog:
         return min(self._due_ms[: self._records]) + RIPE_MS
 
     def drain(self) -> Moved:
-        """Start the relay again: while it was down, a part of the backlog became due, which leaves as fast as it can."""
+        """Start the relay again: while it was down, a part of the backlog became due, and leaves as fast as it can."""
         watch = self._watch()
         self._relay.start()
         try:
