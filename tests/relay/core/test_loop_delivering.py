@@ -190,3 +190,21 @@ def test_a_relay_sends_nothing_early_when_the_clock_of_its_predecessor_was_ahead
 
     # Then it leaves at its own time
     assert deliveries(world)[1] == Delivery(due_ms, 0, second)
+
+
+def test_reading_pauses_while_what_was_read_waits_for_the_clock() -> None:
+    # Given a relay whose predecessor's clock was ahead, and a stream of records that are due before its last one
+    world, shelf = World(), MemoryShelf()
+    produce(world, 4_000)
+    start(world, shelf, "ahead", Setup(clock=AheadClock)).run(1_000)
+    relay = start(world, shelf, "right", Setup(chunk=2))
+    relay.run(500)
+
+    for _ in range(10):
+        produce(world, 1_000)
+        relay.run(50)
+    paused, position = set(relay.source.paused), relay.source.positions[0]
+    relay.run(5_000)
+
+    assert (paused, position < 5, relay.source.paused) == ({0}, True, set())
+    assert delivered_offsets(world) == [*range(11)]

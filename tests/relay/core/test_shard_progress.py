@@ -116,6 +116,25 @@ def test_a_wide_slice_is_dropped_as_soon_as_it_was_split() -> None:
     assert run.shard.droppable() == ([Slice(minute_ms, 60_000)], [])
 
 
+def test_a_wide_slice_that_was_filled_again_after_it_was_split_is_not_dropped() -> None:
+    # Given a minute that was split, and a clock that was set back by an hour
+    run = ShardRun()
+    minute_ms = 120 * 60_000
+    run.source.append(schedule(minute_ms, 0))
+    run.tick(minute_ms - 3_600_000)
+    run.load(minute_ms - 120_000)
+
+    # When another schedule of that minute is put
+    run.source.append(schedule(minute_ms + 30_000, 1))
+    run.take_in(minute_ms - 3_600_000)
+    run.put(minute_ms - 3_600_000)
+
+    # Then it stays, until it was split a second time
+    before = run.shard.droppable()[0]
+    run.load(minute_ms - 120_000)
+    assert (before, {*run.shard.droppable()[0]}) == ([], {Slice(minute_ms, 60_000)})
+
+
 def test_ids_are_forgotten_with_the_slices_of_their_last_schedules() -> None:
     run = ShardRun()
     run.source += [schedule(FAR_MS, 0, A), schedule(FAR_MS + 5_000, 1, b"b")]
