@@ -17,7 +17,7 @@ from bench.tally import require_each_once, require_none_early, tally
 from delaytopic_api.choices import Guarantee
 
 PRECISION = {Guarantee.AT_LEAST_ONCE: "10ms", Guarantee.EXACTLY_ONCE: "50ms"}
-PLAN = Plan((Phase(2_000, 5), Phase(10_000, 6)), burst=50_000)
+PLAN = Plan((Phase(2_000, 4), Phase(10_000, 5)), burst=50_000)
 TIMEOUT_SECONDS = 60.0
 
 

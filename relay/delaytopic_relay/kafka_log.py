@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import logging
+import re
+import time
 
 import structlog
+
+REPEAT_S = 10.0
+"""How often the same trouble is worth a line."""
+_NUMBER = re.compile(r"\d+")
 
 log = structlog.get_logger("kafka")
 
 
 class ClientLog(logging.Handler):
-    """Takes the client library's records; what it says at warning and above is worth a line."""
+    """Takes the client library's records; what it says at warning and above is worth a line, now and then."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said: dict[str, float] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Pass one line on."""
-        log.log(record.levelno, "kafka client", text=record.getMessage())
+        """Pass a line on, unless the same was said a moment ago; numbers do not make it another one."""
+        text, now_s = record.getMessage(), time.monotonic()
+        kind = _NUMBER.sub("#", text)
+        if now_s - self._said.get(kind, -REPEAT_S) < REPEAT_S:
+            return
+        self._said = {said: at_s for said, at_s in self._said.items() if now_s - at_s < REPEAT_S}
+        self._said[kind] = now_s
+        log.log(record.levelno, "kafka client", text=text)
 
 
 def client_logger(name: str) -> logging.Logger:

@@ -23,8 +23,9 @@ from delaytopic_relay.receipts import whose_record
 COMMIT_TIMEOUT_S = 10.0
 ABORT_TIMEOUT_S = 5.0
 INIT_TIMEOUT_S = 15.0
-CAREFUL_S = 30.0
-"""How long each record is tracked after one was refused without telling which."""
+REPORT_TIMEOUT_S = 0.5
+CAREFUL_S = 5.0
+"""How long each record is sent alone after one was refused without telling which."""
 
 PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
 ABOUT_THE_RECORD = frozenset(
@@ -79,18 +80,24 @@ class KafkaTarget:
     def send(self, records: Sequence[Outgoing]) -> None:
         """Produce; a full queue is waited for.
 
-        All arguments go by position, which takes a third off the cost of the call.
+        All arguments go by position, which takes a third off the cost of the call. In a transaction nothing
+        more is sent once a record was refused: the tick is given up when it settles.
         """
         produce: Any = self._producer.produce
         careful = time.monotonic() < self._careful_until_s
         for record in records:
+            if self._failures and self._id is not None:
+                return
             topic, value, key, headers, partition = record
             try:
-                produce(topic, value, key, partition, None, self._tracker(record) if careful else None, 0, headers)
+                produce(topic, value, key, partition, self._tracker(record) if careful else None, None, 0, headers)
             except BufferError:
                 self._send_after_waiting(record)
             except KafkaException as error:
                 self._refused_at_once(record, error)
+            if careful:
+                # The broker refuses a whole batch for one record in it: each goes alone.
+                self._producer.flush(COMMIT_TIMEOUT_S)
         self._producer.poll(0)
 
     def _send_after_waiting(self, record: Outgoing) -> None:
@@ -100,22 +107,24 @@ class KafkaTarget:
         while True:
             self._producer.poll(0.01)
             try:
-                produce(topic, value, key, partition, None, self._tracker(record), 0, headers)
+                produce(topic, value, key, partition, None, None, 0, headers)
                 return
             except BufferError as error:
                 if time.monotonic() > give_up_s:
-                    raise TransactionAborted(
-                        "Kafka has taken nothing for a while: the send queue stays full"
-                    ) from error
+                    raise TransactionAborted("Kafka takes nothing: the send queue stays full") from error
             except KafkaException as error:
                 self._refused_at_once(record, error)
                 return
 
     def _refused_at_once(self, record: Outgoing, exception: KafkaException) -> None:
         error: KafkaError = exception.args[0]
-        if error.code() not in ABOUT_THE_RECORD:
+        if error.code() in ABOUT_THE_RECORD:
+            self._failures.append(self._refusal(error, record))
+            return
+        # A refused record puts the transaction in error; its report may still be on the way.
+        self._producer.poll(REPORT_TIMEOUT_S if error.code() == KafkaError._STATE else 0)
+        if not self._failures:
             raise self._translated(exception) from exception
-        self._failures.append(self._refusal(error, record))
 
     def _on_failure(self, error: KafkaError | None, message: Message) -> None:
         if error is None or error.code() in PURGED:

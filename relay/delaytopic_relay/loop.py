@@ -17,10 +17,10 @@ from delaytopic_relay.errors import CommitUnknown, Fenced, LostOwnership, Transa
 from delaytopic_relay.fixed_shard import FixedShard
 from delaytopic_relay.journal import Journal
 from delaytopic_relay.pacing import Pace, TickState, closes_at_ms, sleep_ms
-from delaytopic_relay.ports import Batch, Clock, Source, Target
+from delaytopic_relay.ports import Batch, Clock, Refusal, Source, Target
 from delaytopic_relay.progress import Progress
-from delaytopic_relay.refusals import note_refusals
-from delaytopic_relay.schedule import Command, Dialect
+from delaytopic_relay.refusals import dead_letters_for, note_refusals
+from delaytopic_relay.schedule import Command, Dialect, Schedule
 from delaytopic_relay.shard import Shard
 from delaytopic_relay.shelving import Shelving
 from delaytopic_relay.status import Scene
@@ -76,6 +76,7 @@ class Loop:
         self._tick_started_ms = 0
         self._sent = False
         self._moved = False
+        self._tick_sent: list[tuple[int, Sequence[Schedule]]] = []
         self._last_commit_ms = 0
         self._lost: LostOwnership | None = None
         self._target_is_spent = False
@@ -190,6 +191,7 @@ class Loop:
         self._paused.clear()
         self._deferred.clear()
         self._open = self._sent = self._moved = False
+        self._tick_sent.clear()
         self._retry_at_ms = 0
 
     # -- owning
@@ -285,6 +287,8 @@ class Loop:
         if not self._sent:
             self._sent = True
             self._tick_started_ms = self._clock.monotonic_ms()
+        if not self._pace.transactional:
+            self._tick_sent.append((number, leaving.schedules))
         self._target.send(records)
         if rejects:
             self._target.send(self._addressing.dead_letters(number, rejects, now_ms))
@@ -306,7 +310,7 @@ class Loop:
         if self._shelving is not None:
             self._shelving.put_all(self._with_shelf())
         started_ms = self._clock.monotonic_ms()
-        note_refusals(self._addressing, self._target.settle())
+        note_refusals(self._addressing, self._settle())
         owner = self._target.owner
         progress = {
             number: shard.progress("" if number in handing_over else owner) for number, shard in self.shards.items()
@@ -321,6 +325,7 @@ class Loop:
             else:
                 self._source.commit(changed)
         self._open = self._sent = self._moved = False
+        self._tick_sent.clear()
         self._committed.update(changed)
         for number, new in changed.items():
             self.shards[number].committed_offset = new.offset
@@ -329,6 +334,19 @@ class Loop:
         self._addressing.refusals_settled(committed=True)
         if self._shelving is not None:
             self._shelving.drop_done(self._with_shelf())
+            self._shelving.hand_over(shard for shard in self._with_shelf() if shard.partition in handing_over)
+
+    def _settle(self) -> Sequence[Refusal]:
+        """Wait until all is acknowledged; what cannot be settled by a dead letter alone is returned."""
+        refusals = self._target.settle()
+        if not refusals or self._pace.transactional:
+            return refusals
+        rejects, unknown = dead_letters_for(refusals, self._tick_sent)
+        now_ms = self._clock.now_ms()
+        for number, of_shard in rejects.items():
+            self._target.send(self._addressing.dead_letters(number, of_shard, now_ms))
+            self._journal.sent([], of_shard, [], now_ms)
+        return [*unknown, *self._target.settle()]
 
     def _with_shelf(self) -> list[Shard]:
         return [shard for shard in self.shards.values() if isinstance(shard, Shard)]

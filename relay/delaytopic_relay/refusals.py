@@ -8,12 +8,14 @@ from delaytopic_api.dead_letter import DeadLetterReason
 from delaytopic_relay.addressing import Addressing, Refused
 from delaytopic_relay.errors import TransactionAborted
 from delaytopic_relay.ports import Refusal
+from delaytopic_relay.schedule import Reject, Schedule
 
 
 def note_refusals(addressing: Addressing, refusals: Sequence[Refusal]) -> None:
     """Remember which records were refused, and give the tick up; raises `TransactionAborted` if there was any.
 
-    Where the record is not known yet, the target sends the next ones with a receipt each, and finds it then.
+    Where the record is not known yet, the target sends the next ones one by one, and finds it then. After a refusal
+    for its size no record is taken to fit without being measured.
     """
     if not refusals:
         return
@@ -21,4 +23,33 @@ def note_refusals(addressing: Addressing, refusals: Sequence[Refusal]) -> None:
         if refusal.shard is not None and refusal.offset is not None:
             reason = DeadLetterReason.TOO_LARGE if refusal.too_large else DeadLetterReason.REFUSED_BY_KAFKA
             addressing.refused[refusal.shard, refusal.offset] = Refused(reason, refusal.error, refusal.dead_letter)
+    if any(refusal.too_large for refusal in refusals):
+        addressing.certain_bytes = 0
     raise TransactionAborted(f"Kafka refused {len(refusals)} records: {refusals[0].error}")
+
+
+Sent = Sequence[tuple[int, Sequence[Schedule]]]
+"""What a tick sent: (shard, schedules) in the order of sending."""
+
+
+def dead_letters_for(refusals: Sequence[Refusal], sent: Sent) -> tuple[dict[int, list[Reject]], list[Refusal]]:
+    """Without transactions what was sent with a refused record stays: only that record goes to the dead-letter topic.
+
+    Returns the rejects by shard, and the refusals whose record is not known.
+    """
+    rejects: dict[int, list[Reject]] = {}
+    unknown: list[Refusal] = []
+    for refusal in refusals:
+        schedule = None if refusal.dead_letter else _find(refusal, sent)
+        if schedule is None or refusal.shard is None:
+            unknown.append(refusal)
+            continue
+        reason = DeadLetterReason.TOO_LARGE if refusal.too_large else DeadLetterReason.REFUSED_BY_KAFKA
+        reject = Reject(schedule.offset, schedule.key, schedule.value, schedule.headers, reason, refusal.error)
+        rejects.setdefault(refusal.shard, []).append(reject)
+    return rejects, unknown
+
+
+def _find(refusal: Refusal, sent: Sent) -> Schedule | None:
+    of_shard = (schedules for shard, schedules in sent if shard == refusal.shard)
+    return next((s for schedules in of_shard for s in schedules if s.offset == refusal.offset), None)

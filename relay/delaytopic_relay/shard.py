@@ -23,7 +23,7 @@ from delaytopic_relay.slicing import NARROW_MS, cascades_at_ms, is_narrow
 from delaytopic_relay.suspension import until_departure
 
 PORTION_BYTES = 1 << 20
-FIRST_PORTION = 4
+FIRST_PORTION = 16
 LARGEST_PORTION = 256
 
 

@@ -91,6 +91,14 @@ class Shelving:
                 return
             shard.dropped(slices)
 
+    def hand_over(self, shards: Iterable[Shard]) -> None:
+        """After the last commit: state where a successor starts, so that it reads nothing again."""
+        for shard in shards:
+            try:
+                self._refresh(shard)
+            except (ShelfUnavailable, ShelfMoved) as error:
+                self._journal.unavailable(error)
+
     def load_next(self, shards: Sequence[Shard], *, room: bool) -> None:
         """Load a few portions of what comes within the horizon, each shard in its turn; check idle positions."""
         until_ms = self._clock.monotonic_ms() + LOADING_MS

@@ -18,7 +18,9 @@ from delaytopic_relay.kafka_settings import Settings
 from delaytopic_relay.topics import UNLIMITED_BYTES, TopicFacts
 
 TIMEOUT_S = 10.0
-FRESH_S = 60.0
+SLICE_S = 1.0
+"""A refused log-in is known at once, but `list_topics` would wait for its whole timeout."""
+FRESH_S = 5.0
 NOT_LET_IN = frozenset(
     {
         KafkaError._AUTHENTICATION,
@@ -30,12 +32,12 @@ NOT_LET_IN = frozenset(
 
 
 class TopicReader:
-    """Asks the cluster about topics, and remembers the answers for a minute."""
+    """Asks the cluster about topics, and remembers the answers for some seconds."""
 
     def __init__(self, connection: Settings) -> None:
         self._refused: KafkaError | None = None
         self._known: dict[str, tuple[float, TopicFacts | None]] = {}
-        settings: dict[str, Any] = {**connection, "error_cb": self._on_error}
+        settings: dict[str, Any] = {**connection, "error_cb": self._on_error, "allow.auto.create.topics": False}
         self._admin = AdminClient(settings, logger=client_logger("admin"))
 
     def _on_error(self, error: KafkaError) -> None:
@@ -67,16 +69,22 @@ class TopicReader:
         return facts.largest_batch_bytes if facts is not None else None
 
     def _ask(self, topic: str) -> TopicFacts | None:
-        self._admin.poll(0)
-        try:
-            metadata = self._admin.list_topics(topic, timeout=TIMEOUT_S).topics[topic]
-        except KafkaException as error:
-            self._admin.poll(0)
-            raise self._unreachable(error.args[0]) from error
+        metadata = self._metadata(topic)
         if metadata.error is not None:
             self._check_it_is_unknown(topic, metadata.error)
             return None
         return TopicFacts(topic, len(metadata.partitions), self._settings(topic))
+
+    def _metadata(self, topic: str) -> Any:
+        give_up_s = time.monotonic() + TIMEOUT_S
+        while True:
+            self._admin.poll(0)
+            try:
+                return self._admin.list_topics(topic, timeout=SLICE_S).topics[topic]
+            except KafkaException as error:
+                self._admin.poll(0)
+                if self._refused is not None or time.monotonic() > give_up_s:
+                    raise self._unreachable(error.args[0]) from error
 
     def _unreachable(self, error: KafkaError) -> Exception:
         if self._refused is not None:

@@ -35,6 +35,8 @@ def broker_settings(
         "share.coordinator.state.topic.replication.factor": "1",
         "share.coordinator.state.topic.min.isr": "1",
         "default.replication.factor": "1",
+        "auto.create.topics.enable": "false",
+        "group.initial.rebalance.delay.ms": "0",
         # There is no other node to take over: a broker that was frozen for a while may go on where it was.
         "broker.session.timeout.ms": "60000",
         "log.cleaner.dedupe.buffer.size": "16777216",  # 128 MiB by default, of a heap of 768

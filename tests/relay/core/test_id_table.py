@@ -173,6 +173,29 @@ def test_a_schedule_loaded_from_the_shelf_leaves_when_it_is_the_latest() -> None
     assert table.without_superseded([entry]) == [entry]
 
 
+def test_an_older_schedule_loaded_beside_its_replacement_does_not_leave_and_the_replacement_does() -> None:
+    # Given a replacement in memory, due after the older one that comes from the shelf
+    older, newer = schedule(99_000, 4, A), schedule(99_500, 7, A)
+    table = told(IdTable(), {A: on_shelf(older, older)})
+    table.schedule(newer, far=False)
+    table.loaded([older])
+
+    assert table.without_superseded([older, newer]) == [newer]
+    assert len(table) == 0
+
+
+def test_a_replacement_in_memory_is_still_cancelled_after_the_older_one_was_loaded_and_left() -> None:
+    older, newer = schedule(99_000, 4, A), schedule(99_500, 7, A)
+    table = told(IdTable(), {A: on_shelf(older, older)})
+    table.schedule(newer, far=False)
+    table.loaded([older])
+    table.without_superseded([older])
+
+    table.cancel(cancel(9, A))
+
+    assert table.without_superseded([newer]) == []
+
+
 def test_an_entry_is_to_be_forgotten_when_the_last_schedule_of_its_id_left() -> None:
     first, last = schedule(99_000, 4, A), schedule(99_500, 6, A)
     table = told(IdTable(), {A: on_shelf(last, last)})

@@ -12,7 +12,7 @@ from tests.support.properties import QUICK
 from tests.support.schedules import cancel, schedule
 from tests.support.shard_run import EVERYTHING, ShardRun
 
-from delaytopic_relay.schedule import Cancel, Command
+from delaytopic_relay.schedule import Command
 
 START_MS = 1_000_000_000
 HORIZON_MS = 10_000
@@ -150,7 +150,3 @@ def test_memory_knows_no_more_ids_than_it_holds_schedules(steps: list[Step]) -> 
         tick(run, now_ms, step)
 
         assert len(run.shard.ids) <= run.shard.calendar.count
-
-
-def test_cancels_are_commands_too() -> None:
-    assert isinstance(command_of(Wanted(None, A), 3, START_MS), Cancel)

@@ -1,16 +1,14 @@
-"""Who owns a shard: graceful hand-overs, crashes, zombies, and what a relay does with doubts about itself."""
+"""Who owns a shard: graceful hand-overs, crashes, zombies, and where reading starts."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 import pytest
 from tests.support.relay_in_world import Setup, StrictTarget, delivered_offsets, produce, run_all, start
 from tests.support.world import Crash, World
 
-from delaytopic_relay.errors import CommitUnknown, KafkaUnavailable
-from delaytopic_relay.ports import Committed, Refusal
-from delaytopic_relay.progress import Progress, decode_progress
+from delaytopic_relay.errors import KafkaUnavailable
+from delaytopic_relay.ports import Committed
+from delaytopic_relay.progress import decode_progress
 from delaytopic_relay.shelves.memory import MemoryShelf
 
 
@@ -94,6 +92,24 @@ def test_a_successor_without_transactions_fences_nobody() -> None:
     assert successor.journal.counts["fenced"] == 0
 
 
+def test_without_transactions_a_crash_repeats_at_most_what_was_not_committed() -> None:
+    # Given three committed deliveries and two that were sent and not yet committed
+    world, shelf = World(), MemoryShelf()
+    setup = Setup(transactional=False)
+    first = start(world, shelf, "first", setup)
+    first.run(1_000)
+    for _ in range(3):
+        produce(world, 0)
+    first.run(1_000)
+    for _ in range(2):
+        produce(world, 0)
+    first.run(10, step_ms=10)
+
+    start(world, shelf, "second", setup).run(1_000)
+
+    assert delivered_offsets(world) == [0, 1, 2, 3, 4, 3, 4]
+
+
 @pytest.mark.parametrize("point", ["before produce", "before commit", "after commit"])
 def test_a_crash_anywhere_in_a_delivery_neither_loses_nor_repeats_it(point: str) -> None:
     world, shelf = World(), MemoryShelf()
@@ -141,40 +157,6 @@ def test_a_shard_that_is_revoked_is_committed_for_its_successor_and_the_others_s
     assert (delivered_offsets(world, 0), delivered_offsets(world, 1)) == ([], [0])
 
 
-def test_when_the_commit_for_one_revoked_shard_failed_the_next_one_commits_nothing_of_that_tick() -> None:
-    # Given a tick with records of both shards, of which Kafka refuses one without saying which
-    world, shelf = World(), MemoryShelf()
-    relay = start(world, shelf, "first", Setup(shards=(0, 1)))
-    relay.run(1_000)
-    relay.target.refuse = lambda record: Refusal("too large", True) if record.value == b"bad" else None
-    produce(world, 0, shard=0)
-    produce(world, 0, shard=1, value=b"bad")
-    relay.run(10, step_ms=10)
-
-    # When both are revoked one after the other, before the relay can start over
-    relay.loop.revoked([0])
-    relay.loop.revoked([1])
-    start(world, shelf, "second", Setup(shards=(0, 1))).run(1_000)
-
-    # Then the successor delivers both, once
-    assert (delivered_offsets(world, 0), delivered_offsets(world, 1)) == ([0], [0])
-
-
-def test_a_stop_in_the_middle_of_a_commit_of_unknown_outcome_commits_nothing_more() -> None:
-    world, shelf = World(), MemoryShelf()
-    relay = start(world, shelf, "first", Setup(target=DoubtfulTarget))
-    assert isinstance(relay.target, DoubtfulTarget)
-    relay.run(1_000)
-    produce(world, 0)
-    relay.run(10, step_ms=10)
-
-    relay.target.doubts = [True]
-    relay.loop.finish()
-    start(world, shelf, "second").run(1_000)
-
-    assert delivered_offsets(world) == [0]
-
-
 def test_shards_that_are_lost_in_an_open_tick_take_their_records_with_them() -> None:
     # Given a tick in which records of both shards were sent
     world = World()
@@ -189,61 +171,6 @@ def test_shards_that_are_lost_in_an_open_tick_take_their_records_with_them() -> 
 
     assert (delivered_offsets(world, 0), delivered_offsets(world, 1)) == ([], [0])
     assert relay.journal.counts["aborted"] == 1
-
-
-class DoubtfulTarget(StrictTarget):
-    """The next commits do what they say, or not, but nobody hears of it."""
-
-    def __init__(self, world: World, owner: str) -> None:
-        super().__init__(world, owner)
-        self.doubts: list[bool] = []
-
-    def commit(self, progress: Mapping[int, Progress], group: object) -> None:
-        if not self.sent or not self.doubts:
-            super().commit(progress, group)
-            return
-        if self.doubts.pop(0):
-            super().commit(progress, group)
-        raise CommitUnknown("no answer")
-
-
-@pytest.mark.parametrize("happened", [True, False])
-def test_a_commit_of_unknown_outcome_is_looked_up_and_nothing_is_lost_or_repeated(happened: bool) -> None:
-    world = World()
-    for after_ms in (1_000, 1_000, 1_500):
-        produce(world, after_ms)
-    relay = start(world, MemoryShelf(), setup=Setup(target=DoubtfulTarget))
-    assert isinstance(relay.target, DoubtfulTarget)
-    relay.target.doubts = [happened, happened]
-
-    relay.run(4_000)
-
-    assert (delivered_offsets(world), relay.journal.counts["commit-unknown"]) == ([0, 1, 2], 2)
-
-
-class SlowToReplaceTarget(DoubtfulTarget):
-    """Whose new producer gets no answer from the transaction coordinator at first."""
-
-    refusals_left = 3
-
-    def replace(self) -> None:
-        if hasattr(self, "doubts") and self.refusals_left > 0:
-            self.refusals_left -= 1
-            raise KafkaUnavailable("transactions of relay: timed out")
-        super().replace()
-
-
-def test_a_coordinator_that_does_not_answer_when_the_producer_is_replaced_is_asked_again() -> None:
-    world = World()
-    for after_ms in (1_000, 1_500):
-        produce(world, after_ms)
-    relay = start(world, MemoryShelf(), setup=Setup(target=SlowToReplaceTarget))
-    assert isinstance(relay.target, SlowToReplaceTarget)
-    relay.target.doubts = [False]
-
-    relay.run(10_000)
-
-    assert delivered_offsets(world) == [0, 1]
 
 
 class UnreachableFence(StrictTarget):

@@ -65,56 +65,56 @@ def wrong_at_least_once(history: History) -> list[str]:
     return [*verdicts.lost(), *verdicts.early(), *verdicts.misplaced()]
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(16))
 def test_exactly_once_nothing_is_lost_twice_or_early_through_crashes_zombies_and_a_rolled_back_shelf(seed: int) -> None:
     history = History(seed, PLAIN).run()
 
     assert wrong_exactly_once(history) == []
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(16))
 def test_exactly_once_holds_when_shelf_and_kafka_leave_calls_unanswered(seed: int) -> None:
     history = History(seed, with_doubts(PLAIN)).run()
 
     assert wrong_exactly_once(history) == []
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(16))
 def test_exactly_once_holds_when_the_clocks_of_relays_are_wrong(seed: int) -> None:
-    history = History(seed, PLAIN._replace(most_skew_ms=20_000)).run()
+    history = History(seed, with_doubts(PLAIN)._replace(most_skew_ms=20_000)).run()
 
     assert wrong_exactly_once(history) == []
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(16))
 def test_at_least_once_nothing_is_lost_or_early_through_crashes_and_zombies(seed: int) -> None:
     history = History(seed, PLAIN._replace(transactional=False)).run()
 
     assert wrong_at_least_once(history) == []
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(16))
 def test_of_an_id_the_latest_command_wins_through_crashes_zombies_and_a_rolled_back_shelf(seed: int) -> None:
     history = History(seed, NAMED).run()
 
     assert wrong_exactly_once(history) == []
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(16))
 def test_of_an_id_the_latest_command_wins_when_shelf_and_kafka_leave_calls_unanswered(seed: int) -> None:
     history = History(seed, with_doubts(NAMED)).run()
 
     assert wrong_exactly_once(history) == []
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(16))
 def test_a_fixed_delay_loses_repeats_and_hurries_nothing_through_crashes_and_zombies(seed: int) -> None:
     history = History(seed, with_doubts(FIXED)).run()
 
     assert wrong_exactly_once(history) == []
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(8))
 def test_a_fixed_delay_at_least_once_loses_and_hurries_nothing(seed: int) -> None:
     history = History(seed, FIXED._replace(transactional=False)).run()
 
