@@ -125,6 +125,7 @@ def test_a_dead_letter_that_is_too_large_keeps_the_key_and_says_how_large_the_va
 
     assert (outgoing.topic, outgoing.key, outgoing.value) == (DEAD_LETTER, KEY, None)
     assert [name for name, _ in outgoing.headers] == [
+        "deliver-action",
         "dead-letter-reason",
         "dead-letter-detail",
         "dead-letter-source",
