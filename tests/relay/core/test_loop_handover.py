@@ -236,3 +236,18 @@ def test_records_that_retention_removed_before_they_were_delivered_are_reported(
     second.run(500)
 
     assert reported == [4]
+
+
+def test_a_graceful_hand_over_leaves_the_shelf_stating_where_the_successor_starts() -> None:
+    # Given a far record whose put is the last thing before the stop
+    world, shelf = World(), MemoryShelf()
+    relay = start(world, shelf, "first")
+    relay.run(1_000)
+    produce(world, 60_000)
+    relay.run(10, step_ms=10)
+
+    relay.loop.finish()
+
+    position = shelf.position(0)
+    assert position is not None
+    assert (position.offset, world.committed[0].offset) == (1, 1)
