@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -44,6 +45,8 @@ MakeSettings = Callable[[str | None], Settings]
 """Producer settings for a `transactional.id`, or for none."""
 
 log = structlog.get_logger()
+
+T = TypeVar("T")
 
 
 class KafkaTarget:
@@ -97,15 +100,15 @@ class KafkaTarget:
                 self._refused_at_once(record, error)
             if careful:
                 # The broker refuses a whole batch for one record in it: each goes alone.
-                self._producer.flush(COMMIT_TIMEOUT_S)
-        self._producer.poll(0)
+                self._guard(partial(self._producer.flush, COMMIT_TIMEOUT_S))
+        self._guard(partial(self._producer.poll, 0))
 
     def _send_after_waiting(self, record: Outgoing) -> None:
         topic, value, key, headers, partition = record
         give_up_s = time.monotonic() + COMMIT_TIMEOUT_S
         produce: Any = self._producer.produce
         while True:
-            self._producer.poll(0.01)
+            self._guard(partial(self._producer.poll, 0.01))
             try:
                 produce(topic, value, key, partition, None, None, 0, headers)
                 return
@@ -122,7 +125,7 @@ class KafkaTarget:
             self._failures.append(self._refusal(error, record))
             return
         # A refused record puts the transaction in error; its report may still be on the way.
-        self._producer.poll(REPORT_TIMEOUT_S if error.code() == KafkaError._STATE else 0)
+        self._guard(partial(self._producer.poll, REPORT_TIMEOUT_S if error.code() == KafkaError._STATE else 0))
         if not self._failures:
             raise self._translated(exception) from exception
 
@@ -150,7 +153,7 @@ class KafkaTarget:
 
     def settle(self) -> list[Refusal]:
         """Flush, before the offsets are sent: the coordinator would say that the transaction is still being built."""
-        remaining = self._producer.flush(COMMIT_TIMEOUT_S)
+        remaining = self._guard(partial(self._producer.flush, COMMIT_TIMEOUT_S))
         failures, self._failures = self._failures, []
         if remaining and not failures:
             raise TransactionAborted(f"{remaining} records were not acknowledged within {COMMIT_TIMEOUT_S:.0f} s")
@@ -182,7 +185,8 @@ class KafkaTarget:
         if self._id is None or self._producer in self._abandoned:
             return
         try:
-            self._producer.abort_transaction(ABORT_TIMEOUT_S)
+            with _raised_by_the_client():
+                self._producer.abort_transaction(ABORT_TIMEOUT_S)
         except KafkaException as error:
             if error.args[0].code() != KafkaError._STATE:
                 log.warning("transaction not aborted", reason=error.args[0].str())
@@ -201,9 +205,10 @@ class KafkaTarget:
         """Nothing is left to send after `settle`."""
         self._producer.purge()
 
-    def _guard(self, call: Callable[[], object]) -> None:
+    def _guard(self, call: Callable[[], T]) -> T:
         try:
-            call()
+            with _raised_by_the_client():
+                return call()
         except KafkaException as error:
             raise self._translated(error) from error
 
@@ -216,6 +221,17 @@ class KafkaTarget:
         if error.txn_requires_abort() or self._id is None:
             return TransactionAborted(error.str())
         return CommitUnknown(error.str())
+
+
+@contextmanager
+def _raised_by_the_client() -> Iterator[None]:
+    """A fatal error is raised out of whichever call serves callbacks, as a mere cause if one is called after it."""
+    try:
+        yield
+    except SystemError as error:
+        if isinstance(error.__cause__, KafkaException):
+            raise error.__cause__ from error
+        raise
 
 
 def _init_transactions(producer: Producer, owner: str) -> None:

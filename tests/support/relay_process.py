@@ -73,7 +73,7 @@ class RelayProcess:
     def port(self) -> int:
         """Where its pages are."""
         line = wait_for(
-            lambda: next((e for e in self.log_lines() if e.get("event") == "http listening"), None), self._why
+            lambda: next((e for e in self.log_lines() if e.get("event") == "http listening"), None), self.why
         )
         return int(line["port"])
 
@@ -101,10 +101,15 @@ class RelayProcess:
             except (URLError, ConnectionError, TimeoutError):
                 return False
 
-        wait_for(delivering, self._why)
+        wait_for(delivering, self.why)
         return self
 
-    def _why(self) -> str:
+    def exit_code(self) -> int | None:
+        """None while it runs."""
+        return self.child.poll()
+
+    def why(self) -> str:
+        """The end of its log."""
         return f"{self.log_file}:\n" + self.log_file.read_text(errors="replace")[-3_000:]
 
 
