@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import NamedTuple
 
 from delaytopic_api.errors import MalformedHeader
-
-ReceiptEncoder = Callable[[int, int, int, int], bytes]
-"""(due_ms, partition, offset, sent_ms) to the header's value."""
 
 _RECEIPT = re.compile(rb"(-?[0-9]{1,19}):([0-9]{1,10}):([0-9]{1,19}):([0-9]{1,19}):([a-zA-Z0-9._-]{1,249})")
 
@@ -30,7 +26,7 @@ class Receipt(NamedTuple):
 
     def encode(self) -> bytes:
         """The header's value, such as `1795269686270:3:12345:1795269686271:shop.reminders.delayed`."""
-        return receipt_encoder(self.topic)(*self[:4])
+        return receipt_form(self.topic, self.partition, self.sent_ms) % (self.due_ms, self.offset)
 
     @classmethod
     def parse(cls, value: bytes | None) -> Receipt:
@@ -42,14 +38,6 @@ class Receipt(NamedTuple):
         return cls(int(due), int(partition), int(offset), int(sent), topic.decode("ascii"))
 
 
-def receipt_encoder(topic: str) -> ReceiptEncoder:
-    """The encoder for one source topic, which does once what is the same for every record.
-
-    Called for each delivered record: a prepared bytes format takes 250 ns, an f-string with `encode` 320 ns.
-    """
-    form = b"%d:%d:%d:%d:" + topic.encode("ascii").replace(b"%", b"%%")
-
-    def encode(due_ms: int, partition: int, offset: int, sent_ms: int) -> bytes:
-        return form % (due_ms, partition, offset, sent_ms)
-
-    return encode
+def receipt_form(topic: str, partition: int, sent_ms: int) -> bytes:
+    """The receipt of what leaves a source partition in one instant; fill in the rest: `form % (due_ms, offset)`."""
+    return b"%%d:%d:%%d:%d:" % (partition, sent_ms) + topic.encode("ascii").replace(b"%", b"%%")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import signal
 import sys
 from pathlib import Path
@@ -57,7 +56,6 @@ def main(path: Path) -> None:
     stop = StopFlag()
     try:
         config = read_relay_config(path)
-        _spare_the_collector()
         Service(config).run(stop)
     except ConfigurationError as error:
         log.critical("misconfigured", reason=str(error))
@@ -65,13 +63,6 @@ def main(path: Path) -> None:
     except RelayError as error:
         log.critical("failed", reason=str(error))
         sys.exit(EXIT_FAILED)
-
-
-def _spare_the_collector() -> None:
-    """The hot path makes no cycles, and a full collection over a million records takes a quarter of a second."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(100_000, 50, 1_000)
 
 
 if __name__ == "__main__":

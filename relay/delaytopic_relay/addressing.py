@@ -8,7 +8,7 @@ from typing import NamedTuple
 from delaytopic_api.choices import Partitioning
 from delaytopic_api.dead_letter import DeadLetter, DeadLetterReason, dead_letter_headers
 from delaytopic_api.headers import CONTROL_HEADERS, RECEIPT, Headers
-from delaytopic_api.receipt import receipt_encoder
+from delaytopic_api.receipt import receipt_form
 from delaytopic_relay.schedule import NO_CONTROL_HEADER, Reject, Schedule
 from delaytopic_relay.sizes import record_batch_bytes
 
@@ -51,7 +51,6 @@ class Addressing:
         self._partitioning = partitioning
         self._partitions = partitions
         self._limit = limit
-        self._receipt = receipt_encoder(source)
         self._next_partition = 0
         self.certain_bytes = 0
         """Values up to this size need no check; set from the target's limit."""
@@ -63,12 +62,13 @@ class Addressing:
 
         The receipt comes last: a record that was delivered before keeps its older receipts in front of it.
         """
-        target, receipt_of, certain, same = self._target, self._receipt, self.certain_bytes, self._partition(shard)
+        target, certain, same = self._target, self.certain_bytes, self._partition(shard)
+        form, new = receipt_form(self._source, shard, sent_ms), tuple.__new__
         records: list[Outgoing] = []
         rejects: list[Reject] = []
         suspicious = bool(self.refused)
         for schedule in schedules:
-            receipt = (RECEIPT, receipt_of(schedule.due_ms, shard, schedule.offset, sent_ms))
+            receipt = (RECEIPT, form % (schedule.due_ms, schedule.offset))
             headers, control, value = schedule.headers, schedule.control, schedule.value
             if control >= 0:
                 headers = headers.copy()  # type: ignore[union-attr]
@@ -79,7 +79,8 @@ class Addressing:
             else:
                 headers = [*(h for h in headers or () if h[0] not in CONTROL_HEADERS), receipt]
             if schedule.target is None:
-                record = Outgoing(target, value, schedule.key, headers, same)
+                # A third of what the named tuple's own constructor takes.
+                record = new(Outgoing, (target, value, schedule.key, headers, same))
             else:
                 record = Outgoing(schedule.target, value, schedule.key, headers, ANY_PARTITION)
             if (

@@ -80,7 +80,7 @@ class Calendar:
                 heapq.heappush(self._numbers, number)
             slot.entries.append(schedule)
             slot.in_order = False
-            size = bytes_of(schedule)
+            size = ENTRY_BYTES + len(schedule.value or b"") + len(schedule.key or b"")
             slot.size += size
             if only_here and (slot.lowest_offset is None or schedule.offset < slot.lowest_offset):
                 slot.lowest_offset = schedule.offset
@@ -149,9 +149,4 @@ class Calendar:
 
 def bytes_of(schedule: Schedule) -> int:
     """About how much memory a schedule takes."""
-    size = ENTRY_BYTES
-    if schedule.value is not None:
-        size += len(schedule.value)
-    if schedule.key is not None:
-        size += len(schedule.key)
-    return size
+    return ENTRY_BYTES + len(schedule.value or b"") + len(schedule.key or b"")

@@ -74,7 +74,7 @@ class Loop:
         self._paused: set[int] = set()
         self._open = False
         self._tick_started_ms = 0
-        self._sent = False
+        self._sent = 0
         self._moved = False
         self._tick_sent: list[tuple[int, Sequence[Schedule]]] = []
         self._last_commit_ms = 0
@@ -190,7 +190,8 @@ class Loop:
         self._committed.clear()
         self._paused.clear()
         self._deferred.clear()
-        self._open = self._sent = self._moved = False
+        self._open = self._moved = False
+        self._sent = 0
         self._tick_sent.clear()
         self._retry_at_ms = 0
 
@@ -285,10 +286,10 @@ class Loop:
             self._target.begin()
             self._open = True
         if not self._sent:
-            self._sent = True
             self._tick_started_ms = self._clock.monotonic_ms()
         if not self._pace.transactional:
             self._tick_sent.append((number, leaving.schedules))
+        self._sent += len(records) + len(rejects)
         self._target.send(records)
         if rejects:
             self._target.send(self._addressing.dead_letters(number, rejects, now_ms))
@@ -324,7 +325,8 @@ class Loop:
                 self._target.commit(changed, self._source.group_metadata())
             else:
                 self._source.commit(changed)
-        self._open = self._sent = self._moved = False
+        self._open = self._moved = False
+        self._sent = 0
         self._tick_sent.clear()
         self._committed.update(changed)
         for number, new in changed.items():
@@ -353,11 +355,16 @@ class Loop:
 
     # -- memory
 
+    @property
+    def size(self) -> int:
+        """About how many bytes of memory the schedules take."""
+        return sum(shard.size for shard in self.shards.values())
+
     def _tend(self) -> None:
         """Load what comes within the horizon, and stop reading while memory is full."""
-        size = sum(shard.size for shard in self.shards.values())
+        size = self.size
         if self._shelving is not None and not self._suspension.delivery:
-            self._shelving.load_next(self._with_shelf(), room=size < self._memory_bytes)
+            self._shelving.load_next(self._with_shelf(), self._memory_bytes - size)
         full = size >= self._memory_bytes * (RESUME_SHARE if self._paused else 1)
         wanted = {number for number, shard in self.shards.items() if self._can_wait(number, shard, full)}
         if wanted - self._paused:

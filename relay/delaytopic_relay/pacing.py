@@ -6,14 +6,17 @@ from typing import NamedTuple
 
 LONGEST_TICK_MS = 100
 SHORTEST_TICK_MS = 5
-PLAIN_TICK_MS = 100
-"""Without transactions nobody waits for the commit: it only bounds the tail that a crash repeats."""
+PLAIN_TICK_MS = 500
+"""Without transactions nobody waits for the commit, which keeps the loop from what is due: it only bounds the tail
+that a crash repeats."""
+MOST_SENT = 20_000
+"""Records in a tick."""
 QUIET_TICK_MS = 500
 """When only the position moved."""
 LARGEST_FAR_BYTES = 16 << 20
 LONGEST_SLEEP_MS = 50
-COMMIT_SHARE = 3
-"""A tick lasts at least this many times what the last commit took, within the precision."""
+COMMIT_SHARE = 1
+"""A tick collects for at least this many times what the last commit took, within the precision: half of the time."""
 
 
 class Pace(NamedTuple):
@@ -31,17 +34,17 @@ class Pace(NamedTuple):
 
 
 class TickState(NamedTuple):
-    """What is open since the last commit; times are monotonic."""
+    """What is open since the last commit; times are monotonic, `sent` counts records."""
 
     started_ms: int
-    sent: bool
+    sent: int
     moved: bool
     far_bytes: int
 
 
 def closes_at_ms(tick: TickState, pace: Pace, last_commit_ms: int) -> int | None:
     """When the open tick is to be committed; None when there is nothing to commit."""
-    if tick.far_bytes > LARGEST_FAR_BYTES:
+    if tick.far_bytes > LARGEST_FAR_BYTES or tick.sent >= MOST_SENT:
         return tick.started_ms
     if tick.sent:
         return tick.started_ms + pace.tick_ms(last_commit_ms)

@@ -18,6 +18,7 @@ from delaytopic_relay.addressing import Addressing
 from delaytopic_relay.clock import SystemClock
 from delaytopic_relay.dialects import dialect_for
 from delaytopic_relay.errors import ConfigurationError, Unavailable
+from delaytopic_relay.garbage import GarbageCollector
 from delaytopic_relay.kafka_connection import connection_settings
 from delaytopic_relay.kafka_settings import Settings, consumer_settings, producer_settings
 from delaytopic_relay.kafka_source import KafkaSource
@@ -85,10 +86,12 @@ class Service:
 
     def _work(self, loop: Loop, stop: Stop) -> None:
         log.info("started", relay=self._instance, group=self._config.group_id, guarantee=str(self._config.guarantee))
+        collector = GarbageCollector(self._clock)
         loop.start()
         while not stop():
             loop.step()
             self._observer.turn(loop)
+            collector.turn(loop.size)
         self._observer.draining()
         loop.finish()
         log.info("stopped", relay=self._instance)

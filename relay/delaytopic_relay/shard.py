@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from delaytopic_relay.calendar import Calendar, bytes_of
+from delaytopic_relay.calendar import ENTRY_BYTES, Calendar, bytes_of
 from delaytopic_relay.departures import NOTHING, Departures
 from delaytopic_relay.id_table import IdTable
 from delaytopic_relay.ids import IdState
@@ -25,6 +25,7 @@ from delaytopic_relay.suspension import until_departure
 PORTION_BYTES = 1 << 20
 FIRST_PORTION = 16
 LARGEST_PORTION = 256
+MOST_COMPANIONS = 64
 
 
 class Put(NamedTuple):
@@ -77,6 +78,7 @@ class Shard:
         self._current: Slice | None = None
         self._next_segment = 0
         self._portion = FIRST_PORTION
+        self._mean_record_bytes = PORTION_BYTES
         self._unloaded = 0
         self._loaded: list[Slice] = []
         self._touch: Put | None = None
@@ -226,10 +228,13 @@ class Shard:
         assert self._current is not None
         return Load(self._current, self._next_segment, self._portion)
 
+    def _target_ms(self, now_ms: int) -> int:
+        return (now_ms + self._horizon_ms) // NARROW_MS * NARROW_MS + NARROW_MS
+
     def _begin(self, now_ms: int, *, room: bool) -> bool:
         if not room or self.must_put:
             return False
-        target_ms = (now_ms + self._horizon_ms) // NARROW_MS * NARROW_MS + NARROW_MS
+        target_ms = self._target_ms(now_ms)
         if not self._agenda or self._agenda[0][0] >= target_ms:
             self._frontier_ms = self._loaded_until_ms = max(self._frontier_ms, target_ms)
             return False
@@ -275,6 +280,26 @@ class Shard:
         self._next_segment = load.first + load.segments
         mean_bytes = max(1, data_bytes // load.segments)
         self._portion = max(1, min(LARGEST_PORTION, PORTION_BYTES // mean_bytes))
+        if records:
+            self._mean_record_bytes = max(1, data_bytes // records)
+
+    def companions(self, now_ms: int, room_bytes: int) -> list[Slice]:
+        """Slices that come after the current one, and are thin enough to be fetched with it; wide ones are not.
+
+        Together they fit into a portion, and into the room that is left in memory. They stay what they are only
+        until the next put.
+        """
+        if not self._agenda or self._agenda[0][0] >= self._target_ms(now_ms):
+            return []
+        found: list[Slice] = []
+        mean_bytes = self._mean_record_bytes
+        room = min(PORTION_BYTES // mean_bytes, room_bytes // (ENTRY_BYTES + mean_bytes)) - self._unloaded
+        for agenda_ms, slice_ in heapq.nsmallest(MOST_COMPANIONS, self._agenda):
+            room -= self.index.get(slice_, 0)
+            if room < 0 or not is_narrow(slice_) or agenda_ms >= self._target_ms(now_ms):
+                break
+            found.append(slice_)
+        return found
 
     @property
     def current(self) -> Slice | None:

@@ -24,6 +24,8 @@ LOADING_MS = 10
 """How long loading may keep the loop from what is due."""
 
 T = TypeVar("T")
+Fetched = dict[Load, list[bytes]]
+"""Portions that came with an earlier one; nothing was put on the shelf since."""
 
 
 class Shelving:
@@ -99,30 +101,36 @@ class Shelving:
             except (ShelfUnavailable, ShelfMoved) as error:
                 self._journal.unavailable(error)
 
-    def load_next(self, shards: Sequence[Shard], *, room: bool) -> None:
-        """Load a few portions of what comes within the horizon, each shard in its turn; check idle positions."""
+    def load_next(self, shards: Sequence[Shard], room_bytes: int) -> None:
+        """Load a few portions of what comes within the horizon, each shard in its turn; check idle positions.
+
+        `room_bytes` is how much more memory may take; with none, only what was begun is loaded further.
+        """
         until_ms = self._clock.monotonic_ms() + LOADING_MS
         if until_ms < self._quiet_until_ms:
             return
+        size = sum(shard.size for shard in shards)
         try:
             for _ in shards:
                 self._turn = (self._turn + 1) % len(shards)
-                self._tend(shards[self._turn], room, until_ms)
+                self._tend(shards[self._turn], room_bytes - (sum(shard.size for shard in shards) - size), until_ms)
                 if self._clock.monotonic_ms() >= until_ms:
                     return
         except ShelfUnavailable as error:
             self._journal.unavailable(error)
             self._quiet_until_ms = until_ms + PAUSE_MS
 
-    def _tend(self, shard: Shard, room: bool, until_ms: int) -> None:
+    def _tend(self, shard: Shard, room_bytes: int, until_ms: int) -> None:
         if shard.touching or self._is_old(shard):
             self._refresh(shard)
         if self._unreadable_until_ms.get(shard.partition, 0) > until_ms:
             return
         try:
-            while (load := shard.next_load(self._clock.now_ms(), room=room)) is not None:
-                self._load(shard, load)
-                if self._clock.monotonic_ms() >= until_ms:
+            fetched: Fetched = {}
+            full = shard.size + room_bytes
+            while (load := shard.next_load(self._clock.now_ms(), room=shard.size < full)) is not None:
+                self._load(shard, load, fetched, full - shard.size)
+                if self._clock.monotonic_ms() >= until_ms and not fetched:
                     break
         except CorruptState as error:
             self.unreadable[shard.partition] = f"slice {shard.current}: {error}"
@@ -148,9 +156,11 @@ class Shelving:
         if shard.touching:
             self._insist(lambda: self._refresh(shard))
 
-    def _load(self, shard: Shard, load: Load) -> None:
-        data = self._shelf.load(shard.partition, shard.shelf_position, load.slice, load.first, load.segments)
-        self._checked_ms[shard.partition] = self._clock.monotonic_ms()
+    def _load(self, shard: Shard, load: Load, fetched: Fetched, room_bytes: int) -> None:
+        data = fetched.pop(load, None)
+        if data is None:
+            fetched.clear()
+            data = self._fetch(shard, load, fetched, room_bytes)
         schedules = [schedule for segment in data for schedule in decode_segment(segment)]
         size = sum(map(len, data))
         if shard.loads_whole(load):
@@ -159,8 +169,22 @@ class Shelving:
             known = zip(names, found, strict=True)
             shard.loaded(load, size, schedules, {name: from_entry(entry) for name, entry in known if entry is not None})
         elif schedules:
+            fetched.clear()
             put = shard.cascade(load, schedules, self._clock.now_ms())
             self._write(shard, put)
             shard.cascaded(put, load, size)
         if len(data) < load.segments:
             shard.load_finished()
+
+    def _fetch(self, shard: Shard, load: Load, fetched: Fetched, room_bytes: int) -> list[bytes]:
+        """The portion's segments; the first portions of thin slices behind it come in the same request."""
+        whole = shard.loads_whole(load) and load.first == 0
+        companions = shard.companions(self._clock.now_ms(), room_bytes) if whole else []
+        if companions:
+            slices = [load.slice, *companions]
+            data, *others = self._shelf.load_first(shard.partition, shard.shelf_position, slices, load.segments)
+            fetched.update(zip((load._replace(slice=slice_) for slice_ in companions), others, strict=True))
+        else:
+            data = self._shelf.load(shard.partition, shard.shelf_position, load.slice, load.first, load.segments)
+        self._checked_ms[shard.partition] = self._clock.monotonic_ms()
+        return data

@@ -52,10 +52,15 @@ class FlakyShelf(MemoryShelf):
         return super().slices(shard)
 
     def load(self, shard: int, expected: Position, slice_: Slice, first: int, count: int) -> list[bytes]:
+        return self._loaded(shard, [super().load(shard, expected, slice_, first, count)])[0]
+
+    def load_first(self, shard: int, expected: Position, slices: Sequence[Slice], count: int) -> list[list[bytes]]:
+        return self._loaded(shard, super().load_first(shard, expected, slices, count))
+
+    def _loaded(self, shard: int, slices: list[list[bytes]]) -> list[list[bytes]]:
         self._answer()
         self.world.now_ms += self.load_ms
-        loaded = super().load(shard, expected, slice_, first, count)
-        return [b"\x01garbage" for _ in loaded] if shard in self.damaged else loaded
+        return [[b"\x01garbage" for _ in loaded] for loaded in slices] if shard in self.damaged else slices
 
     def ids(self, shard: int, expected: Position, names: Sequence[bytes]) -> list[IdEntry | None]:
         self._answer()

@@ -73,6 +73,9 @@ class StormyShelf(MemoryShelf):
     def load(self, *args: Any) -> Any:
         return self._call("load", lambda: super(StormyShelf, self).load(*args))
 
+    def load_first(self, *args: Any) -> Any:
+        return self._call("load", lambda: super(StormyShelf, self).load_first(*args))
+
     def ids(self, *args: Any) -> Any:
         return self._call("ids", lambda: super(StormyShelf, self).ids(*args))
 

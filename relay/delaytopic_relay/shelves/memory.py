@@ -68,6 +68,11 @@ class MemoryShelf:
         """See `Shelf.load`. Raises `ShelfMoved`."""
         return self._owned(shard, expected).segments.get(slice_, [])[first : first + count]
 
+    def load_first(self, shard: int, expected: Position, slices: Sequence[Slice], count: int) -> list[list[bytes]]:
+        """See `Shelf.load_first`. Raises `ShelfMoved`."""
+        segments = self._owned(shard, expected).segments
+        return [segments.get(slice_, [])[:count] for slice_ in slices]
+
     def ids(self, shard: int, expected: Position, names: Sequence[bytes]) -> list[IdEntry | None]:
         """See `Shelf.ids`. Raises `ShelfMoved`."""
         kept = self._owned(shard, expected)

@@ -92,6 +92,10 @@ class Shelf(Protocol):
         """Segments `first` to `first + count - 1` of a slice, in the order they were put."""
         ...
 
+    def load_first(self, shard: int, expected: Position, slices: Sequence[Slice], count: int) -> list[list[bytes]]:
+        """The first `count` segments of each of these slices, in one request."""
+        ...
+
     def ids(self, shard: int, expected: Position, names: Sequence[bytes]) -> list[IdEntry | None]:
         """The entries of these ids, None where there is none, in the order asked for."""
         ...

@@ -37,6 +37,7 @@ from delaytopic_relay.shelves.redis_parts import MAX_ITEMS, Part, positions, spl
 DROP_SLICES = 100  # in a script: Redis frees lists of megabytes in its one thread unless they are very long
 
 Item = TypeVar("Item")
+Command = tuple[bytes | str | int, ...]
 
 
 class Script(NamedTuple):
@@ -106,17 +107,25 @@ class RedisShelf:
 
     def load(self, shard: int, expected: Position, slice_: Slice, first: int, count: int) -> list[bytes]:
         """See `Shelf.load`. Raises `ShelfMoved`, `ShelfUnavailable`."""
+        return list(self._read(shard, expected, self._range(shard, slice_, first, count))[0])
+
+    def load_first(self, shard: int, expected: Position, slices: Sequence[Slice], count: int) -> list[list[bytes]]:
+        """See `Shelf.load_first`. Raises `ShelfMoved`, `ShelfUnavailable`."""
+        commands = [self._range(shard, slice_, 0, count) for slice_ in slices]
+        return list(map(list, self._read(shard, expected, *commands)))
+
+    def _range(self, shard: int, slice_: Slice, first: int, count: int) -> Command:
         last = first + max(count, 0) - 1
         portion = (first, last) if last >= 0 else (1, 0)  # a negative last counts from the end
-        return list(self._read(shard, expected, "LRANGE", self._of(shard).list(slice_), *portion))
+        return ("LRANGE", self._of(shard).list(slice_), *portion)
 
     def ids(self, shard: int, expected: Position, names: Sequence[bytes]) -> list[IdEntry | None]:
         """See `Shelf.ids`. Raises `ShelfMoved`, `ShelfUnavailable`, `CorruptState`."""
         key = self._of(shard).ids
         if not names:
-            self._read(shard, expected, "GET", self._of(shard).position)
+            self._read(shard, expected)
             return []
-        answers = [self._read(shard, expected, "HMGET", key, *portion) for portion in _portions(names)]
+        answers = [self._read(shard, expected, ("HMGET", key, *portion))[0] for portion in _portions(names)]
         return [decode_id_entry(text, key) for answer in answers for text in answer]
 
     def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> None:
@@ -152,24 +161,23 @@ class RedisShelf:
     def _run(self, script: Script, keys: Sequence[bytes], arguments: Sequence[bytes | int]) -> bytes:
         return ask(self._where, lambda: script.run(self._client, keys, arguments))
 
-    def _read(self, shard: int, expected: Position, *command: bytes | str | int) -> Any:
-        """A reading command's answer, if the position is the expected one after it.
+    def _read(self, shard: int, expected: Position, *commands: Command) -> list[Any]:
+        """The answers of reading commands, if the position is the expected one after them.
 
-        Then it was at the command, too: no position comes back, but with the writes that led to it.
+        Then it was at the commands, too: no position comes back, but with the writes that led to it.
         """
         key = self._of(shard).position
 
-        def in_one_go() -> tuple[Any, bytes | None]:
+        def in_one_go() -> list[Any]:
             with self._client.pipeline(transaction=False) as pipeline:
-                pipeline.execute_command(*command)
-                pipeline.execute_command("GET", key)
-                answer, found = pipeline.execute()
-            return answer, found
+                for command in (*commands, ("GET", key)):
+                    pipeline.execute_command(*command)
+                return list(pipeline.execute())
 
-        answer, found = ask(self._where, in_one_go)
+        *answers, found = ask(self._where, in_one_go)
         if (found or NO_POSITION) != encode_position(expected):
             raise moved(shard, expected, decode_position(found, key))
-        return answer
+        return answers
 
 
 def _portions(items: Sequence[Item], size: int = MAX_ITEMS) -> list[Sequence[Item]]:

@@ -8,7 +8,6 @@ from tests.support.world import World
 
 from delaytopic_relay.calendar import ENTRY_BYTES
 from delaytopic_relay.shelves.memory import MemoryShelf
-from delaytopic_relay.shelving import LOADING_MS
 
 TEN_RECORDS = 10 * (ENTRY_BYTES + 2)
 SMALL = Setup(memory_bytes=TEN_RECORDS, chunk=4)
@@ -61,7 +60,7 @@ def test_memory_holds_little_more_than_its_bound_when_a_burst_comes_back_from_th
 
     most = most_in_memory(relay, 45_000)
 
-    assert most <= 10 + LOADING_MS // 5 * 4
+    assert most <= 10 + 4
     assert delivered_offsets(world) == [*range(40)]
 
 

@@ -6,6 +6,7 @@ from delaytopic_relay.pacing import (
     LARGEST_FAR_BYTES,
     LONGEST_SLEEP_MS,
     LONGEST_TICK_MS,
+    MOST_SENT,
     PLAIN_TICK_MS,
     QUIET_TICK_MS,
     SHORTEST_TICK_MS,
@@ -16,14 +17,14 @@ from delaytopic_relay.pacing import (
 )
 
 PACE = Pace(50, transactional=True)
-NOTHING_OPEN = TickState(1_000, sent=False, moved=False, far_bytes=0)
+NOTHING_OPEN = TickState(1_000, sent=0, moved=False, far_bytes=0)
 
 
 @pytest.mark.parametrize(
     ("precision_ms", "last_commit_ms", "tick_ms"),
     [
         (50, 0, 25),  # half the precision
-        (50, 10, 30),  # at least three times the last commit
+        (50, 40, 40),  # at least as long as the last commit
         (50, 100, 50),  # but within the precision
         (1_000, 0, LONGEST_TICK_MS),  # and never long
         (1_000, 500, LONGEST_TICK_MS),
@@ -46,9 +47,10 @@ def test_without_transactions_a_tick_is_always_as_long(last_commit_ms: int) -> N
     ("tick", "close_ms"),
     [
         pytest.param(NOTHING_OPEN, None, id="nothing to commit"),
-        pytest.param(NOTHING_OPEN._replace(sent=True), 1_025, id="sent"),
+        pytest.param(NOTHING_OPEN._replace(sent=1), 1_025, id="sent"),
+        pytest.param(NOTHING_OPEN._replace(sent=MOST_SENT), 1_000, id="much sent"),
         pytest.param(NOTHING_OPEN._replace(moved=True), 1_000 + QUIET_TICK_MS, id="only the position moved"),
-        pytest.param(NOTHING_OPEN._replace(sent=True, moved=True), 1_025, id="sent and moved"),
+        pytest.param(NOTHING_OPEN._replace(sent=1, moved=True), 1_025, id="sent and moved"),
         pytest.param(NOTHING_OPEN._replace(moved=True, far_bytes=LARGEST_FAR_BYTES), 1_500, id="much for the shelf"),
         pytest.param(NOTHING_OPEN._replace(moved=True, far_bytes=LARGEST_FAR_BYTES + 1), 1_000, id="too much for it"),
     ],

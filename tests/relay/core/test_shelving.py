@@ -16,6 +16,7 @@ from delaytopic_relay.shelves.protocol import Position, Slice
 from delaytopic_relay.shelving import CHECK_MS, PATIENCE_MS, PAUSE_MS, Shelving
 
 CLAIM = Position("me", 1, 0)
+PLENTY = 1 << 30
 FAR_MS = 60_000
 
 
@@ -34,7 +35,7 @@ class Desk:
         self.shard.take_in([schedule(self.world.now_ms + FAR_MS, offset, name)], offset + 1, {})
 
     def tend(self) -> None:
-        self.shelving.load_next([self.shard], room=True)
+        self.shelving.load_next([self.shard], PLENTY)
 
     def put(self) -> None:
         self.shelving.put_all([self.shard])

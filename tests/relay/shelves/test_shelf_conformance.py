@@ -226,6 +226,16 @@ def test_a_slice_is_loaded_in_portions(shelf: Shelf, first: int, count: int, num
     assert loaded == [number.encode() for number in numbers]
 
 
+def test_the_first_segments_of_several_slices_come_in_the_order_asked_for(shelf: Shelf) -> None:
+    empty = Slice(0, 1_000)
+    segments = [segment(slice_, b"%d" % number) for number in range(4) for slice_ in (NEAR, FAR)]
+    shelf.put(SHARD, None, FIRST, segments, {})
+
+    loaded = shelf.load_first(SHARD, FIRST, [FAR, empty, NEAR], 3)
+
+    assert loaded == [[b"0", b"1", b"2"], [], [b"0", b"1", b"2"]]
+
+
 def test_a_slice_that_holds_nothing_loads_as_nothing(shelf: Shelf) -> None:
     filled(shelf)
 

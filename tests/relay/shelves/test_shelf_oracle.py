@@ -96,6 +96,10 @@ class ShelfComparison(RuleBasedStateMachine):
     def load(self, shard: int, staleness: int, slice_: Slice, first: int, count: int) -> None:
         self.both(lambda shelf: shelf.load(shard, self.owned(shard, staleness), slice_, first, count))
 
+    @rule(shard=SHARDS, staleness=STALENESS, slices=st.lists(SLICES, max_size=4), count=st.integers(0, 3))
+    def load_first(self, shard: int, staleness: int, slices: Sequence[Slice], count: int) -> None:
+        self.both(lambda shelf: shelf.load_first(shard, self.owned(shard, staleness), slices, count))
+
     @rule(shard=SHARDS, staleness=STALENESS, names=st.lists(NAMES, max_size=4))
     def ids(self, shard: int, staleness: int, names: Sequence[bytes]) -> None:
         self.both(lambda shelf: shelf.ids(shard, self.owned(shard, staleness), names))

@@ -51,6 +51,7 @@ CALLS: dict[str, Callable[[Shelf, Position], object]] = {
     ),
     "claim": lambda shelf, held: shelf.put(SHARD, held, Position("relay-c", 9, 999), [], {}),
     "load": lambda shelf, held: shelf.load(SHARD, held, NEAR, 0, 10),
+    "load of several": lambda shelf, held: shelf.load_first(SHARD, held, [NEAR, FAR], 10),
     "load nothing": lambda shelf, held: shelf.load(SHARD, held, NEAR, 0, 0),
     "ids": lambda shelf, held: shelf.ids(SHARD, held, [b"id-1"]),
     "no ids": lambda shelf, held: shelf.ids(SHARD, held, []),
