@@ -78,6 +78,7 @@ class Loop:
         self._moved = False
         self._tick_sent: list[tuple[int, Sequence[Schedule]]] = []
         self._last_commit_ms = 0
+        self._held_until_ms = 0
         self._lost: LostOwnership | None = None
         self._target_is_spent = False
         self.idle_ms = 0
@@ -172,7 +173,8 @@ class Loop:
     def _timeout_ms(self) -> int:
         now_ms = self._clock.now_ms()
         wakes = [wake for shard in self.shards.values() if (wake := shard.wake_ms()) is not None]
-        return sleep_ms(now_ms, min(wakes, default=None), self._clock.monotonic_ms(), self._closes_at_ms())
+        wake_ms = max(min(wakes), now_ms + self._hold_ms()) if wakes else None
+        return sleep_ms(now_ms, wake_ms, self._clock.monotonic_ms(), self._closes_at_ms())
 
     def _start_over(self, lost: LostOwnership) -> None:
         """Drop everything in memory; all shards are recovered from what is committed."""
@@ -264,7 +266,7 @@ class Loop:
     # -- delivering
 
     def _deliver(self) -> None:
-        if self._suspension.delivery:
+        if self._suspension.delivery or self._hold_ms() > 0:
             return
         now_ms = self._clock.now_ms()
         for number, shard in self.shards.items():
@@ -275,6 +277,10 @@ class Loop:
             elif shard.cursor != before:
                 self._note_moved()
 
+    def _hold_ms(self) -> int:
+        """How long the next transaction has to wait for the last one's markers."""
+        return 0 if self._open else max(0, self._held_until_ms - self._clock.monotonic_ms())
+
     def _send(self, number: int, leaving: Departures) -> None:
         self._journal.commands(leaving)
         if not leaving.schedules and not leaving.rejects:
@@ -283,6 +289,7 @@ class Loop:
         records, late_rejects = self._addressing.records(number, leaving.schedules, now_ms)
         rejects = [*leaving.rejects, *late_rejects]
         if not self._open:
+            self._clock.sleep(self._hold_ms())
             self._target.begin()
             self._open = True
         if not self._sent:
@@ -323,6 +330,7 @@ class Loop:
                     self._target.begin()
                     self._open = True
                 self._target.commit(changed, self._source.group_metadata())
+                self._held_until_ms = self._clock.monotonic_ms() + self._pace.hold_ms()
             else:
                 self._source.commit(changed)
         self._open = self._moved = False

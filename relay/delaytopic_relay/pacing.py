@@ -19,6 +19,11 @@ COMMIT_SHARE = 1
 """A tick collects for at least this many times what the last commit took, within the precision: half of the time."""
 
 
+MARKERS_MS = 8
+"""How long the broker writes a transaction's markers after the commit was answered, and answers no to the next one's
+first partition: the client then waits for 20 ms before it asks again."""
+
+
 class Pace(NamedTuple):
     """How long ticks are: transactional ones keep within the precision, the others do not matter to a reader."""
 
@@ -31,6 +36,10 @@ class Pace(NamedTuple):
             return PLAIN_TICK_MS
         wished = max(self.precision_ms // 2, SHORTEST_TICK_MS, COMMIT_SHARE * last_commit_ms)
         return min(wished, max(self.precision_ms, SHORTEST_TICK_MS), LONGEST_TICK_MS)
+
+    def hold_ms(self) -> int:
+        """How long nothing is sent after a commit, within a third of the shortest tick."""
+        return min(MARKERS_MS, self.tick_ms(0) // 3) if self.transactional else 0
 
 
 class TickState(NamedTuple):

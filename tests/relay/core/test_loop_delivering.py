@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tests.support.relay_in_world import (
     Delivery,
     Setup,
+    StrictTarget,
     dead_offsets,
     delivered_offsets,
     deliveries,
@@ -12,6 +15,7 @@ from tests.support.relay_in_world import (
 )
 from tests.support.world import World, WorldClock
 
+from delaytopic_relay.pacing import MARKERS_MS
 from delaytopic_relay.progress import Progress, decode_progress
 from delaytopic_relay.schedule import NOTHING_DELIVERED, Key
 from delaytopic_relay.shelves.memory import MemoryShelf
@@ -208,3 +212,36 @@ def test_reading_pauses_while_what_was_read_waits_for_the_clock() -> None:
 
     assert (paused, position < 5, relay.source.paused) == ({0}, True, set())
     assert delivered_offsets(world) == [*range(11)]
+
+
+class NotingTarget(StrictTarget):
+    """Notes when transactions begin and end."""
+
+    def __init__(self, world: World, owner: str) -> None:
+        super().__init__(world, owner)
+        self.begun_ms: list[int] = []
+        self.ended_ms: list[int] = []
+
+    def begin(self) -> None:
+        super().begin()
+        self.begun_ms.append(self.world.now_ms)
+
+    def commit(self, progress: Mapping[int, Progress], group: object) -> None:
+        super().commit(progress, group)
+        self.ended_ms.append(self.world.now_ms)
+
+
+def test_a_transaction_begins_when_the_markers_of_the_one_before_are_written() -> None:
+    # Given a record that is due in each millisecond of a while
+    world = World()
+    for number in range(200):
+        produce(world, 1_000 + number)
+    relay = start(world, MemoryShelf(), setup=Setup(target=NotingTarget))
+
+    relay.run(1_500, step_ms=1)
+
+    assert isinstance(relay.target, NotingTarget)
+    begun_ms, ended_ms = relay.target.begun_ms, relay.target.ended_ms
+    pauses_ms = [begun - ended for ended, begun in zip(ended_ms[:-1], begun_ms[1:], strict=True)]
+    assert min(pauses_ms) == MARKERS_MS
+    assert delivered_offsets(world) == [*range(200)]

@@ -6,6 +6,7 @@ from delaytopic_relay.pacing import (
     LARGEST_FAR_BYTES,
     LONGEST_SLEEP_MS,
     LONGEST_TICK_MS,
+    MARKERS_MS,
     MOST_SENT,
     PLAIN_TICK_MS,
     QUIET_TICK_MS,
@@ -76,3 +77,15 @@ def test_it_sleeps_until_something_is_due_or_the_tick_closes(
     wake_ms: int | None, close_ms: int | None, slept_ms: int
 ) -> None:
     assert sleep_ms(100_000, wake_ms, 7_000, close_ms) == slept_ms
+
+
+@pytest.mark.parametrize(
+    ("pace", "hold_ms"),
+    [
+        pytest.param(Pace(100, transactional=True), MARKERS_MS, id="while markers are written"),
+        pytest.param(Pace(20, transactional=True), 3, id="but no longer than a third of a tick"),
+        pytest.param(Pace(100, transactional=False), 0, id="without transactions there are none"),
+    ],
+)
+def test_nothing_is_sent_for_a_moment_after_a_commit(pace: Pace, hold_ms: int) -> None:
+    assert pace.hold_ms() == hold_ms
