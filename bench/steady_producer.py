@@ -55,7 +55,8 @@ class SteadyProducer:
             self._producer.poll(STEP_SECONDS)
 
     def burst(self, records: int) -> None:
-        """As fast as possible, but all due in one instant."""
+        """As fast as possible, but all due in one instant; sent when the phases before it are over."""
+        time.sleep(FARTHEST_MS / 1_000)
         due_ms = int(now_ms()) + BURST_AHEAD_MS
         for _ in range(records):
             self._send(due_ms)

@@ -79,6 +79,7 @@ class Loop:
         self._tick_sent: list[tuple[int, Sequence[Schedule]]] = []
         self._last_commit_ms = 0
         self._held_until_ms = 0
+        self._behind = False
         self._lost: LostOwnership | None = None
         self._target_is_spent = False
         self.idle_ms = 0
@@ -269,17 +270,19 @@ class Loop:
         if self._suspension.delivery or self._hold_ms() > 0:
             return
         now_ms = self._clock.now_ms()
+        self._behind = False
         for number, shard in self.shards.items():
             before = shard.cursor
             leaving = shard.take_due(now_ms, DUE_LIMIT)
+            self._behind = self._behind or len(leaving.schedules) >= DUE_LIMIT
             if leaving.schedules or leaving.rejects:
                 self._send(number, leaving)
             elif shard.cursor != before:
                 self._note_moved()
 
     def _hold_ms(self) -> int:
-        """How long the next transaction has to wait for the last one's markers."""
-        return 0 if self._open else max(0, self._held_until_ms - self._clock.monotonic_ms())
+        """How long the next transaction waits for the last one's markers; with more to send than time it does not."""
+        return 0 if self._open or self._behind else max(0, self._held_until_ms - self._clock.monotonic_ms())
 
     def _send(self, number: int, leaving: Departures) -> None:
         self._journal.commands(leaving)
@@ -289,7 +292,6 @@ class Loop:
         records, late_rejects = self._addressing.records(number, leaving.schedules, now_ms)
         rejects = [*leaving.rejects, *late_rejects]
         if not self._open:
-            self._clock.sleep(self._hold_ms())
             self._target.begin()
             self._open = True
         if not self._sent:
