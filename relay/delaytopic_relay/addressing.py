@@ -17,7 +17,7 @@ LARGEST_KEPT_KEY = 1_024
 """Of a dead letter that is too large for its topic, in bytes."""
 
 TopicLimit = Callable[[str], int | None]
-"""The largest record batch a topic takes, in bytes; None for a topic that does not exist."""
+"""The largest record batch a topic takes, in bytes; None for a topic that nothing can be sent to."""
 
 
 class Outgoing(NamedTuple):
@@ -117,7 +117,11 @@ class Addressing:
             )
         limit = self._limit(record.topic)
         if limit is None:
-            return _reject(schedule, DeadLetterReason.UNKNOWN_TARGET, f"the topic {record.topic} does not exist")
+            return _reject(
+                schedule,
+                DeadLetterReason.UNKNOWN_TARGET,
+                f"the topic {record.topic} does not exist, or this relay's user may not describe it and write to it",
+            )
         size = record_batch_bytes(record.key, record.value, record.headers)
         if size > limit:
             detail = f"it takes {size} bytes with its receipt, {record.topic} allows {limit} (max.message.bytes)"

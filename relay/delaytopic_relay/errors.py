@@ -2,6 +2,7 @@
 
 RelayError
 +-- ConfigurationError     the operator's or user's: start fails, one line says what to change
+|   +-- TopicForbidden
 +-- Unavailable            the other side's, passing: the relay tries again
 |   +-- ShelfUnavailable
 |   +-- KafkaUnavailable
@@ -24,6 +25,10 @@ class RelayError(Exception):
 
 class ConfigurationError(RelayError):
     """The relay cannot run as configured; the message names the setting and what to change."""
+
+
+class TopicForbidden(ConfigurationError):
+    """The relay's user may not see a topic, whether it exists or not."""
 
 
 class Unavailable(RelayError):

@@ -64,7 +64,7 @@ class Service:
         with ExitStack() as stack:
             self._observer.start()
             stack.callback(self._observer.stop)
-            topics = self._await(stop, partial(self._topics, TopicReader(self._connection)))
+            topics = self._await(stop, self._topics)
             shelf = self._await(stop, self._shelf) if self._config.schedule.delay is None else None
             if topics is None or (shelf is None and self._config.schedule.delay is None):
                 return
@@ -98,10 +98,14 @@ class Service:
 
     # -- parts
 
-    def _topics(self, reader: TopicReader) -> TopicReader:
+    @property
+    def _topic_names(self) -> tuple[str, str, str]:
         config = self._config
-        names = (config.source.topic, config.target.topic, config.dead_letter.topic)
-        finding = check_topics(config, Topics(*map(reader.read_anew, names)))
+        return config.source.topic, config.target.topic, config.dead_letter.topic
+
+    def _topics(self) -> TopicReader:
+        reader = TopicReader(self._connection, self._topic_names)
+        finding = check_topics(self._config, Topics(*map(reader.read_anew, self._topic_names)))
         if finding is None:
             return reader
         raise Unavailable(finding.text) if finding.waits else ConfigurationError(finding.text)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public names, by an implicit re-export
+    AclOperation,
     AdminClient,
     ConfigResource,
     ResourceType,
 )
 
-from delaytopic_relay.errors import ConfigurationError, KafkaUnavailable
+from delaytopic_relay.errors import ConfigurationError, KafkaUnavailable, TopicForbidden
 from delaytopic_relay.kafka_log import client_logger
 from delaytopic_relay.kafka_settings import Settings
 from delaytopic_relay.topics import UNLIMITED_BYTES, TopicFacts
@@ -34,7 +36,9 @@ NOT_LET_IN = frozenset(
 class TopicReader:
     """Asks the cluster about topics, and remembers the answers for some seconds."""
 
-    def __init__(self, connection: Settings) -> None:
+    def __init__(self, connection: Settings, own: Collection[str]) -> None:
+        """`own` are the topics without which this relay cannot work; others are named by records."""
+        self._own = frozenset(own)
         self._refused: KafkaError | None = None
         self._known: dict[str, tuple[float, TopicFacts | None]] = {}
         settings: dict[str, Any] = {**connection, "error_cb": self._on_error, "allow.auto.create.topics": False}
@@ -61,19 +65,24 @@ class TopicReader:
         return facts
 
     def limit(self, topic: str) -> int | None:
-        """The largest record batch of a topic; None if it does not exist. An unanswered question limits nothing."""
+        """The largest record batch of a topic; None if nothing can be sent there. No answer limits nothing."""
         try:
             facts = self.read(topic)
         except KafkaUnavailable:
             return UNLIMITED_BYTES
-        return facts.largest_batch_bytes if facts is not None else None
+        except TopicForbidden:
+            if topic in self._own:
+                raise
+            return None
+        return facts.largest_batch_bytes if facts is not None and facts.writable else None
 
     def _ask(self, topic: str) -> TopicFacts | None:
         metadata = self._metadata(topic)
         if metadata.error is not None:
             self._check_it_is_unknown(topic, metadata.error)
             return None
-        return TopicFacts(topic, len(metadata.partitions), self._settings(topic))
+        writable = topic in self._own or self._may_write(topic)
+        return TopicFacts(topic, len(metadata.partitions), self._settings(topic), writable)
 
     def _metadata(self, topic: str) -> Any:
         give_up_s = time.monotonic() + TIMEOUT_S
@@ -96,9 +105,20 @@ class TopicReader:
 
     def _check_it_is_unknown(self, topic: str, error: KafkaError) -> None:
         if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-            raise ConfigurationError(f"the topic {topic} may not be described by this user; grant it Describe")
+            raise TopicForbidden(f"the topic {topic} may not be described by this user; grant it Describe")
         if error.code() not in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC):
             raise KafkaUnavailable(f"the topic {topic}: {error.str()}")
+
+    def _may_write(self, topic: str) -> bool:
+        """Asked beforehand: a transaction fails as a whole for one topic that may not be written to."""
+        asked = self._admin.describe_topics(
+            TopicCollection([topic]), include_authorized_operations=True, request_timeout=TIMEOUT_S
+        )
+        try:
+            operations = asked[topic].result(TIMEOUT_S).authorized_operations
+        except (KafkaException, TimeoutError):
+            return True
+        return not operations or AclOperation.WRITE in operations
 
     def _settings(self, topic: str) -> dict[str, str]:
         resource = ConfigResource(ResourceType.TOPIC, topic)

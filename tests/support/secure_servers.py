@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public names, by an implicit re-export
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
     AdminClient,
+    ResourcePatternType,
+    ResourceType,
     ScramCredentialInfo,
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
+from tests.support.route import Route
 from tests.support.tls import Certificates
 
 from delaytopic_cli.embedded.kafka_server import KafkaServer
@@ -23,6 +29,10 @@ USERNAME = "relay"
 PASSWORD = "kafka-password-in-a-file"
 SCRAM = "SCRAM-SHA-512"
 _LOGIN = "org.apache.kafka.common.security"
+
+
+GuardedRoute = Callable[..., Route]
+"""Makes a DelayTopic for a listener and its `security`."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +65,9 @@ def secure_kafka(directory: Path, certificates: Certificates) -> Iterator[Secure
         ),
         "listener.name.guarded.scram-sha-512.sasl.jaas.config": f"{_LOGIN}.scram.ScramLoginModule required;",
         "listener.name.mutual.ssl.client.auth": "required",
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+        "allow.everyone.if.no.acl.found": "true",
     }
     with KafkaServer(directory, port=plain, settings=settings):
         addresses = [f"127.0.0.1:{port}" for port in (plain, sasl, mutual)]
@@ -90,3 +103,32 @@ def _add_user(bootstrap_servers: str) -> None:
     )
     for done in admin.alter_user_scram_credentials([user]).values():
         done.result(30)
+
+
+def by_password(
+    directory: Path, certificates: Certificates, mechanism: str, password: str = PASSWORD
+) -> dict[str, Any]:
+    """`kafka.security` of a relay that logs in, its secrets in files of this directory."""
+    (directory / "username").write_text(f"{USERNAME}\n")
+    (directory / "password").write_text(f"{password}\n")
+    return {
+        "protocol": "SASL_SSL",
+        "mechanism": mechanism,
+        "caFile": str(certificates.authority),
+        "usernameFile": str(directory / "username"),
+        "passwordFile": str(directory / "password"),
+    }
+
+
+def deny(bootstrap_servers: str, topic: str, *operations: AclOperation) -> None:
+    """Take these rights on a topic from the user, and leave it those that it needs to see the topic, unless taken."""
+    denied = [_rule(topic, operation, AclPermissionType.DENY) for operation in operations]
+    allowed = _rule(topic, AclOperation.DESCRIBE, AclPermissionType.ALLOW)
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    for done in admin.create_acls([*denied, allowed]).values():
+        done.result(30)
+
+
+def _rule(topic: str, operation: AclOperation, permission: AclPermissionType) -> AclBinding:
+    where = (ResourceType.TOPIC, topic, ResourcePatternType.LITERAL)
+    return AclBinding(*where, f"User:{USERNAME}", "*", operation, permission)

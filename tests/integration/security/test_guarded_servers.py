@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +9,9 @@ import pytest
 from tests.support.records import Sent, at, now_ms, produce
 from tests.support.relay_ends import exit_code, last_words, lines_of, wait_until_it_waits
 from tests.support.relay_process import RelayProcess
-from tests.support.route import PARTITIONS, Route, Servers
-from tests.support.secure_servers import PASSWORD, SCRAM, USERNAME, SecureKafka, SecureRedis
+from tests.support.route import PARTITIONS, Route
+from tests.support.secure_servers import PASSWORD, SCRAM, GuardedRoute, SecureKafka, SecureRedis, by_password
 from tests.support.tls import Certificates, make_certificates
-
-from delaytopic_cli.embedded.redis_server import RedisServer
 
 pytestmark = pytest.mark.integration
 
@@ -23,38 +19,6 @@ RECORDS = 100
 MISCONFIGURED = 2
 FEW = 20
 """Lines about one cause in ten seconds: what is tried again and again is not told each time."""
-_numbers = count(1)
-GuardedRoute = Callable[..., Route]
-
-
-@pytest.fixture
-def guarded_route(guarded_kafka: SecureKafka, redis: RedisServer, tmp_path: Path) -> Iterator[GuardedRoute]:
-    """A DelayTopic whose relays come through a guarded listener, while the test looks on through the plain one."""
-    routes: list[Route] = []
-
-    def make(listener: str, security: dict[str, Any], **spec: Any) -> Route:
-        kafka = {"bootstrapServers": listener, "security": security}
-        servers = Servers(guarded_kafka.plain, redis.url)
-        routes.append(Route(servers, tmp_path, f"guarded-{next(_numbers)}", {"kafka": kafka, **spec}))
-        return routes[-1].create_topics()
-
-    yield make
-    for route in routes:
-        route.stop_relays()
-
-
-def by_password(
-    directory: Path, certificates: Certificates, mechanism: str, password: str = PASSWORD
-) -> dict[str, Any]:
-    (directory / "username").write_text(f"{USERNAME}\n")
-    (directory / "password").write_text(f"{password}\n")
-    return {
-        "protocol": "SASL_SSL",
-        "mechanism": mechanism,
-        "caFile": str(certificates.authority),
-        "usernameFile": str(directory / "username"),
-        "passwordFile": str(directory / "password"),
-    }
 
 
 def by_certificate(certificates: Certificates) -> dict[str, Any]:

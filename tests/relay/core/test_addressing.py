@@ -159,7 +159,7 @@ def test_an_expired_record_is_withheld_untouched() -> None:
 def test_a_topic_that_does_not_exist_withholds_the_record() -> None:
     reject = withheld(addressing(), entry(None, target="nowhere"))
 
-    detail = "the topic nowhere does not exist"
+    detail = "the topic nowhere does not exist, or this relay's user may not describe it and write to it"
     assert reject == Reject(OFFSET, b"key", b"value", None, DeadLetterReason.UNKNOWN_TARGET, detail)
 
 
