@@ -135,13 +135,6 @@ class Calendar:
             (slot.lowest_offset for slot in self._slots.values() if slot.lowest_offset is not None), default=None
         )
 
-    def overdue(self, now_ms: int) -> int:
-        """How many schedules are due at or before now, to the slot."""
-        return sum(len(self._slots[number].entries) - self._slots[number].head for number in self._due_slots(now_ms))
-
-    def _due_slots(self, now_ms: int) -> Iterator[int]:
-        return (number for number in self._numbers if (number + 1) << SLOT_BITS <= now_ms + 1)
-
     def counts(self) -> Iterator[tuple[int, int]]:
         """Pairs of (slot start in ms, schedules in it), unordered."""
         return ((number << SLOT_BITS, len(slot.entries) - slot.head) for number, slot in self._slots.items())

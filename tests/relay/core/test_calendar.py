@@ -59,7 +59,7 @@ def test_an_empty_calendar_has_no_next_due_time_and_holds_nothing_back() -> None
     calendar = Calendar()
 
     assert (calendar.next_due_ms(), calendar.lowest_offset(), calendar.take(1_000, 10)) == (None, None, [])
-    assert (calendar.count, calendar.size, calendar.overdue(1_000), [*calendar.counts()]) == (0, 0, 0, [])
+    assert (calendar.count, calendar.size, [*calendar.counts()]) == (0, 0, [])
 
 
 def test_only_what_no_shelf_has_holds_back_the_committed_offset() -> None:
@@ -88,14 +88,6 @@ def test_a_slot_gives_its_size_back_evenly_as_it_empties() -> None:
     sizes = [(calendar.take(1, 1), calendar.size)[1] for _ in range(4)]
 
     assert sizes == [full * 3 // 4, full // 2, full // 4, 0]
-
-
-def test_overdue_counts_whole_slots_that_have_passed() -> None:
-    calendar = calendar_of(schedule(0, 0), schedule(SLOT_MS - 1, 1), schedule(SLOT_MS, 2), schedule(10 * SLOT_MS, 3))
-
-    overdue = [calendar.overdue(now_ms) for now_ms in (SLOT_MS - 2, SLOT_MS - 1, 2 * SLOT_MS, 11 * SLOT_MS)]
-
-    assert overdue == [0, 2, 3, 4]
 
 
 def test_counts_give_the_schedules_of_each_slot() -> None:
