@@ -26,7 +26,7 @@ ABORT_TIMEOUT_S = 5.0
 INIT_TIMEOUT_S = 15.0
 REPORT_TIMEOUT_S = 0.5
 CAREFUL_S = 5.0
-"""How long each record is sent alone after one was refused without telling which."""
+"""How long each record is sent alone, from the next one on, after one was refused without telling which."""
 
 PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
 ABOUT_THE_RECORD = frozenset(
@@ -61,6 +61,7 @@ class KafkaTarget:
         self._bounded = BoundedCalls()
         self._abandoned: list[Producer] = []
         self._careful_until_s = 0.0
+        self._will_be_careful = False
         self._producer = self._new_producer()
 
     @property
@@ -87,6 +88,9 @@ class KafkaTarget:
         more is sent once a record was refused: the tick is given up when it settles.
         """
         produce: Any = self._producer.produce
+        if self._will_be_careful and not self._failures:
+            # Counted from here on: what was refused may first have to be read again.
+            self._careful_until_s, self._will_be_careful = time.monotonic() + CAREFUL_S, False
         careful = time.monotonic() < self._careful_until_s
         for record in records:
             if self._failures and self._id is not None:
@@ -132,7 +136,7 @@ class KafkaTarget:
     def _on_failure(self, error: KafkaError | None, message: Message) -> None:
         if error is None or error.code() in PURGED:
             return
-        self._careful_until_s = time.monotonic() + CAREFUL_S
+        self._will_be_careful = True
         self._failures.append(
             Refusal(f"{message.topic()}: {error.str()}", error.code() == KafkaError.MSG_SIZE_TOO_LARGE)
         )

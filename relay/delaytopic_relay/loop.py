@@ -231,8 +231,9 @@ class Loop:
         if number in self._deferred:
             commands = [*self._deferred.pop(number), *commands]
         self._apply(number, shard, commands)
-        if end is not None and number not in self._deferred:
+        if end is not None and number not in self._deferred and end > shard.position:
             shard.reached_end(end)
+            self._note_moved()
 
     def _apply(self, number: int, shard: AnyShard, commands: Sequence[Command]) -> None:
         now_ms = NEVER_MS if self._suspension.delivery else self._clock.now_ms()
@@ -251,7 +252,7 @@ class Loop:
             assert self._shelving is not None
             found = self._shelving.look_up(shard, shard.ids.unknown(commands))
             leaving = shard.take_in(commands, next_position, found)
-        self._send(number, leaving)
+        self._send(number, leaving, self._clock.now_ms() if self._suspension.delivery else now_ms)
 
     def _apply_deferred(self) -> None:
         """Commands wait, and reading with them, while the cursor is ahead of the clock."""
@@ -276,7 +277,7 @@ class Loop:
             leaving = shard.take_due(now_ms, DUE_LIMIT)
             self._behind = self._behind or len(leaving.schedules) >= DUE_LIMIT
             if leaving.schedules or leaving.rejects:
-                self._send(number, leaving)
+                self._send(number, leaving, now_ms)
             elif shard.cursor != before:
                 self._note_moved()
 
@@ -284,11 +285,12 @@ class Loop:
         """How long the next transaction waits for the last one's markers; with more to send than time it does not."""
         return 0 if self._open or self._behind else max(0, self._held_until_ms - self._clock.monotonic_ms())
 
-    def _send(self, number: int, leaving: Departures) -> None:
+    def _send(self, number: int, leaving: Departures, decided_ms: int) -> None:
+        """Send what was decided to leave at that time; a clock that was set back since does not make it early."""
         self._journal.commands(leaving)
         if not leaving.schedules and not leaving.rejects:
             return
-        now_ms = self._clock.now_ms()
+        now_ms = max(decided_ms, self._clock.now_ms())
         records, late_rejects = self._addressing.records(number, leaving.schedules, now_ms)
         rejects = [*leaving.rejects, *late_rejects]
         if not self._open:

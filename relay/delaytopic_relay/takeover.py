@@ -37,7 +37,10 @@ class Takeover:
     def __init__(
         self, source: Source, target: Target, shelf: Shelf | None, token: str, horizon_ms: int, journal: Journal
     ) -> None:
-        """`shelf` is None for a fixed delay; `token` names this relay on the shelf."""
+        """`shelf` is None for a fixed delay; `token` names this relay on the shelf, with a number for each claim.
+
+        An older copy of the shelf may hold an earlier claim of this very relay, with the same counter.
+        """
         self._source = source
         self._target = target
         self._shelf = shelf
@@ -45,6 +48,7 @@ class Takeover:
         self._horizon_ms = horizon_ms
         self._journal = journal
         self._fenced: set[str] = set()
+        self._claims = 0
 
     def recover(self, shards: Iterable[int]) -> dict[int, Recovered]:
         """Recover what can be recovered now; the others are left out, and the journal says why."""
@@ -93,7 +97,9 @@ class Takeover:
             return Plan(fixed, Position("", 0, 0), 0, False), None
         position = self._shelf.position(shard)
         by_hand = committed is not None and not committed.metadata
-        return plan_recovery(progress, position, bounds, self._target.owner, self._token, by_hand=by_hand), position
+        self._claims += 1
+        token = f"{self._token}-{self._claims}"
+        return plan_recovery(progress, position, bounds, self._target.owner, token, by_hand=by_hand), position
 
     def _commit(self, progress: Mapping[int, Progress]) -> None:
         if not progress:
