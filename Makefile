@@ -6,10 +6,13 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 # Which backend `make demo` shows: RedisZset or KafkaBuckets. Empty: the demo's own choice.
 BACKEND ?=
+# How many histories `make simulate` runs, from which seed on.
+RUNS ?= 10000
+SEED ?= 0
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo test test-unit bench-quick lint format clean
+.PHONY: help install demo test test-unit simulate mutants bench-quick lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +27,12 @@ test: lint ## Everything: lint, types, import rules, all tests (starts a real Ka
 
 test-unit: $(STAMP) ## The tests that need no server, in under a minute
 	@$(BIN)/python -m pytest -m "not integration"
+
+simulate: $(STAMP) ## Histories full of crashes against the production relay: RUNS=10000 SEED=0
+	@$(BIN)/python -m tests.simulation --runs $(RUNS) --seed $(SEED)
+
+mutants: $(STAMP) ## Whether the simulation notices a relay that is broken on purpose; writes the table of them
+	@$(BIN)/python -m tests.simulation --mutants
 
 bench-quick: $(STAMP) ## Measure delivery on this machine, in a few minutes
 	@$(BIN)/python -m bench.quick

@@ -1,0 +1,111 @@
+"""The applications of a history: they append the records of its recipes, and the broker deletes old ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tests.simulation.kafka import Kafka
+from tests.simulation.plan import Produce, Recipe, Setup
+from tests.simulation.relays import dialect_of
+from tests.simulation.source_log import SourceRecord, SourceTransaction
+
+from delaytopic_api.headers import Headers
+from delaytopic_relay.progress import Progress, decode_progress
+from delaytopic_relay.schedule import Schedule
+
+PROBES_MS = (0, 300, 11_000)
+LONG_DONE_MS = 5_000
+
+
+class Applications:
+    """Whoever writes to the source topic."""
+
+    def __init__(self, kafka: Kafka, setup: Setup) -> None:
+        self._kafka = kafka
+        self._setup = setup
+        self._read = dialect_of(setup).read
+        self.probes: set[tuple[int, int]] = set()
+        """Shard and offset of the records that must leave on time."""
+
+    def produce(self, action: Produce) -> None:
+        """Append the records, in one transaction for each shard if the action says so."""
+        open_: dict[int, SourceTransaction] = {}
+        for recipe in action.recipes:
+            shard = recipe.shard % self._setup.shards
+            if action.commits is not None and shard not in open_:
+                open_[shard] = self._kafka.source[shard].begin()
+            self._append(shard, recipe, open_.get(shard))
+        if action.commits is not None:
+            for shard, transaction in open_.items():
+                self._end_later(shard, transaction, action.commits, action.open_ms)
+
+    def _end_later(self, shard: int, transaction: SourceTransaction, commits: bool, open_ms: int) -> None:
+        self._kafka.later(open_ms, lambda: self._kafka.source[shard].end(transaction, commit=commits))
+
+    def _append(self, shard: int, recipe: Recipe, transaction: SourceTransaction | None) -> int:
+        value = None if recipe.cancel else recipe.value
+        headers = [*self._absolute(recipe.others), *self._when(recipe)]
+        return self._kafka.source[shard].append(self._kafka.now_ms, b"k", value, headers or None, transaction)
+
+    def _absolute(self, headers: Sequence[tuple[str, bytes | None]]) -> Headers:
+        """A time with a plus is relative to now."""
+        now_ms = self._kafka.now_ms
+        return [
+            (name, b"%d" % (now_ms + int(value)) if name == "deliver-expires-at" and value is not None else value)
+            for name, value in headers
+        ]
+
+    def _when(self, recipe: Recipe) -> Headers:
+        headers: Headers = []
+        if recipe.name is not None:
+            headers.append(("deliver-id", recipe.name))
+        if recipe.cancel:
+            headers.append(("deliver-action", b"cancel"))
+        elif recipe.at_ms is not None:
+            headers.append(("deliver-at", b"%d" % recipe.at_ms))
+        elif recipe.due_ms is not None:
+            headers.append(("deliver-at", b"%d" % (self._kafka.now_ms + recipe.due_ms)))
+        return headers
+
+    def produce_warm_up(self) -> None:
+        """A record for each shard, so that every relay has used its producer."""
+        for shard in self._kafka.source:
+            self._append(shard, Recipe(due_ms=0 if self._setup.delay_ms is None else None), None)
+
+    def produce_probes(self) -> list[int]:
+        """Records that must leave on time, as nothing disturbs them; when they are due, in order."""
+        due_ms: set[int] = set()
+        for shard in self._kafka.source:
+            for after_ms in PROBES_MS if self._setup.delay_ms is None else (0,):
+                recipe = Recipe(due_ms=None if self._setup.delay_ms is not None else after_ms)
+                self.probes.add((shard, self._append(shard, recipe, None)))
+                due_ms.add(self._kafka.now_ms + (self._setup.delay_ms or after_ms))
+        return sorted(due_ms)
+
+    def due_times(self) -> Iterator[int]:
+        """When the records are due."""
+        for log in self._kafka.source.values():
+            for record in log.accepted():
+                command = self._read(record)
+                if isinstance(command, Schedule):
+                    yield command.due_ms
+
+    def retain(self) -> None:
+        """Retention is longer than any delay: it deletes what has been done for long, and never anything else."""
+        for shard, log in self._kafka.source.items():
+            committed = self._kafka.committed.get(shard)
+            if committed is None:
+                continue
+            progress, low = decode_progress(*committed), log.low
+            while low < progress.offset and self._long_done(log.entries[low], progress):
+                low += 1
+            log.delete_before(low)
+
+    def _long_done(self, entry: object, progress: Progress) -> bool:
+        if not isinstance(entry, SourceRecord) or (entry.transaction is not None and not entry.transaction.committed):
+            return True
+        command = self._read(entry)
+        if not isinstance(command, Schedule):
+            return True
+        is_old = command.due_ms + LONG_DONE_MS < self._kafka.now_ms
+        return is_old and (command.due_ms, command.offset) <= progress.cursor

@@ -1,0 +1,69 @@
+"""What has to have happened in ten thousand histories: every fault, and every way to recover."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tests.simulation.faults import all_names
+
+FAULTS = (
+    *all_names(),
+    *(
+        f"event: {name}"
+        for name in ("retain", "rotate", "set clock", "shelf away", "shelf copied", "shelf rolled back", "shelf wiped")
+    ),
+    *("event: start", "event: stop", "transaction expired"),
+)
+PATHS = tuple(
+    f"path: {name}"
+    for name in (
+        "woke up in the middle of a tick",
+        "woke up as a zombie in the middle of a tick",
+        "outcome unknown",
+        "late request carried out",
+        "late request refused",
+        "not aborted",
+        "producer replaced",
+        "record refused",
+        "dead letter",
+        "offsets in doubt",
+        "offset out of range",
+        "evicted",
+        "revoked",
+        "fenced the last owner",
+        "replayed",
+        "shelf away",
+        "started over, aborted",
+        "started over, commit-unknown",
+        "started over, fenced",
+        "started over, shelf-moved",
+        "recovered, assigned",
+        "recovered, aborted",
+        "recovered, commit-unknown",
+        "recovered, fenced",
+        "recovered, shelf-moved",
+        "recovery put off, KafkaUnavailable",
+        "recovery put off, ShelfMoved",
+        "recovery put off, ShelfUnavailable",
+        "tried again, KafkaUnavailable",
+        "tried again, ShelfUnavailable",
+        "tried again, moved",
+        "superseded",
+        "cancelled",
+        "cancelled too late",
+    )
+)
+ENOUGH_RUNS = 10_000
+"""From so many histories on, none of these may be at zero."""
+
+
+def missing(counts: Mapping[str, int]) -> list[str]:
+    """What never happened."""
+    return [name for name in (*FAULTS, *PATHS) if counts.get(name, 0) == 0]
+
+
+def table(counts: Mapping[str, int]) -> list[str]:
+    """Faults and paths with how often they happened, as lines of text."""
+    width = max(map(len, (*FAULTS, *PATHS)))
+    rows = [f"  {name.removeprefix('path: '):<{width}} {counts.get(name, 0):>9,}" for name in (*FAULTS, *PATHS)]
+    return ["Faults injected:", *rows[: len(FAULTS)], "Paths taken:", *rows[len(FAULTS) :]]

@@ -1,0 +1,230 @@
+"""Runs a plan: one world, its relays, and what happens to them; then quiet, until everything has left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+from redis.exceptions import ConnectionError as NoConnection
+from tests.simulation.applications import Applications
+from tests.simulation.faults import Crash, Fault, Gate, What
+from tests.simulation.kafka import Kafka
+from tests.simulation.outcome import Outcome, outcome_of
+from tests.simulation.plan import (
+    Action,
+    Arm,
+    Pass,
+    Plan,
+    Produce,
+    Retain,
+    Rotate,
+    SetClock,
+    Setup,
+    ShelfAway,
+    ShelfCopied,
+    ShelfRolledBack,
+    ShelfWiped,
+    Start,
+    Stop,
+)
+from tests.simulation.quiet import Quiet
+from tests.simulation.redis_server import RedisServer, redis_shelf
+from tests.simulation.relays import Relay
+from tests.simulation.shelf_client import DistantShelf, Line
+
+from delaytopic_relay import shard
+from delaytopic_relay.errors import ShelfUnavailable
+from delaytopic_relay.shelves import redis_parts
+from delaytopic_relay.shelves.memory import MemoryShelf
+from delaytopic_relay.shelves.protocol import Shelf
+
+MOST_RELAYS = 5
+
+
+class History:
+    """One run of a plan."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.setup = plan.setup
+        self.kafka = Kafka(plan.setup.shards, plan.setup.session_ms)
+        self.applications = Applications(self.kafka, plan.setup)
+        self.server: Any = RedisServer() if plan.setup.redis else MemoryShelf()
+        self.relays: list[Relay] = []
+        self._copies: list[Any] = []
+        self._away_until_ms = 0
+        self._started = 0
+
+    def run(self) -> Outcome:
+        """The whole history, and what became of it."""
+        with _small_portions(self.setup):
+            try:
+                for action in self.plan.actions:
+                    self.do(action)
+                rested = Quiet(self).run()
+            finally:
+                for relay in self.relays:
+                    if relay.strand is not None:
+                        relay.strand.kill()
+        return outcome_of(self.setup, self.kafka, self.applications.probes, rested=rested)
+
+    def do(self, action: Action) -> None:
+        """One action of the plan."""
+        if isinstance(action, Pass):
+            self.pass_time(action.duration_ms)
+        elif isinstance(action, Produce):
+            self.applications.produce(action)
+        elif isinstance(action, Arm):
+            if self.relays:
+                self._pick(action.relay).gate.arm(action.fault)
+        else:
+            self.kafka.counts[f"event: {_words(action)}"] += 1
+            self._happens_around(action)
+
+    def _happens_around(self, action: Action) -> None:
+        match action:
+            case Start(suspended) if len(self.relays) < MOST_RELAYS:
+                self.start(suspended)
+            case Stop(number) if self.relays:
+                self.attempt(self._pick(number), Relay.finish)
+            case Rotate():
+                self.kafka.group.rotate()
+            case SetClock(number, wrong_ms, drift_permille) if self.relays:
+                clock = self._pick(number).clock
+                clock.wrong_ms, clock.drift_permille = wrong_ms, drift_permille
+            case Retain():
+                self.applications.retain()
+            case _:
+                self._happens_to_the_shelf(action)
+
+    def _happens_to_the_shelf(self, action: Action) -> None:
+        match action:
+            case ShelfAway(duration_ms):
+                self._away_until_ms = self.kafka.now_ms + duration_ms
+                if isinstance(self.server, RedisServer):
+                    self.server.restart()
+            case ShelfCopied():
+                self._copies.append(self.server.snapshot())
+            case ShelfRolledBack(copies) if len(self._copies) >= copies:
+                self.server.restore(self._copies[-copies])
+            case ShelfWiped():
+                self.server.wipe()
+
+    def _pick(self, number: int) -> Relay:
+        return self.relays[-1 - number % len(self.relays)]
+
+    # -- relays
+
+    def pass_time(self, duration_ms: int) -> None:
+        """Time passes; who wakes up goes on, who is there takes a turn, who is missing is started."""
+        self.kafka.pass_time(duration_ms)
+        while self._running() < self.setup.relays and len(self.relays) < MOST_RELAYS:
+            self.start("")
+        for relay in list(self.relays):
+            if not relay.frozen:
+                self.attempt(relay, Relay.step)
+            elif relay.wakes_up:
+                self.wake(relay)
+
+    def _running(self) -> int:
+        return sum(not relay.frozen for relay in self.relays)
+
+    def start(self, suspended: str) -> None:
+        """A new process."""
+        self._started += 1
+        connect = None if self.setup.delay_ms is not None else self._connect
+        name = f"relay-{self._started}"
+        self.relays.append(Relay(self.kafka, self.setup, name, connect, self._happen, suspended))
+
+    def _connect(self, gate: Gate) -> Shelf:
+        if isinstance(self.server, RedisServer):
+            return redis_shelf(self.server, self._line(gate, lambda: NoConnection("no answer")))
+        return DistantShelf(self.server, self._line(gate, lambda: ShelfUnavailable("no answer")))
+
+    def _line(self, gate: Gate, silence: Callable[[], Exception]) -> Line:
+        return Line(self.kafka, gate, self.shelf_is_away, silence, self.setup.load_ms)
+
+    def shelf_is_away(self) -> bool:
+        """Whether the shelf's server does not answer now."""
+        return self.kafka.now_ms < self._away_until_ms
+
+    def attempt(self, relay: Relay, action: Callable[[Relay], None]) -> None:
+        """Let a relay do something that may be its last."""
+        if relay.frozen:
+            return
+        try:
+            action(relay)
+        except Crash:
+            self._bury(relay)
+        else:
+            if action is Relay.finish:
+                self._bury(relay)
+
+    def _bury(self, relay: Relay) -> None:
+        relay.die()
+        if relay.strand is not None and not relay.strand.over:
+            relay.strand.kill()
+            relay.strand = None
+        self.relays.remove(relay)
+
+    def wake(self, relay: Relay) -> None:
+        """A frozen relay goes on in the middle of what it was doing."""
+        member = relay.source.member
+        assert member is not None
+        self.kafka.group.heard(member)
+        self.kafka.counts["path: woke up in the middle of a tick"] += 1
+        if member.evicted_at_ms is not None:
+            self.kafka.counts["path: woke up as a zombie in the middle of a tick"] += 1
+        self.attempt_to_resume(relay)
+
+    def attempt_to_resume(self, relay: Relay) -> None:
+        """Resume, with what it had in hand; it may die of it."""
+        try:
+            relay.resume()
+        except Crash:
+            self._bury(relay)
+
+    def _happen(self, relay: Relay, fault: Fault) -> None:
+        """What happens to a process at an effect."""
+        member = relay.source.member
+        assert member is not None
+        if fault.what is What.CRASH:
+            raise Crash(fault.name)
+        if fault.what is What.FREEZE:
+            relay.freeze(fault.length_ms)
+        elif fault.what is What.EVICTION:
+            self.kafka.group.evict(member, self.kafka.now_ms)
+        else:
+            self.kafka.group.rotate()
+
+    def calm(self) -> None:
+        """No more faults: clocks are right, the shelf is there, what was frozen goes on, nothing is suspended."""
+        self._away_until_ms = 0
+        for relay in list(self.relays):
+            relay.gate.disarm()
+            relay.clock.set_right()
+            relay.source.chunk = max(relay.source.chunk, 8)
+        for relay in list(self.relays):
+            if relay.frozen:
+                self.wake(relay)
+        for relay in list(self.relays):
+            if relay.suspended:
+                self.attempt(relay, Relay.finish)
+
+
+def _words(action: Action) -> str:
+    name = type(action).__name__
+    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name).strip()
+
+
+@contextmanager
+def _small_portions(setup: Setup) -> Iterator[None]:
+    """Let puts be several scripts and slices several portions even when they are small."""
+    with (
+        mock.patch.object(redis_parts, "MAX_ITEMS", setup.part_items),
+        mock.patch.object(shard, "FIRST_PORTION", setup.portion),
+        mock.patch.object(shard, "LARGEST_PORTION", 16 * setup.portion),
+    ):
+        yield

@@ -1,0 +1,92 @@
+"""Runs many seeds on all cores, each worker process a few at a time."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from typing import NamedTuple
+
+from tests.simulation.history import History
+from tests.simulation.mutants import applied
+from tests.simulation.plan import Plan
+from tests.simulation.planning import plan_for
+from tests.simulation.promises import complaints
+
+PORTION = 25
+
+
+class Failure(NamedTuple):
+    """A seed whose history breaks a promise."""
+
+    seed: int
+    complaints: Sequence[str]
+
+
+class Findings(NamedTuple):
+    """Of some seeds."""
+
+    runs: int
+    failures: list[Failure]
+    counts: Counter[str]
+
+    def __add__(self, other: object) -> Findings:
+        assert isinstance(other, Findings)
+        return Findings(self.runs + other.runs, self.failures + other.failures, self.counts + other.counts)
+
+
+NOTHING_YET = Findings(0, [], Counter())
+
+
+def wrong_with(plan: Plan, counts: Counter[str] | None = None) -> list[str]:
+    """What is wrong with a history; an error of the relay or of the world is wrong, too."""
+    try:
+        outcome = History(plan).run()
+        if counts is not None:
+            counts.update(outcome.counts)
+        return complaints(outcome)
+    except Exception as error:
+        return [f"{type(error).__name__}: {error}\n{traceback.format_exc()}"]
+
+
+def try_seeds(first: int, end: int, mutant: str | None) -> Findings:
+    """The work of one portion."""
+    counts: Counter[str] = Counter()
+    failures: list[Failure] = []
+    with applied(mutant):
+        for seed in range(first, end):
+            wrong = wrong_with(plan_for(seed), counts)
+            if wrong:
+                failures.append(Failure(seed, wrong))
+    return Findings(end - first, failures, counts)
+
+
+def first_caught(mutant: str, seeds: int) -> int | None:
+    """The first seed whose history a mutant breaks; None if none does."""
+    with applied(mutant):
+        return next((seed for seed in range(seeds) if wrong_with(plan_for(seed))), None)
+
+
+def workers() -> ProcessPoolExecutor:
+    """One process for each core; spawned, as forking beside threads is not safe."""
+    return ProcessPoolExecutor(os.cpu_count(), get_context("spawn"))
+
+
+def hunt(first: int, runs: int, mutant: str | None, progress: Callable[[Findings], None]) -> Findings:
+    """Run the seeds from `first` on; `progress` hears after each portion what was found so far."""
+    findings = NOTHING_YET
+    with workers() as pool:
+        work = [pool.submit(try_seeds, *portion, mutant) for portion in _portions(first, runs)]
+        for done in as_completed(work):
+            findings += done.result()
+            progress(findings)
+    findings.failures.sort()
+    return findings
+
+
+def _portions(first: int, runs: int) -> Iterator[tuple[int, int]]:
+    end = first + runs
+    return ((start, min(start + PORTION, end)) for start in range(first, end, PORTION))

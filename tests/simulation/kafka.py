@@ -1,0 +1,112 @@
+"""The simulated Kafka: source and target logs, the group and its committed offsets, transactions, late requests."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tests.simulation.group import Group
+from tests.simulation.source_log import SourceLog
+from tests.simulation.transactions import State, Transaction, Transactions
+
+from delaytopic_relay.addressing import Outgoing
+from delaytopic_relay.ports import Committed
+from delaytopic_relay.progress import Progress, decode_progress, encode_metadata
+
+START_MS = 1_000_000_000
+
+
+class Life(NamedTuple):
+    """Which relay sent something, and how often it had recovered the shard before."""
+
+    relay: str
+    recoveries: Mapping[int, Progress]
+    """The progress that it recovered each shard with, as of the sending."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A record in the log of target and dead-letter topics; the log is one, as only the order matters."""
+
+    record: Outgoing
+    at_ms: int
+    shown_ms: int
+    """The highest time that the sender's clock had shown by then."""
+    life: Life
+    transaction: Transaction | None
+
+
+class Commit(NamedTuple):
+    """A change of committed offsets."""
+
+    at_ms: int
+    relay: str
+    progress: Mapping[int, Progress]
+
+
+class Kafka:
+    """Everything of Kafka that survives a relay, and the world's time."""
+
+    def __init__(self, shards: int, session_ms: int) -> None:
+        self.now_ms = START_MS
+        self.source = {shard: SourceLog(shard) for shard in range(shards)}
+        self.target: list[Sent] = []
+        self.committed: dict[int, Committed] = {}
+        self.commits: list[Commit] = []
+        self.group = Group(range(shards), session_ms)
+        self.transactions = Transactions(self._transaction_committed)
+        self.counts: Counter[str] = Counter()
+        self._later: list[tuple[int, Callable[[], object]]] = []
+
+    def later(self, delay_ms: int, action: Callable[[], object]) -> None:
+        """A request that is still on its way."""
+        self._later.append((self.now_ms + delay_ms, action))
+
+    def requests_under_way(self) -> int:
+        """How many requests may still arrive."""
+        return len(self._later)
+
+    def pass_time(self, duration_ms: int) -> None:
+        """Move the time on; what was under way arrives, transactions and sessions expire."""
+        self.now_ms += duration_ms
+        arrived = [action for at_ms, action in self._later if at_ms <= self.now_ms]
+        self._later = [entry for entry in self._later if entry[0] > self.now_ms]
+        for action in arrived:
+            action()
+        self.counts["transaction expired"] += self.transactions.expire(self.now_ms)
+        self.group.pass_time(self.now_ms)
+
+    def commit_offsets(self, progress: Mapping[int, Progress], relay: str) -> None:
+        """Without a transaction: at once."""
+        self._take(committed_of(progress), relay)
+
+    def _transaction_committed(self, transaction: Transaction) -> int:
+        return self._take(transaction.offsets, transaction.owner)
+
+    def _take(self, offsets: Mapping[int, Committed], relay: str) -> int:
+        self.committed.update(offsets)
+        progress = {shard: decode_progress(*committed) for shard, committed in offsets.items()}
+        self.commits.append(Commit(self.now_ms, relay, progress))
+        return len(self.commits) - 1
+
+    def read_committed(self) -> list[Sent]:
+        """What a `read_committed` consumer sees: up to the first open transaction, and nothing that was aborted."""
+        seen: list[Sent] = []
+        for sent in self.target:
+            state = State.COMMITTED if sent.transaction is None else sent.transaction.state
+            if state in (State.OPEN, State.DECIDED):
+                break
+            if state is State.COMMITTED:
+                seen.append(sent)
+        return seen
+
+    def read_uncommitted(self) -> list[Sent]:
+        """What a `read_uncommitted` consumer sees: everything."""
+        return list(self.target)
+
+
+def committed_of(progress: Mapping[int, Progress]) -> dict[int, Committed]:
+    """Progress as the group coordinator keeps it."""
+    return {shard: Committed(new.offset, encode_metadata(new)) for shard, new in progress.items()}

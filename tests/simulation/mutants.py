@@ -1,0 +1,18 @@
+"""Deliberate breakages of the relay, each of which the simulation has to catch."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+
+from tests.simulation import mutants_of_commits, mutants_of_recovery, mutants_of_shelves
+from tests.simulation.breaking import Mutant
+
+MUTANTS: dict[str, Mutant] = {
+    mutant.name: mutant
+    for mutant in (*mutants_of_recovery.MUTANTS, *mutants_of_commits.MUTANTS, *mutants_of_shelves.MUTANTS)
+}
+
+
+def applied(name: str | None) -> AbstractContextManager[None]:
+    """The relay as it is, or broken in one way."""
+    return nullcontext() if name is None else MUTANTS[name].applied()

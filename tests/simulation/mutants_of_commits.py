@@ -1,0 +1,187 @@
+"""Mutants of what is committed, when, and together with what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tests.simulation.breaking import BrokenTarget, Mutant, Patch, with_target
+
+from delaytopic_relay.addressing import Outgoing
+from delaytopic_relay.calendar import Calendar
+from delaytopic_relay.errors import CommitUnknown, LostOwnership
+from delaytopic_relay.fixed_shard import FixedShard
+from delaytopic_relay.loop import Loop
+from delaytopic_relay.ports import GroupMetadata
+from delaytopic_relay.progress import Progress
+from delaytopic_relay.schedule import Key
+from delaytopic_relay.shard import Shard
+from delaytopic_relay.shelving import Shelving
+
+
+def position_too_far() -> Sequence[Patch]:
+    original = Shard.progress
+
+    def progress(self: Shard, owner: str) -> Progress:
+        was = original(self, owner)
+        return was._replace(position=was.position + 1)
+
+    return [(Shard, "progress", progress)]
+
+
+def offset_past_memory() -> Sequence[Patch]:
+    return [(Calendar, "lowest_offset", lambda self: None)]
+
+
+def cursor_goes_back() -> Sequence[Patch]:
+    original = Shard.take_in
+
+    def take_in(self: Shard, *arguments: Any) -> Any:
+        leaving = original(self, *arguments)
+        if leaving.schedules:
+            last = leaving.schedules[-1]
+            self.cursor = Key(last.due_ms, last.offset)
+        return leaving
+
+    return [(Shard, "take_in", take_in)]
+
+
+def cursor_one_too_far() -> Sequence[Patch]:
+    original = Shard.progress
+
+    def progress(self: Shard, owner: str) -> Progress:
+        was = original(self, owner)
+        next_due_ms = self.calendar.next_due_ms()
+        cursor = was.cursor if next_due_ms is None else Key(next_due_ms, 0)
+        return was._replace(cursor=max(was.cursor, cursor))
+
+    return [(Shard, "progress", progress)]
+
+
+def fixed_offset_past_the_queue() -> Sequence[Patch]:
+    def progress(self: FixedShard, owner: str) -> Progress:
+        return Progress(self.position, self.position, self.cursor, owner)
+
+    return [(FixedShard, "progress", progress)]
+
+
+def puts_late() -> Sequence[Patch]:
+    original_close, original_put = Loop._close_tick, Shelving.put_all
+
+    def close(self: Loop, *arguments: Any, **keywords: Any) -> None:
+        late = [shard for shard in self._with_shelf() if getattr(shard, "_was_committed", False)]
+        if self._shelving is not None:
+            original_put(self._shelving, late)
+        original_close(self, *arguments, **keywords)
+        for shard in self._with_shelf():
+            shard._was_committed = True  # type: ignore[attr-defined]
+
+    return [(Loop, "_close_tick", close), (Shelving, "put_all", lambda self, shards: None)]
+
+
+def drop_before_commit() -> Sequence[Patch]:
+    original = Shelving.put_all
+
+    def put_all(self: Shelving, shards: Any) -> None:
+        shards = list(shards)
+        original(self, shards)
+        self.drop_done(shards)
+
+    return [(Shelving, "put_all", put_all)]
+
+
+class OffsetsFirst(BrokenTarget):
+    def commit(self, progress: Mapping[int, Progress], group: GroupMetadata) -> None:
+        self.source.commit(progress)
+        self.target.commit({}, group)
+
+
+class OffsetsLast(BrokenTarget):
+    def commit(self, progress: Mapping[int, Progress], group: GroupMetadata) -> None:
+        self.target.commit({}, group)
+        self.source.commit(progress)
+
+
+class Optimist(BrokenTarget):
+    """Takes a commit without an answer for one that happened."""
+
+    def commit(self, progress: Mapping[int, Progress], group: GroupMetadata) -> None:
+        try:
+            self.target.commit(progress, group)
+        except CommitUnknown:
+            self.target.replace()
+
+
+class Believer(BrokenTarget):
+    """Takes every commit for one that happened."""
+
+    def commit(self, progress: Mapping[int, Progress], group: GroupMetadata) -> None:
+        try:
+            self.target.commit(progress, group)
+        except LostOwnership:
+            self.target.abort()
+            self.target.replace()
+
+
+class Repeater(BrokenTarget):
+    """Sends a batch again, by hand, when its commit went unanswered."""
+
+    sent: tuple[Outgoing, ...] = ()
+
+    def begin(self) -> None:
+        self.sent = ()
+        self.target.begin()
+
+    def send(self, records: Sequence[Outgoing]) -> None:
+        self.sent += tuple(records)
+        self.target.send(records)
+
+    def commit(self, progress: Mapping[int, Progress], group: GroupMetadata) -> None:
+        try:
+            self.target.commit(progress, group)
+        except CommitUnknown:
+            self.target.replace()
+            self.target.begin()
+            self.target.send(self.sent)
+            self.target.commit(progress, group)
+
+
+def not_settled() -> Sequence[Patch]:
+    return [(Loop, "_settle", lambda self: [])]
+
+
+def commits_after_a_failed_tick() -> Sequence[Patch]:
+    original = Loop._start_over
+
+    def start_over(self: Loop, lost: LostOwnership) -> None:
+        shards, committed = dict(self.shards), dict(self._committed)
+        original(self, lost)
+        if isinstance(lost, CommitUnknown):
+            return
+        self.shards.update(shards)
+        self._committed.update(committed)
+        for shard in shards:
+            self.waiting.pop(shard, None)
+        self._source.resume(shards)
+
+    return [(Loop, "_start_over", start_over)]
+
+
+MUTANTS = (
+    Mutant("position-too-far", "commits a position P one above what was taken in", position_too_far),
+    Mutant("offset-past-memory", "commits L past schedules that only its memory holds", offset_past_memory),
+    Mutant("cursor-goes-back", "lets a record that leaves at once move the cursor C back", cursor_goes_back),
+    Mutant("cursor-too-far", "commits a cursor C at what is due next, not at what was delivered", cursor_one_too_far),
+    Mutant("fixed-offset-past-queue", "fixed delay: commits L past its queue", fixed_offset_past_the_queue),
+    Mutant("puts-late", "puts on the shelf with the commit after the one that relies on it", puts_late),
+    Mutant("drop-before-commit", "drops slices from the shelf before the commit", drop_before_commit),
+    Mutant(
+        "offsets-first", "commits the offsets outside the transaction, before it", lambda: with_target(OffsetsFirst)
+    ),
+    Mutant("offsets-last", "commits the offsets outside the transaction, after it", lambda: with_target(OffsetsLast)),
+    Mutant("optimist", "goes on after a commit without an answer as if it had happened", lambda: with_target(Optimist)),
+    Mutant("believer", "goes on after a refused commit as if it had happened", lambda: with_target(Believer)),
+    Mutant("repeater", "sends a batch again by hand after a commit without an answer", lambda: with_target(Repeater)),
+    Mutant("not-settled", "commits without waiting for what it produced", not_settled),
+    Mutant("keeps-memory", "keeps its memory after an aborted transaction", commits_after_a_failed_tick),
+)

@@ -1,0 +1,184 @@
+"""Mutants of taking over: ownership, fencing, what is read again and what is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tests.simulation.breaking import BrokenTarget, Mutant, Patch, with_target
+
+from delaytopic_relay import takeover
+from delaytopic_relay.errors import CommitUnknown, Fenced
+from delaytopic_relay.loop import Loop
+from delaytopic_relay.ports import Committed
+from delaytopic_relay.progress import Progress
+from delaytopic_relay.recovery import plan_recovery
+from delaytopic_relay.schedule import NOTHING_DELIVERED, Schedule
+from delaytopic_relay.shard import Shard
+from delaytopic_relay.takeover import Takeover
+
+
+def no_lower_commit() -> Sequence[Patch]:
+    original = Takeover._commit
+
+    def commit(self: Takeover, progress: Mapping[int, Progress]) -> None:
+        known = self._source.last_committed(sorted(progress))
+        higher = {
+            shard: new._replace(offset=max(new.offset, known[shard].offset)) if shard in known else new
+            for shard, new in progress.items()
+        }
+        original(self, higher)
+
+    def plan(committed: Any, *arguments: Any, **keywords: Any) -> Any:
+        plan = plan_recovery(committed, *arguments, **keywords)
+        offset = plan.claim.offset if committed is None else max(plan.claim.offset, committed.offset)
+        return plan._replace(claim=plan.claim._replace(offset=offset))
+
+    return [(Takeover, "_commit", commit), (takeover, "plan_recovery", plan)]
+
+
+def shelf_believed() -> Sequence[Patch]:
+    def plan(committed: Any, position: Any, *arguments: Any, **keywords: Any) -> Any:
+        if committed is not None and position is not None:
+            claimed = position._replace(offset=committed.offset)
+            return plan_recovery(committed, claimed, *arguments, **keywords)
+        return plan_recovery(committed, position, *arguments, **keywords)
+
+    return [(takeover, "plan_recovery", plan)]
+
+
+def no_token() -> Sequence[Patch]:
+    def plan(committed: Any, position: Any, *arguments: Any, **keywords: Any) -> Any:
+        plan = plan_recovery(committed, position, *arguments, **keywords)
+        return plan if position is None else plan._replace(claim=position)
+
+    return [(takeover, "plan_recovery", plan)]
+
+
+def delivers_while_replaying() -> Sequence[Patch]:
+    return [(Shard, "replaying", False)]
+
+
+def forgets_the_cursor() -> Sequence[Patch]:
+    original = Shard.__init__
+
+    def init(self: Shard, partition: int, progress: Progress, *arguments: Any) -> None:
+        original(self, partition, progress._replace(cursor=NOTHING_DELIVERED), *arguments)
+
+    return [(Shard, "__init__", init)]
+
+
+def skips_all_below_position() -> Sequence[Patch]:
+    original = Shard.take_in
+
+    def take_in(self: Shard, commands: Sequence[Any], *arguments: Any) -> Any:
+        kept = [c for c in commands if not (isinstance(c, Schedule) and c.offset < self.replay_until)]
+        return original(self, kept, *arguments)
+
+    return [(Shard, "take_in", take_in)]
+
+
+def reads_offsets_in_doubt() -> Sequence[Patch]:
+    original = Takeover.__init__
+
+    class Hasty:
+        def __init__(self, source: Any) -> None:
+            self._source = source
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._source, "last_committed" if name == "committed" else name)
+
+    def init(self: Takeover, source: Any, *arguments: Any) -> None:
+        original(self, Hasty(source), *arguments)
+
+    return [(Takeover, "__init__", init), (Takeover, "_fence_last_owners", lambda self, shards: None)]
+
+
+def reads_before_owning() -> Sequence[Patch]:
+    original = Takeover.__init__
+
+    class Remembering:
+        def __init__(self, source: Any) -> None:
+            self._source = source
+            self._seen: dict[int, Committed] = {}
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._source, name)
+
+        def committed(self, shards: Sequence[int]) -> dict[int, Committed]:
+            for shard, committed in self._source.committed(shards).items():
+                self._seen.setdefault(shard, committed)
+            return {shard: self._seen[shard] for shard in shards if shard in self._seen}
+
+    def init(self: Takeover, source: Any, *arguments: Any) -> None:
+        remembering: Any = Remembering(source)
+        original(self, remembering, *arguments)
+
+    return [(Takeover, "__init__", init)]
+
+
+def keeps_revoked() -> Sequence[Patch]:
+    return [(Loop, "revoked", lambda self, shards: None)]
+
+
+def keeps_lost() -> Sequence[Patch]:
+    return [(Loop, "lost", lambda self, shards: None)]
+
+
+def not_replaced() -> Sequence[Patch]:
+    original = Loop._start_over
+
+    def start_over(self: Loop, lost: Any) -> None:
+        original(self, lost)
+        self._target_is_spent = False
+
+    return [(Loop, "_start_over", start_over)]
+
+
+def keeps_epoch_after_unknown() -> Sequence[Patch]:
+    class Stubborn(BrokenTarget):
+        """After a commit without an answer, goes on with the same producer and a new transaction."""
+
+        def commit(self, progress: Any, group: Any) -> None:
+            try:
+                self.target.commit(progress, group)
+            except CommitUnknown:
+                inner: Any = self.target
+                inner._state = "ready"
+                raise
+
+        def replace(self) -> None:
+            try:
+                self.target.begin()
+            except (CommitUnknown, Fenced):
+                self.target.replace()
+            else:
+                self.target.abort()
+
+    return with_target(Stubborn)
+
+
+MUTANTS = (
+    Mutant(
+        "no-lower-commit",
+        "starts to read below L, and states that neither in Kafka nor on the shelf",
+        no_lower_commit,
+    ),
+    Mutant("shelf-believed", "starts to read at L although the shelf states a lower offset", shelf_believed),
+    Mutant("no-token", "does not write a fresh owner token to the shelf", no_token),
+    Mutant("delivers-while-replaying", "delivers before reading has passed P", delivers_while_replaying),
+    Mutant("forgets-the-cursor", "takes over without the cursor C", forgets_the_cursor),
+    Mutant(
+        "skips-below-position", "when reading again, leaves out all below P, not only up to C", skips_all_below_position
+    ),
+    Mutant("offsets-in-doubt", "neither fences the last owner nor waits for offsets in doubt", reads_offsets_in_doubt),
+    Mutant("reads-before-owning", "goes by committed offsets read before it owned the shard", reads_before_owning),
+    Mutant("keeps-revoked", "keeps shards that the group took away", keeps_revoked),
+    Mutant("keeps-lost", "keeps shards that it lost", keeps_lost),
+    Mutant("not-replaced", "goes on with a producer that is fenced", not_replaced),
+    Mutant(
+        "same-epoch",
+        "opens a new transaction under the old epoch after a commit without an answer",
+        keeps_epoch_after_unknown,
+    ),
+)

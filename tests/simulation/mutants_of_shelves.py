@@ -1,0 +1,168 @@
+"""Mutants of the shelf, of ids, and of what is due."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tests.simulation.breaking import Mutant, Patch
+
+from delaytopic_relay import calendar
+from delaytopic_relay import shard as shard_module
+from delaytopic_relay.id_table import IdTable
+from delaytopic_relay.schedule import Key
+from delaytopic_relay.shard import Put, Shard
+from delaytopic_relay.shelves.memory import MemoryShelf
+from delaytopic_relay.shelves.redis import RedisShelf
+from delaytopic_relay.shelves.redis_layout import encode_position
+from delaytopic_relay.shelving import Shelving
+
+
+def states_the_position() -> Sequence[Patch]:
+    original = Shard._next_position
+
+    def next_position(self: Shard, offset: int) -> Any:
+        return original(self, max(self.position, offset))
+
+    return [(Shard, "_next_position", next_position)]
+
+
+def no_compare() -> Sequence[Patch]:
+    put, part = MemoryShelf.put, RedisShelf._put_part
+
+    def put_anyway(self: MemoryShelf, shard: int, expected: Any, *arguments: Any) -> None:
+        put(self, shard, self.position(shard), *arguments)
+
+    def put_part_anyway(self: RedisShelf, shard: int, before: bytes, *arguments: Any) -> bytes:
+        return part(self, shard, encode_position(self.position(shard)), *arguments)
+
+    return [(MemoryShelf, "put", put_anyway), (RedisShelf, "_put_part", put_part_anyway)]
+
+
+def reads_without_comparing() -> Sequence[Patch]:
+    def owned(self: MemoryShelf, shard: int, expected: Any) -> Any:
+        return self._shard(shard)
+
+    original = RedisShelf._read
+
+    def read(self: RedisShelf, shard: int, expected: Any, *command: Any) -> Any:
+        found: Any = self.position(shard)
+        return original(self, shard, found, *command)
+
+    def refresh(self: Shelving, shard: Shard) -> None:
+        self._checked_ms[shard.partition] = self._clock.monotonic_ms()
+
+    return [(MemoryShelf, "_owned", owned), (RedisShelf, "_read", read), (Shelving, "_refresh", refresh)]
+
+
+def another_write_after_silence() -> Sequence[Patch]:
+    original = Shard.touch
+
+    def touch(self: Shard) -> Put:
+        put = original(self)
+        self._touch = None
+        self._last_touch = put  # type: ignore[attr-defined]
+        return put
+
+    def touched(self: Shard) -> None:
+        self.shelf_position = self._last_touch.new  # type: ignore[attr-defined]
+
+    return [(Shard, "touch", touch), (Shard, "touched", touched)]
+
+
+def loads_what_was_never_committed() -> Sequence[Patch]:
+    original = Shard.loaded
+
+    def loaded(self: Shard, *arguments: Any) -> None:
+        position, self.position = self.position, 1 << 60
+        original(self, *arguments)
+        self.position = position
+
+    return [(Shard, "loaded", loaded)]
+
+
+def loads_what_is_done() -> Sequence[Patch]:
+    original = Shard.loaded
+
+    def loaded(self: Shard, *arguments: Any) -> None:
+        cursor, self.cursor = self.cursor, Key(-1, -1)
+        original(self, *arguments)
+        self.cursor = cursor
+
+    return [(Shard, "loaded", loaded)]
+
+
+def keeps_copies() -> Sequence[Patch]:
+    return [(calendar, "_without_copies", lambda entries: entries)]
+
+
+def delivers_half_loaded() -> Sequence[Patch]:
+    original = Shard.take_due
+
+    def take_due(self: Shard, now_ms: int, limit: int) -> Any:
+        loaded, self._loaded_until_ms = self._loaded_until_ms, 1 << 60
+        try:
+            return original(self, now_ms, limit)
+        finally:
+            self._loaded_until_ms = loaded
+
+    return [(Shard, "take_due", take_due)]
+
+
+def drops_what_is_pending() -> Sequence[Patch]:
+    return [(shard_module, "_is_over", lambda slice_, next_due_ms: True)]
+
+
+def no_id_entries() -> Sequence[Patch]:
+    return [(IdTable, "must_put", False), (IdTable, "to_put", lambda self: {})]
+
+
+def withdrawn_delivered() -> Sequence[Patch]:
+    return [(IdTable, "without_superseded", lambda self, taken: taken)]
+
+
+def early() -> Sequence[Patch]:
+    original = Shard.take_due
+    return [(Shard, "take_due", lambda self, now_ms, limit: original(self, now_ms + 40, limit))]
+
+
+def cursor_ahead_of_the_clock() -> Sequence[Patch]:
+    return [(Shard, "without_departures", lambda self, commands, now_ms: commands)]
+
+
+def out_of_order() -> Sequence[Patch]:
+    original = Shard.take_due
+
+    def take_due(self: Shard, now_ms: int, limit: int) -> Any:
+        leaving = original(self, now_ms, limit)
+        return leaving._replace(schedules=sorted(leaving.schedules, key=lambda schedule: schedule.offset))
+
+    return [(Shard, "take_due", take_due)]
+
+
+MUTANTS = (
+    Mutant(
+        "states-the-position", "states the position P on the shelf instead of the committed offset", states_the_position
+    ),
+    Mutant("no-compare", "puts on the shelf without comparing its position", no_compare),
+    Mutant("never-looks", "never compares the shelf's position when it reads", reads_without_comparing),
+    Mutant(
+        "another-write",
+        "after a write without an answer, makes another from the same position",
+        another_write_after_silence,
+    ),
+    Mutant("loads-uncommitted", "loads entries with offsets at or above its position", loads_what_was_never_committed),
+    Mutant("loads-done", "loads entries at or below the cursor", loads_what_is_done),
+    Mutant("keeps-copies", "does not drop copies that came from shelf and source", keeps_copies),
+    Mutant("half-loaded", "delivers from a slice that is not loaded to its end", delivers_half_loaded),
+    Mutant("drops-pending", "drops slices that still have pending records in memory", drops_what_is_pending),
+    Mutant("no-id-entries", "does not keep on the shelf which command is an id's latest", no_id_entries),
+    Mutant("withdrawn-delivered", "delivers what a later command withdrew", withdrawn_delivered),
+    Mutant("early", "delivers 40 ms before the time", early),
+    Mutant(
+        "ahead-of-the-clock",
+        "lets records leave at once while the cursor is ahead of the clock",
+        cursor_ahead_of_the_clock,
+    ),
+    Mutant("out-of-order", "delivers what is due by offset, not by due time", out_of_order),
+)

@@ -1,0 +1,131 @@
+"""What became of a history: the final logs, read as an auditor would."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tests.simulation.kafka import Commit, Kafka, Life, Sent
+from tests.simulation.plan import Setup
+from tests.simulation.relays import DEAD, dialect_of
+from tests.simulation.source_log import SourceRecord
+from tests.simulation.transactions import State
+
+from delaytopic_relay.progress import Progress
+from delaytopic_relay.receipts import whose_record
+from delaytopic_relay.schedule import Cancel, Command, Key, Schedule
+
+Place = tuple[int, int]
+"""Shard and source offset."""
+
+
+class Accepted(NamedTuple):
+    """A source record and what it means."""
+
+    record: SourceRecord
+    command: Command
+
+    @property
+    def place(self) -> Place:
+        return (self.record.shard, self.record.place)
+
+    @property
+    def key(self) -> Key:
+        """Of a schedule."""
+        assert isinstance(self.command, Schedule)
+        return Key(self.command.due_ms, self.command.offset)
+
+
+class Delivered(NamedTuple):
+    """A record that a reader of the target or dead-letter topic sees."""
+
+    sent: Sent
+    place: Place
+    dead: bool
+    commit: int | None
+    """Which commit made it visible; None without transactions."""
+
+    @property
+    def life(self) -> Life:
+        return self.sent.life
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The logs of one history at its end."""
+
+    setup: Setup
+    rested: bool
+    """Whether everything came to rest once there were no more faults."""
+    source: Mapping[Place, Accepted]
+    delivered: Sequence[Delivered]
+    """As a `read_committed` reader sees them, in order."""
+    commits: Sequence[Commit]
+    probes: Set[Place]
+    counts: Mapping[str, int]
+
+    def before(self, shard: int, commit: int) -> Progress | None:
+        """What was committed for a shard before this commit."""
+        for number in range(commit - 1, -1, -1):
+            if shard in self.commits[number].progress:
+                return self.commits[number].progress[shard]
+        return None
+
+    def taken_in_by(self, place: Place) -> int | None:
+        """The first commit that says that this offset was taken in."""
+        shard, offset = place
+        for number, commit in enumerate(self.commits):
+            if shard in commit.progress and commit.progress[shard].position > offset:
+                return number
+        return None
+
+    def passed_by(self, place: Place, key: Key) -> int | None:
+        """The first commit that says that this schedule is done: taken in, and at or below the cursor."""
+        shard, offset = place
+        for number, commit in enumerate(self.commits):
+            progress = commit.progress.get(shard)
+            if progress is not None and progress.position > offset and key <= progress.cursor:
+                return number
+        return None
+
+    def later_commands(self, accepted: Accepted) -> list[Accepted]:
+        """Later schedules and cancels with the same id."""
+        name = _name(accepted.command)
+        return [
+            other
+            for other in self.source.values()
+            if name is not None
+            and _name(other.command) == name
+            and other.place[0] == accepted.place[0]
+            and other.place > accepted.place
+        ]
+
+
+def _name(command: Command) -> bytes | None:
+    return command.id if isinstance(command, Schedule | Cancel) else None
+
+
+def outcome_of(setup: Setup, kafka: Kafka, probes: Set[Place], *, rested: bool) -> Outcome:
+    """Read the logs."""
+    read = dialect_of(setup).read
+    accepted = [Accepted(record, read(record)) for log in kafka.source.values() for record in log.accepted()]
+    source = {entry.place: entry for entry in accepted}
+    delivered = [_delivered(sent) for sent in kafka.read_committed()]
+    counts = {**kafka.counts, "aborted records": _aborted(kafka)}
+    return Outcome(setup, rested, source, delivered, kafka.commits, probes, counts)
+
+
+def _delivered(sent: Sent) -> Delivered:
+    shard, offset, dead = whose_record(sent.record.headers)
+    assert shard is not None
+    assert offset is not None
+    assert dead == (sent.record.topic == DEAD)
+    return Delivered(sent, (shard, offset), dead, sent.transaction.number if sent.transaction is not None else None)
+
+
+def _aborted(kafka: Kafka) -> int:
+    """Records that a `read_uncommitted` reader sees, and no other."""
+    return sum(
+        sent.transaction is not None and sent.transaction.state is State.ABORTED for sent in kafka.read_uncommitted()
+    )

@@ -1,0 +1,138 @@
+"""A history as data: what it is set up with, and what happens in it, in order. Plans come from a seed alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tests.simulation.faults import Fault
+
+
+class Setup(NamedTuple):
+    """What stays the same for a whole history."""
+
+    shards: int = 1
+    relays: int = 1
+    """How many are kept running; others join, and zombies stay."""
+    transactional: bool = True
+    delay_ms: int | None = None
+    redis: bool = False
+    """Which shelf: the production `RedisShelf` over a simulated Redis, or the memory shelf."""
+    memory_bytes: int = 1 << 30
+    chunk: int = 8
+    session_ms: int = 6_000
+    deaf_ms: int = 0
+    """How long an evicted relay goes on without knowing it."""
+    precision_ms: int = 50
+    lingers: bool = False
+    part_items: int = 1_000
+    """How many segments and ids go in one script of a Redis shelf."""
+    portion: int = 16
+    """How many segments are loaded at first."""
+    load_ms: int = 0
+    """How long the shelf takes to answer a load."""
+
+
+class Recipe(NamedTuple):
+    """One source record. `due_ms` is relative to the time it is produced, `at_ms` absolute."""
+
+    shard: int = 0
+    due_ms: int | None = None
+    at_ms: int | None = None
+    name: bytes | None = None
+    cancel: bool = False
+    value: bytes | None = b"v"
+    others: Sequence[tuple[str, bytes | None]] = ()
+    """Further headers, in front of those that say when."""
+
+
+class Produce(NamedTuple):
+    """Applications append records; in a transaction, if it says how that ends and how long it stays open."""
+
+    recipes: tuple[Recipe, ...]
+    commits: bool | None = None
+    open_ms: int = 0
+
+
+class Pass(NamedTuple):
+    """Time passes, and every relay takes a turn."""
+
+    duration_ms: int
+
+
+class Arm(NamedTuple):
+    """A fault awaits a relay; `relay` counts from the youngest."""
+
+    relay: int
+    fault: Fault
+
+
+class Start(NamedTuple):
+    """Another relay starts; `suspended` names what stands still there: "", "ingest", "delivery" or both."""
+
+    suspended: str = ""
+
+
+class Stop(NamedTuple):
+    """A relay stops gracefully."""
+
+    relay: int
+
+
+class Rotate(NamedTuple):
+    """The group assigns its shards anew."""
+
+
+class SetClock(NamedTuple):
+    """A relay's clock is wrong from now on, and goes wrong further."""
+
+    relay: int
+    wrong_ms: int
+    drift_permille: int
+
+
+class Retain(NamedTuple):
+    """The source's retention deletes what is long done."""
+
+
+class ShelfAway(NamedTuple):
+    """The shelf's server restarts, without losing anything."""
+
+    duration_ms: int
+
+
+class ShelfCopied(NamedTuple):
+    """A replica or a file has the shelf as it is now."""
+
+
+class ShelfRolledBack(NamedTuple):
+    """The shelf is as it was when it was copied `copies` times ago: a stale replica, or a restart that lost writes."""
+
+    copies: int = 1
+
+
+class ShelfWiped(NamedTuple):
+    """The shelf is empty."""
+
+
+Action = (
+    Produce
+    | Pass
+    | Arm
+    | Start
+    | Stop
+    | Rotate
+    | SetClock
+    | Retain
+    | ShelfAway
+    | ShelfCopied
+    | ShelfRolledBack
+    | ShelfWiped
+)
+
+
+class Plan(NamedTuple):
+    """A whole history, to be run any number of times with the same outcome."""
+
+    setup: Setup
+    actions: tuple[Action, ...]

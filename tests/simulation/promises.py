@@ -1,0 +1,252 @@
+"""Each promise as one function over the final logs of a history; what it returns is what is wrong.
+
+P7 (nobody in between) is about operators and API servers, which this world does not have.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+from tests.simulation.kafka import START_MS
+from tests.simulation.outcome import Accepted, Delivered, Outcome
+from tests.simulation.refusing import BAD_VALUES, HOPELESS
+from tests.simulation.relays import OTHER, TARGET
+
+from delaytopic_api.dead_letter import DeadLetterReason, parse_dead_letter
+from delaytopic_api.headers import CONTROL_HEADERS, RECEIPT
+from delaytopic_api.receipt import Receipt
+from delaytopic_relay.progress import Progress
+from delaytopic_relay.schedule import Cancel, Key, Reject, Schedule
+
+LATE_MS = 250
+"""How late a probe may be: the turns that the simulation itself makes it wait."""
+
+Complaints = Iterator[str]
+Promise = Callable[[Outcome], Complaints]
+
+
+def lost(outcome: Outcome) -> Complaints:
+    """P1: a record is delivered, dead-lettered, withdrawn by a later command, or itself a cancel."""
+    seen = {delivered.place for delivered in outcome.delivered}
+    for accepted in outcome.source.values():
+        if accepted.place not in seen and not isinstance(accepted.command, Cancel):
+            if isinstance(accepted.command, Schedule) and outcome.later_commands(accepted):
+                continue
+            yield f"lost: {_text(accepted)}"
+
+
+def comes_to_rest(outcome: Outcome) -> Complaints:
+    """P1: with no more faults, nothing waits for ever."""
+    if not outcome.rested:
+        yield "never at rest: records still wait although nothing stands in their way"
+
+
+def twice(outcome: Outcome) -> Complaints:
+    """P2, ExactlyOnce: a `read_committed` reader sees each record once."""
+    if outcome.setup.transactional:
+        times = Counter(delivered.place for delivered in outcome.delivered)
+        for place, count in times.items():
+            if count > 1:
+                yield f"twice: {place} was delivered {count} times"
+
+
+def twice_without_a_fault(outcome: Outcome) -> Complaints:
+    """P2, AtLeastOnce: duplicates only after something went wrong, if only a record that Kafka refused."""
+    if not outcome.setup.transactional and not _disturbed(outcome):
+        times = Counter(delivered.place for delivered in outcome.delivered)
+        for place, count in times.items():
+            if count > 1:
+                yield f"twice: {place} was delivered {count} times, and nothing had gone wrong"
+
+
+def beyond_the_tail(outcome: Outcome) -> Complaints:
+    """P2: what was committed as done when a relay recovered, it does not deliver again."""
+    for delivered in outcome.delivered:
+        progress = delivered.life.recoveries.get(delivered.place[0])
+        accepted = outcome.source[delivered.place]
+        if progress is None:
+            yield f"unowned: {_text(accepted)} was delivered by {delivered.life.relay}, which never recovered the shard"
+        elif _is_done(accepted, progress):
+            yield f"beyond the tail: {_text(accepted)} was committed before {delivered.life.relay} began"
+
+
+def early(outcome: Outcome) -> Complaints:
+    """P3: nothing is sent before its time by the relay's clock, nor with a receipt that says so."""
+    for delivered, accepted in _deliveries(outcome):
+        command = accepted.command
+        if isinstance(command, Schedule):
+            sent_ms = min(_receipt(delivered).sent_ms, delivered.sent.shown_ms)
+            if sent_ms < command.due_ms:
+                yield f"early: {_text(accepted)} was sent {command.due_ms - sent_ms} ms before its time"
+
+
+def late(outcome: Outcome) -> Complaints:
+    """P4: what nothing disturbs leaves within the precision, and is visible then."""
+    for delivered, accepted in _deliveries(outcome):
+        if accepted.place not in outcome.probes or not isinstance(accepted.command, Schedule):
+            continue
+        visible_ms = outcome.commits[delivered.commit].at_ms if delivered.commit is not None else delivered.sent.at_ms
+        if visible_ms > accepted.command.due_ms + LATE_MS + outcome.setup.precision_ms:
+            yield f"late: {_text(accepted)} was visible {visible_ms - accepted.command.due_ms} ms after its time"
+
+
+def out_of_order(outcome: Outcome) -> Complaints:
+    """P5: of what was taken in before a tick, nothing leaves in it out of the order of (due, offset)."""
+    if not outcome.setup.transactional:
+        return
+    last: dict[int, Key] = {}
+    for delivered, accepted in _deliveries(outcome):
+        assert delivered.commit is not None
+        shard, offset = accepted.place
+        before = outcome.before(shard, delivered.commit)
+        if before is None or offset >= before.position:
+            continue
+        if accepted.key <= max(last.get(shard, before.cursor), before.cursor):
+            yield f"out of order: {_text(accepted)} after {last.get(shard, before.cursor)}"
+        last[shard] = accepted.key
+
+
+def altered(outcome: Outcome) -> Complaints:
+    """P6: key, value and every header that is not a control header, in their order; then the receipt."""
+    for delivered, accepted in _deliveries(outcome):
+        record, sent = accepted.record, delivered.sent.record
+        kept = [header for header in record.record_headers or [] if header[0] not in CONTROL_HEADERS]
+        same = sent.headers[:-1] == kept and sent.headers[-1][0] == RECEIPT
+        if (sent.key, sent.value) != (record.record_key, record.record_value) or not same:
+            yield f"altered: {_text(accepted)} became {sent}"
+        wanted = OTHER if ("deliver-to", b"other") in (record.record_headers or []) else TARGET
+        if sent.topic != wanted:
+            yield f"astray: {_text(accepted)} went to {sent.topic}"
+
+
+def altered_dead_letters(outcome: Outcome) -> Complaints:
+    """P6: a dead letter is the untouched record; its value is left out only where Kafka does not take it."""
+    for delivered in outcome.delivered:
+        if not delivered.dead:
+            continue
+        record, sent = outcome.source[delivered.place].record, delivered.sent.record
+        if record.record_value not in (sent.value, HOPELESS):
+            yield f"altered: the dead letter of {delivered.place} has the value {sent.value!r}"
+        own = list(record.record_headers or [])
+        if sent.headers[: len(own)] != own and record.record_value != HOPELESS:
+            yield f"altered: the dead letter of {delivered.place} has the headers {sent.headers}"
+
+
+def misplaced(outcome: Outcome) -> Complaints:
+    """Good records are delivered, bad ones are dead letters, expired ones only after their time."""
+    for delivered in outcome.delivered:
+        accepted = outcome.source[delivered.place]
+        command = accepted.command
+        if isinstance(command, Cancel):
+            yield f"misplaced: {_text(accepted)} is a cancel"
+        elif not delivered.dead and (isinstance(command, Reject) or command.value in BAD_VALUES):
+            yield f"misplaced: {_text(accepted)} was delivered"
+        elif delivered.dead and isinstance(command, Schedule) and command.value not in BAD_VALUES:
+            letter = parse_dead_letter(delivered.sent.record.headers)
+            assert letter is not None
+            expired = letter.reason == DeadLetterReason.EXPIRED and letter.at_ms > (command.expires_ms or letter.at_ms)
+            if not expired:
+                yield f"misplaced: {_text(accepted)} is a dead letter: {letter.detail}"
+
+
+def not_withdrawn(outcome: Outcome) -> Complaints:
+    """Latest wins: nothing is delivered in a later transaction than the one that took a later command in."""
+    if not outcome.setup.transactional:
+        return
+    for delivered, accepted in _deliveries(outcome):
+        assert delivered.commit is not None
+        for later in outcome.later_commands(accepted):
+            taken_in = outcome.taken_in_by(later.place)
+            if taken_in is not None and taken_in < delivered.commit:
+                yield f"not withdrawn: {_text(accepted)} was delivered after {_text(later)} had been taken in"
+
+
+def wrongly_withdrawn(outcome: Outcome) -> Complaints:
+    """Latest wins: only a command that was produced before a schedule's turn takes it away.
+
+    It need not be committed as taken in: an owner that died may have told the shelf of it.
+    """
+    if not outcome.setup.transactional:
+        return
+    seen = {delivered.place for delivered in outcome.delivered}
+    for accepted in outcome.source.values():
+        if accepted.place in seen or not isinstance(accepted.command, Schedule):
+            continue
+        done = outcome.passed_by(accepted.place, accepted.key)
+        produced_ms = [later.record.time_ms for later in outcome.later_commands(accepted)]
+        if done is not None and produced_ms and min(produced_ms) > outcome.commits[done].at_ms:
+            yield f"wrongly withdrawn: {_text(accepted)} was passed over before there was any later command"
+
+
+def ledger(outcome: Outcome) -> Complaints:
+    """The invariant: P and C never go back, and what a transaction delivers lies below them."""
+    last: dict[int, tuple[int, Key]] = {}
+    for commit in outcome.commits:
+        for shard, progress in commit.progress.items():
+            position, cursor = last.get(shard, (0, Key(-1, -1)))
+            if outcome.setup.transactional and (progress.position < position or progress.cursor < cursor):
+                yield f"ledger: {shard} went back from {position}, {cursor} to {progress} by {commit.relay}"
+            last[shard] = (progress.position, progress.cursor)
+    for delivered, accepted in _deliveries(outcome):
+        if delivered.commit is None:
+            continue
+        after = outcome.commits[delivered.commit].progress.get(accepted.place[0])
+        if after is None or accepted.place[1] >= after.position or accepted.key > after.cursor:
+            yield f"ledger: {_text(accepted)} was delivered with {after}"
+
+
+PROMISES: Sequence[Promise] = (
+    lost,
+    comes_to_rest,
+    twice,
+    twice_without_a_fault,
+    beyond_the_tail,
+    early,
+    late,
+    out_of_order,
+    altered,
+    altered_dead_letters,
+    misplaced,
+    not_withdrawn,
+    wrongly_withdrawn,
+    ledger,
+)
+
+
+def complaints(outcome: Outcome) -> list[str]:
+    """Everything that is wrong with a history."""
+    return [complaint for promise in PROMISES for complaint in promise(outcome)]
+
+
+def _deliveries(outcome: Outcome) -> Iterator[tuple[Delivered, Accepted]]:
+    """Deliveries of schedules to targets, in order."""
+    for delivered in outcome.delivered:
+        accepted = outcome.source[delivered.place]
+        if not delivered.dead and isinstance(accepted.command, Schedule):
+            yield delivered, accepted
+
+
+def _is_done(accepted: Accepted, progress: Progress) -> bool:
+    if not isinstance(accepted.command, Schedule):
+        return False
+    return accepted.place[1] < progress.position and accepted.key <= progress.cursor
+
+
+def _receipt(delivered: Delivered) -> Receipt:
+    return Receipt.parse(delivered.sent.record.headers[-1][1])
+
+
+def _disturbed(outcome: Outcome) -> bool:
+    quiet = ("sent", "commits", "puts", "aborted records")
+    wrong = (name for name, count in outcome.counts.items() if count > 0 and name not in quiet)
+    return any(not name.startswith("path:") or name == "path: record refused" for name in wrong)
+
+
+def _text(accepted: Accepted) -> str:
+    """A record, with times relative to the beginning of the history."""
+    shard, offset = accepted.place
+    if isinstance(accepted.command, Schedule):
+        name = f", id {accepted.command.id.decode()}" if accepted.command.id is not None else ""
+        return f"{shard}:{offset} (due at {accepted.command.due_ms - START_MS}{name})"
+    return f"{shard}:{offset} ({type(accepted.command).__name__.lower()})"

@@ -1,0 +1,78 @@
+"""The end of a history: no more faults, until everything has left; then probes, which must leave on time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.simulation.history import History
+
+TURN_MS = 100
+LONGEST_TURNS = 600
+RESTED_TURNS = 3
+
+
+class Quiet:
+    """Waits as production does, in ever longer steps while nothing happens."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._kafka = history.kafka
+        self._records = -1
+        self._due_ms: list[int] = []
+
+    def run(self) -> bool:
+        """Whether everything came to rest, and the probes left."""
+        self._history.calm()
+        if not self._wait():
+            return False
+        self._history.applications.produce_warm_up()  # a producer that was fenced learns it when it is used
+        if not self._wait():
+            return False
+        for due_ms in self._history.applications.produce_probes():
+            while self._kafka.now_ms < due_ms - TURN_MS:
+                self._history.pass_time(min(due_ms - TURN_MS - self._kafka.now_ms, 4_000))
+            for _ in range(5):
+                self._history.pass_time(TURN_MS)
+        return self._wait()
+
+    def _wait(self) -> bool:
+        rested, step_ms = 0, TURN_MS
+        for _ in range(LONGEST_TURNS):
+            before = self._traces()
+            self._history.pass_time(step_ms)
+            still = self._traces() == before and not self._recovering()
+            rested = rested + 1 if still and self._nothing_is_left() else 0
+            if rested >= RESTED_TURNS:
+                return True
+            step_ms = min(2 * step_ms, self._to_next_due_ms()) if still else TURN_MS
+        return False
+
+    def _recovering(self) -> bool:
+        """Whether a relay is taking over, or reads again what it needs."""
+        loops = [relay.loop for relay in self._history.relays]
+        return any(loop.waiting or any(shard.replaying for shard in loop.shards.values()) for loop in loops)
+
+    def _to_next_due_ms(self) -> int:
+        now_ms, records = self._kafka.now_ms, sum(len(log.entries) for log in self._kafka.source.values())
+        if records != self._records:
+            self._records, self._due_ms = records, sorted(self._history.applications.due_times())
+        return next((due_ms - now_ms for due_ms in self._due_ms if due_ms > now_ms), 1_000) or TURN_MS
+
+    def _traces(self) -> tuple[int, ...]:
+        return (len(self._kafka.target), *(self._kafka.counts[name] for name in ("sent", "puts", "commits")))
+
+    def _nothing_is_left(self) -> bool:
+        kafka = self._kafka
+        if kafka.requests_under_way() or kafka.transactions.unfinished() or not kafka.group.settled:
+            return False
+        done = {shard: committed.offset for shard, committed in kafka.committed.items()}
+        if any(done.get(shard, 0) < log.end_of_records for shard, log in kafka.source.items()):
+            return False
+        held = [
+            shard
+            for relay in self._history.relays
+            for shard, state in relay.loop.shards.items()
+            if not state.replaying and state.pending == 0
+        ]
+        return sorted(held) == sorted(kafka.source)

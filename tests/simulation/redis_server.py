@@ -1,0 +1,181 @@
+"""The simulated Redis: the few commands and the two scripts that `RedisShelf` uses, and a client for them.
+
+The production `RedisShelf` runs on it unchanged. That the scripts are modelled truly is checked against a real
+server, see `test_simulated_redis`.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable
+from typing import Any, cast
+
+from redis.exceptions import NoScriptError
+from tests.simulation.shelf_client import Line
+
+from delaytopic_relay.shelves.redis import RedisShelf, Script
+from delaytopic_relay.shelves.redis_connection import Client, RedisConnection
+
+Keys = dict[bytes, Any]
+PUT, DROP = Script.read("put.lua"), Script.read("drop.lua")
+
+
+class RedisServer:
+    """What is stored: strings, hashes and lists; a sorted set is kept as a hash of scores."""
+
+    def __init__(self) -> None:
+        self.keys: Keys = {}
+        self._scripts: set[str] = set()
+        self._known: dict[str, Callable[[list[bytes], list[bytes]], bytes]] = {
+            PUT.digest: self._put,
+            DROP.digest: self._drop,
+        }
+
+    def evalsha(self, digest: str, keys: list[bytes], arguments: list[bytes]) -> bytes:
+        if digest not in self._scripts:
+            raise NoScriptError("NOSCRIPT No matching script.")
+        return self._known[digest](keys, arguments)
+
+    def eval(self, text: str, keys: list[bytes], arguments: list[bytes]) -> bytes:
+        digest = PUT.digest if text == PUT.text else DROP.digest
+        self._scripts.add(digest)
+        return self._known[digest](keys, arguments)
+
+    def command(self, name: str, key: bytes, *arguments: Any) -> Any:
+        """A reading command."""
+        found = self.keys.get(key)
+        if name == "GET":
+            return found
+        if name == "LRANGE":
+            first, last = arguments
+            return list(found[first : last + 1]) if found else []
+        if name == "HMGET":
+            return [(found or {}).get(field) for field in arguments]
+        assert name == "HGETALL", name
+        return dict(found or {})
+
+    def _put(self, keys: list[bytes], arguments: list[bytes]) -> bytes:
+        """See put.lua."""
+        position, slices, counts, ids, *lists = keys
+        before, after, name_at, *rest = arguments
+        found: bytes = self.keys.get(position, b"")
+        if found != before or found == after:
+            return found
+        for list_ in lists:
+            name, records, data, rest = list_[int(name_at) - 1 :], int(rest[0]), rest[1], rest[2:]
+            self.keys.setdefault(list_, []).append(data)
+            hash_ = self.keys.setdefault(counts, {})
+            hash_[name] = b"%d" % (int(hash_.get(name, 0)) + records)
+            if int(hash_[name]) == records:
+                start = re.match(rb"-?\d+", name)
+                assert start is not None
+                self.keys.setdefault(slices, {})[name] = float(start.group())
+        if rest:
+            self.keys.setdefault(ids, {}).update(zip(rest[::2], rest[1::2], strict=True))
+        self.keys[position] = after
+        return after
+
+    def _drop(self, keys: list[bytes], arguments: list[bytes]) -> bytes:
+        """See drop.lua."""
+        position, slices, counts, ids, *lists = keys
+        before, name_at, *names = arguments
+        found: bytes = self.keys.get(position, b"")
+        if found != before:
+            return found
+        fields = [list_[int(name_at) - 1 :] for list_ in lists]
+        for key, gone in ((ids, names), (slices, fields), (counts, fields)):
+            for field in gone:
+                self.keys.get(key, {}).pop(field, None)
+        for list_ in lists:
+            self.keys.pop(list_, None)
+        for key in (ids, slices, counts):
+            if not self.keys.get(key, True):
+                del self.keys[key]
+        return found
+
+    def restart(self) -> None:
+        """The script cache is lost."""
+        self._scripts.clear()
+
+    def snapshot(self) -> Keys:
+        """What is stored now, for `restore`."""
+        return copy.deepcopy(self.keys)
+
+    def restore(self, snapshot: Keys) -> None:
+        """Roll back, as a failover to a replica does that missed the last writes."""
+        self.keys = copy.deepcopy(snapshot)
+        self.restart()
+
+    def wipe(self) -> None:
+        """Lose everything."""
+        self.keys = {}
+        self.restart()
+
+
+class RedisClient:
+    """As much of the client library as `RedisShelf` uses; every command is an effect."""
+
+    def __init__(self, server: RedisServer, line: Line) -> None:
+        self._server = server
+        self._line = line
+
+    def evalsha(self, digest: str, count: int, *arguments: bytes | int) -> bytes:
+        keys, rest = _split(count, arguments)
+        effect = "put" if digest == PUT.digest else "drop"
+        return self._line.call(effect, lambda: self._server.evalsha(digest, keys, rest))
+
+    def eval(self, text: str, count: int, *arguments: bytes | int) -> bytes:
+        keys, rest = _split(count, arguments)
+        effect = "put" if text == PUT.text else "drop"
+        return self._line.call(effect, lambda: self._server.eval(text, keys, rest))
+
+    def get(self, key: bytes) -> Any:
+        return self._line.call("position", lambda: self._server.command("GET", key))
+
+    def hgetall(self, key: bytes) -> Any:
+        return self._line.call("slices", lambda: self._server.command("HGETALL", key))
+
+    def pipeline(self, *, transaction: bool) -> RedisPipeline:
+        assert not transaction
+        return RedisPipeline(self._server, self._line)
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+class RedisPipeline:
+    """Commands that go together, but with others' commands in between."""
+
+    def __init__(self, server: RedisServer, line: Line) -> None:
+        self._server = server
+        self._line = line
+        self._commands: list[tuple[Any, ...]] = []
+
+    def __enter__(self) -> RedisPipeline:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._commands.clear()
+
+    def execute_command(self, *command: Any) -> None:
+        self._commands.append(command)
+
+    def execute(self) -> list[Any]:
+        effects = {"LRANGE": "load", "HMGET": "ids", "GET": "check"}
+        return [self._run(effects[command[0]], command) for command in self._commands]
+
+    def _run(self, effect: str, command: tuple[Any, ...]) -> Any:
+        return self._line.call(effect, lambda: self._server.command(*command))
+
+
+def _split(count: int, arguments: tuple[bytes | int, ...]) -> tuple[list[bytes], list[bytes]]:
+    """Keys and arguments, as the server gets them."""
+    sent = [argument if isinstance(argument, bytes) else b"%d" % argument for argument in arguments]
+    return sent[:count], sent[count:]
+
+
+def redis_shelf(server: RedisServer, line: Line) -> RedisShelf:
+    """The production shelf over the simulated server."""
+    client = cast(Client, RedisClient(server, line))
+    return RedisShelf(RedisConnection(client, "redis"), "shop.reminders")

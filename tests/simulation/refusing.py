@@ -1,0 +1,25 @@
+"""Which records the simulated Kafka refuses for good, by their value, and what the client can tell of it."""
+
+from __future__ import annotations
+
+from delaytopic_relay.addressing import Outgoing
+from delaytopic_relay.ports import Refusal
+from delaytopic_relay.receipts import whose_record
+
+REFUSED = b"refused"
+TOO_LARGE = b"too large"
+HOPELESS = b"too large for the dead-letter topic, too"
+BAD_VALUES = (REFUSED, TOO_LARGE, HOPELESS)
+CAREFUL_MS = 5_000
+
+
+def refusal_of(record: Outgoing, *, careful: bool) -> Refusal | None:
+    """None for a record that Kafka takes; whose record it was is only known when records go one by one."""
+    shard, offset, dead = whose_record(record.headers)
+    refused = record.value == HOPELESS if dead else record.value in BAD_VALUES
+    if not refused:
+        return None
+    too_large = record.value != REFUSED
+    if not careful:
+        return Refusal("refused", too_large)
+    return Refusal("refused", too_large, shard, offset, dead)

@@ -1,0 +1,102 @@
+"""The way from one relay to its shelf: requests and answers get lost or late, and the server may be away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from redis.exceptions import RedisError
+from tests.simulation.faults import Fault, Gate, What
+from tests.simulation.kafka import Kafka
+
+from delaytopic_relay.errors import ShelfMoved, ShelfUnavailable
+from delaytopic_relay.shelves.memory import MemoryShelf
+from delaytopic_relay.shelves.protocol import IdEntry, Position, Segment, Slice
+
+T = TypeVar("T")
+
+
+class Line:
+    """One relay's connection to the server of the shelf."""
+
+    def __init__(
+        self,
+        kafka: Kafka,
+        gate: Gate,
+        is_away: Callable[[], bool],
+        silence: Callable[[], Exception],
+        load_ms: int = 0,
+    ) -> None:
+        """`silence` makes the error that the client raises when nobody answers; a load takes `load_ms`."""
+        self._load_ms = load_ms
+        self._kafka = kafka
+        self._gate = gate
+        self._is_away = is_away
+        self._silence = silence
+
+    def call(self, effect: str, act: Callable[[], T]) -> T:
+        """Ask the server."""
+
+        def there() -> T:
+            if self._is_away():
+                self._kafka.counts["path: shelf away"] += 1
+                raise self._silence()
+            if effect == "load" and self._load_ms:
+                self._kafka.pass_time(self._load_ms)
+            return act()
+
+        def no_answer(fault: Fault) -> T:
+            if fault.what is What.UNANSWERED:
+                there()
+            elif fault.what is What.LATE:
+                self._kafka.later(fault.length_ms, lambda: self._arrive(there))
+            raise self._silence()
+
+        return self._gate.call(effect, there, no_answer)
+
+    def _arrive(self, act: Callable[[], object]) -> None:
+        try:
+            act()
+        except (ShelfMoved, ShelfUnavailable, RedisError):
+            self._kafka.counts["path: late request refused"] += 1
+        else:
+            self._kafka.counts["path: late request carried out"] += 1
+
+
+class DistantShelf:
+    """The memory shelf as one relay sees it over its line."""
+
+    def __init__(self, server: MemoryShelf, line: Line) -> None:
+        self._server = server
+        self._line = line
+
+    def position(self, shard: int) -> Position | None:
+        return self._line.call("position", lambda: self._server.position(shard))
+
+    def put(
+        self,
+        shard: int,
+        expected: Position | None,
+        new: Position,
+        segments: Sequence[Segment],
+        ids: Mapping[bytes, IdEntry],
+    ) -> None:
+        self._line.call("put", lambda: self._server.put(shard, expected, new, segments, ids))
+
+    def slices(self, shard: int) -> dict[Slice, int]:
+        return self._line.call("slices", lambda: self._server.slices(shard))
+
+    def load(self, shard: int, expected: Position, slice_: Slice, first: int, count: int) -> list[bytes]:
+        return self._line.call("load", lambda: self._server.load(shard, expected, slice_, first, count))
+
+    def load_first(self, shard: int, expected: Position, slices: Sequence[Slice], count: int) -> list[list[bytes]]:
+        return self._line.call("load", lambda: self._server.load_first(shard, expected, slices, count))
+
+    def ids(self, shard: int, expected: Position, names: Sequence[bytes]) -> list[IdEntry | None]:
+        return self._line.call("ids", lambda: self._server.ids(shard, expected, names))
+
+    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> None:
+        self._line.call("drop", lambda: self._server.drop(shard, expected, slices, ids))
+
+    def close(self) -> None:
+        self._server.close()

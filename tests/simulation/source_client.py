@@ -1,0 +1,179 @@
+"""The simulated consumer: implements `Source` over the simulated Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from tests.simulation.faults import Fault, Gate, What
+from tests.simulation.group import Member
+from tests.simulation.kafka import Kafka
+
+from delaytopic_relay.errors import KafkaUnavailable, TransactionAborted
+from delaytopic_relay.ports import Assignment, Batch, Bounds, Committed
+from delaytopic_relay.progress import Progress
+
+T = TypeVar("T")
+
+
+class SimulatedSource:
+    """A member of the group; an evicted one learns it `deaf_ms` later, as its heartbeats go on in vain until then."""
+
+    def __init__(self, kafka: Kafka, gate: Gate, name: str, chunk: int, deaf_ms: int) -> None:
+        self._kafka = kafka
+        self._gate = gate
+        self._name = name
+        self._deaf_ms = deaf_ms
+        self.chunk = chunk
+        self.member: Member | None = None
+        self._assignment: Assignment | None = None
+        self._owned: set[int] = set()
+        self._positions: dict[int, int] = {}
+        self._paused: set[int] = set()
+        self._told_end: dict[int, int] = {}
+        self._commits = 0
+
+    def subscribe(self, assignment: Assignment) -> None:
+        self._assignment = assignment
+        self.member = self._kafka.group.join()
+
+    def poll(self, limit: int, timeout_ms: int) -> dict[int, Batch]:
+        return self._gate.call("poll", lambda: self._poll(limit), self._not_polled)
+
+    def _not_polled(self, fault: Fault) -> dict[int, Batch]:
+        if fault.what is What.FATAL:
+            raise TransactionAborted("the consumer failed")
+        return {}
+
+    def _poll(self, limit: int) -> dict[int, Batch]:
+        self._hear()
+        batches: dict[int, Batch] = {}
+        for shard in sorted(self._owned):
+            if shard in self._positions and shard not in self._paused:
+                batch = self._fetch(shard, min(limit, self.chunk))
+                if batch.messages or batch.end is not None:
+                    batches[shard] = batch
+        return batches
+
+    def _hear(self) -> None:
+        """Serve the group's decisions, as the client does inside of `poll`."""
+        assert self._assignment is not None
+        assert self.member is not None
+        evicted_ms = self.member.evicted_at_ms
+        if evicted_ms is not None and self._kafka.now_ms >= evicted_ms + self._deaf_ms:
+            self._kafka.counts["path: evicted"] += 1
+            if self._owned:
+                self._assignment.lost(sorted(self._owned))
+            self._disown(set(self._owned))
+            self.member = self._kafka.group.join()
+        while self.member.news:
+            kind, shards = self.member.news.popleft()
+            if kind == "assigned":
+                self._owned.update(shards)
+                self._assignment.assigned(shards)
+                continue
+            self._kafka.counts["path: revoked"] += 1
+            self._assignment.revoked(shards)
+            self._disown(shards)
+            self._kafka.group.released(self.member, shards)
+
+    def _disown(self, shards: Iterable[int]) -> None:
+        for shard in list(shards):
+            self._owned.discard(shard)
+            self._positions.pop(shard, None)
+            self._paused.discard(shard)
+
+    def _fetch(self, shard: int, limit: int) -> Batch:
+        log, position = self._kafka.source[shard], self._positions[shard]
+        if position < log.low:
+            del self._positions[shard]
+            self._kafka.counts["path: offset out of range"] += 1
+            raise TransactionAborted("the source no longer has what is to be read next")
+        messages, self._positions[shard] = log.read(position, limit)
+        end = log.stable_end
+        at_end = self._positions[shard] >= end and (bool(messages) or self._told_end.get(shard) != end)
+        if at_end:
+            self._told_end[shard] = end
+        return Batch(messages, end if at_end else None)
+
+    def read_from(self, shard: int, offset: int) -> None:
+        self._ask("read from", lambda: self._seek(shard, offset))
+
+    def _seek(self, shard: int, offset: int) -> None:
+        if shard not in self._owned:
+            raise KafkaUnavailable(f"{shard} is not assigned")
+        self._positions[shard] = offset
+        self._told_end.pop(shard, None)
+        self._paused.discard(shard)
+
+    def pause(self, shards: Iterable[int]) -> None:
+        self._paused.update(shard for shard in shards if shard in self._owned)
+
+    def resume(self, shards: Iterable[int]) -> None:
+        self._paused.difference_update(list(shards))
+
+    def bounds(self, shard: int) -> Bounds:
+        log = self._kafka.source[shard]
+        return self._ask("bounds", lambda: Bounds(log.low, log.stable_end))
+
+    def ends(self, shards: Iterable[int]) -> dict[int, int]:
+        return {shard: self._kafka.source[shard].stable_end for shard in shards if shard in self._owned}
+
+    def last_committed(self, shards: Sequence[int]) -> dict[int, Committed]:
+        return self._ask("last committed", lambda: self._committed_of(shards))
+
+    def committed(self, shards: Sequence[int]) -> dict[int, Committed]:
+        return self._ask("committed", lambda: self._stable_of(shards))
+
+    def _stable_of(self, shards: Sequence[int]) -> dict[int, Committed]:
+        if self._kafka.transactions.in_doubt(shards):
+            self._kafka.counts["path: offsets in doubt"] += 1
+            raise KafkaUnavailable("unstable offsets")
+        return self._committed_of(shards)
+
+    def _committed_of(self, shards: Sequence[int]) -> dict[int, Committed]:
+        return {shard: self._kafka.committed[shard] for shard in shards if shard in self._kafka.committed}
+
+    def _ask(self, effect: str, act: Callable[[], T]) -> T:
+        def no_answer(fault: Fault) -> T:
+            raise KafkaUnavailable(f"{effect}: {fault.what}")
+
+        return self._gate.call(effect, act, no_answer)
+
+    def commit(self, progress: Mapping[int, Progress]) -> None:
+        number, generation = self.group_metadata()
+        self._commits += 1
+        mine = self._commits
+
+        def act() -> None:
+            self._kafka.group.check(number, generation)
+            if mine == self._commits:  # a connection keeps the order: a late request does not overtake
+                self._kafka.commit_offsets(progress, self._name)
+
+        def answer(fault: Fault) -> None:
+            if fault.what is What.UNANSWERED:
+                act()
+            elif fault.what is What.LATE:
+                self._kafka.later(fault.length_ms, lambda: _in_vain(act))
+            raise TransactionAborted(f"the group refused the commit: {fault.what}")
+
+        self._gate.call("source commit", act, answer)
+
+    def group_metadata(self) -> tuple[int, int]:
+        assert self.member is not None
+        return (self.member.number, self.member.generation)
+
+    def close(self) -> None:
+        assert self._assignment is not None
+        assert self.member is not None
+        if self._owned:
+            self._assignment.revoked(sorted(self._owned))
+        self._kafka.group.leave(self.member)
+
+
+def _in_vain(act: Callable[[], None]) -> None:
+    """A late request whose refusal nobody hears."""
+    try:
+        act()
+    except TransactionAborted:
+        return

@@ -1,0 +1,256 @@
+"""The simulated producer: implements `Target`, and makes of Kafka's answers what `kafka_target` makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from functools import partial
+from typing import NoReturn
+
+from tests.simulation.clocks import SimulatedClock
+from tests.simulation.faults import Fault, Gate, What
+from tests.simulation.kafka import Kafka, Life, Sent, committed_of
+from tests.simulation.refusing import CAREFUL_MS, refusal_of
+
+from delaytopic_relay.addressing import Outgoing
+from delaytopic_relay.errors import CommitUnknown, Fenced, KafkaUnavailable, LostOwnership, TransactionAborted
+from delaytopic_relay.ports import GroupMetadata, Refusal
+from delaytopic_relay.progress import Progress
+
+
+class Client(StrEnum):
+    """The state of the client library's producer."""
+
+    READY = "ready"
+    OPEN = "open"
+    ABORTABLE = "abortable"
+    UNCLEAR = "unclear"  # it does not know whether the transaction has ended
+    FATAL = "fatal"
+
+
+class SimulatedTarget:
+    """A producer; with an owner it is transactional. With `lingers` records leave when they are waited for."""
+
+    def __init__(self, kafka: Kafka, gate: Gate, clock: SimulatedClock, name: str, *, transactional: bool) -> None:
+        self._kafka = kafka
+        self._gate = gate
+        self._clock = clock
+        self._name = name
+        self.owner = name if transactional else ""
+        self.lingers = False
+        self.recovered: dict[int, Progress] = {}
+        """What the relay recovered its shards with, to mark what it sends."""
+        self._state = Client.READY
+        self._buffer: list[Sent] = []
+        self._failures: list[Refusal] = []
+        self._careful_until_ms = 0
+        self._will_be_careful = False
+        self._epoch = kafka.transactions.initialise(self.owner) if transactional else 0
+
+    # -- records
+
+    def begin(self) -> None:
+        if self.owner:
+            self._gate.call("begin", self._begin, self._refuse)
+
+    def _begin(self) -> None:
+        self._object_unless(Client.READY)
+        self._state = Client.OPEN
+
+    def send(self, records: Sequence[Outgoing]) -> None:
+        if self.owner:
+            self._object_unless(Client.OPEN)
+        if self._will_be_careful and not self._failures:
+            self._careful_until_ms, self._will_be_careful = self._kafka.now_ms + CAREFUL_MS, False
+        for record in records:
+            if self.owner and self._failures:
+                return
+            self._gate.call("produce", partial(self._produce, record), self._refuse)
+
+    def _produce(self, record: Outgoing) -> None:
+        now_ms = self._kafka.now_ms
+        refusal = refusal_of(record, careful=now_ms < self._careful_until_ms)
+        if refusal is not None:
+            self._kafka.counts["path: record refused"] += 1
+            self._will_be_careful = True
+            self._failures.append(refusal)
+            return
+        life = Life(self._name, dict(self.recovered))
+        self._buffer.append(Sent(record, now_ms, self._clock.shown_ms, life, None))
+        if not self.lingers:
+            self._flush()
+
+    def _flush(self) -> None:
+        """What was buffered reaches the broker; it tells a fenced producer so only in the reports."""
+        records, self._buffer = self._buffer, []
+        if not self.owner:
+            self._kafka.target += records
+            return
+        for sent in records:
+            try:
+                transaction = self._kafka.transactions.current(self.owner, self._epoch, self._kafka.now_ms)
+            except Fenced as error:
+                self._state = Client.FATAL
+                self._failures.append(Refusal(str(error), too_large=False))
+                return
+            moved = Sent(sent.record, sent.at_ms, sent.shown_ms, sent.life, transaction)
+            self._kafka.target.append(moved)
+
+    def settle(self) -> list[Refusal]:
+        return self._gate.call("settle", self._settle, self._unsettled)
+
+    def _settle(self) -> list[Refusal]:
+        self._flush()
+        failures, self._failures = self._failures, []
+        return failures
+
+    def _unsettled(self, fault: Fault) -> list[Refusal]:
+        if fault.what is What.RETRIABLE:  # half of it was not acknowledged in time
+            self._buffer = self._buffer[: len(self._buffer) // 2]
+            self._settle()
+            raise TransactionAborted("records were not acknowledged")
+        self._refuse(fault)
+
+    # -- the end of a transaction
+
+    def commit(self, progress: Mapping[int, Progress], group: GroupMetadata) -> None:
+        assert isinstance(group, tuple)
+        if progress:
+            add = partial(self._add_offsets, progress, group)
+            self._gate.call("offsets", add, partial(self._in_doubt, add))
+        self._gate.call("commit", self._commit, partial(self._in_doubt, self._commit))
+
+    def _add_offsets(self, progress: Mapping[int, Progress], group: tuple[int, int]) -> None:
+        self._object_unless(Client.OPEN)
+        self._ask_coordinator(lambda: self._offsets_arrive(progress, group, self._epoch))
+
+    def _offsets_arrive(self, progress: Mapping[int, Progress], group: tuple[int, int], epoch: int) -> None:
+        transaction = self._kafka.transactions.current(self.owner, epoch, self._kafka.now_ms)
+        self._kafka.group.check(*group)
+        transaction.offsets.update(committed_of(progress))
+
+    def _commit(self) -> None:
+        self._end(commit=True)
+
+    def _end(self, *, commit: bool, markers_later: bool = False) -> None:
+        self._object_unless(Client.OPEN, *([] if commit else [Client.ABORTABLE]))
+        if commit:
+            self._flush()
+        end = self._kafka.transactions.end
+        self._ask_coordinator(lambda: end(self.owner, self._epoch, commit=commit, markers_later=markers_later))
+        self._state = Client.READY
+
+    def _in_doubt(self, act: Callable[[], None], fault: Fault) -> None:
+        """Answers to what a commit asks for."""
+        self._object_unless(Client.OPEN)
+        if fault.what is What.DECIDED:
+            self._end(commit=True, markers_later=True)
+            self._kafka.later(fault.length_ms, self._kafka.transactions.write_markers)
+            return
+        if fault.what is What.UNANSWERED:
+            act()
+        elif fault.what is What.LATE:
+            self._send_late(act, fault.length_ms)
+        if fault.what in (What.LOST, What.UNANSWERED, What.LATE):
+            self._state = Client.UNCLEAR
+            self._kafka.counts["path: outcome unknown"] += 1
+            raise CommitUnknown(f"no answer: {fault.what}")
+        self._refuse(fault)
+
+    def _send_late(self, act: Callable[[], None], delay_ms: int) -> None:
+        """The request is on its way with the state that the client has now."""
+        epoch, state, buffer = self._epoch, self._state, self._buffer
+        self._buffer = []
+
+        def arrive() -> None:
+            kept = self._epoch, self._state, self._buffer
+            self._epoch, self._state, self._buffer = epoch, state, buffer
+            try:
+                act()
+            except LostOwnership:
+                self._kafka.counts["path: late request refused"] += 1
+            else:
+                self._kafka.counts["path: late request carried out"] += 1
+            finally:
+                self._epoch, self._state, self._buffer = kept
+
+        self._kafka.later(delay_ms, arrive)
+
+    def abort(self) -> None:
+        self._failures.clear()
+        self._buffer.clear()
+        if self._state in (Client.OPEN, Client.ABORTABLE):
+            abort = partial(self._end, commit=False)
+            self._gate.call("abort", partial(self._try, abort), partial(self._not_aborted, abort))
+
+    def _try(self, abort: Callable[[], None]) -> None:
+        try:
+            abort()
+        except LostOwnership:
+            self._kafka.counts["path: not aborted"] += 1
+
+    def _not_aborted(self, abort: Callable[[], None], fault: Fault) -> None:
+        if fault.what is What.UNANSWERED:
+            self._try(abort)
+        elif fault.what is What.LATE:
+            self._send_late(abort, fault.length_ms)
+        self._state = Client.UNCLEAR
+
+    # -- epochs
+
+    def fence(self, owner: str) -> None:
+        self._initialise("fence", owner)
+
+    def replace(self) -> None:
+        self._failures.clear()
+        self._buffer.clear()
+        self._kafka.counts["path: producer replaced"] += 1
+        self._epoch = self._initialise("replace", self.owner) if self.owner else 0
+        self._state = Client.READY
+
+    def _initialise(self, effect: str, owner: str) -> int:
+        initialise = partial(self._kafka.transactions.initialise, owner)
+
+        def no_answer(fault: Fault) -> int:
+            if fault.what is What.UNANSWERED:
+                initialise()
+            elif fault.what is What.LATE:
+                self._kafka.later(fault.length_ms, initialise)
+            raise KafkaUnavailable(f"transactions of {owner}: {fault.what}")
+
+        return self._gate.call(effect, initialise, no_answer)
+
+    def close(self) -> None:
+        self._buffer.clear()
+
+    # -- errors
+
+    def _object_unless(self, *fine: Client) -> None:
+        if self.owner and self._state not in fine:
+            self._raise(self._state)
+
+    def _ask_coordinator(self, request: Callable[[], None]) -> None:
+        try:
+            request()
+        except Fenced:
+            self._state = Client.FATAL
+            raise
+        except TransactionAborted:
+            self._state = Client.ABORTABLE
+            raise
+
+    def _refuse(self, fault: Fault) -> NoReturn:
+        states = {What.FATAL: Client.FATAL, What.ABORTABLE: Client.ABORTABLE}
+        state = states.get(fault.what)
+        if self.owner and state is not None and self._state is not Client.READY:
+            self._state = state
+        if not self.owner:
+            raise Fenced("fatal") if fault.what is What.FATAL else TransactionAborted(fault.what)
+        self._raise(state or Client.UNCLEAR)
+
+    def _raise(self, state: Client) -> NoReturn:
+        if state is Client.FATAL:
+            raise Fenced("the producer failed for good")
+        if state is Client.ABORTABLE:
+            raise TransactionAborted("the transaction must be aborted")
+        raise CommitUnknown("Local: Erroneous state")

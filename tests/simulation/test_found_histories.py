@@ -1,0 +1,61 @@
+"""Histories that once broke a promise, as short as they got; each says what it showed."""
+
+from __future__ import annotations
+
+import pytest
+from tests.simulation.faults import Fault, What
+from tests.simulation.hunting import wrong_with
+from tests.simulation.plan import (
+    Arm,
+    Pass,
+    Plan,
+    Produce,
+    Recipe,
+    SetClock,
+    Setup,
+    ShelfCopied,
+    ShelfRolledBack,
+    ShelfWiped,
+)
+
+SET_BACK_IN_A_TICK = Plan(
+    Setup(shards=2, transactional=False, delay_ms=30_000),
+    (
+        Produce((Recipe(shard=0), Recipe(shard=1))),
+        Pass(7_000),
+        Pass(7_000),
+        Pass(1_000),
+        Pass(7_000),
+        SetClock(0, wrong_ms=8_500, drift_permille=0),
+        Arm(0, Fault("produce", 1, What.FREEZE, length_ms=700)),
+        Pass(0),
+    ),
+)
+"""The clock was ahead when the tick asked what is due, and right again when the second shard's records were sent: their
+receipts said that they had left before their time. What is due and what the receipt says must be one reading."""
+
+SAME_POSITION_ON_TWO_TIMELINES = Plan(
+    Setup(),
+    (
+        Produce((Recipe(at_ms=1_000_012_000),)),
+        Pass(0),
+        Pass(0),
+        Pass(1_000),
+        ShelfCopied(),
+        ShelfWiped(),
+        Pass(1_000),
+        Produce((Recipe(at_ms=1_000_020_000),)),
+        Pass(0),
+        ShelfRolledBack(),
+    ),
+)
+"""A relay claimed the shelf twice under the same token: after a wipe it came to the position (token, counter, offset)
+that an older copy had, too. That copy was restored, and nobody noticed that it lacked a record. Each claim needs a
+token of its own."""
+
+
+@pytest.mark.parametrize(
+    "plan", [SET_BACK_IN_A_TICK, SAME_POSITION_ON_TWO_TIMELINES], ids=["set-back", "two-timelines"]
+)
+def test_a_history_that_once_broke_a_promise_breaks_none(plan: Plan) -> None:
+    assert wrong_with(plan) == []

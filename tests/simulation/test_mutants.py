@@ -1,0 +1,24 @@
+"""Every deliberate breakage of the relay is caught, mostly by the seed recorded for it; `make mutants` records."""
+
+from __future__ import annotations
+
+import pytest
+from tests.simulation.hunting import wrong_with
+from tests.simulation.mutants import MUTANTS, applied
+from tests.simulation.planning import plan_for
+from tests.simulation.report import recorded
+
+OTHER_SEEDS = range(150)
+"""Tried when the relay has changed so much that the recorded seed shows nothing any more."""
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_mutant_is_caught(name: str) -> None:
+    with applied(name):
+        caught = next((seed for seed in (recorded()[name], *OTHER_SEEDS) if wrong_with(plan_for(seed))), None)
+
+    assert caught is not None
+
+
+def test_each_mutant_has_its_seed_and_no_other_has() -> None:
+    assert list(recorded()) == list(MUTANTS)

@@ -1,0 +1,77 @@
+"""The simulated Redis answers and stores what a real one does, for everything that `RedisShelf` asks."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.simulation.faults import Gate
+from tests.simulation.kafka import Kafka
+from tests.simulation.redis_server import RedisServer, redis_shelf
+from tests.simulation.shelf_client import Line
+from tests.support.redis_server import RedisFields, redis_server
+
+from delaytopic_cli.embedded.redis_server import RedisServer as RealServer
+from delaytopic_relay.errors import ShelfMoved, ShelfUnavailable
+from delaytopic_relay.shelves.protocol import IdEntry, Position, Segment, Shelf, Slice
+from delaytopic_relay.shelves.redis import RedisShelf
+from delaytopic_relay.shelves.redis_connection import connect_redis
+
+__all__ = ["redis_server"]
+
+SLICES = (Slice(0, 1_000), Slice(1_000, 1_000), Slice(60_000, 60_000), Slice(-1_000, 1_000))
+POSITIONS = tuple(Position(owner, counter, counter // 2) for owner in "ab" for counter in range(3))
+NAMES = (b"x", b"y", b"z")
+
+Request = Callable[[Shelf], Any]
+
+
+def a_request(rng: random.Random, now: Position | None) -> Request:
+    """Something to ask of a shelf at this position, mostly with the right one."""
+    expected = now if rng.random() < 0.8 else rng.choice(POSITIONS)
+    shown = expected or POSITIONS[0]
+    slices, names = rng.sample(SLICES, rng.randrange(3)), rng.sample(NAMES, rng.randrange(3))
+    segments = [Segment(slice_, rng.randrange(1, 4), b"%d" % rng.randrange(99)) for slice_ in slices]
+    ids = {name: IdEntry(rng.randrange(9), rng.randrange(9), 0) for name in names}
+    new = rng.choice(POSITIONS)
+    return rng.choice(
+        [
+            lambda shelf: shelf.position(0),
+            lambda shelf: shelf.slices(0),
+            lambda shelf: shelf.put(0, expected, new, segments, ids),
+            lambda shelf: shelf.put(0, expected, new, segments, ids),
+            lambda shelf: shelf.load(0, shown, rng.choice(SLICES), 0, 2),
+            lambda shelf: shelf.load_first(0, shown, slices, 1),
+            lambda shelf: shelf.ids(0, shown, names),
+            lambda shelf: shelf.drop(0, shown, slices, names),
+        ]
+    )
+
+
+def answer(shelf: Shelf, request: Request, state: Any, rng: random.Random) -> Any:
+    """What comes back; the same chance for every shelf that is asked."""
+    rng.setstate(state)
+    try:
+        return request(shelf)
+    except ShelfMoved as error:
+        return str(error)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("seed", range(20))
+def test_the_simulated_redis_answers_as_a_real_one(redis_server: RealServer, seed: int) -> None:
+    rng = random.Random(seed)
+    kafka = Kafka(1, 1_000)
+    line = Line(kafka, Gate(kafka.counts, lambda fault: None), lambda: False, lambda: ShelfUnavailable(""))
+    simulated: Shelf = redis_shelf(RedisServer(), line)
+    real: Shelf = RedisShelf(connect_redis(RedisFields(url=redis_server.url)), f"test.{uuid.uuid4()}")
+
+    for _ in range(60):
+        request, state = a_request(rng, simulated.position(0)), rng.getstate()
+        assert answer(simulated, request, state, rng) == answer(real, request, state, rng)
+
+    assert simulated.slices(0) == real.slices(0)
+    real.close()

@@ -1,0 +1,36 @@
+"""Two thousand histories full of faults, on all cores; ten thousand with `make simulate`."""
+
+from __future__ import annotations
+
+from tests.simulation.history import History
+from tests.simulation.hunting import hunt
+from tests.simulation.kafka import Kafka
+from tests.simulation.plan import Plan
+from tests.simulation.planning import plan_for
+
+RUNS = 2_000
+
+
+def test_no_history_breaks_a_promise() -> None:
+    findings = hunt(0, RUNS, None, lambda findings: None)
+
+    assert (findings.runs, findings.failures) == (RUNS, [])
+    assert findings.counts["path: woke up as a zombie in the middle of a tick"] > 1_000
+    assert findings.counts["path: outcome unknown"] > 300
+
+
+def test_a_seed_always_gives_the_same_history() -> None:
+    plans = [plan_for(7), plan_for(7)]
+
+    assert plans[0] == plans[1]
+    assert _logs(plans[0]) == _logs(plans[1])
+
+
+def _logs(plan: Plan) -> list[object]:
+    history = History(plan)
+    history.run()
+    return _told(history.kafka)
+
+
+def _told(kafka: Kafka) -> list[object]:
+    return [kafka.now_ms, kafka.commits, kafka.counts, [(sent.at_ms, sent.record) for sent in kafka.target]]

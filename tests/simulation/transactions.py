@@ -1,0 +1,114 @@
+"""The transaction coordinator: producer epochs, open and decided transactions, offsets that wait for the outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from delaytopic_relay.errors import Fenced
+from delaytopic_relay.ports import Committed
+
+TIMEOUT_MS = 30_000
+
+
+class State(StrEnum):
+    """Of a transaction. A decided one is committed for good, but its markers are not written yet."""
+
+    OPEN = "open"
+    DECIDED = "decided"
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+
+
+@dataclass(eq=False)
+class Transaction:
+    """What one transaction holds; the records point to it."""
+
+    owner: str
+    opened_ms: int
+    state: State = State.OPEN
+    offsets: dict[int, Committed] = field(default_factory=dict)
+    number: int = -1
+    """Its place among all commits, once committed."""
+
+
+class Transactions:
+    """One transaction at a time for each `transactional.id`."""
+
+    def __init__(self, committed: Callable[[Transaction], int]) -> None:
+        """`committed` makes the offsets of a transaction the group's, and numbers the commit."""
+        self._committed = committed
+        self._epochs: dict[str, int] = {}
+        self._current: dict[str, Transaction] = {}
+
+    def initialise(self, owner: str) -> int:
+        """`init_transactions`: end what is there, and fence every older producer of this id; the new epoch."""
+        self._finish(owner)
+        if owner in self._current:
+            self._abort(owner)
+        self._epochs[owner] = self._epochs.get(owner, 0) + 1
+        return self._epochs[owner]
+
+    def current(self, owner: str, epoch: int, now_ms: int) -> Transaction:
+        """The producer's open transaction, begun with its first use; raises `Fenced`."""
+        self._check(owner, epoch)
+        self._finish(owner)
+        if owner not in self._current:
+            self._current[owner] = Transaction(owner, now_ms)
+        return self._current[owner]
+
+    def end(self, owner: str, epoch: int, *, commit: bool, markers_later: bool = False) -> None:
+        """End whatever is open under this epoch: a request that comes late does not know which it was meant for.
+
+        Raises `Fenced`.
+        """
+        self._check(owner, epoch)
+        transaction = self._current.get(owner)
+        if transaction is None or transaction.state is not State.OPEN:
+            return
+        if not commit:
+            self._abort(owner)
+            return
+        transaction.state = State.DECIDED
+        if not markers_later:
+            self._finish(owner)
+
+    def write_markers(self) -> None:
+        """Complete whatever is decided."""
+        for owner in list(self._current):
+            self._finish(owner)
+
+    def expire(self, now_ms: int) -> int:
+        """Abort and fence what has been open for too long; how many there were."""
+        old = [
+            owner
+            for owner, transaction in self._current.items()
+            if transaction.state is State.OPEN and now_ms - transaction.opened_ms >= TIMEOUT_MS
+        ]
+        for owner in old:
+            self.initialise(owner)
+        return len(old)
+
+    def in_doubt(self, shards: Iterable[int]) -> bool:
+        """Whether the committed offset of one of these shards waits for a transaction."""
+        wanted = set(shards)
+        return any(not wanted.isdisjoint(transaction.offsets) for transaction in self._current.values())
+
+    def unfinished(self) -> Mapping[str, Transaction]:
+        """What is open or decided, by `transactional.id`."""
+        return self._current
+
+    def _check(self, owner: str, epoch: int) -> None:
+        if epoch != self._epochs[owner]:
+            raise Fenced("a newer producer has this transactional.id")
+
+    def _finish(self, owner: str) -> None:
+        transaction = self._current.get(owner)
+        if transaction is not None and transaction.state is State.DECIDED:
+            del self._current[owner]
+            transaction.state = State.COMMITTED
+            transaction.number = self._committed(transaction)
+
+    def _abort(self, owner: str) -> None:
+        self._current.pop(owner).state = State.ABORTED

@@ -1,0 +1,63 @@
+"""The journal of a simulated relay: counts which paths are taken, and what shards were recovered with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from delaytopic_relay.departures import Departures
+from delaytopic_relay.errors import CorruptState, LostOwnership, RelayError, Unavailable
+from delaytopic_relay.progress import Progress
+from delaytopic_relay.schedule import Reject, Schedule
+from delaytopic_relay.takeover import Recovered
+
+
+class Witness:
+    """Implements `Journal`."""
+
+    def __init__(self, counts: Counter[str], recovered: dict[int, Progress]) -> None:
+        self._counts = counts
+        self._recovered = recovered
+
+    def commands(self, leaving: Departures) -> None:
+        if leaving.superseded:
+            self._counts["path: superseded"] += leaving.superseded
+        if leaving.cancelled:
+            self._counts["path: cancelled"] += leaving.cancelled
+        if leaving.too_late:
+            self._counts["path: cancelled too late"] += leaving.too_late
+
+    def sent(
+        self, schedules: Sequence[Schedule], rejects: Sequence[Reject], withheld: Sequence[Reject], sent_ms: int
+    ) -> None:
+        self._counts["sent"] += len(schedules)
+        if rejects:
+            self._counts["path: dead letter"] += len(rejects)
+
+    def committed(self, duration_ms: int) -> None:
+        self._counts["commits"] += 1
+
+    def put(self, duration_ms: int) -> None:
+        self._counts["puts"] += 1
+
+    def started_over(self, lost: LostOwnership) -> None:
+        self._counts[f"path: started over, {lost.cause}"] += 1
+
+    def recovered(self, shard: int, cause: str, recovered: Recovered) -> None:
+        self._recovered[shard] = recovered.committed
+        self._counts[f"path: recovered, {cause}"] += 1
+        if recovered.replay > 0:
+            self._counts["path: replayed"] += 1
+        if recovered.gone:
+            self._counts["path: gone from the source"] += 1
+
+    def fenced(self, owner: str) -> None:
+        self._counts["path: fenced the last owner"] += 1
+
+    def stuck(self, shard: int, error: RelayError) -> None:
+        kind = "corrupt" if isinstance(error, CorruptState) else type(error).__name__
+        self._counts[f"path: recovery put off, {kind}"] += 1
+
+    def unavailable(self, error: RelayError) -> None:
+        kind = type(error).__name__ if isinstance(error, Unavailable) else "moved"
+        self._counts[f"path: tried again, {kind}"] += 1
