@@ -26,7 +26,7 @@ test: lint ## Everything: lint, types, import rules, all tests (starts a real Ka
 	@$(BIN)/python -m pytest
 
 test-unit: $(STAMP) ## The tests that need no server, in under a minute
-	@$(BIN)/python -m pytest -m "not integration"
+	@$(BIN)/python -m pytest -m "not integration and not long"
 
 simulate: $(STAMP) ## Histories full of crashes against the production relay: RUNS=10000 SEED=0
 	@$(BIN)/python -m tests.simulation --runs $(RUNS) --seed $(SEED)

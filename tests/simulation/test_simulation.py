@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.simulation.history import History
 from tests.simulation.hunting import hunt
 from tests.simulation.kafka import Kafka
@@ -11,6 +12,7 @@ from tests.simulation.planning import plan_for
 RUNS = 2_000
 
 
+@pytest.mark.long
 def test_no_history_breaks_a_promise() -> None:
     findings = hunt(0, RUNS, None, lambda findings: None)
 
