@@ -12,7 +12,7 @@ SEED ?= 0
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo test test-unit simulate mutants bench-quick lint format clean
+.PHONY: help install demo test test-unit simulate mutants bench-quick bench-slo report lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,12 @@ mutants: $(STAMP) ## Whether the simulation notices a relay that is broken on pu
 
 bench-quick: $(STAMP) ## Measure delivery on this machine, in a few minutes
 	@$(BIN)/python -m bench.quick
+
+bench-slo: $(STAMP) ## Measure the SLO audit on this machine
+	@$(BIN)/python -m bench.slo
+
+report: $(STAMP) ## Run the demo, audit its topics with Spark, and show the report
+	@$(BIN)/python -m delaytopic_cli.report_demo
 
 lint: $(STAMP) ## Style, formatting, types and import rules
 	@$(BIN)/ruff check .

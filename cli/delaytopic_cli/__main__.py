@@ -12,11 +12,13 @@ from delaytopic_cli.errors import CliError, InputError
 from delaytopic_cli.lazy_group import LazyGroup
 
 INTERRUPTED = 130
+_OF_THE_AUDIT = frozenset({"py4j", "pyarrow", "pyspark"})
 _COMMANDS = {
     "local": "delaytopic_cli.commands.local:local",
     "send": "delaytopic_cli.commands.send:send",
     "cancel": "delaytopic_cli.commands.cancel:cancel",
     "watch": "delaytopic_cli.commands.watch:watch",
+    "slo": "delaytopic_cli.slo:slo",
 }
 
 
@@ -56,7 +58,8 @@ def run(arguments: list[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("delaytopic"):
             raise
-        text = f"this command needs the Python package {error.name}; install it with: pip install 'delaytopic[local]'"
+        extra = "slo" if error.name in _OF_THE_AUDIT else "local"
+        text = f"this command needs the Python package {error.name}; install it with: pip install 'delaytopic[{extra}]'"
         return _fail(text, CliError.exit_code)
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED

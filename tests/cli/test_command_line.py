@@ -26,7 +26,7 @@ def test_help_lists_the_commands_in_the_order_of_use() -> None:
     text = CliRunner().invoke(cli, ["--help"], prog_name="delaytopic").output
 
     commands = [line.split()[0] for line in text.split("Commands:\n")[1].splitlines()]
-    assert commands == ["local", "send", "cancel", "watch"]
+    assert commands == ["local", "send", "cancel", "watch", "slo"]
 
 
 @pytest.mark.parametrize("command", ["local", "send", "cancel", "watch"])

@@ -1,0 +1,96 @@
+"""An hour of records and their deliveries on a Kafka, and the DelayTopic that they belong to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import yaml
+from confluent_kafka import Producer
+
+from delaytopic_api.headers import DELIVER_AT, RECEIPT
+from delaytopic_api.receipt import Receipt
+from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+PARTITIONS = 12
+VALUE = b"x" * 100
+
+
+@dataclass(frozen=True)
+class Hour:
+    """Topics `<name>.source` and `<name>.target`; records are due between `start_ms` and an hour later."""
+
+    bootstrap_servers: str
+    name: str
+    start_ms: int
+    records: int
+    pending: int
+
+    def with_records(self, records: int) -> Hour:
+        """After so many more were produced and delivered."""
+        _produce(self, records)
+        return replace(self, records=records)
+
+    def write_document(self, folder: Path) -> Path:
+        """The DelayTopic `bench/<name>`."""
+        topics = {"source": {"topic": f"{self.name}.source"}, "target": {"topic": f"{self.name}.target"}}
+        document = {
+            "apiVersion": "delaytopic.dev/v1alpha1",
+            "kind": "DelayTopic",
+            "metadata": {"name": self.name, "namespace": "bench"},
+            "spec": {**topics, "slo": {"lateness": "1s"}},
+        }
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / "topic.yaml"
+        file.write_text(yaml.safe_dump(document), encoding="utf-8")
+        return file
+
+
+def hour_of_records(bootstrap_servers: str, name: str, records: int, start_ms: int, *, pending: int = 0) -> Hour:
+    """Create the topics, and produce a backlog that is due days later, and an hour of delivered records."""
+    plans = [TopicPlan(f"{name}.{part}", PARTITIONS) for part in ("source", "target")]
+    create_topics(bootstrap_servers, [*plans, TopicPlan(f"{name}.source.dlq", 1)])
+    hour = Hour(bootstrap_servers, name, start_ms, 0, pending)
+    producer = _producer(bootstrap_servers)
+    for number in range(pending):
+        due_ms = start_ms + DAY_MS + number * 100
+        _send(producer, f"{name}.source", number % PARTITIONS, start_ms - HOUR_MS, [(DELIVER_AT, b"%d" % due_ms)])
+    _flush(producer)
+    return hour.with_records(records) if records else hour
+
+
+def _produce(hour: Hour, records: int) -> None:
+    source, target = f"{hour.name}.source", f"{hour.name}.target"
+    producer = _producer(hour.bootstrap_servers)
+    waiting = [hour.pending // PARTITIONS + (p < hour.pending % PARTITIONS) for p in range(PARTITIONS)]
+    for number in range(records):
+        due_ms = hour.start_ms + number * HOUR_MS // records
+        partition, arrived_ms = number % PARTITIONS, due_ms + number % 97
+        offset = waiting[partition] + number // PARTITIONS
+        _send(producer, source, partition, due_ms - 600_000, [(DELIVER_AT, b"%d" % due_ms)])
+        receipt = Receipt(due_ms, partition, offset, arrived_ms, source).encode()
+        _send(producer, target, partition, arrived_ms, [("n", b"1"), (RECEIPT, receipt)])
+    _flush(producer)
+
+
+def _producer(bootstrap_servers: str) -> Producer:
+    settings = {"bootstrap.servers": bootstrap_servers, "enable.idempotence": True, "linger.ms": 20}
+    return Producer({**settings, "compression.type": "zstd", "queue.buffering.max.messages": 500_000})
+
+
+def _send(
+    producer: Producer, topic: str, partition: int, timestamp_ms: int, headers: list[tuple[str, str | bytes | None]]
+) -> None:
+    while True:
+        try:
+            producer.produce(topic, VALUE, None, partition, timestamp=timestamp_ms, headers=headers)
+            return
+        except BufferError:
+            producer.poll(0.1)
+
+
+def _flush(producer: Producer) -> None:
+    if producer.flush(120):
+        raise TimeoutError("Kafka did not take the records in two minutes")

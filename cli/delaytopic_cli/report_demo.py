@@ -1,0 +1,122 @@
+"""`make report`: the demo's records and its crash, audited by Spark, and the report left open to look at.
+
+python -m delaytopic_cli.report_demo [--output DIR] [--no-open]
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+import webbrowser
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+import click
+
+from delaytopic_api import Settings
+from delaytopic_api.errors import ApiError
+from delaytopic_api.relay_connection import KafkaClient
+from delaytopic_api.settings import TopicSettings
+from delaytopic_cli.demo.__main__ import EXAMPLE
+from delaytopic_cli.demo.arrivals import ArrivalClock
+from delaytopic_cli.demo.scenario import Scenario
+from delaytopic_cli.embedded.topics import create_topics
+from delaytopic_cli.embedded.waiting import wait_until
+from delaytopic_cli.errors import CliError, RelayError
+from delaytopic_cli.kafka_clients import producer
+from delaytopic_cli.local.documents import read_settings, topic_plans
+from delaytopic_cli.local.servers import Servers, data_directory, running_servers
+from delaytopic_cli.local.session import needs_a_redis, relay_groups
+from delaytopic_cli.sending import Sending
+from delaytopic_cli.slo_options import rules_of
+from delaytopic_cli.slo_publishing import EXIT_CODES, clock_ms, fail, say
+from delaytopic_slo.audit import Audit, Options
+from delaytopic_slo.errors import SloError
+from delaytopic_slo.outputs import write_outputs
+from delaytopic_slo.report_model import Report
+from delaytopic_slo.session import spark_session
+
+BROKERS_CLOCK = {"message.timestamp.type": "LogAppendTime"}
+WINDOW_MS = 10 * 60_000
+ARRIVAL_SECONDS = 90.0
+AHEAD_MS = 5 * 60_000
+"""The audit judges as of so much later, when the minutes of the demo are closed."""
+
+
+@click.command()
+@click.option("-f", "--file", default=EXAMPLE, type=click.Path(exists=True, path_type=Path), help="The DelayTopic.")
+@click.option("--output", default="slo-report", show_default=True, type=click.Path(path_type=Path), metavar="DIR")
+@click.option("--open/--no-open", "opens", default=True, help="Show the report in a browser.")
+def main(file: Path, output: Path, opens: bool) -> None:
+    """Deliver 20,000 records with a crash on the way, audit the topics, and show the report."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        report = audited_demo(_by_brokers_clock(read_settings(file)[0]), Scenario(), say)
+        folder = output / report.delay_topic.replace("/", ".")
+        page = write_outputs(report, folder)[1].resolve()
+    except SloError as error:
+        sys.exit(fail(error))
+    except (CliError, ApiError) as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(2)
+    click.echo(f"{report.verdict}: {report.sentence}\n  {page}")
+    if opens and not webbrowser.open(page.as_uri()):
+        click.echo("  no browser to show it in: open that file yourself")
+    sys.exit(0 if report.verdict in EXIT_CODES else 1)
+
+
+def audited_demo(settings: Settings, scenario: Scenario, tell: Callable[[str], None]) -> Report:
+    """Run the records through a relay that is killed on the way, and audit them; raises CliError and SloError."""
+    with (
+        data_directory(None) as directory,
+        running_servers(directory, needs_redis=needs_a_redis(settings), say=tell) as servers,
+    ):
+        create_topics(servers.bootstrap_servers, topic_plans([settings], on_own_cluster=False))
+        _deliver(settings, scenario, servers, tell)
+        options = Options(
+            ledger=str(directory / "ledger"), window_ms=WINDOW_MS, rules=rules_of(settings, None, None, None), client={}
+        )
+        tell("starting Spark")
+        kafka = KafkaClient(bootstrap_servers=servers.bootstrap_servers)
+        audit = Audit(spark_session(), settings, kafka, options)
+        report = audit.run(clock_ms() + AHEAD_MS, tell)
+        audit.done()
+        return report
+
+
+def _deliver(settings: Settings, scenario: Scenario, servers: Servers, tell: Callable[[str], None]) -> None:
+    client = {"bootstrap.servers": servers.bootstrap_servers}
+    relay = relay_groups([settings], servers)[0].relays[0]
+    relay.start()
+    expected = scenario.records - scenario.cancelled
+    arrivals = ArrivalClock(client, settings.target.topic)
+    try:
+        with arrivals:
+            start_ms = clock_ms()
+            records = chain(scenario.schedules(start_ms), scenario.corrections(start_ms), scenario.malformed())
+            Sending(producer(client), settings.source.topic).send_all(records)
+            tell(f"sent {scenario.records:,} records, due over {scenario.spread_ms // 1000} s")
+            time.sleep(max(0, start_ms + scenario.kill_after_ms - clock_ms()) / 1000)
+            relay.kill()
+            relay.start()
+            tell(f"killed the relay after {arrivals.count:,} arrivals, and started it again")
+            if not wait_until(lambda: arrivals.count >= expected, timeout_seconds=ARRIVAL_SECONDS):
+                raise RelayError(f"only {arrivals.count:,} of {expected:,} records arrived: {relay.last_words()}")
+    finally:
+        relay.stop()
+
+
+def _by_brokers_clock(settings: Settings) -> Settings:
+    """The DelayTopic with topics that an audit can judge: the broker says when a record was appended."""
+
+    def of(topic: TopicSettings) -> TopicSettings:
+        return replace(topic, config={**topic.config, **BROKERS_CLOCK})
+
+    return replace(settings, source=of(settings.source), target=of(settings.target))
+
+
+if __name__ == "__main__":
+    main()

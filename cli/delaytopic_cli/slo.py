@@ -1,0 +1,22 @@
+"""`delaytopic slo`: judge from the topics whether every record arrived, once, on time."""
+
+from __future__ import annotations
+
+import click
+
+from delaytopic_cli.lazy_group import LazyGroup
+
+# Spark is imported by the commands: the help of `delaytopic` needs none.
+_COMMANDS = {"run": "delaytopic_cli.slo_run:run", "report": "delaytopic_cli.slo_report:report"}
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy_commands=_COMMANDS,
+    short_help="Judge from the topics whether every record arrived, once, on time.",
+)
+def slo() -> None:
+    """Audit DelayTopics from their topics alone, with Spark.
+
+    Exit codes: 0 all objectives met, 1 one was missed, 2 could not judge.
+    """

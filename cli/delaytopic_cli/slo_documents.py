@@ -1,0 +1,58 @@
+"""Edge: the DelayTopics that an audit is about, from a file, from standard input, or as kubectl lists them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from delaytopic_api import DelayClass, DelayTopic, Settings, class_for, load_document, load_relay_config, resolve
+from delaytopic_api.errors import InvalidDocument, Problem
+from delaytopic_api.relay_connection import KafkaClient
+from delaytopic_api.yaml_text import parse_yaml
+from delaytopic_cli.errors import InputError
+
+STANDARD_INPUT = "-"
+
+
+def audited_topics(file: str, name: str | None) -> list[Settings]:
+    """What is in force for each DelayTopic of the file, or for the one named `namespace/name`.
+
+    `-` is standard input. A list, as `kubectl get delaytopics,delayclasses -A -o yaml` prints it, counts as its items.
+    Raises InputError, and ApiError with the path of each wrong field.
+    """
+    documents = [load_document(content, file) for content in _contents(_text(file), file)]
+    classes = [document for document in documents if isinstance(document, DelayClass)]
+    topics = [document for document in documents if isinstance(document, DelayTopic)]
+    chosen = [topic for topic in topics if name in (None, topic.full_name, topic.metadata.name)]
+    if not chosen:
+        known = ", ".join(topic.full_name for topic in topics) or "none"
+        raise InputError(f"{file} holds no DelayTopic {name or ''}; it holds: {known}".replace("  ", " "))
+    return [resolve(topic, class_for(topic, classes)) for topic in chosen]
+
+
+def kafka_of(relay_config: Path) -> KafkaClient:
+    """The `kafka` section of a RelayConfig: the way the relays reach Kafka, secrets as files."""
+    try:
+        text = relay_config.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"--relay-config: {relay_config} cannot be read: {error}") from error
+    return load_relay_config(text, str(relay_config)).kafka
+
+
+def _text(file: str) -> str:
+    try:
+        return sys.stdin.read() if file == STANDARD_INPUT else Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file} cannot be read: {error}") from error
+
+
+def _contents(text: str, file: str) -> Iterator[object]:
+    for content in parse_yaml(text, file):
+        if isinstance(content, Mapping) and str(content.get("kind", "")).endswith("List"):
+            items = content.get("items")
+            if not isinstance(items, list):
+                raise InvalidDocument([Problem("items", "must be a list", file)])
+            yield from items
+        elif content is not None:
+            yield content

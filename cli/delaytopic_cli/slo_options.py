@@ -1,0 +1,87 @@
+"""Options of the `slo` commands, and what they come to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from delaytopic_api import Duration, Settings
+from delaytopic_api.errors import InvalidText
+from delaytopic_slo.rules import Rules, default_grace_ms
+
+F = TypeVar("F", bound=Callable[..., Any])
+DAY_MS = 86_400_000
+
+
+class DurationOption(click.ParamType[Duration]):
+    """A duration as in the YAML."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Duration:
+        """`90s`, `1h30m`."""
+        try:
+            return value if isinstance(value, Duration) else Duration(str(value))
+        except InvalidText as error:
+            self.fail(str(error), param, ctx)
+
+
+def ledger_options(command: F) -> F:
+    """Where the ledger and the outputs are, and what the report covers."""
+    return _options(
+        command,
+        click.option(
+            "--ledger",
+            default="slo-ledger",
+            show_default=True,
+            metavar="PLACE",
+            help="Folder or URL for what runs remember: any that Spark's file systems take.",
+        ),
+        click.option(
+            "--output", default="slo-report", show_default=True, metavar="DIR", help="Folder for the reports."
+        ),
+        click.option("--window", type=DurationOption(), help="What the report covers. Default: the SLO's own window."),
+        click.option("--push", metavar="URL", help="Push the metrics to this Prometheus push gateway, too."),
+        click.option("-q", "--quiet", is_flag=True, help="Say only the verdict."),
+    )
+
+
+def spark_options(command: F) -> F:
+    """Where Spark runs."""
+    return _options(
+        command,
+        click.option("--master", default="local[*]", show_default=True, help="Spark's master; k8s:// for a cluster."),
+        click.option("--memory", default="1g", show_default=True, help="Heap of a local run."),
+        click.option(
+            "--jars",
+            default="",
+            metavar="JAR,...",
+            callback=lambda _ctx, _param, value: [jar for jar in value.split(",") if jar],
+            help="Jars for Spark, such as the connector's.",
+        ),
+    )
+
+
+def rules_of(
+    settings: Settings, grace: Duration | None, loss_horizon: Duration | None, retention: Duration | None
+) -> Rules:
+    """What delivery is held to, by the DelayTopic's SLO and the options."""
+    slo = settings.slo
+    horizon_ms = loss_horizon.ms if loss_horizon is not None else DAY_MS
+    return Rules(
+        lateness_ms=slo.lateness.ms,
+        grace_ms=grace.ms if grace is not None else default_grace_ms(slo.lateness.ms),
+        objective=slo.objective,
+        window_ms=slo.window.ms,
+        guarantee=settings.guarantee,
+        loss_horizon_ms=horizon_ms,
+        retention_ms=retention.ms if retention is not None else slo.window.ms + horizon_ms,
+    )
+
+
+def _options(command: F, *options: Callable[[F], F]) -> F:
+    for option in reversed(options):
+        command = option(command)
+    return command

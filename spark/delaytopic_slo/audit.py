@@ -1,0 +1,152 @@
+"""Edge: one audit of one DelayTopic, from what is in force for it to its report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from delaytopic_api.choices import BackendType
+from delaytopic_api.names import topic_matcher
+from delaytopic_api.relay_config import RelayConfig
+from delaytopic_api.relay_connection import KafkaClient
+from delaytopic_api.resolve import relay_config
+from delaytopic_api.settings import BackendSettings, Settings
+from delaytopic_relay.kafka_connection import connection_settings
+from delaytopic_slo.errors import CannotJudge, LedgerError, ReadingError
+from delaytopic_slo.gathering import gather
+from delaytopic_slo.kafka_connector import read_by_connector
+from delaytopic_slo.kafka_data_source import ReadingJob, read_by_client
+from delaytopic_slo.kafka_facts import KafkaFacts
+from delaytopic_slo.ledger import Ledger
+from delaytopic_slo.manifest import Commit, Plan, Range
+from delaytopic_slo.pipeline import carry_out
+from delaytopic_slo.planning import Request, make_plan
+from delaytopic_slo.progress import Say
+from delaytopic_slo.report_model import Report
+from delaytopic_slo.reporting import final_before, make_report, no_verdict, window_of
+from delaytopic_slo.rules import Rules
+
+
+class Reader(StrEnum):
+    """Who reads Kafka: the relay's client library in Python workers, or the official connector in the JVM."""
+
+    CLIENT = "client"
+    CONNECTOR = "connector"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How one audit is done. `window_ms` is what the report covers; `client` are settings as after -X."""
+
+    ledger: str
+    window_ms: int
+    rules: Rules
+    client: dict[str, str]
+    reader: Reader = Reader.CLIENT
+    trusts_any_clock: bool = False
+    restarts: bool = False
+    since_ms: int | None = None
+
+
+class Audit:
+    """One DelayTopic's audit. `run`, write the report where it belongs, and then `done`."""
+
+    def __init__(self, spark: SparkSession, settings: Settings, kafka: KafkaClient, options: Options) -> None:
+        """`settings` are what is in force; `kafka` says how to reach the cluster."""
+        # No relay is started: which backend it would have plays no part in what records mean.
+        backend = BackendSettings(BackendType.KAFKA_BUCKETS, settings.backend.id, None)
+        self._config: RelayConfig = relay_config(replace(settings, backend=backend), kafka)
+        self._name = f"{settings.namespace}/{settings.name}"
+        self._spark = spark
+        self._options = options
+        self._ledger = Ledger(spark, options.ledger, self._name)
+        self._plan: Plan | None = None
+
+    def run(self, now_ms: int, say: Say) -> Report:
+        """Read what is new, judge, commit, and report; or finish what a killed run had begun.
+
+        Without a verdict the report says why. Raises SloError for what is no fault of the topics.
+        """
+        last = self._ledger.last_commit()
+        plan = self._ledger.open_plan()
+        if plan is not None and self._options.restarts:
+            self._ledger.close_plan(plan)
+            plan = None
+        try:
+            if plan is None:
+                plan = self._new_plan(now_ms, last)
+                self._ledger.write_plan(plan)
+            elif last is None or last.plan.sequence < plan.sequence:
+                say(f"run {plan.sequence} did not come to its end: carrying out its plan")
+            commit = self._commit_of(plan, last, say)
+        except CannotJudge as error:
+            self._give_up(plan)
+            return no_verdict(self._name, error.reasons, now_ms)
+        except (ReadingError, LedgerError):
+            self._give_up(plan)
+            raise
+        self._plan = plan
+        return self._report(commit, now_ms)
+
+    def done(self) -> None:
+        """The report is where it belongs: the run is over."""
+        if self._plan is not None:
+            self._ledger.close_plan(self._plan)
+
+    def _commit_of(self, plan: Plan, last: Commit | None, say: Say) -> Commit:
+        if last is not None and last.plan.sequence == plan.sequence:
+            say(f"run {plan.sequence} was committed, and is reported now")
+            return last
+        try:
+            return carry_out(plan, self._ledger, last, self._read, say)
+        except PySparkException as error:
+            raise ReadingError(_innermost(str(error))) from error
+
+    def _new_plan(self, now_ms: int, last: Commit | None) -> Plan:
+        config, options = self._config, self._options
+        request = Request(
+            delay_topic=self._name,
+            source=config.source.topic,
+            target=config.target.topic,
+            dead_letter=config.dead_letter.topic,
+            rules=options.rules,
+            now_ms=now_ms,
+            trusts_any_clock=options.trusts_any_clock,
+            restarts=options.restarts,
+        )
+        facts = KafkaFacts({**connection_settings(config.kafka), **options.client})
+        others = facts.topics_like(topic_matcher(config.target.allowed)) if config.target.allowed else []
+        targets = [topic for topic in (request.target, *others) if topic not in (request.source, request.dead_letter)]
+        # The source last: whatever was delivered before the ends of the targets has its source record before this end.
+        order = [*dict.fromkeys(targets), request.dead_letter, request.source]
+        return make_plan(request, facts.states(order, options.since_ms), last, last.named if last is not None else [])
+
+    def _read(self, ranges: list[Range]) -> DataFrame:
+        job = ReadingJob(self._config, ranges, self._options.client)
+        by = read_by_client if self._options.reader is Reader.CLIENT else read_by_connector
+        return by(self._spark, job)
+
+    def _report(self, commit: Commit, now_ms: int) -> Report:
+        return report_of(self._ledger, commit, self._options.window_ms, now_ms)
+
+    def _give_up(self, plan: Plan | None) -> None:
+        """A plan is only for runs that were killed: after an error the next one plans anew, from where it was."""
+        last = self._ledger.last_commit()
+        if plan is not None and (last is None or last.plan.sequence < plan.sequence):
+            self._ledger.close_plan(plan)
+
+
+def report_of(ledger: Ledger, commit: Commit, window_ms: int, now_ms: int) -> Report:
+    """The report of the last run for a window of this length, which ends with the last closed minute."""
+    window = window_of(commit, window_ms)
+    return make_report(commit, window, gather(ledger, commit, window, final_before(commit)), now_ms)
+
+
+def _innermost(text: str) -> str:
+    """Of what Spark wraps around an error in a worker, the line that says it."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    told = [line for line in lines if line.startswith("delaytopic_slo.errors.")]
+    return told[-1].partition(": ")[2] if told else lines[0]

@@ -1,0 +1,64 @@
+"""The settings of Java's Kafka client that say the same as those of the relays' client."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from delaytopic_api.relay_connection import KafkaClient, KafkaSecurity, SaslMechanism
+from delaytopic_slo.errors import SettingsError
+
+_PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+_SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
+
+
+def connector_settings(client: KafkaClient, further: dict[str, str]) -> dict[str, str]:
+    """Options for `spark.read.format("kafka")`; raises SettingsError for a file that cannot be read.
+
+    `further` are settings that the user gave for the relays' client library: most have the same name in Java's.
+    """
+    settings = {
+        "bootstrap.servers": client.bootstrap_servers,
+        "isolation.level": "read_committed",
+        "security.protocol": str(client.security.protocol),
+        **_tls(client.security),
+        **_login(client.security),
+        **further,
+    }
+    return {f"kafka.{name}": value for name, value in settings.items()}
+
+
+def _tls(security: KafkaSecurity) -> dict[str, str]:
+    settings: dict[str, str] = {}
+    if security.ca_file is not None:
+        settings |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": _text("caFile", security.ca_file)}
+    if security.certificate_file is not None and security.key_file is not None:
+        settings |= {
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.certificate.chain": _text("certificateFile", security.certificate_file),
+            "ssl.keystore.key": _text("keyFile", security.key_file),
+        }
+    return settings
+
+
+def _login(security: KafkaSecurity) -> dict[str, str]:
+    if security.mechanism is None:
+        return {}
+    if security.mechanism is SaslMechanism.OAUTHBEARER:
+        raise SettingsError("kafka.security.mechanism: OAUTHBEARER works with --reader client only")
+    module = _PLAIN if security.mechanism is SaslMechanism.PLAIN else _SCRAM
+    username = security.username or _text("usernameFile", security.username_file)
+    password = _text("passwordFile", security.password_file)
+    login = f"{module} required username={_quoted(username)} password={_quoted(password)};"
+    return {"sasl.mechanism": str(security.mechanism), "sasl.jaas.config": login}
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _text(field: str, path: str | None) -> str:
+    try:
+        return Path(path or "").read_text(encoding="utf-8").rstrip("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"kafka.security.{field}: {path} cannot be read ({error})") from error

@@ -1,0 +1,41 @@
+"""Every error of the audit: whose fault it is, and what to do.
+
+SloError
++-- SettingsError      the caller's: options or files that cannot be used
++-- CannotJudge        the topics': what they hold does not allow a verdict; the text says why, and what would
++-- ReadingError       Kafka's: a range could not be read to its end; nothing was committed, run it again
++-- LedgerError        the ledger's: it cannot be read or written, or another run is under way
++-- SparkMissingError  the machine's: no Spark, no Java, or no jars of the connector
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class SloError(Exception):
+    """Root of the tree; each means that there is no verdict, which is exit code 2."""
+
+
+class SettingsError(SloError):
+    """Options or files that cannot be used; the text names them and says what is allowed."""
+
+
+class CannotJudge(SloError):
+    """The topics do not allow a verdict. One sentence for each reason."""
+
+    def __init__(self, reasons: Sequence[str]) -> None:
+        self.reasons = tuple(reasons)
+        super().__init__("\n".join(self.reasons))
+
+
+class ReadingError(SloError):
+    """A planned range could not be read to its end."""
+
+
+class LedgerError(SloError):
+    """The ledger cannot be read or written."""
+
+
+class SparkMissingError(SloError):
+    """Something that Spark needs is not on this machine."""

@@ -1,0 +1,43 @@
+"""What delivery is held to, as plain numbers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from delaytopic_api.choices import Guarantee
+from delaytopic_api.model import Model
+from delaytopic_api.percent import Percent
+
+DEFAULT_SETTLING_MS = 60_000
+Milliseconds = Annotated[int, Field(ge=0)]
+
+
+class Rules(Model):
+    """The rules of one run; they are kept with its plan, so that a repeated run has the same ones."""
+
+    lateness_ms: Milliseconds
+    """A record that arrived later than this after its deadline is late."""
+    grace_ms: Milliseconds
+    """A minute is graded this long after its end. A cancel or replacement sent within this time of its schedule's
+    deadline races with the delivery, and both outcomes are right."""
+    objective: Percent
+    """The share of records that must not be late."""
+    window_ms: Milliseconds
+    """Over which the budget is counted."""
+    guarantee: Guarantee
+    """AtLeastOnce does not promise uniqueness: duplicates are counted, and no objective."""
+    loss_horizon_ms: Milliseconds = 24 * 3_600_000
+    """A loss is provisional for so long, and final from then on."""
+    clock_tolerance_ms: Milliseconds = 5
+    """Clocks may differ by so much before a record counts as early."""
+    max_skew_ms: Milliseconds = 250
+    """A difference of clocks that receipts prove excuses a record from being early, up to this much."""
+    retention_ms: Milliseconds
+    """How long the ledger remembers graded minutes."""
+
+
+def default_grace_ms(lateness_ms: int) -> int:
+    """A minute more than the lateness that is allowed: late is not lost."""
+    return lateness_ms + DEFAULT_SETTLING_MS

@@ -1,0 +1,114 @@
+"""The columns of every table, in their order: each function that makes one ends in a select of these."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql.types import (
+    BooleanType,
+    ByteType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+_BYTE, _INT, _LONG, _TEXT, _TRUTH = ByteType(), IntegerType(), LongType(), StringType(), BooleanType()
+
+
+def _table(**columns: DataType) -> StructType:
+    return StructType([StructField(name, kind) for name, kind in columns.items()])
+
+
+EXTRACT: Final = _table(
+    kind=_BYTE,
+    partition=_INT,
+    offset=_LONG,
+    due_ms=_LONG,
+    append_ms=_LONG,
+    by_broker=_TRUTH,
+    sent_ms=_LONG,
+    id_hash=_LONG,
+    topic=_TEXT,
+    at_partition=_INT,
+    at_offset=_LONG,
+    reason=_TEXT,
+)
+"""One row a record read. `partition` and `offset` are always those of the source record. `append_ms` is the record's
+own timestamp, `by_broker` whether it is LogAppendTime. `topic` is where an ask wants to go, and where an outcome is."""
+
+RECORDS: Final = _table(
+    deadline_ms=_LONG,
+    kind=_BYTE,
+    partition=_INT,
+    offset=_LONG,
+    due_ms=_LONG,
+    append_ms=_LONG,
+    sent_ms=_LONG,
+    id_hash=_LONG,
+    topic=_TEXT,
+    at_partition=_INT,
+    at_offset=_LONG,
+    reason=_TEXT,
+)
+"""Asks and outcomes, each at its deadline: due time, or when the source record was appended if that was later."""
+
+COMMANDS: Final = _table(partition=_INT, id_hash=_LONG, offset=_LONG, append_ms=_LONG, kind=_BYTE)
+"""Schedules and cancels with an id."""
+
+OVERDUE: Final = _table(partition=_INT, offset=_LONG, append_ms=_LONG)
+"""Schedules that were due before they were appended: their outcomes don't know their deadline."""
+
+DIGESTS: Final = _table(minute=_LONG, partition=_INT, kind=_BYTE, records=_LONG, hashes=_LONG, offsets=_LONG)
+"""Count, XOR of hashes and sum of offsets, for one side of one source partition in one minute."""
+
+WITHDRAWALS: Final = _table(minute=_LONG, partition=_INT, offset=_LONG, by=_BYTE, certain=_TRUTH)
+"""Schedules that a later command of their id ended (`by` SCHEDULE: replaced), or may have ended."""
+
+JUDGED: Final = _table(
+    minute=_LONG,
+    partition=_INT,
+    offset=_LONG,
+    deadline_ms=_LONG,
+    outcome=_TEXT,
+    copies=_LONG,
+    early=_TRUTH,
+    unwanted=_TRUTH,
+    lateness_ms=_LONG,
+    append_ms=_LONG,
+    topic=_TEXT,
+    at_partition=_INT,
+    at_offset=_LONG,
+    reason=_TEXT,
+)
+"""One row for each source record of a graded minute, and for each outcome without one."""
+
+COUNTS: Final = (
+    *("asked", "delivered", "on_time", "late", "early", "lost", "misdirected", "duplicated", "copies"),
+    *("unwanted", "unknown", "cancelled", "replaced", "dead_lettered"),
+)
+VERDICTS: Final = _table(minute=_LONG, partition=_INT, **dict.fromkeys(COUNTS, _LONG), latest_ms=_LONG)
+"""What became of the records of one source partition in one minute. `copies` are those beyond the first."""
+
+FINDINGS: Final = _table(
+    finding=_TEXT,
+    minute=_LONG,
+    partition=_INT,
+    offset=_LONG,
+    deadline_ms=_LONG,
+    lateness_ms=_LONG,
+    copies=_LONG,
+    topic=_TEXT,
+    at_partition=_INT,
+    at_offset=_LONG,
+    reason=_TEXT,
+)
+"""Records of which there is something to say, with source coordinates, and where their first outcome is."""
+
+HISTOGRAM: Final = _table(minute=_LONG, bucket=_INT, records=_LONG)
+"""Latenesses of delivered records, in logarithmic buckets."""
+
+CLOCKS: Final = _table(topic=_TEXT, at_partition=_INT, records=_LONG, least_ms=_LONG)
+"""For each target partition the least of append minus sent: below zero, the clocks of relay and broker disagree."""

@@ -1,0 +1,75 @@
+"""From what a run read to the rows of the ledger. DataFrame in, DataFrame out."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+
+from delaytopic_slo.schemas import CLOCKS, COMMANDS, OVERDUE, RECORDS
+from delaytopic_slo.words import MINUTE_MS, Kind
+
+SORTING = ("deadline_ms", "kind", "partition", "offset", "at_partition", "at_offset")
+"""The order of the ledger's files: by deadline, and the same whatever tasks it came from."""
+
+
+def is_kind(*kinds: Kind) -> Column:
+    """Whether a row is of one of these kinds."""
+    return sf.col("kind").isin([int(kind) for kind in kinds])
+
+
+def minute() -> Column:
+    """The minute that a row's deadline falls in."""
+    return sf.floor(sf.col("deadline_ms") / MINUTE_MS).cast("long").alias("minute")
+
+
+def asks(extract: DataFrame) -> DataFrame:
+    """Schedules at the later of due time and append time, rejects at their append time."""
+    on_schedule = sf.greatest("due_ms", "append_ms")
+    deadline = sf.when(is_kind(Kind.SCHEDULE), on_schedule).otherwise(sf.col("append_ms"))
+    return (
+        extract.filter(is_kind(Kind.SCHEDULE, Kind.REJECT)).withColumn("deadline_ms", deadline).select(*RECORDS.names)
+    )
+
+
+def commands(extract: DataFrame) -> DataFrame:
+    """Everything that speaks of an id."""
+    named = is_kind(Kind.SCHEDULE, Kind.CANCEL) & sf.col("id_hash").isNotNull()
+    return extract.filter(named).select(*COMMANDS.names)
+
+
+def overdue(extract: DataFrame) -> DataFrame:
+    """Schedules that were due before they were appended."""
+    late_in = is_kind(Kind.SCHEDULE) & (sf.col("due_ms") < sf.col("append_ms"))
+    return extract.filter(late_in).select(*OVERDUE.names)
+
+
+def deliveries(extract: DataFrame, all_overdue: DataFrame) -> DataFrame:
+    """Delivered records at their deadlines: the receipt's due time, or the append time of an overdue source record."""
+    appended = all_overdue.select("partition", "offset", sf.col("append_ms").alias("asked_ms"))
+    found = extract.filter(is_kind(Kind.DELIVERED)).join(appended, ["partition", "offset"], "left")
+    deadline = sf.greatest(sf.col("due_ms"), sf.coalesce("asked_ms", "due_ms"))
+    return found.withColumn("deadline_ms", deadline).select(*RECORDS.names)
+
+
+def dead_letters(extract: DataFrame, known_asks: DataFrame) -> DataFrame:
+    """Dead letters at the deadlines of their source records; of unknown ones, when they were appended."""
+    known = known_asks.select("partition", "offset", sf.col("deadline_ms").alias("asked_ms"))
+    found = extract.filter(is_kind(Kind.DEAD_LETTER)).join(known, ["partition", "offset"], "left")
+    return found.withColumn("deadline_ms", sf.coalesce("asked_ms", "append_ms")).select(*RECORDS.names)
+
+
+def in_scope(rows: DataFrame, first_offsets: dict[int, int]) -> DataFrame:
+    """Without outcomes of source records from before the audit began; `first_offsets` by source partition."""
+    before = sf.lit(False)
+    for partition, first in sorted(first_offsets.items()):
+        if first > 0:
+            before = before | ((sf.col("partition") == partition) & (sf.col("offset") < first))
+    return rows.filter(~(before & is_kind(Kind.DELIVERED, Kind.DEAD_LETTER)))
+
+
+def clocks(extract: DataFrame) -> DataFrame:
+    """How far the target's append times lie behind what the receipts say, at least, for each target partition."""
+    delivered = extract.filter(is_kind(Kind.DELIVERED))
+    least = sf.min(sf.col("append_ms") - sf.col("sent_ms")).alias("least_ms")
+    grouped = delivered.groupBy("topic", "at_partition").agg(sf.count(sf.lit(1)).alias("records"), least)
+    return grouped.select(*CLOCKS.names)

@@ -1,0 +1,102 @@
+"""DelayTopics to audit on a real Kafka: topics, settings, and audits with a clock of the test's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+
+from delaytopic_api import DelayTopic, Settings, load_document, resolve
+from delaytopic_api.relay_connection import KafkaClient
+from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+from delaytopic_slo.audit import Audit, Options, Reader
+from delaytopic_slo.ledger import Ledger
+from delaytopic_slo.progress import silent
+from delaytopic_slo.report_model import Report
+from delaytopic_slo.rules import Rules, default_grace_ms
+
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+Headers = list[tuple[str, str | bytes | None]]
+
+
+@dataclass
+class AuditedTopic:
+    """A DelayTopic `tests/<name>`, whose ledger is in a folder of the test."""
+
+    name: str
+    bootstrap_servers: str
+    folder: Path
+    spec: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.source, self.target, self.dead_letter = (f"{self.name}.{part}" for part in ("source", "target", "dlq"))
+        self.other = f"{self.name}.other"
+
+    def create(self, partitions: int, **settings: str) -> AuditedTopic:
+        """Its topics; `settings` are of source and targets."""
+        plans = [TopicPlan(topic, partitions, settings) for topic in (self.source, self.target, self.other)]
+        create_topics(self.bootstrap_servers, [*plans, TopicPlan(self.dead_letter, 1)])
+        return self
+
+    def create_only(self, topic: str, partitions: int, **settings: str) -> None:
+        """One of them."""
+        create_topics(self.bootstrap_servers, [TopicPlan(topic, partitions, settings)])
+
+    def settings(self) -> Settings:
+        """What is in force for it."""
+        spec = {
+            "source": {"topic": self.source},
+            "target": {"topic": self.target, "allowed": [self.other]},
+            "deadLetter": {"topic": self.dead_letter},
+            "slo": {"lateness": "5s", "objective": "99.9%", "window": "24h"},
+            **self.spec,
+        }
+        document = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": "DelayTopic", "spec": spec}
+        topic = load_document({**document, "metadata": {"name": self.name, "namespace": "tests"}})
+        assert isinstance(topic, DelayTopic)
+        return resolve(topic)
+
+    def audit(self, spark: SparkSession, *, any_clock: bool = True, restart: bool = False, **given: Any) -> Audit:
+        """An audit that is ready to run."""
+        settings = self.settings()
+        slo = settings.slo
+        grace_ms = given.pop("grace_ms", default_grace_ms(slo.lateness.ms))
+        rules = Rules(
+            lateness_ms=slo.lateness.ms,
+            grace_ms=grace_ms,
+            objective=slo.objective,
+            window_ms=slo.window.ms,
+            guarantee=settings.guarantee,
+            retention_ms=given.pop("retention_ms", 10 * DAY_MS),
+        )
+        options = Options(
+            ledger=str(self.folder),
+            window_ms=given.pop("window_ms", DAY_MS),
+            rules=rules,
+            client={},
+            reader=Reader(given.pop("reader", "client")),
+            trusts_any_clock=any_clock,
+            restarts=restart,
+            **given,
+        )
+        return Audit(spark, settings, KafkaClient(bootstrap_servers=self.bootstrap_servers), options)
+
+    def run(self, spark: SparkSession, now_ms: int, **given: Any) -> Report:
+        """One whole audit."""
+        audit = self.audit(spark, **given)
+        report = audit.run(now_ms, silent)
+        audit.done()
+        return report
+
+    def ledger(self, spark: SparkSession) -> Ledger:
+        """To look into."""
+        return Ledger(spark, str(self.folder), f"tests/{self.name}")
+
+    def producer(self) -> Producer:
+        """That keeps the order of what it is given."""
+        settings = {"bootstrap.servers": self.bootstrap_servers, "enable.idempotence": True, "linger.ms": 5}
+        return Producer({**settings, "queue.buffering.max.messages": 500_000})

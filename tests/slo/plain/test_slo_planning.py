@@ -1,0 +1,120 @@
+"""Which offsets a run reads, and why it cannot."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from delaytopic_api import Percent
+from delaytopic_api.choices import Guarantee
+from delaytopic_slo.errors import CannotJudge
+from delaytopic_slo.manifest import Commit, FirstOffset, Plan, Range, Role, Run
+from delaytopic_slo.planning import Offsets, Request, TopicState, make_plan
+from delaytopic_slo.rules import Rules
+
+RULES = Rules(
+    lateness_ms=1,
+    grace_ms=1,
+    objective=Percent("99%"),
+    window_ms=1,
+    guarantee=Guarantee.EXACTLY_ONCE,
+    retention_ms=1,
+)
+REQUEST = Request("shop/orders", "a", "b", "a.dlq", RULES, now_ms=1_000)
+
+
+def state(topic: str, *partitions: tuple[int, int, int], topic_id: str = "id", **settings: str) -> TopicState:
+    named = {name.replace("_", "."): value for name, value in settings.items()}
+    return TopicState(topic, topic_id, {p: Offsets(*offsets) for p, offsets in enumerate(partitions)}, named)
+
+
+def states(*partitions: tuple[int, int, int], **settings: str) -> dict[str, TopicState]:
+    return {name: state(name, *partitions, **settings) for name in ("b", "a.dlq", "a")}
+
+
+def committed(plan: Plan) -> Commit:
+    run = Run(sequence=1, folder="f", first_minute=None, last_minute=None, commands=0, overdue=0, asks=[], graded=[])
+    return Commit(
+        plan=plan,
+        closed_minute=0,
+        runs=[run],
+        read=[],
+        clocks=[],
+        named=[],
+        out_of_scope=0,
+        beyond_retention=0,
+        restated_minutes=0,
+    )
+
+
+def source_range(plan: Plan) -> list[Range]:
+    return [piece for piece in plan.ranges if piece.role is Role.SOURCE]
+
+
+def test_the_first_run_reads_all_that_is_there_up_to_the_last_stable_offset() -> None:
+    plan = make_plan(REQUEST, states((2, 2, 9)), None)
+
+    assert source_range(plan) == [Range(topic="a", role=Role.SOURCE, partition=0, start=2, end=9)]
+    assert plan.scope == [FirstOffset(partition=0, offset=2)]
+    assert (plan.sequence, plan.epoch, plan.planned_at_ms) == (1, 1, 1_000)
+
+
+def test_the_next_run_goes_on_where_the_last_one_ended_and_reads_added_partitions_from_their_beginning() -> None:
+    first = committed(make_plan(REQUEST, states((2, 2, 9)), None))
+
+    plan = make_plan(REQUEST, states((3, 3, 12), (0, 0, 4)), first)
+
+    assert [(piece.partition, piece.start, piece.end) for piece in source_range(plan)] == [(0, 9, 12), (1, 0, 4)]
+    assert plan.scope == [FirstOffset(partition=0, offset=2), FirstOffset(partition=1, offset=0)]
+    assert (plan.sequence, plan.epoch) == (2, 1)
+
+
+def test_a_restart_begins_a_new_epoch_with_what_is_there() -> None:
+    first = committed(make_plan(REQUEST, states((2, 2, 9)), None))
+
+    plan = make_plan(replace(REQUEST, restarts=True), states((11, 11, 12)), first)
+
+    assert source_range(plan) == [Range(topic="a", role=Role.SOURCE, partition=0, start=11, end=12)]
+    assert (plan.sequence, plan.epoch) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("now", "reason"),
+    [
+        (states((10, 10, 12)), "partition 0: the offsets 9 to 9 expired before the audit read them"),
+        (states((2, 2, 8)), "partition 0 ends at offset 8, but was read up to 9 before: Kafka lost records of it"),
+        (states((2, 2, 9), topic_id="other"), "was deleted and made anew since the last run"),
+        (states(), "was deleted and made anew since the last run"),
+    ],
+)
+def test_a_run_that_cannot_go_on_says_why_for_each_topic(now: dict[str, TopicState], reason: str) -> None:
+    first = committed(make_plan(REQUEST, states((2, 2, 9)), None))
+
+    with pytest.raises(CannotJudge) as caught:
+        make_plan(REQUEST, now, first)
+
+    assert len(caught.value.reasons) == 3
+    assert all(reason in each for each in caught.value.reasons)
+
+
+def test_create_time_and_compaction_are_refused_but_for_the_clock_of_dead_letters() -> None:
+    wrong = states((0, 0, 0), message_timestamp_type="CreateTime", cleanup_policy="compact,delete")
+
+    with pytest.raises(CannotJudge) as caught:
+        make_plan(REQUEST, wrong, None)
+
+    assert [each.partition(" has ")[0].partition(" is ")[0] for each in caught.value.reasons] == [
+        *("the source topic a", "the source topic a", "the target topic b", "the target topic b"),
+        "the dead-letter topic a.dlq",
+    ]
+
+
+def test_topics_that_no_record_asked_for_are_planned_and_need_not_be_fit() -> None:
+    others = {**states((0, 0, 1)), "c": state("c", (5, 5, 7), cleanup_policy="compact")}
+
+    plan = make_plan(REQUEST, others, None)
+
+    assert Range(topic="c", role=Role.TARGET, partition=0, start=5, end=7) in plan.ranges
+    with pytest.raises(CannotJudge, match="the target topic c is compacted"):
+        make_plan(REQUEST, others, None, named=["c"])
