@@ -38,7 +38,10 @@ class Local:
         file.write_text(DOCUMENT, encoding="utf-8")
         command = [sys.executable, "-m", "delaytopic_cli", "local", "-f", str(file), "--data", str(self.data)]
         with self.output.open("wb") as output:
+            # A shell's background jobs ignore Ctrl-C, and so does what they start, unless it is handled here.
+            before = signal.signal(signal.SIGINT, signal.default_int_handler)
             self.process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+            signal.signal(signal.SIGINT, before)
 
     def text(self) -> str:
         return self.output.read_text(encoding="utf-8")
