@@ -109,11 +109,13 @@ class Shelving:
         until_ms = self._clock.monotonic_ms() + LOADING_MS
         if until_ms < self._quiet_until_ms:
             return
-        size = sum(shard.size for shard in shards)
         try:
             for _ in shards:
                 self._turn = (self._turn + 1) % len(shards)
-                self._tend(shards[self._turn], room_bytes - (sum(shard.size for shard in shards) - size), until_ms)
+                shard = shards[self._turn]
+                before = shard.size
+                self._tend(shard, room_bytes, until_ms)
+                room_bytes -= shard.size - before
                 if self._clock.monotonic_ms() >= until_ms:
                     return
         except ShelfUnavailable as error:

@@ -73,6 +73,8 @@ class TopicReader:
         except TopicForbidden:
             if topic in self._own:
                 raise
+            # Remembered like a topic that does not exist: each record that names it would wait for an answer.
+            self._known[topic] = (time.monotonic() + FRESH_S, None)
             return None
         return facts.largest_batch_bytes if facts is not None and facts.writable else None
 
