@@ -79,7 +79,7 @@ class Authentication(Model):
 
     type: AuthenticationType
     """The mechanism."""
-    username: str | None = None
+    username: Annotated[str, Field(max_length=253)] | None = None
     """For ScramSha512, ScramSha256 and Plain."""
     password_secret: PasswordSecret | None = None
     """For ScramSha512, ScramSha256 and Plain."""
@@ -112,7 +112,7 @@ class Authentication(Model):
 
 
 class KafkaConnection(Model):
-    """How the relays reach Kafka. Secrets are read from this object's namespace, for a class from the operator's."""
+    """How the relays reach Kafka. Secrets are read from the namespace where the relays run."""
 
     bootstrap_servers: BootstrapServers
     """Brokers to ask first, `host:port`, separated by commas."""

@@ -95,7 +95,7 @@ class DelayClassSpec(Model):
     """What the class brings and allows."""
 
     connection: KafkaConnection
-    """Kafka; Secrets are read from the operator's namespace."""
+    """Kafka; Secrets are read from the namespace where the relays run, and from nowhere else."""
     topic_provisioning: TopicProvisioning = TopicProvisioning.DIRECT
     """Direct: in Kafka. StrimziKafkaTopic: as KafkaTopic objects. None: topics must exist."""
     backend: ClassBackendSpec = ClassBackendSpec(type=BackendType.KAFKA_BUCKETS)

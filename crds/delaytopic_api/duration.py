@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, ClassVar, Self
 
-from pydantic import AfterValidator
-
+from delaytopic_api.cluster_rules import Checked, Rule
 from delaytopic_api.errors import InvalidText
 from delaytopic_api.parsed_text import ParsedText
 
@@ -48,7 +47,7 @@ class Duration(ParsedText):
         return cls("".join(parts) or "0s")
 
 
-def between(shortest: str, longest: str) -> AfterValidator:
+def between(shortest: str, longest: str) -> Checked:
     """A pydantic rule: the duration lies within these bounds, both included."""
     least, most = Duration(shortest), Duration(longest)
 
@@ -57,7 +56,8 @@ def between(shortest: str, longest: str) -> AfterValidator:
             raise InvalidText(f'"{duration}" is out of range; it must be between {least} and {most}')
         return duration
 
-    return AfterValidator(check)
+    in_range = f"duration(self) >= duration('{least}') && duration(self) <= duration('{most}')"
+    return Checked(check, Rule(in_range, f"must be between {least} and {most}"))
 
 
 def _hint(text: str) -> str:

@@ -11,6 +11,7 @@ from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
+from delaytopic_api.cluster_rules import Checked, Rule
 from delaytopic_api.errors import InvalidText
 
 
@@ -35,13 +36,20 @@ class Matching:
         return handler(schema) | {"pattern": f"^{self.pattern}$", "maxLength": self.longest}
 
 
+_A_TOPIC_NAME = "a topic name; use up to 249 letters, digits, dots, underscores, hyphens"
+
+
+def _check_not_a_folder(name: str) -> str:
+    """Kafka keeps a topic's records in a folder called like it."""
+    if name in (".", ".."):
+        raise InvalidText(f'"{name}" is not {_A_TOPIC_NAME}')
+    return name
+
+
 TopicName = Annotated[
     str,
-    Matching(
-        r"(?!\.{1,2}$)[a-zA-Z0-9._-]+",
-        249,
-        "a topic name; use up to 249 letters, digits, dots, underscores, hyphens",
-    ),
+    Matching("[a-zA-Z0-9._-]+", 249, _A_TOPIC_NAME),
+    Checked(_check_not_a_folder, Rule("!(self in ['.', '..'])", "must not be . or ..")),
 ]
 TopicGlob = Annotated[
     str,

@@ -51,6 +51,25 @@ class Cursor(_Status):
     """Its source offset."""
 
 
+class BucketStatus(_Status):
+    """One bucket of a shard, with the KafkaBuckets backend."""
+
+    bucket: int
+    """Its number, the last part of its topic's name."""
+    from_delay_ms: int
+    """It takes what is due in at least so long."""
+    to_delay_ms: int | None = None
+    """And in less than this; null for the last one."""
+    split: bool = False
+    """Whether the upper part of its range was given to the bucket above, because it was too full."""
+    pending: int
+    """Records that wait in it (copies counted too)."""
+    next_due_ms: int | None = None
+    """Nothing that waits in it is due before; null when nothing waits."""
+    read_at_ms: int | None = None
+    """When the next of it is read; null when nothing waits."""
+
+
 class ShardStatus(_Status):
     """One source partition."""
 
@@ -72,10 +91,17 @@ class ShardStatus(_Status):
     """The nearest due time; null when nothing is pending."""
     ingest_lag: int
     """Records of the source not yet taken in."""
+    replay_lag: int = 0
+    """Source offsets that were taken in before and are still to be read again, before anything is delivered.
+
+    After a crash that is what only memory held; after a change of the backend it is the backlog, still to be moved.
+    """
     due_histogram: list[DueBin] = []
     """Due times ahead."""
+    buckets: list[BucketStatus] = []
+    """Its buckets, the nearest first; empty with another backend."""
     message: str | None = None
-    """Why it is paused or failed."""
+    """Why it is paused, failed or replaying."""
 
 
 class RelayStatus(_Status):
@@ -115,6 +141,8 @@ class RelayStatus(_Status):
     """The nearest due time."""
     ingest_lag: int
     """Records of the source not yet taken in."""
+    replay_lag: int = 0
+    """Source offsets still to be read again, of all shards."""
     memory_bytes: int
     """Held by schedules in memory."""
     due_histogram: list[DueBin] = []

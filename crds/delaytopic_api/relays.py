@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from delaytopic_api.choices import AutoscalingMode, ScaleToZero
+from delaytopic_api.cluster_rules import Checked, Rule
 from delaytopic_api.duration import Duration, between
 from delaytopic_api.errors import InvalidText
 from delaytopic_api.model import Model, require
@@ -20,7 +21,10 @@ def _sensible(utilization: Percent) -> Percent:
     return utilization
 
 
-Utilization = Annotated[Percent, AfterValidator(_sensible)]
+_NUMBER = "double(self.replace('%', ''))"
+Utilization = Annotated[
+    Percent, Checked(_sensible, Rule(f"{_NUMBER} >= 10.0 && {_NUMBER} <= 95.0", "must be between 10% and 95%"))
+]
 KubernetesObject = Annotated[dict[str, Any], Field(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})]
 
 

@@ -9,6 +9,7 @@ from pydantic import AwareDatetime, ConfigDict, Field
 
 from delaytopic_api.choices import BackendType
 from delaytopic_api.model import Model
+from delaytopic_api.relays import KubernetesObject
 
 
 class ConditionType(StrEnum):
@@ -97,6 +98,9 @@ class BackendStatus(_Status):
     """RedisZset or KafkaBuckets."""
     id: str | None = None
     """What the backlog is found by when the same object is applied again."""
+    to_move: int | None = None
+    """Source offsets that relays still have to read again: the backlog that moves after a change of backend, or what
+    only memory held before a crash."""
 
 
 class RelayFleetStatus(_Status):
@@ -178,6 +182,8 @@ class DelayTopicStatus(_Status):
     """The relays as they are."""
     backlog: BacklogStatus | None = None
     """What is pending."""
+    scaling: KubernetesObject | None = None
+    """Why there are as many relays as there are; `kubectl delaytopic why-scale` reads it out."""
     slo: SloStatus | None = None
     """The last audit."""
     plan: Annotated[list[PlannedAction], Field(max_length=50)] = []

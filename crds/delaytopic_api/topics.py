@@ -13,7 +13,7 @@ from delaytopic_api.names import PartitionCount, ReplicationFactor, TopicGlob, T
 
 LONGEST_RETENTION = "99999h"
 
-TopicConfig = Annotated[dict[str, str], Field(max_length=100)]
+TopicConfig = Annotated[dict[str, Annotated[str, Field(max_length=4096)]], Field(max_length=100)]
 
 
 class TopicSpec(Model):

@@ -55,6 +55,7 @@ ON_THE_WIRE = {
     "oldestOverdueMs": None,
     "nextDueMs": None,
     "ingestLag": 8,
+    "replayLag": 0,
     "memoryBytes": 9,
     "dueHistogram": [{"upToMs": 1_002, "records": 7}],
     "shards": [
@@ -68,7 +69,9 @@ ON_THE_WIRE = {
             "overdue": 0,
             "nextDueMs": 500,
             "ingestLag": 8,
+            "replayLag": 0,
             "dueHistogram": [],
+            "buckets": [],
             "message": None,
         }
     ],

@@ -1,0 +1,46 @@
+"""`python -m delaytopic_api.crd [FOLDER]`: write the CustomResourceDefinitions, into crds/ unless told otherwise."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from delaytopic_api.crd.definition import custom_resource_definition
+from delaytopic_api.crd.kinds import KINDS, Kind
+from delaytopic_api.metadata import GROUP
+
+HEADER = "# Generated from the models of delaytopic_api by `make crds`: change those.\n"
+CHECKOUT = Path(__file__).parents[2]
+
+
+def file_name(kind: Kind) -> str:
+    """Such as `delaytopic.dev_delaytopics.yaml`."""
+    return f"{GROUP}_{kind.plural}.yaml"
+
+
+def file_text(kind: Kind) -> str:
+    """What the file of a kind holds."""
+    document = custom_resource_definition(kind)
+    return HEADER + yaml.dump(document, Dumper=_WithoutAnchors, sort_keys=False, allow_unicode=True, width=120)
+
+
+class _WithoutAnchors(yaml.SafeDumper):
+    """Writes what is there twice twice, as people and other tools expect it of a manifest."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def main(folder: Path) -> None:
+    """Write one file for each kind, and print their names."""
+    for kind in KINDS:
+        path = folder / file_name(kind)
+        path.write_text(file_text(kind), encoding="utf-8")
+        print(path)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if sys.argv[1:] else CHECKOUT)

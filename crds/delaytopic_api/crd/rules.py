@@ -1,0 +1,149 @@
+"""The rules across fields in CEL, beside the models whose validators they repeat for the API server.
+
+A test feeds the same objects to both. Rules with `oldSelf` have no counterpart in the models, which see one object:
+they keep what cannot change while records are pending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from delaytopic_api.cluster_rules import Rule
+from delaytopic_api.connection import Authentication, RedisConnection
+from delaytopic_api.delay_class import ClassBackendSpec, DelayClassSpec
+from delaytopic_api.delay_topic import BackendSpec, DelayTopicSpec, ScheduleSpec
+from delaytopic_api.model import Model
+from delaytopic_api.relays import AutoscalingSpec
+from delaytopic_api.topics import SourceSpec, TopicSpec
+
+
+def _credentials(field: str, types: str) -> Rule:
+    """A field that some authentication types need, and the others have no use for."""
+    return Rule(
+        f"has(self.{field}) == (self.type in {types})",
+        f"(has(self.{field}) ? 'is not for type ' : 'is required for type ') + self.type",
+        field,
+        is_expression=True,
+    )
+
+
+_WITH_PASSWORD = "['ScramSha512', 'ScramSha256', 'Plain']"
+_NO_USE = "has no use beside delay: every record waits for the same time"
+
+RULES: Final[Mapping[type[Model], tuple[Rule, ...]]] = {
+    DelayTopicSpec: (
+        Rule("self.source.topic != self.target.topic", "must differ from source.topic", "target.topic"),
+        Rule(
+            "has(self.deadLetter) || self.source.topic + '.dlq' != self.target.topic",
+            "must differ from source.topic and target.topic; without deadLetter it is source.topic and .dlq",
+            "deadLetter.topic",
+        ),
+        Rule(
+            "!has(self.deadLetter) || !(self.deadLetter.topic in [self.source.topic, self.target.topic])",
+            "must differ from source.topic and target.topic",
+            "deadLetter.topic",
+        ),
+        Rule(
+            "has(self.deadLetter) || size(self.source.topic) <= 245",
+            "is required: the source's name is too long to add .dlq",
+            "deadLetter.topic",
+        ),
+        Rule(
+            "!has(self.delayClassName) || !has(self.connection)",
+            "set delayClassName or connection, not both",
+            "connection",
+        ),
+        Rule(
+            "!has(self.delayClassName) || !has(self.backend) || !has(self.backend.redis)",
+            "is not for use with delayClassName: the class brings its own Redis",
+            "backend.redis",
+        ),
+        Rule(
+            "has(self.delayClassName) == has(oldSelf.delayClassName)"
+            " && (!has(self.delayClassName) || self.delayClassName == oldSelf.delayClassName)",
+            "cannot be changed: drain this DelayTopic and make another",
+            "delayClassName",
+        ),
+    ),
+    TopicSpec: (
+        Rule(
+            "!has(self.retention) || !has(self.config) || !('retention.ms' in self.config)",
+            "retention.ms is set twice; keep either this or retention",
+            "config",
+        ),
+        Rule("self.topic == oldSelf.topic", "cannot be changed: drain this DelayTopic and make another", "topic"),
+        Rule(
+            "!has(oldSelf.partitions) || (has(self.partitions) && self.partitions >= oldSelf.partitions)",
+            "can only grow: Kafka removes no partitions",
+            "partitions",
+        ),
+    ),
+    SourceSpec: (
+        Rule(
+            "!has(self.config) || !('cleanup.policy' in self.config)"
+            " || !self.config['cleanup.policy'].contains('compact')",
+            "cleanup.policy must not be compact: compaction removes records that are still to be delivered",
+            "config",
+        ),
+    ),
+    ScheduleSpec: (
+        Rule("!has(self.delay) || !has(self.defaultDelay)", _NO_USE, "defaultDelay"),
+        Rule("!has(self.delay) || !has(self.maxDelay)", _NO_USE, "maxDelay"),
+        Rule(
+            "!has(self.delay) || !has(self.ids) || self.ids == 'Disabled'",
+            "must be Disabled beside delay: a fixed delay keeps no index to find a schedule in",
+            "ids",
+        ),
+        Rule(
+            "!has(self.defaultDelay) || !has(self.maxDelay) || duration(self.defaultDelay) <= duration(self.maxDelay)",
+            "'is ' + self.defaultDelay + ', longer than maxDelay (' + self.maxDelay + ')'",
+            "defaultDelay",
+            is_expression=True,
+        ),
+    ),
+    BackendSpec: (Rule("!has(self.redis) || self.type == 'RedisZset'", "is only for type RedisZset", "redis"),),
+    AutoscalingSpec: (
+        Rule(
+            "!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",
+            "must not be more than maxReplicas",
+            "minReplicas",
+        ),
+        Rule(
+            "(has(self.mode) && self.mode != 'Operator') || !has(self.minReplicas) || self.minReplicas > 0"
+            " || (has(self.scaleToZero) && self.scaleToZero == 'WhenNothingPending')",
+            "0 needs scaleToZero: WhenNothingPending",
+            "minReplicas",
+        ),
+    ),
+    Authentication: (
+        _credentials("username", _WITH_PASSWORD),
+        _credentials("passwordSecret", _WITH_PASSWORD),
+        _credentials("certificateAndKey", "['TLS']"),
+        _credentials("oauthSecret", "['OAuthBearer']"),
+    ),
+    RedisConnection: (Rule("has(self.url) != has(self.urlSecret)", "set exactly one of url and urlSecret"),),
+    ClassBackendSpec: (Rule("has(self.redis) || self.type != 'RedisZset'", "is required for type RedisZset", "redis"),),
+    DelayClassSpec: (
+        Rule(
+            "!has(self.limits) || !has(self.limits.maxDelay) || !has(self.defaults) || !has(self.defaults.maxDelay)"
+            " || duration(self.defaults.maxDelay) <= duration(self.limits.maxDelay)",
+            "'is ' + self.defaults.maxDelay + ', longer than limits.maxDelay (' + self.limits.maxDelay + ')'",
+            "defaults.maxDelay",
+            is_expression=True,
+        ),
+        Rule(
+            "!has(self.limits) || !has(self.limits.minPrecision)"
+            " || !has(self.defaults) || !has(self.defaults.precision)"
+            " || duration(self.defaults.precision) >= duration(self.limits.minPrecision)",
+            "'is ' + self.defaults.precision + ', finer than limits.minPrecision (' + self.limits.minPrecision + ')'",
+            "defaults.precision",
+            is_expression=True,
+        ),
+    ),
+}
+
+
+def rules_of(model: type[Model]) -> list[Rule]:
+    """Of the model and of those it extends, the general ones first."""
+    return [rule for base in reversed(model.__mro__) for rule in RULES.get(base, ())]

@@ -1,0 +1,121 @@
+"""PendingList, the JSON that a relay answers `GET /pending` with: what waits, in the order of delivery.
+
+Never a record's value, nor a header of its producer. Times are epoch milliseconds.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from codecs import getincrementaldecoder
+from typing import Final
+
+from pydantic import ConfigDict
+
+from delaytopic_api.model import Model
+from delaytopic_api.relay_status import DueBin
+
+MOST_LISTED: Final = 1_000
+"""Records in one answer at the most."""
+DEFAULT_LIMIT: Final = 100
+LONGEST_SHOWN_BYTES: Final = 1_024
+"""Of a key; an id is never longer than 256."""
+
+
+class _Pending(Model):
+    # A reader may be older than the relay.
+    model_config = ConfigDict(extra="ignore")
+
+
+class PendingRecord(_Pending):
+    """One record that waits for its time."""
+
+    due_ms: int
+    """When it is due."""
+    partition: int
+    """Its source partition."""
+    offset: int
+    """Its source offset."""
+    target: str
+    """The topic that it is delivered to."""
+    id: str | None = None
+    """Its deliver-id; null without one, or when it is no UTF-8 text."""
+    id_base64: str | None = None
+    """Its deliver-id when that is no UTF-8 text."""
+    key: str | None = None
+    """The beginning of its key, up to 1,024 bytes; null for a null key, or one that is no UTF-8 text."""
+    key_base64: str | None = None
+    """The beginning of its key when that is no UTF-8 text."""
+    key_bytes: int | None = None
+    """The size of its whole key; null for a null key."""
+    value_bytes: int | None = None
+    """The size of its value; null for a null value."""
+
+
+class PendingShard(_Pending):
+    """A source partition, and whether the answer speaks of it."""
+
+    partition: int
+    """Its number."""
+    listed: bool
+    """Whether its records are in this list."""
+    pending: int | None = None
+    """How many records wait there; null when this relay does not know."""
+    message: str | None = None
+    """Why it is not listed, or not wholly."""
+
+
+class PendingList(_Pending):
+    """What one relay holds: how many records wait, when they are due, and the first of them."""
+
+    relay: str
+    """The instance."""
+    delay_topic: str
+    """`namespace/name`."""
+    source: str
+    """The source topic."""
+    source_partitions: int
+    """How many partitions the source topic has."""
+    as_of_ms: int
+    """When the records were counted."""
+    pending: int
+    """Taken in and not yet delivered."""
+    overdue: int
+    """Due and not yet delivered."""
+    next_due_ms: int | None = None
+    """The nearest due time."""
+    ingest_lag: int
+    """Records of the source not yet taken in; they are not listed."""
+    due_histogram: list[DueBin] = []
+    """Due times ahead, up to the look-ahead."""
+    due_before_ms: int | None = None
+    """Only what is due before was asked for; null: everything."""
+    limit: int
+    """So many records were asked for."""
+    complete: bool
+    """Whether all that this relay holds of what was asked for is listed."""
+    limited: bool = False
+    """Whether there are further records that the limit leaves out."""
+    listed_until_ms: int | None = None
+    """Nothing due at or after this time could be listed; null when only the limit, or nothing, ends the list."""
+    message: str | None = None
+    """Why the list is not complete."""
+    shards: list[PendingShard] = []
+    """The source partitions; those of other relays are not listed here."""
+    records: list[PendingRecord] = []
+    """The first in the order of (due, partition, offset)."""
+
+    def to_json(self) -> str:
+        """As `GET /pending` answers: absent values are null."""
+        return self.model_dump_json(by_alias=True)
+
+
+def text_or_base64(content: bytes | None) -> tuple[str | None, str | None]:
+    """The beginning of a key or id: as text when it is UTF-8, else as base64; both None for None."""
+    if content is None:
+        return None, None
+    shown = content[:LONGEST_SHOWN_BYTES]
+    try:
+        # A character that the cut went through is left out; one that is broken in itself is no text.
+        return getincrementaldecoder("utf-8")().decode(shown, final=len(shown) == len(content)), None
+    except UnicodeDecodeError:
+        return None, b64encode(shown).decode("ascii")
