@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from pathlib import Path
-from types import FrameType
 
 import click
 import structlog
 
+from delaytopic_process.stop_flag import StopFlag
 from delaytopic_relay.config_file import read_relay_config
 from delaytopic_relay.errors import ConfigurationError, RelayError
 from delaytopic_relay.logs import configure_logs
@@ -19,23 +18,6 @@ EXIT_MISCONFIGURED = 2
 EXIT_FAILED = 1
 
 log = structlog.get_logger()
-
-
-class StopFlag:
-    """Set by the first SIGTERM or SIGINT; a second one ends the process as if there were no handler."""
-
-    def __init__(self) -> None:
-        self.is_set = False
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._on_signal)
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        self.is_set = True
-        signal.signal(number, signal.SIG_DFL)
-
-    def __call__(self) -> bool:
-        """Whether to stop."""
-        return self.is_set
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

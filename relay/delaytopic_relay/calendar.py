@@ -135,6 +135,13 @@ class Calendar:
             (slot.lowest_offset for slot in self._slots.values() if slot.lowest_offset is not None), default=None
         )
 
+    def upcoming(self) -> Iterator[tuple[int, Slot]]:
+        """Pairs of (slot start in ms, slot) in the order of time, to look at and not to change."""
+        numbers = self._numbers.copy()
+        while numbers:
+            number = heapq.heappop(numbers)
+            yield number << SLOT_BITS, self._slots[number]
+
     def counts(self) -> Iterator[tuple[int, int]]:
         """Pairs of (slot start in ms, schedules in it), unordered."""
         return ((number << SLOT_BITS, len(slot.entries) - slot.head) for number, slot in self._slots.items())

@@ -6,9 +6,9 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from delaytopic_relay.bucket_shard import BucketShard
 from delaytopic_relay.fixed_shard import FixedShard
 from delaytopic_relay.shard import Shard
-from delaytopic_relay.shelves.protocol import Slice
 
 STEPS_MS = (1_000, 2_000, 5_000)
 """Bin edges are these times powers of ten."""
@@ -34,7 +34,10 @@ def bin_edges_ms(look_ahead_ms: int) -> tuple[int, ...]:
     return (*edges, look_ahead_ms)
 
 
-def census_of(shard: Shard | FixedShard, now_ms: int, look_ahead_ms: int) -> Census:
+AnyShard = Shard | BucketShard | FixedShard
+
+
+def census_of(shard: AnyShard, now_ms: int, look_ahead_ms: int) -> Census:
     """Count one shard; what lies in a wide slice is spread evenly over it."""
     edges = bin_edges_ms(look_ahead_ms)
     bins = [0.0] * (len(edges) + 1)
@@ -48,11 +51,14 @@ def census_of(shard: Shard | FixedShard, now_ms: int, look_ahead_ms: int) -> Cen
     return Census(shard.pending, round(overdue), oldest, next_due_ms, tuple(round(count) for count in bins[:-1]))
 
 
-def _spans(shard: Shard | FixedShard) -> Iterator[tuple[int, int, int]]:
+def _spans(shard: AnyShard) -> Iterator[tuple[int, int, int]]:
     if isinstance(shard, FixedShard):
         yield from ((due_ms, 1, 1) for due_ms in shard.due_times())
         return
     yield from ((start_ms, 1, records) for start_ms, records in shard.calendar.counts())
+    if isinstance(shard, BucketShard):
+        yield from shard.waiting()
+        return
     yield from ((slice_.start_ms, slice_.width_ms, records) for slice_, records in shard.index.items())
 
 
@@ -77,12 +83,15 @@ def _spread(bins: list[float], edges: tuple[int, ...], start_ms: int, end_ms: in
         done = share
 
 
-def _next_due_ms(shard: Shard | FixedShard) -> int | None:
+def _next_due_ms(shard: AnyShard) -> int | None:
     if isinstance(shard, FixedShard):
         return next(shard.due_times(), None)
     in_memory = shard.calendar.next_due_ms()
-    on_shelf = min(shard.index, default=None)
-    candidates = [in_memory, on_shelf.start_ms if isinstance(on_shelf, Slice) else None]
+    candidates = [in_memory]
+    if isinstance(shard, BucketShard):
+        candidates += [start_ms for start_ms, _, _ in shard.waiting()]
+    elif shard.index:
+        candidates.append(min(shard.index).start_ms)
     return min((candidate for candidate in candidates if candidate is not None), default=None)
 
 

@@ -11,9 +11,12 @@ RelayError
 |   +-- TransactionAborted
 |   +-- CommitUnknown
 |   +-- Fenced
+|   +-- BucketLost
 +-- CorruptState           what is stored cannot be read; names where, and what to do
 +-- SegmentError
++-- ForeignRecord
 +-- ProgressError
++-- BadRequest             the caller's of a page: the request says what is wrong with it, and nothing was done
 """
 
 from __future__ import annotations
@@ -73,6 +76,12 @@ class Fenced(LostOwnership):
     cause = "fenced"
 
 
+class BucketLost(LostOwnership):
+    """A bucket topic no longer has what was written to it: what it held is read again from the source."""
+
+    cause = "bucket-lost"
+
+
 class CorruptState(RelayError):
     """Stored state cannot be read; the message says where it is and what to do."""
 
@@ -83,3 +92,11 @@ class SegmentError(CorruptState):
 
 class ProgressError(CorruptState):
     """The metadata of a committed offset is not a progress text, or of a newer version."""
+
+
+class BadRequest(RelayError):
+    """A page was asked for with parameters that it does not take; the message names the parameter."""
+
+
+class ForeignRecord(CorruptState):
+    """A record in one of the relay's own topics that no relay wrote: it is left out, and said where it is."""

@@ -100,6 +100,10 @@ class FixedShard:
         """When each queued record is due, in order."""
         return (entry.due_ms for entry in self._queue if type(entry) is Schedule)
 
+    def upcoming(self) -> Iterator[Schedule]:
+        """The queued records in order, to look at and not to change."""
+        return (entry for entry in self._queue if type(entry) is Schedule)
+
     def wake_ms(self) -> int | None:
         """When the first record is due; None for an empty queue."""
         if not self._queue:

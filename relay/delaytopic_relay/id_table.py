@@ -112,6 +112,11 @@ class IdTable:
             del self._states[name], self._last_in_memory[name]
         return in_effect
 
+    def in_effect(self, schedule: Schedule) -> bool:
+        """Whether a schedule in memory would be delivered if its time came now; nothing is changed."""
+        state = self._states.get(schedule.id) if schedule.id is not None else None
+        return state is None or state.offset <= schedule.offset
+
     def to_forget(self) -> list[bytes]:
         """Entries on the shelf that are of no more use once the cursor is committed."""
         return sorted(self._to_forget - self._to_put.keys())

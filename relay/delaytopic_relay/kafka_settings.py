@@ -8,6 +8,8 @@ FETCH_QUEUE_BYTES_KIB = 16_384
 TRANSACTION_TIMEOUT_MS = 30_000
 LARGEST_REQUEST_BYTES = 64 << 20
 LARGEST_BATCH_BYTES = 512 << 10
+METADATA_REFRESH_MS = 10_000
+"""Partitions that are added to a topic are found after this time; by default, after five minutes only."""
 
 
 def consumer_settings(connection: Settings, group_id: str, session_timeout_ms: int, client_id: str) -> Settings:
@@ -30,6 +32,7 @@ def consumer_settings(connection: Settings, group_id: str, session_timeout_ms: i
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
         "auto.offset.reset": "error",
+        "topic.metadata.refresh.interval.ms": METADATA_REFRESH_MS,
         "enable.partition.eof": True,
         "fetch.queue.backoff.ms": 2,
         "fetch.wait.max.ms": 100,
@@ -39,8 +42,33 @@ def consumer_settings(connection: Settings, group_id: str, session_timeout_ms: i
     }
 
 
+def bucket_reader_settings(connection: Settings, group_id: str, client_id: str) -> Settings:
+    """For the bucket topics' reader, which is assigned its partitions and never joins the group that it names.
+
+    What takes part in a recovery is read to its end, and the end is told only after the longest wait.
+    Where an offset is gone it begins where the topic begins: segments are numbered, so nothing is missed unnoticed.
+    """
+    return {
+        **connection,
+        "client.id": client_id,
+        "group.id": group_id,
+        "isolation.level": "read_committed",
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "auto.offset.reset": "earliest",
+        "topic.metadata.refresh.interval.ms": METADATA_REFRESH_MS,
+        "enable.partition.eof": True,
+        "fetch.queue.backoff.ms": 2,
+        "fetch.wait.max.ms": 20,
+        "fetch.message.max.bytes": 1 << 20,
+        "queued.min.messages": 100,
+        "queued.max.messages.kbytes": FETCH_QUEUE_BYTES_KIB,
+        "check.crcs": False,
+    }
+
+
 def producer_settings(connection: Settings, client_id: str, transactional_id: str | None, batch_bytes: int) -> Settings:
-    """For target and dead-letter topics.
+    """For target, dead-letter and bucket topics.
 
     Idempotence keeps the order across retries. Only failures are reported, so that a good record costs
     no call. A batch must not exceed what the topic takes: the broker would refuse all of it.
@@ -58,6 +86,7 @@ def producer_settings(connection: Settings, client_id: str, transactional_id: st
         "queue.buffering.max.messages": 200_000,
         "queue.buffering.max.kbytes": 128 << 10,
         "delivery.report.only.error": True,
+        "topic.metadata.refresh.interval.ms": METADATA_REFRESH_MS,
         "message.timeout.ms": TRANSACTION_TIMEOUT_MS,
     }
     if transactional_id is not None:

@@ -8,8 +8,8 @@ from typing import cast
 import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from delaytopic_process.kafka_log import client_logger
 from delaytopic_relay.errors import KafkaUnavailable, LostOwnership, TransactionAborted
-from delaytopic_relay.kafka_log import client_logger
 from delaytopic_relay.kafka_settings import Settings
 from delaytopic_relay.ports import Assignment, Batch, Bounds, Committed, GroupMetadata
 from delaytopic_relay.progress import Progress, encode_metadata

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import structlog
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
 
+from delaytopic_process.kafka_log import client_logger
 from delaytopic_relay.addressing import Outgoing
 from delaytopic_relay.bounded import BoundedCalls
 from delaytopic_relay.errors import CommitUnknown, Fenced, KafkaUnavailable, LostOwnership, TransactionAborted
-from delaytopic_relay.kafka_log import client_logger
 from delaytopic_relay.kafka_settings import Settings
 from delaytopic_relay.kafka_source import offsets_of
 from delaytopic_relay.ports import GroupMetadata, Refusal
@@ -154,6 +154,10 @@ class KafkaTarget:
             return Refusal(text, too_large=False)
         shard, offset, dead_letter = whose_record(record.headers)
         return Refusal(text, error.code() == KafkaError.MSG_SIZE_TOO_LARGE, shard, offset, dead_letter)
+
+    def store(self, records: Sequence[Outgoing]) -> None:
+        """As `send`: all is part of the transaction."""
+        self.send(records)
 
     def settle(self) -> list[Refusal]:
         """Flush, before the offsets are sent: the coordinator would say that the transaction is still being built."""

@@ -9,7 +9,9 @@ from os import PathLike
 from typing import Final, TextIO
 
 import structlog
-from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
+from structlog.typing import EventDict, FilteringBoundLogger, WrappedLogger
+
+from delaytopic_process.log_lines import set_up_lines
 
 REDACTED: Final = "<redacted>"
 
@@ -20,13 +22,7 @@ _URL_CREDENTIALS = re.compile(r"(\w+://)[^\s/@]*@")
 
 def configure_logs(level: str = "info", stream: TextIO | None = None) -> None:
     """Set up structlog for the whole process; `stream` is standard error unless given."""
-    target = stream if stream is not None else sys.stderr
-    structlog.configure(
-        processors=[*_common(), _renderer(target)],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.WriteLoggerFactory(file=target),
-        cache_logger_on_first_use=False,
-    )
+    set_up_lines(guard, logging.getLevelNamesMapping()[level.upper()], stream if stream is not None else sys.stderr)
 
 
 def record_log(partition: int, offset: int | None = None) -> FilteringBoundLogger:
@@ -62,20 +58,3 @@ def _summary(value: object) -> str:
     if isinstance(value, BaseException | PathLike):
         return str(_guarded(None, str(value)))
     return f"<{type(value).__name__}>"
-
-
-def _common() -> list[Processor]:
-    return [
-        structlog.contextvars.merge_contextvars,
-        structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.format_exc_info,
-        guard,
-    ]
-
-
-def _renderer(stream: TextIO) -> Processor:
-    if stream.isatty():
-        # The default formatter of exceptions shows local variables, and those hold payloads.
-        return structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
-    return structlog.processors.JSONRenderer()

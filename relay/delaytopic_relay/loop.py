@@ -8,45 +8,26 @@ doubt the memory is dropped and the committed state read again; nothing is ever 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from delaytopic_api.relay_status import RelayState
-from delaytopic_relay.addressing import Addressing
 from delaytopic_relay.departures import Departures
-from delaytopic_relay.errors import CommitUnknown, Fenced, LostOwnership, TransactionAborted, Unavailable
+from delaytopic_relay.errors import BucketLost, CommitUnknown, Fenced, LostOwnership, TransactionAborted, Unavailable
 from delaytopic_relay.fixed_shard import FixedShard
-from delaytopic_relay.journal import Journal
-from delaytopic_relay.pacing import Pace, TickState, closes_at_ms, sleep_ms
-from delaytopic_relay.ports import Batch, Clock, Refusal, Source, Target
+from delaytopic_relay.loop_parts import Parts
+from delaytopic_relay.pacing import TickState, closes_at_ms, sleep_ms
+from delaytopic_relay.ports import Batch, Refusal
 from delaytopic_relay.progress import Progress
 from delaytopic_relay.refusals import dead_letters_for, note_refusals
-from delaytopic_relay.schedule import Command, Dialect, Schedule
-from delaytopic_relay.shard import Shard
-from delaytopic_relay.shelving import Shelving
+from delaytopic_relay.schedule import Command, Schedule
+from delaytopic_relay.shard_core import ShardCore
 from delaytopic_relay.status import Scene
-from delaytopic_relay.suspension import NEVER_MS, Suspension
-from delaytopic_relay.takeover import AnyShard, Takeover
+from delaytopic_relay.suspension import NEVER_MS
+from delaytopic_relay.takeover import AnyShard
 
 POLL_LIMIT = 1_000
 DUE_LIMIT = 2_000
 RESUME_SHARE = 0.75
 RETRY_MS = 1_000
-
-
-class Parts(NamedTuple):
-    """What a loop is made of; `shelving` is None for a fixed delay."""
-
-    source: Source
-    target: Target
-    dialect: Dialect
-    addressing: Addressing
-    shelving: Shelving | None
-    takeover: Takeover
-    pace: Pace
-    memory_bytes: int
-    clock: Clock
-    journal: Journal
-    suspension: Suspension = Suspension()
 
 
 class Loop:
@@ -72,14 +53,13 @@ class Loop:
         self._retry_at_ms = 0
         self._committed: dict[int, Progress] = {}
         self._paused: set[int] = set()
-        self._open = False
+        self._moving: set[int] = set()
+        self._open = self._moved = self._behind = False
         self._tick_started_ms = 0
         self._sent = 0
-        self._moved = False
         self._tick_sent: list[tuple[int, Sequence[Schedule]]] = []
         self._last_commit_ms = 0
         self._held_until_ms = 0
-        self._behind = False
         self._lost: LostOwnership | None = None
         self._target_is_spent = False
         self.idle_ms = 0
@@ -136,6 +116,7 @@ class Loop:
             frozenset(self._paused),
             self._source.ends(self.shards),
             dict(self._shelving.unreadable) if self._shelving is not None else {},
+            frozenset(self._moving),
         )
 
     def finish(self) -> None:
@@ -214,6 +195,7 @@ class Loop:
             cause = self.waiting.pop(shard)
             self.shards[shard] = recovered.shard
             self._committed[shard] = recovered.committed
+            self._moving = self._moving | {shard} if recovered.moves else self._moving - {shard}
             self._journal.recovered(shard, cause, recovered)
 
     # -- taking in
@@ -260,10 +242,9 @@ class Loop:
             self._apply(number, self.shards[number], self._deferred.pop(number))
 
     def _note_moved(self) -> None:
-        if not self._moved:
-            self._moved = True
-            if not self._sent:
-                self._tick_started_ms = self._clock.monotonic_ms()
+        if not self._moved and not self._sent:
+            self._tick_started_ms = self._clock.monotonic_ms()
+        self._moved = True
 
     # -- delivering
 
@@ -293,9 +274,7 @@ class Loop:
         now_ms = max(decided_ms, self._clock.now_ms())
         records, late_rejects = self._addressing.records(number, leaving.schedules, now_ms)
         rejects = [*leaving.rejects, *late_rejects]
-        if not self._open:
-            self._target.begin()
-            self._open = True
+        self._begin()
         if not self._sent:
             self._tick_started_ms = self._clock.monotonic_ms()
         if not self._pace.transactional:
@@ -319,20 +298,20 @@ class Loop:
 
     def _close_tick(self, handing_over: frozenset[int] = frozenset()) -> None:
         """Put, settle, commit, drop: in this order, each acknowledged before the next."""
-        if self._shelving is not None:
-            self._shelving.put_all(self._with_shelf())
+        put_ms = self._clock.monotonic_ms()
+        stored = self._store()
         started_ms = self._clock.monotonic_ms()
         note_refusals(self._addressing, self._settle())
+        if stored:
+            self._journal.put(self._clock.monotonic_ms() - put_ms)
         owner = self._target.owner
         progress = {
             number: shard.progress("" if number in handing_over else owner) for number, shard in self.shards.items()
         }
         changed = {number: new for number, new in progress.items() if self._committed.get(number) != new}
         if changed or self._open:
-            if self._pace.transactional:
-                if not self._open:
-                    self._target.begin()
-                    self._open = True
+            if self._target.owner:
+                self._begin()
                 self._target.commit(changed, self._source.group_metadata())
                 self._held_until_ms = self._clock.monotonic_ms() + self._pace.hold_ms()
             else:
@@ -350,6 +329,19 @@ class Loop:
             self._shelving.drop_done(self._with_shelf())
             self._shelving.hand_over(shard for shard in self._with_shelf() if shard.partition in handing_over)
 
+    def _begin(self) -> None:
+        if not self._open:
+            self._target.begin()
+            self._open = True
+
+    def _store(self) -> bool:
+        """Fill the shelf. What one in Kafka takes is part of the transaction; whether there was any."""
+        records = self._shelving.put_all(self._with_shelf()) if self._shelving is not None else ()
+        if records:
+            self._begin()
+            self._target.store(records)
+        return bool(records)
+
     def _settle(self) -> Sequence[Refusal]:
         """Wait until all is acknowledged; what cannot be settled by a dead letter alone is returned."""
         refusals = self._target.settle()
@@ -362,8 +354,8 @@ class Loop:
             self._journal.sent([], of_shard, [], now_ms)
         return [*unknown, *self._target.settle()]
 
-    def _with_shelf(self) -> list[Shard]:
-        return [shard for shard in self.shards.values() if isinstance(shard, Shard)]
+    def _with_shelf(self) -> list[ShardCore]:
+        return [shard for shard in self.shards.values() if isinstance(shard, ShardCore)]
 
     # -- memory
 
@@ -375,8 +367,10 @@ class Loop:
     def _tend(self) -> None:
         """Load what comes within the horizon, and stop reading while memory is full."""
         size = self.size
-        if self._shelving is not None and not self._suspension.delivery:
-            self._shelving.load_next(self._with_shelf(), self._memory_bytes - size)
+        shelving = self._shelving if not self._suspension.delivery else None
+        if shelving is not None and shelving.load_next(self._with_shelf(), self._memory_bytes - size):
+            self._note_moved()
+        self._drop_lost()
         full = size >= self._memory_bytes * (RESUME_SHARE if self._paused else 1)
         wanted = {number for number, shard in self.shards.items() if self._can_wait(number, shard, full)}
         if wanted - self._paused:
@@ -384,6 +378,17 @@ class Loop:
         if self._paused - wanted:
             self._source.resume(self._paused - wanted)
         self._paused = wanted
+
+    def _drop_lost(self) -> None:
+        """Recover those alone whose shelf lost something; what they did is committed first, with that of the others."""
+        if self._shelving is None or not (lost := self.shards.keys() & self._shelving.lost()):
+            return
+        if self._open or self._moved:
+            self._close_tick()
+        self._source.pause(lost)
+        self._forget(frozenset(lost))
+        self.waiting.update(dict.fromkeys(lost, BucketLost.cause))
+        self._retry_at_ms = 0
 
     def _can_wait(self, number: int, shard: AnyShard, full: bool) -> bool:
         """Whether reading a shard pauses; never while it reads again what it needs before it may deliver."""

@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 
 from delaytopic_api.dead_letter import DeadLetterReason
 from delaytopic_api.relay_status import RelayStatus, ShardState
-from delaytopic_relay.errors import CommitUnknown, Fenced, LostOwnership, ShelfMoved, TransactionAborted
+from delaytopic_relay.errors import BucketLost, CommitUnknown, Fenced, LostOwnership, ShelfMoved, TransactionAborted
 from delaytopic_relay.histogram import MillisecondHistogram
 
 LABELS = ("delaytopic_namespace", "delaytopic_name")
@@ -31,7 +31,7 @@ LATENESS_EDGES_MS = (
 DURATION_EDGES_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 RECOVERY_CAUSES = (
     "assigned",
-    *(error.cause for error in (LostOwnership, ShelfMoved, TransactionAborted, CommitUnknown, Fenced)),
+    *(error.cause for error in (LostOwnership, ShelfMoved, TransactionAborted, CommitUnknown, Fenced, BucketLost)),
 )
 
 
@@ -138,12 +138,24 @@ class RelayMetrics(Collector):
         yield self._gauge("oldest_overdue_seconds", "How long ago the oldest overdue record was due.", age_ms / 1000)
         yield self._gauge("next_due_timestamp_seconds", "The nearest due time; absent without one.", next_seconds)
         yield self._gauge("ingest_lag_records", "Records of the source not yet taken in.", status.ingest_lag)
+        yield self._gauge("replay_lag_records", "Source offsets still to be read again.", status.replay_lag)
         yield self._gauge("memory_bytes", "Held by schedules in memory.", status.memory_bytes)
         yield self._gauge("busy_records_per_second", "Delivery rate while busy; absent at first.", status.busy_rate)
         shards = GaugeMetricFamily("delaytopic_shards", "Source partitions of this relay.", labels=(*LABELS, "state"))
         for state, count in states.items():
             shards.add_metric((*self._labels, state), count)
         yield shards
+        yield from self._buckets(status)
+
+    def _buckets(self, status: RelayStatus) -> Iterator[Metric]:
+        """Each bucket of all shards together."""
+        pending: Counter[int] = Counter()
+        split: Counter[int] = Counter()
+        for bucket in (bucket for shard in status.shards for bucket in shard.buckets):
+            pending[bucket.bucket] += bucket.pending
+            split[bucket.bucket] += bucket.split
+        yield self._gauges_by("bucket_pending_records", "Records that wait in a bucket.", "bucket", pending)
+        yield self._gauges_by("bucket_split_shards", "Shards in which a bucket's range is split.", "bucket", split)
 
     # -- shapes
 
@@ -156,6 +168,12 @@ class RelayMetrics(Collector):
         family = CounterMetricFamily(f"delaytopic_{name}", text, labels=(*LABELS, label))
         for key, value in values.items():
             family.add_metric((*self._labels, key), value)
+        return family
+
+    def _gauges_by(self, name: str, text: str, label: str, values: Mapping[int, int]) -> Metric:
+        family = GaugeMetricFamily(f"delaytopic_{name}", text, labels=(*LABELS, label))
+        for key, value in values.items():
+            family.add_metric((*self._labels, str(key)), value)
         return family
 
     def _gauge(self, name: str, text: str, value: float | None) -> Metric:

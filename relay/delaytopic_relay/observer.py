@@ -13,6 +13,7 @@ from delaytopic_api.relay_status import RelayState, RelayStatus
 from delaytopic_relay.departures import Departures
 from delaytopic_relay.errors import LostOwnership, RelayError, ShelfUnavailable
 from delaytopic_relay.http import Health, PageServer
+from delaytopic_relay.listing_page import PendingPage
 from delaytopic_relay.metrics import RelayMetrics
 from delaytopic_relay.ports import Clock
 from delaytopic_relay.schedule import Reject, Schedule
@@ -52,6 +53,7 @@ class Observer:
         self._uncommitted: list[tuple[list[int], int]] = []
         self._dead_letters: list[str] = []
         self.metrics = RelayMetrics(config.namespace, config.name)
+        self.pending = PendingPage(config, lambda: self._status)
         self._pages = PageServer(
             config.http.host,
             config.http.port,
@@ -59,6 +61,7 @@ class Observer:
             readiness=self._readiness,
             metrics=self.metrics.render,
             status=lambda: self._status,
+            pending=self.pending.answer,
         )
 
     # -- the pages
@@ -96,6 +99,7 @@ class Observer:
     def turn(self, loop: Loop) -> None:
         """The loop has turned once; now and then, count everything."""
         self._turned_ms = self._clock.monotonic_ms()
+        self.pending.serve(loop)
         if self._turned_ms - self._snapshot_ms >= SNAPSHOT_MS:
             self._snapshot_ms = self._turned_ms
             self._take_snapshot(loop)
@@ -162,6 +166,8 @@ class Observer:
         self.metrics.add_recovery(cause)
         progress = recovered.committed
         log.info("shard recovered", partition=shard, cause=cause, offset=progress.offset, replay=recovered.replay)
+        if recovered.moves:
+            log.info("the backlog moves here from another backend", partition=shard, offsets=recovered.replay)
         if recovered.shortened:
             log.error(
                 "the source ends before the committed position: it was truncated or created anew", partition=shard

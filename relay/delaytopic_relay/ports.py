@@ -144,6 +144,10 @@ class Target(Protocol):
         """
         ...
 
+    def store(self, records: Sequence[Outgoing]) -> None:
+        """Produce records of the shelf: always part of the transaction. Raises `LostOwnership`."""
+        ...
+
     def settle(self) -> list[Refusal]:
         """Wait until all that was produced is acknowledged; those that Kafka refuses for good are returned.
 
@@ -165,6 +169,47 @@ class Target(Protocol):
 
     def replace(self) -> None:
         """Start anew with another producer after `Fenced`."""
+        ...
+
+    def close(self) -> None:
+        """Give back connections."""
+        ...
+
+
+class BucketRecord(NamedTuple):
+    """A record of a bucket topic."""
+
+    offset: int
+    value: bytes | None
+
+
+class BucketPortion(NamedTuple):
+    """Committed records in order; `at_end` says that nothing further can be read now."""
+
+    records: Sequence[BucketRecord]
+    at_end: bool
+
+
+class BucketLog(Protocol):
+    """The reader of bucket topics: it sees what is committed, and is no member of a group."""
+
+    def read(self, shard: int, bucket: int, offset: int) -> BucketPortion:
+        """What is there from this offset on, without waiting; the same again until a higher offset is asked for.
+
+        Begins where the topic begins if that is later. Raises `KafkaUnavailable`.
+        """
+        ...
+
+    def release(self, shard: int, bucket: int) -> None:
+        """Nothing of it is wanted for a while."""
+        ...
+
+    def ends(self, shard: int, buckets: int) -> list[int]:
+        """The offset after the last record of each bucket's partition. Raises `KafkaUnavailable`."""
+        ...
+
+    def ids(self, shards: Sequence[int]) -> dict[int, dict[bytes, bytes]]:
+        """What the topic of ids holds for these shards, by shard and id. Raises `KafkaUnavailable`."""
         ...
 
     def close(self) -> None:

@@ -13,13 +13,15 @@ class Plan(NamedTuple):
     """`progress` is to be committed first, `claim` put next, then reading begins at `progress.offset`.
 
     `gone` counts source offsets that should have been read again and are no more on the source;
-    `shortened` says that the source ends before the committed position (truncated or re-created).
+    `shortened` says that the source ends before the committed position (truncated or re-created), `moves` that the
+    backlog is on another backend, from which it moves here by being read again.
     """
 
     progress: Progress
     claim: Position
     gone: int
     shortened: bool
+    moves: bool = False
 
 
 def plan_recovery(

@@ -7,14 +7,16 @@ import socket
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from typing import TypeVar
+from typing import TypeVar, cast
 from uuid import uuid4
 
 import structlog
 
-from delaytopic_api.choices import Guarantee
+from delaytopic_api.choices import BackendType, Guarantee
 from delaytopic_api.relay_config import RelayConfig
 from delaytopic_relay.addressing import Addressing
+from delaytopic_relay.bucket_opening import OpenBuckets, open_buckets
+from delaytopic_relay.bucket_shelving import BucketShelving
 from delaytopic_relay.clock import SystemClock
 from delaytopic_relay.dialects import dialect_for
 from delaytopic_relay.errors import ConfigurationError, Unavailable
@@ -23,18 +25,22 @@ from delaytopic_relay.kafka_connection import connection_settings
 from delaytopic_relay.kafka_settings import Settings, consumer_settings, producer_settings
 from delaytopic_relay.kafka_source import KafkaSource
 from delaytopic_relay.kafka_target import KafkaTarget
-from delaytopic_relay.loop import Loop, Parts
+from delaytopic_relay.loop import Loop
+from delaytopic_relay.loop_parts import Parts
 from delaytopic_relay.observer import Observer
 from delaytopic_relay.pacing import Pace
+from delaytopic_relay.ports import Target
 from delaytopic_relay.shelves.protocol import Shelf
 from delaytopic_relay.shelves.redis import RedisShelf
 from delaytopic_relay.shelves.redis_checks import check_redis
 from delaytopic_relay.shelves.redis_connection import connect_redis
 from delaytopic_relay.shelving import Shelving
+from delaytopic_relay.split_target import SplitTarget
 from delaytopic_relay.startup import Topics, check_topics
 from delaytopic_relay.suspension import Suspension
 from delaytopic_relay.takeover import Takeover
 from delaytopic_relay.topic_facts import TopicReader
+from delaytopic_relay.topics import UNLIMITED_BYTES
 
 RECEIPT_BYTES = 400
 """More than a receipt with the longest topic name takes in a record."""
@@ -110,30 +116,44 @@ class Service:
             return reader
         raise Unavailable(finding.text) if finding.waits else ConfigurationError(finding.text)
 
-    def _shelf(self) -> Shelf:
+    def _shelf(self) -> Shelf | OpenBuckets:
         backend = self._config.backend
-        if backend.redis is None:
-            raise ConfigurationError(f"backend.type: {backend.type} is not supported by this relay; use RedisZset")
+        if backend.type is BackendType.KAFKA_BUCKETS:
+            return open_buckets(self._config, self._connection, self._instance)
+        assert backend.redis is not None
         connection = connect_redis(backend.redis)
         for warning in check_redis(connection):
             log.warning("redis setting", advice=warning)
         return RedisShelf(connection, backend.id)
 
-    def _loop(self, topics: TopicReader, shelf: Shelf | None) -> Loop:
+    def _target(self, topics: TopicReader, shelf: Shelf | OpenBuckets | None) -> Target:
+        """Transactions carry deliveries with ExactlyOnce, and what bucket topics hold with either guarantee."""
+        stored_bytes = shelf.largest_batch_bytes if isinstance(shelf, OpenBuckets) else UNLIMITED_BYTES
+        settings, topic = partial(self._producer_settings, topics, stored_bytes), self._config.source.topic
+        transactional = self._config.guarantee is Guarantee.EXACTLY_ONCE
+        owner = f"{self._config.group_id}-{self._instance}"
+        if transactional or not isinstance(shelf, OpenBuckets):
+            return KafkaTarget(settings, topic, owner if transactional else None)
+        return SplitTarget(KafkaTarget(settings, topic, None), KafkaTarget(settings, topic, owner))
+
+    def _loop(self, topics: TopicReader, shelf: Shelf | OpenBuckets | None) -> Loop:
         config, clock, observer = self._config, self._clock, self._observer
         transactional = config.guarantee is Guarantee.EXACTLY_ONCE
         pace = Pace(config.precision.ms, transactional)
         source = KafkaSource(self._consumer_settings(), self._connection, config.source.topic)
-        owner = f"{config.group_id}-{self._instance}" if transactional else None
-        target = KafkaTarget(partial(self._producer_settings, topics), config.source.topic, owner)
-        takeover = Takeover(source, target, shelf, self._instance, config.limits.horizon.ms, observer)
+        target = self._target(topics, shelf)
+        facts = topics.read(config.source.topic)
+        observer.pending.source_partitions = facts.partitions if facts is not None else 0
+        kept = self._kept(shelf)
+        opened = kept if isinstance(kept, BucketShelving) else cast("Shelf | None", shelf)
+        takeover = Takeover(source, target, opened, self._instance, config.limits.horizon.ms, observer)
         return Loop(
             Parts(
                 source=source,
                 target=target,
                 dialect=dialect_for(config),
                 addressing=self._addressing(topics),
-                shelving=Shelving(shelf, clock, observer) if shelf is not None else None,
+                shelving=kept,
                 takeover=takeover,
                 pace=pace,
                 memory_bytes=config.limits.memory.value,
@@ -143,14 +163,19 @@ class Service:
             )
         )
 
+    def _kept(self, shelf: Shelf | OpenBuckets | None) -> Shelving | BucketShelving | None:
+        if isinstance(shelf, OpenBuckets):
+            return shelf.shelving(self._clock, self._observer)
+        return Shelving(shelf, self._clock, self._observer) if shelf is not None else None
+
     def _consumer_settings(self) -> Settings:
         limits = self._config.limits
         return consumer_settings(self._connection, self._config.group_id, limits.session_timeout.ms, self._instance)
 
-    def _producer_settings(self, topics: TopicReader, owner: str | None) -> Settings:
+    def _producer_settings(self, topics: TopicReader, stored_bytes: int, owner: str | None) -> Settings:
         names = (self._config.target.topic, self._config.dead_letter.topic)
         limits = [limit for limit in map(topics.limit, names) if limit is not None]
-        return producer_settings(self._connection, self._instance, owner, min(limits))
+        return producer_settings(self._connection, self._instance, owner, min(*limits, stored_bytes))
 
     def _addressing(self, topics: TopicReader) -> Addressing:
         config = self._config

@@ -1,8 +1,7 @@
-"""One shard: what to keep in memory, what to put on the shelf, what to deliver, what to commit.
+"""A shard whose shelf is sliced by due time: what to put there, what to load from it, what to drop.
 
 Pure: every method takes plain data and the time, and returns what the caller has to do. The caller
-does it in this order, which is what makes the progress true: take in, deliver, put (acknowledged),
-commit, then confirm and drop.
+does it in the order that `ShardCore` names.
 """
 
 from __future__ import annotations
@@ -11,16 +10,14 @@ import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from delaytopic_relay.calendar import ENTRY_BYTES, Calendar, bytes_of
-from delaytopic_relay.departures import NOTHING, Departures
-from delaytopic_relay.id_table import IdTable
+from delaytopic_relay.calendar import ENTRY_BYTES
 from delaytopic_relay.ids import IdState
 from delaytopic_relay.progress import Progress
-from delaytopic_relay.schedule import Cancel, Command, Key, Reject, Schedule
+from delaytopic_relay.schedule import Schedule
 from delaytopic_relay.segments import pack
+from delaytopic_relay.shard_core import ShardCore
 from delaytopic_relay.shelves.protocol import IdEntry, Position, Segment, Slice
 from delaytopic_relay.slicing import NARROW_MS, cascades_at_ms, is_narrow
-from delaytopic_relay.suspension import until_departure
 
 PORTION_BYTES = 1 << 20
 FIRST_PORTION = 16
@@ -45,7 +42,7 @@ class Load(NamedTuple):
     segments: int
 
 
-class Shard:
+class Shard(ShardCore):
     """The state machine of one source partition with a shelf."""
 
     def __init__(
@@ -58,20 +55,8 @@ class Shard:
         horizon_ms: int,
     ) -> None:
         """`progress` is what is committed, `start` where reading begins, `position` and `index` the claimed shelf's."""
-        self.partition = partition
-        self.position = start
-        self.cursor = progress.cursor
+        super().__init__(partition, progress, start, horizon_ms)
         self.shelf_position = position
-        self.committed_offset = progress.offset
-        """L of the last commit: whatever is below it and not done is on the shelf."""
-        self.calendar = Calendar()
-        self.ids = IdTable()
-        self.replay_until = progress.position
-        self._horizon_ms = horizon_ms
-        self._frontier_ms = 0
-        self._loaded_until_ms = 0
-        self._far: list[Schedule] = []
-        self.far_bytes = 0
         self.index = dict(index)
         self._agenda = [(_agenda_ms(slice_), slice_) for slice_ in index]
         heapq.heapify(self._agenda)
@@ -84,95 +69,11 @@ class Shard:
         self._touch: Put | None = None
 
     @property
-    def replaying(self) -> bool:
-        """Whether records taken in before are being read again; until that is over nothing is delivered."""
-        return self.position < self.replay_until
-
-    def without_departures(self, commands: Sequence[Command], now_ms: int) -> Sequence[Command]:
-        """Those of a chunk that can be taken in while only what is due by then may leave."""
-        return until_departure(commands, self.cursor, self.replay_until, now_ms)
-
-    @property
-    def size(self) -> int:
-        """About how many bytes of memory the schedules take."""
-        return self.calendar.size + self.far_bytes
-
-    @property
     def pending(self) -> int:
         """Schedules not yet done, in memory and on the shelf (copies on the shelf are counted too)."""
         return self.calendar.count + len(self._far) + sum(self.index.values()) + self._unloaded
 
-    # -- taking in
-
-    def take_in(self, commands: Sequence[Command], next_position: int, found: Mapping[bytes, IdState]) -> Departures:
-        """Sort a chunk into memory, shelf and what leaves at once.
-
-        `found` are the shelf's entries for the names that `ids.unknown(commands)` asked for.
-        """
-        self.ids.learn(found, self.cursor)
-        near: list[Schedule] = []
-        far: list[Schedule] = []
-        leaving = Departures([], [])
-        cursor_ms, frontier_ms = self.cursor.due_ms, self._frontier_ms
-        counts = [0, 0, 0]
-        for command in commands:
-            if type(command) is Schedule:
-                due_ms = command.due_ms
-                if due_ms <= cursor_ms and (due_ms, command.offset) <= self.cursor:
-                    self._past(command, leaving, counts)
-                    continue
-                if command.id is not None:
-                    withdrew = self.ids.schedule(command, far=due_ms >= frontier_ms)
-                    counts[0] += withdrew and command.offset >= self.replay_until
-                if due_ms < frontier_ms:
-                    near.append(command)
-                else:
-                    far.append(command)
-            elif type(command) is Reject:
-                if command.offset >= self.replay_until:
-                    leaving.rejects.append(command)
-            elif isinstance(command, Cancel):
-                withdrew = self.ids.cancel(command)
-                if command.offset >= self.replay_until:
-                    counts[1 if withdrew else 2] += 1
-        self.calendar.add(near, only_here=True)
-        self._far += far
-        self.far_bytes += sum(map(bytes_of, far))
-        self.position = max(self.position, next_position)
-        leaving.schedules.sort(key=_key)
-        return leaving._replace(superseded=counts[0], cancelled=counts[1], too_late=counts[2])
-
-    def _past(self, schedule: Schedule, leaving: Departures, counts: list[int]) -> None:
-        """A schedule at or below the cursor: done, if it was taken in before; otherwise it leaves at once."""
-        fresh = schedule.offset >= self.replay_until
-        if schedule.id is not None:
-            withdrew = self.ids.done(schedule)
-            counts[0] += withdrew and fresh
-        if fresh:
-            leaving.schedules.append(schedule)
-
-    def reached_end(self, end: int) -> None:
-        """The source has no further records below `end`; what lies between was removed or is a marker."""
-        self.position = max(self.position, end)
-
-    # -- delivering
-
-    def take_due(self, now_ms: int, limit: int) -> Departures:
-        """Remove and return what is due, in order; superseded and cancelled ones are done, and left out."""
-        if self.replaying:
-            return NOTHING
-        taken = self.calendar.take(min(now_ms, self._loaded_until_ms - 1), limit)
-        if not taken:
-            return NOTHING
-        self.cursor = max(self.cursor, Key(taken[-1].due_ms, taken[-1].offset))
-        return Departures(self.ids.without_superseded(taken), [])
-
     # -- the shelf
-
-    @property
-    def must_put(self) -> bool:
-        """Whether a commit has to wait for a put."""
-        return bool(self._far) or self.ids.must_put
 
     def put(self, now_ms: int) -> Put:
         """The write that makes the shelf hold all that is far and was taken in; `put_done` when acknowledged."""
@@ -319,13 +220,7 @@ class Shard:
         """Whether the portion goes to memory; otherwise it cascades."""
         return is_narrow(load.slice)
 
-    # -- progress
-
-    def progress(self, owner: str) -> Progress:
-        """What to commit now. Only true when nothing waits for a put and all that was handed out is sent."""
-        lowest = self.calendar.lowest_offset()
-        offset = self.position if lowest is None else min(self.position, lowest)
-        return Progress(offset, max(self.position, self.replay_until), self.cursor, owner)
+    # -- done
 
     def droppable(self) -> tuple[list[Slice], list[bytes]]:
         """Slices and ids that are done with; to be asked after a commit, before anything else is taken in."""
@@ -339,24 +234,9 @@ class Shard:
         self._loaded = [slice_ for slice_ in self._loaded if slice_ not in gone]
         self.ids.forgotten()
 
-    def wake_ms(self) -> int | None:
-        """When something is due; None when nothing in memory is."""
-        if self.replaying:
-            return None
-        next_due_ms = self.calendar.next_due_ms()
-        return next_due_ms if next_due_ms is not None and next_due_ms < self._loaded_until_ms else None
-
-    def full(self, now_ms: int, *, paused: bool) -> bool:
-        """Whether reading on can wait; with a shelf it never can."""
-        return False
-
 
 def _agenda_ms(slice_: Slice) -> int:
     return slice_.start_ms if is_narrow(slice_) else cascades_at_ms(slice_)
-
-
-def _key(schedule: Schedule) -> tuple[int, int]:
-    return (schedule.due_ms, schedule.offset)
 
 
 def _is_over(slice_: Slice, next_due_ms: int | None) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
+from delaytopic_relay.addressing import Outgoing
 from delaytopic_relay.errors import CorruptState, ShelfMoved, ShelfUnavailable, TransactionAborted
 from delaytopic_relay.ids import IdState, from_entry
 from delaytopic_relay.journal import Journal
@@ -50,14 +51,15 @@ class Shelving:
         entries = self._insist(lambda: self._shelf.ids(shard.partition, shard.shelf_position, names))
         return {name: from_entry(entry) for name, entry in zip(names, entries, strict=True) if entry is not None}
 
-    def put_all(self, shards: Iterable[Shard]) -> None:
-        """Make the shelf hold everything that a commit of these shards will take for granted."""
+    def put_all(self, shards: Iterable[Shard]) -> Sequence[Outgoing]:
+        """Make the shelf hold everything that a commit of these shards will take for granted: done when it returns."""
         for shard in shards:
             self._settle(shard)
             if shard.must_put:
                 put = shard.put(self._clock.now_ms())
                 self._write(shard, put)
                 shard.put_done(put)
+        return ()
 
     def _write(self, shard: Shard, put: Put) -> None:
         started_ms = self._clock.monotonic_ms()
@@ -101,11 +103,20 @@ class Shelving:
             except (ShelfUnavailable, ShelfMoved) as error:
                 self._journal.unavailable(error)
 
-    def load_next(self, shards: Sequence[Shard], room_bytes: int) -> None:
+    def lost(self) -> Collection[int]:
+        """None: a shelf that lost something says so when it is asked for anything, by `ShelfMoved`."""
+        return ()
+
+    def load_next(self, shards: Sequence[Shard], room_bytes: int) -> bool:
         """Load a few portions of what comes within the horizon, each shard in its turn; check idle positions.
 
-        `room_bytes` is how much more memory may take; with none, only what was begun is loaded further.
+        `room_bytes` is how much more memory may take; with none, only what was begun is loaded further. Loading never
+        changes what is to be committed.
         """
+        self._load_some(shards, room_bytes)
+        return False
+
+    def _load_some(self, shards: Sequence[Shard], room_bytes: int) -> None:
         until_ms = self._clock.monotonic_ms() + LOADING_MS
         if until_ms < self._quiet_until_ms:
             return

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from delaytopic_api.relay_config import RelayConfig
-from delaytopic_api.relay_status import Cursor, DueBin, RelayState, RelayStatus, ShardState, ShardStatus
+from delaytopic_api.relay_status import BucketStatus, Cursor, DueBin, RelayState, RelayStatus, ShardState, ShardStatus
+from delaytopic_relay.bucket_shard import BucketShard
 from delaytopic_relay.census import Census, bin_edges_ms, census_of, total
 from delaytopic_relay.progress import Progress
 from delaytopic_relay.schedule import NOTHING_DELIVERED, Key
@@ -37,6 +38,8 @@ class Scene:
     paused: frozenset[int] = frozenset()
     ends: Mapping[int, int] = field(default_factory=dict)
     unreadable: Mapping[int, str] = field(default_factory=dict)
+    moving: frozenset[int] = frozenset()
+    """Shards whose backlog was on another backend, and is not yet read again."""
 
 
 def relay_status(
@@ -67,6 +70,7 @@ def relay_status(
         oldest_overdue_ms=whole.oldest_overdue_ms,
         next_due_ms=whole.next_due_ms,
         ingest_lag=sum(shard.ingest_lag for shard in shards),
+        replay_lag=sum(shard.replay_lag for shard in shards),
         memory_bytes=sum(shard.size for shard in scene.shards.values()),
         due_histogram=_bins(whole, edges, now_ms),
         shards=sorted(shards, key=lambda shard: shard.partition),
@@ -87,14 +91,41 @@ def _shard(
         overdue=census.overdue,
         next_due_ms=census.next_due_ms,
         ingest_lag=max(0, scene.ends.get(number, shard.position) - shard.position),
+        replay_lag=_replay_lag(shard),
         due_histogram=_bins(census, edges, now_ms),
-        message=_message(number, scene),
+        buckets=_buckets(shard) if isinstance(shard, BucketShard) else [],
+        message=_message(number, shard, scene),
     )
 
 
-def _message(number: int, scene: Scene) -> str | None:
+def _replay_lag(shard: AnyShard) -> int:
+    return max(0, shard.replay_until - shard.position) if shard.replaying else 0
+
+
+def _buckets(shard: BucketShard) -> list[BucketStatus]:
+    return [_bucket(shard, number) for number in range(len(shard.ranges.waits_ms))]
+
+
+def _bucket(shard: BucketShard, number: int) -> BucketStatus:
+    bucket, waits_ms = shard.buckets[number], shard.ranges.waits_ms
+    waiting = bucket.waiting(number)
+    return BucketStatus(
+        bucket=number,
+        from_delay_ms=waits_ms[number],
+        to_delay_ms=waits_ms[number + 1] if number + 1 < len(waits_ms) else None,
+        split=shard.ranges.is_split(number),
+        pending=bucket.records,
+        next_due_ms=waiting.first_ms if waiting is not None else None,
+        read_at_ms=bucket.head_ms - shard.lead_ms(number) if waiting is not None else None,
+    )
+
+
+def _message(number: int, shard: AnyShard, scene: Scene) -> str | None:
     if number in scene.unreadable:
         return scene.unreadable[number]
+    if shard.replaying:
+        what = "the backlog moves here from another backend" if number in scene.moving else "reads again what it lacks"
+        return f"{what}: {_replay_lag(shard)} source offsets to go"
     return "reading pauses: memory is full, or enough is in it" if number in scene.paused else None
 
 

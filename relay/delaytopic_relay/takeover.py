@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from delaytopic_relay.bucket_shard import BucketShard
+from delaytopic_relay.bucket_shelving import BucketShelving
 from delaytopic_relay.errors import CorruptState, ShelfMoved, Unavailable
 from delaytopic_relay.fixed_shard import FixedShard
 from delaytopic_relay.journal import Journal
@@ -18,24 +20,31 @@ from delaytopic_relay.recovery import Plan, plan_fixed, plan_recovery
 from delaytopic_relay.shard import Shard
 from delaytopic_relay.shelves.protocol import Position, Shelf
 
-AnyShard = Shard | FixedShard
+AnyShard = Shard | BucketShard | FixedShard
 
 
 class Recovered(NamedTuple):
-    """A shard ready to go on; `gone` and `shortened` as in `Plan`, `replay` counts the offsets read again."""
+    """A shard ready to go on; `gone`, `shortened` and `moves` as in `Plan`, `replay` counts the offsets read again."""
 
     shard: AnyShard
     committed: Progress
     gone: int
     shortened: bool
     replay: int
+    moves: bool = False
 
 
 class Takeover:
     """Recovers shards."""
 
     def __init__(
-        self, source: Source, target: Target, shelf: Shelf | None, token: str, horizon_ms: int, journal: Journal
+        self,
+        source: Source,
+        target: Target,
+        shelf: Shelf | BucketShelving | None,
+        token: str,
+        horizon_ms: int,
+        journal: Journal,
     ) -> None:
         """`shelf` is None for a fixed delay; `token` names this relay on the shelf, with a number for each claim.
 
@@ -55,12 +64,13 @@ class Takeover:
         wanted = sorted(shards)
         try:
             self._fence_last_owners(wanted)
-            committed = self._source.committed(wanted)
+            plans = self._plans(wanted, self._source.committed(wanted))
+            self._commit({shard: plan.progress for shard, (plan, _) in plans.items()})
+            if isinstance(self._shelf, BucketShelving):
+                self._shelf.prepare([*plans])
         except Unavailable as error:
             self._journal.unavailable(error)
             return {}
-        plans = self._plans(wanted, committed)
-        self._commit({shard: plan.progress for shard, (plan, _) in plans.items()})
         recovered: dict[int, Recovered] = {}
         for shard, (plan, position) in plans.items():
             try:
@@ -95,11 +105,14 @@ class Takeover:
         if self._shelf is None:
             fixed = plan_fixed(progress, bounds, self._target.owner)
             return Plan(fixed, Position("", 0, 0), 0, False), None
-        position = self._shelf.position(shard)
         by_hand = committed is not None and not committed.metadata
+        if isinstance(self._shelf, BucketShelving):
+            return self._shelf.plan(shard, progress, bounds, self._target.owner, by_hand=by_hand), None
+        position = self._shelf.position(shard)
         self._claims += 1
         token = f"{self._token}-{self._claims}"
-        return plan_recovery(progress, position, bounds, self._target.owner, token, by_hand=by_hand), position
+        plan = plan_recovery(progress, position, bounds, self._target.owner, token, by_hand=by_hand)
+        return plan._replace(moves=progress is not None and progress.buckets is not None), position
 
     def _commit(self, progress: Mapping[int, Progress]) -> None:
         if not progress:
@@ -113,12 +126,15 @@ class Takeover:
     def _start(self, number: int, plan: Plan, position: Position | None) -> Recovered:
         start, shard = plan.progress.offset, self._shard(number, plan, position)
         self._source.read_from(number, start)
-        return Recovered(shard, plan.progress, plan.gone, plan.shortened, plan.progress.position - start)
+        replay = plan.progress.position - start
+        return Recovered(shard, plan.progress, plan.gone, plan.shortened, replay, plan.moves)
 
     def _shard(self, number: int, plan: Plan, position: Position | None) -> AnyShard:
         start = plan.progress.offset
         if self._shelf is None:
             return FixedShard(number, plan.progress, start, self._horizon_ms)
+        if isinstance(self._shelf, BucketShelving):
+            return self._shelf.open(number, plan.progress, start)
         self._shelf.put(number, position, plan.claim, [], {})
         index = self._shelf.slices(number)
         return Shard(number, plan.progress, start, plan.claim, index, self._horizon_ms)

@@ -14,8 +14,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public 
     ResourceType,
 )
 
+from delaytopic_process.kafka_log import client_logger
 from delaytopic_relay.errors import ConfigurationError, KafkaUnavailable, TopicForbidden
-from delaytopic_relay.kafka_log import client_logger
 from delaytopic_relay.kafka_settings import Settings
 from delaytopic_relay.topics import UNLIMITED_BYTES, TopicFacts
 

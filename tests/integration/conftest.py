@@ -12,6 +12,7 @@ import pytest
 from tests.support.records import MakeRoute
 from tests.support.route import Route, Servers
 
+from delaytopic_api.choices import BackendType
 from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_cli.embedded.redis_server import RedisServer
 
@@ -32,19 +33,25 @@ def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
         yield server
 
 
+@pytest.fixture(scope="session", params=[str(backend) for backend in BackendType])
+def backend(request: pytest.FixtureRequest) -> str:
+    """Each promise is kept with every backend; a test about one of them says so by `records.ONLY_REDIS`."""
+    return str(request.param)
+
+
 @pytest.fixture
-def make_route(kafka: KafkaServer, redis: RedisServer, tmp_path: Path) -> Iterator[MakeRoute]:
+def make_route(kafka: KafkaServer, redis: RedisServer, backend: str, tmp_path: Path) -> Iterator[MakeRoute]:
     """Makes a DelayTopic with topics of its own; stops its relays at the end."""
-    with _routes(Servers(kafka.bootstrap_servers, redis.url), tmp_path) as make:
+    with _routes(Servers(kafka.bootstrap_servers, redis.url), tmp_path, backend) as make:
         yield make
 
 
 @pytest.fixture(scope="module")
 def make_shared_route(
-    kafka: KafkaServer, redis: RedisServer, tmp_path_factory: pytest.TempPathFactory
+    kafka: KafkaServer, redis: RedisServer, backend: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[MakeRoute]:
     """The same for all tests of a file: they look at different sides of one run."""
-    with _routes(Servers(kafka.bootstrap_servers, redis.url), tmp_path_factory.mktemp("routes")) as make:
+    with _routes(Servers(kafka.bootstrap_servers, redis.url), tmp_path_factory.mktemp("routes"), backend) as make:
         yield make
 
 
@@ -55,10 +62,11 @@ def route(make_route: MakeRoute) -> Route:
 
 
 @contextmanager
-def _routes(servers: Servers, directory: Path) -> Iterator[MakeRoute]:
+def _routes(servers: Servers, directory: Path, backend: str) -> Iterator[MakeRoute]:
     routes: list[Route] = []
 
     def make(source_settings: dict[str, str] | None = None, **spec: Any) -> Route:
+        spec["backend"] = {"type": backend, **spec.get("backend", {})}
         routes.append(Route(servers, directory, f"route-{next(_numbers)}", spec))
         return routes[-1].create_topics(**(source_settings or {}))
 

@@ -9,9 +9,9 @@ from concurrent.futures import as_completed
 
 import click
 from tests.simulation.counting import ENOUGH_RUNS, missing, table
+from tests.simulation.families import PLANS
 from tests.simulation.hunting import Failure, Findings, first_caught, hunt, workers, wrong_with
 from tests.simulation.mutants import MUTANTS, applied
-from tests.simulation.planning import plan_for
 from tests.simulation.report import write_table
 from tests.simulation.shrink import Shrinker
 from tests.simulation.tracing import told
@@ -24,16 +24,17 @@ SHOWN = 3
 @click.command()
 @click.option("--runs", default=2_000, show_default=True, help="How many histories, one for each seed.")
 @click.option("--seed", default=0, show_default=True, help="The first seed.")
+@click.option("--backend", type=click.Choice([*PLANS]), default="RedisZset", show_default=True, help="Whose histories.")
 @click.option("--mutant", type=click.Choice(sorted(MUTANTS)), help="Break the relay in this way.")
 @click.option("--mutants", is_flag=True, help="Find for every mutant the first seed that catches it; write the table.")
-def main(runs: int, seed: int, mutant: str | None, mutants: bool) -> None:
+def main(runs: int, seed: int, backend: str, mutant: str | None, mutants: bool) -> None:
     """Run histories full of faults against the production relay, and check every promise on each."""
     if mutants:
         sys.exit(_hunt_mutants())
-    sys.exit(_hunt(seed, runs, mutant))
+    sys.exit(_hunt(seed, runs, mutant, MUTANTS[mutant].backend if mutant else backend))
 
 
-def _hunt(seed: int, runs: int, mutant: str | None) -> int:
+def _hunt(seed: int, runs: int, mutant: str | None, backend: str) -> int:
     started_s = time.monotonic()
     shown_s = started_s
 
@@ -45,26 +46,26 @@ def _hunt(seed: int, runs: int, mutant: str | None) -> int:
             failed = f"{len(findings.failures)} failed"
             click.echo(f"{findings.runs:,} of {runs:,} histories, {failed}, {now_s - started_s:.0f} s", err=True)
 
-    findings = hunt(seed, runs, mutant, progress)
-    click.echo("\n".join(table(findings.counts)))
+    findings = hunt(seed, runs, mutant, progress, backend)
+    click.echo("\n".join(table(findings.counts, backend)))
     for failure in findings.failures[:SHOWN]:
-        _show(failure, mutant)
-    never = missing(findings.counts) if findings.runs >= ENOUGH_RUNS and mutant is None else []
+        _show(failure, mutant, backend)
+    never = missing(findings.counts, backend) if findings.runs >= ENOUGH_RUNS and mutant is None else []
     for name in never:
         click.echo(f"never happened: {name}")
     click.echo(f"{findings.runs:,} histories, {len(findings.failures)} failed")
     return 1 if findings.failures or never else 0
 
 
-def _show(failure: Failure, mutant: str | None) -> None:
+def _show(failure: Failure, mutant: str | None, backend: str) -> None:
     """The shortest trace that still fails, and the command that replays the seed."""
     kind = _kind(failure.complaints[0])
     with applied(mutant):
         plan = Shrinker(
-            plan_for(failure.seed), lambda plan: any(_kind(wrong) == kind for wrong in wrong_with(plan))
+            PLANS[backend](failure.seed), lambda plan: any(_kind(wrong) == kind for wrong in wrong_with(plan))
         ).shrink()
         wrong = wrong_with(plan)
-    broken = f" --mutant {mutant}" if mutant else ""
+    broken = f" --mutant {mutant}" if mutant else f" --backend {backend}"
     click.echo(f"\nSeed {failure.seed} fails. The shortest trace that still does:")
     click.echo("\n".join(f"  {line}" for line in [*told(plan), *wrong]))
     click.echo(f"  as data: {plan!r}")

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 from delaytopic_relay.addressing import Outgoing
-from delaytopic_relay.loop import Loop, Parts
+from delaytopic_relay.loop import Loop
+from delaytopic_relay.loop_parts import Parts
 from delaytopic_relay.ports import GroupMetadata, Source, Target
 from delaytopic_relay.progress import Progress
 
@@ -23,6 +24,8 @@ class Mutant(NamedTuple):
     sentence: str
     """What it does wrong."""
     patches: Callable[[], Sequence[Patch]]
+    backend: str = "RedisZset"
+    """Whose histories are to catch it."""
 
     @contextmanager
     def applied(self) -> Iterator[None]:
@@ -59,6 +62,9 @@ class BrokenTarget:
 
     def send(self, records: Sequence[Outgoing]) -> None:
         self.target.send(records)
+
+    def store(self, records: Sequence[Outgoing]) -> None:
+        self.target.store(records)
 
     def settle(self) -> Any:
         return self.target.settle()

@@ -9,12 +9,15 @@ from unittest import mock
 
 from redis.exceptions import ConnectionError as NoConnection
 from tests.simulation.applications import Applications
+from tests.simulation.bucket_damage import damage
+from tests.simulation.bucket_world import SimulatedBucketLog
 from tests.simulation.faults import Crash, Fault, Gate, What
 from tests.simulation.kafka import Kafka
 from tests.simulation.outcome import Outcome, outcome_of
 from tests.simulation.plan import (
     Action,
     Arm,
+    BucketDamaged,
     Pass,
     Plan,
     Produce,
@@ -111,6 +114,8 @@ class History:
                 self.server.restore(self._copies[-copies])
             case ShelfWiped():
                 self.server.wipe()
+            case BucketDamaged(bucket, what):
+                damage(self.kafka, bucket, what)
 
     def _pick(self, number: int) -> Relay:
         return self.relays[-1 - number % len(self.relays)]
@@ -134,7 +139,10 @@ class History:
     def start(self, suspended: str) -> None:
         """A new process."""
         self._started += 1
-        connect = None if self.setup.delay_ms is not None else self._connect
+        connect: Any = None if self.setup.delay_ms is not None else self._connect
+        turns = self.setup.backends
+        if turns and turns[(self._started - 1) % len(turns)] == "B":
+            connect = self._buckets
         name = f"relay-{self._started}"
         self.relays.append(Relay(self.kafka, self.setup, name, connect, self._happen, suspended))
 
@@ -142,6 +150,9 @@ class History:
         if isinstance(self.server, RedisServer):
             return redis_shelf(self.server, self._line(gate, lambda: NoConnection("no answer")))
         return DistantShelf(self.server, self._line(gate, lambda: ShelfUnavailable("no answer")))
+
+    def _buckets(self, gate: Gate) -> SimulatedBucketLog:
+        return SimulatedBucketLog(self.kafka, gate, self.setup.portion)
 
     def _line(self, gate: Gate, silence: Callable[[], Exception]) -> Line:
         return Line(self.kafka, gate, self.shelf_is_away, silence, self.setup.load_ms)

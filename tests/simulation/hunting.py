@@ -10,10 +10,10 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from typing import NamedTuple
 
+from tests.simulation.families import PLANS, plans_for_mutant
 from tests.simulation.history import History
 from tests.simulation.mutants import applied
 from tests.simulation.plan import Plan
-from tests.simulation.planning import plan_for
 from tests.simulation.promises import complaints
 
 PORTION = 25
@@ -52,13 +52,13 @@ def wrong_with(plan: Plan, counts: Counter[str] | None = None) -> list[str]:
         return [f"{type(error).__name__}: {error}\n{traceback.format_exc()}"]
 
 
-def try_seeds(first: int, end: int, mutant: str | None) -> Findings:
+def try_seeds(first: int, end: int, mutant: str | None, backend: str) -> Findings:
     """The work of one portion."""
     counts: Counter[str] = Counter()
     failures: list[Failure] = []
     with applied(mutant):
         for seed in range(first, end):
-            wrong = wrong_with(plan_for(seed), counts)
+            wrong = wrong_with(PLANS[backend](seed), counts)
             if wrong:
                 failures.append(Failure(seed, wrong))
     return Findings(end - first, failures, counts)
@@ -67,7 +67,7 @@ def try_seeds(first: int, end: int, mutant: str | None) -> Findings:
 def first_caught(mutant: str, seeds: int) -> int | None:
     """The first seed whose history a mutant breaks; None if none does."""
     with applied(mutant):
-        return next((seed for seed in range(seeds) if wrong_with(plan_for(seed))), None)
+        return next((seed for seed in range(seeds) if wrong_with(plans_for_mutant(mutant)(seed))), None)
 
 
 def workers() -> ProcessPoolExecutor:
@@ -75,11 +75,13 @@ def workers() -> ProcessPoolExecutor:
     return ProcessPoolExecutor(os.cpu_count(), get_context("spawn"))
 
 
-def hunt(first: int, runs: int, mutant: str | None, progress: Callable[[Findings], None]) -> Findings:
+def hunt(
+    first: int, runs: int, mutant: str | None, progress: Callable[[Findings], None], backend: str = "RedisZset"
+) -> Findings:
     """Run the seeds from `first` on; `progress` hears after each portion what was found so far."""
     findings = NOTHING_YET
     with workers() as pool:
-        work = [pool.submit(try_seeds, *portion, mutant) for portion in _portions(first, runs)]
+        work = [pool.submit(try_seeds, *portion, mutant, backend) for portion in _portions(first, runs)]
         for done in as_completed(work):
             findings += done.result()
             progress(findings)

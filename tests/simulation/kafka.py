@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.simulation.group import Group
 from tests.simulation.source_log import SourceLog
@@ -53,12 +53,19 @@ class Kafka:
         self.now_ms = START_MS
         self.source = {shard: SourceLog(shard) for shard in range(shards)}
         self.target: list[Sent] = []
+        self.stored: dict[tuple[str, int], list[Sent | None]] = {}
+        """Bucket topics, by topic and partition; None is what retention, or somebody, deleted."""
         self.committed: dict[int, Committed] = {}
         self.commits: list[Commit] = []
         self.group = Group(range(shards), session_ms)
         self.transactions = Transactions(self._transaction_committed)
         self.counts: Counter[str] = Counter()
         self._later: list[tuple[int, Callable[[], object]]] = []
+
+    def log_of(self, record: Outgoing) -> list[Any]:
+        """Where a record goes: to a bucket topic, or to what the readers of targets see."""
+        is_stored = record.topic.startswith("source.delay.")
+        return self.stored.setdefault((record.topic, record.partition), []) if is_stored else self.target
 
     def later(self, delay_ms: int, action: Callable[[], object]) -> None:
         """A request that is still on its way."""

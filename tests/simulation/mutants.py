@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 
-from tests.simulation import mutants_of_commits, mutants_of_recovery, mutants_of_shelves
+from tests.simulation import mutants_of_buckets, mutants_of_commits, mutants_of_recovery, mutants_of_shelves
 from tests.simulation.breaking import Mutant
 
 MUTANTS: dict[str, Mutant] = {
     mutant.name: mutant
-    for mutant in (*mutants_of_recovery.MUTANTS, *mutants_of_commits.MUTANTS, *mutants_of_shelves.MUTANTS)
+    for of in (mutants_of_recovery, mutants_of_commits, mutants_of_shelves, mutants_of_buckets)
+    for mutant in of.MUTANTS
 }
 
 

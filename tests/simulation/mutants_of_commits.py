@@ -71,7 +71,7 @@ def puts_late() -> Sequence[Patch]:
     def close(self: Loop, *arguments: Any, **keywords: Any) -> None:
         late = [shard for shard in self._with_shelf() if getattr(shard, "_was_committed", False)]
         if self._shelving is not None:
-            original_put(self._shelving, late)
+            original_put(self._shelving, late)  # type: ignore[arg-type]
         original_close(self, *arguments, **keywords)
         for shard in self._with_shelf():
             shard._was_committed = True  # type: ignore[attr-defined]

@@ -31,6 +31,8 @@ class Setup(NamedTuple):
     """How many segments are loaded at first."""
     load_ms: int = 0
     """How long the shelf takes to answer a load."""
+    backends: str = ""
+    """A letter for each relay in turn: "B" for one with bucket topics, "R" for one with Redis; "" is all with Redis."""
 
 
 class Recipe(NamedTuple):
@@ -115,6 +117,13 @@ class ShelfWiped(NamedTuple):
     """The shelf is empty."""
 
 
+class BucketDamaged(NamedTuple):
+    """Somebody meddles with a bucket topic: `what` is truncated (its first part is gone), emptied, or foreign."""
+
+    bucket: int
+    what: str
+
+
 Action = (
     Produce
     | Pass
@@ -128,6 +137,7 @@ Action = (
     | ShelfCopied
     | ShelfRolledBack
     | ShelfWiped
+    | BucketDamaged
 )
 
 

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
 TURN_MS = 100
 LONGEST_TURNS = 600
+LONGEST_TURNS_WITH_BUCKETS = 3_000
+"""What is far moves from bucket to bucket, each time with a commit."""
 RESTED_TURNS = 3
 
 
@@ -38,7 +40,8 @@ class Quiet:
 
     def _wait(self) -> bool:
         rested, step_ms = 0, TURN_MS
-        for _ in range(LONGEST_TURNS):
+        turns = LONGEST_TURNS_WITH_BUCKETS if self._history.setup.backends else LONGEST_TURNS
+        for _ in range(turns):
             before = self._traces()
             self._history.pass_time(step_ms)
             still = self._traces() == before and not self._recovering()

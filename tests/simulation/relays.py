@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from tests.simulation.bucket_world import HORIZON_MS, NAMES, RULES, SimulatedBucketLog
 from tests.simulation.clocks import SimulatedClock
 from tests.simulation.faults import Crash, Fault, Gate
 from tests.simulation.kafka import Kafka
@@ -15,17 +16,21 @@ from tests.simulation.witness import Witness
 
 from delaytopic_api.choices import Partitioning
 from delaytopic_relay.addressing import Addressing
+from delaytopic_relay.bucket_shard import BucketShard
+from delaytopic_relay.bucket_shelving import BucketShelving
 from delaytopic_relay.dialects.native import NativeDialect
 from delaytopic_relay.dialects.policy import NativePolicy, TopicGlobs
-from delaytopic_relay.loop import Loop, Parts
+from delaytopic_relay.loop import Loop
+from delaytopic_relay.loop_parts import Parts
 from delaytopic_relay.pacing import Pace
+from delaytopic_relay.ports import Target
 from delaytopic_relay.shelves.protocol import Shelf
 from delaytopic_relay.shelving import Shelving
+from delaytopic_relay.split_target import SplitTarget
 from delaytopic_relay.suspension import Suspension
 from delaytopic_relay.takeover import Takeover
 
 SOURCE, TARGET, DEAD, OTHER = "source", "target", "dead", "other"
-HORIZON_MS = 10_000
 MAX_DELAY_MS = 8_640_000_000
 LARGEST_BATCH = 1 << 20
 SUSPENSIONS: Mapping[str, Suspension] = {
@@ -49,7 +54,7 @@ class Relay:
         kafka: Kafka,
         setup: Setup,
         name: str,
-        connect: Callable[[Gate], Shelf] | None,
+        connect: Callable[[Gate], Shelf | SimulatedBucketLog] | None,
         happen: Callable[[Relay, Fault], None],
         suspended: str = "",
     ) -> None:
@@ -60,16 +65,22 @@ class Relay:
         self.gate = Gate(kafka.counts, lambda fault: happen(self, fault))
         self.clock = SimulatedClock(kafka)
         self.source = SimulatedSource(kafka, self.gate, name, setup.chunk, setup.deaf_ms)
-        self.target = SimulatedTarget(kafka, self.gate, self.clock, name, transactional=setup.transactional)
-        self.target.lingers = setup.lingers
-        self.journal = Witness(kafka.counts, self.target.recovered)
-        self.loop = self._loop(setup, connect(self.gate) if connect is not None else None)
+        sender = SimulatedTarget(kafka, self.gate, self.clock, name, transactional=setup.transactional)
+        sender.lingers = setup.lingers
+        self.journal = Witness(kafka.counts, sender.recovered)
+        shelf = connect(self.gate) if connect is not None else None
+        self.target: Target = sender
+        if isinstance(shelf, SimulatedBucketLog) and not setup.transactional:
+            self.target = SplitTarget(sender, SimulatedTarget(kafka, self.gate, self.clock, name, transactional=True))
+        self.loop = self._loop(setup, shelf)
         self.strand: Strand | None = None
+        self._ranges: dict[int, tuple[int, ...]] = {}
         self._wakes_at_ms: int | None = None
         self._frozen_at_commit = 0
         self.loop.start()
 
-    def _loop(self, setup: Setup, shelf: Shelf | None) -> Loop:
+    def _loop(self, setup: Setup, shelf: Shelf | SimulatedBucketLog | None) -> Loop:
+        kept, opened = self._kept(shelf)
         addressing = Addressing(SOURCE, TARGET, DEAD, Partitioning.BY_KEY, 4, lambda topic: LARGEST_BATCH)
         addressing.certain_bytes = LARGEST_BATCH // 2
         return Loop(
@@ -78,8 +89,8 @@ class Relay:
                 target=self.target,
                 dialect=dialect_of(setup),
                 addressing=addressing,
-                shelving=Shelving(shelf, self.clock, self.journal) if shelf is not None else None,
-                takeover=Takeover(self.source, self.target, shelf, self.name, HORIZON_MS, self.journal),
+                shelving=kept,
+                takeover=Takeover(self.source, self.target, opened, self.name, HORIZON_MS, self.journal),
                 pace=Pace(setup.precision_ms, setup.transactional),
                 memory_bytes=setup.memory_bytes,
                 clock=self.clock,
@@ -87,6 +98,15 @@ class Relay:
                 suspension=SUSPENSIONS[self.suspended],
             )
         )
+
+    def _kept(
+        self, shelf: Shelf | SimulatedBucketLog | None
+    ) -> tuple[Shelving | BucketShelving | None, Shelf | BucketShelving | None]:
+        """What the loop works with, and what shards are taken over with."""
+        if isinstance(shelf, SimulatedBucketLog):
+            buckets = BucketShelving(shelf, NAMES, RULES, self.clock, self.journal)
+            return buckets, buckets
+        return (Shelving(shelf, self.clock, self.journal), shelf) if shelf is not None else (None, None)
 
     @property
     def frozen(self) -> bool:
@@ -96,6 +116,17 @@ class Relay:
     def step(self) -> None:
         """One turn of the loop; it may end frozen. Raises `Crash`."""
         self.run(self.loop.step)
+        self._note_ranges()
+
+    def _note_ranges(self) -> None:
+        """Count ranges of buckets that were split or merged since the last turn."""
+        shards = [shard for shard in self.loop.shards.values() if isinstance(shard, BucketShard)]
+        ranges = {id(shard): tuple(shard.ranges.waits_ms) for shard in shards}
+        for identity, waits_ms in ranges.items():
+            for before_ms, after_ms in zip(self._ranges.get(identity, waits_ms), waits_ms, strict=True):
+                if before_ms != after_ms:
+                    self.kafka.counts["path: range split" if after_ms < before_ms else "path: range merged"] += 1
+        self._ranges = ranges
 
     def finish(self) -> None:
         """A graceful stop."""

@@ -67,6 +67,9 @@ class SimulatedTarget:
                 return
             self._gate.call("produce", partial(self._produce, record), self._refuse)
 
+    def store(self, records: Sequence[Outgoing]) -> None:
+        self.send(records)
+
     def _produce(self, record: Outgoing) -> None:
         now_ms = self._kafka.now_ms
         refusal = refusal_of(record, careful=now_ms < self._careful_until_ms)
@@ -94,7 +97,7 @@ class SimulatedTarget:
                 self._failures.append(Refusal(str(error), too_large=False))
                 return
             moved = Sent(sent.record, sent.at_ms, sent.shown_ms, sent.life, transaction)
-            self._kafka.target.append(moved)
+            self._kafka.log_of(moved.record).append(moved)
 
     def settle(self) -> list[Refusal]:
         return self._gate.call("settle", self._settle, self._unsettled)

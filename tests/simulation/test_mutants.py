@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.simulation.families import plans_for_mutant
 from tests.simulation.hunting import wrong_with
 from tests.simulation.mutants import MUTANTS, applied
-from tests.simulation.planning import plan_for
 from tests.simulation.report import recorded
 
 OTHER_SEEDS = range(150)
@@ -14,8 +14,9 @@ OTHER_SEEDS = range(150)
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mutant_is_caught(name: str) -> None:
+    plans = plans_for_mutant(name)
     with applied(name):
-        caught = next((seed for seed in (recorded()[name], *OTHER_SEEDS) if wrong_with(plan_for(seed))), None)
+        caught = next((seed for seed in (recorded()[name], *OTHER_SEEDS) if wrong_with(plans(seed))), None)
 
     assert caught is not None
 

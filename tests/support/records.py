@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, cast
 
+import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from tests.support.route import ClientHeaders, Route
 
@@ -13,6 +14,8 @@ from delaytopic_cli.audit import Coordinates
 
 MakeRoute = Callable[..., Route]
 
+ONLY_REDIS = pytest.mark.parametrize("backend", ["RedisZset"], indirect=True)
+"""For a test about what happens to a Redis."""
 LARGEST_REQUEST_BYTES = 16 << 20
 ANY_PARTITION = -1
 

@@ -14,7 +14,8 @@ from delaytopic_api.headers import Headers
 from delaytopic_relay.addressing import Addressing, Outgoing, TopicLimit
 from delaytopic_relay.dialects.native import NativeDialect
 from delaytopic_relay.dialects.policy import NativePolicy, TopicGlobs
-from delaytopic_relay.loop import Loop, Parts
+from delaytopic_relay.loop import Loop
+from delaytopic_relay.loop_parts import Parts
 from delaytopic_relay.pacing import Pace
 from delaytopic_relay.progress import Progress
 from delaytopic_relay.receipts import whose_record

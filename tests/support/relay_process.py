@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import threading
@@ -15,16 +13,17 @@ from typing import Any, Self
 from urllib.error import URLError
 from urllib.request import urlopen
 
+from tests.support.child_process import ChildProcess
+
 START_TIMEOUT_S = 60.0
 
 
-class RelayProcess:
+class RelayProcess(ChildProcess):
     """`python -m delaytopic_relay` over one configuration file; its log lines go to a file beside it."""
 
     def __init__(self, config: Path, name: str = "relay") -> None:
         self.config = config
         self.log_file = config.with_name(f"{name}.log")
-        self._child: subprocess.Popen[bytes] | None = None
         self._started_at = 0
 
     def start(self) -> Self:
@@ -34,36 +33,6 @@ class RelayProcess:
             command = [sys.executable, "-m", "delaytopic_relay", "--config", str(self.config)]
             self._child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         return self
-
-    @property
-    def child(self) -> subprocess.Popen[bytes]:
-        """The process."""
-        assert self._child is not None
-        return self._child
-
-    def kill(self) -> None:
-        """SIGKILL, and wait until it is gone."""
-        self.child.kill()
-        self.child.wait()
-
-    def terminate(self, timeout_s: float = 20.0) -> int:
-        """SIGTERM; its exit code."""
-        self.child.terminate()
-        return self.child.wait(timeout_s)
-
-    def freeze(self) -> None:
-        """SIGSTOP: nothing runs, no heartbeat leaves."""
-        os.kill(self.child.pid, signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        """SIGCONT: it goes on exactly where it was."""
-        os.kill(self.child.pid, signal.SIGCONT)
-
-    def stop_whatever_happens(self) -> None:
-        """For teardown."""
-        if self._child is not None and self._child.poll() is None:
-            self.thaw()
-            self.kill()
 
     def log_lines(self) -> list[dict[str, Any]]:
         """The log since the last start, one object a line."""

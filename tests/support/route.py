@@ -16,6 +16,8 @@ from confluent_kafka import Consumer as KafkaConsumer
 from confluent_kafka import Producer, TopicPartition
 from tests.support.relay_process import RelayProcess, wait_for
 
+from delaytopic_api.bucket_topics import bucket_topics
+from delaytopic_api.choices import BackendType
 from delaytopic_api.relay_config import RelayConfig
 from delaytopic_cli.audit import Coordinates, DeadLetter, DeliveredRecord, Headers, Outage, SourceRecord, Verdict, judge
 from delaytopic_cli.audit_reading import RawRecord, Rules, read_dead_letter, read_delivered, read_source
@@ -51,7 +53,9 @@ class Route:
         self.other = f"{self.name}.other"
 
     def create_topics(self, **source_settings: str) -> Route:
-        """Source, target, another allowed target, and dead letters."""
+        """Source, target, another allowed target, dead letters, and what the backend needs."""
+        config = self.config()
+        buckets = bucket_topics(config.backend.id, config.limits.horizon.ms, config.schedule.max_delay.ms)
         create_topics(
             self.servers.bootstrap_servers,
             [
@@ -59,6 +63,11 @@ class Route:
                 TopicPlan(self.target, PARTITIONS, LOG_APPEND_TIME),
                 TopicPlan(self.other, PARTITIONS, LOG_APPEND_TIME),
                 TopicPlan(self.dead_letter, 1, {"max.message.bytes": str((1 << 20) + (1 << 16))}),
+                *(
+                    TopicPlan(topic.name, PARTITIONS, topic.config)
+                    for topic in buckets
+                    if config.backend.type is BackendType.KAFKA_BUCKETS
+                ),
             ],
         )
         return self

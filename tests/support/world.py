@@ -187,6 +187,9 @@ class WorldTarget:
             self.world.delivered += self.sent
             self.sent = []
 
+    def store(self, records: Sequence[Outgoing]) -> None:
+        self.send(records)
+
     def settle(self) -> list[Refusal]:
         refusals, self.refusals = self.refusals, []
         return refusals

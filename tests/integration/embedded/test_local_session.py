@@ -100,6 +100,21 @@ def test_records_sent_to_a_running_local_arrive_on_time(local: Local, capsys: py
     local.wait_for("delivered=1 ")
 
 
+def test_what_waits_in_a_running_local_is_listed(local: Local, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["send", "shop.delayed", "--after", "1h", "--id", "late", "--value", "never shown"]) == 0
+    assert run(["send", "shop.delayed", "--after", "30m", "--id", "soon", "--value", "never shown"]) == 0
+    local.wait_for("pending=2 ")
+    capsys.readouterr()
+
+    assert run(["pending", "reminders", "-o", "json"]) == 0
+
+    found = capsys.readouterr().out
+    document = json.loads(found)
+    assert [record["id"] for record in document["records"]] == ["soon", "late"]
+    assert (document["pending"], document["complete"], document["notes"]) == (2, True, [])
+    assert "never shown" not in found
+
+
 def test_ctrl_c_ends_everything_in_order(local: Local) -> None:
     assert read_running_state() is not None
     children = local.children()

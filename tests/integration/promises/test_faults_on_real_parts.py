@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import redis as redis_client
+from tests.support.records import ONLY_REDIS
 from tests.support.relay_process import RelayProcess, wait_for
 from tests.support.route import PARTITIONS, Route
 
@@ -101,6 +102,7 @@ def test_p1_p2_p3_nothing_is_lost_twice_or_early_when_the_broker_restarts(route:
     assert_exact(route.settled_verdict(timeout_s=90))
 
 
+@ONLY_REDIS
 def test_p1_p2_p3_nothing_is_lost_twice_or_early_when_redis_restarts_and_when_it_crashes(
     route: Route, redis: RedisServer
 ) -> None:
@@ -117,6 +119,7 @@ def test_p1_p2_p3_nothing_is_lost_twice_or_early_when_redis_restarts_and_when_it
     assert_exact(route.settled_verdict())
 
 
+@ONLY_REDIS
 def test_p1_p2_p3_nothing_is_lost_twice_or_early_when_redis_is_wiped(route: Route, redis: RedisServer) -> None:
     route.start_relay().wait_until_delivering(PARTITIONS)
 
@@ -128,6 +131,7 @@ def test_p1_p2_p3_nothing_is_lost_twice_or_early_when_redis_is_wiped(route: Rout
     assert_exact(route.settled_verdict())
 
 
+@ONLY_REDIS
 def test_p1_p2_p3_nothing_is_lost_twice_or_early_when_redis_is_set_back_to_an_older_snapshot(
     route: Route, redis: RedisServer, tmp_path: Path
 ) -> None:

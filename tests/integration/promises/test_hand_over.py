@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from tests.support.records import MakeRoute, Sent, at, now_ms, produce
+from tests.support.records import ONLY_REDIS, MakeRoute, Sent, at, now_ms, produce
 from tests.support.relay_ends import lines_of
 from tests.support.relay_process import RelayProcess, wait_for
 from tests.support.route import PARTITIONS, Route
@@ -109,6 +109,7 @@ def first_delivery(relay: RelayProcess) -> bool:
         return False
 
 
+@ONLY_REDIS
 def test_a_relay_that_waits_for_something_can_be_told_to_stop(make_route: MakeRoute) -> None:
     route = make_route(backend={"redis": {"url": "redis://127.0.0.1:1/0"}})
     produce(route.servers.bootstrap_servers, route.source, [Sent(b"k", b"v", [at(now_ms())])])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from redis import Redis
-from tests.support.records import MakeRoute, Sent, produce
+from tests.support.records import ONLY_REDIS, MakeRoute, Sent, produce
 from tests.support.relay_ends import exit_code, last_words, lines_of, page, wait_until_it_waits
 from tests.support.relay_process import RelayProcess
 from tests.support.route import LOG_APPEND_TIME, PARTITIONS, Route, Servers
@@ -151,6 +151,7 @@ def test_pages_on_a_port_that_is_taken_are_refused(make_route: MakeRoute) -> Non
     assert f"port {port}" in last_words(relay)
 
 
+@ONLY_REDIS
 def test_a_secret_that_is_not_mounted_is_refused_by_its_field_and_file(make_route: MakeRoute, tmp_path: Path) -> None:
     nowhere = tmp_path / "nowhere"
 
@@ -169,6 +170,7 @@ def other_redis(tmp_path: Path) -> Iterator[RedisServer]:
         yield server
 
 
+@ONLY_REDIS
 def test_a_redis_that_evicts_is_refused(make_route: MakeRoute, other_redis: RedisServer) -> None:
     with Redis.from_url(other_redis.url) as client:
         client.config_set("maxmemory-policy", "allkeys-lru")
@@ -182,6 +184,7 @@ def test_a_redis_that_evicts_is_refused(make_route: MakeRoute, other_redis: Redi
 
 
 @pytest.mark.parametrize("given", [None, "a wrong password"])
+@ONLY_REDIS
 def test_a_redis_that_does_not_let_the_relay_in_is_named_and_no_secret_with_it(
     make_route: MakeRoute, other_redis: RedisServer, tmp_path: Path, given: str | None
 ) -> None:
@@ -238,6 +241,7 @@ def test_a_relay_waits_for_its_topics_says_so_and_starts_when_they_are_there(lat
     ]
 
 
+@ONLY_REDIS
 def test_a_relay_waits_for_redis_says_so_and_starts_when_it_is_there(make_route: MakeRoute, tmp_path: Path) -> None:
     redis = RedisServer(tmp_path / "late-redis", port=free_port())
     route = make_route(backend={"redis": {"url": redis.url}})
@@ -264,6 +268,7 @@ def test_a_relay_waits_for_kafka_says_so_and_can_be_told_to_stop(make_route: Mak
     assert relay.terminate() == 0
 
 
+@ONLY_REDIS
 def test_a_secret_that_came_from_a_file_is_not_in_the_log(make_route: MakeRoute, tmp_path: Path) -> None:
     nobody = f"127.0.0.1:{free_port()}"
     (tmp_path / "url").write_text(f"redis://user:{SECRET}@{nobody}/0\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from delaytopic_api.choices import BackendType, Guarantee
-from delaytopic_api.relay_status import RelayState, RelayStatus, ShardState, ShardStatus
+from delaytopic_api.relay_status import BucketStatus, RelayState, RelayStatus, ShardState, ShardStatus
 
 AS_OF_MS = 1_795_269_600_000
 
@@ -13,7 +13,14 @@ AS_OF_MS = 1_795_269_600_000
 def shard(partition: int, state: ShardState) -> ShardStatus:
     """A shard in that state, with nothing in it."""
     return ShardStatus(
-        partition=partition, state=state, committed_offset=0, position=0, pending=0, overdue=0, ingest_lag=0
+        partition=partition,
+        state=state,
+        committed_offset=0,
+        position=0,
+        pending=0,
+        overdue=0,
+        ingest_lag=0,
+        buckets=[BucketStatus(bucket=0, from_delay_ms=10_000, pending=0)],
     )
 
 

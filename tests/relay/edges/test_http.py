@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 import pytest
 from structlog.testing import capture_logs
 from tests.relay.edges.relay_statuses import relay_status
+from tests.support.listings import pending_list
 
+from delaytopic_api.pending import PendingList
 from delaytopic_api.relay_status import RelayStatus
-from delaytopic_relay.errors import ConfigurationError
+from delaytopic_relay.errors import BadRequest, ConfigurationError, RelayError, Unavailable
 from delaytopic_relay.http import Health, PageServer
 
 HEALTHY = Health(True, "running")
@@ -24,12 +26,13 @@ class Page(NamedTuple):
     body: str
 
 
-def page_server(host: str = "127.0.0.1", port: int = 0, **changes: Callable[[], Any]) -> PageServer:
-    pages: dict[str, Callable[[], Any]] = {
+def page_server(host: str = "127.0.0.1", port: int = 0, **changes: Callable[..., Any]) -> PageServer:
+    pages: dict[str, Callable[..., Any]] = {
         "health": lambda: HEALTHY,
         "readiness": lambda: HEALTHY,
         "metrics": lambda: b"some_metric 1.0\n",
         "status": relay_status,
+        "pending": lambda parameters: pending_list(message=parameters),
     }
     return PageServer(host, port, **(pages | changes))
 
@@ -86,6 +89,27 @@ def test_the_status_is_the_api_document() -> None:
     assert RelayStatus.model_validate_json(page.body) == relay_status()
 
 
+def test_what_is_pending_is_the_api_document_for_the_parameters_of_the_address() -> None:
+    with serving(page_server()) as server:
+        page = fetch(server, "/pending?limit=3&dueBefore=5")
+
+    assert (page.status, page.content_type) == (200, "application/json")
+    assert PendingList.model_validate_json(page.body) == pending_list(message="limit=3&dueBefore=5")
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(BadRequest("limit=x: it is a number"), 400), (Unavailable("the loop is busy"), 503)]
+)
+def test_a_request_that_cannot_be_answered_is_told_why(error: RelayError, status: int) -> None:
+    def refuse(parameters: str) -> PendingList:
+        raise error
+
+    with serving(page_server(pending=refuse)) as server, capture_logs() as lines:
+        assert fetch(server, "/pending?limit=x") == Page(status, PLAIN, f"{error}\n")
+
+    assert lines == []
+
+
 def test_a_page_shows_the_present_and_not_the_start() -> None:
     answers = [Health(False, "starting"), HEALTHY]
 
@@ -96,7 +120,7 @@ def test_a_page_shows_the_present_and_not_the_start() -> None:
 @pytest.mark.parametrize("path", ["/", "/health", "/status/", "/../healthz"])
 def test_an_unknown_page_is_answered_with_those_there_are(path: str) -> None:
     with serving(page_server()) as server:
-        expected = Page(404, PLAIN, "no such page; there are /healthz, /readyz, /metrics, /status\n")
+        expected = Page(404, PLAIN, "no such page; there are /healthz, /readyz, /metrics, /status, /pending\n")
         assert fetch(server, path) == expected
 
 

@@ -1,0 +1,71 @@
+"""Edge: the page /pending, from the request to its document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from delaytopic_api.bucket_topics import source_mark
+from delaytopic_api.choices import BackendType
+from delaytopic_api.pending import PendingList
+from delaytopic_api.relay_config import RelayConfig
+from delaytopic_api.relay_status import RelayState, RelayStatus
+from delaytopic_relay.bucket_browsing import BucketPendingReader
+from delaytopic_relay.bucket_shelving import BucketNames
+from delaytopic_relay.errors import Unavailable
+from delaytopic_relay.kafka_buckets import KafkaBuckets
+from delaytopic_relay.kafka_connection import connection_settings
+from delaytopic_relay.kafka_settings import bucket_reader_settings
+from delaytopic_relay.listing import list_pending
+from delaytopic_relay.listing_copy import ShardCopy
+from delaytopic_relay.listing_document import Subject, pending_list
+from delaytopic_relay.listing_query import parse_query
+from delaytopic_relay.listing_requests import ListingRequests
+from delaytopic_relay.shelves.browsing import PendingReader
+from delaytopic_relay.shelves.redis_browsing import RedisPendingReader
+from delaytopic_relay.shelves.redis_connection import connect_redis
+
+if TYPE_CHECKING:
+    from delaytopic_relay.loop import Loop
+
+CLIENT = "delaytopic-pending"
+"""What the broker's logs and quotas call a listing's reader."""
+
+
+class PendingPage:
+    """Answers `GET /pending`."""
+
+    def __init__(self, config: RelayConfig, status: Callable[[], RelayStatus]) -> None:
+        """`status` is the last one counted."""
+        self._config = config
+        self._status = status
+        self._requests = ListingRequests()
+        self.source_partitions = 0
+        """How many the source had when the relay started; set before there is a loop."""
+
+    def serve(self, loop: Loop) -> None:
+        """Called by the loop's thread after each turn."""
+        self._requests.serve(loop)
+
+    def answer(self, parameters: str) -> PendingList:
+        """The document for the part of the address behind the question mark.
+
+        Raises `BadRequest`, and `Unavailable` while the loop does not turn.
+        """
+        query = parse_query(parameters)
+        if self._status().state is not RelayState.RUNNING:
+            raise Unavailable("this relay has nothing to list: it is not running yet, or is stopping; see /readyz")
+        copies = self._requests.ask(query)
+        listing = list_pending(copies.shards.values(), partial(self._open_reader, copies.shards), query)
+        target = self._config.target.topic
+        subject = Subject(self._config.source.topic, self.source_partitions, target)
+        return pending_list(self._status(), subject, query, copies, listing)
+
+    def _open_reader(self, copies: Mapping[int, ShardCopy]) -> PendingReader:
+        config, backend = self._config, self._config.backend
+        if backend.redis is not None and backend.type is BackendType.REDIS_ZSET:
+            return RedisPendingReader(connect_redis(backend.redis), backend.id)
+        settings = bucket_reader_settings(connection_settings(config.kafka), config.group_id, CLIENT)
+        log = KafkaBuckets(settings, BucketNames(backend.id))
+        return BucketPendingReader(log, copies, source_mark(config.source.topic))

@@ -1,0 +1,30 @@
+"""What a loop is made of."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from delaytopic_relay.addressing import Addressing
+from delaytopic_relay.journal import Journal
+from delaytopic_relay.pacing import Pace
+from delaytopic_relay.ports import Clock, Source, Target
+from delaytopic_relay.schedule import Dialect
+from delaytopic_relay.shelf_keeping import ShelfKeeping
+from delaytopic_relay.suspension import Suspension
+from delaytopic_relay.takeover import Takeover
+
+
+class Parts(NamedTuple):
+    """`shelving` is None for a fixed delay."""
+
+    source: Source
+    target: Target
+    dialect: Dialect
+    addressing: Addressing
+    shelving: ShelfKeeping[Any] | None
+    takeover: Takeover
+    pace: Pace
+    memory_bytes: int
+    clock: Clock
+    journal: Journal
+    suspension: Suspension = Suspension()

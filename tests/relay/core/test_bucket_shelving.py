@@ -1,0 +1,117 @@
+"""What is read from bucket topics: what is ours and there; and what follows when something is not."""
+
+from __future__ import annotations
+
+from tests.support.bucket_log import MemoryBucketLog
+from tests.support.quiet_journal import QuietJournal
+from tests.support.schedules import schedule
+from tests.support.world import World, WorldClock
+
+from delaytopic_relay.bucket_rules import BucketRules
+from delaytopic_relay.bucket_segments import encode_bucket_segment, encode_id, pack_parts
+from delaytopic_relay.bucket_shard import BucketShard
+from delaytopic_relay.bucket_shelving import MISSING_MS, BucketNames, BucketShelving
+from delaytopic_relay.bucket_state import BucketsState, BucketState
+from delaytopic_relay.ports import Bounds
+from delaytopic_relay.progress import Progress
+from delaytopic_relay.schedule import NOTHING_DELIVERED
+from delaytopic_relay.shelves.protocol import IdEntry
+
+MARK, OTHER_MARK = 7, 8
+PLENTY = 1 << 30
+
+
+class Run:
+    """Shards of one relay, each with one segment that is to be read now."""
+
+    def __init__(self, *shards: int) -> None:
+        self.world = World()
+        self.log = MemoryBucketLog()
+        self.journal = QuietJournal()
+        rules = BucketRules(horizon_ms=1_000, buckets=2, mark=MARK)
+        self.shelving = BucketShelving(self.log, BucketNames("shop"), rules, WorldClock(self.world), self.journal)
+        self.shards = {shard: self.open(shard) for shard in shards}
+
+    @property
+    def now_ms(self) -> int:
+        return self.world.now_ms
+
+    def progress(self) -> Progress:
+        waiting = BucketState(written=1, records=1, head_ms=self.now_ms, last_ms=self.now_ms)
+        return Progress(9, 9, NOTHING_DELIVERED, "", BucketsState(9, 0, (waiting, BucketState())))
+
+    def open(self, shard: int) -> BucketShard:
+        self.shelving.prepare([shard])
+        return self.shelving.open(shard, self.progress(), 9)
+
+    def segment(self, number: int, offset: int, mark: int = MARK) -> bytes:
+        (part,) = pack_parts([schedule(self.now_ms + 500, offset)], 1 << 20)
+        return encode_bucket_segment(mark, number, self.now_ms, part)
+
+    def load(self) -> None:
+        self.shelving.load_next([*self.shards.values()], PLENTY)
+
+    def in_memory(self, shard: int) -> list[int]:
+        taken = self.shards[shard].calendar.take(self.now_ms + 10_000, 100)
+        return [entry.offset for entry in taken]
+
+
+def test_a_segment_of_another_source_is_not_taken_for_the_one_with_its_number() -> None:
+    run = Run(0)
+    run.log.records[0, 0] = [run.segment(0, 5, OTHER_MARK), run.segment(0, 6)]
+
+    run.load()
+
+    assert run.in_memory(0) == [6]
+
+
+def test_what_another_source_knew_of_an_id_does_not_count() -> None:
+    run = Run()
+    ours, theirs = IdEntry(3, 9, 3), IdEntry(4, 9, 4)
+    run.log.id_values[0] = {b"ours": encode_id(MARK, ours), b"theirs": encode_id(OTHER_MARK, theirs)}
+
+    assert run.open(0).pending_ids == {b"ours": ours}
+
+
+def test_a_shard_whose_bucket_lost_something_is_named_and_the_others_go_on() -> None:
+    run = Run(0, 1)
+    run.log.records[0, 0] = [run.segment(4, 5)]
+    run.log.records[1, 0] = [run.segment(0, 6)]
+
+    run.load()
+    run.load()
+
+    assert [*run.shelving.lost()] == [0]
+    assert run.in_memory(1) == [6]
+
+
+def test_a_segment_that_stays_away_for_long_is_lost() -> None:
+    run = Run(0)
+
+    run.load()
+    before = [*run.shelving.lost()]
+    run.world.now_ms += MISSING_MS
+    run.load()
+
+    assert (before, [*run.shelving.lost()]) == ([], [0])
+
+
+def test_a_lost_bucket_is_filled_again_from_where_the_source_begins() -> None:
+    run = Run(0)
+    run.log.records[0, 0] = [run.segment(4, 5)]
+    run.load()
+
+    plan = run.shelving.plan(0, run.progress(), Bounds(2, 20), "me", by_hand=False)
+
+    assert plan.progress == Progress(
+        2, 9, NOTHING_DELIVERED, "me", BucketsState(0, 0, (BucketState(1), BucketState(0)))
+    )
+    assert not plan.moves
+
+
+def test_the_progress_of_another_backend_means_that_the_backlog_moves() -> None:
+    run = Run()
+
+    plan = run.shelving.plan(0, Progress(9, 9, NOTHING_DELIVERED), Bounds(2, 20), "me", by_hand=False)
+
+    assert (plan.progress.offset, plan.progress.position, plan.moves) == (2, 9, True)

@@ -1,0 +1,206 @@
+"""Listing from a real Redis: what is read, with which commands, and what happens while others write."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from tests.support.redis_server import RedisFields
+from tests.support.schedules import offsets, schedule
+
+from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_relay.errors import CorruptState, SegmentError, ShelfUnavailable
+from delaytopic_relay.listing import list_pending
+from delaytopic_relay.listing_copy import ShardCopy
+from delaytopic_relay.listing_query import ListingQuery
+from delaytopic_relay.schedule import Key, Schedule
+from delaytopic_relay.segments import encode_segment
+from delaytopic_relay.shelves.browsing import SliceGone
+from delaytopic_relay.shelves.protocol import IdEntry, Position, Segment, Slice
+from delaytopic_relay.shelves.redis import RedisShelf
+from delaytopic_relay.shelves.redis_browsing import FIRST_PORTION, RedisPendingReader
+from delaytopic_relay.shelves.redis_connection import RedisConnection, connect_redis
+
+pytestmark = pytest.mark.integration
+
+CLAIM = Position("me", 1, 0)
+FILLED = Position("me", 2, 0)
+
+
+def at_any_time() -> int:
+    """Whatever it is due, it is asked for."""
+    return 1 << 62
+
+
+NARROW, WIDE = Slice(10_000, 1_000), Slice(3_600_000, 3_600_000)
+
+
+class Shelves:
+    """A shelf that a relay writes, and a reader beside it."""
+
+    def __init__(self, connection: RedisConnection, url: str) -> None:
+        self.backend_id = f"test.{uuid.uuid4()}"
+        self.shelf = RedisShelf(connection, self.backend_id)
+        self.shelf.put(0, None, CLAIM, [], {})
+        self.connection = connect_redis(RedisFields(url=url))
+        self.reader = RedisPendingReader(self.connection, self.backend_id)
+
+    def put(self, slice_: Slice, *segments: list[Schedule], ids: dict[bytes, IdEntry] | None = None) -> None:
+        position = self.shelf.position(0)
+        assert position is not None
+        packed = [Segment(slice_, len(segment), encode_segment(segment)) for segment in segments]
+        self.shelf.put(0, position, position._replace(counter=position.counter + 1), packed, ids or {})
+
+    def forget(self, *slices: Slice) -> None:
+        position = self.shelf.position(0)
+        assert position is not None
+        self.shelf.drop(0, position, slices, [])
+
+    def read(self, *slices: Slice) -> list[int]:
+        return [offset for portion in self.reader.read(0, slices, at_any_time) for offset in offsets(portion.schedules)]
+
+
+@pytest.fixture
+def shelves(redis_connection: RedisConnection, redis_server: RedisServer) -> Iterator[Shelves]:
+    shelves = Shelves(redis_connection, redis_server.url)
+    yield shelves
+    shelves.reader.close()
+
+
+def test_slices_are_those_that_the_relay_put(shelves: Shelves) -> None:
+    shelves.put(NARROW, [schedule(10_000, 1), schedule(10_001, 2)], [schedule(10_000, 3)])
+    shelves.put(WIDE, [schedule(3_600_000, 4)])
+
+    assert shelves.reader.slices(0) == {NARROW: 3, WIDE: 1}
+    assert shelves.reader.slices(1) == {}
+
+
+@pytest.mark.parametrize("segments", [1, FIRST_PORTION - 1, FIRST_PORTION, FIRST_PORTION + 1, 3_000])
+def test_a_slice_is_read_to_its_end_in_portions(shelves: Shelves, segments: int) -> None:
+    shelves.put(NARROW, *([schedule(10_000, number)] for number in range(segments)))
+
+    assert shelves.read(NARROW) == list(range(segments))
+
+
+def test_portions_of_large_segments_are_bounded(shelves: Shelves) -> None:
+    for number in range(20):
+        shelves.put(NARROW, [schedule(10_000, number, value=bytes(200_000))])
+
+    portions = list(shelves.reader.read(0, [NARROW], at_any_time))
+
+    assert [offset for portion in portions for offset in offsets(portion.schedules)] == list(range(20))
+    assert max(portion.data_bytes for portion in portions) <= FIRST_PORTION * 200_100
+
+
+def test_several_slices_are_read_together(shelves: Shelves) -> None:
+    other = Slice(11_000, 1_000)
+    shelves.put(NARROW, *([schedule(10_000, number)] for number in range(10)))
+    shelves.put(other, [schedule(11_000, 10)])
+
+    assert sorted(shelves.read(other, NARROW)) == list(range(11))
+
+
+@pytest.mark.parametrize("segments", [0, 1, FIRST_PORTION])
+def test_a_slice_that_was_forgotten_before_it_was_read_is_gone(shelves: Shelves, segments: int) -> None:
+    shelves.put(NARROW, *([schedule(10_000, number)] for number in range(segments)))
+    shelves.forget(NARROW)
+
+    with pytest.raises(SliceGone):
+        shelves.read(NARROW)
+
+
+@pytest.mark.parametrize("segments", [FIRST_PORTION, FIRST_PORTION + 1, 600])
+def test_a_slice_that_is_forgotten_while_it_is_read_is_gone(shelves: Shelves, segments: int) -> None:
+    shelves.put(NARROW, *([schedule(10_000, number)] for number in range(segments)))
+    portions = shelves.reader.read(0, [NARROW], at_any_time)
+    next(portions)
+
+    shelves.forget(NARROW)
+
+    with pytest.raises(SliceGone):
+        list(portions)
+
+
+def test_ids_are_those_that_the_relay_put(shelves: Shelves) -> None:
+    entry = IdEntry(2 * 7, 10_000, 7)
+    shelves.put(NARROW, [schedule(10_000, 7, b"a")], ids={b"a": entry})
+
+    names = [b"a", *(b"%d" % number for number in range(2_500))]
+    assert shelves.reader.ids(0, names) == [entry, *[None] * 2_500]
+
+
+def test_the_shelf_stays_where_its_owner_has_it_while_it_writes_on(shelves: Shelves) -> None:
+    shelves.put(NARROW, [schedule(10_000, 1)])
+    seen = shelves.shelf.position(0)
+    assert seen is not None
+    shelves.put(WIDE, [schedule(3_600_000, 2)])
+
+    assert shelves.reader.still_at(0, seen)
+
+
+@pytest.mark.parametrize(
+    "now", [Position("me+1", 3, 0), Position("me", 1, 0), Position("other", 9, 0), Position("other+1", 9, 0), None]
+)
+def test_a_shelf_that_lost_writes_or_was_taken_over_is_noticed(shelves: Shelves, now: Position | None) -> None:
+    shelves.shelf.put(0, CLAIM, FILLED, [], {})
+    if now is None:
+        shelves.connection.client.delete(f"{{{shelves.backend_id}:0}}:position")
+    else:
+        shelves.shelf.put(0, FILLED, now, [], {})
+
+    assert shelves.reader.still_at(0, FILLED) == (now == Position("me+1", 3, 0))
+
+
+def test_only_reading_commands_are_used_and_on_another_connection(shelves: Shelves) -> None:
+    shelves.put(NARROW, *([schedule(10_000, number, b"id")] for number in range(10)))
+    client: Any = shelves.connection.client
+    client.config_resetstat()
+
+    shelves.reader.slices(0)
+    shelves.read(NARROW)
+    shelves.reader.ids(0, [b"id"])
+    shelves.reader.still_at(0, CLAIM)
+
+    used = {name.removeprefix("cmdstat_") for name in client.info("commandstats")}
+    assert used & {"hgetall", "lrange", "hmget", "get"} == {"hgetall", "lrange", "hmget", "get"}
+    assert used <= {"hgetall", "lrange", "hmget", "get", "info", "config|resetstat", "ping", "client|setinfo", "hello"}
+
+
+def test_what_no_relay_wrote_is_refused_with_its_place(shelves: Shelves) -> None:
+    shelves.connection.client.hset(f"{{{shelves.backend_id}:0}}:counts", "tomorrow", "1")
+    shelves.connection.client.rpush(f"{{{shelves.backend_id}:0}}:s:10000:1000", b"\x07nonsense")
+
+    with pytest.raises(CorruptState, match="tomorrow"):
+        shelves.reader.slices(0)
+    with pytest.raises(SegmentError, match="version byte 07"):
+        shelves.read(NARROW)
+
+
+def test_a_server_that_is_gone_is_told(start_redis: Callable[..., RedisServer]) -> None:
+    server = start_redis()
+    reader = RedisPendingReader(connect_redis(RedisFields(url=server.url)), "shop")
+    server.kill()
+
+    with pytest.raises(ShelfUnavailable):
+        reader.slices(0)
+
+
+def test_a_listing_from_a_real_shelf_leaves_out_what_delivery_would_leave_out(shelves: Shelves) -> None:
+    done, replaced, cancelled, latest, unread = (
+        schedule(10_000, 1),
+        schedule(10_500, 2, b"a"),
+        schedule(10_600, 3, b"c"),
+        schedule(3_600_000, 4, b"a"),
+        schedule(10_700, 9),
+    )
+    waiting, copy = schedule(10_800, 5), schedule(10_800, 5)
+    shelves.put(NARROW, [done, replaced, cancelled], [unread, waiting], [copy])
+    shelves.put(WIDE, [latest], ids={b"a": IdEntry(2 * 4, 3_600_000, 4), b"c": IdEntry(2 * 6 + 1, 10_600, 3)})
+    position = shelves.shelf.position(0)
+    shard = ShardCopy(0, [], shelf_from_ms=10_000, shelf_position=position, cursor=Key(10_000, 1), taken_in=9)
+
+    found = list_pending([shard], lambda: shelves.reader, ListingQuery())
+
+    assert ([record[:3] for record in found.records], found.why) == ([(10_800, 0, 5), (3_600_000, 0, 4)], None)

@@ -1,0 +1,23 @@
+"""What people do to bucket topics: truncate them, empty them, write into them."""
+
+from __future__ import annotations
+
+from tests.simulation.bucket_world import NAMES
+from tests.simulation.kafka import Kafka, Life, Sent
+
+from delaytopic_relay.addressing import Outgoing
+
+NOBODY = Life("nobody", {})
+
+
+def damage(kafka: Kafka, bucket: int, what: str) -> None:
+    """Do it to all partitions of a bucket."""
+    topic = NAMES.bucket(bucket)
+    for shard in kafka.source:
+        log = kafka.stored.setdefault((topic, shard), [])
+        if what == "foreign":
+            record = Outgoing(topic, b"hello, who is there? a stranger", None, [], shard)
+            log.append(Sent(record, kafka.now_ms, kafka.now_ms, NOBODY, None))
+        else:
+            end = len(log) // 2 if what == "truncated" else len(log)
+            log[:end] = [None] * end

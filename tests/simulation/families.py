@@ -1,0 +1,17 @@
+"""Which histories a seed stands for: those of relays with Redis, or those with bucket topics and both in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.simulation.bucket_planning import bucket_plan_for
+from tests.simulation.mutants import MUTANTS
+from tests.simulation.plan import Plan
+from tests.simulation.planning import plan_for
+
+PLANS: dict[str, Callable[[int], Plan]] = {"RedisZset": plan_for, "KafkaBuckets": bucket_plan_for}
+
+
+def plans_for_mutant(name: str) -> Callable[[int], Plan]:
+    """The histories that are to catch a mutant."""
+    return PLANS[MUTANTS[name].backend]

@@ -1,0 +1,118 @@
+"""What a relay can get wrong about its bucket topics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tests.simulation.breaking import Mutant, Patch
+
+from delaytopic_relay.bucket import Bucket
+from delaytopic_relay.bucket_shard import BucketShard
+from delaytopic_relay.bucket_shelving import BucketShelving
+from delaytopic_relay.bucket_state import BucketsState, BucketState
+from delaytopic_relay.progress import Progress
+from delaytopic_relay.schedule import Key, Schedule
+
+
+def forgets_what_is_only_in_memory() -> Sequence[Patch]:
+    original = Bucket.state
+
+    def state(self: Bucket, cursor: Key) -> BucketState:
+        found = original(self, cursor)
+        return found._replace(kept=found.read, offset=self.offset)
+
+    return [(Bucket, "state", state)]
+
+
+def _commits(change: Callable[[BucketShard, BucketsState, Progress], BucketsState]) -> Sequence[Patch]:
+    original = BucketShard.progress
+
+    def progress(self: BucketShard, owner: str) -> Progress:
+        found = original(self, owner)
+        assert found.buckets is not None
+        return found._replace(buckets=change(self, found.buckets, found))
+
+    return [(BucketShard, "progress", progress)]
+
+
+def says_all_is_filled() -> Sequence[Patch]:
+    return _commits(lambda shard, state, progress: state._replace(filled=progress.position))
+
+
+def understates_its_reach() -> Sequence[Patch]:
+    return _commits(lambda shard, state, progress: state._replace(reach_ms=shard._frontier_ms))
+
+
+def ignores_what_is_unread() -> Sequence[Patch]:
+    def bound(self: BucketShard) -> None:
+        self._loaded_until_ms = self._frontier_ms
+
+    return [(BucketShard, "_bound", bound)]
+
+
+def moves_the_horizon_too_early() -> Sequence[Patch]:
+    original = BucketShard.advance
+
+    def advance(self: BucketShard, now_ms: int) -> None:
+        far, moved, self._far, self._moved = self._far, self._moved, [], {}
+        original(self, now_ms)
+        self._far, self._moved = far, moved
+
+    return [(BucketShard, "advance", advance)]
+
+
+def floors_go_back() -> Sequence[Patch]:
+    return [(Bucket, "floor_ms", lambda self, wished_ms: wished_ms)]
+
+
+def splits_in_the_middle_of_a_tick() -> Sequence[Patch]:
+    original = BucketShard._bucket_of
+
+    def bucket_of(self: BucketShard, schedule: Schedule) -> int:
+        number = original(self, schedule)
+        return min(number + 1, len(self._floors) - 1) if self.ranges.is_split(number) else number
+
+    return [(BucketShard, "_bucket_of", bucket_of)]
+
+
+def starts_amid_old_segments() -> Sequence[Patch]:
+    def empty(self: BucketShelving, shard: int) -> BucketsState:
+        return BucketsState(0, 0, ())
+
+    return [(BucketShelving, "_empty", empty)]
+
+
+def believes_lost_buckets() -> Sequence[Patch]:
+    original = BucketShelving.plan
+
+    def plan(self: BucketShelving, shard: int, *arguments: Any, **keywords: Any) -> Any:
+        self._lost.pop(shard, None)
+        return original(self, shard, *arguments, **keywords)
+
+    return [(BucketShelving, "plan", plan)]
+
+
+def _of_buckets(name: str, sentence: str, patches: Callable[[], Sequence[Patch]]) -> Mutant:
+    return Mutant(name, sentence, patches, "KafkaBuckets")
+
+
+MUTANTS = (
+    _of_buckets(
+        "bucket-forgotten", "does not read again what only its memory had of a bucket", forgets_what_is_only_in_memory
+    ),
+    _of_buckets("bucket-filled", "says that buckets hold what was only read, not written", says_all_is_filled),
+    _of_buckets("bucket-reach", "says that buckets hold what just missed the horizon", understates_its_reach),
+    _of_buckets("bucket-unread", "lets the cursor pass segments that it has not read", ignores_what_is_unread),
+    _of_buckets(
+        "bucket-horizon", "moves the horizon while schedules are on the way to buckets", moves_the_horizon_too_early
+    ),
+    _of_buckets("bucket-floors", "lets the floors of a bucket go back while something waits in it", floors_go_back),
+    _of_buckets(
+        "bucket-split", "writes to the bucket above what is due before its floor", splits_in_the_middle_of_a_tick
+    ),
+    _of_buckets(
+        "bucket-numbers", "begins with empty buckets amid the segments of former ones", starts_amid_old_segments
+    ),
+    _of_buckets("bucket-believed", "goes on with a bucket that has lost segments", believes_lost_buckets),
+)

@@ -1,0 +1,137 @@
+"""What tests of deletion ask about: the backlog of a DelayTopic, before and after it is gone."""
+
+from __future__ import annotations
+
+from confluent_kafka.admin import AdminClient
+from redis import Redis
+from tests.cluster.awaiting import await_object
+from tests.cluster.kube_client import Object
+from tests.cluster.pods import await_rollout
+from tests.support.app_team import AppTeam
+from tests.support.platform import Platform
+from tests.support.relay_process import wait_for
+
+from delaytopic_cli.audit import Verdict
+from delaytopic_operator.desired import child_name
+from delaytopic_operator.keys import Key
+from delaytopic_operator.route_record import RecordState, RouteRecord, parse_record, record_name
+
+METRIC = "delay_operator_retained_backlog_messages"
+
+
+def all_arrived(records: int) -> tuple[int, int, dict[str, int]]:
+    """What `summary` of a verdict is when each record arrived exactly once, and none early."""
+    return records, 0, {}
+
+
+def summary(verdict: Verdict) -> tuple[int, int, dict[str, int]]:
+    """Delivered, pending, and how often each promise was broken."""
+    broken = ("lost", "twice", "early", "unwanted", "unknown", "altered", "misdirected", "dead_letters_unwanted")
+    counts = {name: len(getattr(verdict, name)) for name in broken}
+    return verdict.delivered, verdict.pending, {name: count for name, count in counts.items() if count}
+
+
+def await_pending(platform: Platform, name: str, count: int, seconds: float = 40.0) -> Object:
+    """Until the status says that so many records are pending."""
+
+    def holds(found: Object | None) -> bool:
+        return bool((found or {}).get("status", {}).get("backlog", {}).get("pending") == count)
+
+    return await_object(platform.client, platform.path(name), holds, seconds=seconds) or {}
+
+
+def with_pending(platform: Platform, team: AppTeam, delays_ms: list[int]) -> list[int]:
+    """Records that the relays have taken in, as the status shows; their due times."""
+    platform.await_condition(team.name, "Ready", seconds=60)
+    due_ms = team.send_due_in(delays_ms)
+    await_pending(platform, team.name, len(delays_ms))
+    return due_ms
+
+
+def await_nothing_taken_in(platform: Platform, name: str) -> None:
+    """Until it drains, and no relay is left that takes records in."""
+    await_record(platform, name, RecordState.DRAINING)
+    path = f"/api/v1/namespaces/{platform.namespace}/configmaps/{child_name(Key(platform.team, name))}"
+
+    def suspended(found: Object | None) -> bool:
+        return "suspend: Ingest" in (found or {}).get("data", {}).get("relay.yaml", "")
+
+    await_object(platform.client, path, suspended)
+    await_rollout(platform.client, platform.namespace, child_name(Key(platform.team, name)), 1)
+
+
+def await_record(platform: Platform, name: str, state: RecordState, seconds: float = 40.0) -> RouteRecord:
+    """The record of the route, once it is at this state."""
+
+    def holds(found: Object | None) -> bool:
+        return found is not None and parse_record(found).state is state
+
+    found = await_object(platform.client, record_path(platform, name), holds, seconds=seconds)
+    assert found is not None
+    return parse_record(found)
+
+
+def record_path(platform: Platform, name: str) -> str:
+    return f"/api/v1/namespaces/{platform.namespace}/configmaps/{record_name(Key(platform.team, name))}"
+
+
+def events_of(platform: Platform, name: str) -> dict[str, tuple[str, str]]:
+    """Type and note of each event about a DelayTopic, by reason."""
+    listed = platform.client.get(f"/apis/events.k8s.io/v1/namespaces/{platform.team}/events")["items"]
+    about = [event for event in listed if event["regarding"]["name"] == name]
+    return {event["reason"]: (event["type"], event["note"]) for event in about}
+
+
+def await_event(platform: Platform, name: str, reason: str) -> tuple[str, str]:
+    """Type and note of an event, once there is one."""
+    wait_for(lambda: reason in events_of(platform, name), lambda: str(events_of(platform, name)), 20)
+    return events_of(platform, name)[reason]
+
+
+def retained_metric(platform: Platform, name: str) -> float | None:
+    """As the operator's page has it; None: there is no such series."""
+    series = f'{METRIC}{{delaytopic_name="{name}",delaytopic_namespace="{platform.team}"}}'
+    lines = platform.operator.get("/metrics").splitlines()
+    values = {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(METRIC)}
+    return values.get(series, next((value for key, value in values.items() if f'"{name}"' in key), None))
+
+
+def await_no_relays(platform: Platform) -> None:
+    """Until none of the platform's relays runs any more, and nothing of what they needed is left."""
+    wait_for(lambda: not children_of(platform), lambda: str(children_of(platform)))
+
+
+def children_of(platform: Platform) -> list[str]:
+    """What the operator made in the platform's namespace, without records."""
+    kinds = {
+        "apps/v1": ("deployments",),
+        "v1": ("configmaps", "serviceaccounts", "pods"),
+        "policy/v1": ("poddisruptionbudgets",),
+        "networking.k8s.io/v1": ("networkpolicies",),
+    }
+    found = [
+        (kind, each) for group, names in kinds.items() for kind in names for each in platform.children(kind, group)
+    ]
+    return [
+        f"{kind}/{name}" for kind, each in found if not (name := each["metadata"]["name"]).startswith("delay-backlog-")
+    ]
+
+
+def topics_of(platform: Platform, name: str) -> set[str]:
+    """Kafka topics whose name begins as those of a DelayTopic, without that beginning."""
+    admin = AdminClient({"bootstrap.servers": platform.kafka.bootstrap_servers})
+    begin = f"{platform.team}.{name}"
+    return {topic.removeprefix(begin) for topic in admin.list_topics(timeout=30).topics if topic.startswith(begin)}
+
+
+def redis_keys(platform: Platform, name: str) -> list[bytes]:
+    """What the shelf holds."""
+    with Redis.from_url(platform.redis.url) as client:
+        return sorted(client.scan_iter(match=f"{{delaytopic.{platform.team}.{name}:*", count=1_000))
+
+
+def groups_of(platform: Platform, name: str) -> list[str]:
+    """The consumer group, if it is there."""
+    admin = AdminClient({"bootstrap.servers": platform.kafka.bootstrap_servers})
+    valid = admin.list_consumer_groups(request_timeout=30).result(30).valid
+    return [group.group_id for group in valid if group.group_id == f"delaytopic.{platform.team}.{name}"]

@@ -1,0 +1,38 @@
+"""Bucket topics in memory, where everything written is committed at once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from delaytopic_relay.ports import BucketPortion, BucketRecord
+
+PORTION = 2
+
+
+class MemoryBucketLog:
+    """A `BucketLog` that hands out few records at a time; `records` are those of each shard and bucket."""
+
+    def __init__(self) -> None:
+        self.records: dict[tuple[int, int], list[bytes]] = defaultdict(list)
+        self.id_values: dict[int, dict[bytes, bytes]] = defaultdict(dict)
+        self.read_to: dict[tuple[int, int], int] = {}
+        self.closed = False
+
+    def read(self, shard: int, bucket: int, offset: int) -> BucketPortion:
+        records = self.records[shard, bucket]
+        found = [BucketRecord(at, data) for at, data in enumerate(records)][offset : offset + PORTION]
+        self.read_to[shard, bucket] = offset + len(found)
+        return BucketPortion(found, len(found) < PORTION)
+
+    def release(self, shard: int, bucket: int) -> None:
+        """Nothing is kept here."""
+
+    def ends(self, shard: int, buckets: int) -> list[int]:
+        return [len(self.records[shard, bucket]) for bucket in range(buckets)]
+
+    def ids(self, shards: Sequence[int]) -> dict[int, dict[bytes, bytes]]:
+        return {shard: dict(self.id_values[shard]) for shard in shards}
+
+    def close(self) -> None:
+        self.closed = True

@@ -1,0 +1,43 @@
+"""A program of ours as a real process, for tests that kill and freeze it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+
+
+class ChildProcess:
+    """What can be done to a process, once it was started."""
+
+    _child: subprocess.Popen[bytes] | None = None
+
+    @property
+    def child(self) -> subprocess.Popen[bytes]:
+        """The process."""
+        assert self._child is not None
+        return self._child
+
+    def kill(self) -> None:
+        """SIGKILL, and wait until it is gone."""
+        self.child.kill()
+        self.child.wait()
+
+    def terminate(self, timeout_s: float = 20.0) -> int:
+        """SIGTERM; its exit code."""
+        self.child.terminate()
+        return self.child.wait(timeout_s)
+
+    def freeze(self) -> None:
+        """SIGSTOP: nothing runs, no heartbeat leaves."""
+        os.kill(self.child.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """SIGCONT: it goes on exactly where it was."""
+        os.kill(self.child.pid, signal.SIGCONT)
+
+    def stop_whatever_happens(self) -> None:
+        """For teardown."""
+        if self._child is not None and self._child.poll() is None:
+            self.thaw()
+            self.kill()

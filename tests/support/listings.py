@@ -1,0 +1,72 @@
+"""Lists of what is pending, and what they are made of, for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from delaytopic_api.pending import PendingList
+from delaytopic_relay.segments import decode_segment
+from delaytopic_relay.shelves.browsing import Portion, SliceGone
+from delaytopic_relay.shelves.memory import MemoryShelf
+from delaytopic_relay.shelves.protocol import IdEntry, Position, Slice
+
+AS_OF_MS = 1_795_269_600_000
+
+
+def pending_list(**changes: Any) -> PendingList:
+    """The list of a relay that holds nothing, with some of it changed."""
+    fields: dict[str, Any] = {
+        "relay": "relay-0",
+        "delay_topic": "shop/reminders",
+        "source": "shop.reminders.delayed",
+        "source_partitions": 1,
+        "as_of_ms": AS_OF_MS,
+        "pending": 0,
+        "overdue": 0,
+        "ingest_lag": 0,
+        "limit": 100,
+        "complete": True,
+    }
+    return PendingList.model_validate(fields | changes)
+
+
+@dataclass
+class MemoryReader:
+    """A `PendingReader` over a memory shelf; `meanwhile` is called before each slice that is read."""
+
+    shelf: MemoryShelf
+    meanwhile: Callable[[Slice], None] = lambda slice_: None
+    read_slices: list[Slice] = field(default_factory=list)
+    closed: bool = False
+
+    def slices(self, shard: int) -> Mapping[Slice, int]:
+        return self.shelf.slices(shard)
+
+    def expect(self, shard: int, slices: Sequence[Slice]) -> None:
+        """Nothing takes its time here."""
+
+    def read(self, shard: int, slices: Sequence[Slice], before_ms: Callable[[], int]) -> Iterator[Portion]:
+        for slice_ in slices:
+            self.meanwhile(slice_)
+            position = self.shelf.position(shard)
+            assert position is not None
+            segments = self.shelf.load(shard, position, slice_, 0, 1_000_000)
+            if not segments:
+                raise SliceGone
+            self.read_slices.append(slice_)
+            for segment in segments:
+                yield Portion(decode_segment(segment), len(segment))
+
+    def ids(self, shard: int, names: Sequence[bytes]) -> Sequence[IdEntry | None]:
+        position = self.shelf.position(shard)
+        assert position is not None
+        return self.shelf.ids(shard, position, names)
+
+    def still_at(self, shard: int, position: Position) -> bool:
+        found = self.shelf.position(shard)
+        return found is not None and found.owner == position.owner and found.counter >= position.counter
+
+    def close(self) -> None:
+        self.closed = True

@@ -1,0 +1,298 @@
+"""An operator's lives: real passes against a real API server and a real Kafka, each life with a memory of its own.
+
+Relays do not run: what they would say of themselves is given, and so is the time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from redis import Redis
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.kube_client import Object
+from tests.support.crashing import Crashed, CrashingClusters, CrashingTransport, CrashPoint
+from tests.support.relay_process import wait_for
+
+from delaytopic_api import RelayStatus
+from delaytopic_operator.cluster_login import ClusterLogin
+from delaytopic_operator.desired import child_name
+from delaytopic_operator.doing import Doer
+from delaytopic_operator.errors import OperatorError
+from delaytopic_operator.event_recorder import EventRecorder
+from delaytopic_operator.fleet import RelayPage
+from delaytopic_operator.keys import Key
+from delaytopic_operator.kube import KubeApi, always
+from delaytopic_operator.kube_transport import KubeTransport
+from delaytopic_operator.looking import Looker
+from delaytopic_operator.measuring import Meter
+from delaytopic_operator.metrics import OperatorMetrics
+from delaytopic_operator.observing import ClusterObserver
+from delaytopic_operator.observing_topics import TopicsObserver
+from delaytopic_operator.operator_config import OperatorConfig
+from delaytopic_operator.reconcile import Reconciler
+from delaytopic_operator.resync import Resync
+from delaytopic_operator.route_record import record_name
+from delaytopic_operator.saying import Sayer
+from delaytopic_operator.store import Store
+
+API = "/apis/delaytopic.dev/v1alpha1"
+PARTITIONS = 2
+CHILDREN = {
+    "/apis/apps/v1": ("deployments",),
+    "/api/v1": ("configmaps", "serviceaccounts"),
+    "/apis/policy/v1": ("poddisruptionbudgets",),
+    "/apis/networking.k8s.io/v1": ("networkpolicies",),
+}
+MANAGED = "app.kubernetes.io/managed-by=delaytopic-operator"
+
+
+@dataclass
+class World:
+    """Everything around an operator, with one class, and a team that has no node for its pods."""
+
+    plane: ControlPlane
+    bootstrap_servers: str
+    redis_url: str
+    platform: str
+    team: str
+    class_name: str
+    now_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
+    pending: int | None = None
+    """What relays say is pending; None: they say nothing."""
+
+    def __post_init__(self) -> None:
+        self._reader = Consumer({"bootstrap.servers": self.bootstrap_servers, "group.id": "looks"})
+
+    def close(self) -> None:
+        self._reader.close()
+
+    def path(self, name: str) -> str:
+        return f"{API}/namespaces/{self.team}/delaytopics/{name}"
+
+    def apply_class(self) -> None:
+        spec = {
+            "connection": {"bootstrapServers": self.bootstrap_servers},
+            "backend": {"type": "RedisZset", "redis": {"url": self.redis_url}},
+            "defaults": {"partitions": PARTITIONS, "replicationFactor": 1},
+        }
+        document: Object = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": "DelayClass"}
+        document |= {"metadata": {"name": self.class_name}, "spec": spec}
+        self.plane.client.apply(f"{API}/delayclasses/{self.class_name}", document)
+
+    def apply(self, name: str, annotations: dict[str, str] | None = None, **spec: Any) -> None:
+        usual = {
+            "delayClassName": self.class_name,
+            "source": {"topic": f"{self.team}.{name}.delayed"},
+            "target": {"topic": f"{self.team}.{name}"},
+        }
+        metadata = {"name": name, "namespace": self.team, "annotations": annotations or {}}
+        document = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": "DelayTopic", "metadata": metadata}
+        self.plane.client.apply(self.path(name), document | {"spec": {**usual, **spec}})
+
+    def find(self, name: str) -> Object | None:
+        return self.plane.client.find(self.path(name))
+
+    def delete(self, name: str) -> None:
+        self.plane.client.delete(self.path(name))
+
+    def fill(self, name: str, records: int) -> None:
+        """Records in the source, and keys on the shelf, as relays would leave them."""
+        producer = Producer({"bootstrap.servers": self.bootstrap_servers})
+        for number in range(records):
+            producer.produce(f"{self.team}.{name}.delayed", b"%d" % number, partition=number % PARTITIONS)
+        assert producer.flush(30) == 0
+        with Redis.from_url(self.redis_url) as client:
+            client.set(f"{{delaytopic.{self.team}.{name}:0}}:position", b"x")
+
+    # -- what is there
+
+    def end_of(self, name: str) -> dict[str, Any]:
+        """Its state, after which nothing of it is left in Kubernetes: others need not list it any more."""
+        state = self.state(name)
+        if self.find(name) is not None:
+            self.plane.client.merge(self.path(name), {"metadata": {"finalizers": None}})
+            self.plane.client.request("DELETE", self.path(name))
+        for group, plurals in CHILDREN.items():
+            for plural in plurals:
+                query = {"labelSelector": f"{MANAGED},delaytopic.dev/name={name}"}
+                self.plane.client.request("DELETE", f"{group}/namespaces/{self.platform}/{plural}", query=query)
+        return state
+
+    def state(self, name: str) -> dict[str, Any]:
+        """All that is there of a DelayTopic, without what differs from one to the next."""
+        found = self.find(name)
+        state = {
+            "object": _object(found) if found is not None else None,
+            "children": self._children(name),
+            "record": self._record(name),
+            "topics": self.topics(name),
+            "shelf": self.shelf(name),
+        }
+        key = Key(self.team, name)
+        hash8 = child_name(key).rpartition("-")[2]
+        text = json.dumps(state, sort_keys=True).replace(hash8, "HASH").replace(record_name(key)[-8:], "HASH")
+        text = text.replace(name, "NAME")
+        text = re.sub(r'(config-hash|owner-uid|uid|topicId|namespaceUid)": "[^"]*"', r'\1": "ID"', text)
+        cleaned: dict[str, Any] = json.loads(text)
+        return cleaned
+
+    def topics(self, name: str) -> dict[str, Any]:
+        """Partitions, first and next offsets by topic."""
+        begin = f"{self.team}.{name}"
+        listed = self._reader.list_topics(timeout=30).topics
+        mine = {topic: sorted(found.partitions) for topic, found in listed.items() if _belongs(topic, begin)}
+        return {
+            topic: [list(self._reader.get_watermark_offsets(TopicPartition(topic, number), 30)) for number in numbers]
+            for topic, numbers in mine.items()
+        }
+
+    def shelf(self, name: str) -> int:
+        """Keys in Redis."""
+        with Redis.from_url(self.redis_url) as client:
+            return len(list(client.scan_iter(match=f"{{delaytopic.{self.team}.{name}:*", count=1_000)))
+
+    def _children(self, name: str) -> dict[str, Any]:
+        labels = f"{MANAGED},delaytopic.dev/name={name}"
+        found = {}
+        for group, plurals in CHILDREN.items():
+            for plural in plurals:
+                path = f"{group}/namespaces/{self.platform}/{plural}"
+                for each in self.plane.client.get(path, labelSelector=labels)["items"]:
+                    if not each["metadata"]["name"].startswith("delay-backlog-"):
+                        found[f"{plural}/{each['metadata']['name']}"] = _object(each)
+        return found
+
+    def _record(self, name: str) -> Any:
+        path = f"/api/v1/namespaces/{self.platform}/configmaps/{record_name(Key(self.team, name))}"
+        found = self.plane.client.find(path)
+        if found is None:
+            return None
+        record = json.loads(found["data"]["record.json"])
+        return {field: value for field, value in record.items() if not field.startswith("drain")}
+
+
+class Life:
+    """One process of an operator, from its start to its end."""
+
+    def __init__(self, world: World, point: CrashPoint | None = None) -> None:
+        self.point = point or CrashPoint()
+        self._world = world
+        config = OperatorConfig.model_validate(
+            {"namespace": world.platform, "watchNamespaces": [world.team], "poll": "1s", "statusInterval": "0s"}
+        )
+        login = ClusterLogin(world.plane.kubeconfig)
+        self._store = Store(world.platform, [world.team])
+        self._kafka = CrashingClusters(self.point)
+        self._transports = [CrashingTransport(login, self.point), KubeTransport(login, lambda *_: None)]
+        kube = KubeApi(self._transports[0], always, self._store)
+        plain = KubeApi(self._transports[1], always)
+        self._resync = Resync(plain, self._store, config, list, lambda _: None)
+        topics = TopicsObserver(self._kafka, kube)
+        cluster = ClusterObserver(kube, self._store, _Pages(world), config)  # type: ignore[arg-type]
+        self._reconciler = Reconciler(
+            Looker(cluster, topics, self._store, config),
+            Doer(kube, topics, config, self._guard, lambda _: None),
+            Sayer(kube, EventRecorder(plain, "test"), config),
+            Meter(OperatorMetrics()),
+            self._store,
+        )
+
+    def pass_over(self, name: str) -> bool:
+        """One pass; whether it went well. Raises `Crashed` at the crash point."""
+        self._resync.look()
+        try:
+            self._reconciler.reconcile(Key(self._world.team, name), self._world.now_ms)
+        except OperatorError:
+            return False
+        return True
+
+    def live(self, name: str, *, until: Callable[[], bool] = lambda: True, step_ms: int = 0) -> None:
+        """Passes until one has nothing more to write; between two of them `step_ms` go by."""
+
+        def settled() -> bool:
+            before = len(self.point.writes)
+            well = self.pass_over(name)
+            quiet = well and len(self.point.writes) == before
+            self._world.now_ms += step_ms
+            return quiet and until()
+
+        wait_for(settled, lambda: "\n".join(self.point.calls[-60:]))
+
+    def end(self) -> None:
+        """Nothing of it is left."""
+        self._kafka.close()
+        for transport in self._transports:
+            transport.close()
+
+    def _guard(self) -> float:
+        return 30.0
+
+
+def dies(life: Life, name: str, **how: Any) -> str | None:
+    """Let it live; at which call it died, or None if it did not."""
+    try:
+        life.live(name, **how)
+    except Crashed as crashed:
+        return str(crashed)
+    finally:
+        life.end()
+    return None
+
+
+class _Pages:
+    """What relays would say: all shards are at work, and hold what the world says."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def read(self, pods: list[dict[str, Any]], deadline_s: float) -> list[RelayPage]:
+        if self._world.pending is None:
+            return [RelayPage(pod["metadata"]["name"], None, "does not answer") for pod in pods]
+        return [RelayPage(pod["metadata"]["name"], self._status(pod), None) for pod in pods[:1]]
+
+    def _status(self, pod: dict[str, Any]) -> RelayStatus:
+        world = self._world
+        shards = [
+            {"partition": number, "state": "Delivering", "committedOffset": 0, "position": 0, "overdue": 0}
+            | {"pending": (world.pending or 0) if number == 0 else 0, "ingestLag": 0}
+            for number in range(PARTITIONS)
+        ]
+        document = {
+            "relay": pod["metadata"]["name"],
+            "delayTopic": f"{world.team}/x",
+            "startedAtMs": world.now_ms - 60_000,
+            "asOfMs": world.now_ms,
+            "state": "Running",
+            "guarantee": "ExactlyOnce",
+            "backend": "RedisZset",
+            **dict.fromkeys(("deliveredTotal", "deadLetteredTotal", "supersededTotal", "cancelledTotal"), 0),
+            "pending": world.pending or 0,
+            "overdue": 0,
+            "ingestLag": 0,
+            "memoryBytes": 0,
+            "shards": shards,
+        }
+        return RelayStatus.model_validate(document)
+
+
+def _belongs(topic: str, begin: str) -> bool:
+    return topic == begin or topic.startswith(f"{begin}.")
+
+
+def _object(found: Object) -> dict[str, Any]:
+    """Without what the API server and its controllers say."""
+    metadata = found["metadata"]
+    kept = {name: metadata[name] for name in ("labels", "finalizers", "ownerReferences") if name in metadata}
+    conditions = (
+        found.get("status", {}).get("conditions", []) if "observedGeneration" in found.get("status", {}) else []
+    )
+    of_ours = found.get("kind") == "DelayTopic"
+    said = sorted([each["type"], each["status"], each["reason"]] for each in conditions) if of_ours else []
+    content: dict[str, Any] = {name: found[name] for name in ("spec", "data") if name in found}
+    return {"metadata": kept, **content, "conditions": said, "deleting": "deletionTimestamp" in metadata}

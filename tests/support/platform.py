@@ -1,0 +1,123 @@
+"""A platform team's half of a cluster, and an app team that uses it: for tests of the whole operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.cluster.awaiting import await_condition, await_gone, condition_of
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.kube_client import Object
+from tests.support.operator_process import OperatorProcess
+
+from delaytopic_cli.embedded.kafka_server import KafkaServer
+from delaytopic_cli.embedded.redis_server import RedisServer
+
+API = "/apis/delaytopic.dev/v1alpha1"
+QUICK = {"resync": "10s", "poll": "1s", "statusInterval": "0s", "leaseDuration": "5s"}
+"""Settings under which a test does not wait long."""
+
+
+class Platform:
+    """One operator with its default class, in namespaces of its own."""
+
+    def __init__(
+        self,
+        plane: ControlPlane,
+        make_namespace: Callable[..., str],
+        make_operator: Callable[..., OperatorProcess],
+        kafka: KafkaServer,
+        redis: RedisServer,
+    ) -> None:
+        self.plane = plane
+        self.client = plane.client
+        self.kafka = kafka
+        self.redis = redis
+        self.namespace = make_namespace("platform", pods=True)
+        self.team = make_namespace("shop", pods=True)
+        self.class_name = f"standard-{self.namespace.rpartition('-')[2]}"
+        self._make_operator = make_operator
+        self.operator = self.make_operator("operator")
+
+    def make_operator(self, name: str, **settings: object) -> OperatorProcess:
+        """One that is not started yet."""
+        return self._make_operator(name, self.namespace, **{**QUICK, "watchNamespaces": [self.team], **settings})
+
+    def start(self) -> Platform:
+        """With the class applied, and the operator leading."""
+        self.apply_class()
+        self.operator.start().wait_until("leader")
+        return self
+
+    def apply_class(self, **spec: Any) -> None:
+        """The class of this platform, with other fields than usual."""
+        usual = {
+            "connection": {"bootstrapServers": self.kafka.bootstrap_servers},
+            "backend": {"type": "RedisZset", "redis": {"url": self.redis.url}},
+            "defaults": {"partitions": 4, "replicationFactor": 1},
+        }
+        self.apply("DelayClass", self.class_name, {**usual, **spec})
+
+    def apply_topic(self, name: str, *, annotations: dict[str, str] | None = None, **spec: Any) -> str:
+        """A DelayTopic of the team; its topics begin with the namespace and the name. Returns the source topic."""
+        source = f"{self.team}.{name}.delayed"
+        usual = {
+            "delayClassName": self.class_name,
+            "source": {"topic": source},
+            "target": {"topic": f"{self.team}.{name}"},
+        }
+        self.apply("DelayTopic", name, {**usual, **spec}, namespace=self.team, annotations=annotations)
+        return source
+
+    def apply(
+        self,
+        kind: str,
+        name: str,
+        spec: dict[str, Any],
+        namespace: str | None = None,
+        annotations: dict[str, str] | None = None,
+    ) -> None:
+        metadata = {"name": name, "annotations": annotations or {}}
+        if namespace is not None:
+            metadata["namespace"] = namespace
+        document = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}
+        self.plane.kubectl.apply([document])
+
+    def path(self, name: str) -> str:
+        """Of a DelayTopic of the team."""
+        return f"{API}/namespaces/{self.team}/delaytopics/{name}"
+
+    def topic(self, name: str) -> Object:
+        """A DelayTopic of the team, as it is now."""
+        return self.client.get(self.path(name))
+
+    def condition(self, name: str, type: str) -> Object:
+        return condition_of(self.topic(name), type)
+
+    def await_condition(
+        self, name: str, type: str, status: str = "True", *, reason: str = "", seconds: float = 40.0
+    ) -> Object:
+        return await_condition(self.client, self.path(name), type, status, reason=reason, seconds=seconds)
+
+    def delete_topic(self, name: str) -> None:
+        self.client.delete(self.path(name))
+
+    def await_gone(self, name: str, seconds: float = 40.0) -> None:
+        await_gone(self.client, self.path(name), seconds=seconds)
+
+    def children(self, kind: str, group: str = "apps/v1") -> list[Object]:
+        root = f"/apis/{group}" if "/" in group else f"/api/{group}"
+        path = f"{root}/namespaces/{self.namespace}/{kind}"
+        selector = "app.kubernetes.io/managed-by=delaytopic-operator"
+        return list(self.client.get(path, labelSelector=selector)["items"])
+
+    def remove(self) -> None:
+        """So that nothing of it is left for the next test: without an operator, finalizers are nobody's."""
+        self.operator.stop_whatever_happens()
+        for found in self.client.get(f"{API}/namespaces/{self.team}/delaytopics")["items"]:
+            name = found["metadata"]["name"]
+            self.plane.kubectl("patch", "delaytopic", name, "-n", self.team, "--type=merge", "-p", NO_FINALIZERS)
+        self.plane.kubectl("delete", "delayclass", self.class_name, "--ignore-not-found")
+
+
+NO_FINALIZERS = '{"metadata":{"finalizers":null}}'

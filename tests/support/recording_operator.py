@@ -1,0 +1,50 @@
+"""An operator whose passes only say what they see; what is around them is the real one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+import structlog
+
+from delaytopic_operator import kinds
+from delaytopic_operator.command_line import operator_command
+from delaytopic_operator.keys import Key
+from delaytopic_operator.passes import Result
+from delaytopic_operator.service import Shell
+
+log = structlog.get_logger()
+
+
+class RecordingReconciler:
+    """Logs each pass. With the annotation `test/write`, writes a ConfigMap named as the DelayTopic; with
+    `test/seconds`, a pass takes so long."""
+
+    def __init__(self, shell: Shell) -> None:
+        self._shell = shell
+
+    def reconcile(self, key: Key, now_ms: int) -> Result:
+        seen = self._shell.store.get(kinds.DELAY_TOPIC, key.namespace, key.name)
+        annotations = ((seen or {}).get("metadata", {})).get("annotations") or {}
+        time.sleep(float(annotations.get("test/seconds", 0)))
+        if "test/write" in annotations:
+            metadata = {"namespace": key.namespace, "name": key.name, "labels": labels_of(key)}
+            document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+            self._shell.kube.apply(document | {"data": {"write": annotations["test/write"]}}, "test")
+        log.info("pass", delaytopic=str(key), seen=seen is not None, annotations=annotations)
+        return Result()
+
+    def keys(self) -> Iterable[Key]:
+        return self._shell.store.keys()
+
+
+def labels_of(key: Key) -> dict[str, str]:
+    return {
+        "app.kubernetes.io/managed-by": "delaytopic-operator",
+        "delaytopic.dev/namespace": key.namespace,
+        "delaytopic.dev/name": key.name,
+    }
+
+
+if __name__ == "__main__":
+    operator_command(RecordingReconciler)()
