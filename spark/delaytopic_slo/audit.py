@@ -14,7 +14,7 @@ from delaytopic_api.relay_config import RelayConfig
 from delaytopic_api.relay_connection import KafkaClient
 from delaytopic_api.resolve import relay_config
 from delaytopic_api.settings import BackendSettings, Settings
-from delaytopic_relay.kafka_connection import connection_settings
+from delaytopic_slo.client_settings import client_settings
 from delaytopic_slo.errors import CannotJudge, LedgerError, ReadingError
 from delaytopic_slo.gathering import gather
 from delaytopic_slo.kafka_connector import read_by_connector
@@ -117,12 +117,14 @@ class Audit:
             trusts_any_clock=options.trusts_any_clock,
             restarts=options.restarts,
         )
-        facts = KafkaFacts({**connection_settings(config.kafka), **options.client})
-        others = facts.topics_like(topic_matcher(config.target.allowed)) if config.target.allowed else []
+        facts = KafkaFacts(client_settings(config.kafka, options.client))
+        allowed = facts.topics_like(topic_matcher(config.target.allowed)) if config.target.allowed else []
+        # What records asked for once, they asked for, even if it is not allowed any more.
+        others = [*allowed, *(last.named if last is not None and not options.restarts else [])]
         targets = [topic for topic in (request.target, *others) if topic not in (request.source, request.dead_letter)]
         # The source last: whatever was delivered before the ends of the targets has its source record before this end.
         order = [*dict.fromkeys(targets), request.dead_letter, request.source]
-        return make_plan(request, facts.states(order, options.since_ms), last, last.named if last is not None else [])
+        return make_plan(request, facts.states(order, options.since_ms), last)
 
     def _read(self, ranges: list[Range]) -> DataFrame:
         job = ReadingJob(self._config, ranges, self._options.client)

@@ -14,7 +14,7 @@ from delaytopic_slo.manifest import Commit, MinuteRange, Run
 from delaytopic_slo.minutes import minutes_in, within
 from delaytopic_slo.objectives import MinuteCounts
 from delaytopic_slo.report_model import Counts, Listed
-from delaytopic_slo.schemas import COUNTS, FINDINGS, HISTOGRAM, VERDICTS
+from delaytopic_slo.schemas import COUNTS, FINDINGS, HISTOGRAM, TELLING, VERDICTS
 from delaytopic_slo.words import Finding
 
 MOST_LISTED = 100
@@ -54,11 +54,8 @@ def _by_partition(verdicts: DataFrame) -> dict[int, Counts]:
 
 def _telling(minutes: Sequence[MinuteCounts], window: MinuteRange) -> list[int]:
     """The minutes of the window that have findings."""
-    plain = {"asked", "delivered", "on_time", "copies"}
-    names = [name for name in COUNTS if name not in plain]
-    return [
-        m.minute for m in minutes if window.start <= m.minute < window.end and any(getattr(m.counts, n) for n in names)
-    ]
+    inside = [m for m in minutes if window.start <= m.minute < window.end]
+    return [m.minute for m in inside if any(getattr(m.counts, name) for name in TELLING)]
 
 
 def latest_findings(ledger: Ledger, commit: Commit, minutes: Sequence[int]) -> DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
@@ -17,7 +18,7 @@ from delaytopic_slo.progress import Say
 from delaytopic_slo.rules import Rules
 from delaytopic_slo.schemas import COMMANDS, DIGESTS, HISTOGRAM, RECORDS, VERDICTS, WITHDRAWALS
 from delaytopic_slo.tables import is_kind
-from delaytopic_slo.verdicts import findings, histogram, verdicts
+from delaytopic_slo.verdicts import findings, histogram, sums, telling_minutes, verdicts
 from delaytopic_slo.withdrawals import withdrawals
 from delaytopic_slo.words import MINUTE_MS, Kind, minute_of
 
@@ -44,11 +45,13 @@ class Bounds:
 
 
 def bounds_of(plan: Plan, last: Commit | None) -> Bounds:
-    """A minute is closed once the grace after its end has passed; what was closed stays so when a clock goes back."""
+    """A minute is closed once the grace after its end has passed. What was closed stays so when a clock goes back, and
+    what was forgotten when retention becomes longer.
+    """
     closed = minute_of(plan.planned_at_ms - plan.rules.grace_ms)
     before = last.closed_minute if last is not None else None
     closed = max(closed, before or 0)
-    floor = max(0, closed - plan.rules.retention_ms // MINUTE_MS)
+    floor = max(last.floor_minute if last is not None else 0, closed - plan.rules.retention_ms // MINUTE_MS)
     return Bounds(floor, before if before is not None else floor, closed)
 
 
@@ -69,15 +72,19 @@ def grade(
     again = {minute for minute in totals if bounds.floor <= minute < bounds.graded_before}
     graded = ranges_of({row.minute for row in newly.collect()} | again)
     say(f"grading {sum(end - start for start, end in graded):,} minutes")
-    judged = _judged(plan.rules, ledger, folder, state, runs, graded, say).persist()
+    parts = _judged(plan.rules, ledger, folder, state, runs, graded, say)
+    judged = reduce(DataFrame.unionByName, parts)
+    summed = sums(judged, plan.rules).persist()
     kept = ~within(graded) & (sf.col("minute") >= bounds.floor)
     for table, schema, rows in (
-        ("verdicts", VERDICTS, verdicts(judged, plan.rules)),
-        ("histogram", HISTOGRAM, histogram(judged)),
+        ("verdicts", VERDICTS, verdicts(summed)),
+        ("histogram", HISTOGRAM, histogram(summed)),
     ):
         ledger.write(folder, table, ledger.read(before, table, schema).filter(kept).unionByName(rows))
-    ledger.write(folder, "findings", findings(judged, plan.rules))
-    judged.unpersist()
+    telling = judged.filter(within(ranges_of(telling_minutes(summed))))
+    ledger.write(folder, "findings", findings(telling, plan.rules))
+    for frame in (summed, *parts):
+        frame.unpersist()
     return Grading(
         closed_minute=bounds.closed,
         graded=graded,
@@ -96,18 +103,21 @@ def _judged(
     runs: Sequence[Run],
     graded: Sequence[MinuteRange],
     say: Say,
-) -> DataFrame:
-    """Every record of the graded minutes; record by record only where digests disagree or ids were withdrawn."""
+) -> list[DataFrame]:
+    """Every record of the graded minutes; record by record only where digests disagree or ids were withdrawn.
+
+    To join is worth remembering: that part is persisted.
+    """
     records = _records_of(ledger, runs, graded)
     withdrawn = _withdrawn(rules, ledger, folder, records, runs)
     disagreeing = disagreeing_minutes(state.filter(within(graded))).collect()
     ended = withdrawn.select("minute").distinct().collect()
     odd = ranges_of({row.minute for row in (*disagreeing, *ended)})
     if not odd:
-        return judged_alike(records, rules)
+        return [judged_alike(records, rules)]
     say(f"joining {sum(end - start for start, end in odd):,} minutes record by record")
     alike = judged_alike(records.filter(~deadline_within(odd)), rules)
-    return alike.unionByName(judged_one_by_one(records.filter(deadline_within(odd)), withdrawn, rules))
+    return [alike, judged_one_by_one(records.filter(deadline_within(odd)), withdrawn, rules).persist()]
 
 
 def _withdrawn(rules: Rules, ledger: Ledger, folder: str, records: DataFrame, runs: Sequence[Run]) -> DataFrame:

@@ -56,10 +56,7 @@ def take_in(plan: Plan, ledger: Ledger, folder: str, last: Commit | None, read: 
     return Intake(
         records=ledger.write_sorted(folder, "records", tables.in_scope(rows, scope)),
         read=_topics_read(plan, counts),
-        clocks=[
-            ClockReading(topic=row.topic, partition=row.at_partition, least_ms=row.least_ms)
-            for row in sorted(tables.clocks(extract).collect())
-        ],
+        clocks=_clocks(counts),
         named=named,
         commands=commands,
         overdue=overdue,
@@ -68,14 +65,27 @@ def take_in(plan: Plan, ledger: Ledger, folder: str, last: Commit | None, read: 
 
 
 def _counts(extract: DataFrame, plan: Plan) -> list[Row]:
-    """How many rows there are of each sort, and how many of them have an id or came too late to be in time."""
+    """How many rows there are of each sort, and how many of them have an id or came too late to be in time.
+
+    `least_ms`: how far the append times of a target partition lie behind what the receipts say, at least.
+    """
     late_in = tables.is_kind(Kind.SCHEDULE) & (sf.col("due_ms") < sf.col("append_ms"))
-    grouped = extract.groupBy("kind", "topic", "by_broker", _scoped(plan)).agg(
+    grouped = extract.groupBy("kind", "topic", "at_partition", "by_broker", _scoped(plan)).agg(
         sf.count(sf.lit(1)).alias("records"),
         sf.count_if(sf.col("id_hash").isNotNull()).alias("named"),
         sf.count_if(late_in).alias("overdue"),
+        sf.min(sf.col("append_ms") - sf.col("sent_ms")).alias("least_ms"),
     )
     return grouped.collect()
+
+
+def _clocks(counts: Sequence[Row]) -> list[ClockReading]:
+    least: dict[tuple[str, int], int] = {}
+    for row in counts:
+        if row.kind == Kind.DELIVERED:
+            place = (row.topic, row.at_partition)
+            least[place] = min(row.least_ms, least.get(place, row.least_ms))
+    return [ClockReading(topic=t, partition=p, least_ms=least_ms) for (t, p), least_ms in sorted(least.items())]
 
 
 def _extract(plan: Plan, ledger: Ledger, folder: str, known: Sequence[str], read: Read, say: Say) -> DataFrame:
@@ -103,9 +113,10 @@ def _outcomes(
     """Deliveries and dead letters, at the deadlines of what they answer."""
     runs = last.runs if last is not None else []
     folders = [run.folder for run in runs if run.overdue] + ([folder] if overdue else [])
-    delivered = tables.deliveries(extract, ledger.read(folders, "overdue", OVERDUE))
+    delivered = tables.deliveries(extract, ledger.read(folders, "overdue", OVERDUE) if folders else None)
     if not any(row.kind == Kind.DEAD_LETTER for row in counts):
         return delivered
+    forgotten = last.forgotten if last is not None else []
     asks = tables.asks(extract)
     older = _runs_with_asks_of(extract, runs)
     if older:
@@ -113,7 +124,7 @@ def _outcomes(
         before = ledger.read([run.folder for run in older], "records", RECORDS)
         before = before.filter(tables.is_kind(Kind.SCHEDULE, Kind.REJECT))
         asks = asks.unionByName(before.join(letters, ["partition", "offset"], "left_semi").select(*RECORDS.names))
-    return delivered.unionByName(tables.dead_letters(extract, asks))
+    return delivered.unionByName(tables.dead_letters(extract, asks, forgotten))
 
 
 def _runs_with_asks_of(extract: DataFrame, runs: Iterable[Run]) -> list[Run]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +15,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from delaytopic_api.relay_config import RelayConfig
-from delaytopic_relay.kafka_connection import connection_settings
+from delaytopic_slo.client_settings import client_settings
 from delaytopic_slo.decoding import batch_of, decoder_for
 from delaytopic_slo.manifest import Range
 from delaytopic_slo.range_reader import RangeReader
@@ -106,13 +108,25 @@ def batches(job: ReadingJob, ranges: list[Range]) -> Iterator[pa.RecordBatch]:
     """The extract of some ranges as Arrow batches; raises ReadingError."""
     if not ranges:
         return
-    settings = {**connection_settings(job.config.kafka), **job.client}
+    settings = client_settings(job.config.kafka, job.client)
     decoders = {piece.topic: decoder_for(piece.role, piece.topic, job.config) for piece in ranges}
     rows = []
-    for some in RangeReader(settings, ranges, decoders).rows():
-        rows += some
-        if len(rows) >= BATCH_ROWS:
+    with _rare_collections():
+        for some in RangeReader(settings, ranges, decoders).rows():
+            rows += some
+            if len(rows) >= BATCH_ROWS:
+                yield batch_of(rows)
+                rows = []
+        if rows:
             yield batch_of(rows)
-            rows = []
-    if rows:
-        yield batch_of(rows)
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Rows and messages are many, and hold no cycles: looking for some among them would take a fifth of the time."""
+    usual = gc.get_threshold()
+    gc.set_threshold(100_000, *usual[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)

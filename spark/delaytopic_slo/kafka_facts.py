@@ -54,7 +54,9 @@ class KafkaFacts:
         low = self._offsets(topic, partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
         end = self._offsets(topic, partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]
         begin = low if since_ms is None else self._since(topic, partitions, since_ms, low, end)
-        offsets = {p: Offsets(low[p], begin[p], max(end[p], low[p])) for p in partitions}
+        ends = {p: max(end[p], low[p]) for p in partitions}
+        # A transaction that is open now is read by the next run, whatever its time is: so it is judged, too.
+        offsets = {p: Offsets(low[p], min(begin[p], ends[p]), ends[p]) for p in partitions}
         return TopicState(topic, str(described.topic_id), offsets, self._topic_settings(topic))
 
     def _topic_settings(self, topic: str) -> dict[str, str]:

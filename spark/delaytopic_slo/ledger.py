@@ -22,9 +22,14 @@ from delaytopic_slo.manifest import Commit, Plan
 from delaytopic_slo.tables import SORTING
 
 ROWS_PER_GROUP = 100_000
-STATE = ("digests", "verdicts", "histogram")
-"""Tables that each run writes whole: those of the last commit say everything."""
 RECENT_COMMITS = 3
+_DIFFERING = ("deadline_ms", "offset", "due_ms", "append_ms", "sent_ms", "id_hash", "at_offset")
+_SORTED_FILE: dict[str, str] = {
+    "parquet.block.row.count.limit": str(ROWS_PER_GROUP),
+    # Numbers that hardly repeat: as differences they are smaller than by a dictionary, and sooner written.
+    "parquet.writer.version": "PARQUET_2_0",
+    **{f"parquet.enable.dictionary#{name}": "false" for name in _DIFFERING},
+}
 Document = TypeVar("Document", Plan, Commit)
 
 
@@ -86,7 +91,7 @@ class Ledger:
         """Write one file in the order of deadlines, in groups small enough to skip those of other times."""
         place = self._files.place(f"{folder}/{table}")
         ordered = rows.coalesce(1).sortWithinPartitions(*SORTING)
-        ordered.write.option("parquet.block.row.count.limit", ROWS_PER_GROUP).mode("overwrite").parquet(place)
+        ordered.write.options(**_SORTED_FILE).mode("overwrite").parquet(place)
         return self._spark.read.schema(rows.schema).parquet(place)
 
     def read(self, folders: Iterable[str], table: str, schema: StructType) -> DataFrame:
@@ -105,16 +110,19 @@ class Ledger:
         self._files.delete(f"{folder}/{table}")
 
     def sweep(self, last: Commit) -> None:
-        """Remove what no reader of the last commit needs."""
-        living = {run.folder for run in last.runs}
+        """Remove what no reader of the last commit needs.
+
+        What an earlier commit counted, and this one does not, goes before that commit does: a sweep that was killed is
+        made up for by the next.
+        """
+        names, living = self._documents("commits"), {run.folder for run in last.runs}
+        for name in names[:-1]:
+            for table in sorted(self._commit(name).tables - last.tables):
+                self._files.delete(table)
         for name in self._files.names("runs"):
-            folder = f"runs/{name}"
-            if folder not in living:
-                self._files.delete(folder)
-            elif folder != last.folder:
-                for table in STATE:
-                    self._files.delete(f"{folder}/{table}")
-        for name in self._documents("commits")[:-RECENT_COMMITS]:
+            if f"runs/{name}" not in living:
+                self._files.delete(f"runs/{name}")
+        for name in names[:-RECENT_COMMITS]:
             self._files.delete(f"commits/{name}")
 
     def _commit(self, name: str) -> Commit:

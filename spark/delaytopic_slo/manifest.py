@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
+
+from pydantic import Field
 
 from delaytopic_api.model import Model
 from delaytopic_slo.rules import Rules
+
+STATE: Final = ("digests", "verdicts", "histogram")
+"""Tables that each run writes whole: those of the last commit say everything."""
 
 
 class Role(StrEnum):
@@ -97,6 +102,17 @@ class Run(Model):
     graded: list[MinuteRange]
     """The minutes that it graded, anew or again: of several runs that graded a minute, the last one counts."""
 
+    @property
+    def tables(self) -> list[str]:
+        """Those of its tables that count: without any, the run is forgotten."""
+        counts = {
+            "records": self.last_minute is not None,
+            "findings": bool(self.graded),
+            "commands": self.commands > 0,
+            "overdue": self.overdue > 0,
+        }
+        return [name for name, does in counts.items() if does]
+
 
 class TopicRead(Model):
     """How many records of a topic were read."""
@@ -131,8 +147,12 @@ class Commit(Model):
     plan: Plan
     closed_minute: int
     """Minutes before this one are graded."""
+    floor_minute: int = 0
+    """Minutes before this one are forgotten."""
     runs: list[Run]
     """All runs that count, this one last."""
+    forgotten: list[Range] = Field(default_factory=list)
+    """Offsets of the source whose records are all of minutes that are forgotten."""
     read: list[TopicRead]
     clocks: list[ClockReading]
     named: list[str]
@@ -140,7 +160,7 @@ class Commit(Model):
     out_of_scope: int
     """Outcomes of source records from before the audit began."""
     beyond_retention: int
-    """Outcomes of minutes that the ledger no longer knows."""
+    """Records of minutes that the ledger no longer knows."""
     restated_minutes: int
     """Of the minutes graded now, those that an earlier run had graded."""
 
@@ -148,3 +168,9 @@ class Commit(Model):
     def folder(self) -> str:
         """Where this run's tables are."""
         return self.runs[-1].folder
+
+    @property
+    def tables(self) -> set[str]:
+        """The places of all tables that count, and of those of this run that are empty."""
+        of_runs = {f"{run.folder}/{table}" for run in self.runs for table in run.tables}
+        return of_runs | {f"{self.folder}/{table}" for table in ("records", "findings", *STATE)}

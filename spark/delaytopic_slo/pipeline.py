@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from delaytopic_slo.grading import Bounds, bounds_of, grade
+from delaytopic_slo.grading import bounds_of, grade
 from delaytopic_slo.intake import Intake, Read, take_in
 from delaytopic_slo.ledger import Ledger
 from delaytopic_slo.manifest import Commit, Plan, Run
 from delaytopic_slo.progress import Say
+from delaytopic_slo.retention import forgotten_asks, remembered
 
 STAGING = ("extract", "extract-of-named", "withdrawn")
 
@@ -20,6 +21,7 @@ def carry_out(plan: Plan, ledger: Ledger, last: Commit | None, read: Read, say: 
     folder = ledger.begin(plan)
     intake = take_in(plan, ledger, folder, before, read, say)
     runs = list(before.runs) if before is not None else []
+    floor = bounds_of(plan, before).floor
     whole = _run(plan, folder, intake)
     grading = grade(plan, ledger, folder, intake.records, [*runs, _anywhere(whole)], before, say)
     done = whole.model_copy(
@@ -32,7 +34,9 @@ def carry_out(plan: Plan, ledger: Ledger, last: Commit | None, read: Read, say: 
     commit = Commit(
         plan=plan,
         closed_minute=grading.closed_minute,
-        runs=[*living(runs, bounds_of(plan, before)), done],
+        floor_minute=floor,
+        runs=[*remembered(runs, floor), done],
+        forgotten=forgotten_asks(runs, floor, before.forgotten if before is not None else []),
         read=intake.read,
         clocks=intake.clocks,
         named=intake.named,
@@ -45,16 +49,6 @@ def carry_out(plan: Plan, ledger: Ledger, last: Commit | None, read: Read, say: 
     ledger.commit(commit)
     ledger.sweep(commit)
     return commit
-
-
-def living(runs: list[Run], bounds: Bounds) -> list[Run]:
-    """The runs that have records or findings of minutes that the ledger still knows."""
-    return [
-        run
-        for run in runs
-        if (run.last_minute is not None and run.last_minute >= bounds.floor)
-        or any(end > bounds.floor for _, end in run.graded)
-    ]
 
 
 def _run(plan: Plan, folder: str, intake: Intake) -> Run:

@@ -36,7 +36,7 @@ class TopicState:
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be audited. `others` are topics that `deliver-to` may name."""
+    """What is to be audited."""
 
     delay_topic: str
     source: str
@@ -52,16 +52,14 @@ class Request:
         return {self.source: Role.SOURCE, self.dead_letter: Role.DEAD_LETTER}.get(topic, Role.TARGET)
 
 
-def make_plan(
-    request: Request, states: Mapping[str, TopicState], last: Commit | None, named: Sequence[str] = ()
-) -> Plan:
+def make_plan(request: Request, states: Mapping[str, TopicState], last: Commit | None) -> Plan:
     """The plan of the next run; raises CannotJudge with every reason there is.
 
-    `last` is the last run's commit, after which this one goes on. `named` are the targets that records have asked for:
-    only these, and the three topics of the DelayTopic, have to be fit to be judged.
+    `last` is the last run's commit, after which this one goes on. Only the three topics of the DelayTopic, and the
+    targets that records have asked for, have to be fit to be judged.
     """
     before = None if request.restarts else last
-    needed = [request.source, request.target, request.dead_letter, *named]
+    needed = [request.source, request.target, request.dead_letter, *(before.named if before is not None else [])]
     reasons = [reason for topic in dict.fromkeys(needed) for reason in _reasons(request, topic, states, before)]
     if reasons:
         raise CannotJudge(reasons)
@@ -88,12 +86,22 @@ def _planned(request: Request, state: TopicState) -> PlannedTopic:
 
 
 def _ranges(request: Request, state: TopicState, last: Commit | None) -> Iterator[Range]:
-    """From where the last run ended; in the first run from where it is to begin, of added partitions all."""
-    positions, role = _positions(last), request.role_of(state.topic)
+    """From where the last run ended; in the first run from where it is to begin, of added topics and partitions all."""
+    positions, role = _positions(last) if _is_known(state, last) else {}, request.role_of(state.topic)
     for partition, offsets in sorted(state.partitions.items()):
         first = offsets.begin if last is None else offsets.low
         start = positions.get((state.topic, partition), first)
         yield Range(topic=state.topic, role=role, partition=partition, start=start, end=offsets.end)
+
+
+def _is_known(state: TopicState, last: Commit | None) -> bool:
+    """Whether the last run planned this very topic, and not an earlier one of its name."""
+    known = _planned_before(state.topic, last) if last is not None else None
+    return known is not None and known.topic_id == state.topic_id
+
+
+def _planned_before(topic: str, last: Commit) -> PlannedTopic | None:
+    return next((planned for planned in last.plan.topics if planned.topic == topic), None)
 
 
 def _positions(last: Commit | None) -> dict[tuple[str, int], int]:
@@ -110,7 +118,11 @@ def _scope(source: str, ranges: Sequence[Range], last: Commit | None) -> list[Fi
 def _reasons(request: Request, topic: str, states: Mapping[str, TopicState], last: Commit | None) -> Iterator[str]:
     state, role = states.get(topic), request.role_of(topic)
     if state is None:
-        yield f"the {role} topic {topic} does not exist"
+        # A target that only records name, and that never was, holds nothing: what was to go there became dead letters.
+        if topic in (request.source, request.target, request.dead_letter):
+            yield f"the {role} topic {topic} does not exist"
+        elif last is not None and _planned_before(topic, last) is not None:
+            yield f"the {role} topic {topic} was deleted since the last run: {ANEW}"
         return
     yield from _of_settings(state, role, request.trusts_any_clock)
     if last is not None:
@@ -133,7 +145,7 @@ def _of_settings(state: TopicState, role: Role, trusts_any_clock: bool) -> Itera
 
 
 def _of_history(state: TopicState, last: Commit) -> Iterator[str]:
-    known = next((planned for planned in last.plan.topics if planned.topic == state.topic), None)
+    known = _planned_before(state.topic, last)
     if known is None:
         return
     if known.topic_id != state.topic_id or len(state.partitions) < known.partitions:

@@ -9,6 +9,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from delaytopic_slo.client_log import QUIET
+from delaytopic_slo.client_settings import consumer_settings
 from delaytopic_slo.decoding import Decode, Row
 from delaytopic_slo.errors import ReadingError
 from delaytopic_slo.manifest import Range
@@ -16,17 +17,6 @@ from delaytopic_slo.manifest import Range
 SILENCE_SECONDS = 60.0
 POLL_SECONDS = 0.1
 POLL_RECORDS = 1_000
-_READER = {
-    "group.id": "delaytopic-slo",  # required by the client; nothing is committed and no group joined
-    "isolation.level": "read_committed",
-    "enable.auto.commit": False,
-    "auto.offset.reset": "error",  # expired records have to be seen, not skipped
-    "enable.partition.eof": True,
-    "fetch.queue.backoff.ms": 10,  # by default a full queue stands still for a second
-    "queued.max.messages.kbytes": 65_536,
-    "queued.min.messages": 50_000,
-    "check.crcs": False,
-}
 
 
 class RangeReader:
@@ -36,8 +26,8 @@ class RangeReader:
         """`settings` reach Kafka; `decoders` are by topic."""
         self._ranges = {(piece.topic, piece.partition): piece for piece in ranges}
         self._open = dict(self._ranges)
-        self._decoders = decoders
-        self._consumer = Consumer({**settings, **_READER}, logger=QUIET)
+        self._ways = {key: (piece.end, decoders[piece.topic]) for key, piece in self._ranges.items()}
+        self._consumer = Consumer(consumer_settings(settings), logger=QUIET)
 
     def rows(self) -> Iterator[list[Row]]:
         """The rows of all ranges, in lists of some thousands; raises ReadingError."""
@@ -58,16 +48,15 @@ class RangeReader:
 
     def _decoded(self, messages: Sequence[Message]) -> list[Row]:
         rows: list[Row] = []
-        ranges, still_open, decoders = self._ranges, self._open, self._decoders
+        ways, still_open = self._ways, self._open
         for message in messages:
             if message.error() is not None:
                 self._note(message)
                 continue
-            topic, offset = message.topic() or "", message.offset() or 0
-            key = (topic, message.partition() or 0)
-            end = ranges[key].end
+            key, offset = (message.topic() or "", message.partition() or 0), message.offset() or 0
+            end, decode = ways[key]
             if offset < end:
-                rows.append(decoders[topic](message))
+                rows.append(decode(message))
             if offset >= end - 1 and key in still_open:
                 self._close(key)
         return rows

@@ -163,7 +163,9 @@ def _findings(counts: Counts, gathered: Gathered) -> list[FindingList]:
 
 def _notes(commit: Commit, window: MinuteRange, first_minute: int) -> list[str]:
     plan, notes = commit.plan, []
-    if first_minute > window.start:
+    if commit.floor_minute > window.start:
+        notes.append("The ledger remembers less than the window (--retention): what was due before is not judged.")
+    elif first_minute > window.start:
         notes.append("The audit is younger than the window: what was due before it began is not judged.")
     behind = [clock for clock in commit.clocks if clock.least_ms < -plan.rules.clock_tolerance_ms]
     for clock in behind:

@@ -89,6 +89,8 @@ COUNTS: Final = (
     *("asked", "delivered", "on_time", "late", "early", "lost", "misdirected", "duplicated", "copies"),
     *("unwanted", "unknown", "cancelled", "replaced", "dead_lettered"),
 )
+TELLING: Final = tuple(name for name in COUNTS if name not in ("asked", "delivered", "on_time", "copies"))
+"""The counts of what findings speak of."""
 VERDICTS: Final = _table(minute=_LONG, partition=_INT, **dict.fromkeys(COUNTS, _LONG), latest_ms=_LONG)
 """What became of the records of one source partition in one minute. `copies` are those beyond the first."""
 
@@ -109,6 +111,3 @@ FINDINGS: Final = _table(
 
 HISTOGRAM: Final = _table(minute=_LONG, bucket=_INT, records=_LONG)
 """Latenesses of delivered records, in logarithmic buckets."""
-
-CLOCKS: Final = _table(topic=_TEXT, at_partition=_INT, records=_LONG, least_ms=_LONG)
-"""For each target partition the least of append minus sent: below zero, the clocks of relay and broker disagree."""

@@ -25,6 +25,15 @@ _SETTINGS = {
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
+# A run is short: what is called some thousand times is not worth the second compiler, only what is called much more.
+_FEWER_COMPILATIONS = " ".join(
+    (
+        "-XX:Tier4InvocationThreshold=50000",
+        "-XX:Tier4MinInvocationThreshold=6000",
+        "-XX:Tier4CompileThreshold=150000",
+        "-XX:Tier4BackEdgeThreshold=400000",
+    )
+)
 # Without a module that a small Java runtime lacks, which only Spark's linear algebra would use; and without a package
 # that new Java versions no longer have, and warn of.
 _JAVA = """#!/bin/sh
@@ -52,8 +61,8 @@ def spark_session(
     builder = SparkSession.builder.appName("delaytopic-slo")
     settings = {**_SETTINGS, "spark.sql.shuffle.partitions": str(4 * (cores or os.cpu_count() or 1))}
     if SparkSession.getActiveSession() is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
-        logging = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
-        settings |= {"spark.master": master, "spark.driver.memory": memory, "spark.driver.extraJavaOptions": logging}
+        java = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()} {_FEWER_COMPILATIONS} {_collector()}"
+        settings |= {"spark.master": master, "spark.driver.memory": memory, "spark.driver.extraJavaOptions": java}
         settings |= {"spark.jars": ",".join(jars)} if jars else {}
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -72,6 +81,12 @@ def has_connector(spark: SparkSession) -> bool:
     except Exception:  # py4j raises its own class for whatever Java throws: here always ClassNotFoundException
         return False
     return True
+
+
+def _collector() -> str:
+    """One that does nothing beside the work, unless the caller's environment has chosen: Java takes no two."""
+    given = (os.environ.get(name, "") for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"))
+    return "" if any("GC" in options for options in given) else "-XX:+UseParallelGC"
 
 
 @contextmanager

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from delaytopic_slo.schemas import CLOCKS, COMMANDS, OVERDUE, RECORDS
+from delaytopic_slo.manifest import Range
+from delaytopic_slo.schemas import COMMANDS, OVERDUE, RECORDS
 from delaytopic_slo.words import MINUTE_MS, Kind
 
 SORTING = ("deadline_ms", "kind", "partition", "offset", "at_partition", "at_offset")
@@ -43,19 +46,26 @@ def overdue(extract: DataFrame) -> DataFrame:
     return extract.filter(late_in).select(*OVERDUE.names)
 
 
-def deliveries(extract: DataFrame, all_overdue: DataFrame) -> DataFrame:
+def deliveries(extract: DataFrame, all_overdue: DataFrame | None) -> DataFrame:
     """Delivered records at their deadlines: the receipt's due time, or the append time of an overdue source record."""
+    found = extract.filter(is_kind(Kind.DELIVERED))
+    if all_overdue is None:
+        return found.withColumn("deadline_ms", sf.col("due_ms")).select(*RECORDS.names)
     appended = all_overdue.select("partition", "offset", sf.col("append_ms").alias("asked_ms"))
-    found = extract.filter(is_kind(Kind.DELIVERED)).join(appended, ["partition", "offset"], "left")
+    found = found.join(appended, ["partition", "offset"], "left")
     deadline = sf.greatest(sf.col("due_ms"), sf.coalesce("asked_ms", "due_ms"))
     return found.withColumn("deadline_ms", deadline).select(*RECORDS.names)
 
 
-def dead_letters(extract: DataFrame, known_asks: DataFrame) -> DataFrame:
-    """Dead letters at the deadlines of their source records; of unknown ones, when they were appended."""
+def dead_letters(extract: DataFrame, known_asks: DataFrame, forgotten: Iterable[Range] = ()) -> DataFrame:
+    """Dead letters at the deadlines of their source records; of unknown ones, when they were appended.
+
+    Those of `forgotten` source records are at the beginning of time, which every ledger has forgotten.
+    """
     known = known_asks.select("partition", "offset", sf.col("deadline_ms").alias("asked_ms"))
     found = extract.filter(is_kind(Kind.DEAD_LETTER)).join(known, ["partition", "offset"], "left")
-    return found.withColumn("deadline_ms", sf.coalesce("asked_ms", "append_ms")).select(*RECORDS.names)
+    unknown = sf.when(_in_any(forgotten), sf.lit(0).cast("long")).otherwise(sf.col("append_ms"))
+    return found.withColumn("deadline_ms", sf.coalesce("asked_ms", unknown)).select(*RECORDS.names)
 
 
 def in_scope(rows: DataFrame, first_offsets: dict[int, int]) -> DataFrame:
@@ -67,9 +77,10 @@ def in_scope(rows: DataFrame, first_offsets: dict[int, int]) -> DataFrame:
     return rows.filter(~(before & is_kind(Kind.DELIVERED, Kind.DEAD_LETTER)))
 
 
-def clocks(extract: DataFrame) -> DataFrame:
-    """How far the target's append times lie behind what the receipts say, at least, for each target partition."""
-    delivered = extract.filter(is_kind(Kind.DELIVERED))
-    least = sf.min(sf.col("append_ms") - sf.col("sent_ms")).alias("least_ms")
-    grouped = delivered.groupBy("topic", "at_partition").agg(sf.count(sf.lit(1)).alias("records"), least)
-    return grouped.select(*CLOCKS.names)
+def _in_any(ranges: Iterable[Range]) -> Column:
+    """Whether a row's source coordinates lie in one of these ranges of the source."""
+    inside = sf.lit(False)
+    for piece in ranges:
+        offset = sf.col("offset")
+        inside = inside | ((sf.col("partition") == piece.partition) & (offset >= piece.start) & (offset < piece.end))
+    return inside

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from delaytopic_slo.buckets import LOG_BASE
 from delaytopic_slo.rules import Rules
-from delaytopic_slo.schemas import FINDINGS, HISTOGRAM, VERDICTS
+from delaytopic_slo.schemas import COUNTS, FINDINGS, HISTOGRAM, TELLING, VERDICTS
 from delaytopic_slo.words import Finding, Outcome
 
 _OUTCOME_NAMES = {
@@ -19,11 +22,12 @@ _OUTCOME_NAMES = {
 }
 
 
-def verdicts(judged: DataFrame, rules: Rules) -> DataFrame:
-    """The counts of each source partition and minute."""
+def sums(judged: DataFrame, rules: Rules) -> DataFrame:
+    """The counts of each source partition, minute and bucket of lateness: what verdicts and histogram are made of."""
     delivered, unknown = _is(Outcome.DELIVERED), _is(Outcome.UNKNOWN)
     in_time = sf.col("lateness_ms") <= rules.lateness_ms
-    grouped = judged.groupBy("minute", "partition").agg(
+    bucket = sf.when(delivered, bucket_of(sf.col("lateness_ms"))).alias("bucket")
+    return judged.groupBy("minute", "partition", bucket).agg(
         sf.count_if(~unknown).alias("asked"),
         sf.count_if(delivered).alias("delivered"),
         sf.count_if(delivered & in_time).alias("on_time"),
@@ -36,7 +40,19 @@ def verdicts(judged: DataFrame, rules: Rules) -> DataFrame:
         sf.max("lateness_ms").alias("latest_ms"),
         *(sf.count_if(_is(outcome)).alias(name) for name, outcome in _OUTCOME_NAMES.items()),
     )
+
+
+def verdicts(summed: DataFrame) -> DataFrame:
+    """The counts of each source partition and minute."""
+    totals = (sf.sum(name).alias(name) for name in COUNTS)
+    grouped = summed.groupBy("minute", "partition").agg(*totals, sf.max("latest_ms").alias("latest_ms"))
     return grouped.select(*VERDICTS.names)
+
+
+def telling_minutes(summed: DataFrame) -> list[int]:
+    """The minutes in which there is something to say of single records."""
+    says = reduce(or_, (sf.col(name) > 0 for name in TELLING))
+    return [row.minute for row in summed.filter(says).select("minute").distinct().collect()]
 
 
 def findings(judged: DataFrame, rules: Rules) -> DataFrame:
@@ -55,11 +71,10 @@ def findings(judged: DataFrame, rules: Rules) -> DataFrame:
     return rows.withColumn("finding", sf.explode("findings")).select(*FINDINGS.names)
 
 
-def histogram(judged: DataFrame) -> DataFrame:
+def histogram(summed: DataFrame) -> DataFrame:
     """How many delivered records of each minute fell into each bucket of lateness."""
-    delivered = judged.filter(_is(Outcome.DELIVERED))
-    bucket = bucket_of(sf.col("lateness_ms")).alias("bucket")
-    return delivered.groupBy("minute", bucket).agg(sf.count(sf.lit(1)).alias("records")).select(*HISTOGRAM.names)
+    delivered = summed.filter(sf.col("bucket").isNotNull())
+    return delivered.groupBy("minute", "bucket").agg(sf.sum("delivered").alias("records")).select(*HISTOGRAM.names)
 
 
 def bucket_of(lateness_ms: Column) -> Column:

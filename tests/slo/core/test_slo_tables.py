@@ -17,7 +17,7 @@ from delaytopic_slo.digests import digests, disagreeing_minutes, merged
 from delaytopic_slo.judging import judged_alike, judged_one_by_one
 from delaytopic_slo.rules import Rules
 from delaytopic_slo.schemas import COMMANDS, EXTRACT, JUDGED, RECORDS, WITHDRAWALS
-from delaytopic_slo.verdicts import bucket_of, findings, verdicts
+from delaytopic_slo.verdicts import bucket_of, findings, sums, verdicts
 from delaytopic_slo.withdrawals import withdrawals
 from delaytopic_slo.words import MINUTE_MS, Kind
 
@@ -206,7 +206,7 @@ def test_verdicts_count_and_findings_name_what_is_to_be_said(spark: SparkSession
         row | {"offset": 3, "outcome": "unknown", "copies": 2},
     )
 
-    [counts] = verdicts(judged, RULES).collect()
+    [counts] = verdicts(sums(judged, RULES)).collect()
     said = sorted((each.finding, each.offset) for each in findings(judged, RULES).collect())
 
     told = {name: value for name, value in counts.asDict().items() if value and name not in ("minute", "partition")}

@@ -21,6 +21,7 @@ from tests.slo.delay_topics import HOUR_MS, AuditedTopic
 from tests.slo.truth import Truth
 from tests.support.relay_process import wait_for
 
+from delaytopic_cli.running import INTERRUPTED
 from delaytopic_slo.audit import Audit
 from delaytopic_slo.files import Files
 from delaytopic_slo.ledger import Ledger
@@ -116,6 +117,31 @@ def test_a_process_that_gets_sigkill_in_the_middle_of_its_work_is_repeated_witho
     repeated = finish(start(topic, tmp_path, "killed"), tmp_path / "killed")
 
     assert told(repeated) == told(calm)
+
+
+def test_a_process_that_is_asked_to_end_does_so_and_is_repeated_without_a_trace(
+    spark: SparkSession, audited: MakeTopic, tmp_path: Path
+) -> None:
+    topic = audited(2)
+    calm = topic.run(spark, with_records(topic)).to_document()
+    process = start(topic, tmp_path, "ended")
+    plans = tmp_path / "ended" / "ledger" / f"tests.{topic.name}" / "plans"
+    wait_for(lambda: plans.is_dir() and any(path.suffix == ".json" for path in plans.iterdir()))
+
+    process.terminate()
+    code = process.wait(30)
+    wait_for(lambda: not is_anybody_in(process.pid))
+    repeated = finish(start(topic, tmp_path, "ended"), tmp_path / "ended")
+
+    assert (code, told(repeated)) == (INTERRUPTED, told(calm))
+
+
+def is_anybody_in(process_group: int) -> bool:
+    try:
+        os.killpg(process_group, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def start(topic: AuditedTopic, folder: Path, name: str) -> subprocess.Popen[bytes]:

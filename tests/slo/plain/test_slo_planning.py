@@ -48,6 +48,11 @@ def committed(plan: Plan) -> Commit:
     )
 
 
+def named(topic: str, commit: Commit) -> Commit:
+    """After records asked for this topic."""
+    return commit.model_copy(update={"named": [topic]})
+
+
 def source_range(plan: Plan) -> list[Range]:
     return [piece for piece in plan.ranges if piece.role is Role.SOURCE]
 
@@ -116,5 +121,47 @@ def test_topics_that_no_record_asked_for_are_planned_and_need_not_be_fit() -> No
     plan = make_plan(REQUEST, others, None)
 
     assert Range(topic="c", role=Role.TARGET, partition=0, start=5, end=7) in plan.ranges
+    asked_for = named("c", committed(make_plan(REQUEST, states((0, 0, 1)), None)))
     with pytest.raises(CannotJudge, match="the target topic c is compacted"):
-        make_plan(REQUEST, others, None, named=["c"])
+        make_plan(REQUEST, others, asked_for)
+    assert make_plan(replace(REQUEST, restarts=True), others, asked_for).epoch == 2
+
+
+def test_the_first_run_begins_where_it_is_told_to_and_added_partitions_with_their_first_record() -> None:
+    plan = make_plan(REQUEST, states((2, 7, 9)), None)
+    next_plan = make_plan(REQUEST, states((2, 8, 12), (1, 3, 4)), committed(plan))
+
+    assert {(piece.start, piece.end) for piece in plan.ranges} == {(7, 9)}
+    assert plan.scope == [FirstOffset(partition=0, offset=7)]
+    assert [(piece.start, piece.end) for piece in source_range(next_plan)] == [(9, 12), (1, 4)]
+    assert next_plan.scope == [FirstOffset(partition=0, offset=7), FirstOffset(partition=1, offset=1)]
+
+
+def test_a_target_that_appears_after_its_schedules_is_read_from_its_first_record() -> None:
+    first = named("c", committed(make_plan(REQUEST, states((0, 0, 1)), None)))
+
+    plan = make_plan(REQUEST, {**states((0, 0, 1)), "c": state("c", (2, 5, 7))}, first)
+
+    assert Range(topic="c", role=Role.TARGET, partition=0, start=2, end=7) in plan.ranges
+
+
+def test_a_target_that_was_made_anew_before_any_record_asked_for_it_is_read_from_its_first_record() -> None:
+    first = committed(make_plan(REQUEST, {**states((0, 0, 1)), "c": state("c", (0, 0, 100))}, None))
+
+    plan = make_plan(REQUEST, {**states((0, 0, 1)), "c": state("c", (0, 0, 5), topic_id="other")}, first)
+
+    assert Range(topic="c", role=Role.TARGET, partition=0, start=0, end=5) in plan.ranges
+
+
+def test_a_target_that_records_ask_for_need_not_exist_unless_it_did_before() -> None:
+    never = named("c", committed(make_plan(REQUEST, states((0, 0, 1)), None)))
+    before = named("c", committed(make_plan(REQUEST, {**states((0, 0, 1)), "c": state("c", (0, 0, 1))}, None)))
+
+    assert make_plan(REQUEST, states((0, 0, 1)), never).sequence == 2
+    with pytest.raises(CannotJudge) as caught:
+        make_plan(REQUEST, states((0, 0, 1)), before)
+
+    assert caught.value.reasons == (
+        "the target topic c was deleted since the last run: begin the audit anew with --restart",
+    )
+    assert make_plan(replace(REQUEST, restarts=True), states((0, 0, 1)), before).epoch == 2
