@@ -1,0 +1,38 @@
+"""`delaytopic-operator`: look after the DelayTopics of a cluster until SIGTERM."""
+
+from __future__ import annotations
+
+from delaytopic_operator.command_line import operator_command
+from delaytopic_operator.doing import Doer
+from delaytopic_operator.kafka_admin import KafkaClusters
+from delaytopic_operator.looking import Looker
+from delaytopic_operator.measuring import Meter
+from delaytopic_operator.observing import ClusterObserver
+from delaytopic_operator.observing_topics import TopicsObserver
+from delaytopic_operator.reconcile import Reconciler
+from delaytopic_operator.saying import Sayer
+from delaytopic_operator.service import Shell
+
+
+def make_reconciler(shell: Shell) -> Reconciler:
+    """Put the parts of a pass together."""
+    config, kube, store = shell.config, shell.kube, shell.store
+    kafka = KafkaClusters(lambda: _may_write(shell), shell.metrics.observe_kafka)
+    topics = TopicsObserver(kafka, kube)
+    return Reconciler(
+        Looker(ClusterObserver(kube, store, shell.pages, config), topics, store, config),
+        Doer(kube, topics, config, shell.guard, shell.metrics.add_drift),
+        Sayer(kube, shell.events, config),
+        Meter(shell.metrics),
+        store,
+    )
+
+
+def _may_write(shell: Shell) -> None:
+    shell.guard()
+
+
+main = operator_command(make_reconciler)
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Conditions: what each says, how Ready sums them up, and how they follow on those of the pass before. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+from delaytopic_api.status import ConditionStatus, ConditionType
+
+LONGEST_MESSAGE: Final = 1_024
+
+TRUE: Final = ConditionStatus.TRUE
+FALSE: Final = ConditionStatus.FALSE
+UNKNOWN: Final = ConditionStatus.UNKNOWN
+
+_SUMMED_UP: Final = (
+    ConditionType.POLICY_ACCEPTED,
+    ConditionType.TOPICS_READY,
+    ConditionType.BACKEND_READY,
+    ConditionType.RELAY_AVAILABLE,
+)
+"""What Ready needs, in the order in which one needs the other. Lateness is not among it: a peak of load must not stop a
+GitOps wave."""
+
+
+class Finding(NamedTuple):
+    """What a condition says now."""
+
+    type: ConditionType
+    status: ConditionStatus
+    reason: str
+    message: str = ""
+
+
+class Progress(NamedTuple):
+    """Whether something still changes, and whether it needs a person; the sentences become messages."""
+
+    reconciling: str | None = None
+    stalled: str | None = None
+    stalled_reason: str = "InvalidSpec"
+
+
+def summed_up(findings: Sequence[Finding], progress: Progress, *, suspended: str | None = None) -> list[Finding]:
+    """The findings with Ready, Reconciling and Stalled as kstatus reads them (the latter two only while they are true).
+
+    `suspended` says what stands still on purpose.
+    """
+    return [_ready(findings, suspended), *_kstatus(progress), *findings]
+
+
+def merged(
+    previous: Iterable[Mapping[str, Any]], findings: Sequence[Finding], generation: int | None, now_ms: int
+) -> list[dict[str, Any]]:
+    """Conditions as the status holds them: the time of the last transition stays while the status is the same.
+
+    Types of which nothing was found are left out.
+    """
+    before = {condition.get("type"): condition for condition in previous}
+    return [_document(finding, before.get(str(finding.type)), generation, now_ms) for finding in findings]
+
+
+def instant(time_ms: int) -> str:
+    """A time as Kubernetes writes it, to the second."""
+    return datetime.fromtimestamp(time_ms // 1_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def instant_ms(text: str) -> int:
+    """A time as Kubernetes writes it, in milliseconds."""
+    return round(datetime.fromisoformat(text).timestamp() * 1_000)
+
+
+def _ready(findings: Sequence[Finding], suspended: str | None) -> Finding:
+    found = {finding.type: finding for finding in findings}
+    going = found.get(ConditionType.DRAINING)
+    if going is not None:
+        return Finding(ConditionType.READY, FALSE, "Draining", going.message)
+    for finding in (found[needed] for needed in _SUMMED_UP if needed in found):
+        if finding.status is not TRUE:
+            return Finding(ConditionType.READY, finding.status, finding.reason, finding.message)
+    for needed in _SUMMED_UP:
+        if needed not in found:
+            return Finding(ConditionType.READY, UNKNOWN, "Reconciling", f"{needed} is not known yet")
+    if suspended is not None:
+        return Finding(ConditionType.READY, FALSE, "Suspended", suspended)
+    return Finding(ConditionType.READY, TRUE, "Ready", "records are taken in and delivered at their own time")
+
+
+def _kstatus(progress: Progress) -> Iterable[Finding]:
+    if progress.reconciling is not None:
+        yield Finding(ConditionType.RECONCILING, TRUE, "Reconciling", progress.reconciling)
+    if progress.stalled is not None:
+        yield Finding(ConditionType.STALLED, TRUE, progress.stalled_reason, progress.stalled)
+
+
+def _document(
+    finding: Finding, before: Mapping[str, Any] | None, generation: int | None, now_ms: int
+) -> dict[str, Any]:
+    same = before is not None and before.get("status") == str(finding.status)
+    since = before["lastTransitionTime"] if before is not None and same else instant(now_ms)
+    seen = {"observedGeneration": generation} if generation is not None else {}
+    return {
+        "type": str(finding.type),
+        "status": str(finding.status),
+        **seen,
+        "lastTransitionTime": since,
+        "reason": finding.reason,
+        "message": _shortened(finding.message),
+    }
+
+
+def _shortened(message: str) -> str:
+    return message if len(message) <= LONGEST_MESSAGE else message[: LONGEST_MESSAGE - 1] + "…"

@@ -1,0 +1,22 @@
+"""What there should be in Kubernetes for one DelayTopic: pure builders, one file for each object."""
+
+from __future__ import annotations
+
+from delaytopic_operator.desired.audit import audit_children
+from delaytopic_operator.desired.children import children, relay_problems
+from delaytopic_operator.desired.connection_files import ConnectionFiles, connection_files
+from delaytopic_operator.desired.hash import secrets_version
+from delaytopic_operator.desired.identity import RelayIdentity, audit_name, child_name, selector
+
+__all__ = [
+    "ConnectionFiles",
+    "RelayIdentity",
+    "audit_children",
+    "audit_name",
+    "child_name",
+    "children",
+    "connection_files",
+    "relay_problems",
+    "secrets_version",
+    "selector",
+]

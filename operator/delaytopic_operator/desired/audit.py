@@ -1,0 +1,39 @@
+"""All that audits one DelayTopic again and again, from what is in force for it."""
+
+from __future__ import annotations
+
+from delaytopic_api.delay_class import DelayClass
+from delaytopic_api.delay_topic import DelayTopic
+from delaytopic_api.errors import Refused
+from delaytopic_api.settings import Settings
+from delaytopic_operator.desired.audit_config_map import audit_config_map
+from delaytopic_operator.desired.audit_cron_job import audit_cron_job
+from delaytopic_operator.desired.children import relay_problems, with_inherited
+from delaytopic_operator.desired.connection_files import connection_files
+from delaytopic_operator.desired.hash import stamped
+from delaytopic_operator.desired.identity import Document, RelayIdentity
+from delaytopic_operator.desired.network_policy import audit_network_policy
+from delaytopic_operator.operator_config import OperatorConfig
+
+
+def audit_children(
+    topic: DelayTopic,
+    delay_class: DelayClass | None,
+    settings: Settings,
+    identity: RelayIdentity,
+    config: OperatorConfig,
+) -> list[Document]:
+    """The documents to apply beside those of `children`, whose ServiceAccount and ConfigMap they use; in this order.
+
+    None when the operator is configured without audits. Raises `Refused` where `children` does.
+    """
+    if config.audit.schedule is None:
+        return []
+    if problems := relay_problems(settings, topic.spec.relay, delay_class.spec.relay if delay_class else None):
+        raise Refused(problems)
+    identity = with_inherited(identity, topic.metadata, config)
+    documents = [audit_config_map(identity, topic, delay_class)]
+    if config.network_policy == "Create":
+        documents.append(audit_network_policy(identity))
+    documents.append(audit_cron_job(identity, connection_files(settings).kafka_files, config))
+    return [stamped(each) for each in documents]

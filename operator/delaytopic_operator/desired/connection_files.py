@@ -1,0 +1,181 @@
+"""From connections that name Secrets to connections that name files, and the Secrets to mount for that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+from delaytopic_api.choices import BackendType
+from delaytopic_api.connection import Authentication, AuthenticationType, KafkaConnection, RedisConnection, Tls
+from delaytopic_api.errors import Problem, Refused
+from delaytopic_api.relay_connection import KafkaClient, KafkaSecurity, RedisClient, SaslMechanism, SecurityProtocol
+from delaytopic_api.settings import Settings
+
+SECRETS_FOLDER: Final = "/etc/delaytopic/secrets"
+
+_MECHANISMS: Final = {
+    AuthenticationType.PLAIN: SaslMechanism.PLAIN,
+    AuthenticationType.SCRAM_SHA_256: SaslMechanism.SCRAM_SHA_256,
+    AuthenticationType.SCRAM_SHA_512: SaslMechanism.SCRAM_SHA_512,
+}
+
+
+class SecretFile(NamedTuple):
+    """One key of a Secret, mounted as a file."""
+
+    secret: str
+    key: str
+
+    @property
+    def path(self) -> str:
+        """Where a relay finds it."""
+        return f"{SECRETS_FOLDER}/{self.secret}/{self.key}"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionFiles:
+    """How relays reach Kafka and Redis, and the files that they need for it."""
+
+    kafka: KafkaClient
+    redis: RedisClient | None
+    kafka_files: tuple[SecretFile, ...]
+    redis_files: tuple[SecretFile, ...]
+    read_once: tuple[SecretFile, ...]
+    """A relay reads these when it starts: after a change it has to start anew. It reads the others again for each
+    connection."""
+
+    @property
+    def files(self) -> tuple[SecretFile, ...]:
+        """All of them."""
+        return _unique((*self.kafka_files, *self.redis_files))
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The names of the Secrets, sorted."""
+        return tuple(sorted({file.secret for file in self.files}))
+
+
+def connection_problems(settings: Settings) -> list[Problem]:
+    """What of the connections a relay in a pod cannot use; the class's to change where there is one."""
+    of_topic = f"DelayTopic {settings.namespace}/{settings.name}"
+    subject = of_topic if settings.class_name is None else f"DelayClass {settings.class_name}"
+    return [problem._replace(subject=subject) for problem in _problems(settings)]
+
+
+def connection_files(settings: Settings) -> ConnectionFiles:
+    """The connections with files in the place of Secrets; raises `Refused` with all of `connection_problems`."""
+    kafka, redis = settings.connection, settings.backend.redis
+    problems = connection_problems(settings)
+    if problems or kafka is None:
+        raise Refused(problems)
+    kafka_files = _unique((*_trusted(kafka.tls), *_credentials(kafka.authentication)))
+    url = _file(redis.url_secret.secret_name, redis.url_secret.key) if redis and redis.url_secret else ()
+    return ConnectionFiles(
+        kafka=_kafka_client(kafka),
+        redis=_redis_client(redis) if redis else None,
+        kafka_files=kafka_files,
+        redis_files=_unique((*url, *_redis_password(redis), *_trusted(redis.tls))) if redis else (),
+        read_once=_unique((*kafka_files, *url)),
+    )
+
+
+def _problems(settings: Settings) -> Iterator[Problem]:
+    kafka, redis = settings.connection, settings.backend.redis
+    if kafka is None:
+        yield Problem("spec.connection", "is required, as there is no DelayClass; or name one with delayClassName")
+    else:
+        yield from _kafka_problems(kafka)
+    if redis is not None:
+        yield from _redis_problems(redis)
+    elif settings.backend.type is BackendType.REDIS_ZSET:
+        yield Problem("spec.backend.redis", "is required for type RedisZset; use KafkaBuckets without a Redis")
+
+
+def _kafka_problems(kafka: KafkaConnection) -> Iterator[Problem]:
+    if kafka.authentication and kafka.authentication.type is AuthenticationType.OAUTH_BEARER:
+        allowed = ", ".join([*_MECHANISMS, AuthenticationType.TLS])
+        yield Problem("spec.connection.authentication.type", f"relays cannot use OAuthBearer; allowed: {allowed}")
+    yield from _tls_problems(kafka.tls, "spec.connection.tls")
+
+
+def _redis_problems(redis: RedisConnection) -> Iterator[Problem]:
+    path = "spec.backend.redis"
+    scheme = urlsplit(redis.url).scheme if redis.url else None
+    if scheme == "unix":
+        yield Problem(f"{path}.url", "unix:// cannot be reached from a pod; use redis:// or rediss://")
+    if scheme == "redis" and redis.tls is not None:
+        yield Problem(f"{path}.tls", "is for rediss://, and url begins with redis://")
+    yield from _tls_problems(redis.tls, f"{path}.tls")
+
+
+def _tls_problems(tls: Tls | None, path: str) -> Iterator[Problem]:
+    if tls is not None and len(tls.trusted_certificates) > 1:
+        one = "put all certificates, one after the other, into one key of one Secret"
+        yield Problem(f"{path}.trustedCertificates[1]", f"a relay reads one file of authorities: {one}")
+
+
+def _kafka_client(kafka: KafkaConnection) -> KafkaClient:
+    authentication = kafka.authentication
+    mechanism = _MECHANISMS.get(authentication.type) if authentication else None
+    encrypted = kafka.tls is not None or (authentication is not None and mechanism is None)
+    paths = [file.path for file in _credentials(authentication)]
+    certificate, key = paths if authentication and authentication.certificate_and_key else (None, None)
+    security = KafkaSecurity(
+        protocol=_protocol(encrypted, mechanism is not None),
+        ca_file=_only_path(_trusted(kafka.tls)),
+        certificate_file=certificate,
+        key_file=key,
+        mechanism=mechanism,
+        username=authentication.username if authentication else None,
+        password_file=paths[0] if mechanism else None,
+    )
+    return KafkaClient(bootstrap_servers=kafka.bootstrap_servers, security=security)
+
+
+def _protocol(encrypted: bool, sasl: bool) -> SecurityProtocol:
+    if sasl:
+        return SecurityProtocol.SASL_SSL if encrypted else SecurityProtocol.SASL_PLAINTEXT
+    return SecurityProtocol.SSL if encrypted else SecurityProtocol.PLAINTEXT
+
+
+def _redis_client(redis: RedisConnection) -> RedisClient:
+    url = redis.url_secret
+    return RedisClient(
+        url=redis.url,
+        url_file=SecretFile(url.secret_name, url.key).path if url else None,
+        ca_file=_only_path(_trusted(redis.tls)),
+        password_file=_only_path(_redis_password(redis)),
+    )
+
+
+def _trusted(tls: Tls | None) -> tuple[SecretFile, ...]:
+    return tuple(SecretFile(each.secret_name, each.certificate) for each in tls.trusted_certificates) if tls else ()
+
+
+def _credentials(authentication: Authentication | None) -> tuple[SecretFile, ...]:
+    """A password, or a certificate and its key."""
+    if authentication and authentication.certificate_and_key:
+        pair = authentication.certificate_and_key
+        return SecretFile(pair.secret_name, pair.certificate), SecretFile(pair.secret_name, pair.key)
+    if authentication and authentication.password_secret:
+        return _file(authentication.password_secret.secret_name, authentication.password_secret.password)
+    return ()
+
+
+def _redis_password(redis: RedisConnection | None) -> tuple[SecretFile, ...]:
+    secret = redis.password_secret if redis else None
+    return _file(secret.secret_name, secret.password) if secret else ()
+
+
+def _file(secret: str, key: str) -> tuple[SecretFile, ...]:
+    return (SecretFile(secret, key),)
+
+
+def _only_path(files: tuple[SecretFile, ...]) -> str | None:
+    return files[0].path if files else None
+
+
+def _unique(files: Iterable[SecretFile]) -> tuple[SecretFile, ...]:
+    return tuple(dict.fromkeys(files))

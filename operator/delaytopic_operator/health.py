@@ -1,0 +1,44 @@
+"""What the probes say: pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+LONGEST_LAG_MS: Final = 300_000
+"""Of the event loop of the watches: it hangs, or could not be started for so long, say for want of a valid login."""
+LONGEST_SILENCE_MS: Final = 600_000
+"""Of one watch, while the API server answers otherwise; a watch that is well gives a sign every 4 minutes."""
+LONGEST_UNREACHABLE_MS: Final = 60_000
+
+
+class Health(NamedTuple):
+    """Whether something is as it should be, and why, in a few words."""
+
+    ok: bool
+    reason: str
+
+
+def liveness(loop_lag_ms: int, signs_of_life_ms: Mapping[str, int], api_server_answered_ms: int, now_ms: int) -> Health:
+    """Not well: only a new process helps. Times are epoch ms.
+
+    While the API server itself does not answer, silence means nothing, and a new process would help nobody.
+    """
+    if now_ms - api_server_answered_ms > LONGEST_UNREACHABLE_MS:
+        return Health(True, "alive; the API server does not answer")
+    if loop_lag_ms > LONGEST_LAG_MS:
+        return Health(False, f"the event loop of the watches hangs since {loop_lag_ms // 1_000} s")
+    silent = {name: now_ms - at_ms for name, at_ms in signs_of_life_ms.items() if now_ms - at_ms > LONGEST_SILENCE_MS}
+    if silent:
+        said = ", ".join(f"{name} ({silence_ms // 1_000} s)" for name, silence_ms in sorted(silent.items()))
+        return Health(False, f"watches are silent: {said}")
+    return Health(True, "alive")
+
+
+def readiness(resynced_ms: int, is_leader: bool, stopping: bool) -> Health:
+    """Ready: everything was listed once, and this operator leads, or would if the leader went."""
+    if stopping:
+        return Health(False, "stopping")
+    if resynced_ms == 0:
+        return Health(False, "the first look at the cluster is not done")
+    return Health(True, "leader" if is_leader else "standby")

@@ -1,0 +1,16 @@
+"""What one pass is about."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Key(NamedTuple):
+    """A DelayTopic, by name."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"

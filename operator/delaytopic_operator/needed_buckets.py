@@ -1,0 +1,23 @@
+"""The topics that the KafkaBuckets backend of a DelayTopic needs. Pure."""
+
+from __future__ import annotations
+
+from delaytopic_api import Settings
+from delaytopic_api.bucket_topics import BucketTopic, bucket_topics
+from delaytopic_api.choices import BackendType
+from delaytopic_api.relay_config import RelayLimits
+from delaytopic_operator.kafka_view import TopicFacts
+
+
+def needed_buckets(settings: Settings, source: TopicFacts | None = None) -> list[BucketTopic]:
+    """None with another backend, and none with a fixed delay, which needs no shelf.
+
+    `source` is the source topic as it is: how large its records may be. The names do not depend on it.
+    """
+    if settings.backend.type is not BackendType.KAFKA_BUCKETS or settings.schedule.delay is not None:
+        return []
+    config = (source.config if source is not None else None) or settings.source.config
+    largest = config.get("max.message.bytes", "")
+    size = {"source_batch_bytes": int(largest)} if largest.isdecimal() else {}
+    horizon_ms, max_delay_ms = RelayLimits().horizon.ms, settings.schedule.max_delay.ms
+    return bucket_topics(settings.backend.id, horizon_ms, max_delay_ms, **size)

@@ -1,0 +1,214 @@
+"""Edge: looks at everything that concerns one DelayTopic; a part that cannot be had now is a trouble, and no error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from delaytopic_api import DelayClass, load_document
+from delaytopic_api.connection import KafkaConnection
+from delaytopic_api.errors import ApiError
+from delaytopic_operator import kinds
+from delaytopic_operator.checks import Accepted, Refusal, Subject, check
+from delaytopic_operator.desired import secrets_version
+from delaytopic_operator.desired.connection_files import SecretFile, connection_files
+from delaytopic_operator.errors import ConnectionUnknown, NamespaceTerminating, RecordUnreadable, SecretMissing
+from delaytopic_operator.fleet import Fleet
+from delaytopic_operator.kafka_credentials import kafka_secrets
+from delaytopic_operator.keys import Key
+from delaytopic_operator.kube import KubeApi
+from delaytopic_operator.observation import NamespaceFacts, Observation, Trouble
+from delaytopic_operator.operator_config import OperatorConfig
+from delaytopic_operator.planning_children import identity_of
+from delaytopic_operator.recently import Recently
+from delaytopic_operator.relay_pages import RelayPages
+from delaytopic_operator.route_book import RouteBook
+from delaytopic_operator.route_record import COMPONENT, RouteRecord, parse_record, record_name
+from delaytopic_operator.scaling.memory import ScalingMemory
+from delaytopic_operator.scaling_record import memory_of
+from delaytopic_operator.secret_values import SecretValues
+from delaytopic_operator.store import Store
+
+PAGES_DEADLINE_S = 3.0
+NAMESPACE_AGE_MS = 15_000
+SECRET_AGE_MS = 30_000
+RELAY_COMPONENT = "relay"
+COMPONENT_LABEL = "app.kubernetes.io/component"
+
+Document = dict[str, Any]
+Secrets = Mapping[str, Document | None]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What Kubernetes has to do with one DelayTopic."""
+
+    document: Document | None
+    namespace: NamespaceFacts | None
+    verdict: Accepted | Refusal | None
+    record: RouteRecord | None
+    record_document: Document | None
+    record_trouble: Trouble | None
+    children: list[Document]
+    pods: list[Document]
+    audit_pods: list[Document]
+
+
+class ClusterObserver:
+    """Reads from the store, and from the API server what is not watched."""
+
+    def __init__(self, kube: KubeApi, store: Store, pages: RelayPages, config: OperatorConfig) -> None:
+        """`pages` reads what relays say of themselves."""
+        self._kube = kube
+        self._store = store
+        self._pages = pages
+        self._config = config
+        self._routes = RouteBook(store, config.namespace)
+        self._namespaces: Recently[str, Document | None] = Recently(
+            lambda name: kube.get(kinds.NAMESPACE, None, name), NAMESPACE_AGE_MS
+        )
+        self._secrets: Recently[tuple[str, str], Document | None] = Recently(
+            lambda place: kube.get(kinds.SECRET, *place), SECRET_AGE_MS
+        )
+        self._classes: dict[tuple[str, str], DelayClass] = {}
+
+    def look(self, key: Key, now_ms: int) -> Cluster:
+        """Everything about the objects; raises `OperatorError` when the API server cannot be asked."""
+        document = self._store.get(kinds.DELAY_TOPIC, *key) or self._kube.get(kinds.DELAY_TOPIC, *key)
+        classes = self._all_classes()
+        made = self._made(key, classes)
+        if document is None or "deletionTimestamp" in document["metadata"] or "status" not in document:
+            self._namespaces.forget(key.namespace)
+        namespace = self._namespace(key.namespace, now_ms)
+        record_document, record, trouble = self._record(key, made)
+        pods = [each for each in made if each["kind"] == kinds.POD.name]
+        return Cluster(
+            document=document,
+            namespace=namespace,
+            verdict=self._verdict(key, document, namespace, classes) if document is not None else None,
+            record=record,
+            record_document=record_document,
+            record_trouble=trouble,
+            children=[each for each in made if each["kind"] != kinds.POD.name and _component(each) != COMPONENT],
+            pods=[pod for pod in pods if _component(pod) == RELAY_COMPONENT],
+            audit_pods=[pod for pod in pods if _component(pod) != RELAY_COMPONENT],
+        )
+
+    def _made(self, key: Key, classes: Iterable[DelayClass]) -> list[Document]:
+        """The objects that carry the labels, where the operator makes any: elsewhere everybody could write them."""
+        places = {self._config.namespace, key.namespace}
+        places |= {each.spec.relay_namespace for each in classes if each.spec.relay_namespace}
+        return [each for each in self._store.children(key) if each["metadata"].get("namespace") in places]
+
+    def secrets(self, cluster: Cluster, seen: Observation, now_ms: int) -> tuple[Secrets, str, Trouble | None]:
+        """The Secrets that relays need, the version of what they hold, and what is missing of them."""
+        accepted = cluster.verdict
+        assert isinstance(accepted, Accepted)
+        files = connection_files(accepted.settings)
+        namespace = identity_of(seen, accepted).namespace
+        secrets = {name: self._secrets.get((namespace, name), now_ms) for name in files.secrets}
+        return (
+            secrets,
+            secrets_version(files.read_once, secrets),
+            _missing(files.files, SecretValues(namespace, secrets)),
+        )
+
+    def way_to(self, record: RouteRecord, now_ms: int) -> tuple[KafkaConnection, SecretValues]:
+        """How to reach the topics of a route, whether or not its DelayTopic is still there.
+
+        Raises `ConnectionUnknown` without the class, and `OperatorError` when the API server cannot be asked.
+        """
+        connection, namespace = record.connection, record.namespace
+        if record.class_name is not None:
+            of_class = next((one for one in self._all_classes() if one.metadata.name == record.class_name), None)
+            if of_class is None:
+                raise ConnectionUnknown(f"the DelayClass {record.class_name} of {record.key} is gone")
+            connection, namespace = of_class.spec.connection, of_class.spec.relay_namespace or self._config.namespace
+        if connection is None:
+            raise ConnectionUnknown(f"how to reach the Kafka of {record.key} was not written down")
+        secrets = {name: self._secrets.get((namespace, name), now_ms) for name in kafka_secrets(connection)}
+        return connection, SecretValues(namespace, secrets)
+
+    def fleet(self, cluster: Cluster, partitions: int | None) -> Fleet:
+        """The relays, and what they say of themselves."""
+        deployment = next((each for each in cluster.children if each["kind"] == kinds.DEPLOYMENT.name), None)
+        living = [pod for pod in cluster.pods if "deletionTimestamp" not in pod["metadata"]]
+        pages = self._pages.read(living, PAGES_DEADLINE_S) if living else []
+        return Fleet(deployment, cluster.pods, pages, partitions)
+
+    def _verdict(
+        self, key: Key, document: Document, namespace: NamespaceFacts | None, classes: Sequence[DelayClass]
+    ) -> Accepted | Refusal:
+        if namespace is None:
+            raise NamespaceTerminating(f"the namespace {key.namespace} is gone")
+        subject = Subject(
+            key=key,
+            document=document,
+            classes=classes,
+            namespace_labels=namespace.labels,
+            elder_siblings=self._routes.elder_siblings(key),
+            rival=self._routes.rival(key),
+        )
+        return check(subject)
+
+    def _all_classes(self) -> list[DelayClass]:
+        """Those that can be read; the API server refuses others, unless they were there before a rule was."""
+        known = self._classes
+        classes = {}
+        for document in self._store.list(kinds.DELAY_CLASS):
+            version = (document["metadata"]["name"], document["metadata"].get("resourceVersion", ""))
+            parsed = known.get(version) or _class_of(document)
+            if parsed is not None:
+                classes[version] = parsed
+        self._classes = classes
+        return list(classes.values())
+
+    def _namespace(self, name: str, now_ms: int) -> NamespaceFacts | None:
+        document = self._namespaces.get(name, now_ms)
+        if document is None:
+            return None
+        metadata = document["metadata"]
+        return NamespaceFacts(metadata["uid"], metadata.get("labels") or {}, "deletionTimestamp" in metadata)
+
+    def _record(self, key: Key, made: list[Document]) -> tuple[Document | None, RouteRecord | None, Trouble | None]:
+        name = record_name(key)
+        document = next((each for each in made if each["metadata"]["name"] == name), None)
+        if document is None:
+            # What is not seen yet must not look as if nothing had been written down.
+            document = self._kube.get(kinds.CONFIG_MAP, self._config.namespace, name)
+        if document is None:
+            return None, None, None
+        try:
+            return document, parse_record(document), None
+        except RecordUnreadable as error:
+            return document, None, Trouble(error.reason, str(error), stalled=True)
+
+
+def _missing(files: Iterable[SecretFile], values: SecretValues) -> Trouble | None:
+    """The first file that no Secret holds."""
+    for secret, key in files:
+        try:
+            values.text(secret, key)
+        except SecretMissing as error:
+            return Trouble(error.reason, str(error))
+    return None
+
+
+def _class_of(document: Document) -> DelayClass | None:
+    try:
+        parsed = load_document(document)
+    except ApiError:
+        return None
+    assert isinstance(parsed, DelayClass)
+    return parsed
+
+
+def saved_memory(cluster: Cluster) -> ScalingMemory | None:
+    """What scaling remembered when the record was written."""
+    return memory_of(cluster.record_document)
+
+
+def _component(document: Document) -> str | None:
+    labels: dict[str, str] = document["metadata"].get("labels") or {}
+    return labels.get(COMPONENT_LABEL)

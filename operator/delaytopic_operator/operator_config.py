@@ -1,0 +1,102 @@
+"""OperatorConfig, the document that the operator is started with; every field has a default."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from delaytopic_api import Duration
+from delaytopic_api.duration import between
+from delaytopic_api.metadata import ApiVersion
+from delaytopic_api.model import Model, require
+from delaytopic_api.names import Namespace
+from delaytopic_api.relays import KubernetesObject
+
+Image = Annotated[str, Field(min_length=1, max_length=512)]
+Count = Annotated[int, Field(strict=True, ge=1, le=1_000)]
+Label = Annotated[str, Field(min_length=1, max_length=317)]
+
+
+class Images(Model):
+    """What runs in the pods that the operator makes."""
+
+    relay: Image = "delaytopic/relay:0.1.0"
+    """For relays whose DelayTopic names no image."""
+    audit: Image = "delaytopic/slo:0.1.0"
+    """For the SLO audit."""
+    pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
+    """imagePullPolicy of both."""
+    pull_secrets: list[str] = []
+    """imagePullSecrets of both, by name."""
+
+
+class AuditConfig(Model):
+    """The SLO audit of each DelayTopic, a CronJob."""
+
+    schedule: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    """When it runs, as cron, in UTC; an H as minute or hour is another one for each DelayTopic, such as `H * * * *`.
+    Absent: no audit is made by the operator."""
+    ledger: Annotated[str, Field(min_length=1, max_length=2_048)] | None = None
+    """A URL that Spark takes, or a path below the volume; the DelayTopic's namespace and name are added."""
+    master: str = "local[*]"
+    """Spark's master."""
+    resources: KubernetesObject = {"requests": {"cpu": "500m", "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
+    """Requests and limits of the container."""
+    volume: KubernetesObject | None = None
+    """A volume (as in a pod, without its name) that holds the ledger, mounted at /var/lib/delaytopic."""
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        kept = self.volume is not None or (self.ledger is not None and "://" in self.ledger)
+        require(
+            (self.schedule is None or kept, "ledger", "must be a URL, or in a volume: what runs remember has to last")
+        )
+        return self
+
+
+class OperatorConfig(Model):
+    """All that the operator needs to know."""
+
+    api_version: ApiVersion = "delaytopic.dev/v1alpha1"
+    """delaytopic.dev/v1alpha1"""
+    kind: Literal["OperatorConfig"] = "OperatorConfig"
+    """OperatorConfig"""
+    namespace: Namespace = "delaytopic-system"
+    """Where the operator runs, keeps its Lease and its records of backlogs and, unless the class says otherwise, the
+    relays."""
+    watch_namespaces: list[Namespace] = []
+    """Where DelayTopics are looked after. Empty: in all namespaces."""
+    images: Images = Images()
+    """What runs in the pods."""
+    inherited_labels: list[Label] = []
+    """Labels of a DelayTopic that its relays get, too; those of GitOps tools must not be among them."""
+    inherited_annotations: list[Label] = []
+    """Annotations of a DelayTopic that its relays get, too."""
+    relay_resources: KubernetesObject = {"requests": {"cpu": "250m", "memory": "384Mi"}, "limits": {"memory": "512Mi"}}
+    """Requests and limits of relays for which neither DelayTopic nor class sets any."""
+    network_policy: Literal["Create", "None"] = "Create"
+    """Whether relays get a NetworkPolicy."""
+    relay_egress_ports: list[Annotated[int, Field(strict=True, ge=1, le=65_535)]] = []
+    """What the NetworkPolicy of relays lets out beside DNS and the ports of bootstrap servers and Redis URL: ports that
+    brokers advertise, such as node ports, or that Services map to."""
+    monitoring_namespaces: dict[str, str] = {"delaytopic.dev/monitoring": "true"}
+    """Labels of namespaces from which the NetworkPolicy lets monitoring read the relays' pages."""
+    audit: AuditConfig = AuditConfig()
+    """The SLO audit."""
+    workers: Count = 8
+    """How many passes run at once."""
+    resync: Annotated[Duration, between("10s", "24h")] = Duration("5m")
+    """How often every DelayTopic is looked at although nothing happened; a fifth of it is jitter."""
+    poll: Annotated[Duration, between("1s", "10m")] = Duration("15s")
+    """How often the relays' pages are read: for the status, and for scaling."""
+    status_interval: Annotated[Duration, between("0s", "1h")] = Duration("30s")
+    """Numbers in a status are written at most this often; conditions at once."""
+    scale_steps_per_minute: Count = 20
+    """Steps of all DelayTopics together."""
+    rollouts: Count = 10
+    """How many DelayTopics of one class get new pods at once when the class changes."""
+    lease_duration: Annotated[Duration, between("3s", "10m")] = Duration("15s")
+    """A standby takes over after this much silence of the leader."""
+    http_port: Annotated[int, Field(strict=True, ge=0, le=65_535)] = 8081
+    """Where /livez, /readyz and /metrics are served; 0 for any free port."""

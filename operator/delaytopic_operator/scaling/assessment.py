@@ -1,0 +1,157 @@
+"""What the signals ask for: every need with its numbers, the sizes that follow, and the lateness ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from delaytopic_operator.scaling.due_curve import Crest, backlog_at, from_then_on, pieces
+from delaytopic_operator.scaling.forecast import lateness_ms
+from delaytopic_operator.scaling.memory import ScalingMemory
+from delaytopic_operator.scaling.need import Need, need_of_ingest, needs_of_due
+from delaytopic_operator.scaling.policy import ScalingPolicy
+from delaytopic_operator.scaling.reading import STALE_MS, fresh
+from delaytopic_operator.scaling.signals import FleetSignals
+from delaytopic_operator.scaling.sizes import Sizes
+
+MARGIN = 1.1
+"""A smaller size must have a tenth to spare, so that noise around its limit does not move relays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """A need that presses within `reach_ms` from now is one to act on."""
+
+    sizes: Sizes
+    needs: tuple[Need, ...]
+    helped: tuple[Need, ...]
+    """What will be left when a relay that is asked for now delivers: the only reason to ask for one."""
+    now_ms: int
+    reach_ms: int
+    lead_ms: int
+    per_second: int
+    """Delivered by one relay."""
+    ingest_per_second: int
+    overdue: int
+    crests: tuple[Crest, ...]
+    known: bool
+    """Whether the relays told what is due; otherwise the needs are a lower bound, or nothing."""
+
+    def at_hand(self, need: Need) -> bool:
+        """Whether relays started at the next look would come too late for it."""
+        return need.pressing_ms <= self.now_ms + self.reach_ms
+
+    @property
+    def binding(self) -> Need | None:
+        """The largest need to act on."""
+        return _largest(need for need in self.needs if self.at_hand(need))
+
+    @property
+    def helpful(self) -> Need | None:
+        """The largest need that more relays would still be in time for."""
+        return _largest(need for need in self.helped if self.at_hand(need))
+
+    @property
+    def later(self) -> Need | None:
+        """The largest need after that."""
+        return _largest(need for need in self.needs if not self.at_hand(need))
+
+    @property
+    def wanted(self) -> int:
+        """The size for what is at hand."""
+        return self.sizes.fit(_relays(self.binding))
+
+    @property
+    def useful(self) -> int:
+        """The size that would help with what is at hand."""
+        return self.sizes.fit(_relays(self.helpful))
+
+    @property
+    def enough(self) -> int:
+        """The size for what is at hand, with a margin: a fleet may shrink to it."""
+        return self.sizes.fit(_relays(self.binding) * MARGIN)
+
+    @property
+    def enough_ahead(self) -> int:
+        """The size for everything ahead, with a margin: later needs do not raise the fleet yet, but keep it."""
+        return max(self.enough, self.sizes.fit(_relays(self.later) * MARGIN))
+
+    def raise_at_ms(self, relays: int) -> int | None:
+        """When more than so many relays will be asked for: exactly early enough for the first larger need."""
+        return min(
+            (
+                need.pressing_ms - self.reach_ms
+                for need in self.needs
+                if not self.at_hand(need) and self.sizes.fit(need.relays) > relays
+            ),
+            default=None,
+        )
+
+    def lateness_ms(self, relays: int) -> int:
+        """The most lateness ahead with so many relays, all running."""
+        return lateness_ms(self.crests, self.overdue, self.per_second * self.sizes.power(relays))
+
+
+def assess(
+    policy: ScalingPolicy, current: int, signals: FleetSignals, memory: ScalingMemory, now_ms: int
+) -> Assessment | None:
+    """None while nobody knows how many partitions the source has."""
+    if memory.partitions is None:
+        return None
+    sizes, capacity = policy.sizes(memory.partitions), memory.capacity
+    due = signals.due if signals.due is not None and now_ms - signals.due.as_of_ms <= STALE_MS else None
+    lead_ms = memory.lead_time.p95_ms()
+    crests = due.crests(now_ms) if due is not None and policy.delivers else []
+    work = _Work(crests, fresh(signals.overdue, now_ms) or 0 if policy.delivers else 0, now_ms)
+    ingest = _ingest(signals, memory, now_ms) if policy.takes_in else []
+    planned = capacity.per_second * policy.utilization
+    needs = work.needs(planned, policy.precision_ms)
+    helped = work.left(capacity.per_second * sizes.power(current), now_ms + lead_ms).needs(planned, policy.precision_ms)
+    return Assessment(
+        sizes=sizes,
+        needs=(*needs, *ingest),
+        helped=(*helped, *ingest),
+        now_ms=now_ms,
+        reach_ms=lead_ms + policy.poll_ms,
+        lead_ms=lead_ms,
+        per_second=capacity.per_second,
+        ingest_per_second=capacity.ingest_per_second,
+        overdue=work.overdue,
+        crests=tuple(work.crests),
+        known=due is not None,
+    )
+
+
+class _Work(NamedTuple):
+    """What is overdue at one moment, and what falls due after it."""
+
+    crests: list[Crest]
+    overdue: int
+    now_ms: int
+
+    def needs(self, per_second: float, precision_ms: int) -> tuple[Need, ...]:
+        return needs_of_due(pieces(self.crests), self.overdue, per_second, precision_ms, self.now_ms)
+
+    def left(self, per_second: float, then_ms: int) -> _Work:
+        """The work that remains at a later moment, if the present relays go on until then."""
+        backlog = backlog_at(self.crests, self.overdue, per_second, then_ms)
+        return _Work(from_then_on(self.crests, then_ms), backlog, then_ms)
+
+
+def _ingest(signals: FleetSignals, memory: ScalingMemory, now_ms: int) -> list[Need]:
+    # Without any relay Kafka alone knows what has not been taken in.
+    lag = fresh(signals.ingest_lag if signals.covered else signals.unread, now_ms)
+    arriving = memory.arrivals.per_second() if fresh(signals.source_end, now_ms) is not None else None
+    if lag is None and arriving is None:
+        return []
+    need = need_of_ingest(arriving or 0.0, lag or 0, memory.capacity.ingest_per_second, now_ms)
+    return [need] if need.relays > 0 else []
+
+
+def _largest(needs: Iterable[Need]) -> Need | None:
+    return max(needs, key=lambda need: need.relays, default=None)
+
+
+def _relays(need: Need | None) -> float:
+    return need.relays if need is not None else 0.0

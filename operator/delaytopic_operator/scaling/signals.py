@@ -1,0 +1,203 @@
+"""What is known of a fleet of relays at one moment, put together from their status documents and Kafka's offsets."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from delaytopic_api.relay_status import RelayStatus, ShardState, ShardStatus
+from delaytopic_operator.scaling.due_curve import DueCurve, merged
+from delaytopic_operator.scaling.reading import STALE_MS, Reading
+from delaytopic_operator.scaling.source import PartitionOffsets, SourceOffsets, waiting_ahead
+
+UNKNOWN_STATES = frozenset({ShardState.RECOVERING, ShardState.FAILED})
+"""A shard in one of these does not know its backlog: its zeros are no counts."""
+
+
+class RelayFacts(NamedTuple):
+    """One relay, for measuring capacity and lead time."""
+
+    relay: str
+    started_at_ms: int
+    as_of_ms: int
+    delivered: int
+    busy_rate: float | None
+    shards: tuple[int, ...]
+    position: int
+    """Sum over its shards."""
+    behind: int
+    """Records of the source that it could take in and has not."""
+    delivering: bool
+    """Whether one of its shards is at work."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetSignals:
+    """Each signal is None while it is not known.
+
+    Sums over source partitions are over those that are `covered`: lower bounds unless `complete`.
+    """
+
+    partitions: int | None
+    covered: frozenset[int] = frozenset()
+    settling: frozenset[int] = frozenset()
+    """Covered, but reading again what was taken in before: the backlog may be larger than what is known of it."""
+    due: DueCurve | None = None
+    pending: Reading[int] | None = None
+    overdue: Reading[int] | None = None
+    ingest_lag: Reading[int] | None = None
+    next_due: Reading[int | None] | None = None
+    position: Reading[int] | None = None
+    """Sum of positions; only when every partition is covered."""
+    source_end: Reading[int] | None = None
+    """Sum of end offsets; only when every partition answered."""
+    unread: Reading[int] | None = None
+    """What is not committed in the source, as Kafka has it; only when every partition answered."""
+    relays: tuple[RelayFacts, ...] = ()
+    silent: tuple[str, ...] = ()
+    """Relays whose last status is too old."""
+    pods: tuple[tuple[str, int], ...] | None = None
+    """Each pod of the fleet, and when it was created; a relay's name begins with its pod's."""
+
+    @property
+    def uncovered(self) -> tuple[int, ...]:
+        """Source partitions whose backlog no relay reports."""
+        return tuple(number for number in range(self.partitions or 0) if number not in self.covered)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every source partition is known, and known in full."""
+        return bool(self.partitions) and not self.uncovered and not self.settling
+
+
+class _Seen(NamedTuple):
+    as_of_ms: int
+    shard: ShardStatus
+
+
+def gather(
+    statuses: Iterable[RelayStatus],
+    offsets: SourceOffsets | None,
+    now_ms: int,
+    *,
+    pods: Mapping[str, int] | None = None,
+    delay_ms: int | None = None,
+) -> FleetSignals:
+    """Put together what is fresh.
+
+    `pods` maps the fleet's pods to when they were created, for the lead time; None if that is not known.
+    A partition that two relays report (a rebalance, a relay that hangs) counts once, as the later one says. With a
+    fixed delay (`delay_ms`) what is in the source is not late but waits, and falls due as its timestamps say.
+    """
+    documents = list(statuses)
+    current = [status for status in documents if now_ms - status.as_of_ms <= STALE_MS]
+    if offsets is not None and now_ms - offsets.as_of_ms > STALE_MS:
+        offsets = None
+    shards = _latest(current)
+    seen = list(shards.values())
+    waiting = _Waiting(shards, offsets, delay_ms, now_ms)
+    asked = offsets is not None and offsets.complete
+    return FleetSignals(
+        partitions=offsets.count if offsets is not None else None,
+        covered=frozenset(shards),
+        settling=frozenset(number for number, each in shards.items() if each.shard.state is ShardState.REPLAYING),
+        due=_curve(seen, waiting, now_ms) if seen else None,
+        pending=_sum(seen, lambda shard: shard.pending, waiting.records),
+        overdue=_sum(seen, lambda shard: shard.overdue),
+        ingest_lag=_ingest_lag(seen, waiting, fixed=delay_ms is not None),
+        next_due=Reading(_next_due_ms(seen), _oldest_ms(seen)) if seen else None,
+        position=_sum(seen, lambda shard: shard.position) if _whole(shards, offsets) else None,
+        source_end=_total(offsets, lambda each: each.end) if asked else None,
+        unread=_total(offsets, lambda each: each.unread) if asked else None,
+        relays=tuple(_facts(status) for status in sorted(current, key=lambda status: status.relay)),
+        silent=tuple(sorted(status.relay for status in documents if status not in current)),
+        pods=tuple(sorted(pods.items())) if pods is not None else None,
+    )
+
+
+def _latest(statuses: Sequence[RelayStatus]) -> dict[int, _Seen]:
+    latest: dict[int, _Seen] = {}
+    for status in sorted(statuses, key=lambda each: (each.as_of_ms, each.relay)):
+        for shard in status.shards:
+            if shard.state in UNKNOWN_STATES:
+                latest.pop(shard.partition, None)
+            else:
+                latest[shard.partition] = _Seen(status.as_of_ms, shard)
+    return latest
+
+
+class _Waiting:
+    """With a fixed delay, the source itself is the shelf: what waits there, and what should have left it."""
+
+    def __init__(
+        self, shards: Mapping[int, _Seen], offsets: SourceOffsets | None, delay_ms: int | None, now_ms: int
+    ) -> None:
+        self.known = delay_ms is not None and offsets is not None
+        self.due: dict[tuple[int, int], float] = defaultdict(float)
+        self.late = self.records = 0
+        if delay_ms is None or offsets is None:
+            return
+        for number, partition in offsets.partitions.items():
+            if number in shards:
+                position = shards[number].shard.position
+                due, late = waiting_ahead(partition, position, delay_ms, now_ms)
+                for span, records in due.items():
+                    self.due[span] += records
+                self.late += late
+                self.records += max(0, partition.end - max(position, partition.log_start))
+
+
+def _sum(seen: Sequence[_Seen], count: Callable[[ShardStatus], int], more: int = 0) -> Reading[int] | None:
+    return Reading(sum(count(each.shard) for each in seen) + more, _oldest_ms(seen)) if seen else None
+
+
+def _total(offsets: SourceOffsets | None, count: Callable[[PartitionOffsets], int]) -> Reading[int] | None:
+    return Reading(sum(map(count, offsets.partitions.values())), offsets.as_of_ms) if offsets is not None else None
+
+
+def _oldest_ms(seen: Sequence[_Seen]) -> int:
+    return min(each.as_of_ms for each in seen)
+
+
+def _next_due_ms(seen: Sequence[_Seen]) -> int | None:
+    return min((each.shard.next_due_ms for each in seen if each.shard.next_due_ms is not None), default=None)
+
+
+def _whole(shards: Mapping[int, _Seen], offsets: SourceOffsets | None) -> bool:
+    return offsets is not None and all(number in shards for number in range(offsets.count))
+
+
+def _ingest_lag(seen: Sequence[_Seen], waiting: _Waiting, *, fixed: bool) -> Reading[int] | None:
+    if not fixed:
+        return _sum(seen, lambda shard: shard.ingest_lag)
+    return Reading(waiting.late, _oldest_ms(seen)) if seen and waiting.known else None
+
+
+def _curve(seen: Sequence[_Seen], waiting: _Waiting, now_ms: int) -> DueCurve:
+    counts: dict[tuple[int, int], float] = defaultdict(float, waiting.due)
+    for as_of_ms, shard in seen:
+        start_ms = as_of_ms
+        for end_ms, records in sorted((each.up_to_ms, each.records) for each in shard.due_histogram):
+            counts[start_ms, end_ms] += records
+            start_ms = end_ms
+    # One document's edges make the grid: the finest, and of these the freshest.
+    finest = max(seen, key=lambda each: (len(each.shard.due_histogram), each.as_of_ms)).shard
+    edges = [each.up_to_ms for each in finest.due_histogram] + [end_ms for _, end_ms in waiting.due]
+    return merged(counts, edges, now_ms, _oldest_ms(seen))
+
+
+def _facts(status: RelayStatus) -> RelayFacts:
+    at_work = [shard for shard in status.shards if shard.state in (ShardState.DELIVERING, ShardState.PAUSED)]
+    return RelayFacts(
+        relay=status.relay,
+        started_at_ms=status.started_at_ms,
+        as_of_ms=status.as_of_ms,
+        delivered=status.delivered_total,
+        busy_rate=status.busy_rate,
+        shards=tuple(sorted(shard.partition for shard in at_work)),
+        position=sum(shard.position for shard in at_work),
+        behind=sum(shard.ingest_lag for shard in at_work if shard.state is ShardState.DELIVERING),
+        delivering=bool(at_work),
+    )

@@ -1,0 +1,87 @@
+"""The programs of a real Kubernetes control plane, built with Go from its modules once and kept outside the checkout.
+
+`python -m tests.cluster.binaries` builds them ahead of the tests: ten minutes on two cores, then nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.cluster.go_builds import (
+    BUILD_FLAGS,
+    KUBERNETES_VERSION,
+    Report,
+    built_once,
+    fingerprint,
+    linked_version,
+    print_progress,
+    program_folder,
+    run_go,
+)
+
+HELM_VERSION: Final = "4.0.4"
+PROGRAMS: Final = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
+
+_SOURCES = Path(__file__).with_name("programs")
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """A folder with the programs of the control plane and kubectl, each by its own name."""
+
+    directory: Path
+
+    def path(self, name: str) -> Path:
+        """Of one of `PROGRAMS`."""
+        return self.directory / name
+
+
+def kubernetes_programs(report: Report = print_progress) -> Programs:
+    """The control plane's programs; builds them when this machine has none of this version.
+
+    Raises ProgramsMissingError without Go, and ProgramsNotBuiltError.
+    """
+    folder = program_folder(f"{KUBERNETES_VERSION}-{fingerprint(*_kubernetes_inputs())}")
+
+    def build(into: Path) -> None:
+        command = ["build", *BUILD_FLAGS, "-ldflags", linked_version(), "-v", "-o", str(into / "kubernetes"), "."]
+        run_go(command, f"Kubernetes {KUBERNETES_VERSION}", report, folder=_SOURCES)
+        for name in PROGRAMS:
+            (into / name).symlink_to("kubernetes")
+
+    return Programs(built_once(folder, build))
+
+
+def helm_program(report: Report = print_progress, version: str = HELM_VERSION) -> Path:
+    """The `helm` command, of Helm 4 or 3; builds it when this machine has none of this version.
+
+    Raises as `kubernetes_programs`.
+    """
+    module = f"helm.sh/helm/v{version.partition('.')[0]}/cmd/helm@v{version}"
+
+    def build(into: Path) -> None:
+        command = ["install", *BUILD_FLAGS, "-ldflags", _known_to_helm(version), "-v", module]
+        run_go(command, f"Helm {version}", report, environment={"GOBIN": str(into)})
+
+    return built_once(program_folder(f"helm-{version}-{fingerprint(module, _known_to_helm(version))}"), build) / "helm"
+
+
+def _known_to_helm(version: str) -> str:
+    """Linker flags: which Kubernetes `helm template` renders for unless told, else one of years ago."""
+    major, minor, _ = KUBERNETES_VERSION.split(".")
+    package = "helm.sh/helm/v3/pkg/chartutil" if version.startswith("3.") else "helm.sh/helm/v4/pkg/chart/common"
+    return f"-s -w -X {package}.k8sVersionMajor={major} -X {package}.k8sVersionMinor={minor}"
+
+
+def _kubernetes_inputs() -> Iterator[str]:
+    for name in ("main.go", "go.mod", "go.sum"):
+        yield (_SOURCES / name).read_text(encoding="utf-8")
+    yield linked_version()
+
+
+if __name__ == "__main__":
+    print(kubernetes_programs().directory)
+    print(helm_program())

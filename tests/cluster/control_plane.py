@@ -1,0 +1,268 @@
+"""A real Kubernetes control plane as child processes: etcd, kube-apiserver and kube-controller-manager.
+
+It needs neither root nor a network: everything is on 127.0.0.1. There is no kubelet, no scheduler, no DNS and no
+network between pods; `tests.cluster.node` plays a node.
+"""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.cluster.audit import POLICY, AuditLog
+from tests.cluster.binaries import Programs
+from tests.cluster.certificates import Authority
+from tests.cluster.kube_client import KubeClient, Object, RequestRefused, client_context
+from tests.cluster.kubeconfig import certificate_user, write_kubeconfig
+from tests.cluster.kubectl import Kubectl
+
+from delaytopic_cli.embedded.ports import free_port
+from delaytopic_cli.embedded.process import ManagedProcess
+from delaytopic_cli.embedded.waiting import wait_until
+
+START_SECONDS = 60.0
+# Clients that watch keep it from ending by itself for a minute.
+STOP_SECONDS = 1.0
+CONTROLLERS = (
+    "clusterrole-aggregation-controller",
+    "cronjob-controller",
+    "deployment-controller",
+    "disruption-controller",
+    "endpointslice-controller",
+    "garbage-collector-controller",
+    "job-controller",
+    "namespace-controller",
+    "replicaset-controller",
+    "resourcequota-controller",
+    "root-ca-certificate-publisher-controller",
+    "serviceaccount-controller",
+    "serviceaccount-token-controller",
+    "statefulset-controller",
+)
+ATTEMPTS = 20
+SERVER_NAMES = ("DNS:localhost", "DNS:kubernetes.default.svc", "IP:127.0.0.1")
+
+
+class ControlPlaneError(Exception):
+    """A part of the control plane ended or did not answer in time; the text carries the end of its log."""
+
+
+class ControlPlane:
+    """Starts on entry and is killed on exit, with all that it stored; the kernel kills it when this process dies.
+
+    The API server's port survives stop, kill and restart. Admission has its defaults (NamespaceLifecycle, PodSecurity,
+    ServiceAccount, ...), authorization is RBAC, and the admin's group is system:masters.
+    """
+
+    def __init__(self, programs: Programs, directory: Path, *, before_controllers: Sequence[Object] = ()) -> None:
+        """Make its certificates; nothing is started yet.
+
+        `before_controllers` are applied first of all. CustomResourceDefinitions belong there: the garbage collector
+        looks only every 30 s for kinds that came later.
+        """
+        self._before_controllers = before_controllers
+        self.directory = directory
+        self.programs = programs
+        self._authority = Authority(directory / "certificates")
+        self._port = free_port()
+        ports = {self._port}
+        for _ in range(3):
+            ports.add(free_port(avoid=frozenset(ports)))
+        self._etcd_port, self._peer_port, self._manager_port = sorted(ports - {self._port})
+        self.audit = AuditLog(directory / "audit.log")
+        self.kubeconfig = self.kubeconfig_for_user("admin", groups=["system:masters"])
+        self.client = self.client_for_user("admin", groups=["system:masters"])
+        self.kubectl = self.kubectl_with(self.kubeconfig)
+        self._etcd = self._process("etcd", self._etcd_arguments())
+        self._api_server = self._process("kube-apiserver", self._api_server_arguments())
+        self._manager = self._process("kube-controller-manager", self._manager_arguments())
+
+    @property
+    def url(self) -> str:
+        """Of the API server."""
+        return f"https://127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        """Start everything and wait until it answers; raises ControlPlaneError."""
+        self._etcd.start()
+        self.start_api_server()
+        if self._before_controllers:
+            self.kubectl.apply(self._before_controllers)
+            self._await_definitions()
+        self._manager.start()
+        self._await("kube-controller-manager", self._manager, self._manager_works)
+
+    def _await_definitions(self) -> None:
+        """kubectl gives up on an object that has no conditions yet, instead of waiting for them."""
+        for _ in range(ATTEMPTS):
+            waited = self.kubectl.run("wait", "--for=condition=Established", "crd", "--all")
+            if waited.returncode == 0:
+                return
+        raise ControlPlaneError(f"the CRDs were not established: {waited.stderr}")
+
+    def start_api_server(self) -> None:
+        """Start it and wait until it is ready; raises ControlPlaneError."""
+        self._api_server.start()
+        self._await("kube-apiserver", self._api_server, self._is_ready)
+
+    def stop_api_server(self) -> None:
+        """End it gracefully; clients find nobody there."""
+        self._api_server.stop(grace_seconds=STOP_SECONDS)
+
+    def kill_api_server(self) -> None:
+        """End it with SIGKILL."""
+        self._api_server.kill()
+
+    def restart_api_server(self) -> None:
+        """Stop and start it, on the same port with the same data."""
+        self.stop_api_server()
+        self.start_api_server()
+
+    @contextmanager
+    def without_api_server(self) -> Iterator[None]:
+        """The API server is killed, and back when the block ends, however it ends."""
+        self.kill_api_server()
+        try:
+            yield
+        finally:
+            self.start_api_server()
+
+    def stop(self) -> None:
+        """Kill everything: what it stored is for the tests only."""
+        for process in (self._manager, self._api_server, self._etcd):
+            process.kill()
+
+    def kubectl_with(self, kubeconfig: Path) -> Kubectl:
+        """kubectl as the user of a kubeconfig."""
+        return Kubectl(self.programs.path("kubectl"), kubeconfig, self.directory / "kubectl-cache")
+
+    def kubeconfig_for_user(self, name: str, groups: Sequence[str] = ()) -> Path:
+        """Of a user with a certificate, who may do what RBAC says of the name and the groups."""
+        user = certificate_user(self._authority.user(name, groups))
+        return self._kubeconfig(name, user)
+
+    def kubeconfig_for_service_account(self, namespace: str, name: str, *, file: Path | None = None) -> Path:
+        """Of a ServiceAccount that exists, with a token for an hour."""
+        token = {"token": self.service_account_token(namespace, name)}
+        path = file or self.directory / f"{namespace}-{name}.kubeconfig"
+        return write_kubeconfig(path, self.url, self._authority.certificate, token, namespace)
+
+    def client_for_user(self, name: str, groups: Sequence[str] = (), *, agent: str = "tests") -> KubeClient:
+        """REST as a user with a certificate."""
+        pair = self._authority.user(name, groups)
+        return KubeClient(self.url, client_context(str(self._authority.certificate), pair), agent=agent)
+
+    def client_for_service_account(self, namespace: str, name: str, *, agent: str = "tests") -> KubeClient:
+        """REST as a ServiceAccount that exists."""
+        token = self.service_account_token(namespace, name)
+        return KubeClient(self.url, client_context(str(self._authority.certificate)), token=token, agent=agent)
+
+    def service_account_token(self, namespace: str, name: str) -> str:
+        """A token for an hour, as a pod would get it; a new namespace's `default` account comes a moment after it."""
+        account = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}"
+        wait_until(lambda: self.client.find(account) is not None, timeout_seconds=30)
+        path = f"{account}/token"
+        return str(self.client.create(path, {"spec": {"expirationSeconds": 3600}})["status"]["token"])
+
+    def metrics(self) -> str:
+        """The API server's own, in Prometheus' text form; `apiserver_request_total` counts all requests by verb."""
+        return self.client.text("/metrics")
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _kubeconfig(self, name: str, user: dict[str, str]) -> Path:
+        path = self.directory / f"{name.replace(':', '-')}.kubeconfig"
+        return write_kubeconfig(path, self.url, self._authority.certificate, user)
+
+    def _process(self, name: str, arguments: Sequence[str]) -> ManagedProcess:
+        command = [str(self.programs.path(name)), *arguments]
+        return ManagedProcess(name, command, log_file=self.directory / f"{name}.log")
+
+    def _etcd_arguments(self) -> list[str]:
+        clients, peers = (f"http://127.0.0.1:{port}" for port in (self._etcd_port, self._peer_port))
+        return [
+            f"--data-dir={self.directory / 'etcd'}",
+            f"--listen-client-urls={clients}",
+            f"--advertise-client-urls={clients}",
+            f"--listen-peer-urls={peers}",
+            f"--initial-advertise-peer-urls={peers}",
+            f"--initial-cluster=default={peers}",
+            "--unsafe-no-fsync",  # a crash of this machine loses the tests anyway
+            "--log-level=warn",
+        ]
+
+    def _api_server_arguments(self) -> list[str]:
+        server, signing_key = self._authority.server(SERVER_NAMES), self._authority.signing_key()
+        policy = self.directory / "audit-policy.yaml"
+        policy.write_text(POLICY, encoding="ascii")
+        return [
+            f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={self._port}",
+            # Nobody is told where the API server is, so that its address may be that of the loopback.
+            "--endpoint-reconciler-type=none",
+            "--advertise-address=127.0.0.1",
+            "--service-cluster-ip-range=10.96.0.0/16",
+            f"--client-ca-file={self._authority.certificate}",
+            f"--tls-cert-file={server.certificate}",
+            f"--tls-private-key-file={server.key}",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={signing_key}",
+            f"--service-account-signing-key-file={signing_key}",
+            "--authorization-mode=RBAC",
+            "--allow-privileged=true",
+            f"--audit-policy-file={policy}",
+            f"--audit-log-path={self.directory / 'audit.log'}",
+            "--audit-log-maxsize=10000",  # never turned over: marks are places in it
+        ]
+
+    def _manager_arguments(self) -> list[str]:
+        user = certificate_user(self._authority.user("system:kube-controller-manager"))
+        kubeconfig = self._kubeconfig("system:kube-controller-manager", user)
+        return [
+            f"--kubeconfig={kubeconfig}",
+            f"--authentication-kubeconfig={kubeconfig}",
+            f"--authorization-kubeconfig={kubeconfig}",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={self._manager_port}",
+            f"--cert-dir={self.directory / 'manager'}",
+            f"--controllers={','.join(CONTROLLERS)}",
+            f"--root-ca-file={self._authority.certificate}",
+            f"--service-account-private-key-file={self._authority.signing_key()}",
+            "--use-service-account-credentials=true",
+            "--leader-elect=false",
+            "--kube-api-qps=200",
+            "--kube-api-burst=400",
+        ]
+
+    def _await(self, name: str, process: ManagedProcess, answers: Callable[[], bool]) -> None:
+        in_time = wait_until(lambda: not process.is_running() or answers(), timeout_seconds=START_SECONDS)
+        if in_time and process.is_running():
+            return
+        what = f"did not answer in {START_SECONDS:.0f} s" if process.is_running() else "ended while starting"
+        raise ControlPlaneError(f"{name} {what}; the end of {process.log_file}:\n{process.log_tail()}")
+
+    def _is_ready(self) -> bool:
+        try:
+            return self.client.text("/readyz") == "ok"
+        except (OSError, http.client.HTTPException, RequestRefused):
+            return False
+
+    def _manager_works(self) -> bool:
+        """Whether controllers run: the default namespace has been given its ServiceAccount."""
+        return self.client.find("/api/v1/namespaces/default/serviceaccounts/default") is not None

@@ -1,0 +1,202 @@
+"""Which DelayTopics are acted upon, and what is said to those that are not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from delaytopic_api import DelayClass, load_document
+from delaytopic_operator.checks import Accepted, Refusal, Subject, check
+from delaytopic_operator.keys import Key
+
+KEY = Key("shop", "reminders")
+SCRAM = {"type": "ScramSha512", "username": "delay", "passwordSecret": {"secretName": "delay-scram"}}
+CONNECTION = {"bootstrapServers": "kafka:9092"}
+REDIS = {"type": "RedisZset", "redis": {"url": "redis://redis:6379"}}
+
+
+def delay_class(name: str = "standard", *, default: bool = False, **spec: Any) -> DelayClass:
+    annotations = {"delaytopic.dev/is-default-class": "true"} if default else {}
+    document = {
+        "apiVersion": "delaytopic.dev/v1alpha1",
+        "kind": "DelayClass",
+        "metadata": {"name": name, "annotations": annotations},
+        "spec": {"connection": CONNECTION, "backend": REDIS, **spec},
+    }
+    parsed = load_document(document)
+    assert isinstance(parsed, DelayClass)
+    return parsed
+
+
+def verdict(
+    *classes: DelayClass,
+    labels: Mapping[str, str] | None = None,
+    elder_siblings: int = 0,
+    rival: str | None = None,
+    **spec: Any,
+) -> Accepted | Refusal:
+    usual = {"source": {"topic": "shop.a"}, "target": {"topic": "shop.b"}}
+    document = {
+        "apiVersion": "delaytopic.dev/v1alpha1",
+        "kind": "DelayTopic",
+        "metadata": {"namespace": KEY.namespace, "name": KEY.name},
+        "spec": {**usual, **spec},
+        "status": {"written by": "a newer operator"},
+    }
+    return check(Subject(KEY, document, classes, labels or {}, elder_siblings, rival))
+
+
+def test_three_lines_are_enough_with_a_default_class() -> None:
+    found = verdict(delay_class("other"), delay_class(default=True))
+
+    assert isinstance(found, Accepted)
+    assert (found.settings.class_name, str(found.settings.precision)) == ("standard", "1s")
+
+
+NO_CLASS = "spec.delayClassName: is required, as no DelayClass is marked default; or set spec.connection"
+
+
+@pytest.mark.parametrize(
+    ("classes", "spec", "refusal"),
+    [
+        ([], {}, Refusal("ClassNotFound", NO_CLASS, stalled=False)),
+        (
+            [delay_class()],
+            {"delayClassName": "fast"},
+            Refusal(
+                "ClassNotFound", 'spec.delayClassName: there is no DelayClass "fast"; there is: standard', stalled=False
+            ),
+        ),
+        (
+            [delay_class(default=True, access={"sourceTopics": ["{namespace}.*"]})],
+            {"source": {"topic": "bank.a"}},
+            "SourceNotAllowed: spec.source.topic",
+        ),
+        (
+            [delay_class(default=True, access={"targetTopics": ["{namespace}.*"]})],
+            {"target": {"topic": "bank.b"}},
+            "TargetNotAllowed: spec.target.topic",
+        ),
+        (
+            [delay_class(default=True, access={"sourceTopics": ["shop.*"], "targetTopics": ["{namespace}.*"]})],
+            {"deadLetter": {"topic": "bank.dlq"}},
+            "TargetNotAllowed: spec.deadLetter.topic",
+        ),
+        (
+            [delay_class(default=True, access={"namespaceSelector": {"matchLabels": {"delays": "yes"}}})],
+            {},
+            "NamespaceNotAllowed: metadata.namespace",
+        ),
+        (
+            [delay_class(default=True, limits={"minPrecision": "100ms"})],
+            {"precision": "50ms"},
+            "LimitExceeded: spec.precision",
+        ),
+        (
+            [delay_class(default=True, limits={"maxDelay": "24h"})],
+            {"schedule": {"maxDelay": "48h"}},
+            "LimitExceeded: spec.schedule.maxDelay",
+        ),
+        (
+            [delay_class(default=True, limits={"maxReplicas": 4})],
+            {"autoscaling": {"maxReplicas": 8}},
+            "LimitExceeded: spec.autoscaling.maxReplicas",
+        ),
+        (
+            [delay_class(default=True)],
+            {"relay": {"image": "busybox"}},
+            "InvalidSpec: spec.relay.image: is only allowed with an inline spec.connection",
+        ),
+        (
+            [delay_class(default=True)],
+            {"relay": {"resources": {"limits": {"memory": "10Mi"}}}},
+            'InvalidSpec: spec.relay.resources.limits.memory: "10Mi" is too little',
+        ),
+        (
+            [delay_class(default=True)],
+            {"relay": {"podTemplate": {"hostNetwork": True}}},
+            "InvalidSpec: spec.relay.podTemplate.hostNetwork",
+        ),
+        (
+            [],
+            {"connection": CONNECTION, "backend": {"type": "RedisZset"}},
+            "InvalidSpec: spec.backend.redis: is required for type RedisZset",
+        ),
+        (
+            [delay_class(default=True, backend={"type": "KafkaBuckets"})],
+            {"backend": {"type": "RedisZset"}},
+            "BackendNotAllowed: spec.backend.type: RedisZset is not allowed: DelayClass standard has no Redis",
+        ),
+        (
+            [],
+            {
+                "connection": {**CONNECTION, "authentication": SCRAM},
+                "backend": {"type": "RedisZset", "redis": {"url": "unix:///r"}},
+            },
+            "InvalidSpec: spec.backend.redis.url: ",
+        ),
+        ([delay_class(default=True)], {"source": {}}, "InvalidSpec: spec.source.topic: is required"),
+        ([delay_class(default=True)], {"sorce": {}}, "InvalidSpec: spec.sorce: is not a field; did you mean source?"),
+    ],
+)
+def test_what_is_not_allowed_is_refused_with_the_field_to_change(
+    classes: list[DelayClass], spec: dict[str, Any], refusal: Refusal | str
+) -> None:
+    found = verdict(*classes, **spec)
+
+    assert isinstance(found, Refusal), found
+    if isinstance(refusal, Refusal):
+        assert found == refusal
+    else:
+        assert f"{found.reason}: {found.message}".startswith(refusal)
+
+
+def test_the_class_of_another_is_no_reason_to_stall() -> None:
+    two_authorities = {
+        "trustedCertificates": [{"secretName": name, "certificate": "ca.crt"} for name in ("old", "new")]
+    }
+    waiting = verdict(delay_class(default=True, connection={**CONNECTION, "tls": two_authorities}))
+    own_fault = verdict(delay_class(default=True), relay={"image": "busybox"})
+
+    assert isinstance(waiting, Refusal)
+    assert isinstance(own_fault, Refusal)
+    assert (waiting.reason, waiting.stalled, own_fault.reason, own_fault.stalled) == (
+        "InvalidClass",
+        False,
+        "InvalidSpec",
+        True,
+    )
+    assert waiting.message.startswith("DelayClass standard: spec.connection.tls.trustedCertificates[1]: ")
+
+
+@pytest.mark.parametrize(("elder_siblings", "accepted"), [(1, True), (2, False), (3, False)])
+def test_a_class_allows_so_many_in_a_namespace_and_the_eldest_stay(elder_siblings: int, accepted: bool) -> None:
+    most = delay_class(default=True, limits={"maxDelayTopicsPerNamespace": 2})
+
+    found = verdict(most, elder_siblings=elder_siblings)
+
+    refusal = Refusal(
+        "LimitExceeded", "DelayClass standard allows 2 DelayTopics in a namespace; remove another one first"
+    )
+    assert isinstance(found, Accepted) if accepted else found == refusal
+
+
+def test_an_elder_on_the_same_topics_comes_first() -> None:
+    found = verdict(delay_class(default=True), rival="the source topic shop.a is that of shop/other already")
+
+    assert found == Refusal("ResourceConflict", "the source topic shop.a is that of shop/other already")
+
+
+def test_everything_that_is_wrong_with_a_field_is_told_at_once() -> None:
+    strict = delay_class(default=True, access={"sourceTopics": ["x.*"], "targetTopics": ["x.*"]})
+
+    found = verdict(strict)
+
+    assert isinstance(found, Refusal)
+    assert [part.partition(":")[0] for part in found.message.split("; ")] == [
+        "spec.source.topic",
+        "spec.target.topic",
+        "spec.deadLetter.topic",
+    ]

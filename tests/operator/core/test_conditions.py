@@ -1,0 +1,142 @@
+"""How Ready sums up what was found, and how conditions follow on those of the pass before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from delaytopic_api.status import ConditionStatus, ConditionType
+from delaytopic_operator.conditions import (
+    FALSE,
+    LONGEST_MESSAGE,
+    TRUE,
+    UNKNOWN,
+    Finding,
+    Progress,
+    instant,
+    instant_ms,
+    merged,
+    summed_up,
+)
+
+NOW_MS = 1_795_269_686_000
+POLICY, TOPICS = ConditionType.POLICY_ACCEPTED, ConditionType.TOPICS_READY
+BACKEND, RELAY = ConditionType.BACKEND_READY, ConditionType.RELAY_AVAILABLE
+WELL = [Finding(each, TRUE, "Fine", "is fine") for each in (POLICY, TOPICS, BACKEND, RELAY)]
+LATE = Finding(ConditionType.DELIVERING_ON_TIME, FALSE, "Overdue", "late")
+LEAVING = Finding(ConditionType.DRAINING, TRUE, "Draining", "3 are left")
+CALM = Progress()
+
+
+def but(*others: Finding) -> list[Finding]:
+    """All well but these."""
+    types = {other.type for other in others}
+    return [*(each for each in WELL if each.type not in types), *others]
+
+
+def without(*types: ConditionType) -> list[Finding]:
+    return [each for each in WELL if each.type not in types]
+
+
+READY_CASES: list[tuple[str, list[Finding], str | None, tuple[ConditionStatus, str]]] = [
+    ("all well", WELL, None, (TRUE, "Ready")),
+    ("late", [*WELL, LATE], None, (TRUE, "Ready")),
+    ("nothing found", [], None, (UNKNOWN, "Reconciling")),
+    ("no relays yet", without(RELAY), None, (UNKNOWN, "Reconciling")),
+    ("no topics", but(Finding(TOPICS, FALSE, "TopicMissing", "no")), None, (FALSE, "TopicMissing")),
+    (
+        "the first that is not well counts",
+        but(Finding(BACKEND, FALSE, "PersistenceOff", "no"), Finding(RELAY, FALSE, "CrashLoop", "no")),
+        None,
+        (FALSE, "PersistenceOff"),
+    ),
+    (
+        "what is found counts before what is not known yet",
+        [*without(TOPICS, BACKEND), Finding(BACKEND, FALSE, "RetainedBacklogForeign", "no")],
+        None,
+        (FALSE, "RetainedBacklogForeign"),
+    ),
+    ("unknown", but(Finding(TOPICS, UNKNOWN, "KafkaUnreachable", "?")), None, (UNKNOWN, "KafkaUnreachable")),
+    ("suspended", WELL, "spec.suspend is All", (FALSE, "Suspended")),
+    ("refused and suspended", but(Finding(POLICY, FALSE, "LimitExceeded")), "all", (FALSE, "LimitExceeded")),
+    ("being deleted", [LEAVING, *WELL], None, (FALSE, "Draining")),
+    ("being deleted, little known", [LEAVING], None, (FALSE, "Draining")),
+]
+
+
+@pytest.mark.parametrize(("what", "findings", "suspended", "ready"), READY_CASES, ids=[c[0] for c in READY_CASES])
+def test_ready_sums_up(
+    what: str, findings: list[Finding], suspended: str | None, ready: tuple[ConditionStatus, str]
+) -> None:
+    summary = summed_up(findings, CALM, suspended=suspended)
+
+    assert summary[0].type is ConditionType.READY
+    assert (summary[0].status, summary[0].reason) == ready
+    assert summary[1:] == findings
+
+
+PROGRESS_CASES = [
+    ("calm", Progress(), []),
+    ("changing", Progress(reconciling="two"), [("Reconciling", "Reconciling", "two")]),
+    ("stalled", Progress(stalled="no", stalled_reason="TopicExists"), [("Stalled", "TopicExists", "no")]),
+    (
+        "both",
+        Progress("a", "b", "PartitionDecrease"),
+        [("Reconciling", "Reconciling", "a"), ("Stalled", "PartitionDecrease", "b")],
+    ),
+]
+
+
+@pytest.mark.parametrize(("what", "progress", "told"), PROGRESS_CASES, ids=[case[0] for case in PROGRESS_CASES])
+def test_reconciling_and_stalled_are_there_only_while_they_are_so(
+    what: str, progress: Progress, told: list[tuple[str, str, str]]
+) -> None:
+    found = summed_up([], progress)[1:]
+
+    assert [(str(each.type), each.reason, each.message) for each in found] == told
+    assert {each.status for each in found} <= {TRUE}
+
+
+def test_a_condition_keeps_its_time_while_its_status_is_the_same() -> None:
+    before: list[dict[str, Any]] = [
+        {"type": "TopicsReady", "status": "True", "lastTransitionTime": "2026-11-01T00:00:00Z", "reason": "Other"},
+        {"type": "BackendReady", "status": "True", "lastTransitionTime": "2026-11-01T00:00:00Z", "reason": "Fine"},
+        {"type": "Stalled", "status": "True", "lastTransitionTime": "2026-11-01T00:00:00Z", "reason": "Gone"},
+    ]
+    findings = [Finding(TOPICS, TRUE, "Fine", "m"), Finding(BACKEND, FALSE, "PersistenceOff", "n")]
+
+    now = merged(before, findings, 4, NOW_MS)
+
+    assert now == [
+        {
+            "type": "TopicsReady",
+            "status": "True",
+            "observedGeneration": 4,
+            "lastTransitionTime": "2026-11-01T00:00:00Z",
+            "reason": "Fine",
+            "message": "m",
+        },
+        {
+            "type": "BackendReady",
+            "status": "False",
+            "observedGeneration": 4,
+            "lastTransitionTime": instant(NOW_MS),
+            "reason": "PersistenceOff",
+            "message": "n",
+        },
+    ]
+
+
+def test_without_a_generation_none_is_observed() -> None:
+    assert "observedGeneration" not in merged([], [LATE], None, NOW_MS)[0]
+
+
+def test_a_message_that_is_too_long_is_cut() -> None:
+    (told,) = merged([], [LATE._replace(message="x" * (LONGEST_MESSAGE + 1))], 1, NOW_MS)
+
+    assert (len(told["message"]), told["message"][-2:]) == (LONGEST_MESSAGE, "x…")
+
+
+def test_a_time_is_read_as_it_was_written() -> None:
+    assert (instant(NOW_MS + 999), instant_ms(instant(NOW_MS))) == ("2026-11-21T14:01:26Z", NOW_MS)

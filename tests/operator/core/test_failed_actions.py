@@ -1,0 +1,52 @@
+"""What a DelayTopic says about something that could not be done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from delaytopic_api.status import ConditionType
+from delaytopic_operator.actions import Apply
+from delaytopic_operator.audit_verdict import NO_AUDIT, last_verdict
+from delaytopic_operator.conditions import FALSE, TRUE, UNKNOWN, Finding, summed_up
+from delaytopic_operator.doing import Outcome
+from delaytopic_operator.errors import ObjectRejected
+from delaytopic_operator.plan import Plan
+from delaytopic_operator.saying import with_failure
+
+TYPES = (ConditionType.POLICY_ACCEPTED, ConditionType.TOPICS_READY, ConditionType.BACKEND_READY)
+WELL = Plan(findings=[Finding(each, TRUE, "Fine") for each in (*TYPES, ConditionType.RELAY_AVAILABLE)])
+REJECTED = ObjectRejected("the field is wrong")
+
+
+def failing_at(kind: str) -> Plan:
+    return with_failure(WELL, Outcome(failure=REJECTED, failed=Apply({"kind": kind, "metadata": {"name": "one"}})))
+
+
+def conditions(found: Plan) -> dict[str, tuple[str, str]]:
+    return {str(each.type): (str(each.status), each.reason) for each in summed_up(found.findings, found.progress)}
+
+
+@pytest.mark.parametrize("kind", ["ConfigMap", "Deployment", "NetworkPolicy"])
+def test_relays_that_cannot_be_made_stall_it(kind: str) -> None:
+    found = conditions(failing_at(kind))
+
+    assert (found["Ready"][0], found["Stalled"], found["RelayAvailable"]) == (
+        str(FALSE),
+        (str(TRUE), REJECTED.reason),
+        (str(FALSE), REJECTED.reason),
+    )
+
+
+def test_an_audit_that_cannot_be_made_leaves_delivery_as_it_is() -> None:
+    found = conditions(failing_at("CronJob"))
+
+    assert (found["Ready"][0], found["SLOMet"]) == (str(TRUE), (str(UNKNOWN), NO_AUDIT))
+    assert "Stalled" not in found
+
+
+def test_it_is_no_verdict_that_a_later_pass_would_keep() -> None:
+    status: dict[str, Any] = {"conditions": [{"type": "SLOMet", "status": "Unknown", "reason": NO_AUDIT}]}
+
+    assert last_verdict([], status) is None

@@ -1,0 +1,42 @@
+"""Whose relays start anew, as Deployments come, change and go."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+from delaytopic_operator.keys import Key
+from delaytopic_operator.rollout_book import RolloutBook
+from delaytopic_operator.store import Store
+
+VERSIONS = count(1)
+
+
+def deployment(name: str, *, rolling: bool) -> dict[str, Any]:
+    labels = {"delaytopic.dev/namespace": "shop", "delaytopic.dev/name": name}
+    metadata = {"namespace": "platform", "name": name, "labels": labels, "generation": 2}
+    metadata["resourceVersion"] = str(next(VERSIONS))
+    status = {"observedGeneration": 1 if rolling else 2, "replicas": 1, "updatedReplicas": 1}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": metadata,
+        "spec": {"replicas": 1},
+        "status": status,
+    }
+
+
+def test_those_that_roll_are_known_until_they_are_through_or_gone() -> None:
+    store = Store("platform")
+    book = RolloutBook(store)
+    found = [book.rolling()]
+
+    for name in ("a", "b", "c"):
+        store.put(deployment(name, rolling=name != "c"))
+    found.append(book.rolling())
+    store.put(deployment("a", rolling=False))
+    found.append(book.rolling())
+    store.remove(deployment("b", rolling=True))
+    found.append(book.rolling())
+
+    assert found == [frozenset(), {Key("shop", "a"), Key("shop", "b")}, {Key("shop", "b")}, frozenset()]

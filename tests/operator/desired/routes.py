@@ -1,0 +1,103 @@
+"""DelayTopics with all that is made for them, from YAML and as short as a test wants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from delaytopic_api import DelayClass, DelayTopic, Settings, class_for, load_documents, resolve
+from delaytopic_api.loading import validate
+from delaytopic_operator.desired import RelayIdentity, audit_children, children
+from delaytopic_operator.desired.identity import Document
+from delaytopic_operator.keys import Key
+from delaytopic_operator.operator_config import OperatorConfig
+
+D = TypeVar("D", DelayTopic, DelayClass)
+
+UID = "0c5e5f6e-3f0b-4d8a-9d57-1f6c3a2b4d5e"
+INLINE = {"bootstrapServers": "kafka:9092"}
+SCRAM = {"type": "ScramSha512", "username": "delay", "passwordSecret": {"secretName": "delay-scram"}}
+CLASS = {"connection": {"bootstrapServers": "kafka.platform:9093", "authentication": SCRAM}}
+
+
+@dataclass(frozen=True)
+class Route:
+    """A DelayTopic, its class, and how the operator is configured."""
+
+    topic: DelayTopic
+    delay_class: DelayClass | None = None
+    config: OperatorConfig = field(default_factory=OperatorConfig)
+
+    @property
+    def settings(self) -> Settings:
+        return resolve(self.topic, self.delay_class)
+
+    @property
+    def identity(self) -> RelayIdentity:
+        metadata, of_class = self.topic.metadata, self.delay_class
+        where = (of_class.spec.relay_namespace or self.config.namespace) if of_class else metadata.namespace
+        return RelayIdentity(Key(metadata.namespace, metadata.name), metadata.uid or UID, where, of_class is None)
+
+    def children(self, secrets_version: str = "1", replicas: int | None = 2) -> list[Document]:
+        template = self.delay_class.spec.relay if self.delay_class else None
+        spec, metadata = self.topic.spec, self.topic.metadata
+        return children(
+            self.settings, self.identity, spec.relay, template, self.config, secrets_version, replicas, metadata
+        )
+
+    def audit(self) -> list[Document]:
+        return audit_children(self.topic, self.delay_class, self.settings, self.identity, self.config)
+
+    def documents(self) -> list[Document]:
+        return [*self.children(), *self.audit()]
+
+    def child(self, kind: str) -> Document:
+        """The only child of a kind, audits left out."""
+        (document,) = (each for each in self.children() if each["kind"] == kind)
+        return document
+
+    def audit_child(self, kind: str) -> Document:
+        """The only document of a kind that an audit needs."""
+        (document,) = (each for each in self.audit() if each["kind"] == kind)
+        return document
+
+    def pod(self) -> Document:
+        """The pod template of the relays."""
+        template: Document = self.child("Deployment")["spec"]["template"]
+        return template
+
+    def container(self) -> Document:
+        """The relays' only container."""
+        (container,) = self.pod()["spec"]["containers"]
+        return dict(container)
+
+
+def route(
+    *,
+    of_class: dict[str, Any] | None = None,
+    config: dict[str, Any] | None = None,
+    metadata: dict[str, Any] | None = None,
+    **spec: Any,
+) -> Route:
+    """A DelayTopic with these fields in its spec; its connection is inline, unless there is a DelayClass's spec."""
+    names = {"name": "order-reminders", "namespace": "shop"}
+    wanted: dict[str, Any] = {"source": {"topic": "a"}, "target": {"topic": "b"}}
+    if of_class is None:
+        wanted |= {"connection": INLINE, "backend": {"type": "KafkaBuckets"}}
+    topic = _document(DelayTopic, names | (metadata or {}), wanted | spec)
+    operator = validate(OperatorConfig, config or {})
+    if of_class is None:
+        return Route(topic, None, operator)
+    return Route(topic, _document(DelayClass, {"name": "standard"}, CLASS | of_class), operator)
+
+
+def route_of_yaml(text: str, config: OperatorConfig) -> Route:
+    """The one DelayTopic of a YAML text, with the class that it uses."""
+    documents = load_documents(text)
+    (topic,) = (each for each in documents if isinstance(each, DelayTopic))
+    return Route(topic, class_for(topic, [each for each in documents if isinstance(each, DelayClass)]), config)
+
+
+def _document(model: type[D], metadata: dict[str, Any], spec: dict[str, Any]) -> D:
+    content = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": model.__name__, "metadata": metadata, "spec": spec}
+    return validate(model, content)

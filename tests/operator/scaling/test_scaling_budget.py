@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from tests.operator.scaling.scenes import NOW_MS, burst, decided, memory, signals
+
+from delaytopic_operator.keys import Key
+from delaytopic_operator.scaling.budget import MINUTE_MS, WISH_LASTS_MS, Budget, deferred, prevented_ms
+from delaytopic_operator.scaling.outcome import Reason
+
+URGENT, OTHER, IDLE = (Key("shop", name) for name in ("urgent", "other", "idle"))
+
+
+def spent(steps: int = 2) -> Budget:
+    """All steps of a minute taken, just now."""
+    budget = Budget(steps_a_minute=steps)
+    for number in range(steps):
+        budget = budget.ask(Key("shop", f"topic-{number}"), 0, NOW_MS).budget
+    return budget
+
+
+def test_so_many_steps_may_be_taken_in_a_minute() -> None:
+    answer = spent().ask(OTHER, 5_000, NOW_MS)
+
+    assert (answer.granted, answer.ask_again_ms) == (False, NOW_MS + 15_000)
+
+
+def test_after_a_minute_there_is_room_again() -> None:
+    assert spent().ask(OTHER, 0, NOW_MS + MINUTE_MS).granted
+
+
+def test_a_step_that_prevents_more_lateness_goes_first() -> None:
+    waiting = spent(1).ask(URGENT, 60_000, NOW_MS).budget
+    next_minute_ms = NOW_MS + 30_000
+    room = Budget(1, (), waiting.waiting)
+
+    refused = room.ask(OTHER, 5_000, next_minute_ms)
+    granted = refused.budget.ask(URGENT, 60_000, next_minute_ms)
+
+    assert (refused.granted, granted.granted) == (False, True)
+    assert list(granted.budget.waiting) == [OTHER]
+
+
+def test_a_wish_that_is_not_repeated_blocks_nobody() -> None:
+    waiting = spent(1).ask(URGENT, 60_000, NOW_MS).budget
+
+    assert waiting.ask(OTHER, 0, NOW_MS + max(MINUTE_MS, WISH_LASTS_MS + 1)).granted
+
+
+def test_a_step_that_waits_leaves_the_fleet_and_its_memory_as_they_were() -> None:
+    remembered = memory(1)
+    decision = decided(1, signals(burst(60, 300_000)), remembered=remembered)
+
+    waits = deferred(decision, remembered, NOW_MS + 5_000)
+
+    assert prevented_ms(decision) == 110_000
+    assert (waits.replicas, waits.changed, waits.reason) == (1, False, Reason.OPERATOR_BUDGET)
+    assert (waits.memory.step, waits.memory.replicas, waits.next_look_ms) == (None, 1, NOW_MS + 5_000)
+    assert waits.sentence.startswith("From 1 to 12 relays: ")
+
+
+def test_taking_relays_away_prevents_nothing() -> None:
+    assert prevented_ms(decided(12, signals())) == 0

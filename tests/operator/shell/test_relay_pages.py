@@ -1,0 +1,136 @@
+"""Reading the pages of relays, from servers that are slow, wrong or not there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+
+from delaytopic_api import RelayStatus
+from delaytopic_operator.fleet import RelayPage
+from delaytopic_operator.relay_pages import RelayPages, page_address
+
+Serve = Callable[[bytes, int], dict[str, Any]]
+
+
+def pod(name: str, port: int | None, address: str | None = "127.0.0.1", phase: str = "Running") -> dict[str, Any]:
+    ports = [] if port is None else [{"name": "http", "containerPort": port}]
+    status = {"phase": phase} | ({"podIP": address} if address else {})
+    return {"metadata": {"name": name}, "spec": {"containers": [{"name": "relay", "ports": ports}]}, "status": status}
+
+
+def status_page() -> RelayStatus:
+    return RelayStatus.model_validate(
+        {
+            "relay": "relay-1",
+            "delayTopic": "shop/reminders",
+            "startedAtMs": 1,
+            "asOfMs": 2,
+            "state": "Running",
+            "guarantee": "ExactlyOnce",
+            "backend": "RedisZset",
+            "deliveredTotal": 1,
+            "deadLetteredTotal": 0,
+            "supersededTotal": 0,
+            "cancelledTotal": 0,
+            "busyRate": None,
+            "pending": 3,
+            "overdue": 0,
+            "oldestOverdueMs": None,
+            "nextDueMs": None,
+            "ingestLag": 0,
+            "memoryBytes": 1,
+            "dueHistogram": [],
+            "shards": [],
+        }
+    )
+
+
+@pytest.fixture
+def release() -> Iterator[Event]:
+    """What a server waits for that answers a body beginning with `wait`."""
+    event = Event()
+    yield event
+    event.set()
+
+
+@pytest.fixture
+def serve(release: Event) -> Iterator[Serve]:
+    servers: list[ThreadingHTTPServer] = []
+
+    def start(body: bytes, code: int = 200) -> dict[str, Any]:
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                if body == b"wait":
+                    release.wait(30)
+                self.send_response(code)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: Any) -> None: ...
+
+        class Server(ThreadingHTTPServer):
+            def handle_error(self, request: Any, client_address: Any) -> None: ...
+
+        servers.append(Server(("127.0.0.1", 0), Handler))
+        Thread(target=servers[-1].serve_forever, args=(0.05,), daemon=True).start()
+        return pod(f"relay-{len(servers)}", servers[-1].server_port)
+
+    yield start
+    release.set()
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture
+def pages() -> Iterator[RelayPages]:
+    reader = RelayPages()
+    yield reader
+    reader.close()
+
+
+def test_each_pod_gets_its_page_or_the_reason_why_not(pages: RelayPages, serve: Serve) -> None:
+    good = serve(status_page().to_json().encode(), 200)
+    starting = serve(b"not yet", 503)
+    other = serve(b'{"hello": 1}', 200)
+    huge = serve(b"x" * (8 * 1024 * 1024 + 1), 200)
+
+    read = pages.read([good, starting, other, huge, pod("gone", 1), pod("new", 8080, None)], 10)
+
+    assert read[0] == RelayPage("relay-1", status_page(), None)
+    assert read[1] == RelayPage("relay-2", None, "answers 503")
+    assert (read[2].failure or "").startswith("answers something else than a relay's status")
+    assert read[3].failure == "answers with more than 8388608 bytes"
+    assert read[4].failure == "cannot be reached at http://127.0.0.1:1: NewConnectionError"
+    assert read[5] == RelayPage("new", None, "has no address yet")
+
+
+def test_one_that_hangs_holds_up_nobody_for_longer_than_the_deadline(pages: RelayPages, serve: Serve) -> None:
+    good, hanging = serve(status_page().to_json().encode(), 200), serve(b"wait", 200)
+    started = time.monotonic()
+
+    read = pages.read([hanging, good], 0.5)
+
+    assert time.monotonic() - started < 5
+    assert read[0].status is None
+    assert read[1].status == status_page()
+
+
+@pytest.mark.parametrize(
+    ("of", "address"),
+    [
+        (pod("a", 9000, "10.1.2.3"), "http://10.1.2.3:9000"),
+        (pod("a", None, "10.1.2.3"), "http://10.1.2.3:8080"),
+        (pod("a", 9000, "fd00::1"), "http://[fd00::1]:9000"),
+        (pod("a", 9000, "10.1.2.3", "Failed"), None),
+        (pod("a", 9000, None), None),
+    ],
+)
+def test_addresses_are_those_of_pods_that_run(of: dict[str, Any], address: str | None) -> None:
+    assert page_address(of) == address

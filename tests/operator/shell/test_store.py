@@ -1,0 +1,184 @@
+"""What the store keeps, finds and forgets, whatever order its news come in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delaytopic_operator import kinds
+from delaytopic_operator.keys import Key
+from delaytopic_operator.kinds import Kind
+from delaytopic_operator.store import Ref, Store
+
+Document = dict[str, Any]
+OPERATOR = "delaytopic-system"
+SHOP = Key("shop", "reminders")
+
+
+def made(kind: Kind, name: str, version: int = 1, namespace: str | None = "shop", **parts: Any) -> Document:
+    metadata = {"name": name, "resourceVersion": str(version), **parts.pop("metadata", {})}
+    if kind.namespaced:
+        metadata["namespace"] = namespace
+    return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": metadata, **parts}
+
+
+def delay_topic(name: str = "reminders", version: int = 1, namespace: str = "shop", **spec: Any) -> Document:
+    topics = {"source": {"topic": f"{name}.delayed"}, "target": {"topic": name}}
+    return made(kinds.DELAY_TOPIC, name, version, namespace, spec=topics | spec)
+
+
+def child(kind: Kind, name: str, owner: Key, version: int = 1, namespace: str = "shop") -> Document:
+    labels = {"delaytopic.dev/namespace": owner.namespace, "delaytopic.dev/name": owner.name}
+    return made(kind, name, version, namespace, metadata={"labels": labels})
+
+
+def store(*documents: Document, watched: tuple[str, ...] = ()) -> Store:
+    filled = Store(OPERATOR, watched)
+    for document in documents:
+        filled.put(document)
+    return filled
+
+
+def names(documents: list[Document]) -> list[str]:
+    return [document["metadata"]["name"] for document in documents]
+
+
+def test_what_was_put_is_read_as_a_copy_of_the_readers_own() -> None:
+    known = store(delay_topic())
+
+    first = known.get(kinds.DELAY_TOPIC, "shop", "reminders")
+    assert first == delay_topic()
+    first["spec"].clear()
+
+    assert known.get(kinds.DELAY_TOPIC, "shop", "reminders") == delay_topic()
+
+
+def test_what_nobody_reads_is_not_kept() -> None:
+    annotations = {"kubectl.kubernetes.io/last-applied-configuration": "{}", "team": "checkout"}
+    document = delay_topic()
+    document["metadata"] |= {"managedFields": [{"manager": "people"}], "annotations": annotations}
+
+    kept = store(document).get(kinds.DELAY_TOPIC, "shop", "reminders")
+
+    assert kept is not None
+    assert kept["metadata"] == delay_topic()["metadata"] | {"annotations": {"team": "checkout"}}
+    assert document["metadata"]["managedFields"] == [{"manager": "people"}]
+
+
+@given(st.permutations([("put", 1), ("put", 5), ("put", 9), ("remove", 5)]))
+def test_an_older_state_never_replaces_a_newer_one(steps: list[tuple[str, int]]) -> None:
+    known = store()
+
+    for step, version in steps:
+        document = delay_topic(version=version)
+        known.put(document) if step == "put" else known.remove(document)
+
+    assert known.get(kinds.DELAY_TOPIC, "shop", "reminders") == delay_topic(version=9)
+
+
+@given(st.permutations([("put", 1), ("put", 5), ("remove", 6)]))
+def test_what_was_removed_does_not_come_back_by_older_news(steps: list[tuple[str, int]]) -> None:
+    known = store()
+
+    for step, version in steps:
+        document = delay_topic(version=version)
+        known.put(document) if step == "put" else known.remove(document)
+
+    assert known.get(kinds.DELAY_TOPIC, "shop", "reminders") is None
+    assert known.keys() == set()
+
+
+def test_it_says_what_was_news() -> None:
+    known = store()
+
+    assert [known.put(delay_topic(version=version)) for version in (2, 2, 1, 3)] == [True, False, False, True]
+    assert [known.remove(delay_topic(version=4)) for _ in range(2)] == [True, False]
+
+
+def test_own_writes_are_told_from_those_of_others() -> None:
+    known = store()
+    known.written(delay_topic(version=2))
+
+    assert known.put(delay_topic(version=2)) is False
+    assert known.is_own(delay_topic(version=2))
+    assert not known.is_own(delay_topic(version=3))
+
+
+def test_a_list_removes_what_it_did_not_have_unless_that_is_newer() -> None:
+    known = store(delay_topic("old", 3), delay_topic("new", 12), delay_topic("listed", 4), delay_topic("x", 3, "other"))
+
+    gone = known.keep_only(kinds.DELAY_TOPIC, "shop", {Ref("delaytopics", "shop", "listed")}, "10")
+
+    assert names(gone) == ["old"]
+    assert known.keys() == {Key("shop", "new"), Key("shop", "listed"), Key("other", "x")}
+
+
+def test_children_are_found_by_their_labels_wherever_they_are() -> None:
+    known = store(
+        child(kinds.DEPLOYMENT, "relay", SHOP, namespace="relays"),
+        child(kinds.POD, "relay-1", SHOP, namespace="relays"),
+        child(kinds.POD, "other-1", Key("shop", "other"), namespace="relays"),
+        made(kinds.CONFIG_MAP, "of-nobody"),
+    )
+
+    assert names(known.children(SHOP)) == ["relay", "relay-1"]
+    assert names(known.children(SHOP, kinds.POD)) == ["relay-1"]
+
+
+def test_there_is_something_to_look_at_while_children_are_left() -> None:
+    deployment = child(kinds.DEPLOYMENT, "relay", SHOP, 2)
+    known = store(delay_topic("alive"), deployment)
+
+    assert known.keys() == {Key("shop", "alive"), SHOP}
+    known.remove(deployment)
+    assert known.keys() == {Key("shop", "alive")}
+
+
+PASSWORD = {"authentication": {"passwordSecret": {"secretName": "kafka"}}}
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        (delay_topic("of-class"), {"of-class"}),
+        (made(kinds.DELAY_CLASS, "standard"), {"of-class", "by-default"}),
+        (made(kinds.DELAY_CLASS, "unused"), {"by-default"}),
+        (made(kinds.SECRET, "kafka"), {"inline"}),
+        (made(kinds.SECRET, "redis", namespace=OPERATOR), {"of-class", "by-default"}),
+        (made(kinds.SECRET, "redis"), set()),
+        (made(kinds.NAMESPACE, "shop"), {"of-class", "by-default", "inline"}),
+        (child(kinds.POD, "relay-1", Key("shop", "inline"), namespace="relays"), {"inline"}),
+        (child(kinds.CONFIG_MAP, "relay", Key("shop", "gone")), {"gone"}),
+        (made(kinds.CONFIG_MAP, "of-nobody"), set()),
+    ],
+    ids=lambda value: value["kind"] if isinstance(value, dict) else None,
+)
+def test_an_event_concerns_those_who_have_to_do_with_the_object(document: Document, expected: set[str]) -> None:
+    known = store(
+        delay_topic("of-class", delayClassName="standard"),
+        delay_topic("by-default"),
+        delay_topic("inline", connection=PASSWORD),
+        delay_topic("elsewhere", namespace="other", connection=PASSWORD),
+        made(kinds.DELAY_CLASS, "standard", spec={"backend": {"redis": {"urlSecret": {"secretName": "redis"}}}}),
+    )
+
+    assert known.keys_for(kinds.kind_of(document), document) == {Key("shop", name) for name in expected}
+
+
+def test_other_namespaces_than_those_named_are_ignored() -> None:
+    theirs = delay_topic("theirs", namespace="other")
+    known = store(delay_topic(), theirs, child(kinds.POD, "p", Key("other", "theirs")), watched=("shop",))
+
+    assert known.keys() == {SHOP}
+    assert known.list(kinds.DELAY_TOPIC, "other") == []
+    assert known.keys_for(kinds.POD, child(kinds.POD, "p", Key("other", "theirs"))) == set()
+
+
+def test_it_counts_what_it_knows() -> None:
+    assert store(delay_topic("a"), delay_topic("b"), made(kinds.DELAY_CLASS, "c")).counts() == {
+        "delaytopics": 2,
+        "delayclasses": 1,
+    }

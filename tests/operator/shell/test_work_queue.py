@@ -1,0 +1,149 @@
+"""The work queue against a plain model of what it promises: nothing lost, nothing out twice, first due first out."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from delaytopic_operator.keys import Key
+from delaytopic_operator.work_queue import FIRST_BACKOFF_MS, LONGEST_BACKOFF_MS, WorkQueue, backoff_ms, spread
+
+KEYS = st.sampled_from([Key("shop", name) for name in "abcde"])
+MOMENTS = st.integers(0, 5_000)
+
+
+class AgainstModel(RuleBasedStateMachine):
+    """The model: when each key is wanted next, and which keys are out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now_ms = 1_000
+        self.queue = WorkQueue(lambda: 0.5)
+        self.wanted: dict[Key, int] = {}
+        self.out: set[Key] = set()
+
+    def want(self, key: Key, at_ms: int) -> None:
+        self.wanted[key] = min(at_ms, self.wanted.get(key, at_ms))
+
+    @rule(key=KEYS, after_ms=MOMENTS)
+    def put(self, key: Key, after_ms: int) -> None:
+        self.queue.put(key, self.now_ms + after_ms)
+        self.want(key, self.now_ms + after_ms)
+
+    @rule(after_ms=MOMENTS)
+    def time_goes_by(self, after_ms: int) -> None:
+        self.now_ms += after_ms
+
+    @rule()
+    def take(self) -> None:
+        due = {key: at_ms for key, at_ms in self.wanted.items() if key not in self.out and at_ms <= self.now_ms}
+
+        key = self.queue.take(self.now_ms)
+
+        if key is None:
+            assert due == {}
+            return
+        assert due[key] == min(due.values())
+        del self.wanted[key]
+        self.out.add(key)
+
+    @precondition(lambda self: self.out)
+    @rule(data=st.data(), next_after_ms=st.none() | MOMENTS)
+    def done(self, data: st.DataObject, next_after_ms: int | None) -> None:
+        key = data.draw(st.sampled_from(sorted(self.out)))
+        next_at_ms = None if next_after_ms is None else self.now_ms + next_after_ms
+
+        self.queue.done(key, next_at_ms)
+
+        self.out.discard(key)
+        if next_at_ms is not None:
+            self.want(key, next_at_ms)
+
+    @precondition(lambda self: self.out)
+    @rule(data=st.data())
+    def failed(self, data: st.DataObject) -> None:
+        key = data.draw(st.sampled_from(sorted(self.out)))
+
+        self.want(key, self.queue.failed(key, self.now_ms))
+
+        self.out.discard(key)
+
+    @invariant()
+    def it_knows_how_much_there_is_to_do(self) -> None:
+        waiting = {key: at_ms for key, at_ms in self.wanted.items() if key not in self.out}
+        assert self.queue.next_due_ms() == min(waiting.values(), default=None)
+        assert self.queue.depth(self.now_ms) == sum(at_ms <= self.now_ms for at_ms in waiting.values())
+        assert set(self.queue.out()) == self.out
+
+
+TestAgainstModel = AgainstModel.TestCase
+
+
+def test_a_key_that_fails_waits_longer_each_time_and_forgets_it_on_success() -> None:
+    key, queue, now_ms, waits = Key("shop", "a"), WorkQueue(lambda: 0.0), 0, []
+    queue.put(key, now_ms)
+    for _ in range(10):
+        assert queue.take(now_ms) == key
+        again_ms = queue.failed(key, now_ms)
+        waits.append((again_ms - now_ms) // 1_000)
+        now_ms = again_ms
+
+    assert queue.take(now_ms) == key
+    queue.done(key, now_ms)
+    queue.take(now_ms)
+
+    assert waits == [1, 2, 4, 8, 16, 32, 64, 128, 150, 150]
+    assert queue.failed(key, now_ms) == now_ms + FIRST_BACKOFF_MS
+
+
+@given(failures=st.integers(1, 100), random=st.floats(0, 1, exclude_max=True))
+def test_backoff_is_within_bounds_and_never_shorter_than_that_of_fewer_failures(failures: int, random: float) -> None:
+    wait_ms = backoff_ms(failures, random)
+
+    assert FIRST_BACKOFF_MS <= wait_ms <= LONGEST_BACKOFF_MS
+    assert wait_ms >= backoff_ms(failures, 0.0) >= backoff_ms(max(1, failures - 1), 0.0)
+
+
+def test_the_other_side_may_ask_for_more_time() -> None:
+    key, queue = Key("shop", "a"), WorkQueue(lambda: 0.0)
+    queue.put(key, 0)
+    queue.take(0)
+
+    assert queue.failed(key, 1_000, not_before_ms=61_000) == 61_000
+
+
+def test_what_changed_meanwhile_is_looked_at_without_waiting_for_the_backoff() -> None:
+    key, queue = Key("shop", "a"), WorkQueue(lambda: 0.0)
+    queue.put(key, 0)
+    queue.take(0)
+    queue.put(key, 500)
+
+    queue.failed(key, 500)
+
+    assert queue.take(500) == key
+
+
+def test_a_queue_that_is_cleared_still_knows_what_is_out() -> None:
+    one, two = Key("shop", "a"), Key("shop", "b")
+    queue = WorkQueue(lambda: 0.0)
+    queue.put(one, 0)
+    queue.take(0)
+    queue.put(one, 0)
+    queue.put(two, 0)
+
+    queue.clear()
+
+    assert (queue.next_due_ms(), queue.out()) == (None, {one: 0})
+    queue.done(one)
+    assert queue.next_due_ms() is None
+
+
+@given(count=st.integers(0, 50), width_ms=st.integers(0, 60_000), random=st.floats(0, 1, exclude_max=True))
+def test_looks_at_everything_are_spread(count: int, width_ms: int, random: float) -> None:
+    keys = [Key("shop", str(number)) for number in range(count)]
+
+    times = spread(keys, 1_000, width_ms, lambda: random)
+
+    assert set(times) == set(keys)
+    assert all(1_000 <= at_ms <= 1_000 + width_ms for at_ms in times.values())

@@ -1,0 +1,82 @@
+"""Everything that an operator works with, real: an API server, a Kafka, a Redis, and a node that runs relays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.fixtures import (
+    MakeNamespace,
+    control_plane,
+    kubernetes_programs,
+    make_namespace,
+    namespace,
+    node,
+    pod_namespace,
+)
+from tests.cluster.node import LocalNode
+from tests.support.operator_process import OperatorProcess
+from tests.support.platform import Platform
+from tests.support.running_platform import running_platform
+
+from delaytopic_cli.embedded.kafka_server import KafkaServer
+from delaytopic_cli.embedded.redis_server import RedisServer
+
+__all__ = ["control_plane", "kubernetes_programs", "make_namespace", "namespace", "node", "pod_namespace"]
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
+    with KafkaServer(tmp_path_factory.mktemp("kafka")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    with RedisServer(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture
+def platform(
+    control_plane: ControlPlane,
+    make_namespace: MakeNamespace,
+    make_operator: Callable[..., OperatorProcess],
+    kafka: KafkaServer,
+    redis: RedisServer,
+) -> Iterator[Platform]:
+    """A platform team's namespace with a running operator, its default class, and an app team's namespace."""
+    made = Platform(control_plane, make_namespace, make_operator, kafka, redis)
+    yield made
+    made.remove()
+
+
+@pytest.fixture(scope="module")
+def running(
+    control_plane: ControlPlane,
+    node: LocalNode,
+    kafka: KafkaServer,
+    redis: RedisServer,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Platform]:
+    """A platform that runs for all tests of a module, which use DelayTopics of different names."""
+    directory = tmp_path_factory.mktemp("running")
+    with running_platform(control_plane, node, kafka, redis, directory, inheritedLabels=["team"]) as platform:
+        yield platform
+
+
+@pytest.fixture
+def make_operator(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Callable[..., OperatorProcess]]:
+    """Makes operators that are processes; they are killed at the end."""
+    operators: list[OperatorProcess] = []
+
+    def make(name: str, namespace: str, **settings: object) -> OperatorProcess:
+        module = "delaytopic_operator"
+        operators.append(OperatorProcess(tmp_path, name, control_plane.kubeconfig, namespace, settings, module))
+        return operators[-1]
+
+    yield make
+    for operator in operators:
+        operator.stop_whatever_happens()

@@ -1,0 +1,291 @@
+"""What goes wrong around a DelayTopic: said with a reason and what to do, and mended without help once the cause is."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AclOperation  # type: ignore[attr-defined]  # public, by an implicit re-export
+from redis import Redis
+from tests.cluster.awaiting import await_object
+from tests.cluster.kube_client import Object
+from tests.cluster.node import LocalNode
+from tests.support.app_team import AppTeam
+from tests.support.kafka_topics import KafkaTopics
+from tests.support.platform import Platform
+from tests.support.secure_servers import PASSWORD, USERNAME, SecureKafka, deny, secure_kafka
+from tests.support.tls import Certificates, make_certificates
+
+from delaytopic_cli.embedded.kafka_server import KafkaServer
+from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_operator.desired import child_name
+from delaytopic_operator.keys import Key
+
+pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
+
+
+def own_class(platform: Platform, name: str, **spec: Any) -> str:
+    """A further class of the platform team's."""
+    usual = {
+        "connection": {"bootstrapServers": platform.kafka.bootstrap_servers},
+        "backend": {"type": "RedisZset", "redis": {"url": platform.redis.url}},
+        "defaults": {"partitions": 2, "replicationFactor": 1},
+    }
+    of_class = f"{name}-{platform.namespace.rpartition('-')[2]}"
+    platform.apply("DelayClass", of_class, {**usual, **spec})
+    return of_class
+
+
+def secret(platform: Platform, name: str, namespace: str | None = None, **values: str) -> None:
+    """A Secret that holds these values, whether it is there already or not."""
+    data = {key.replace("_", "."): base64.b64encode(value.encode()).decode() for key, value in values.items()}
+    path = f"/api/v1/namespaces/{namespace or platform.namespace}/secrets/{name}"
+    document = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": data}
+    platform.client.apply(path, document)
+
+
+def said(topic: Object, type: str) -> tuple[str, str, str]:
+    """Status, reason and message of a condition."""
+    condition = next(each for each in topic["status"]["conditions"] if each["type"] == type)
+    return condition["status"], condition["reason"], condition["message"]
+
+
+def works(platform: Platform, name: str, directory: Path) -> None:
+    """It is ready, and a record arrives."""
+    platform.await_condition(name, "Ready", seconds=90)
+    team = AppTeam.of(platform, name, directory)
+    team.send_due_in([0])
+    verdict = team.audited()
+    assert (verdict.faults, verdict.delivered > 0) == ({}, True)
+
+
+def test_a_class_that_comes_later(running: Platform, tmp_path: Path) -> None:
+    missing = f"later-{running.namespace.rpartition('-')[2]}"
+    running.apply_topic("early", delayClassName=missing)
+    refused = running.await_condition("early", "Ready", "False", reason="ClassNotFound")
+
+    own_class(running, "later")
+
+    assert f'there is no DelayClass "{missing}"' in said(refused, "PolicyAccepted")[2]
+    works(running, "early", tmp_path)
+
+
+def test_a_topic_that_somebody_else_made(running: Platform, tmp_path: Path) -> None:
+    source = f"{running.team}.taken.delayed"
+    KafkaTopics(running.kafka.bootstrap_servers).create(source, 4)
+    running.apply_topic("taken")
+    refused = running.await_condition("taken", "Stalled", reason="TopicExists")
+
+    running.apply_topic("taken", source={"topic": source, "management": "Adopt"})
+
+    assert said(refused, "Stalled")[2] == (
+        f"the source topic {source} exists, and was not made by this operator; to take it over set "
+        "spec.source.management: Adopt, to use it as it is Observe"
+    )
+    works(running, "taken", tmp_path)
+    assert running.topic("taken")["status"]["source"]["ownership"] == "Adopted"
+
+
+def test_two_on_one_source_and_the_younger_gives_way(running: Platform, tmp_path: Path) -> None:
+    source = running.apply_topic("elder")
+    running.await_condition("elder", "Ready", seconds=60)
+    running.apply_topic("younger", source={"topic": source})
+    refused = running.await_condition("younger", "Stalled", reason="ResourceConflict")
+
+    running.delete_topic("elder")
+    running.await_gone("elder")
+
+    assert said(refused, "Stalled")[2] == (
+        f"the source topic {source} is that of {running.team}/elder already, which is older; use another"
+    )
+    running.await_condition("younger", "Stalled", reason="TopicExists")
+
+
+def test_a_secret_with_the_redis_url_that_is_missing_and_wrong_and_deleted_and_rotated(
+    running: Platform, tmp_path: Path
+) -> None:
+    url_secret = {"secretName": "redis-url", "key": "url"}
+    of_class = own_class(running, "secret", backend={"type": "RedisZset", "redis": {"urlSecret": url_secret}})
+
+    # Missing
+    running.apply_topic("sealed", delayClassName=of_class)
+    missing = running.await_condition("sealed", "Ready", "False", reason="SecretMissing")
+    expected = f"the Secret {running.namespace}/redis-url does not exist; create it with the key url"
+    assert said(missing, "BackendReady")[2] == expected
+
+    # Without the key
+    secret(running, "redis-url", wrong=running.redis.url)
+    await_object(
+        running.client,
+        running.path("sealed"),
+        lambda found: bool(found and "holds: wrong" in said(found, "BackendReady")[2]),
+        seconds=60,
+    )
+
+    # Mended
+    secret(running, "redis-url", url=running.redis.url)
+    works(running, "sealed", tmp_path)
+
+    # Deleted: the relays run on
+    running.client.delete(f"/api/v1/namespaces/{running.namespace}/secrets/redis-url")
+    running.await_condition("sealed", "Ready", "False", reason="SecretMissing", seconds=60)
+    team = AppTeam.of(running, "sealed", tmp_path)
+    team.send_due_in([100])
+    assert team.audited().faults == {}
+
+    # There again, and another one: the relays start anew with it
+    before = _generation(running, "sealed")
+    secret(running, "redis-url", url=f"{running.redis.url.rstrip('0')}1")
+    await_object(
+        running.client,
+        _deployment(running, "sealed"),
+        lambda found: bool(found and found["metadata"]["generation"] > before),
+        seconds=60,
+    )
+    works(running, "sealed", tmp_path)
+
+
+def test_a_redis_that_is_away_or_would_evict(running: Platform, tmp_path: Path) -> None:
+    (tmp_path / "redis").mkdir()
+    with RedisServer(tmp_path / "redis") as redis:
+        backend = {"type": "RedisZset", "redis": {"url": redis.url}}
+        of_class = own_class(running, "fragile", backend=backend)
+        running.apply_topic("kept", delayClassName=of_class)
+        running.await_condition("kept", "Ready", seconds=60)
+
+        _configure(redis, "maxmemory-policy", "allkeys-lru")
+        unsafe = running.await_condition("kept", "BackendReady", "False", reason="EvictionPolicyUnsafe", seconds=60)
+        assert "set maxmemory-policy noeviction" in said(unsafe, "BackendReady")[2]
+        _configure(redis, "maxmemory-policy", "noeviction")
+        running.await_condition("kept", "BackendReady", seconds=60)
+
+        redis.stop()
+        away = running.await_condition("kept", "Ready", "Unknown", reason="RedisUnreachable", seconds=60)
+        assert f"Redis at 127.0.0.1:{redis.port} is not available" in said(away, "BackendReady")[2]
+        redis.start()
+        works(running, "kept", tmp_path)
+
+
+def test_an_image_that_cannot_be_pulled(running: Platform, node: LocalNode, tmp_path: Path) -> None:
+    node.missing_images.add("registry.example/relay:typo")
+    connection = {"bootstrapServers": running.kafka.bootstrap_servers}
+    backend = {"type": "RedisZset", "redis": {"url": running.redis.url}}
+    topics = {"partitions": 1, "replicationFactor": 1}
+    spec = {
+        "connection": connection,
+        "backend": backend,
+        "source": {"topic": f"{running.team}.typo.delayed", **topics},
+        "target": {"topic": f"{running.team}.typo", **topics},
+        "deadLetter": {"topic": f"{running.team}.typo.delayed.dlq", **topics},
+    }
+
+    running.apply("DelayTopic", "typo", {**spec, "relay": {"image": "registry.example/relay:typo"}}, running.team)
+    pulling = running.await_condition("typo", "RelayAvailable", "False", reason="ImagePull", seconds=60)
+    running.apply("DelayTopic", "typo", {**spec, "relay": {}}, running.team)
+
+    assert "registry.example/relay:typo" in said(pulling, "RelayAvailable")[2]
+    works(running, "typo", tmp_path)
+
+
+def test_a_quota_that_leaves_no_room(running: Platform, tmp_path: Path) -> None:
+    path = f"/api/v1/namespaces/{running.namespace}/resourcequotas/none"
+    running.client.apply(
+        path,
+        {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}},
+    )
+    await_object(running.client, path, lambda found: bool(found and found.get("status", {}).get("hard")))
+
+    running.apply_topic("crammed")
+    crammed = running.await_condition("crammed", "RelayAvailable", "False", reason="QuotaExceeded", seconds=60)
+    running.client.delete(path)
+
+    assert "exceeded quota: none" in said(crammed, "RelayAvailable")[2]
+    works(running, "crammed", tmp_path)
+
+
+def test_the_api_server_goes_and_comes_back(running: Platform, tmp_path: Path) -> None:
+    running.apply_topic("steady")
+    running.await_condition("steady", "Ready", seconds=60)
+    team = AppTeam.of(running, "steady", tmp_path)
+
+    with running.plane.without_api_server():
+        team.send_due_in([0, 500, 1_000])
+        meanwhile = team.audited()
+    running.apply_topic("after")
+
+    assert (meanwhile.faults, meanwhile.delivered) == ({}, 3)
+    works(running, "after", tmp_path)
+
+
+def test_a_kafka_that_goes_and_comes_back(running: Platform, tmp_path: Path) -> None:
+    (tmp_path / "kafka-of-its-own").mkdir()
+    with KafkaServer(tmp_path / "kafka-of-its-own") as kafka:
+        of_class = own_class(running, "brittle", connection={"bootstrapServers": kafka.bootstrap_servers})
+        running.apply_topic("brittle", delayClassName=of_class)
+        running.await_condition("brittle", "Ready", seconds=90)
+
+        kafka.stop()
+        away = running.await_condition("brittle", "Ready", "Unknown", reason="KafkaUnreachable", seconds=120)
+        kafka.start()
+        running.await_condition("brittle", "Ready", seconds=120)
+
+    assert kafka.bootstrap_servers in said(away, "TopicsReady")[2]
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SecureKafka, Certificates]]:
+    """A Kafka that asks for a password, and the certificate to trust."""
+    certificates = make_certificates(tmp_path_factory.mktemp("certificates"))
+    with secure_kafka(tmp_path_factory.mktemp("guarded"), certificates) as kafka:
+        yield kafka, certificates
+
+
+def test_a_wrong_password_and_a_right_that_is_missing(
+    running: Platform, guarded: tuple[SecureKafka, Certificates], tmp_path: Path
+) -> None:
+    kafka, certificates = guarded
+    secret(running, "kafka-authority", ca_crt=certificates.authority.read_text())
+    secret(running, "kafka-password", password="wrong")
+    connection = {
+        "bootstrapServers": kafka.sasl,
+        "tls": {"trustedCertificates": [{"secretName": "kafka-authority", "certificate": "ca.crt"}]},
+        "authentication": {
+            "type": "ScramSha512",
+            "username": USERNAME,
+            "passwordSecret": {"secretName": "kafka-password", "password": "password"},
+        },
+    }
+    of_class = own_class(running, "guarded", connection=connection)
+    forbidden = f"{running.team}.forbidden"
+    KafkaTopics(kafka.plain).create(forbidden)
+    deny(kafka.plain, forbidden, AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS)
+
+    # A wrong password
+    running.apply_topic("locked", delayClassName=of_class)
+    running.apply_topic("forbidden", delayClassName=of_class, target={"topic": forbidden, "management": "Observe"})
+    locked = running.await_condition("locked", "Ready", "False", reason="AuthenticationFailed", seconds=90)
+    assert "wrong" not in said(locked, "TopicsReady")[2]
+
+    # Mended; but one topic may not be seen, which costs no other anything
+    secret(running, "kafka-password", password=PASSWORD)
+    running.await_condition("locked", "Ready", seconds=120)
+    unseen = running.await_condition("forbidden", "TopicsReady", "False", reason="AuthorizationFailed", seconds=90)
+    assert said(unseen, "TopicsReady")[2].startswith(
+        f"the operator's Kafka user may not see the target topic {forbidden}: grant it"
+    )
+
+
+def _deployment(platform: Platform, name: str) -> str:
+    return f"/apis/apps/v1/namespaces/{platform.namespace}/deployments/{child_name(Key(platform.team, name))}"
+
+
+def _generation(platform: Platform, name: str) -> int:
+    return int(platform.client.get(_deployment(platform, name))["metadata"]["generation"])
+
+
+def _configure(redis: RedisServer, name: str, value: str) -> None:
+    with Redis.from_url(redis.url) as client:
+        client.config_set(name, value)

@@ -1,0 +1,190 @@
+"""A living DelayTopic is changed: what can roll safely does, with records in flight; all else is refused in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cluster.awaiting import await_object
+from tests.cluster.kube_client import Object
+from tests.cluster.pods import await_rollout, pods_of
+from tests.support.app_team import AppTeam
+from tests.support.kafka_topics import KafkaTopics
+from tests.support.platform import Platform
+from tests.support.relay_process import wait_for
+
+from delaytopic_operator.desired import child_name
+from delaytopic_operator.keys import Key
+
+pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
+
+
+def ready(platform: Platform, name: str, directory: Path, **spec: Any) -> AppTeam:
+    """A DelayTopic that works, and the team that uses it."""
+    platform.apply_topic(name, **spec)
+    platform.await_condition(name, "Ready", seconds=60)
+    return AppTeam.of(platform, name, directory)
+
+
+def deployment_path(platform: Platform, name: str, namespace: str | None = None) -> str:
+    child = child_name(Key(platform.team, name))
+    return f"/apis/apps/v1/namespaces/{namespace or platform.namespace}/deployments/{child}"
+
+
+def rolled_out(platform: Platform, name: str, change: Any) -> Object:
+    """Do something that starts the relays anew, and wait until the new ones have taken over."""
+    path = deployment_path(platform, name)
+    before = platform.client.get(path)["metadata"]["generation"]
+    change()
+    await_object(platform.client, path, lambda found: bool(found and found["metadata"]["generation"] > before))
+    namespace, child = path.split("/")[5], path.rpartition("/")[2]
+    return await_rollout(platform.client, namespace, child, 1, seconds=60)
+
+
+def test_partitions_grow_while_records_wait(running: Platform, tmp_path: Path) -> None:
+    team = ready(running, "grown", tmp_path)
+    team.send_due_in(range(2_000, 22_000, 500))
+
+    running.apply_topic("grown", source={"topic": team.source, "partitions": 6})
+    await_object(
+        running.client,
+        running.path("grown"),
+        lambda found: bool(found and found["status"].get("source", {}).get("partitions") == 6),
+    )
+    team.send_due_in(range(1_000, 11_000, 500))
+    verdict = team.audited(60)
+
+    assert (verdict.faults, verdict.delivered) == ({}, 60)
+    assert KafkaTopics(running.kafka.bootstrap_servers).partitions(team.source) == 6
+
+
+def test_fewer_partitions_than_there_are_is_refused_in_words_and_delivery_goes_on(
+    running: Platform, tmp_path: Path
+) -> None:
+    team = ready(running, "shrunk", tmp_path)
+
+    running.apply_topic("shrunk", source={"topic": team.source, "partitions": 2})
+    stalled = running.await_condition("shrunk", "Stalled", reason="PartitionDecrease")
+    team.send_due_in([500, 1_000])
+    verdict = team.audited()
+
+    said = next(each["message"] for each in stalled["status"]["conditions"] if each["type"] == "Stalled")
+    assert said == (
+        f"the source topic {team.source} has 4 partitions, and Kafka cannot take any away: set "
+        "spec.source.partitions to 4 or more"
+    )
+    assert (verdict.faults, verdict.delivered) == ({}, 2)
+
+
+def test_what_relays_read_at_the_start_changes_by_a_rollout_that_neither_loses_nor_doubles(
+    running: Platform, tmp_path: Path
+) -> None:
+    team = ready(running, "edited", tmp_path)
+    team.send_due_in(range(1_000, 61_000, 1_000))
+
+    rolled_out(running, "edited", lambda: running.apply_topic("edited", precision="200ms"))
+    rolled_out(running, "edited", lambda: running.apply_topic("edited", precision="200ms", guarantee="AtLeastOnce"))
+    rolled_out(
+        running,
+        "edited",
+        lambda: running.apply_topic("edited", precision="200ms", schedule={"maxDelay": "800h"}),
+    )
+    verdict = team.audited(70)
+
+    assert (verdict.faults, verdict.delivered) == ({}, 60)
+    assert running.topic("edited")["status"]["effective"]["maxDelay"] == "800h"
+    assert KafkaTopics(running.kafka.bootstrap_servers).config(team.source)["retention.ms"] == str(968 * 3_600_000)
+
+
+def test_suspend_holds_what_it_says_and_lets_go_again(running: Platform, tmp_path: Path) -> None:
+    team = ready(running, "halted", tmp_path)
+
+    # Delivery: taken in, and held
+    rolled_out(running, "halted", lambda: running.apply_topic("halted", suspend="Delivery"))
+    team.send_due_in([0, 0, 0])
+    _await_backlog(running, "halted", pending=3, overdue=3)
+    held = len(team.delivered())
+    suspended = running.condition("halted", "Ready")
+
+    # Ingest: what was taken in leaves, and nothing more is taken in
+    rolled_out(running, "halted", lambda: running.apply_topic("halted", suspend="Ingest"))
+    wait_for(lambda: len(team.delivered()) == 3, lambda: "what was taken in did not leave")
+    team.send_due_in([0, 0])
+    _await_backlog(running, "halted", pending=0, overdue=0)
+    untouched = len(team.delivered())
+
+    # None: all of it
+    rolled_out(running, "halted", lambda: running.apply_topic("halted"))
+    verdict = team.audited()
+
+    assert (held, untouched) == (0, 3)
+    assert (suspended["status"], suspended["reason"]) == ("False", "Suspended")
+    assert {name: len(found) for name, found in verdict.faults.items()} == {}
+    assert verdict.delivered == 5
+    running.await_condition("halted", "Ready")
+
+
+def test_all_suspended_stands_still(running: Platform, tmp_path: Path) -> None:
+    team = AppTeam.of(running, "frozen", tmp_path)
+    running.apply_topic("frozen", suspend="Delivery", autoscaling={"mode": "Fixed"})
+    running.await_condition("frozen", "Ready", "False", reason="Suspended", seconds=60)
+    team.send_due_in([0, 0])
+    _await_backlog(running, "frozen", pending=2, overdue=2)
+
+    rolled_out(running, "frozen", lambda: running.apply_topic("frozen", suspend="All", autoscaling={"mode": "Fixed"}))
+    team.send_due_in([0])
+    _await_backlog(running, "frozen", pending=2, overdue=2)
+
+    assert team.delivered() == []
+    assert running.condition("frozen", "Ready")["message"] == (
+        "spec.suspend is All: nothing is taken in, and what is due is held"
+    )
+
+
+def test_a_label_of_the_allow_list_is_inherited_and_no_other(running: Platform, tmp_path: Path) -> None:
+    ready(running, "labelled", tmp_path)
+
+    running.client.merge(
+        running.path("labelled"), {"metadata": {"labels": {"team": "checkout", "argocd.argoproj.io/instance": "shop"}}}
+    )
+    path = deployment_path(running, "labelled")
+    found = await_object(
+        running.client, path, lambda found: bool(found and found["metadata"]["labels"].get("team") == "checkout")
+    )
+
+    assert found is not None
+    assert "argocd.argoproj.io/instance" not in found["metadata"]["labels"]
+    assert found["spec"]["template"]["metadata"]["labels"].get("argocd.argoproj.io/instance") is None
+
+
+def test_what_somebody_did_to_the_children_is_undone(running: Platform, tmp_path: Path) -> None:
+    team = ready(running, "meddled", tmp_path, autoscaling={"mode": "Fixed"})
+    path = deployment_path(running, "meddled")
+    config = path.replace("/apis/apps/v1", "/api/v1").replace("/deployments/", "/configmaps/")
+    budget = path.replace("/apps/v1", "/policy/v1").replace("/deployments/", "/poddisruptionbudgets/")
+    wanted = running.client.get(config)["data"]
+    team.send_due_in(range(1_000, 21_000, 500))
+
+    running.client.merge(path, {"spec": {"replicas": 3}})
+    await_object(running.client, path, lambda found: bool(found and found["spec"]["replicas"] == 1))
+    running.client.merge(config, {"data": {"relay.yaml": "name: mischief"}})
+    await_object(running.client, config, lambda found: bool(found and found["data"] == wanted))
+    old = running.client.get(budget)["metadata"]["uid"]
+    running.client.delete(budget)
+    await_object(running.client, budget, lambda found: bool(found and found["metadata"]["uid"] != old))
+    for pod in pods_of(running.client, running.namespace, **{"delaytopic.dev/name": "meddled"}):
+        running.client.delete(f"/api/v1/namespaces/{running.namespace}/pods/{pod['metadata']['name']}")
+    verdict = team.audited(60)
+
+    assert (verdict.faults, verdict.delivered) == ({}, 40)
+    assert running.operator.metric('delay_operator_drift_corrections_total{object="ConfigMap"}') >= 1
+    running.await_condition("meddled", "Ready")
+
+
+def _await_backlog(platform: Platform, name: str, *, pending: int, overdue: int) -> None:
+    def holds(found: Object | None) -> bool:
+        backlog = (found or {}).get("status", {}).get("backlog", {})
+        return (backlog.get("pending"), backlog.get("overdue")) == (pending, overdue)
+
+    await_object(platform.client, platform.path(name), holds, seconds=40)

@@ -1,0 +1,141 @@
+"""What others change around a living DelayTopic: topics in Kafka, its class, and a connection of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cluster.awaiting import await_object
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.kube_client import Object
+from tests.cluster.node import LocalNode
+from tests.support.app_team import AppTeam
+from tests.support.kafka_topics import KafkaTopics
+from tests.support.platform import Platform
+from tests.support.relay_process import wait_for
+from tests.support.running_platform import running_platform
+
+from delaytopic_cli.embedded.kafka_server import KafkaServer
+from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_operator.fleet import Fleet
+
+pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
+
+NOTICED_SECONDS = 100.0
+"""What was read of a topic counts for a minute."""
+
+
+@pytest.fixture(scope="module")
+def one_by_one(
+    control_plane: ControlPlane,
+    node: LocalNode,
+    kafka: KafkaServer,
+    redis: RedisServer,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Platform]:
+    """A platform whose operator lets one DelayTopic at a time roll when its class changes."""
+    directory = tmp_path_factory.mktemp("one-by-one")
+    with running_platform(control_plane, node, kafka, redis, directory, rollouts=1) as platform:
+        yield platform
+
+
+def test_settings_that_are_listed_are_corrected_and_others_left_alone(running: Platform) -> None:
+    topics = KafkaTopics(running.kafka.bootstrap_servers)
+    source = f"{running.team}.drifted.delayed"
+    running.apply_topic("drifted", source={"topic": source, "config": {"segment.ms": "3600000"}})
+    running.await_condition("drifted", "Ready", seconds=60)
+
+    topics.set(source, segment_ms="60000", file_delete_delay_ms="70000", retention_ms="1000")
+    wait_for(lambda: topics.config(source)["segment.ms"] == "3600000", running.operator.why, timeout_s=NOTICED_SECONDS)
+    after = topics.config(source)
+
+    assert after["retention.ms"] == str(888 * 3_600_000), "what is pending may be as old as this"
+    assert after["file.delete.delay.ms"] == "70000"
+
+
+def test_a_source_that_was_deleted_waits_for_a_person(running: Platform, tmp_path: Path) -> None:
+    topics = KafkaTopics(running.kafka.bootstrap_servers)
+    source = running.apply_topic("lost")
+    running.await_condition("lost", "Ready", seconds=60)
+    former = topics.id(source)
+
+    topics.delete(source)
+    missing = running.await_condition("lost", "Stalled", reason="TopicMissing", seconds=NOTICED_SECONDS)
+    running.client.merge(
+        running.path("lost"), {"metadata": {"annotations": {"delaytopic.dev/accept-topic-recreation": former}}}
+    )
+    running.await_condition("lost", "Ready", seconds=NOTICED_SECONDS)
+    team = AppTeam.of(running, "lost", tmp_path)
+    team.send_due_in([100])
+    verdict = team.audited(60)
+
+    said = next(each["message"] for each in missing["status"]["conditions"] if each["type"] == "Stalled")
+    assert said.endswith(f"set the annotation delaytopic.dev/accept-topic-recreation: {former}")
+    assert (verdict.faults, verdict.delivered) == ({}, 1)
+
+
+def test_a_topic_that_somebody_made_anew_waits_for_a_person(running: Platform) -> None:
+    topics = KafkaTopics(running.kafka.bootstrap_servers)
+    source = running.apply_topic("swapped")
+    running.await_condition("swapped", "Ready", seconds=60)
+
+    topics.delete(source)
+    topics.create(source, 4)
+    swapped = running.await_condition("swapped", "Stalled", reason="TopicRecreated", seconds=NOTICED_SECONDS)
+    running.client.merge(
+        running.path("swapped"),
+        {"metadata": {"annotations": {"delaytopic.dev/accept-topic-recreation": topics.id(source)}}},
+    )
+    running.await_condition("swapped", "TopicsReady", seconds=NOTICED_SECONDS)
+
+    said = next(each["message"] for each in swapped["status"]["conditions"] if each["type"] == "Stalled")
+    assert f"its id is {topics.id(source)}" in said
+
+
+def test_a_connection_of_its_own_keeps_everything_in_the_teams_namespace(running: Platform, tmp_path: Path) -> None:
+    sizes = {"partitions": 2, "replicationFactor": 1}
+    spec = {
+        "connection": {"bootstrapServers": running.kafka.bootstrap_servers},
+        "backend": {"type": "RedisZset", "redis": {"url": running.redis.url}},
+        "source": {"topic": f"{running.team}.alone.delayed", **sizes},
+        "target": {"topic": f"{running.team}.alone", **sizes},
+        "deadLetter": {"topic": f"{running.team}.alone.delayed.dlq", **sizes},
+    }
+
+    running.apply("DelayTopic", "alone", spec, running.team)
+    topic = running.await_condition("alone", "Ready", seconds=60)
+    team = AppTeam.of(running, "alone", tmp_path)
+    team.send_due_in([0, 1_000])
+    verdict = team.audited()
+
+    assert (verdict.faults, verdict.delivered) == ({}, 2)
+    path = f"/apis/apps/v1/namespaces/{running.team}/deployments"
+    (deployment,) = running.client.get(path, labelSelector="delaytopic.dev/name=alone")["items"]
+    (owner,) = deployment["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["uid"]) == ("DelayTopic", topic["metadata"]["uid"])
+
+
+def test_a_changed_class_starts_relays_anew_one_by_one(one_by_one: Platform) -> None:
+    names = ["one", "two", "three"]
+    for name in names:
+        one_by_one.apply_topic(name)
+    for name in names:
+        one_by_one.await_condition(name, "Ready", seconds=90)
+
+    seen: list[int] = []
+    one_by_one.apply_class(defaults={"partitions": 4, "replicationFactor": 1, "precision": "2s"})
+    for name in names:
+        await_object(
+            one_by_one.client, one_by_one.path(name), lambda found: _applied(one_by_one, found, seen), seconds=240
+        )
+
+    assert max(seen) == 1, "never two at once"
+    assert {one_by_one.topic(name)["status"]["effective"]["precision"] for name in names} == {"2s"}
+
+
+def _applied(platform: Platform, found: Object | None, rolling: list[int]) -> bool:
+    """Whether the second generation of the class is applied; notes how many Deployments roll just now."""
+    fleets = [Fleet(each, (), (), None) for each in platform.children("deployments")]
+    rolling.append(sum(fleet.rolling is not None for fleet in fleets))
+    return bool(found and found["status"].get("effective", {}).get("delayClassGeneration") == 2)

@@ -1,0 +1,98 @@
+"""The API server goes and comes back, and others write what is the operator's: it ends as it was asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cluster.awaiting import await_object
+from tests.cluster.kube_client import APPLY_PATCH, Object
+from tests.support.app_team import AppTeam
+from tests.support.backlogs import all_arrived, await_no_relays, await_pending, await_record, summary, with_pending
+from tests.support.platform import Platform
+from tests.support.relay_process import wait_for
+
+from delaytopic_operator.desired import child_name
+from delaytopic_operator.keys import Key
+from delaytopic_operator.route_record import RecordState
+
+pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
+
+NAME = "reminders"
+
+
+def test_an_api_server_that_restarts_during_passes_delays_them_and_nothing_else(
+    platform: Platform, tmp_path: Path
+) -> None:
+    platform.start()
+    team = AppTeam.of(platform, NAME, tmp_path)
+    platform.apply_topic(NAME)
+    with_pending(platform, team, [4_000, 8_000, 12_000])
+    for number in range(3):
+        platform.apply_topic(f"t{number}")
+
+    platform.plane.restart_api_server()
+    with platform.plane.without_api_server():
+        wait_for(lambda: len(team.delivered()) == 3)
+
+    for number in range(3):
+        platform.await_condition(f"t{number}", "Ready", seconds=90)
+    team.send_due_in([40_000])
+    await_pending(platform, NAME, 1)
+    platform.delete_topic(NAME)
+    await_record(platform, NAME, RecordState.DRAINING)
+    platform.plane.restart_api_server()
+    platform.await_gone(NAME, seconds=90)
+    assert summary(team.audited(10)) == all_arrived(4)
+    for number in range(3):
+        platform.delete_topic(f"t{number}")
+    for number in range(3):
+        platform.await_gone(f"t{number}", seconds=60)
+    await_no_relays(platform)
+
+
+def test_fields_that_somebody_else_takes_by_force_are_taken_back(platform: Platform) -> None:
+    platform.start()
+    platform.apply_topic(NAME)
+    platform.await_condition(NAME, "Ready", seconds=60)
+    child = child_name(Key(platform.team, NAME))
+    namespace = f"/namespaces/{platform.namespace}"
+    cases: list[tuple[str, Object, tuple[str, ...]]] = [
+        (f"/apis/apps/v1{namespace}/deployments/{child}", {"spec": {"minReadySeconds": 77}}, ()),
+        (
+            f"/apis/apps/v1{namespace}/deployments/{child}",
+            {"spec": {"template": {"spec": {"automountServiceAccountToken": True}}}},
+            ("spec", "template", "spec", "automountServiceAccountToken"),
+        ),
+        (f"/api/v1{namespace}/configmaps/{child}", {"data": {"relay.yaml": "nonsense"}}, ("data", "relay.yaml")),
+        (
+            f"/apis/policy/v1{namespace}/poddisruptionbudgets/{child}",
+            {"spec": {"maxUnavailable": 77}},
+            ("spec", "maxUnavailable"),
+        ),
+    ]
+
+    for path, change, field in cases:
+        before = platform.client.get(path)
+        of_kind = {"apiVersion": before["apiVersion"], "kind": before["kind"]}
+        document = of_kind | {"metadata": {"name": child}} | change
+        query = {"fieldManager": "somebody", "force": "true"}
+        taken = platform.client.request("PATCH", path, document, content_type=APPLY_PATCH, query=query)
+        assert field == () or value_of(taken, field) != value_of(before, field)
+
+        if field:
+
+            def is_back(found: Object | None, before: Object = before, field: tuple[str, ...] = field) -> bool:
+                return found is not None and value_of(found, field) == value_of(before, field)
+
+            await_object(platform.client, path, is_back, seconds=30)
+
+    platform.await_condition(NAME, "Ready", seconds=60)
+
+
+def value_of(found: Object, field: tuple[str, ...]) -> Any:
+    value: Any = found
+    for name in field:
+        value = value.get(name)
+    return value
