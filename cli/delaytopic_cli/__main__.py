@@ -7,17 +7,18 @@ from importlib.metadata import version
 
 import click
 
-from delaytopic_api.errors import ApiError
-from delaytopic_cli.errors import CliError, InputError
+from delaytopic_cli.errors import CliError
 from delaytopic_cli.lazy_group import LazyGroup
+from delaytopic_cli.running import fail, run_group
 
-INTERRUPTED = 130
 _OF_THE_AUDIT = frozenset({"py4j", "pyarrow", "pyspark"})
 _COMMANDS = {
     "local": "delaytopic_cli.commands.local:local",
     "send": "delaytopic_cli.commands.send:send",
     "cancel": "delaytopic_cli.commands.cancel:cancel",
     "watch": "delaytopic_cli.commands.watch:watch",
+    "pending": "delaytopic_cli.commands.pending:pending",
+    "plan": "delaytopic_cli.commands.plan:plan",
     "slo": "delaytopic_cli.slo:slo",
 }
 
@@ -47,29 +48,13 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line; errors become one line each on standard error. Returns the exit code."""
     try:
-        result = cli.main(arguments, prog_name="delaytopic", standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except CliError as error:
-        return _fail(str(error), error.exit_code)
-    except ApiError as error:
-        return _fail(str(error), InputError.exit_code)
+        return run_group(cli, arguments, "delaytopic")
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("delaytopic"):
             raise
         extra = "slo" if error.name in _OF_THE_AUDIT else "local"
         text = f"this command needs the Python package {error.name}; install it with: pip install 'delaytopic[{extra}]'"
-        return _fail(text, CliError.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        return INTERRUPTED
-    return result if isinstance(result, int) else 0
-
-
-def _fail(text: str, exit_code: int) -> int:
-    for line in text.splitlines() or [""]:
-        click.echo(f"{click.style('error:', fg='red')} {line}", err=True)
-    return exit_code
+        return fail(text, CliError.exit_code)
 
 
 if __name__ == "__main__":

@@ -54,6 +54,12 @@ class RelayError(CliError):
     exit_code = 5
 
 
+class RelayUnreachableError(CliError):
+    """No relay answered at the given addresses."""
+
+    exit_code = 5
+
+
 class AuditFailedError(CliError):
     """Records were lost, delivered twice, early or to the wrong place."""
 

@@ -1,4 +1,4 @@
-"""Edge: the file by which `send`, `cancel` and `watch` find the `delaytopic local` that runs on this machine."""
+"""Edge: the file by which the other commands find the `delaytopic local` that runs on this machine."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class LocalState:
-    """A running `delaytopic local`: its process, where its Kafka is, and its source topics."""
+    """A running `delaytopic local`: its process, where its Kafka is, its source topics, and its relays' pages."""
 
     pid: int
     bootstrap_servers: str
     redis_url: str | None
     source_topics: tuple[str, ...]
+    relay_urls: tuple[str, ...] = ()
 
 
 def state_file() -> Path:
@@ -36,7 +37,8 @@ def read_running_state() -> LocalState | None:
     """The `delaytopic local` that runs now, or None."""
     try:
         content = json.loads(state_file().read_text(encoding="utf-8"))
-        state = LocalState(**{**content, "source_topics": tuple(content["source_topics"])})
+        lists = {name: tuple(content[name]) for name in ("source_topics", "relay_urls")}
+        state = LocalState(**{**content, **lists})
     except (OSError, ValueError, TypeError, KeyError):
         return None
     return state if _is_running(state.pid) else None

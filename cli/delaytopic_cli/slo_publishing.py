@@ -8,9 +8,11 @@ from typing import Any
 
 import click
 
+from delaytopic_cli.slo_status_file import write_status
 from delaytopic_slo.errors import SloError
 from delaytopic_slo.outputs import push_metrics, write_outputs
 from delaytopic_slo.report_model import Report, Verdict
+from delaytopic_slo.reporting import no_verdict
 
 CANNOT_JUDGE = 2
 EXIT_CODES = {Verdict.MET: 0, Verdict.MISSED: 1, Verdict.CANNOT_JUDGE: CANNOT_JUDGE}
@@ -24,12 +26,22 @@ def publish(result: Report, given: dict[str, Any]) -> int:
     files = write_outputs(result, folder)
     if given["push"]:
         push_metrics(result, given["push"])
+    if given["status_file"]:
+        write_status(result, str(files[1]), given["status_file"])
     click.echo(f"{click.style(str(result.verdict), fg=_COLOURS[result.verdict], bold=True)}: {result.sentence}")
     for reason in result.reasons:
         click.echo(f"  {reason}")
     if not given["quiet"]:
         click.echo(f"  {files[1]}")
-    return EXIT_CODES[result.verdict]
+    missed_is_success = given["exit_zero"] and result.verdict is Verdict.MISSED
+    return 0 if missed_is_success else EXIT_CODES[result.verdict]
+
+
+def publish_failure(error: SloError, delay_topic: str, given: dict[str, Any]) -> int:
+    """Say why there is no verdict on the DelayTopic (`namespace/name`), in the status file, too; raises InputError."""
+    if given["status_file"]:
+        write_status(no_verdict(delay_topic, str(error).splitlines(), clock_ms()), None, given["status_file"])
+    return fail(error)
 
 
 def fail(error: SloError) -> int:

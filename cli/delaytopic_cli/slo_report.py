@@ -8,7 +8,7 @@ import click
 
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.slo_options import ledger_options, spark_options
-from delaytopic_cli.slo_publishing import clock_ms, fail, publish
+from delaytopic_cli.slo_publishing import clock_ms, publish, publish_failure
 from delaytopic_slo.audit import report_of
 from delaytopic_slo.errors import SloError
 from delaytopic_slo.ledger import Ledger
@@ -35,4 +35,4 @@ def report(**given: Any) -> int:
         window_ms = given["window"].ms if given["window"] is not None else last.plan.rules.window_ms
         return publish(report_of(ledger, last, window_ms, clock_ms()), given)
     except SloError as error:
-        return fail(error)
+        return publish_failure(error, given["name"], given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from delaytopic_cli.commands.options import client_settings, kafka_options, spli
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.slo_documents import audited_topics, kafka_of
 from delaytopic_cli.slo_options import DurationOption, ledger_options, rules_of, spark_options
-from delaytopic_cli.slo_publishing import clock_ms, fail, publish
+from delaytopic_cli.slo_publishing import clock_ms, publish, publish_failure
 from delaytopic_cli.slo_publishing import say as say_aloud
 from delaytopic_slo.audit import Audit, Options, Reader
 from delaytopic_slo.errors import SloError
@@ -56,14 +57,18 @@ def run(**given: Any) -> int:
       spark-submit --driver-memory 2g .../delaytopic_cli/__main__.py slo run -f delaytopic.yaml
     """
     topics = audited_topics(given["file"], given["name"])
+    if given["status_file"] and len(topics) > 1:
+        raise InputError("--status-file is for one DelayTopic: choose it with --name")
     kafka, client = _kafka_client(given)
     say = silent if given["quiet"] else say_aloud
+    # As Ctrl-C: the first process of a container ignores what it has no handler for, and its pod waits to be killed.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         say("starting Spark")
         spark = spark_session(master=given["master"], memory=given["memory"], jars=given["jars"])
         return max(_audit(spark, settings, kafka, client, given, say) for settings in topics)
     except SloError as error:
-        return fail(error)
+        return publish_failure(error, _name(topics[0]), given)
 
 
 def _audit(
@@ -81,11 +86,15 @@ def _audit(
         restarts=given["restart"],
         since_ms=now_ms - given["since"].ms if given["since"] is not None else None,
     )
-    say(f"auditing {settings.namespace}/{settings.name}")
+    say(f"auditing {_name(settings)}")
     audit = Audit(spark, settings, kafka, options)
     code = publish(audit.run(now_ms, say), given)
     audit.done()
     return code
+
+
+def _name(settings: Settings) -> str:
+    return f"{settings.namespace}/{settings.name}"
 
 
 def _kafka_client(given: dict[str, Any]) -> tuple[KafkaClient, dict[str, str]]:

@@ -16,7 +16,7 @@ def state_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def state(pid: int) -> LocalState:
-    return LocalState(pid, "127.0.0.1:1", None, ("a", "b"))
+    return LocalState(pid, "127.0.0.1:1", None, ("a", "b"), ("http://127.0.0.1:2",))
 
 
 def test_a_running_local_is_found() -> None:

@@ -39,7 +39,7 @@ def local(**options: Any) -> None:
     """Run the DelayTopics of a file on this machine until Ctrl-C.
 
     Creates their topics, starts their relays, and shows how they do: a live table on a terminal, a line a second
-    elsewhere. While it runs, `send`, `cancel` and `watch` find its Kafka by themselves.
+    elsewhere. While it runs, `send`, `cancel`, `watch` and `pending` find it by themselves.
 
     The first run downloads Apache Kafka (43 MB) into your cache; Java comes with the Python packages.
 

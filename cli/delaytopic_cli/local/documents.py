@@ -15,8 +15,9 @@ from delaytopic_api import (
     relay_config,
     resolve,
 )
-from delaytopic_api.choices import Management
-from delaytopic_api.relay_config import HttpServer
+from delaytopic_api.bucket_topics import bucket_topics
+from delaytopic_api.choices import BackendType, Management
+from delaytopic_api.relay_config import HttpServer, RelayLimits
 from delaytopic_api.relay_connection import KafkaClient, RedisClient
 from delaytopic_api.settings import TopicSettings
 from delaytopic_cli.embedded.topics import TopicPlan
@@ -65,6 +66,7 @@ def topic_plans(all_settings: Iterable[Settings], *, on_own_cluster: bool) -> li
             for topic, count, implied in wanted
             if not (on_own_cluster and topic.management is Management.OBSERVE)
         ]
+        plans += _bucket_plans(settings, partitions, on_own_cluster)
     return plans
 
 
@@ -76,6 +78,17 @@ def relay_document(settings: Settings, *, bootstrap_servers: str, redis_url: str
         RedisClient(url=redis_url) if redis_url is not None else None,
         HttpServer(host="127.0.0.1", port=http_port),
     )
+
+
+def _bucket_plans(settings: Settings, partitions: int, on_own_cluster: bool) -> list[TopicPlan]:
+    """What the KafkaBuckets backend needs; with a fixed delay nothing waits but on the source."""
+    if settings.backend.type is not BackendType.KAFKA_BUCKETS or settings.schedule.delay is not None:
+        return []
+    copies = (settings.source.replication_factor or BROKERS_OWN_REPLICATION) if on_own_cluster else 1
+    horizon_ms, max_delay_ms = RelayLimits().horizon.ms, settings.schedule.max_delay.ms
+    source_bytes = int(settings.source.config.get("max.message.bytes", DEFAULT_MAX_MESSAGE_BYTES))
+    topics = bucket_topics(settings.backend.id, horizon_ms, max_delay_ms, source_bytes)
+    return [TopicPlan(topic.name, partitions, topic.config, copies) for topic in topics]
 
 
 def _plan(topic: TopicSettings, partitions: int, implied: dict[str, str], on_own_cluster: bool) -> TopicPlan:

@@ -67,10 +67,10 @@ def run_local(options: LocalOptions, console: Console) -> None:
     ):
         create_topics(servers.bootstrap_servers, topic_plans(all_settings, on_own_cluster=servers.own_cluster))
         groups = relay_groups(all_settings, servers, relays=options.relays, http_port=options.http_port)
-        with _running(groups, say) as supervisor, _findable(servers, all_settings):
+        with _running(groups, say) as supervisor, _findable(servers, groups) as tell:
             for line in _how_to_reach(servers, all_settings):
                 say(line)
-            _show(groups, supervisor, console, say)
+            _show(groups, supervisor, tell, console, say)
 
 
 def needs_a_redis(settings: Settings) -> bool:
@@ -124,26 +124,48 @@ def _running(groups: Sequence[Group], say: Callable[[str], None]) -> Iterator[Su
 
 
 @contextmanager
-def _findable(servers: Servers, all_settings: Sequence[Settings]) -> Iterator[None]:
-    sources = tuple(settings.source.topic for settings in all_settings)
-    write_state(LocalState(os.getpid(), servers.bootstrap_servers, servers.redis_url, sources))
+def _findable(servers: Servers, groups: Sequence[Group]) -> Iterator[Callable[[], None]]:
+    """Let other commands find this run; what is yielded tells them of relays that have come up since."""
+    sources = tuple(group.settings.source.topic for group in groups)
+    told: list[LocalState] = []
+
+    def tell() -> None:
+        state = LocalState(os.getpid(), servers.bootstrap_servers, servers.redis_url, sources, _relay_urls(groups))
+        if told != [state]:
+            write_state(state)
+            told[:] = [state]
+
+    tell()
     try:
-        yield
+        yield tell
     finally:
         remove_state(os.getpid())
 
 
-def _show(groups: Sequence[Group], supervisor: Supervisor, console: Console, say: Callable[[str], None]) -> None:
+def _relay_urls(groups: Sequence[Group]) -> tuple[str, ...]:
+    ports = [relay.port for group in groups for relay in group.relays if relay.is_running()]
+    return tuple(f"http://127.0.0.1:{port}" for port in ports if port is not None)
+
+
+def _show(
+    groups: Sequence[Group],
+    supervisor: Supervisor,
+    tell: Callable[[], None],
+    console: Console,
+    say: Callable[[str], None],
+) -> None:
     """Once a second: look after the relays, and show how they are; never returns."""
     if not console.is_terminal:
         while True:
             supervisor.tick()
+            tell()
             for group in groups:
                 say(overview_line(take_overview(group), now_ms=_now_ms()))
             time.sleep(_TURN_SECONDS)
     with Live(console=console, auto_refresh=False) as live:
         while True:
             supervisor.tick()
+            tell()
             live.update(overview_table([take_overview(group) for group in groups], now_ms=_now_ms()), refresh=True)
             time.sleep(_TURN_SECONDS)
 
@@ -159,6 +181,7 @@ def _how_to_reach(servers: Servers, all_settings: Sequence[Settings]) -> Iterato
         how = "" if settings.schedule.delay else " --after 5s"
         yield f"  send:  echo 'hello, later' | delaytopic send {source}{how}"
         yield f"  watch: delaytopic watch {target}"
+        yield f"  list:  delaytopic pending {source}"
 
 
 def _add(total: defaultdict[float, int], buckets: Buckets) -> None:

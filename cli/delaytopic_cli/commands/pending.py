@@ -1,0 +1,102 @@
+"""`delaytopic pending`: list what waits for its time."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import time
+
+import click
+
+from delaytopic_api.pending import DEFAULT_LIMIT, MOST_LISTED
+from delaytopic_cli.errors import InputError
+from delaytopic_cli.local_state import read_running_state
+from delaytopic_cli.pending_report import report
+from delaytopic_cli.pending_text import table_lines
+from delaytopic_cli.relay_listing import ask_relays, relay_url
+from delaytopic_cli.time_text import duration, instant_ms
+
+
+@click.command(short_help="List records that wait for their time.")
+@click.argument("topic")
+@click.option(
+    "--relay",
+    "relays",
+    metavar="URL",
+    multiple=True,
+    envvar="DELAYTOPIC_RELAYS",
+    show_envvar=True,
+    help="The pages of a relay, such as http://10.0.0.7:8080. Repeatable: name all relays of the DelayTopic. "
+    "Default: those of the running `delaytopic local`.",
+)
+@click.option(
+    "--due-before", metavar="TIME", help="Only what is due before: epoch ms, RFC 3339, or from now: 90s, 1h30m."
+)
+@click.option(
+    "--limit", default=DEFAULT_LIMIT, show_default=True, type=click.IntRange(0, MOST_LISTED), help="The first so many."
+)
+@click.option("--partition", type=click.IntRange(min=0), help="Only this partition of the source topic.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json"]),
+    help="For people or JSON. Default: a table on a terminal, JSON elsewhere.",
+)
+def pending(
+    topic: str,
+    relays: tuple[str, ...],
+    due_before: str | None,
+    limit: int,
+    partition: int | None,
+    output: str | None,
+) -> None:
+    """List what waits in a DelayTopic, in the order of delivery: TOPIC is its source topic, or its name.
+
+    A relay lists the partitions that it owns, so ask all relays of the DelayTopic. Counts come from their indexes;
+    listing reads no further than it has to, and disturbs no delivery. Values and headers are never shown.
+
+    \b
+    Examples:
+      delaytopic pending shop.reminders.delayed
+      delaytopic pending shop.reminders.delayed --due-before 10m --limit 20
+      delaytopic pending shop/order-reminders --relay http://10.0.0.7:8080 --relay http://10.0.0.8:8080 -o json
+    """
+    parameters = {"limit": limit}
+    if due_before is not None:
+        parameters["dueBefore"] = before_ms(due_before, now_ms=_now_ms())
+    if partition is not None:
+        parameters["partition"] = partition
+    found = report(topic, ask_relays(relay_urls(relays), parameters), limit)
+    if (output or ("table" if sys.stdout.isatty() else "json")) == "json":
+        click.echo(json.dumps(found.to_json(), ensure_ascii=False))
+        return
+    for line in table_lines(found, now_ms=_now_ms(), width=shutil.get_terminal_size((140, 24)).columns):
+        click.echo(line)
+
+
+def before_ms(text: str, *, now_ms: int) -> int:
+    """A point in time, or a duration from now; raises InputError."""
+    try:
+        return instant_ms(text)
+    except InputError as no_time:
+        try:
+            return now_ms + duration(text).ms
+        except InputError:
+            raise InputError(f"--due-before: {no_time}; or a duration from now: 90s, 1h30m") from no_time
+
+
+def relay_urls(named: tuple[str, ...]) -> list[str]:
+    """The relays that were named, each once, or those that run here; raises InputError when there are none."""
+    if named:
+        return list(dict.fromkeys(map(relay_url, named)))
+    running = read_running_state()
+    if running is None:
+        raise InputError("no relay: name its pages with --relay URL, or start one with: delaytopic local -f FILE")
+    if not running.relay_urls:
+        raise InputError("the relays of the running `delaytopic local` are not up yet: ask again in a moment")
+    return list(running.relay_urls)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,1 @@
+"""`kubectl delaytopic`: DelayTopics of a cluster for the people who use them."""

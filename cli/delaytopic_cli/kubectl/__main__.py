@@ -1,0 +1,53 @@
+"""The entry point of `kubectl delaytopic`: one clear line for each error, and no traceback."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+
+import click
+
+from delaytopic_cli.lazy_group import LazyGroup
+from delaytopic_cli.running import run_group
+
+PROGRAM = "kubectl delaytopic"
+_COMMANDS = {
+    "status": "delaytopic_cli.kubectl.status:status",
+    "why-scale": "delaytopic_cli.kubectl.why_scale:why_scale",
+    "pending": "delaytopic_cli.kubectl.pending:pending",
+    "pause": "delaytopic_cli.kubectl.annotating:pause",
+    "resume": "delaytopic_cli.kubectl.annotating:resume",
+    "reconcile": "delaytopic_cli.kubectl.annotating:reconcile",
+    "drain": "delaytopic_cli.kubectl.drain:drain",
+}
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy_commands=_COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(version("delaytopic"), message="%(prog)s %(version)s")
+def cli() -> None:
+    """See how DelayTopics do, and stop, hold or remove them without losing a record.
+
+    \b
+    Everything goes through kubectl itself, with your context, namespace and login:
+      kubectl delaytopic status
+      kubectl delaytopic status order-reminders -n shop
+      kubectl delaytopic pending order-reminders --due-before 10m
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit with its code."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line; errors become one line each on standard error. Returns the exit code."""
+    return run_group(cli, arguments, PROGRAM)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""`kubectl delaytopic status`: how DelayTopics do."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from typing import Any
+
+import click
+
+from delaytopic_cli.errors import InputError
+from delaytopic_cli.kubectl.client import Kubectl, KubectlFailed
+from delaytopic_cli.kubectl.facts import facts_of
+from delaytopic_cli.kubectl.options import KIND, delay_topic, with_kubectl
+from delaytopic_cli.kubectl.page import page_lines, table_lines
+
+WIDTH = 110
+
+
+@click.command(short_help="How one DelayTopic does, as a page; or all, as a table.")
+@click.argument("name", required=False)
+@click.option("-A", "--all-namespaces", is_flag=True, help="Those of all namespaces.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@with_kubectl
+def status(name: str | None, all_namespaces: bool, output: str, kubectl: Kubectl) -> None:
+    """How a DelayTopic does: the verdict, what is the matter, topics, backlog, relays, lateness, scaling, SLO, events.
+
+    Without NAME a table of all.
+
+    \b
+    Examples:
+      kubectl delaytopic status -A
+      kubectl delaytopic status order-reminders -n shop
+      kubectl delaytopic status order-reminders -n shop -o json
+    """
+    if name is not None and all_namespaces:
+        raise InputError("a NAME is in one namespace: name it with -n, and leave -A out")
+    now_ms = time.time_ns() // 1_000_000
+    if name is None:
+        _show_all(kubectl, now_ms, output, all_namespaces=all_namespaces)
+        return
+    document = delay_topic(kubectl, name)
+    facts = facts_of(document, _events(kubectl, document))
+    if output == "json":
+        click.echo(json.dumps(facts, ensure_ascii=False, indent=2))
+        return
+    width = min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
+    for line in page_lines(document, facts, now_ms, width):
+        click.echo(line)
+
+
+def _show_all(kubectl: Kubectl, now_ms: int, output: str, *, all_namespaces: bool) -> None:
+    found = [facts_of(each) for each in kubectl.items(KIND, *(["--all-namespaces"] if all_namespaces else []))]
+    if output == "json":
+        click.echo(json.dumps(found, ensure_ascii=False, indent=2))
+    elif found:
+        click.echo("\n".join(table_lines(found, now_ms, namespaces=all_namespaces)))
+    else:
+        place = "" if all_namespaces else f" in the namespace {kubectl.default_namespace()}"
+        click.echo(f"there are no DelayTopics{place}", err=True)
+
+
+def _events(kubectl: Kubectl, document: dict[str, Any]) -> list[dict[str, Any]]:
+    """Those of the object; none where they may not be read."""
+    namespace, uid = document["metadata"]["namespace"], document["metadata"]["uid"]
+    try:
+        return kubectl.within(namespace).items("events", f"--field-selector=involvedObject.uid={uid}")
+    except KubectlFailed as error:
+        if error.reason != "Forbidden":
+            raise
+        return []

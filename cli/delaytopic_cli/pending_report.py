@@ -1,0 +1,130 @@
+"""The lists of several relays of one DelayTopic, put together in the order of delivery. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from delaytopic_api.pending import PendingList, PendingRecord
+from delaytopic_cli.errors import InputError, RelayUnreachableError
+from delaytopic_cli.relay_listing import RelayAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class PendingReport:
+    """What waits in one DelayTopic. `notes` say, a line each, why the records may not be all there are.
+
+    `histogram` counts what is due up to so many milliseconds ahead, and after the edge before.
+    """
+
+    delay_topic: str
+    source: str
+    pending: int
+    overdue: int
+    next_due_ms: int | None
+    ingest_lag: int
+    histogram: Sequence[tuple[int, int]]
+    records: Sequence[PendingRecord]
+    complete: bool
+    notes: Sequence[str]
+    relays: Sequence[RelayAnswer]
+
+    def to_json(self) -> dict[str, Any]:
+        """As `-o json` prints it."""
+        return {
+            "delayTopic": self.delay_topic,
+            "source": self.source,
+            "pending": self.pending,
+            "overdue": self.overdue,
+            "nextDueMs": self.next_due_ms,
+            "ingestLag": self.ingest_lag,
+            "dueHistogram": [{"aheadMs": edge_ms, "records": records} for edge_ms, records in self.histogram],
+            "complete": self.complete,
+            "notes": list(self.notes),
+            "relays": [_relay_json(answer) for answer in self.relays],
+            "records": [record.model_dump(by_alias=True) for record in self.records],
+        }
+
+
+def report(topic: str, answers: Sequence[RelayAnswer], limit: int) -> PendingReport:
+    """Of all answers, those of the relays that serve the topic, in one list of at most `limit` records.
+
+    `topic` is a source topic, or a DelayTopic's name with or without its namespace. Raises RelayUnreachableError when
+    nobody answered, and InputError when none of those who did serves it, or several DelayTopics are meant.
+    """
+    lists = _lists_of(topic, answers)
+    notes = list(_notes(lists, answers))
+    known_until_ms = min((each.listed_until_ms for each in lists if each.listed_until_ms is not None), default=None)
+    found = {(each.due_ms, each.partition, each.offset): each for one in lists for each in one.records}
+    ordered = [found[place] for place in sorted(found) if known_until_ms is None or place[0] < known_until_ms]
+    if len(ordered) > limit or any(each.limited for each in lists):
+        notes.insert(0, f"there are more than the limit of {limit}")
+    silent = [answer for answer in answers if answer.document is None]
+    return PendingReport(
+        delay_topic=lists[0].delay_topic,
+        source=lists[0].source,
+        pending=sum(each.pending for each in lists),
+        overdue=sum(each.overdue for each in lists),
+        next_due_ms=min((each.next_due_ms for each in lists if each.next_due_ms is not None), default=None),
+        ingest_lag=sum(each.ingest_lag for each in lists),
+        histogram=_histogram(lists),
+        records=ordered[:limit],
+        complete=not notes,
+        notes=notes,
+        relays=[*silent, *(answer for answer in answers if answer.document in lists)],
+    )
+
+
+def _lists_of(topic: str, answers: Sequence[RelayAnswer]) -> list[PendingList]:
+    every = [answer.document for answer in answers if answer.document is not None]
+    if not every:
+        said = "; ".join(f"{answer.url} {answer.problem}" for answer in answers)
+        raise RelayUnreachableError(f"no relay told what is pending: {said}")
+    lists = [each for each in every if topic in _names(each)]
+    served = sorted({f"{each.delay_topic} (source {each.source})" for each in lists or every})
+    if not lists:
+        raise InputError(f"none of the relays that answered serves {topic}; they serve {', '.join(served)}")
+    if len(served) > 1:
+        raise InputError(f"{topic} is the name of several DelayTopics here: {', '.join(served)}; write one of these")
+    return lists
+
+
+def _names(one: PendingList) -> tuple[str, ...]:
+    return one.source, one.delay_topic, one.delay_topic.rpartition("/")[2]
+
+
+def _notes(lists: Sequence[PendingList], answers: Sequence[RelayAnswer]) -> Iterator[str]:
+    """Why there may be more records than are listed, but for the limit."""
+    for one in lists:
+        if one.message and not one.complete and not one.limited and any(shard.listed for shard in one.shards):
+            yield f"relay {one.relay}: {one.message}"
+    for answer in answers:
+        if answer.problem is not None:
+            yield f"{answer.url} {answer.problem}"
+    here = {shard.partition for one in lists for shard in one.shards if shard.listed}
+    named = {shard.partition for one in lists for shard in one.shards}
+    elsewhere = sorted(named - here)
+    if elsewhere:
+        yield f"partitions that none of these relays lists: {', '.join(map(str, elsewhere))}"
+
+
+def _histogram(lists: Sequence[PendingList]) -> list[tuple[int, int]]:
+    """Bins of the same distance from now, taken together."""
+    bins: defaultdict[int, int] = defaultdict(int)
+    for one in lists:
+        for each in one.due_histogram:
+            bins[each.up_to_ms - one.as_of_ms] += each.records
+    return sorted(bins.items())
+
+
+def _relay_json(answer: RelayAnswer) -> dict[str, Any]:
+    document = answer.document
+    return {
+        "url": answer.url,
+        "relay": document.relay if document else None,
+        "asOfMs": document.as_of_ms if document else None,
+        "partitions": [shard.partition for shard in document.shards if shard.listed] if document else [],
+        "problem": answer.problem,
+    }

@@ -1,0 +1,1 @@
+"""What the operator would do with documents, before anybody applies them."""

@@ -1,0 +1,69 @@
+"""Edge: asking relays for what is pending, over HTTP."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from urllib.parse import urlencode, urlsplit
+
+from delaytopic_api.pending import PendingList
+from delaytopic_cli.errors import InputError
+
+TIMEOUT_SECONDS = 20.0
+"""A relay may wait for its tick, and then reads its shelf."""
+MOST_AT_A_TIME = 8
+LONGEST_ANSWER_BYTES = 32 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class RelayAnswer:
+    """What a relay said: its list, or why there is none."""
+
+    url: str
+    document: PendingList | None = None
+    problem: str | None = None
+
+
+def relay_url(text: str) -> str:
+    """The address of a relay's pages; `http://` may be left out. Raises InputError."""
+    url = text if "://" in text else f"http://{text}"
+    if not _is_usable(url):
+        raise InputError(f'--relay takes the address of a relay\'s pages, such as http://10.0.0.7:8080, not "{text}"')
+    return url.rstrip("/")
+
+
+def _is_usable(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return False
+    place = parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0
+    return place and not (parts.query or parts.fragment or parts.username)
+
+
+def ask_relays(urls: Iterable[str], parameters: dict[str, int]) -> list[RelayAnswer]:
+    """Ask all at the same time; the answers come in the order of the addresses."""
+    with ThreadPoolExecutor(MOST_AT_A_TIME) as threads:
+        return list(threads.map(lambda url: _ask(url, parameters), urls))
+
+
+def _ask(url: str, parameters: dict[str, int]) -> RelayAnswer:
+    try:
+        with urllib.request.urlopen(f"{url}/pending?{urlencode(parameters)}", timeout=TIMEOUT_SECONDS) as answer:
+            return RelayAnswer(url, PendingList.model_validate_json(answer.read(LONGEST_ANSWER_BYTES)))
+    except urllib.error.HTTPError as error:
+        with error:
+            said = error.read(1_000).decode("utf-8", "replace").strip()
+        said = "".join(character if character.isprintable() else " " for character in said)
+        return RelayAnswer(url, problem=f"answered {error.code}: {said}")
+    except (urllib.error.URLError, TimeoutError, OSError) as error:
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        return RelayAnswer(url, problem=f"does not answer: {reason}")
+    except ValueError:
+        return RelayAnswer(
+            url, problem="answered with something else than a list of what is pending: no relay's address?"
+        )

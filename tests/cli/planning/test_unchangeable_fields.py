@@ -1,0 +1,20 @@
+"""What the API server refuses to change, the plan refuses, too: by the cases that the API server is asked about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.operator.crds.crd_cases import cases, document_of, merged
+
+from delaytopic_cli.planning.unchangeable import refused_change
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case["case"]) for case in cases("crds/changed_objects.yaml")])
+def test_a_change_is_refused_as_the_api_server_would(case: dict[str, Any]) -> None:
+    before = document_of(case)
+
+    refusal = refused_change(before, merged(before, case["change"]))
+
+    assert [text for text in case.get("says", []) if text not in (refusal or "")] == []
+    assert (refusal is not None) == ("says" in case)
