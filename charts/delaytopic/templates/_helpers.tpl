@@ -1,0 +1,117 @@
+{{- define "delaytopic.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- /* Of all objects: "delaytopic" in a release of that name, else "<release>-delaytopic". */ -}}
+{{- define "delaytopic.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- $name := include "delaytopic.name" . -}}
+{{- ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Of objects without a namespace: two releases must not share them. */ -}}
+{{- define "delaytopic.clusterName" -}}
+{{- printf "%s:%s" .Release.Namespace (include "delaytopic.fullname" .) -}}
+{{- end -}}
+
+{{- define "delaytopic.serviceAccount" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "delaytopic.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Labels of every object; call with a dict of root and component. */ -}}
+{{- define "delaytopic.labels" -}}
+{{- $given := dict -}}
+{{- range $name, $value := .root.Values.commonLabels }}{{- $_ := set $given $name ($value | toString) }}{{- end -}}
+{{- $own := dict
+      "helm.sh/chart" (printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_")
+      "app.kubernetes.io/version" .root.Chart.AppVersion
+      "app.kubernetes.io/managed-by" .root.Release.Service
+      "app.kubernetes.io/part-of" "delaytopic" -}}
+{{- $selector := include "delaytopic.selector" . | fromYaml -}}
+{{- mergeOverwrite $given $own $selector | toYaml -}}
+{{- end -}}
+
+{{- define "delaytopic.selector" -}}
+app.kubernetes.io/name: {{ include "delaytopic.name" .root }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end -}}
+
+{{- /* An image's name; call with a dict of root and image. */ -}}
+{{- define "delaytopic.image" -}}
+{{- if eq .image.tag "latest" -}}
+{{- fail (printf "the tag of image %s is latest: name a version, or a digest, so that all pods run the same" .image.repository) -}}
+{{- end -}}
+{{- $repository := .image.repository -}}
+{{- with .root.Values.images.registry }}{{- $repository = printf "%s/%s" (trimSuffix "/" .) $repository }}{{- end -}}
+{{- if .image.digest -}}
+{{- printf "%s@%s" $repository .image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" $repository (default .root.Chart.AppVersion .image.tag) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Namespaces where relays run: the release's own first, each once. */ -}}
+{{- define "delaytopic.relayNamespaces" -}}
+{{- prepend .Values.relayNamespaces .Release.Namespace | uniq | toYaml -}}
+{{- end -}}
+
+{{- /* Namespaces whose Secrets are read: where relays run, and those that are named. */ -}}
+{{- define "delaytopic.secretNamespaces" -}}
+{{- concat (list .Release.Namespace) .Values.relayNamespaces .Values.secretNamespaces | uniq | toYaml -}}
+{{- end -}}
+
+{{- /* Namespaces where the operator looks, if not everywhere: those that are watched, and where relays run. */ -}}
+{{- define "delaytopic.watchedNamespaces" -}}
+{{- concat .Values.watchNamespaces (list .Release.Namespace) .Values.relayNamespaces | uniq | toYaml -}}
+{{- end -}}
+
+{{- /* Rules of one scope of files/access.yaml; call with a dict of root and scope. */ -}}
+{{- define "delaytopic.rules" -}}
+{{- $rules := list -}}
+{{- range .root.Files.Get "files/access.yaml" | fromYamlArray -}}
+{{- if eq .scope $.scope -}}
+{{- $rule := dict "apiGroups" (list .apiGroup) "resources" .resources "verbs" .verbs -}}
+{{- with .names }}{{- $_ := set $rule "resourceNames" . }}{{- end -}}
+{{- $rules = append $rules $rule -}}
+{{- end -}}
+{{- end -}}
+{{- $rules | toYaml -}}
+{{- end -}}
+
+{{- define "delaytopic.podSecurityContext" -}}
+runAsNonRoot: true
+runAsUser: {{ .uid }}
+runAsGroup: {{ .uid }}
+fsGroup: {{ .uid }}
+seccompProfile: {type: RuntimeDefault}
+{{- end -}}
+
+{{- define "delaytopic.containerSecurityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end -}}
+
+{{- /* OperatorConfig: what follows from the release, and what the values say of it. */ -}}
+{{- define "delaytopic.operatorConfig" -}}
+{{- $images := dict
+      "relay" (include "delaytopic.image" (dict "root" . "image" .Values.images.relay))
+      "audit" (include "delaytopic.image" (dict "root" . "image" .Values.images.audit)) -}}
+{{- if ne .Values.images.pullPolicy "IfNotPresent" }}{{- $_ := set $images "pullPolicy" .Values.images.pullPolicy }}{{- end -}}
+{{- with .Values.images.pullSecrets }}{{- $_ := set $images "pullSecrets" . }}{{- end -}}
+{{- $config := dict
+      "apiVersion" "delaytopic.dev/v1alpha1"
+      "kind" "OperatorConfig"
+      "namespace" .Release.Namespace
+      "images" $images -}}
+{{- with .Values.watchNamespaces }}{{- $_ := set $config "watchNamespaces" . }}{{- end -}}
+{{- mergeOverwrite (deepCopy .Values.operator) $config | toYaml -}}
+{{- end -}}

@@ -1,0 +1,187 @@
+"""values.schema.json: the types of the values, with the descriptions of values.yaml. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from charts.tools.values_text import Value
+
+from delaytopic_operator.operator_config import OperatorConfig
+
+Schema = dict[str, Any]
+
+FROM_THE_RELEASE: Final = ("apiVersion", "kind", "namespace", "images", "watchNamespaces", "httpPort")
+"""Fields of OperatorConfig that follow from other values, or must not differ."""
+
+_NAME = {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"}
+_TEXT = {"type": "string"}
+_SWITCH = {"type": "boolean"}
+_REPOSITORY = {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9._:/]*[a-z0-9])?$"}
+_TAG = {"type": "string", "pattern": "^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?$"}
+_DIGEST = {"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"}
+_QUANTITY = {"type": "string", "pattern": "^[0-9]+([.][0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$"}
+_DURATION = {"type": "string", "pattern": "^([0-9]+(h|m|s|ms))+$"}
+_OBJECT = {"type": "object"}
+_TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
+_OBJECTS = {"type": "array", "items": {"type": "object"}}
+_NAMES = {"type": "array", "items": _NAME, "uniqueItems": True}
+_AMOUNTS = {"type": "object", "additionalProperties": {"type": ["string", "number"]}}
+_RESOURCES = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {"requests": _AMOUNTS, "limits": _AMOUNTS, "claims": _OBJECTS},
+}
+
+TYPES: Final[Mapping[str, Schema]] = {
+    "nameOverride": _TEXT,
+    "fullnameOverride": _TEXT,
+    "commonLabels": _TEXTS,
+    "images.registry": _TEXT,
+    **{
+        f"images.{name}.{field}": schema
+        for name in ("operator", "relay", "audit")
+        for field, schema in (("repository", _REPOSITORY), ("tag", _TAG), ("digest", _DIGEST))
+    },
+    "images.pullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},
+    "images.pullSecrets": {"type": "array", "items": _TEXT},
+    "watchNamespaces": _NAMES,
+    "relayNamespaces": _NAMES,
+    "createRelayNamespaces": _SWITCH,
+    "relaysEverywhere": _SWITCH,
+    "secretNamespaces": _NAMES,
+    "secretsEverywhere": _SWITCH,
+    "strimziNamespaces": _NAMES,
+    "replicas": {"type": "integer", "minimum": 1, "maximum": 5},
+    "resources": _RESOURCES,
+    "verbose": _SWITCH,
+    "extraEnv": _OBJECTS,
+    "podAnnotations": _TEXTS,
+    "podLabels": _TEXTS,
+    "nodeSelector": _TEXTS,
+    "tolerations": _OBJECTS,
+    "affinity": _OBJECT,
+    "topologySpreadConstraints": _OBJECTS,
+    "priorityClassName": _TEXT,
+    "podDisruptionBudget.enabled": _SWITCH,
+    "networkPolicy.enabled": _SWITCH,
+    "networkPolicy.from": _OBJECTS,
+    "networkPolicy.egress": _OBJECTS,
+    "serviceAccount.create": _SWITCH,
+    "serviceAccount.name": _TEXT,
+    "serviceAccount.annotations": _TEXTS,
+    "rbac.create": _SWITCH,
+    "rbac.aggregate": _SWITCH,
+    "crds.install": _SWITCH,
+    "crds.keep": _SWITCH,
+    "defaultClass.create": _SWITCH,
+    "defaultClass.name": {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$"},
+    "defaultClass.spec": _OBJECT,
+    "redis.enabled": _SWITCH,
+    "redis.image.repository": _REPOSITORY,
+    "redis.image.tag": _TAG,
+    "redis.image.digest": _DIGEST,
+    "redis.maxmemory": {"type": "string", "pattern": "^[0-9]+(kb|mb|gb)$"},
+    "redis.resources": _RESOURCES,
+    "redis.storage.enabled": _SWITCH,
+    "redis.storage.size": _QUANTITY,
+    "redis.storage.className": _TEXT,
+    "monitoring.podMonitors.enabled": _SWITCH,
+    "monitoring.podMonitors.labels": _TEXTS,
+    "monitoring.podMonitors.interval": _DURATION,
+    "monitoring.rules.enabled": _SWITCH,
+    "monitoring.rules.labels": _TEXTS,
+    "monitoring.rules.runbookUrl": {"type": "string", "pattern": "^https?://.+/$"},
+    "monitoring.dashboards.enabled": _SWITCH,
+    "monitoring.dashboards.labels": _TEXTS,
+    "monitoring.dashboards.annotations": _TEXTS,
+    "extraObjects": _OBJECTS,
+}
+"""Of all values but `operator`, which is OperatorConfig."""
+
+
+_LEDGER_LASTS: Final = {
+    "if": {"required": ["schedule"], "properties": {"schedule": {"type": "string"}}},
+    "then": {
+        "anyOf": [
+            {"required": ["volume"], "properties": {"volume": {"type": "object"}}},
+            {"required": ["ledger"], "properties": {"ledger": {"type": "string", "pattern": "://"}}},
+        ]
+    },
+}
+"""What OperatorConfig checks with code: what audits remember is in a store, or in a volume."""
+
+
+def values_schema(values: list[Value], class_definition: Schema) -> str:
+    """The schema as text; `class_definition` is the CustomResourceDefinition of DelayClass.
+
+    Raises KeyError for a value without a type.
+    """
+    settings, definitions = _operator_settings()
+    root: Schema = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "Values of the delaytopic chart",
+        **_closed(),
+        "$defs": definitions,
+    }
+    for value in values:
+        schema = settings if value.path == "operator" else TYPES[value.path]
+        _put(root, value.path.split("."), {"description": value.description, **schema})
+    root["properties"]["defaultClass"] |= {
+        "if": {"properties": {"create": {"const": True}}},
+        "then": {"properties": {"spec": _class_spec(class_definition)}},
+    }
+    root["properties"]["global"] = {"description": "For parent charts; not used.", "type": "object"}
+    return json.dumps(root, indent=2) + "\n"
+
+
+def _operator_settings() -> tuple[Schema, Schema]:
+    schema = _without_titles(OperatorConfig.model_json_schema(by_alias=True))
+    definitions = {name: each for name, each in schema["$defs"].items() if name != "Images"}
+    definitions["AuditConfig"] |= _LEDGER_LASTS
+    fields = {name: each for name, each in schema["properties"].items() if name not in FROM_THE_RELEASE}
+    return {**_closed(), "properties": fields}, definitions
+
+
+def _class_spec(definition: Schema) -> Schema:
+    """What the API server takes, and nothing that it would drop."""
+    (version,) = definition["spec"]["versions"]
+    spec: Schema = _without_unknown(version["schema"]["openAPIV3Schema"]["properties"]["spec"])
+    return spec
+
+
+def _without_unknown(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_without_unknown(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    plain = {key: _without_unknown(each) for key, each in schema.items() if not key.startswith("x-kubernetes-")}
+    closed = {"additionalProperties": False} if schema.get("type") == "object" and "properties" in schema else {}
+    return {**closed, **plain}
+
+
+def _without_titles(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_without_titles(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: _one_line(each) if key == "description" and isinstance(each, str) else _without_titles(each)
+        for key, each in schema.items()
+        if not (key == "title" and isinstance(each, str)) and key != "x-kubernetes-preserve-unknown-fields"
+    }
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _closed() -> Schema:
+    return {"type": "object", "additionalProperties": False, "properties": {}}
+
+
+def _put(root: Schema, path: list[str], schema: Schema) -> None:
+    for part in path[:-1]:
+        root = root["properties"].setdefault(part, _closed())
+    root["properties"][path[-1]] = schema

@@ -1,0 +1,31 @@
+"""The custom resource definitions of the Prometheus operator, from its Go module."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from tests.cluster.go_builds import ProgramsMissingError
+
+VERSION: Final = "v0.85.0"
+_MODULE: Final = "github.com/prometheus-operator/prometheus-operator"
+_KINDS: Final = ("podmonitors", "prometheusrules")
+_DOWNLOAD_SECONDS: Final = 300.0
+
+
+def monitoring_definitions() -> list[dict[str, Any]]:
+    """Of the kinds that the chart makes; raises ProgramsMissingError without Go or the module."""
+    go = shutil.which("go")
+    if go is None:
+        raise ProgramsMissingError(f"there is no Go to fetch {_MODULE} with: install Go 1.24 or newer")
+    command = [go, "mod", "download", "-json", f"{_MODULE}@{VERSION}"]
+    try:
+        answer = subprocess.run(command, check=True, capture_output=True, text=True, timeout=_DOWNLOAD_SECONDS).stdout
+    except subprocess.SubprocessError as error:
+        raise ProgramsMissingError(f"{_MODULE} cannot be fetched: {error}") from error
+    folder = Path(json.loads(answer)["Dir"]) / "example/prometheus-operator-crd"
+    return [yaml.safe_load((folder / f"monitoring.coreos.com_{kind}.yaml").read_text()) for kind in _KINDS]
