@@ -1,0 +1,37 @@
+"""The images of the project."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from images.tools.places import IMAGES
+
+DEFAULT_BASE: Final = "python:3.11-slim"
+PYTHON: Final = "3.11"
+"""Of the base, which wheels are chosen for."""
+SBOM_FILE: Final = "/opt/delaytopic/sbom.cdx.json"
+"""In each image: what is installed in it, as CycloneDX JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """One image: its name, the extra of pyproject.toml that it is made of, and its repository as in the chart."""
+
+    name: str
+    extra: str
+    repository: str
+
+    @property
+    def dockerfile(self) -> Path:
+        """How it is built."""
+        return IMAGES / f"{self.name}.Dockerfile"
+
+
+IMAGE_LIST: Final = (
+    Image("relay", extra="relay", repository="delaytopic/relay"),
+    Image("operator", extra="operator", repository="delaytopic/operator"),
+    Image("audit", extra="slo", repository="delaytopic/slo"),
+)
+"""In the order in which they are built."""

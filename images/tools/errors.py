@@ -1,0 +1,23 @@
+"""What can go wrong while images are built; each says what to do."""
+
+from __future__ import annotations
+
+
+class ImagesError(Exception):
+    """The root: whatever stops a build of images."""
+
+
+class LockError(ImagesError):
+    """A lock is missing, stale or cannot be resolved anew."""
+
+
+class WheelsError(ImagesError):
+    """Wheels could not be downloaded or built."""
+
+
+class DockerError(ImagesError):
+    """The docker command is missing, reaches no engine, or a build failed."""
+
+
+class SourceError(ImagesError):
+    """The folder given as source holds no delaytopic."""

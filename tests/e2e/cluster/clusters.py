@@ -1,0 +1,34 @@
+"""What tests may ask of a cluster, whoever made it."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+from tests.e2e.cluster.engine import DockerEngine
+
+
+class Cluster(Protocol):
+    """A Kubernetes cluster that pods really run in."""
+
+    @property
+    def kubeconfig(self) -> Path:
+        """A file to connect by, as an administrator."""
+
+    @property
+    def docker(self) -> DockerEngine:
+        """Where images for it are built."""
+
+    @property
+    def enforces_network_policies(self) -> bool:
+        """Whether a NetworkPolicy keeps anything away; where none does, it is accepted and changes nothing."""
+
+    def load_image(self, reference: str) -> None:
+        """Make an image of the engine known to its nodes."""
+
+    def exec_on_node(self, *command: str) -> str:
+        """Run a program on the node of the control plane; raises NotPossible where nobody may."""
+
+    def without_api_server(self) -> AbstractContextManager[None]:
+        """The API server is away inside this block; raises NotPossible where nobody may stop it."""

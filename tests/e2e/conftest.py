@@ -1,0 +1,103 @@
+"""A real cluster with delaytopic installed in it, once for all tests; each module has teams, in namespaces, of its own.
+
+E2E_CLUSTER=kind (the default) makes a cluster of one node, and takes it away at the end unless it was there before;
+E2E_CLUSTER=existing uses the one that KUBECONFIG names, and leaves it as it found it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from charts.tools.places import CHART
+from tests.cluster.binaries import Programs
+from tests.cluster.fixtures import helm_program, kubernetes_programs
+from tests.cluster.helm import Helm
+from tests.cluster.kubectl import Kubectl
+from tests.e2e.cluster.clusters import Cluster
+from tests.e2e.cluster.existing_cluster import ExistingCluster
+from tests.e2e.cluster.kind_cluster import KindCluster
+from tests.e2e.images.build import build_all
+from tests.e2e.support.installation import Images
+from tests.e2e.support.installed_platform import InstalledPlatform
+from tests.e2e.support.kubeconfig import client_of
+from tests.e2e.support.team import MakeTeam, Team
+
+__all__ = ["helm_program", "kubernetes_programs"]
+
+MANIFESTS = Path(__file__).with_name("manifests")
+KINDS = ("kind", "existing")
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """As E2E_CLUSTER says."""
+    wanted = os.environ.get("E2E_CLUSTER", "kind")
+    if wanted not in KINDS:
+        pytest.fail(f"E2E_CLUSTER={wanted}: allowed are {' and '.join(KINDS)}", pytrace=False)
+    if wanted == "existing":
+        yield ExistingCluster.from_environment()
+        return
+    kind = KindCluster()
+    was_up = kind.is_up()
+    try:
+        yield kind.start()
+    finally:
+        if not was_up:
+            kind.stop()
+
+
+@pytest.fixture(scope="session")
+def kubeconfig(cluster: Cluster) -> Path:
+    """To connect by, as an administrator."""
+    return cluster.kubeconfig
+
+
+@pytest.fixture(scope="session")
+def images(cluster: Cluster) -> Images:
+    """Built, and known to the cluster's nodes."""
+    references = build_all(cluster.docker)
+    for reference in references.values():
+        cluster.load_image(reference)
+    return references
+
+
+@pytest.fixture(scope="session")
+def kubectl_program(kubernetes_programs: Programs) -> Path:
+    return kubernetes_programs.path("kubectl")
+
+
+@pytest.fixture(scope="session")
+def platform(
+    kubeconfig: Path,
+    images: Images,
+    kubectl_program: Path,
+    helm_program: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[InstalledPlatform]:
+    """Kafka, Redis, the operator and a class."""
+    directory = tmp_path_factory.mktemp("platform")
+    client = client_of(kubeconfig, directory)
+    kubectl = Kubectl(kubectl_program, kubeconfig, directory / "kubectl")
+    platform = InstalledPlatform(client, kubectl, Helm(helm_program, directory / "helm", kubeconfig), CHART, images)
+    platform.install_infrastructure(sorted(MANIFESTS.glob("*.yaml")))
+    platform.install()
+    yield platform
+    if os.environ.get("E2E_CLUSTER") == "existing":
+        platform.remove()
+
+
+@pytest.fixture(scope="module")
+def make_team(platform: InstalledPlatform) -> Iterator[MakeTeam]:
+    """Makes teams with a namespace each; at the end their relays go, so that those of the next module have room."""
+    teams: list[Team] = []
+
+    def make(stem: str) -> Team:
+        teams.append(Team(platform, platform.make_namespace(stem)))
+        return teams[-1]
+
+    yield make
+    for team in teams:
+        team.leave()

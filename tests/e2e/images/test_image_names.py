@@ -1,0 +1,70 @@
+"""Images have the names by which the chart, the manifests and the Kafka launcher know them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from charts.tools.places import CHART
+from images.install import BILL_OF_MATERIALS, USER
+from images.tools.catalogue import IMAGE_LIST, SBOM_FILE
+from tests.e2e.images.build import checkout
+from tests.e2e.images.errors import TestImagesError
+from tests.e2e.images.kafka.start import broker_settings
+from tests.e2e.images.recipes import KAFKA_REFERENCE
+from tests.e2e.images.roots import REDIS
+
+from delaytopic_cli.embedded.kafka_jars import KAFKA_VERSION
+from delaytopic_operator.desired.audit_cron_job import IMAGE_GROUP
+
+MANIFESTS = Path(__file__).parents[1] / "manifests"
+
+
+def test_the_chart_runs_the_images_that_are_built() -> None:
+    values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))["images"]
+
+    assert {image.name: image.repository for image in IMAGE_LIST} == {
+        name: values[name]["repository"] for name in ("relay", "operator", "audit")
+    }
+
+
+def test_the_manifests_run_the_images_that_are_built() -> None:
+    images = {
+        container["image"]
+        for file in MANIFESTS.glob("*.yaml")
+        for document in yaml.safe_load_all(file.read_text(encoding="utf-8"))
+        if document["kind"] == "StatefulSet"
+        for kind in ("initContainers", "containers")
+        for container in document["spec"]["template"]["spec"][kind]
+    }
+
+    assert images == {KAFKA_REFERENCE, REDIS.reference}
+    assert KAFKA_VERSION.startswith(KAFKA_REFERENCE.rpartition(":")[2])
+
+
+def test_the_process_may_write_to_the_audits_volume() -> None:
+    assert USER[1] == IMAGE_GROUP
+
+
+def test_the_bill_of_materials_is_where_it_is_read() -> None:
+    assert str(BILL_OF_MATERIALS) == SBOM_FILE
+
+
+def test_settings_of_a_file_are_added_to_those_of_the_broker(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("# comment=1\n\nlog.message.timestamp.type = LogAppendTime\n", encoding="utf-8")
+
+    settings = broker_settings({"KAFKA_ADVERTISED": "kafka.infrastructure:9092", "KAFKA_SETTINGS": str(file)})
+
+    assert settings == {
+        "listeners": "PLAINTEXT://0.0.0.0:9092,CONTROLLER://127.0.0.1:9093",
+        "controller.quorum.voters": "1@127.0.0.1:9093",
+        "advertised.listeners": "PLAINTEXT://kafka.infrastructure:9092",
+        "log.message.timestamp.type": "LogAppendTime",
+    }
+
+
+def test_a_commit_that_is_not_here_is_named() -> None:
+    with pytest.raises(TestImagesError, match="there is no commit no-such-commit here"), checkout("no-such-commit"):
+        pytest.fail("there is such a commit")

@@ -1,0 +1,78 @@
+"""What a platform team puts into the cluster: the values of the chart, and the class. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+OPERATOR_NAMESPACE = "delaytopic-system"
+RELAY_NAMESPACE = "delay-relays"
+INFRASTRUCTURE = "infrastructure"
+BOOTSTRAP_SERVERS = f"kafka.{INFRASTRUCTURE}:9092"
+REDIS_URL = f"redis://redis.{INFRASTRUCTURE}:6379/0"
+ENABLED = "delaytopic.dev/enabled"
+CLASS = "standard"
+
+Images = Mapping[str, str]
+"""References by what is in them: operator, relay, audit, traffic."""
+
+SMALL: dict[str, Any] = {"requests": {"cpu": "20m", "memory": "96Mi"}, "limits": {"memory": "256Mi"}}
+RESTRICTED = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
+NEVER = "0 0 1 1 *"
+"""Audits are started by tests: one that came by itself would take a core from what is measured."""
+
+
+def chart_values(images: Images) -> dict[str, Any]:
+    """Two operators, quick to look, for a cluster of two cores."""
+    return {
+        "images": {
+            "operator": _image(images["operator"]),
+            "relay": _image(images["relay"]),
+            "audit": _image(images["audit"]),
+        },
+        "relayNamespaces": [RELAY_NAMESPACE],
+        "createRelayNamespaces": True,
+        "resources": {"requests": {"cpu": "20m", "memory": "96Mi"}, "limits": {"memory": "384Mi"}},
+        "operator": {
+            "resync": "20s",
+            "poll": "2s",
+            "statusInterval": "2s",
+            "relayResources": SMALL,
+            "audit": {
+                "schedule": NEVER,
+                "volume": {"emptyDir": {}},
+                "master": "local[2]",
+                "resources": {"requests": {"cpu": "50m", "memory": "256Mi"}, "limits": {"memory": "2Gi"}},
+            },
+        },
+    }
+
+
+def delay_class() -> dict[str, Any]:
+    """For the namespaces that are let in, each with the topics that begin with its name."""
+    return {
+        "apiVersion": "delaytopic.dev/v1alpha1",
+        "kind": "DelayClass",
+        "metadata": {"name": CLASS, "annotations": {"delaytopic.dev/is-default-class": "true"}},
+        "spec": {
+            "connection": {"bootstrapServers": BOOTSTRAP_SERVERS},
+            "backend": {"type": "RedisZset", "redis": {"url": REDIS_URL}},
+            "relayNamespace": RELAY_NAMESPACE,
+            "access": {
+                "namespaceSelector": {"matchLabels": {ENABLED: "true"}},
+                "sourceTopics": ["{namespace}.*"],
+                "targetTopics": ["{namespace}.*"],
+            },
+            "defaults": {"partitions": 4, "replicationFactor": 1},
+        },
+    }
+
+
+def namespace(name: str, **labels: str) -> dict[str, Any]:
+    """With Pod Security `restricted` enforced."""
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {**RESTRICTED, **labels}}}
+
+
+def _image(reference: str) -> dict[str, str]:
+    repository, _, tag = reference.rpartition(":")
+    return {"repository": repository, "tag": tag}

@@ -1,0 +1,123 @@
+"""The platform team's half of a real cluster: Kafka, Redis, the operator from its chart, a class for everybody."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.cluster.awaiting import await_condition, await_object, condition_of
+from tests.cluster.helm import Helm
+from tests.cluster.kube_client import KubeClient, Object
+from tests.cluster.kubectl import Kubectl
+from tests.cluster.pods import await_rollout, pods_of
+from tests.e2e.support.installation import (
+    BOOTSTRAP_SERVERS,
+    ENABLED,
+    INFRASTRUCTURE,
+    OPERATOR_NAMESPACE,
+    RELAY_NAMESPACE,
+    Images,
+    chart_values,
+    delay_class,
+    namespace,
+)
+from tests.e2e.support.pod_jobs import Job
+
+from delaytopic_operator.desired.identity import audit_name, child_name
+from delaytopic_operator.keys import Key
+
+API = "/apis/delaytopic.dev/v1alpha1"
+RELEASE = "delaytopic"
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{OPERATOR_NAMESPACE}/leases/delaytopic-operator"
+OPERATORS = {"app.kubernetes.io/component": "operator"}
+
+
+class InstalledPlatform:
+    """Installed once for all tests, which have namespaces of their own."""
+
+    def __init__(self, client: KubeClient, kubectl: Kubectl, helm: Helm, chart: Path, images: Images) -> None:
+        self.client = client
+        self.kubectl = kubectl
+        self.images = images
+        self._helm = helm
+        self._chart = chart
+        self.bootstrap_servers = BOOTSTRAP_SERVERS
+
+    def install(self) -> None:
+        """As docs/how-to/install.md says, in that order; what is installed already is brought up to date."""
+        self.kubectl.apply([namespace(OPERATOR_NAMESPACE)])
+        self.upgrade(self._chart, self.images)
+        self.kubectl.apply([delay_class()])
+
+    def upgrade(self, chart: Path, images: Images) -> None:
+        """Bring the release to a chart and images, and wait until its operators run."""
+        self._helm.install(RELEASE, chart, OPERATOR_NAMESPACE, chart_values(images), "--wait", "--timeout=4m")
+        await_rollout(self.client, OPERATOR_NAMESPACE, RELEASE, 2, seconds=180)
+
+    def install_infrastructure(self, manifests: Sequence[Path]) -> None:
+        """Kafka and Redis, from plain YAML; they are ready when this returns."""
+        self.kubectl.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": INFRASTRUCTURE}}])
+        for path in manifests:
+            self.kubectl("apply", "--server-side", "-f", str(path))
+        for name in ("kafka", "redis"):
+            self.await_ready(name, seconds=240)
+
+    def await_ready(self, name: str, seconds: float = 120.0) -> None:
+        """Until Kafka, or Redis, is ready."""
+        path = f"/apis/apps/v1/namespaces/{INFRASTRUCTURE}/statefulsets/{name}"
+        await_object(
+            self.client, path, lambda found: bool(found and found["status"].get("readyReplicas") == 1), seconds=seconds
+        )
+
+    def make_namespace(self, stem: str, **labels: str) -> str:
+        """One that may use the class; its name has an ending that no other has."""
+        name = f"{stem}-{secrets.token_hex(3)}"
+        self.kubectl.apply([namespace(name, **{ENABLED: "true", **labels})])
+        return name
+
+    def leader(self) -> str:
+        """The pod that leads."""
+        holder: str = self.client.get(LEASE)["spec"].get("holderIdentity", "")
+        return holder.rpartition("_")[0]
+
+    def await_leader(self, besides: str = "", seconds: float = 60.0) -> str:
+        """The pod that leads, as soon as one does, and it is another one than that."""
+
+        def holds(found: Object | None) -> bool:
+            pod = (found or {}).get("spec", {}).get("holderIdentity", "").rpartition("_")[0]
+            return pod not in ("", besides)
+
+        await_object(self.client, LEASE, holds, seconds=seconds)
+        return self.leader()
+
+    def relays(self, team: str, name: str) -> list[Object]:
+        """The pods that run the relays of a DelayTopic."""
+        labels = {"delaytopic.dev/namespace": team, "delaytopic.dev/name": name}
+        return pods_of(self.client, RELAY_NAMESPACE, **labels, **{"app.kubernetes.io/component": "relay"})
+
+    def relay_deployment(self, team: str, name: str) -> str:
+        """The path of the Deployment of a DelayTopic's relays."""
+        return f"/apis/apps/v1/namespaces/{RELAY_NAMESPACE}/deployments/{child_name(Key(team, name))}"
+
+    def await_relays(self, team: str, name: str, replicas: int, seconds: float = 120.0) -> None:
+        """Until so many relays of the present configuration run, and no others."""
+        await_rollout(self.client, RELAY_NAMESPACE, child_name(Key(team, name)), replicas, seconds=seconds)
+
+    def audit(self, team: str, name: str, run: str) -> Object:
+        """Audit a DelayTopic now: the condition that its status gets from the verdict."""
+        job = f"{name}-{run}-{secrets.token_hex(3)}"
+        self.kubectl("create", "job", "-n", RELAY_NAMESPACE, job, f"--from=cronjob/{audit_name(Key(team, name))}")
+        message = Job(self.client, RELAY_NAMESPACE, job).message(seconds=300)
+        wanted = message["condition"]
+        path = f"{API}/namespaces/{team}/delaytopics/{name}"
+        found = await_condition(self.client, path, "SLOMet", wanted["status"], reason=wanted["reason"], seconds=60)
+        return condition_of(found, "SLOMet")
+
+    def remove(self) -> None:
+        """As docs/how-to/install.md says, in that order; what tests made is gone, too."""
+        self.kubectl("delete", "delaytopics", "--all", "--all-namespaces", "--wait=false")
+        self.kubectl("wait", "delaytopics", "--all", "--all-namespaces", "--for=delete", "--timeout=100s")
+        self._helm.uninstall(RELEASE, OPERATOR_NAMESPACE)
+        self.kubectl("delete", "crd", "delaytopics.delaytopic.dev", "delayclasses.delaytopic.dev")
+        self.kubectl("delete", "namespace", OPERATOR_NAMESPACE, RELAY_NAMESPACE, INFRASTRUCTURE, "--timeout=100s")

@@ -1,0 +1,145 @@
+"""An app team in a real cluster: its DelayTopics, and its traffic, which pods of its own send and read."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+from tests.cluster.awaiting import await_condition, await_gone, await_object
+from tests.cluster.kube_client import Object
+from tests.e2e.support.installed_platform import API, InstalledPlatform
+from tests.e2e.support.pod_jobs import Job, start_job
+from tests.e2e.traffic.plan import Plan
+from tests.e2e.traffic.reader import Work
+from tests.e2e.traffic.verdict import Expected
+
+PROGRAMS = "tests.e2e.traffic"
+POD_SECONDS = 60.0
+"""For a pod to start and to end, on a machine that has much else to do."""
+
+
+class Team:
+    """One namespace. Its pods send from `senders`, another namespace, where the own one is going to be deleted."""
+
+    def __init__(self, platform: InstalledPlatform, namespace: str, *, senders: str = "") -> None:
+        self.platform = platform
+        self.client = platform.client
+        self.namespace = namespace
+        self._senders = senders or namespace
+
+    def source(self, name: str) -> str:
+        return f"{self.namespace}.{name}.delayed"
+
+    def target(self, name: str) -> str:
+        return f"{self.namespace}.{name}"
+
+    def document(self, name: str, **spec: Any) -> Object:
+        """A DelayTopic of three lines, and further fields of its spec."""
+        return {
+            "apiVersion": "delaytopic.dev/v1alpha1",
+            "kind": "DelayTopic",
+            "metadata": {"name": name, "namespace": self.namespace},
+            "spec": {"source": {"topic": self.source(name)}, "target": {"topic": self.target(name)}, **spec},
+        }
+
+    def apply(self, name: str, **spec: Any) -> None:
+        """What was applied before and is not given now is taken back, as GitOps tools do."""
+        self.platform.kubectl.apply([self.document(name, **spec)])
+
+    def path(self, name: str) -> str:
+        return f"{API}/namespaces/{self.namespace}/delaytopics/{name}"
+
+    def topic(self, name: str) -> Object:
+        return self.client.get(self.path(name))
+
+    def await_condition(
+        self, name: str, type: str, status: str = "True", *, reason: str = "", seconds: float = 90.0
+    ) -> Object:
+        return await_condition(self.client, self.path(name), type, status, reason=reason, seconds=seconds)
+
+    def await_ready(self, *names: str) -> None:
+        for name in names:
+            self.await_condition(name, "Ready", seconds=120)
+
+    def await_pending(self, name: str, count: int, seconds: float = 60.0) -> None:
+        """Until the status counts so many records that were taken in and wait."""
+
+        def holds(found: Object | None) -> bool:
+            return bool((found or {}).get("status", {}).get("backlog", {}).get("pending") == count)
+
+        await_object(self.client, self.path(name), holds, seconds=seconds)
+
+    def await_backlog(self, name: str, count: int, seconds: float = 60.0) -> None:
+        """Until the status counts at least so many records that wait."""
+
+        def holds(found: Object | None) -> bool:
+            return bool((found or {}).get("status", {}).get("backlog", {}).get("pending", 0) >= count)
+
+        await_object(self.client, self.path(name), holds, seconds=seconds)
+
+    def delete(self, name: str) -> None:
+        self.client.delete(self.path(name))
+
+    def await_gone(self, name: str, seconds: float = 90.0) -> None:
+        await_gone(self.client, self.path(name), seconds=seconds)
+
+    def leave(self) -> None:
+        """Its DelayTopics go, and their relays once nothing is pending; nobody waits for it."""
+        if self.client.find(f"/api/v1/namespaces/{self.namespace}") is not None:
+            self.client.delete(f"/api/v1/namespaces/{self.namespace}")
+
+    def start_sending(self, name: str, plan: Plan) -> Sending:
+        """The pod runs when this returns."""
+        job = self._start("sender", self.source(name), plan.encode())
+        job.await_running()
+        return Sending(self, name, plan, job)
+
+    def send(self, name: str, plan: Plan) -> Sending:
+        """Everything was sent and acknowledged when this returns."""
+        sending = self.start_sending(name, plan)
+        sending.await_sent()
+        return sending
+
+    def read(self, work: Work) -> dict[str, Any]:
+        """What the independent reader says."""
+        return self._start("reader", work.encode()).message(POD_SECONDS + work.patience_s + 600)
+
+    def _start(self, program: str, *arguments: str) -> Job:
+        name = f"{program}-{secrets.token_hex(4)}"
+        command = ["python", "-m", f"{PROGRAMS}.{program}", self.platform.bootstrap_servers, *arguments]
+        return start_job(self.client, self._senders, name, self.platform.images["traffic"], command)
+
+
+class Sending:
+    """One run of the sender."""
+
+    def __init__(self, team: Team, name: str, plan: Plan, job: Job) -> None:
+        self.plan = plan
+        self._team = team
+        self._name = name
+        self._job = job
+        self._said: dict[str, Any] = {}
+
+    def await_sent(self) -> dict[str, Any]:
+        """What the sender says once everything is acknowledged: when it began and ended, when the last one is due."""
+        if not self._said:
+            seconds = self.plan.records / self.plan.per_second if self.plan.per_second else 0
+            self._said = self._job.message(POD_SECONDS + seconds + 300)
+        return self._said
+
+    @property
+    def last_due_ms(self) -> int:
+        """When the last record is due."""
+        return int(self.await_sent()["last_due_ms"])
+
+    def verdict(self, *, settle_ms: int = 2_000, patience_s: int = 60, quiet_s: int = 3) -> dict[str, Any]:
+        """What the reader says once everything has come, and nothing more comes."""
+        self.await_sent()
+        source, target = self._team.source(self._name), self._team.target(self._name)
+        expected = Expected(source, target, self.plan.run, self.plan.records, settle_ms)
+        return self._team.read(Work(expected, patience_s, quiet_s))
+
+
+MakeTeam = Callable[[str], Team]
+"""From the stem of the namespace's name."""

@@ -1,0 +1,69 @@
+"""A living DelayTopic is changed while records are sent and delivered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.cluster.awaiting import await_object
+from tests.e2e.support.team import MakeTeam, Team
+from tests.e2e.traffic.plan import Plan
+
+pytestmark = pytest.mark.e2e
+
+BUCKETS = {"type": "KafkaBuckets"}
+CHANGING = 14_000
+"""Sent for as long as two rollouts take."""
+
+
+@pytest.fixture(scope="module")
+def team(make_team: MakeTeam) -> Team:
+    """With two DelayTopics that are ready: schedules of one wait in Redis, of the other in Kafka."""
+    team = make_team("change")
+    team.apply("changing")
+    team.apply("buckets", backend=BUCKETS)
+    team.await_ready("changing", "buckets")
+    return team
+
+
+def change(team: Team, name: str, **spec: Any) -> None:
+    """Apply what starts the relays anew, and wait until the new ones have taken over."""
+    path = team.platform.relay_deployment(team.namespace, name)
+    before = team.client.get(path)["metadata"]["generation"]
+    team.apply(name, **spec)
+    await_object(team.client, path, lambda found: bool(found and found["metadata"]["generation"] > before), seconds=60)
+    team.platform.await_relays(team.namespace, name, 1)
+
+
+def test_schedules_that_wait_in_kafka_alone_arrive_on_time_exactly_once(team: Team) -> None:
+    sending = team.send("buckets", Plan("buckets", 1_000, per_second=100, delays_ms=(1_000, 25_000), cancel_every=20))
+
+    verdict = sending.verdict()
+
+    assert (verdict["records"], verdict["faults"]) == (1_000, {}), verdict
+    assert verdict["arrived"] + verdict["withdrawn"] == 1_000
+    assert verdict["late_ms"]["p99"] < 5_000, verdict
+
+
+def test_backend_precision_longest_delay_and_partitions_change_under_load_and_nothing_is_lost(team: Team) -> None:
+    sending = team.start_sending("changing", Plan("changing", CHANGING, per_second=200, delays_ms=(1_000, 30_000)))
+
+    change(team, "changing", backend=BUCKETS)
+    moved = team.await_condition("changing", "BackendReady")["status"]["backend"]["type"]
+    settings = {"backend": BUCKETS, "precision": "2s", "schedule": {"maxDelay": "48h"}}
+    change(team, "changing", **settings)
+    # Those that run now find the new partitions: nothing is started anew.
+    team.apply("changing", **settings, source={"topic": team.source("changing"), "partitions": 6})
+    grown = await_object(
+        team.client,
+        team.path("changing"),
+        lambda found: bool(found and found["status"]["source"].get("partitions") == 6),
+        seconds=60,
+    )
+    later = team.send("changing", Plan("grown", 600, per_second=200, delays_ms=(1_000, 5_000)))
+    verdicts = [each.verdict() for each in (sending, later)]
+
+    assert [(each["records"], each["faults"]) for each in verdicts] == [(CHANGING, {}), (600, {})], verdicts
+    assert moved == "KafkaBuckets"
+    effective = (grown or {})["status"]["effective"]
+    assert (effective["precision"], effective["maxDelay"]) == ("2s", "48h")

@@ -1,0 +1,121 @@
+"""Two tenants on one cluster: neither gets at the topics, secrets or capacity of the other, nor does a relay."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.cluster.kube_client import RequestRefused
+from tests.e2e.support.installation import RELAY_NAMESPACE
+from tests.e2e.support.installed_platform import InstalledPlatform
+from tests.e2e.support.storm import is_running
+from tests.e2e.support.team import MakeTeam, Team
+from tests.e2e.traffic.plan import Plan
+
+pytestmark = pytest.mark.e2e
+
+FLOOD = 40_000
+LOOK_AROUND = """
+import json, os
+def can_write(folder):
+    try:
+        open(os.path.join(folder, "probe"), "w").close()
+    except OSError:
+        return False
+    return True
+print(json.dumps({
+    "token": os.path.exists("/var/run/secrets/kubernetes.io/serviceaccount"),
+    "root": os.getuid() == 0,
+    "writes": [folder for folder in ("/", "/etc", "/home", "/tmp") if can_write(folder)],
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def blue(make_team: MakeTeam) -> Team:
+    """The tenant that is to be left alone."""
+    team = make_team("blue")
+    team.apply("calm")
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "credentials", "namespace": team.namespace}}
+    team.platform.kubectl.apply([{**secret, "stringData": {"password": "blue"}}])
+    return team
+
+
+@pytest.fixture(scope="module")
+def red(make_team: MakeTeam) -> Team:
+    """The tenant that tries; its developers have the cluster's role edit in its namespace."""
+    team = make_team("red")
+    team.apply("flood")
+    edit = ("create", "rolebinding", "developers", "--clusterrole=edit", "--group=red:developers")
+    team.platform.kubectl(*edit, "-n", team.namespace)
+    return team
+
+
+def as_developer(red: Team, *arguments: str, given: str = "") -> str:
+    """What kubectl answers a developer: its output, or the error that it shows."""
+    identity = ("--as=somebody", "--as-group=red:developers", "--as-group=system:authenticated")
+    result = red.platform.kubectl.run(*identity, *arguments, given=given)
+    return result.stdout if result.returncode == 0 else result.stderr
+
+
+def test_a_tenant_cannot_name_topics_of_another(red: Team, blue: Team) -> None:
+    as_developer(
+        red, "apply", "-f", "-", given=json.dumps(red.document("thief", source={"topic": blue.source("calm")}))
+    )
+    as_developer(red, "apply", "-f", "-", given=json.dumps(red.document("spy", target={"topic": blue.target("calm")})))
+
+    red.await_condition("thief", "Stalled", reason="SourceNotAllowed")
+    red.await_condition("spy", "Stalled", reason="TargetNotAllowed")
+
+    assert [red.client.find(red.platform.relay_deployment(red.namespace, name)) for name in ("thief", "spy")] == [
+        None
+    ] * 2
+
+
+def test_a_tenant_may_use_delay_topics_and_cannot_read_secrets_or_enter_relays_of_others(red: Team, blue: Team) -> None:
+    own = as_developer(red, "get", "delaytopics", "-n", red.namespace, "-o", "name")
+    refused = [
+        as_developer(red, "get", "secret", "credentials", "-n", blue.namespace),
+        as_developer(red, "get", "delaytopics", "-n", blue.namespace),
+        as_developer(red, "get", "secrets", "-n", RELAY_NAMESPACE),
+        as_developer(red, "get", "pods", "-n", RELAY_NAMESPACE),
+        as_developer(red, "create", "configmap", "probe", "-n", RELAY_NAMESPACE),
+        as_developer(red, "get", "delayclasses"),
+    ]
+
+    assert "delaytopic.delaytopic.dev/flood" in own
+    assert [text for text in refused if "orbidden" not in text] == []
+
+
+def test_a_flood_of_one_tenant_does_not_make_another_late(red: Team, blue: Team) -> None:
+    blue.await_ready("calm")
+    red.await_ready("flood")
+
+    flood = red.start_sending("flood", Plan("flood", FLOOD, delays_ms=(15_000, 15_000), from_start=True))
+    calm = blue.send("calm", Plan("calm", 600, per_second=20, delays_ms=(1_000, 5_000)))
+    flooded, calmly = flood.verdict(), calm.verdict()
+
+    assert (flooded["arrived"], flooded["faults"]) == (FLOOD, {}), flooded
+    assert (calmly["arrived"], calmly["faults"]) == (600, {}), calmly
+    assert calmly["late_ms"]["p99"] < 5_000, calmly
+
+
+def test_pod_security_is_enforced_where_relays_run(platform: InstalledPlatform) -> None:
+    container = {"name": "shell", "image": "busybox", "securityContext": {"privileged": True}}
+
+    with pytest.raises(RequestRefused, match="violates PodSecurity"):
+        platform.client.create(
+            f"/api/v1/namespaces/{RELAY_NAMESPACE}/pods",
+            {"metadata": {"name": "shell"}, "spec": {"containers": [container]}},
+        )
+
+
+def test_a_relay_has_no_token_is_not_root_and_writes_to_its_temporary_folder_only(blue: Team) -> None:
+    blue.await_ready("calm")
+    pod = next(each for each in blue.platform.relays(blue.namespace, "calm") if is_running(each))
+
+    looked = blue.platform.kubectl(
+        "exec", "-n", RELAY_NAMESPACE, pod["metadata"]["name"], "--", "python", "-c", LOOK_AROUND
+    )
+
+    assert json.loads(looked) == {"token": False, "root": False, "writes": ["/tmp"]}

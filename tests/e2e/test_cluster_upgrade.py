@@ -1,0 +1,74 @@
+"""From this release to the one before and on again, while records are sent and delivered."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from charts.tools.places import CHART, ROOT
+from tests.cluster.awaiting import await_object
+from tests.e2e.cluster.clusters import Cluster
+from tests.e2e.images.build import build_previous, checkout
+from tests.e2e.support.installation import Images
+from tests.e2e.support.installed_platform import InstalledPlatform
+from tests.e2e.support.team import MakeTeam, Team
+from tests.e2e.traffic.plan import Plan
+
+pytestmark = pytest.mark.e2e
+
+PREVIOUS = os.environ.get("E2E_PREVIOUS", "HEAD~1")
+"""The commit to come from."""
+RECORDS = 20_000
+"""Sent for as long as both rollouts take."""
+
+
+@pytest.fixture(scope="module")
+def previous_images(cluster: Cluster, images: Images) -> Images:
+    """Relay and operator of that commit, known to the cluster's nodes."""
+    previous = build_previous(cluster.docker, PREVIOUS)
+    for reference in previous.values():
+        cluster.load_image(reference)
+    return {**images, **previous}
+
+
+@pytest.fixture(scope="module")
+def previous_chart() -> Iterator[Path]:
+    """The chart of that commit."""
+    with checkout(PREVIOUS) as folder:
+        yield folder / CHART.relative_to(ROOT)
+
+
+@pytest.fixture(scope="module")
+def team(make_team: MakeTeam) -> Team:
+    team = make_team("upgrade")
+    team.apply("running")
+    team.await_ready("running")
+    return team
+
+
+def change_release(platform: InstalledPlatform, team: Team, chart: Path, images: Images) -> None:
+    """Upgrade, and wait until relays of these images have taken over."""
+    platform.upgrade(chart, images)
+    await_object(
+        platform.client,
+        platform.relay_deployment(team.namespace, "running"),
+        lambda found: bool(found and found["spec"]["template"]["spec"]["containers"][0]["image"] == images["relay"]),
+        seconds=60,
+    )
+    platform.await_relays(team.namespace, "running", 1)
+
+
+def test_a_step_back_and_an_upgrade_under_load_lose_nothing_and_deliver_nothing_twice(
+    platform: InstalledPlatform, team: Team, images: Images, previous_images: Images, previous_chart: Path
+) -> None:
+    sending = team.start_sending("running", Plan("upgrade", RECORDS, per_second=200, delays_ms=(1_000, 30_000)))
+
+    change_release(platform, team, previous_chart, previous_images)
+    team.await_ready("running")
+    change_release(platform, team, CHART, images)
+    team.await_ready("running")
+    verdict = sending.verdict()
+
+    assert (verdict["arrived"], verdict["faults"]) == (RECORDS, {}), verdict
