@@ -4,32 +4,41 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
-# Which backend `make demo` shows: RedisZset or KafkaBuckets. Empty: the demo's own choice.
+# Which backend `make demo` shows, and whose histories `make simulate` runs: RedisZset or KafkaBuckets.
+# Empty: the demo's own choice, and RedisZset.
 BACKEND ?=
+# Where `make e2e` runs: kind makes a cluster, existing takes the one of KUBECONFIG.
+CLUSTER ?= kind
 # How many histories `make simulate` runs, from which seed on.
 RUNS ?= 10000
 SEED ?= 0
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo test test-unit simulate mutants bench-quick bench-slo report lint format clean
+.PHONY: help install demo test test-unit test-nightly backlog simulate mutants bench-quick bench-slo simulate-scaling report e2e cluster cluster-down images crds kubernetes lint format clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(STAMP) ## Make .venv with everything in it (the other targets do it by themselves)
 
 demo: $(STAMP) ## Deliver records at their own time through a real Kafka and a real Redis, on this machine
 	@$(BIN)/python -m delaytopic_cli.demo $(if $(BACKEND),--backend $(BACKEND))
 
-test: lint ## Everything: lint, types, import rules, all tests (starts a real Kafka and a real Redis)
-	@$(BIN)/python -m pytest
+test: lint ## Lint, types, import rules, all tests but `test-nightly`, `backlog` and `e2e` (starts a real Kafka, Redis and API server)
+	@$(BIN)/python -m pytest -m "not backlog and not nightly and not e2e"
 
 test-unit: $(STAMP) ## The tests that need no server, in under a minute
-	@$(BIN)/python -m pytest -m "not integration and not long"
+	@$(BIN)/python -m pytest -m "not integration and not long and not e2e"
 
-simulate: $(STAMP) ## Histories full of crashes against the production relay: RUNS=10000 SEED=0
-	@$(BIN)/python -m tests.simulation --runs $(RUNS) --seed $(SEED)
+test-nightly: $(STAMP) ## The whole operator through changes, faults and crash points on real parts, about an hour
+	@$(BIN)/python -m pytest -m nightly
+
+backlog: $(STAMP) ## A million records that wait for up to a month, with each backend: restart, size, memory
+	@$(BIN)/python -m pytest -s -m backlog
+
+simulate: $(STAMP) ## Histories full of crashes against the production relay: RUNS=10000 SEED=0 BACKEND=RedisZset
+	@$(BIN)/python -m tests.simulation --runs $(RUNS) --seed $(SEED) $(if $(BACKEND),--backend $(BACKEND))
 
 mutants: $(STAMP) ## Whether the simulation notices a relay that is broken on purpose; writes the table of them
 	@$(BIN)/python -m tests.simulation --mutants
@@ -37,11 +46,34 @@ mutants: $(STAMP) ## Whether the simulation notices a relay that is broken on pu
 bench-quick: $(STAMP) ## Measure delivery on this machine, in a few minutes
 	@$(BIN)/python -m bench.quick
 
+simulate-scaling: $(STAMP) ## Compare the autoscaling rule with an HPA and with fixed numbers, in a simulated day
+	@$(BIN)/python -m bench.scaling
+
 bench-slo: $(STAMP) ## Measure the SLO audit on this machine
 	@$(BIN)/python -m bench.slo
 
 report: $(STAMP) ## Run the demo, audit its topics with Spark, and show the report
 	@$(BIN)/python -m delaytopic_cli.report_demo
+
+e2e: $(STAMP) ## The whole system on a real cluster, under load and faults: CLUSTER=kind or existing (see tests/e2e/README.md)
+	@E2E_CLUSTER=$(CLUSTER) $(BIN)/python -m pytest -m e2e tests/e2e
+
+cluster: $(STAMP) ## A real Kubernetes cluster (kind) on this machine; prints its kubeconfig
+	@$(BIN)/python -m tests.e2e.cluster up
+
+cluster-down: $(STAMP) ## Take it away, with the Docker engine that was started for it
+	@$(BIN)/python -m tests.e2e.cluster down
+
+images: $(STAMP) ## Build the container images of relay, operator and audit (needs Docker)
+	@$(BIN)/python -m images.build
+
+crds: $(STAMP) ## Generate crds/*.yaml from the models, and of the chart and the Kustomize base what follows from them
+	@$(BIN)/python -m delaytopic_api.crd
+	@$(BIN)/python -m delaytopic_api.crd.fields docs/reference/delaytopic.md
+	@$(BIN)/python -m charts.tools
+
+kubernetes: $(STAMP) ## Build the API server and its companions for the tests (with Go, some minutes, once a machine)
+	@$(BIN)/python -m tests.cluster.binaries
 
 lint: $(STAMP) ## Style, formatting, types and import rules
 	@$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""A backlog in Redis, spread over ten minutes: how fast it goes in, and after a while how fast it comes out."""
+"""A backlog on a shelf, spread over ten minutes: how fast it goes in, and after a while how fast it comes out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.records import PARTITIONS, spread
 from bench.tally import require_each_once, require_none_early, tally
 from bench.throughput import TIMEOUT_SECONDS, Rate, relay_of, source_ends
 from bench.watch import Sample, Watch, seen_at_ms
-from delaytopic_api.choices import Guarantee
+from delaytopic_api.choices import BackendType, Guarantee
 
 SPREAD_MS = 600_000
 LEAD_MS = 25_000
@@ -39,13 +39,13 @@ class Moved:
 class Backlog:
     """One DelayTopic's backlog: `fill`, then at leisure `drain`."""
 
-    def __init__(self, bed: Bed, name: str, records: int, guarantee: Guarantee) -> None:
+    def __init__(self, bed: Bed, name: str, records: int, guarantee: Guarantee, backend: BackendType) -> None:
         self._bed = bed
         self._name = name
         self._records = records
         self._transactional = guarantee is Guarantee.EXACTLY_ONCE
         self._source, self._target = f"{name}.source", f"{name}.target"
-        self._relay = relay_of(bed, name, self._source, self._target, guarantee, None)
+        self._relay = relay_of(bed, name, self._source, self._target, guarantee, None, backend)
         self._due_ms: array[int] = array("q")
 
     def fill(self) -> Moved:
@@ -55,6 +55,7 @@ class Backlog:
         Raises `Unmeasurable` if this took so long that records came within the horizon.
         """
         self._bed.create(self._source, self._target, f"{self._target}.dlq")
+        self._bed.create_buckets(self._relay.config)
         watch = self._watch()
         self._relay.start()
         try:

@@ -9,6 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench.records import PARTITIONS
+from delaytopic_api.bucket_topics import bucket_topics
+from delaytopic_api.choices import BackendType
+from delaytopic_api.relay_config import RelayBackend, RelayConfig
+from delaytopic_api.relay_connection import RedisClient
 from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics, delete_topics
@@ -29,6 +33,17 @@ class Bed:
     def create(self, *topics: str) -> None:
         """Create topics, timed by the broker."""
         create_topics(self.bootstrap_servers, [TopicPlan(topic, PARTITIONS, LOG_APPEND_TIME) for topic in topics])
+
+    def create_buckets(self, config: RelayConfig) -> None:
+        """Create what the relay's backend needs."""
+        horizon_ms, max_delay_ms = config.limits.horizon.ms, config.schedule.max_delay.ms
+        if config.backend.type is BackendType.KAFKA_BUCKETS:
+            topics = bucket_topics(config.backend.id, horizon_ms, max_delay_ms)
+            create_topics(self.bootstrap_servers, [TopicPlan(each.name, PARTITIONS, each.config) for each in topics])
+
+    def backend(self, name: str, kind: BackendType = BackendType.REDIS_ZSET) -> RelayBackend:
+        """Where what is not due soon waits."""
+        return RelayBackend(type=kind, id=f"delaytopic.bench.{name}", redis=RedisClient(url=self.redis_url))
 
     def delete(self, *topics: str) -> None:
         """Delete topics, so that their pages make room."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bench.goals import FIXED_DELAY, REDIS, WITHIN_HORIZON, AtLeast
+from bench.goals import BACKLOG, FIXED_DELAY, WITHIN_HORIZON, AtLeast
+from delaytopic_api.choices import BackendType
 
 
 class Group(StrEnum):
@@ -14,6 +15,7 @@ class Group(StrEnum):
     FIXED = "fixed"
     HORIZON = "horizon"
     REDIS = "redis"
+    BUCKETS = "buckets"
     LATENESS = "lateness"
 
 
@@ -23,10 +25,19 @@ class Case(StrEnum):
     FIXED = "fixed delay"
     HORIZON = "delays inside the horizon"
     REDIS = "Redis, 10 minutes, in and out"
+    BUCKETS = "Kafka buckets, 10 minutes, in and out"
 
 
-GOALS: dict[Case, AtLeast] = {Case.FIXED: FIXED_DELAY, Case.HORIZON: WITHIN_HORIZON, Case.REDIS: REDIS}
+GOALS: dict[Case, AtLeast] = {
+    Case.FIXED: FIXED_DELAY,
+    Case.HORIZON: WITHIN_HORIZON,
+    Case.REDIS: BACKLOG,
+    Case.BUCKETS: BACKLOG,
+}
 """Of the null relay's rate, with AtLeastOnce."""
+
+BACKENDS: dict[Case, BackendType] = {Case.REDIS: BackendType.REDIS_ZSET, Case.BUCKETS: BackendType.KAFKA_BUCKETS}
+"""The cases with a backlog, and where it waits."""
 
 
 @dataclass(frozen=True, slots=True)

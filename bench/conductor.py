@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 
 from bench.backlog import Backlog
 from bench.bed import Bed
-from bench.cases import Case, Group, Scale
+from bench.cases import BACKENDS, Case, Group, Scale
 from bench.clock import now_ms, sleep_until
 from bench.errors import Unmeasurable
 from bench.horizon import plan, run_within_horizon
@@ -19,6 +19,7 @@ WARM_UP_RECORDS = 150_000
 WARM_UPS = 2
 ATTEMPTS = 4
 GUARANTEES = (Guarantee.AT_LEAST_ONCE, Guarantee.EXACTLY_ONCE)
+BACKLOGS = {Group.REDIS: Case.REDIS, Group.BUCKETS: Case.BUCKETS}
 
 Report = Callable[[str], None]
 
@@ -34,7 +35,7 @@ class Conductor:
         self._records = records
         self._report = report
         self._started = 0
-        self._backlogs: list[tuple[Guarantee, Backlog]] = []
+        self._backlogs: list[tuple[Case, Guarantee, Backlog]] = []
         self._fill_rate = 0.0
         self.scale = Scale.of(0)
         self.measured = Measured()
@@ -71,9 +72,9 @@ class Conductor:
         self._fill_rate = measure_filling(self._bed, self._name("filling"), self.scale.within_horizon)
 
     def _round(self, title: str) -> None:
-        if Group.REDIS in self._groups:
-            for guarantee in GUARANTEES:
-                self._fill(title, guarantee)
+        for group, case in BACKLOGS.items():
+            for guarantee in GUARANTEES if group in self._groups else ():
+                self._fill(title, case, guarantee)
         self._nulls(title)
         if Group.FIXED in self._groups:
             for guarantee in GUARANTEES:
@@ -110,29 +111,31 @@ class Conductor:
 
     # -- the backlog
 
-    def _fill(self, title: str, guarantee: Guarantee) -> None:
-        backlog = Backlog(self._bed, self._name("redis", guarantee), self.scale.backlog, guarantee)
+    def _fill(self, title: str, case: Case, guarantee: Guarantee) -> None:
+        backend = BACKENDS[case]
+        name = self._name(str(backend).lower(), guarantee)
+        backlog = Backlog(self._bed, name, self.scale.backlog, guarantee, backend)
         filled = backlog.fill()
-        self._backlogs.append((guarantee, backlog))
-        self.measured.redis_in.setdefault(guarantee, []).append(filled.rate.per_second)
-        self._remember_memory(guarantee, filled.peak_memory_bytes)
-        self._say(title, f"into Redis, {guarantee}", filled.rate)
+        self._backlogs.append((case, guarantee, backlog))
+        self.measured.filled.setdefault((case, guarantee), []).append(filled.rate.per_second)
+        self._remember_memory(case, guarantee, filled.peak_memory_bytes)
+        self._say(title, f"into {backend}, {guarantee}", filled.rate)
 
     def _drain(self) -> None:
-        for guarantee, backlog in self._backlogs:
+        for case, guarantee, backlog in self._backlogs:
             wait_s = (backlog.ripe_at_ms - now_ms()) / 1_000
             if wait_s > 0:
                 self._report(f"in {wait_s:.0f} s enough of the backlog is due")
                 sleep_until(backlog.ripe_at_ms)
             drained = backlog.drain()
-            self.measured.redis_out.setdefault(guarantee, []).append(drained.rate.per_second)
-            self._remember_memory(guarantee, drained.peak_memory_bytes)
-            self._say("at the end", f"out of Redis, {guarantee}", drained.rate)
-        self.measured.combine_redis()
+            self.measured.drained.setdefault((case, guarantee), []).append(drained.rate.per_second)
+            self._remember_memory(case, guarantee, drained.peak_memory_bytes)
+            self._say("at the end", f"out of {BACKENDS[case]}, {guarantee}", drained.rate)
+        self.measured.combine_backlogs()
 
-    def _remember_memory(self, guarantee: Guarantee, peak_bytes: int) -> None:
+    def _remember_memory(self, case: Case, guarantee: Guarantee, peak_bytes: int) -> None:
         known = self.measured.peak_memory_bytes
-        known[guarantee] = max(peak_bytes, known.get(guarantee, 0))
+        known[case, guarantee] = max(peak_bytes, known.get((case, guarantee), 0))
 
     # -- lateness
 

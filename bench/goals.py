@@ -48,7 +48,7 @@ FIXED_DELAY: Final = AtLeast(0.60)
 """Of the plain null relay's rate, with AtLeastOnce."""
 WITHIN_HORIZON: Final = AtLeast(0.45)
 """Of the plain null relay's rate, with AtLeastOnce."""
-REDIS: Final = AtLeast(0.30)
+BACKLOG: Final = AtLeast(0.30)
 """Of the plain null relay's rate, in and out, with AtLeastOnce."""
 EXACTLY_ONCE: Final = AtLeast(0.75)
 """Of the same case's rate with AtLeastOnce."""

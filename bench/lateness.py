@@ -81,7 +81,7 @@ def _relay(bed: Bed, name: str, source: str, target: str, guarantee: Guarantee) 
     config = relay_config(
         name,
         bootstrap_servers=bed.bootstrap_servers,
-        redis_url=bed.redis_url,
+        backend=bed.backend(name),
         source=source,
         target=target,
         guarantee=guarantee,

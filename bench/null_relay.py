@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import argparse
 import gc
-import signal
 import time
 from collections.abc import Sequence
-from types import FrameType
 
 from confluent_kafka import Consumer, Message, Producer
 
+from delaytopic_process.stop_flag import StopFlag
 from delaytopic_relay.kafka_settings import Settings, consumer_settings, producer_settings
 
 POLL_LIMIT = 1_000
@@ -25,18 +24,6 @@ POLL_SECONDS = 0.005
 COMMIT_SECONDS = 0.05
 TIMEOUT_SECONDS = 30.0
 BATCH_BYTES = 1 << 20
-
-
-class StopFlag:
-    """Set by SIGTERM or SIGINT."""
-
-    def __init__(self) -> None:
-        self.is_set = False
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._on_signal)
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        self.is_set = True
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

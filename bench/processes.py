@@ -14,7 +14,7 @@ import yaml
 from bench.clock import wait_for
 from bench.errors import Stalled
 from bench.records import PARTITIONS
-from delaytopic_api.choices import BackendType, Guarantee, Ids
+from delaytopic_api.choices import Guarantee, Ids
 from delaytopic_api.duration import Duration
 from delaytopic_api.relay_config import (
     HttpServer,
@@ -25,7 +25,7 @@ from delaytopic_api.relay_config import (
     RelaySource,
     RelayTarget,
 )
-from delaytopic_api.relay_connection import KafkaClient, RedisClient
+from delaytopic_api.relay_connection import KafkaClient
 from delaytopic_api.relay_status import RelayState, RelayStatus, ShardState
 from delaytopic_cli.embedded.ports import free_port
 from delaytopic_cli.embedded.process import ManagedProcess
@@ -96,6 +96,7 @@ class Relay(BenchProcess):
 
     def __init__(self, name: str, directory: Path, config: RelayConfig) -> None:
         """Writes the configuration into the directory."""
+        self.config = config
         self.group = config.group_id
         self._status_url = f"http://{config.http.host}:{config.http.port}/status"
         path = directory / f"{name}.yaml"
@@ -131,7 +132,7 @@ def relay_config(
     name: str,
     *,
     bootstrap_servers: str,
-    redis_url: str,
+    backend: RelayBackend,
     source: str,
     target: str,
     guarantee: Guarantee,
@@ -153,9 +154,7 @@ def relay_config(
         ),
         precision=Duration(precision),
         guarantee=guarantee,
-        backend=RelayBackend(
-            type=BackendType.REDIS_ZSET, id=f"delaytopic.bench.{name}", redis=RedisClient(url=redis_url)
-        ),
+        backend=backend,
         kafka=KafkaClient(bootstrap_servers=bootstrap_servers),
         http=HttpServer(host="127.0.0.1", port=free_port()),
     )

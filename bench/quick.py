@@ -1,6 +1,7 @@
-"""`make bench-quick`: what delivery costs on this machine, in under three minutes.
+"""`make bench-quick`: what delivery costs on this machine, in a few minutes.
 
-    python -m bench.quick [--only fixed|horizon|redis|lateness] [--runs 3] [--records N] [-o table|json|markdown]
+    python -m bench.quick [--only fixed|horizon|redis|buckets|lateness] [--runs 3] [--records N]
+                          [-o table|json|markdown]
 
 Run from the repository's root. Needs nothing but the installed packages: Kafka and Redis come with them.
 """

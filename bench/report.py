@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bench.cases import BACKENDS
 from bench.results import Measured, Throughput, bursts, throughputs, timings
 from bench.statistics import median
 from bench.table import Table
@@ -14,7 +15,7 @@ def tables(measured: Measured, burst_records: int) -> Iterator[Table]:
     found = throughputs(measured)
     if found:
         yield _throughput_table(found)
-    if measured.redis_in:
+    if measured.filled:
         yield _backlog_table(measured)
     if measured.lateness:
         yield _lateness_table(measured)
@@ -41,14 +42,14 @@ def _throughput_table(found: list[Throughput]) -> Table:
 def _backlog_table(measured: Measured) -> Table:
     rows = [
         (
-            str(guarantee),
+            f"{BACKENDS[case[0]]}, {case[1]}",
             f"{median(rates):,.0f}",
-            f"{median(measured.redis_out[guarantee]):,.0f}",
-            f"{measured.peak_memory_bytes[guarantee] / (1 << 20):,.0f} MiB",
+            f"{median(measured.drained[case]):,.0f}",
+            f"{measured.peak_memory_bytes[case] / (1 << 20):,.0f} MiB",
         )
-        for guarantee, rates in measured.redis_in.items()
+        for case, rates in measured.filled.items()
     ]
-    return Table(("backlog in Redis", "in, records/s", "out, records/s", "relay's peak memory"), rows)
+    return Table(("backlog", "in, records/s", "out, records/s", "relay's peak memory"), rows)
 
 
 def _lateness_table(measured: Measured) -> Table:

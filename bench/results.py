@@ -30,22 +30,21 @@ class Measured:
     null: list[float] = field(default_factory=list)
     null_transactional: list[float] = field(default_factory=list)
     rates: dict[tuple[Case, Guarantee], list[float]] = field(default_factory=dict)
-    redis_in: dict[Guarantee, list[float]] = field(default_factory=dict)
-    redis_out: dict[Guarantee, list[float]] = field(default_factory=dict)
+    filled: dict[tuple[Case, Guarantee], list[float]] = field(default_factory=dict)
+    drained: dict[tuple[Case, Guarantee], list[float]] = field(default_factory=dict)
     lateness: dict[tuple[Guarantee, int], Lateness] = field(default_factory=dict)
     burst_ms: dict[Guarantee, float] = field(default_factory=dict)
-    peak_memory_bytes: dict[Guarantee, int] = field(default_factory=dict)
-    """The most that a relay had resident with a backlog in Redis."""
+    peak_memory_bytes: dict[tuple[Case, Guarantee], int] = field(default_factory=dict)
+    """The most that a relay had resident with a backlog."""
 
     def add_rate(self, case: Case, guarantee: Guarantee, rate: float) -> None:
         """Note a run."""
         self.rates.setdefault((case, guarantee), []).append(rate)
 
-    def combine_redis(self) -> None:
+    def combine_backlogs(self) -> None:
         """Turn the rates in and out of each run into one."""
-        for guarantee, rates in self.redis_in.items():
-            pairs = zip(rates, self.redis_out[guarantee], strict=True)
-            self.rates[Case.REDIS, guarantee] = [in_and_out_rate(*pair) for pair in pairs]
+        for case, rates in self.filled.items():
+            self.rates[case] = [in_and_out_rate(*pair) for pair in zip(rates, self.drained[case], strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,19 +138,25 @@ def document(machine: dict[str, Any], scale: dict[str, int], measured: Measured,
         "machine": machine,
         "records": scale,
         "throughput": [_throughput_entry(each) for each in throughputs(measured)],
-        "redis": {
-            str(guarantee): {
-                "inPerSecond": _rounded(rates),
-                "outPerSecond": _rounded(measured.redis_out.get(guarantee, [])),
-                "relayPeakMemoryBytes": measured.peak_memory_bytes.get(guarantee),
-            }
-            for guarantee, rates in measured.redis_in.items()
-        },
+        "redis": _backlog_entry(measured, Case.REDIS),
+        "buckets": _backlog_entry(measured, Case.BUCKETS),
         "lateness": [_timing_entry(each) for each in timings(measured)],
         "bursts": [
             {"case": each.name, "ms": each.ms, "goal": each.goal, "verdict": each.verdict}
             for each in bursts(measured, burst_records)
         ],
+    }
+
+
+def _backlog_entry(measured: Measured, case: Case) -> dict[str, Any]:
+    return {
+        str(guarantee): {
+            "inPerSecond": _rounded(rates),
+            "outPerSecond": _rounded(measured.drained.get((case, guarantee), [])),
+            "relayPeakMemoryBytes": measured.peak_memory_bytes.get((case, guarantee)),
+        }
+        for (of, guarantee), rates in measured.filled.items()
+        if of is case
     }
 
 

@@ -13,7 +13,7 @@ from bench.reading import Delivered, read_target
 from bench.records import PARTITIONS
 from bench.tally import require_each_once, tally
 from bench.watch import Sample, Watch, seen_at_ms
-from delaytopic_api.choices import Guarantee
+from delaytopic_api.choices import BackendType, Guarantee
 
 TIMEOUT_SECONDS = 90.0
 PRECISION = "100ms"
@@ -126,12 +126,20 @@ def _read_through(bed: Bed, relay: BenchProcess, watch: Watch, records: int, *, 
     return Rate(records, (end_ms(delivered, watch.samples, transactional=transactional) - start_ms) / 1_000)
 
 
-def relay_of(bed: Bed, name: str, source: str, target: str, guarantee: Guarantee, delay: str | None) -> Relay:
+def relay_of(
+    bed: Bed,
+    name: str,
+    source: str,
+    target: str,
+    guarantee: Guarantee,
+    delay: str | None,
+    backend: BackendType = BackendType.REDIS_ZSET,
+) -> Relay:
     """A relay between two topics, not yet started."""
     config = relay_config(
         name,
         bootstrap_servers=bed.bootstrap_servers,
-        redis_url=bed.redis_url,
+        backend=bed.backend(name, backend),
         source=source,
         target=target,
         guarantee=guarantee,

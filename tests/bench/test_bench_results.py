@@ -18,15 +18,16 @@ def measured() -> Measured:
     for rate in (70.0, 140.0, 120.0):
         found.add_rate(Case.FIXED, PLAIN, rate)
         found.add_rate(Case.FIXED, EXACT, rate / 2)
-    found.redis_in, found.redis_out = {PLAIN: [60.0, 120.0, 180.0]}, {PLAIN: [60.0, 120.0, 180.0]}
-    found.peak_memory_bytes = {PLAIN: 100 << 20}
+    for case, rates in ((Case.REDIS, [60.0, 120.0, 180.0]), (Case.BUCKETS, [120.0, 240.0, 360.0])):
+        found.filled[case, PLAIN] = found.drained[case, PLAIN] = rates
+        found.peak_memory_bytes[case, PLAIN] = 100 << 20
     found.lateness = {
         (PLAIN, 2_000): Lateness(10, 1, 2, 3),
         (PLAIN, 10_000): Lateness(10, 3, 20, 99),
         (EXACT, 10_000): Lateness(10, 31, 70, 99),
     }
     found.burst_ms = {PLAIN: 1_001}
-    found.combine_redis()
+    found.combine_backlogs()
     return found
 
 
@@ -46,6 +47,9 @@ def test_a_case_is_judged_by_the_median_of_the_ratios_of_each_round() -> None:
             of_at_least_once=0.5,
         ),
         Throughput("Redis, 10 minutes, in and out, AtLeastOnce", [30.0, 60.0, 90.0], 0.3, ">= 0.30", Verdict.OK),
+        Throughput(
+            "Kafka buckets, 10 minutes, in and out, AtLeastOnce", [60.0, 120.0, 180.0], 0.6, ">= 0.30", Verdict.OK
+        ),
     ]
 
 
@@ -92,6 +96,7 @@ def test_the_document_is_json_with_every_figure() -> None:
             "relayPeakMemoryBytes": 100 << 20,
         }
     }
+    assert found["buckets"]["AtLeastOnce"]["inPerSecond"] == [120, 240, 360]
     assert found["lateness"][1]["verdict"] == "ok"
     assert found["bursts"] == [{"case": "AtLeastOnce, 50,000", "ms": 1_001, "goal": "<= 1.0 s", "verdict": "missed"}]
 
@@ -108,7 +113,10 @@ def test_ratios_stand_in_front_of_absolute_figures() -> None:
         "120",
         "70 140 120",
     )
-    assert backlog.rows == [("AtLeastOnce", "120", "120", "100 MiB")]
+    assert backlog.rows == [
+        ("RedisZset, AtLeastOnce", "120", "120", "100 MiB"),
+        ("KafkaBuckets, AtLeastOnce", "240", "240", "100 MiB"),
+    ]
     assert lateness.rows[1] == ("AtLeastOnce, 10,000/s", "3 ms", "20 ms", "99 ms", "<= 3 / 20 ms", "ok")
     assert burst.rows == [("AtLeastOnce, 50,000", "1.00 s", "<= 1.0 s", "missed")]
 
