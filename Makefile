@@ -4,6 +4,9 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+# What `make test` runs, and what failed of it.
+EVERY_DAY := "not backlog and not nightly and not e2e"
+FAILED    := .pytest_cache/v/cache/lastfailed
 # Which backend `make demo` shows, and whose histories `make simulate` runs: RedisZset or KafkaBuckets.
 # Empty: the demo's own choice, and RedisZset.
 BACKEND ?=
@@ -15,7 +18,7 @@ SEED ?= 0
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo test test-unit test-nightly backlog simulate mutants bench-quick bench-slo simulate-scaling report e2e cluster cluster-down images crds kubernetes lint format clean
+.PHONY: help install demo test test-failed test-unit test-nightly backlog simulate mutants bench-quick bench-slo simulate-scaling report e2e cluster cluster-down images crds kubernetes lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,7 +29,13 @@ demo: $(STAMP) ## Deliver records at their own time through a real Kafka and a r
 	@$(BIN)/python -m delaytopic_cli.demo $(if $(BACKEND),--backend $(BACKEND))
 
 test: lint ## Lint, types, import rules, all tests but `test-nightly`, `backlog` and `e2e` (starts a real Kafka, Redis and API server)
-	@$(BIN)/python -m pytest -m "not backlog and not nightly and not e2e"
+	@$(BIN)/python -m pytest -m $(EVERY_DAY)
+
+test-failed: $(STAMP) ## The tests that failed last, once more and alone; refused when one of the promises is among them
+	@test -s $(FAILED) || { echo "no test is known to have failed: nothing to try again" >&2; exit 1; }
+	@echo "UNSTABLE, tried once more, to be mended:" && sed -n 's/^  "\(.*\)": true,*$$/  \1/p' $(FAILED)
+	@! grep -E '"tests/(integration/promises|simulation)' $(FAILED) || { echo "a broken promise is not tried again" >&2; exit 1; }
+	@$(BIN)/python -m pytest -m $(EVERY_DAY) --last-failed --last-failed-no-failures none
 
 test-unit: $(STAMP) ## The tests that need no server, in under a minute
 	@$(BIN)/python -m pytest -m "not integration and not long and not e2e"

@@ -65,20 +65,25 @@ class Service:
     def run(self, stop: Stop) -> None:
         """Wait for what has to be there, then work until `stop`; raises `ConfigurationError`.
 
-        The pages come up first, so that a relay that waits can say what for.
+        The pages come up first, so that a relay that waits can say what for. One that is told to stop while it
+        waits says "stopped", too: who reads its log knows that nothing ended it.
         """
         with ExitStack() as stack:
             self._observer.start()
             stack.callback(self._observer.stop)
-            topics = self._await(stop, self._topics)
-            shelf = self._await(stop, self._shelf) if self._config.schedule.delay is None else None
-            if topics is None or (shelf is None and self._config.schedule.delay is None):
-                return
-            if shelf is not None:
-                stack.callback(shelf.close)
-            loop = self._await(stop, partial(self._loop, topics, shelf))
-            if loop is not None:
-                self._work(loop, stop)
+            self._serve(stack, stop)
+        log.info("stopped", relay=self._instance)
+
+    def _serve(self, stack: ExitStack, stop: Stop) -> None:
+        topics = self._await(stop, self._topics)
+        shelf = self._await(stop, self._shelf) if self._config.schedule.delay is None else None
+        if topics is None or (shelf is None and self._config.schedule.delay is None):
+            return
+        if shelf is not None:
+            stack.callback(shelf.close)
+        loop = self._await(stop, partial(self._loop, topics, shelf))
+        if loop is not None:
+            self._work(loop, stop)
 
     def _await(self, stop: Stop, attempt: Callable[[], T]) -> T | None:
         """Repeat an attempt until it succeeds; None when asked to stop."""
@@ -100,7 +105,6 @@ class Service:
             collector.turn(loop.size)
         self._observer.draining()
         loop.finish()
-        log.info("stopped", relay=self._instance)
 
     # -- parts
 

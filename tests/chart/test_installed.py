@@ -28,6 +28,7 @@ RESTRICTED = {
     "pod-security.kubernetes.io/enforce": "restricted",
     "pod-security.kubernetes.io/warn": "restricted",
 }
+DEFINITIONS = ["delayclasses.delaytopic.dev", "delaytopics.delaytopic.dev"]
 NAMESPACES = (NAMESPACE, "shop", "billing", "kafka", "delay-relays", "elsewhere")
 
 
@@ -94,7 +95,7 @@ def test_the_kustomize_base_is_accepted_and_applied_twice_changes_nothing(empty_
 
     after = _versions(kubectl)
     kubectl("delete", "-k", str(BASE), "--wait=false")
-    kubectl("wait", "--for=delete", f"namespace/{NAMESPACE}", "--timeout=60s")
+    kubectl("wait", "--for=delete", f"namespace/{NAMESPACE}", *map("crd/{}".format, DEFINITIONS), "--timeout=60s")
     kubectl.apply([_namespace(NAMESPACE)])
     assert "deployment.apps/delaytopic serverside-applied" in first
     assert after == before
@@ -137,7 +138,7 @@ def test_install_makes_pods_that_are_restricted_and_removal_keeps_definitions_an
     assert len({each["uid"] for each in (installed, upgraded, remaining, again)}) == 1
     assert named([each for each in manifest if each], "DelayClass")["metadata"]["name"] == "default"
     assert after == before
-    assert definitions == ["delayclasses.delaytopic.dev", "delaytopics.delaytopic.dev"]
+    assert definitions == DEFINITIONS
 
 
 def test_the_operator_has_the_rights_of_the_table_and_no_others_by_namespace(

@@ -113,7 +113,10 @@ def test_without_a_relay_those_of_the_running_local_are_asked(pages: Pages) -> N
     assert (run(["pending", "reminders"]), pages.asked) == (0, ["limit=100"])
 
 
-def test_a_table_is_for_people(pages: Pages, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_is_for_people(
+    pages: Pages, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
     assert run(["pending", SOURCE, "--relay", pages.url, "-o", "table"]) == 0
 
     lines = capsys.readouterr().out.splitlines()

@@ -266,6 +266,7 @@ def test_a_relay_waits_for_kafka_says_so_and_can_be_told_to_stop(make_route: Mak
     assert page(relay, "/healthz")[0] == 200
     assert len(lines_about_waiting(relay)) == 1
     assert relay.terminate() == 0
+    assert relay.log_lines()[-1]["event"] == "stopped"
 
 
 @ONLY_REDIS
