@@ -59,8 +59,7 @@ def kubeconfig(cluster: Cluster) -> Path:
 def images(cluster: Cluster) -> Images:
     """Built, and known to the cluster's nodes."""
     references = build_all(cluster.docker)
-    for reference in references.values():
-        cluster.load_image(reference)
+    cluster.load_images(*references.values())
     return references
 
 

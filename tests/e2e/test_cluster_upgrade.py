@@ -28,8 +28,7 @@ RECORDS = 20_000
 def previous_images(cluster: Cluster, images: Images) -> Images:
     """Relay and operator of that commit, known to the cluster's nodes."""
     previous = build_previous(cluster.docker, PREVIOUS)
-    for reference in previous.values():
-        cluster.load_image(reference)
+    cluster.load_images(*previous.values())
     return {**images, **previous}
 
 

@@ -24,8 +24,8 @@ class Cluster(Protocol):
     def enforces_network_policies(self) -> bool:
         """Whether a NetworkPolicy keeps anything away; where none does, it is accepted and changes nothing."""
 
-    def load_image(self, reference: str) -> None:
-        """Make an image of the engine known to its nodes."""
+    def load_images(self, *references: str) -> None:
+        """Make images of the engine known to its nodes."""
 
     def exec_on_node(self, *command: str) -> str:
         """Run a program on the node of the control plane; raises NotPossible where nobody may."""

@@ -51,6 +51,10 @@ class DockerEngine:
         """Whether the image is here, without asking a registry."""
         return succeeds("docker", "image", "inspect", reference, environment=self.environment)
 
+    def image_id(self, reference: str) -> str:
+        """What tells an image from another one of the same name. Raises CommandFailed when it is not here."""
+        return self("image", "inspect", "--format={{.Id}}", reference).strip()
+
     def pull(self, reference: str) -> bool:
         """Get an image from its registry; False when it can't be had."""
         try:

@@ -44,11 +44,11 @@ class ExistingCluster:
         """Nobody knows."""
         return False
 
-    def load_image(self, reference: str) -> None:
-        """Run the owner's command; raises CommandFailed."""
-        command = loader_command(self._loader, reference)
-        if command:
-            run(*command, environment=self.docker.environment, seconds=LOAD_SECONDS)
+    def load_images(self, *references: str) -> None:
+        """Run the owner's command for each; raises CommandFailed."""
+        for reference in references:
+            if command := loader_command(self._loader, reference):
+                run(*command, environment=self.docker.environment, seconds=LOAD_SECONDS)
 
     def exec_on_node(self, *command: str) -> NoReturn:
         """Raises NotPossible."""

@@ -14,6 +14,7 @@ from tests.e2e.cluster.commands import run
 from tests.e2e.cluster.engine import DockerEngine, find_engine, start_engine
 from tests.e2e.cluster.errors import CommandFailed, NotReady
 from tests.e2e.cluster.go_programs import kind_program
+from tests.e2e.cluster.images_on_node import identities, lacking
 from tests.e2e.cluster.node_image import OWN_REPOSITORY, ensure_node_image
 from tests.e2e.cluster.private_engine import PrivateEngine
 
@@ -84,9 +85,13 @@ class KindCluster:
         engine = find_engine()
         return engine is not None and self.node in self._nodes(engine) and self._api_server_answers()
 
-    def load_image(self, reference: str) -> None:
-        """Make an image of the engine known to the node."""
-        self._kind(self.docker, "load", "docker-image", reference)
+    def load_images(self, *references: str) -> None:
+        """Make images of the engine known to the node; those that it has already are not loaded again."""
+        there = identities(self.exec_on_node("ctr", "--namespace=k8s.io", "images", "list"))
+        lacked = lacking({reference: self.docker.image_id(reference) for reference in references}, there)
+        if lacked:
+            self._report(f"loading {', '.join(lacked)} into the node ...")
+            self._kind(self.docker, "load", "docker-image", *lacked)  # at once: layers that they share go once
 
     def exec_on_node(self, *command: str) -> str:
         """Run a program on the node; returns what it printed."""
