@@ -18,7 +18,7 @@ SEED ?= 0
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo test test-failed test-unit test-nightly backlog simulate mutants bench-quick bench-slo simulate-scaling report e2e cluster cluster-down images crds kubernetes lint format clean
+.PHONY: help install demo test test-failed test-unit test-nightly backlog simulate mutants bench-quick bench-slo simulate-scaling report e2e cluster cluster-down up down tour images crds kubernetes lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,14 @@ cluster: $(STAMP) ## A real Kubernetes cluster (kind) on this machine; prints it
 
 cluster-down: $(STAMP) ## Take it away, with the Docker engine that was started for it
 	@$(BIN)/python -m tests.e2e.cluster down
+
+up: $(STAMP) ## A cluster to play with: Kafka, Redis, the chart, a team that sends; ends with what to do next
+	@$(BIN)/python -m tests.e2e.playground
+
+down: cluster-down ## Take it away
+
+tour: $(STAMP) ## Run docs/tutorial/kubernetes.md on the cluster of `make up`, and write what it prints into it
+	@$(BIN)/python -m tests.e2e.tour
 
 images: $(STAMP) ## Build the container images of relay, operator and audit (needs Docker)
 	@$(BIN)/python -m images.build

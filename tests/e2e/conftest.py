@@ -11,23 +11,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from charts.tools.places import CHART
 from tests.cluster.binaries import Programs
 from tests.cluster.fixtures import helm_program, kubernetes_programs
-from tests.cluster.helm import Helm
-from tests.cluster.kubectl import Kubectl
 from tests.e2e.cluster.clusters import Cluster
 from tests.e2e.cluster.existing_cluster import ExistingCluster
 from tests.e2e.cluster.kind_cluster import KindCluster
 from tests.e2e.images.build import build_all
 from tests.e2e.support.installation import Images
-from tests.e2e.support.installed_platform import InstalledPlatform
-from tests.e2e.support.kubeconfig import client_of
+from tests.e2e.support.installed_platform import CommandLines, InstalledPlatform
 from tests.e2e.support.team import MakeTeam, Team
 
 __all__ = ["helm_program", "kubernetes_programs"]
 
-MANIFESTS = Path(__file__).with_name("manifests")
 KINDS = ("kind", "existing")
 
 
@@ -77,11 +72,9 @@ def platform(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[InstalledPlatform]:
     """Kafka, Redis, the operator and a class."""
-    directory = tmp_path_factory.mktemp("platform")
-    client = client_of(kubeconfig, directory)
-    kubectl = Kubectl(kubectl_program, kubeconfig, directory / "kubectl")
-    platform = InstalledPlatform(client, kubectl, Helm(helm_program, directory / "helm", kubeconfig), CHART, images)
-    platform.install_infrastructure(sorted(MANIFESTS.glob("*.yaml")))
+    programs = CommandLines(kubectl_program, helm_program)
+    platform = InstalledPlatform.of(kubeconfig, programs, images, tmp_path_factory.mktemp("platform"))
+    platform.install_infrastructure()
     platform.install()
     yield platform
     if os.environ.get("E2E_CLUSTER") == "existing":

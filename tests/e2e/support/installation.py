@@ -32,6 +32,7 @@ def chart_values(images: Images) -> dict[str, Any]:
         },
         "relayNamespaces": [RELAY_NAMESPACE],
         "createRelayNamespaces": True,
+        "monitoring": {"dashboards": {"enabled": True}},
         "resources": {"requests": {"cpu": "20m", "memory": "96Mi"}, "limits": {"memory": "384Mi"}},
         "operator": {
             "resync": "20s",

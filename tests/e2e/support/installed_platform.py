@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple, Self
 
+from charts.tools.places import CHART
 from tests.cluster.awaiting import await_condition, await_object, condition_of
 from tests.cluster.helm import Helm
 from tests.cluster.kube_client import KubeClient, Object
@@ -22,6 +23,7 @@ from tests.e2e.support.installation import (
     delay_class,
     namespace,
 )
+from tests.e2e.support.kubeconfig import client_of
 from tests.e2e.support.pod_jobs import Job
 
 from delaytopic_operator.desired.identity import audit_name, child_name
@@ -31,6 +33,14 @@ API = "/apis/delaytopic.dev/v1alpha1"
 RELEASE = "delaytopic"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{OPERATOR_NAMESPACE}/leases/delaytopic-operator"
 OPERATORS = {"app.kubernetes.io/component": "operator"}
+MANIFESTS = Path(__file__).parents[1] / "manifests"
+
+
+class CommandLines(NamedTuple):
+    """Where the programs are that people use."""
+
+    kubectl: Path
+    helm: Path
 
 
 class InstalledPlatform:
@@ -44,6 +54,13 @@ class InstalledPlatform:
         self._chart = chart
         self.bootstrap_servers = BOOTSTRAP_SERVERS
 
+    @classmethod
+    def of(cls, kubeconfig: Path, programs: CommandLines, images: Images, directory: Path) -> Self:
+        """In the cluster of a kubeconfig, with the chart of this checkout; `directory` is for what programs keep."""
+        kubectl = Kubectl(programs.kubectl, kubeconfig, directory / "kubectl")
+        helm = Helm(programs.helm, directory / "helm", kubeconfig)
+        return cls(client_of(kubeconfig, directory), kubectl, helm, CHART, images)
+
     def install(self) -> None:
         """As docs/how-to/install.md says, in that order; what is installed already is brought up to date."""
         self.kubectl.apply([namespace(OPERATOR_NAMESPACE)])
@@ -55,11 +72,10 @@ class InstalledPlatform:
         self._helm.install(RELEASE, chart, OPERATOR_NAMESPACE, chart_values(images), "--wait", "--timeout=4m")
         await_rollout(self.client, OPERATOR_NAMESPACE, RELEASE, 2, seconds=180)
 
-    def install_infrastructure(self, manifests: Sequence[Path]) -> None:
+    def install_infrastructure(self) -> None:
         """Kafka and Redis, from plain YAML; they are ready when this returns."""
         self.kubectl.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": INFRASTRUCTURE}}])
-        for path in manifests:
-            self.kubectl("apply", "--server-side", "-f", str(path))
+        self.kubectl("apply", "--server-side", "-f", str(MANIFESTS))
         for name in ("kafka", "redis"):
             self.await_ready(name, seconds=240)
 

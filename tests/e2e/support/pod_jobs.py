@@ -58,6 +58,14 @@ class Job:
 
 def start_job(client: KubeClient, namespace: str, name: str, image: str, command: Sequence[str]) -> Job:
     """One pod, one try, as Pod Security `restricted` wants it."""
+    pod = {"restartPolicy": "Never", **restricted_pod(image, command)}
+    body = {"metadata": {"name": name}, "spec": {"backoffLimit": 0, "template": {"spec": pod}}}
+    client.create(f"/apis/batch/v1/namespaces/{namespace}/jobs", body)
+    return Job(client, namespace, name)
+
+
+def restricted_pod(image: str, command: Sequence[str]) -> Object:
+    """The spec of a pod that Pod Security `restricted` lets in."""
     container = {
         "name": "main",
         "image": image,
@@ -66,10 +74,7 @@ def start_job(client: KubeClient, namespace: str, name: str, image: str, command
         "resources": {"requests": {"cpu": "20m", "memory": "64Mi"}, "limits": {"memory": "512Mi"}},
         "securityContext": RESTRICTED,
     }
-    pod = {"restartPolicy": "Never", "automountServiceAccountToken": False, "containers": [container]}
-    body = {"metadata": {"name": name}, "spec": {"backoffLimit": 0, "template": {"spec": pod}}}
-    client.create(f"/apis/batch/v1/namespaces/{namespace}/jobs", body)
-    return Job(client, namespace, name)
+    return {"automountServiceAccountToken": False, "containers": [container]}
 
 
 def _runs(found: Object | None) -> bool:
