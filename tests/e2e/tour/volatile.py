@@ -1,0 +1,39 @@
+"""What is another in each run of the same commands: moments, ages, how late. Pure.
+
+Words stand for it, of one width, so that tables stay tables, and what is printed twice is equal.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+_AGE: Final = r"(?:\d+[dhms])+"
+
+
+def settled(printed: str) -> str:
+    """What a command printed, without what is volatile; each line has an end. Settled text stays as it is."""
+    return "".join(f"{_settled_line(line.rstrip())}\n" for line in printed.splitlines())
+
+
+def _settled_line(line: str) -> str:
+    for pattern, word in _RULES:
+        line = re.sub(pattern, word, line)
+    return line
+
+
+def _to_the_right(word: str) -> Callable[[re.Match[str]], str]:
+    """The word in a column that is filled from the left."""
+    return lambda found: word.rjust(len(found[0]))
+
+
+_RULES: Final[tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...]] = (
+    (r"\d\d:\d\d:\d\d\.\d\d\d", "hh:mm:ss.mmm"),
+    (r"\d\d:\d\d:\d\d\b", "hh:mm:ss"),
+    (rf" {_AGE}$", " <age>"),  # the last column of kubectl's tables
+    (rf"^  {_AGE} +(?=Normal|Warning)", "  <age>   "),  # events of a status page
+    (rf" +{_AGE}(?= +\d+:\d+ )", _to_the_right("<age>")),  # how far ahead, of pending records
+    (rf"\b{_AGE} ago\b", "<age> ago"),
+    (r"  +\d+ ms\b", _to_the_right("<n> ms")),  # how late, of watched records
+)
