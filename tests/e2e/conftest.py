@@ -12,36 +12,53 @@ from pathlib import Path
 
 import pytest
 from tests.cluster.binaries import Programs
-from tests.cluster.fixtures import helm_program, kubernetes_programs
+from tests.cluster.fixtures import control_plane, helm_program, kubernetes_programs
 from tests.e2e.cluster.clusters import Cluster
 from tests.e2e.cluster.existing_cluster import ExistingCluster
 from tests.e2e.cluster.kind_cluster import KindCluster
 from tests.e2e.images.build import build_all
+from tests.e2e.support.beginning import begin
 from tests.e2e.support.installation import Images
 from tests.e2e.support.installed_platform import CommandLines, InstalledPlatform
+from tests.e2e.support.kubeconfig import client_of
 from tests.e2e.support.team import MakeTeam, Team
+from tests.e2e.support.vacancy import require_vacancy
 
-__all__ = ["helm_program", "kubernetes_programs"]
+__all__ = ["control_plane", "helm_program", "kubernetes_programs"]
 
 KINDS = ("kind", "existing")
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
-    """As E2E_CLUSTER says."""
+def cluster_and_images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, Images]]:
+    """As E2E_CLUSTER says; the images are known to its nodes."""
     wanted = os.environ.get("E2E_CLUSTER", "kind")
     if wanted not in KINDS:
         pytest.fail(f"E2E_CLUSTER={wanted}: allowed are {' and '.join(KINDS)}", pytrace=False)
     if wanted == "existing":
-        yield ExistingCluster.from_environment()
+        existing = ExistingCluster.from_environment()
+        require_vacancy(client_of(existing.kubeconfig, tmp_path_factory.mktemp("client")))
+        images = build_all(existing.docker)
+        existing.load_images(*images.values())
+        yield existing, images
         return
     kind = KindCluster()
     was_up = kind.is_up()
     try:
-        yield kind.start()
+        yield kind, begin(kind)
     finally:
         if not was_up:
             kind.stop()
+
+
+@pytest.fixture(scope="session")
+def cluster(cluster_and_images: tuple[Cluster, Images]) -> Cluster:
+    return cluster_and_images[0]
+
+
+@pytest.fixture(scope="session")
+def images(cluster_and_images: tuple[Cluster, Images]) -> Images:
+    return cluster_and_images[1]
 
 
 @pytest.fixture(scope="session")
@@ -51,21 +68,13 @@ def kubeconfig(cluster: Cluster) -> Path:
 
 
 @pytest.fixture(scope="session")
-def images(cluster: Cluster) -> Images:
-    """Built, and known to the cluster's nodes."""
-    references = build_all(cluster.docker)
-    cluster.load_images(*references.values())
-    return references
-
-
-@pytest.fixture(scope="session")
 def kubectl_program(kubernetes_programs: Programs) -> Path:
     return kubernetes_programs.path("kubectl")
 
 
 @pytest.fixture(scope="session")
 def platform(
-    kubeconfig: Path,
+    cluster: Cluster,
     images: Images,
     kubectl_program: Path,
     helm_program: Path,
@@ -73,11 +82,15 @@ def platform(
 ) -> Iterator[InstalledPlatform]:
     """Kafka, Redis, the operator and a class."""
     programs = CommandLines(kubectl_program, helm_program)
-    platform = InstalledPlatform.of(kubeconfig, programs, images, tmp_path_factory.mktemp("platform"))
-    platform.install_infrastructure()
-    platform.install()
-    yield platform
-    if os.environ.get("E2E_CLUSTER") == "existing":
+    platform = InstalledPlatform.of(cluster.kubeconfig, programs, images, tmp_path_factory.mktemp("platform"))
+    if not isinstance(cluster, ExistingCluster):
+        platform.install_all()
+        yield platform
+        return
+    try:
+        platform.install_all()
+        yield platform
+    finally:
         platform.remove()
 
 

@@ -1,7 +1,9 @@
-"""The first day with delaytopic on a real cluster: chart, class, three lines of YAML, records, an audit."""
+"""The first day with delaytopic on a real cluster: chart, class, three lines of YAML, records, a tour, an audit."""
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,8 @@ from tests.e2e.support.installed_platform import InstalledPlatform
 from tests.e2e.support.moments import await_audit_of, now_ms
 from tests.e2e.support.storm import kill
 from tests.e2e.support.team import MakeTeam, Sending, Team
+from tests.e2e.tour.page import recorded
+from tests.e2e.tour.stage import PAGE, clear, leave, shell
 from tests.e2e.traffic.plan import Plan
 
 pytestmark = pytest.mark.e2e
@@ -51,6 +55,19 @@ def test_records_of_a_delay_topic_of_three_lines_arrive_on_time_exactly_once(sen
     counts = {name: verdict[name] for name in ("records", "arrived", "withdrawn", "faults")}
     assert counts == {"records": RECORDS, "arrived": RECORDS * 19 // 20, "withdrawn": RECORDS // 20, "faults": {}}
     assert verdict["late_ms"]["p99"] < LATENESS_MS, verdict
+
+
+def test_the_commands_of_the_tour_print_what_its_page_says(
+    platform: InstalledPlatform, kubeconfig: Path, kubectl_program: Path, tmp_path: Path
+) -> None:
+    """It takes as long as records of the other tests have to settle until they can be audited."""
+    page = PAGE.read_text(encoding="utf-8")
+    clear(platform.kubectl)
+
+    printed = recorded(page, shell(kubeconfig, [Path(sys.executable).parent, kubectl_program.parent], tmp_path))
+    leave(platform.kubectl)
+
+    assert printed == page, "run make tour, and look at what it changes"
 
 
 def test_a_standby_takes_over_within_twenty_seconds_of_the_leaders_death(

@@ -16,10 +16,10 @@ from tests.cluster.kubectl import KubectlError
 from tests.cluster.pods import await_rollout
 from tests.e2e.cluster.errors import ClusterError
 from tests.e2e.cluster.kind_cluster import KindCluster
-from tests.e2e.images.build import build_all
 from tests.e2e.images.errors import TestImagesError
 from tests.e2e.playground.next_steps import next_steps
 from tests.e2e.playground.sample import NAME, SENDER, TEAM, sample_team, sender
+from tests.e2e.support.beginning import begin
 from tests.e2e.support.installed_platform import API, CommandLines, InstalledPlatform
 
 REASONS = (
@@ -32,9 +32,8 @@ REASONS = (
 def main() -> None:
     """Have a cluster with Kafka, Redis, delaytopic, and a team that sends; then say how to get at it."""
     programs = CommandLines(kubernetes_programs().path("kubectl"), helm_program())
-    cluster = KindCluster().start()
-    images = build_all(cluster.docker)
-    cluster.load_images(*images.values())
+    cluster = KindCluster()
+    images = begin(cluster)
     with tempfile.TemporaryDirectory(prefix="delaytopic-up-") as folder:
         fill(InstalledPlatform.of(cluster.kubeconfig, programs, images, Path(folder)))
     click.echo(next_steps(cluster.kubeconfig, [Path(sys.executable).parent, programs.kubectl.parent]))

@@ -24,6 +24,7 @@ from tests.e2e.support.installation import (
     namespace,
 )
 from tests.e2e.support.kubeconfig import client_of
+from tests.e2e.support.node_data import delete_data
 from tests.e2e.support.pod_jobs import Job
 
 from delaytopic_operator.desired.identity import audit_name, child_name
@@ -33,6 +34,8 @@ API = "/apis/delaytopic.dev/v1alpha1"
 RELEASE = "delaytopic"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{OPERATOR_NAMESPACE}/leases/delaytopic-operator"
 OPERATORS = {"app.kubernetes.io/component": "operator"}
+DEFINITIONS = ("delaytopics.delaytopic.dev", "delayclasses.delaytopic.dev")
+NAMESPACES = (OPERATOR_NAMESPACE, RELAY_NAMESPACE, INFRASTRUCTURE)
 MANIFESTS = Path(__file__).parents[1] / "manifests"
 
 
@@ -53,6 +56,7 @@ class InstalledPlatform:
         self._helm = helm
         self._chart = chart
         self.bootstrap_servers = BOOTSTRAP_SERVERS
+        self._namespaces: list[str] = []
 
     @classmethod
     def of(cls, kubeconfig: Path, programs: CommandLines, images: Images, directory: Path) -> Self:
@@ -60,6 +64,11 @@ class InstalledPlatform:
         kubectl = Kubectl(programs.kubectl, kubeconfig, directory / "kubectl")
         helm = Helm(programs.helm, directory / "helm", kubeconfig)
         return cls(client_of(kubeconfig, directory), kubectl, helm, CHART, images)
+
+    def install_all(self) -> None:
+        """Everything; it runs when this returns."""
+        self.install_infrastructure()
+        self.install()
 
     def install(self) -> None:
         """As docs/how-to/install.md says, in that order; what is installed already is brought up to date."""
@@ -89,6 +98,7 @@ class InstalledPlatform:
     def make_namespace(self, stem: str, **labels: str) -> str:
         """One that may use the class; its name has an ending that no other has."""
         name = f"{stem}-{secrets.token_hex(3)}"
+        self._namespaces.append(name)
         self.kubectl.apply([namespace(name, **{ENABLED: "true", **labels})])
         return name
 
@@ -131,9 +141,12 @@ class InstalledPlatform:
         return condition_of(found, "SLOMet")
 
     def remove(self) -> None:
-        """As docs/how-to/install.md says, in that order; what tests made is gone, too."""
-        self.kubectl("delete", "delaytopics", "--all", "--all-namespaces", "--wait=false")
-        self.kubectl("wait", "delaytopics", "--all", "--all-namespaces", "--for=delete", "--timeout=100s")
-        self._helm.uninstall(RELEASE, OPERATOR_NAMESPACE)
-        self.kubectl("delete", "crd", "delaytopics.delaytopic.dev", "delayclasses.delaytopic.dev")
-        self.kubectl("delete", "namespace", OPERATOR_NAMESPACE, RELAY_NAMESPACE, INFRASTRUCTURE, "--timeout=100s")
+        """As docs/how-to/install.md says, in that order; what tests made is gone, too. Nothing where nothing is."""
+        if self.client.find(API) is not None:
+            self.kubectl("delete", "delaytopics", "--all", "--all-namespaces", "--wait=false")
+            self.kubectl("wait", "delaytopics", "--all", "--all-namespaces", "--for=delete", "--timeout=100s")
+        self._helm.uninstall(RELEASE, OPERATOR_NAMESPACE, "--ignore-not-found")
+        self.kubectl("delete", "crd", *DEFINITIONS, "--ignore-not-found")
+        delete_data(self.client, self.kubectl, self.images["kafka"])
+        gone = ("delete", "namespace", "--ignore-not-found", "--timeout=100s")
+        self.kubectl(*gone, *NAMESPACES, *self._namespaces)
