@@ -7,7 +7,11 @@ import click
 from delaytopic_cli.lazy_group import LazyGroup
 
 # Spark is imported by the commands: the help of `delaytopic` needs none.
-_COMMANDS = {"run": "delaytopic_cli.slo_run:run", "report": "delaytopic_cli.slo_report:report"}
+_COMMANDS = {
+    "run": "delaytopic_cli.slo_run:run",
+    "report": "delaytopic_cli.slo_report:report",
+    "prepare": "delaytopic_cli.slo_prepare:prepare",
+}
 
 
 @click.group(

@@ -1,4 +1,4 @@
-"""Edge: Kafka for Spark without the JVM's client: a Python Data Source over the relay's own client library."""
+"""Edge: Kafka for Spark without the JVM's client: what the Python Data Source reads with the relays' own library."""
 
 from __future__ import annotations
 
@@ -6,23 +6,19 @@ import gc
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import pyarrow as pa  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.types import StructType
 
 from delaytopic_api.relay_config import RelayConfig
 from delaytopic_slo.client_settings import client_settings
+from delaytopic_slo.data_source import read_shares
 from delaytopic_slo.decoding import batch_of, decoder_for
 from delaytopic_slo.manifest import Range
 from delaytopic_slo.range_reader import RangeReader
-from delaytopic_slo.schemas import EXTRACT
 from delaytopic_slo.splitting import shares
 
-NAME = "delaytopic"
 BATCH_ROWS = 10_000
 TASKS_PER_CORE = 1
 
@@ -55,53 +51,15 @@ class ReadingJob:
 
 def read_by_client(spark: SparkSession, job: ReadingJob) -> DataFrame:
     """The extract of these ranges; read when it is used, and each time anew."""
-    spark.dataSource.register(AuditSource)
-    reader = spark.read.format(NAME).options(**job.to_options())
-    return reader.option("tasks", str(max(1, TASKS_PER_CORE * spark.sparkContext.defaultParallelism))).load()
+    tasks = max(1, TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
+    texts = [json.dumps([piece.to_document() for piece in share]) for share in shares(job.ranges, tasks)]
+    return read_shares(spark, __name__, replace(job, ranges=[]).to_options(), texts or ["[]"])
 
 
-class AuditSource(DataSource):
-    """`spark.read.format("delaytopic")`."""
-
-    @classmethod
-    def name(cls) -> str:
-        """Not `kafka`, which is the official connector's."""
-        return NAME
-
-    def schema(self) -> StructType:
-        """Of the extract."""
-        return EXTRACT
-
-    def reader(self, schema: StructType) -> DataSourceReader:
-        """For one batch read."""
-        return _Reader({str(name): str(value) for name, value in self.options.items()})
-
-
-@dataclass
-class _Share(InputPartition):
-    """What one task reads."""
-
-    ranges: list[Range]
-
-    def __init__(self, ranges: list[Range]) -> None:
-        super().__init__(None)
-        self.ranges = ranges
-
-
-class _Reader(DataSourceReader):
-    """Splits the ranges, and reads a share of them in each task."""
-
-    def __init__(self, options: dict[str, str]) -> None:
-        self._options = options
-
-    def partitions(self) -> list[InputPartition]:
-        job = ReadingJob.of_options(self._options)
-        return [_Share(ranges) for ranges in shares(job.ranges, int(self._options["tasks"]))] or [_Share([])]
-
-    def read(self, partition: InputPartition) -> Iterator[Any]:
-        assert isinstance(partition, _Share)
-        job = ReadingJob.of_options(self._options)
-        return batches(job, partition.ranges)
+def share_of(options: dict[str, str], share: str) -> Iterator[pa.RecordBatch]:
+    """What one task reads: the ranges of its share."""
+    job = ReadingJob.of_options({**options, "ranges": share})
+    return batches(job, job.ranges)
 
 
 def batches(job: ReadingJob, ranges: list[Range]) -> Iterator[pa.RecordBatch]:

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from delaytopic_slo.errors import LedgerError
@@ -98,8 +99,13 @@ class Ledger:
         """A table of several runs, as one; empty for no run."""
         places = [self._files.place(f"{folder}/{table}") for folder in folders]
         if not places:
-            return self._spark.createDataFrame([], schema)
+            return self._empty(schema)
         return self._spark.read.schema(schema).parquet(*places)
+
+    def _empty(self, schema: StructType) -> DataFrame:
+        """No rows, of which Spark's planner knows: to create them from a list would ask a Python worker."""
+        nothing = self._spark.range(0).filter(sf.lit(False))
+        return nothing.select(*(sf.lit(None).cast(field.dataType).alias(field.name) for field in schema))
 
     def minutes(self, minutes: Iterable[int]) -> DataFrame:
         """Some minutes as a table, to join with."""

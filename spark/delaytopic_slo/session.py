@@ -15,6 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from delaytopic_slo.errors import SparkMissingError
+from delaytopic_slo.java_archive import archive_options
 
 CONNECTOR_CLASS = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 _LOGGING = Path(__file__).with_name("log4j2.properties")
@@ -23,6 +24,7 @@ _SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.compression.codec": "zstd",
+    "spark.python.daemon.module": "delaytopic_slo.worker_daemon",
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
 # A run is short: what is called some thousand times is not worth the second compiler, only what is called much more.
@@ -49,11 +51,17 @@ exec "{java}" "$@"
 
 
 def spark_session(
-    *, master: str = "local[*]", memory: str = "1g", jars: Sequence[str] = (), cores: int | None = None
+    *,
+    master: str = "local[*]",
+    memory: str = "1g",
+    jars: Sequence[str] = (),
+    cores: int | None = None,
+    archive_output: Path | None = None,
 ) -> SparkSession:
     """The session of this process, started when there is none yet, as there is under spark-submit.
 
-    `memory` is the heap of a local run. Raises SparkMissingError without Java, or when Spark does not start.
+    `memory` is the heap of a local run, `archive_output` where Java is to leave what it learned.
+    Raises SparkMissingError without Java, or when Spark does not start.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith("local"):
@@ -61,7 +69,8 @@ def spark_session(
     builder = SparkSession.builder.appName("delaytopic-slo")
     settings = {**_SETTINGS, "spark.sql.shuffle.partitions": str(4 * (cores or os.cpu_count() or 1))}
     if SparkSession.getActiveSession() is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
-        java = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()} {_FEWER_COMPILATIONS} {_collector()}"
+        archive = archive_options(archive_output)
+        java = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()} {_FEWER_COMPILATIONS} {_collector()} {archive}".rstrip()
         settings |= {"spark.master": master, "spark.driver.memory": memory, "spark.driver.extraJavaOptions": java}
         settings |= {"spark.jars": ",".join(jars)} if jars else {}
     for name, value in settings.items():

@@ -1,0 +1,22 @@
+"""What Spark starts its Python workers from: its own daemon, of modules that are compiled already."""
+
+from __future__ import annotations
+
+import sys
+from importlib.machinery import PathFinder
+
+
+def without_archives(path: list[str]) -> list[str]:
+    """A search path without Spark's zip files where it is installed as a package, too.
+
+    Each daemon would compile what it imports from a zip file anew, and a run starts four of them.
+    """
+    folders = [place for place in path if not place.endswith(".zip")]
+    return folders if PathFinder.find_spec("pyspark", folders) and PathFinder.find_spec("py4j", folders) else path
+
+
+if __name__ == "__main__":
+    sys.path[:] = without_archives(sys.path)
+    from pyspark.daemon import manager
+
+    manager()
