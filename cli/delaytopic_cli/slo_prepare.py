@@ -9,7 +9,7 @@ from delaytopic_slo.errors import SloError
 from delaytopic_slo.java_archive import make_archive
 
 
-@click.command(short_help="Let Java learn once what every audit does, so that audits take less time.")
+@click.command(short_help="Let Java learn once what audits do: they take less time.")
 def prepare() -> int:
     """Audit made-up records, and keep what Java learned for the audits of this machine.
 

@@ -93,7 +93,7 @@ def _extract(plan: Plan, ledger: Ledger, folder: str, known: Sequence[str], read
     at_once = {plan.source, plan.target, plan.dead_letter, *known}
     first = [piece for piece in plan.ranges if piece.topic in at_once]
     say(f"reading up to {sum(piece.end - piece.start for piece in first):,} records of {len(at_once)} topics")
-    extract = ledger.write(folder, "extract", read(first), files=None)
+    extract = ledger.stage(folder, "extract", read(first))
     others = [piece for piece in plan.ranges if piece.topic not in at_once]
     if not others:
         return extract
@@ -103,7 +103,7 @@ def _extract(plan: Plan, ledger: Ledger, folder: str, known: Sequence[str], read
     if not more:
         return extract
     say(f"reading up to {sum(piece.end - piece.start for piece in more):,} records of topics that deliver-to names")
-    ledger.write(folder, "extract-of-named", read(more), files=None)
+    ledger.stage(folder, "extract-of-named", read(more))
     return extract.unionByName(ledger.read([folder], "extract-of-named", EXTRACT))
 
 

@@ -25,11 +25,13 @@ from delaytopic_slo.tables import SORTING
 ROWS_PER_GROUP = 100_000
 RECENT_COMMITS = 3
 _DIFFERING = ("deadline_ms", "offset", "due_ms", "append_ms", "sent_ms", "id_hash", "at_offset")
+_NO_DICTIONARIES = {f"parquet.enable.dictionary#{name}": "false" for name in _DIFFERING}
+_STAGED_FILE: dict[str, str] = {"compression": "snappy", **_NO_DICTIONARIES}
 _SORTED_FILE: dict[str, str] = {
     "parquet.block.row.count.limit": str(ROWS_PER_GROUP),
     # Numbers that hardly repeat: as differences they are smaller than by a dictionary, and sooner written.
     "parquet.writer.version": "PARQUET_2_0",
-    **{f"parquet.enable.dictionary#{name}": "false" for name in _DIFFERING},
+    **_NO_DICTIONARIES,
 }
 Document = TypeVar("Document", Plan, Commit)
 
@@ -81,11 +83,16 @@ class Ledger:
         self._files.delete(folder)
         return folder
 
-    def write(self, folder: str, table: str, rows: DataFrame, *, files: int | None = 1) -> DataFrame:
-        """Write a table of a run, and return it as it was written. `files` None: one for each task."""
+    def write(self, folder: str, table: str, rows: DataFrame) -> DataFrame:
+        """Write a table of a run into one file, and return it as it was written."""
         place = self._files.place(f"{folder}/{table}")
-        fewer = rows.coalesce(files) if files is not None else rows
-        fewer.write.mode("overwrite").parquet(place)
+        rows.coalesce(1).write.mode("overwrite").parquet(place)
+        return self._spark.read.schema(rows.schema).parquet(place)
+
+    def stage(self, folder: str, table: str, rows: DataFrame) -> DataFrame:
+        """Write what this run alone reads, in a file for each task, as quickly as may be."""
+        place = self._files.place(f"{folder}/{table}")
+        rows.write.options(**_STAGED_FILE).mode("overwrite").parquet(place)
         return self._spark.read.schema(rows.schema).parquet(place)
 
     def write_sorted(self, folder: str, table: str, rows: DataFrame) -> DataFrame:
