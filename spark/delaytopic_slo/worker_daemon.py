@@ -9,7 +9,7 @@ from importlib.machinery import PathFinder
 def without_archives(path: list[str]) -> list[str]:
     """A search path without Spark's zip files where it is installed as a package, too.
 
-    Each daemon would compile what it imports from a zip file anew, and a run starts four of them.
+    From a zip file, each worker would compile anew what it imports.
     """
     folders = [place for place in path if not place.endswith(".zip")]
     return folders if PathFinder.find_spec("pyspark", folders) and PathFinder.find_spec("py4j", folders) else path
