@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple
+
 import pytest
 from tests.cluster.awaiting import await_gone, await_object
 from tests.cluster.kube_client import Object
@@ -16,6 +20,17 @@ RECORDS = 200
 SHORT_DRAIN = {"drainTimeout": "5s"}
 
 
+class Outcome(NamedTuple):
+    """What the reader says at the end, when the last record was due, and when the deleted object was gone."""
+
+    verdict: dict[str, Any]
+    last_due_ms: int
+    gone_ms: int
+
+
+Outcomes = dict[str, Future[Outcome]]
+
+
 @pytest.fixture(scope="module")
 def team(make_team: MakeTeam) -> Team:
     """With three DelayTopics that are ready."""
@@ -25,6 +40,27 @@ def team(make_team: MakeTeam) -> Team:
     team.apply("pruned", **SHORT_DRAIN)
     team.await_ready("drained", "retained", "pruned")
     return team
+
+
+@pytest.fixture(scope="module")
+def doomed(platform: InstalledPlatform, make_team: MakeTeam) -> Team:
+    """Its namespace is going to be deleted, and what sends is in another one."""
+    team = Team(platform, make_team("goes").namespace, senders=make_team("stays").namespace)
+    team.apply("loaded")
+    team.await_ready("loaded")
+    return team
+
+
+@pytest.fixture(scope="module")
+def outcomes(team: Team, doomed: Team) -> Iterator[Outcomes]:
+    """Of all deletions, which happen at one time: each has to wait until its own records are due."""
+    with ThreadPoolExecutor() as all_at_once:
+        yield {
+            "drained": all_at_once.submit(drain, team),
+            "retained": all_at_once.submit(retain_and_apply_again, team),
+            "pruned": all_at_once.submit(prune_and_sync, team),
+            "namespace": all_at_once.submit(delete_the_namespace, doomed),
+        }
 
 
 def waiting(run: str, delays_ms: tuple[int, int]) -> Plan:
@@ -41,60 +77,73 @@ def no_relays_of(team: Team, name: str) -> None:
     await_gone(team.client, team.platform.relay_deployment(team.namespace, name), seconds=60)
 
 
-def test_a_drain_delivers_what_is_pending_at_its_own_time_and_then_goes(team: Team) -> None:
-    sending = team.send("drained", waiting("drained", (18_000, 24_000)))
+def drain(team: Team) -> Outcome:
+    sending = team.send("drained", waiting("drained", (25_000, 31_000)))
     team.await_pending("drained", RECORDS)
-
     team.delete("drained")
     team.await_gone("drained")
     gone_ms = now_ms()
     no_relays_of(team, "drained")
-    verdict = sending.verdict()
-
-    assert (verdict["arrived"], verdict["faults"]) == (RECORDS, {}), verdict
-    assert gone_ms >= sending.last_due_ms
+    return Outcome(sending.verdict(), sending.last_due_ms, gone_ms)
 
 
-def test_what_is_retained_goes_on_when_the_same_object_is_applied_again(team: Team) -> None:
-    sending = team.send("retained", waiting("retained", (15_000, 22_000)))
+def retain_and_apply_again(team: Team) -> Outcome:
+    sending = team.send("retained", waiting("retained", (25_000, 32_000)))
     team.await_pending("retained", RECORDS)
-
     team.delete("retained")
-    team.await_gone("retained", seconds=5)
+    team.await_gone("retained", seconds=10)
+    gone_ms = now_ms()
     no_relays_of(team, "retained")
     team.apply("retained", deletionPolicy="Retain")
-    verdict = sending.verdict(patience_s=90)
-
-    assert (verdict["arrived"], verdict["faults"]) == (RECORDS, {}), verdict
+    return Outcome(sending.verdict(patience_s=90), sending.last_due_ms, gone_ms)
 
 
-def test_an_accidental_prune_and_the_next_sync_lose_nothing(team: Team) -> None:
-    sending = team.send("pruned", waiting("pruned", (18_000, 28_000)))
+def prune_and_sync(team: Team) -> Outcome:
+    """The object that is applied while the old one still goes is gone with it; the next sync brings it back."""
+    sending = team.send("pruned", waiting("pruned", (25_000, 35_000)))
     team.await_pending("pruned", RECORDS)
-
     team.platform.kubectl("delete", "delaytopic", "pruned", "-n", team.namespace, "--wait=false")
     team.apply("pruned", **SHORT_DRAIN)
     await_object(team.client, team.path("pruned"), lambda found: not is_being_deleted(found), seconds=90)
+    gone_ms = now_ms()
     team.apply("pruned", **SHORT_DRAIN)
-    verdict = sending.verdict(patience_s=90)
-
-    assert (verdict["arrived"], verdict["faults"]) == (RECORDS, {}), verdict
+    return Outcome(sending.verdict(patience_s=90), sending.last_due_ms, gone_ms)
 
 
-def test_a_namespace_deleted_under_load_does_not_hang_and_nothing_comes_twice(
-    platform: InstalledPlatform, make_team: MakeTeam
-) -> None:
-    team = Team(platform, make_team("goes").namespace, senders=make_team("stays").namespace)
-    team.apply("loaded")
-    team.await_ready("loaded")
+def delete_the_namespace(team: Team) -> Outcome:
+    """While records are sent, and some wait."""
     sending = team.start_sending("loaded", Plan("loaded", 1_500, per_second=100, delays_ms=(1_000, 10_000)))
     team.await_backlog("loaded", 100)
-
-    platform.client.delete(f"/api/v1/namespaces/{team.namespace}")
-    await_gone(platform.client, f"/api/v1/namespaces/{team.namespace}", seconds=90)
+    team.client.delete(f"/api/v1/namespaces/{team.namespace}")
+    await_gone(team.client, f"/api/v1/namespaces/{team.namespace}", seconds=90)
+    gone_ms = now_ms()
     no_relays_of(team, "loaded")
-    verdict = sending.verdict(patience_s=1)
+    return Outcome(sending.verdict(patience_s=1), sending.last_due_ms, gone_ms)
+
+
+def test_a_drain_delivers_what_is_pending_at_its_own_time_and_then_goes(outcomes: Outcomes) -> None:
+    drained = outcomes["drained"].result()
+
+    assert (drained.verdict["arrived"], drained.verdict["faults"]) == (RECORDS, {}), drained
+    assert drained.gone_ms >= drained.last_due_ms
+
+
+def test_what_is_retained_goes_at_once_and_goes_on_when_the_same_object_is_applied_again(outcomes: Outcomes) -> None:
+    retained = outcomes["retained"].result()
+
+    assert (retained.verdict["arrived"], retained.verdict["faults"]) == (RECORDS, {}), retained
+    assert retained.gone_ms < retained.last_due_ms
+
+
+def test_an_accidental_prune_and_the_next_sync_lose_nothing(outcomes: Outcomes) -> None:
+    pruned = outcomes["pruned"].result()
+
+    assert (pruned.verdict["arrived"], pruned.verdict["faults"]) == (RECORDS, {}), pruned
+
+
+def test_a_namespace_deleted_under_load_does_not_hang_and_nothing_comes_twice(outcomes: Outcomes) -> None:
+    loaded = outcomes["namespace"].result()
 
     # What was sent after the end waits on the source topic, untouched.
-    assert verdict["faults"].keys() <= {"lost"}, verdict
-    assert verdict["arrived"] > 0
+    assert loaded.verdict["faults"].keys() <= {"lost"}, loaded
+    assert loaded.verdict["arrived"] > 0
