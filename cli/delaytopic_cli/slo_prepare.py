@@ -13,7 +13,7 @@ from delaytopic_slo.java_archive import make_archive
 def prepare() -> int:
     """Audit made-up records, and keep what Java learned for the audits of this machine.
 
-    It takes about two minutes and 250 MB below $XDG_CACHE_HOME or ~/.cache, needs no Kafka, and changes no result. An
+    It takes a minute or two, and 250 MB below $XDG_CACHE_HOME or ~/.cache, needs no Kafka, and changes no result. An
     archive is for one version of Java, Spark and delaytopic: audits of other versions do without.
 
     \b
