@@ -42,6 +42,7 @@ from delaytopic_operator.topic_judging import (
     topic_troubles,
 )
 from delaytopic_operator.topic_ownership import ACCEPT_RECREATION, Stance, Trouble, accepted_ids
+from delaytopic_operator.topic_rules import Corrected
 from delaytopic_operator.topic_wishes import Bucket, wishes
 
 
@@ -104,16 +105,14 @@ def plan_topics(
     removals = _removals(record, view, buckets, released)
     progress = _progress(judged)
     of_role = {topic.wish.role: topic for topic in judged}
-    source = corrected(of_role[Role.SOURCE])
     by_strimzi = settings.topic_provisioning is TopicProvisioning.STRIMZI_KAFKA_TOPIC
-    actions = [*(action for topic in judged for action in changes(topic)), *removals]
     return TopicPlan(
         record=_recorded(record, judged, view),
-        actions=() if by_strimzi else tuple(actions),
+        actions=() if by_strimzi else _actions(judged, removals),
         documents=tuple(_documents(judged, strimzi, record)),
         obsolete=_obsolete(removals) if by_strimzi else (),
         topics=topics_finding(found, [line for topic in reversed(judged) for line in topic_advice(topic)], progress),
-        backend=_backend(settings, judged, source.config if source else None),
+        backend=_backend(settings, judged, corrected(of_role[Role.SOURCE])),
         stalled="; ".join(trouble.sentence for trouble in found if trouble.stalled) or None,
         reconciling=progress.sentence,
         events=_events(judged),
@@ -123,8 +122,13 @@ def plan_topics(
     )
 
 
-def _backend(settings: Settings, judged: Sequence[Judged], source: Mapping[str, str] | None) -> tuple[Finding, ...]:
-    return tuple(backend_findings(settings, source, _bucket_troubles(settings, judged), _absent(judged)))
+def _actions(judged: Sequence[Judged], removals: Sequence[DeleteTopic]) -> tuple[TopicAction, ...]:
+    return (*(action for topic in judged for action in changes(topic)), *removals)
+
+
+def _backend(settings: Settings, judged: Sequence[Judged], source: Corrected | None) -> tuple[Finding, ...]:
+    config = source.config if source else None
+    return tuple(backend_findings(settings, config, _bucket_troubles(settings, judged), _absent(judged)))
 
 
 def _obsolete(removals: Sequence[DeleteTopic]) -> tuple[str, ...]:

@@ -51,7 +51,10 @@ def make_archive() -> Path:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode != 0 or not unfinished.is_file():
             told = [line for line in done.stdout.splitlines() if "Error" in line or "Exception" in line]
-            raise SparkMissingError(f"Java left no archive behind: {' '.join(told[-1:])[:500]}")
+            raise SparkMissingError(
+                "Java left no archive behind: audits work without one, only slower; try again with 1 GB free on disk "
+                f"and 2 GB of memory. It said: {' '.join(told[-1:])[:500] or 'nothing'}"
+            )
         os.replace(unfinished, file)
     finally:
         unfinished.unlink(missing_ok=True)
