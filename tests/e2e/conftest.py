@@ -21,34 +21,56 @@ from tests.e2e.support.beginning import begin
 from tests.e2e.support.installation import Images
 from tests.e2e.support.installed_platform import CommandLines, InstalledPlatform
 from tests.e2e.support.kubeconfig import client_of
+from tests.e2e.support.preparing import preparing
+from tests.e2e.support.promises import PromiseBroken
 from tests.e2e.support.team import MakeTeam, Team
 from tests.e2e.support.vacancy import require_vacancy
 
 __all__ = ["control_plane", "helm_program", "kubernetes_programs"]
 
 KINDS = ("kind", "existing")
+BROKEN_PROMISES = "delaytopic/broken_promises"
+"""Where pytest's cache keeps the names of tests that must not be tried again."""
+
+
+def pytest_exception_interact(node: pytest.Item | pytest.Collector, call: pytest.CallInfo[object]) -> None:
+    """Remember a broken promise beyond this run: another run that goes well does not mend it."""
+    if call.excinfo is not None and isinstance(call.excinfo.value, PromiseBroken):
+        cache = node.config.cache
+        cache.set(BROKEN_PROMISES, [*cache.get(BROKEN_PROMISES, []), node.nodeid])
 
 
 @pytest.fixture(scope="session")
-def cluster_and_images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, Images]]:
+def cluster_and_images(
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Cluster, Images]]:
     """As E2E_CLUSTER says; the images are known to its nodes."""
     wanted = os.environ.get("E2E_CLUSTER", "kind")
     if wanted not in KINDS:
         pytest.fail(f"E2E_CLUSTER={wanted}: allowed are {' and '.join(KINDS)}", pytrace=False)
     if wanted == "existing":
-        existing = ExistingCluster.from_environment()
-        require_vacancy(client_of(existing.kubeconfig, tmp_path_factory.mktemp("client")))
-        images = build_all(existing.docker)
-        existing.load_images(*images.values())
-        yield existing, images
+        with preparing(pytestconfig):
+            prepared = take_existing(tmp_path_factory.mktemp("client"))
+        yield prepared
         return
     kind = KindCluster()
     was_up = kind.is_up()
     try:
-        yield kind, begin(kind)
+        with preparing(pytestconfig):
+            images = begin(kind)
+        yield kind, images
     finally:
         if not was_up:
             kind.stop()
+
+
+def take_existing(directory: Path) -> tuple[Cluster, Images]:
+    """The cluster of KUBECONFIG, if nothing of ours is in it; `directory` is for the client's files."""
+    existing = ExistingCluster.from_environment()
+    require_vacancy(client_of(existing.kubeconfig, directory))
+    images = build_all(existing.docker)
+    existing.load_images(*images.values())
+    return existing, images
 
 
 @pytest.fixture(scope="session")

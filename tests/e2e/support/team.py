@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from tests.cluster.awaiting import await_condition, await_gone, await_object
 from tests.cluster.kube_client import Object
 from tests.e2e.support.installed_platform import API, InstalledPlatform
 from tests.e2e.support.pod_jobs import Job, start_job
+from tests.e2e.support.promises import require_kept
 from tests.e2e.traffic.plan import Plan
 from tests.e2e.traffic.reader import Work
 from tests.e2e.traffic.verdict import Expected
@@ -133,12 +134,19 @@ class Sending:
         """When the last record is due."""
         return int(self.await_sent()["last_due_ms"])
 
-    def verdict(self, *, settle_ms: int = 2_000, patience_s: int = 60, quiet_s: int = 3) -> dict[str, Any]:
-        """What the reader says once everything has come, and nothing more comes."""
+    def verdict(
+        self, *, settle_ms: int = 2_000, patience_s: int = 60, quiet_s: int = 3, besides: Collection[str] = ()
+    ) -> dict[str, Any]:
+        """What the reader says once everything has come, and nothing more comes.
+
+        Raises PromiseBroken for a fault that is not among `besides`.
+        """
         self.await_sent()
         source, target = self._team.source(self._name), self._team.target(self._name)
         expected = Expected(source, target, self.plan.run, self.plan.records, settle_ms)
-        return self._team.read(Work(expected, patience_s, quiet_s))
+        verdict = self._team.read(Work(expected, patience_s, quiet_s))
+        require_kept(verdict, besides)
+        return verdict
 
 
 MakeTeam = Callable[[str], Team]

@@ -1,0 +1,28 @@
+"""What has to be there before the first test, and takes minutes: seen as it is made, and one line where it can't be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import pytest
+from images.tools.errors import ImagesError
+from tests.cluster.go_builds import ProgramsMissingError, ProgramsNotBuiltError
+from tests.e2e.cluster.errors import ClusterError
+from tests.e2e.images.errors import TestImagesError
+from tests.e2e.support.vacancy import Occupied
+
+REASONS: Final = (ClusterError, Occupied, ImagesError, TestImagesError, ProgramsMissingError, ProgramsNotBuiltError)
+"""Why no test can run at all."""
+
+
+@contextmanager
+def preparing(config: pytest.Config) -> Iterator[None]:
+    """In the block, progress goes to the terminal and not into what pytest captures; what fails ends the session."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    try:
+        with capture.global_and_fixture_disabled():
+            yield
+    except REASONS as reason:
+        pytest.exit(f"no test of the cluster can run: {reason}", returncode=1)
