@@ -21,7 +21,7 @@ SEED = 20_261_122
 STORM_MS = 120_000
 PER_SECOND = 1_000
 KILLS = {"relay": 6, "operator": 3, "redis": 2, "kafka": 1}
-LATENESS_MS = 30_000
+LATENESS_MS = 15_000
 AWAY_MS = 60_000
 HEADLESS = 7_500
 """Sent for as long as the API server takes to go, is away, and begins to come back."""

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.e2e
 
 PREVIOUS = os.environ.get("E2E_PREVIOUS", "HEAD~1")
 """The commit to come from."""
-RECORDS = 20_000
+RECORDS = 16_000
 """Sent for as long as both rollouts take."""
 
 
