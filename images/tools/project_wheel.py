@@ -11,8 +11,9 @@ from typing import Any
 
 from images.tools.errors import SourceError
 from images.tools.fingerprint import files_fingerprint, tree
+from images.tools.once import made_once
 from images.tools.places import cache_folder
-from images.tools.wheelhouse import Report, build_wheel, made_once
+from images.tools.wheelhouse import Report, build_wheel
 
 _BESIDE_PACKAGES = ("pyproject.toml", "README.md", "LICENSE")
 

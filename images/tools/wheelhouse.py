@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
 import platform
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from images.tools.errors import LockError
 from images.tools.fingerprint import files_fingerprint, fingerprint
 from images.tools.locking import BACKEND_LOCK, lock_file, platform_options
+from images.tools.once import made_once
 from images.tools.pip import run_pip
 from images.tools.places import ROOT, cache_folder, link_or_copy
 
@@ -74,24 +72,3 @@ def existing_lock(name: str, root: Path) -> Path:
     if not file.is_file():
         raise LockError(f"{file} is not there: write it with `python -m images.lock {name}`")
     return file
-
-
-def made_once(folder: Path, make: Callable[[Path], None]) -> Path:
-    """The folder, filled by `make` unless an earlier run did: whole or not at all, by one process at a time."""
-    if folder.is_dir():
-        return folder
-    with _one_at_a_time(folder):
-        if not folder.is_dir():
-            with tempfile.TemporaryDirectory(dir=folder.parent, prefix="making-") as unfinished:
-                result = Path(unfinished) / folder.name
-                result.mkdir()
-                make(result)
-                result.rename(folder)
-    return folder
-
-
-@contextmanager
-def _one_at_a_time(folder: Path) -> Iterator[None]:
-    with folder.with_name(f"{folder.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from images.tools.once import made_once
 from tests.cluster.go_builds import (
     BUILD_FLAGS,
     KUBERNETES_VERSION,
     Report,
-    built_once,
     fingerprint,
     linked_version,
     print_progress,
@@ -52,7 +52,7 @@ def kubernetes_programs(report: Report = print_progress) -> Programs:
         for name in PROGRAMS:
             (into / name).symlink_to("kubernetes")
 
-    return Programs(built_once(folder, build))
+    return Programs(made_once(folder, build))
 
 
 def helm_program(report: Report = print_progress, version: str = HELM_VERSION) -> Path:
@@ -66,7 +66,7 @@ def helm_program(report: Report = print_progress, version: str = HELM_VERSION) -
         command = ["install", *BUILD_FLAGS, "-ldflags", _known_to_helm(version), "-v", module]
         run_go(command, f"Helm {version}", report, environment={"GOBIN": str(into)})
 
-    return built_once(program_folder(f"helm-{version}-{fingerprint(module, _known_to_helm(version))}"), build) / "helm"
+    return made_once(program_folder(f"helm-{version}-{fingerprint(module, _known_to_helm(version))}"), build) / "helm"
 
 
 def _known_to_helm(version: str) -> str:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import platform
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -35,20 +32,6 @@ class ProgramsNotBuiltError(Exception):
 def print_progress(line: str) -> None:
     """One line on standard error, where it does not disturb output that is piped on."""
     print(line, file=sys.stderr, flush=True)
-
-
-def built_once(folder: Path, build: Callable[[Path], None]) -> Path:
-    """The folder, filled by `build` unless an earlier run did: whole or not at all, by one process at a time."""
-    if folder.is_dir():
-        return folder
-    with one_at_a_time(folder.parent):
-        if not folder.is_dir():
-            with tempfile.TemporaryDirectory(dir=folder.parent, prefix="building-") as unfinished:
-                result = Path(unfinished) / folder.name
-                result.mkdir()
-                build(result)
-                result.rename(folder)
-    return folder
 
 
 def run_go(
@@ -110,12 +93,3 @@ def program_folder(name: str) -> Path:
     """Where built programs are kept; of all, or of one."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cache / "delaytopic" / "kubernetes" / name
-
-
-@contextmanager
-def one_at_a_time(directory: Path, name: str = "build") -> Iterator[None]:
-    """Keep two processes from building the same into a cache at once; `name` is what is built."""
-    directory.mkdir(parents=True, exist_ok=True)
-    with (directory / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

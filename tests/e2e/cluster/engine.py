@@ -6,7 +6,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.cluster.go_builds import Report, one_at_a_time, print_progress
+from images.tools.once import one_at_a_time
+from tests.cluster.go_builds import Report, print_progress
 from tests.e2e.cluster import folders
 from tests.e2e.cluster.commands import run, succeeds
 from tests.e2e.cluster.errors import CommandFailed
@@ -98,7 +99,7 @@ def find_engine() -> DockerEngine | None:
 
 def start_engine(report: Report = print_progress) -> DockerEngine:
     """The one that is found, or else a private one, started now. Raises MachineLacks, CommandFailed and NotReady."""
-    with one_at_a_time(folders.cache()):
+    with one_at_a_time(folders.cache(), "engine"):
         found = find_engine()
         if found:
             return found

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from images.tools.once import made_once
 from tests.cluster.go_builds import (
     BUILD_FLAGS,
     KUBERNETES_VERSION,
     Report,
-    built_once,
     fingerprint,
     linked_version,
     program_folder,
@@ -70,7 +70,7 @@ def _built(name: str, what: str, report: Report) -> Path:
         command = ["build", *BUILD_FLAGS, "-ldflags", linked_version(), "-v", "-o", str(into / name), "."]
         run_go(command, what, report, folder=_SOURCES / name)
 
-    return built_once(program_folder(f"{name}-{fingerprint(*program_inputs(name))}"), build) / name
+    return made_once(program_folder(f"{name}-{fingerprint(*program_inputs(name))}"), build) / name
 
 
 def _kind_folder(report: Report) -> Path:
@@ -80,4 +80,4 @@ def _kind_folder(report: Report) -> Path:
         module = json.loads(run("go", "mod", "download", "-json", _KIND_MODULE))["Dir"]
         shutil.copytree(f"{module}/images/base/files", into / "node-files", copy_function=shutil.copyfile)
 
-    return built_once(program_folder(f"kind-{KIND_VERSION}-{fingerprint(_KIND_MODULE)}"), build)
+    return made_once(program_folder(f"kind-{KIND_VERSION}-{fingerprint(_KIND_MODULE)}"), build)

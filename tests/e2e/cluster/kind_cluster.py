@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Self
 
-from tests.cluster.go_builds import Report, one_at_a_time, print_progress
+from images.tools.once import one_at_a_time
+from tests.cluster.go_builds import Report, print_progress
 from tests.e2e.cluster import folders
 from tests.e2e.cluster.commands import run
 from tests.e2e.cluster.engine import DockerEngine, find_engine, start_engine
@@ -70,14 +71,14 @@ class KindCluster:
     def start(self) -> Self:
         """Have it up, with names that resolve in it; at once when it is up already."""
         engine = start_engine(self._report)
-        with one_at_a_time(folders.clusters()):
+        with one_at_a_time(folders.clusters(), "all"):
             if not self.is_up():
                 self._create(engine)
         return self
 
     def stop(self, *, keep_engine: bool = False) -> None:
         """Take away the cluster, and after the last one the images of ours, and the engine if it is a private one."""
-        with one_at_a_time(folders.clusters()):
+        with one_at_a_time(folders.clusters(), "all"):
             self._remove(keep_engine)
 
     def is_up(self) -> bool:

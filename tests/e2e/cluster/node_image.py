@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from tests.cluster.go_builds import KUBERNETES_VERSION, Report, built_once, fingerprint
+from images.tools.once import made_once
+from tests.cluster.go_builds import KUBERNETES_VERSION, Report, fingerprint
 from tests.e2e.cluster import archive, debian_root, folders, node_root, preloading, system_images
 from tests.e2e.cluster.archive import PATH_VARIABLE, Image, write_archive
 from tests.e2e.cluster.engine import DockerEngine
@@ -61,7 +62,7 @@ def node_image_archive(report: Report) -> Path:
         lacking = lacks_for_node_image(this_machine(), PUBLISHED_IMAGES[0])
         if lacking:
             raise MachineLacks(lacking)
-    return built_once(folder, lambda into: _build(into, report)) / "image.tar"
+    return made_once(folder, lambda into: _build(into, report)) / "image.tar"
 
 
 def _own_image_on(engine: DockerEngine, report: Report) -> str:
