@@ -87,8 +87,8 @@ def _of_missing(wish: Wish, recorded: TopicRecord | None, accepted: Collection[s
     lost = recorded.topic_id if recorded is not None else None
     if wish.role is Role.SOURCE and lost is not None and lost not in accepted:
         sentence = (
-            f"{wish.what} was deleted, and what was pending in it is lost; to go on with a new and empty one, set the "
-            f"annotation {ACCEPT_RECREATION}: {lost}"
+            f"{wish.what} was deleted, and whatever was pending in it is lost; to go on with a new and empty one, set "
+            f"the annotation {ACCEPT_RECREATION}: {lost}"
         )
         return Owned(Stance.LEAVE, recorded, Trouble("TopicMissing", sentence))
     return Owned(Stance.MAKE, TopicRecord(name=wish.name, ownership=Ownership.CREATED))
@@ -101,7 +101,7 @@ def _of_another(wish: Wish, facts: TopicFacts, recorded: TopicRecord) -> Owned:
         return Owned(Stance.CARE, _seen(facts, recorded.ownership), event=event)
     sentence = f"{note}; if it is the right one, set the annotation {ACCEPT_RECREATION}: {facts.topic_id}"
     if wish.role is Role.SOURCE:
-        sentence += " (what was pending in the former one is lost)"
+        sentence += " (whatever was pending in the former one is lost)"
     told = recorded.model_copy(update={"stranger_id": facts.topic_id})
     return Owned(Stance.LEAVE, told, Trouble("TopicRecreated", sentence), event)
 

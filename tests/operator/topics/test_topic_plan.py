@@ -272,7 +272,7 @@ def test_a_source_that_was_deleted_is_not_made_again_without_a_word() -> None:
     assert plan.topics == ready(
         ConditionStatus.FALSE,
         "TopicMissing",
-        f"the source topic {SOURCE} was deleted, and what was pending in it is lost; to go on with a new and empty "
+        f"the source topic {SOURCE} was deleted, and whatever was pending in it is lost; to go on with a new and empty "
         f"one, set the annotation {ACCEPT_RECREATION}: {lost}",
     )
     assert [action.name for action in agreed.actions] == [SOURCE]
