@@ -13,10 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from images.tools.once import one_at_a_time
+
 KUBERNETES_VERSION: Final = "1.34.4"
 # Without debug information a build is a sixth quicker, and its result a third smaller.
 BUILD_FLAGS: Final = ("-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false")
 _SECONDS_BETWEEN_REPORTS = 20.0
+_SETTINGS = {"CGO_ENABLED": "0", "GOFLAGS": "", "GOWORK": "off"}
 
 Report = Callable[[str], None]
 
@@ -44,7 +47,8 @@ def run_go(
 ) -> None:
     """Run the go command, with a report now and then: its output is one line for each package compiled.
 
-    Raises ProgramsMissingError and ProgramsNotBuiltError.
+    One at a time: what a later one has in common with it is in Go's cache by then. Raises ProgramsMissingError and
+    ProgramsNotBuiltError.
     """
     go = shutil.which("go")
     if go is None:
@@ -52,17 +56,18 @@ def run_go(
             f"{what} is not in {program_folder('')} yet, and there is no Go to build it with: install Go 1.24 or newer "
             "(https://go.dev/dl), or bring that folder from a machine that has built it"
         )
+    with one_at_a_time(program_folder(""), "go"):
+        _run_go([go, *arguments], what, report, folder, {**os.environ, **_SETTINGS, **(environment or {})})
+
+
+def _run_go(
+    command: Sequence[str], what: str, report: Report, folder: Path | None, environment: Mapping[str, str]
+) -> None:
     report(f"building {what} from its Go modules (once, up to ten minutes on two cores, 6 GB for Go's caches) ...")
     started = last = time.monotonic()
     lines: list[str] = []
-    settings = {"CGO_ENABLED": "0", "GOFLAGS": "", "GOWORK": "off"}
     with subprocess.Popen(
-        [go, *arguments],
-        cwd=folder,
-        env={**os.environ, **settings, **(environment or {})},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as build:
         for line in build.stdout or ():
             lines.append(line)
@@ -70,7 +75,7 @@ def run_go(
                 report(f"  {what}: {now - started:.0f} s, {len(lines)} packages")
                 last = now
     if build.returncode != 0:
-        raise ProgramsNotBuiltError(f"go {arguments[0]} of {what} failed:\n{''.join(lines[-20:])}")
+        raise ProgramsNotBuiltError(f"go {command[1]} of {what} failed:\n{''.join(lines[-20:])}")
     report(f"{what} is built, after {time.monotonic() - started:.0f} s")
 
 

@@ -81,7 +81,7 @@ def test_a_failed_build_leaves_nothing_and_shows_what_go_said(
     with pytest.raises(ProgramsNotBuiltError, match=r"go build of Kubernetes .* failed"):
         kubernetes_programs(quiet)
 
-    assert [path.suffix for path in cache.iterdir()] == [".lock"]
+    assert {path.suffix for path in cache.iterdir()} == {".lock"}
 
 
 def test_a_machine_without_go_is_told_what_to_install(cache: Path) -> None:

@@ -31,9 +31,9 @@ REASONS = (
 @click.command(context_settings={"max_content_width": 120})
 def main() -> None:
     """Have a cluster with Kafka, Redis, delaytopic, and a team that sends; then say how to get at it."""
-    programs = CommandLines(kubernetes_programs().path("kubectl"), helm_program())
     cluster = KindCluster()
     images = begin(cluster)
+    programs = CommandLines(kubernetes_programs().path("kubectl"), helm_program())
     with tempfile.TemporaryDirectory(prefix="delaytopic-up-") as folder:
         fill(InstalledPlatform.of(cluster.kubeconfig, programs, images, Path(folder)))
     click.echo(next_steps(cluster.kubeconfig, [Path(sys.executable).parent, programs.kubectl.parent]))
