@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 
 import click
 from tests.cluster.go_builds import ProgramsMissingError, ProgramsNotBuiltError, print_progress
 from tests.e2e.cluster.engine import find_engine, start_engine
-from tests.e2e.cluster.errors import ClusterError
+from tests.e2e.cluster.errors import ClusterError, MachineLacks
 from tests.e2e.cluster.kind_cluster import DEFAULT_NAME, KindCluster
+from tests.e2e.cluster.machine import lacks_for_engine, this_machine
 
 _NAME = click.option("--name", default=DEFAULT_NAME, show_default=True, help="Of the cluster.")
 
@@ -59,6 +61,18 @@ def status(name: str) -> None:
     click.echo(f"Docker engine: {found.host}{private}" if found else "Docker engine: none")
     click.echo(f"cluster {name}: up, {cluster.kubeconfig}" if is_up else f"cluster {name}: not up")
     sys.exit(0 if is_up else 1)
+
+
+@main.command()
+def check() -> None:
+    """Say what this machine lacks for a cluster, in one line; exit code 1 when it lacks something.
+
+    Nothing is started or built.
+    """
+    if find_engine() is None and (lacking := lacks_for_engine(this_machine())):
+        raise MachineLacks(lacking)
+    if shutil.which("go") is None:
+        raise MachineLacks("kind is built with Go: install Go 1.24 or newer (https://go.dev/dl)")
 
 
 @main.command()

@@ -7,7 +7,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-_CAP_SYS_RESOURCE = 24
+CAP_SYS_ADMIN = 21
+CAP_SYS_RESOURCE = 24
 _WITH_DEBIAN_PACKAGES = frozenset({"debian", "ubuntu"})
 
 
@@ -17,6 +18,7 @@ class Machine:
 
     system: str
     is_root: bool
+    may_mount: bool
     may_raise_limits: bool
     families: frozenset[str]
     has_apt: bool
@@ -29,10 +31,12 @@ class Machine:
 
 def this_machine() -> Machine:
     """The facts of now."""
+    status = _text("/proc/self/status")
     return Machine(
         system=os.uname().sysname,
         is_root=os.geteuid() == 0,
-        may_raise_limits=may_raise_limits(_text("/proc/self/status")),
+        may_mount=has_capability(status, CAP_SYS_ADMIN),
+        may_raise_limits=has_capability(status, CAP_SYS_RESOURCE),
         families=families(_text("/etc/os-release")),
         has_apt=shutil.which("apt-get") is not None,
     )
@@ -45,6 +49,8 @@ def lacks_for_engine(machine: Machine) -> str | None:
         return f"{nobody} on {machine.system} none can be started from here: start Docker Desktop, or set DOCKER_HOST"
     if not machine.is_root:
         return f"{nobody} only root can start one: start Docker, set DOCKER_HOST, or run this as root"
+    if not machine.may_mount:
+        return f"{nobody} root may not mount here: start Docker outside, set DOCKER_HOST, or run this as root of a VM"
     if not machine.has_debian_packages:
         return f"{nobody} this is neither Debian nor Ubuntu, where one would be installed: install Docker and start it"
     return None
@@ -64,12 +70,12 @@ def lacks_for_node_image(machine: Machine, published: str) -> str | None:
 NODE_IMAGE_VARIABLE = "E2E_NODE_IMAGE"
 
 
-def may_raise_limits(status: str) -> bool:
-    """Whether a process with this /proc/<pid>/status has CAP_SYS_RESOURCE."""
+def has_capability(status: str, number: int) -> bool:
+    """Whether a process with this /proc/<pid>/status has the capability of that number, as in capability.h."""
     for line in status.splitlines():
         name, _, value = line.partition(":")
         if name == "CapEff":
-            return bool(int(value, 16) >> _CAP_SYS_RESOURCE & 1)
+            return bool(int(value, 16) >> number & 1)
     return False
 
 

@@ -6,14 +6,22 @@ from dataclasses import replace
 
 import pytest
 from tests.e2e.cluster.machine import (
+    CAP_SYS_RESOURCE,
     Machine,
     families,
+    has_capability,
     lacks_for_engine,
     lacks_for_node_image,
-    may_raise_limits,
 )
 
-DEBIAN_ROOT = Machine(system="Linux", is_root=True, may_raise_limits=True, families=frozenset({"debian"}), has_apt=True)
+DEBIAN_ROOT = Machine(
+    system="Linux",
+    is_root=True,
+    may_mount=True,
+    may_raise_limits=True,
+    families=frozenset({"debian"}),
+    has_apt=True,
+)
 PUBLISHED = "kindest/node:v1.34.4"
 
 
@@ -27,6 +35,7 @@ def test_root_on_debian_lacks_nothing() -> None:
     [
         (replace(DEBIAN_ROOT, system="Darwin"), "start Docker Desktop, or set DOCKER_HOST"),
         (replace(DEBIAN_ROOT, is_root=False), "start Docker, set DOCKER_HOST, or run this as root"),
+        (replace(DEBIAN_ROOT, may_mount=False), "start Docker outside, set DOCKER_HOST, or run this as root of a VM"),
         (replace(DEBIAN_ROOT, families=frozenset({"fedora"})), "install Docker and start it"),
         (replace(DEBIAN_ROOT, has_apt=False), "install Docker and start it"),
     ],
@@ -58,5 +67,5 @@ def test_a_distribution_is_known_by_its_own_name_and_by_what_it_is_like() -> Non
 @pytest.mark.parametrize(
     ("effective", "expected"), [("000001ffffffffff", True), ("000001fffeffffff", False), ("0000000000000000", False)]
 )
-def test_the_right_to_raise_limits_is_one_bit_of_the_effective_capabilities(effective: str, expected: bool) -> None:
-    assert may_raise_limits(f"Name:\tcat\nCapInh:\t0\nCapEff:\t{effective}\n") is expected
+def test_a_right_is_one_bit_of_the_effective_capabilities(effective: str, expected: bool) -> None:
+    assert has_capability(f"Name:\tcat\nCapInh:\t0\nCapEff:\t{effective}\n", CAP_SYS_RESOURCE) is expected
