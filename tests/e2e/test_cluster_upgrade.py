@@ -10,7 +10,7 @@ import pytest
 from charts.tools.places import CHART, ROOT
 from tests.cluster.awaiting import await_object
 from tests.e2e.cluster.clusters import Cluster
-from tests.e2e.images.build import build_previous, checkout
+from tests.e2e.images.build import build_previous, checkout, has_commit
 from tests.e2e.support.installation import Images
 from tests.e2e.support.installed_platform import InstalledPlatform
 from tests.e2e.support.team import MakeTeam, Team
@@ -22,6 +22,13 @@ PREVIOUS = os.environ.get("E2E_PREVIOUS", "HEAD~1")
 """The commit to come from."""
 RECORDS = 16_000
 """Sent for as long as both rollouts take."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def needs_a_previous_commit() -> None:
+    """Without a commit to come from, nothing can be tested here."""
+    if not has_commit(PREVIOUS):
+        pytest.skip(f"NOT TESTED: this checkout has no commit {PREVIOUS} to come from; fetch more of its history")
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import subprocess
 import tarfile
 import tempfile
@@ -60,6 +61,12 @@ def base_image(engine: DockerEngine, report: Report = print_progress) -> Base:
     if not engine.has_image(given) and not engine.pull(given):
         raise TestImagesError(f"{BASE_VARIABLE}={given}: there is no such image in the engine, nor in its registry")
     return Base(given, given)
+
+
+def has_commit(commit: str) -> bool:
+    """Whether this checkout has it: one that was fetched without its history has only the newest."""
+    found = ("git", "-C", str(ROOT), "cat-file", "-e", f"{commit}^{{commit}}")
+    return shutil.which("git") is not None and subprocess.run(found, capture_output=True, check=False).returncode == 0
 
 
 @contextmanager
