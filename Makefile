@@ -67,6 +67,7 @@ report: $(STAMP) ## Run the demo, audit its topics with Spark, and show the repo
 	@$(BIN)/python -m delaytopic_cli.report_demo
 
 e2e: $(STAMP) ## The whole system on a real cluster, under load and faults: CLUSTER=kind or existing (see tests/e2e/README.md)
+	@rm -f $(BROKEN)
 	@E2E_CLUSTER=$(CLUSTER) $(BIN)/python -m pytest -m e2e --durations=12 tests/e2e
 
 cluster: $(STAMP) ## A real Kubernetes cluster (kind) on this machine; prints its kubeconfig
