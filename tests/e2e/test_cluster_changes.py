@@ -44,7 +44,7 @@ def change(team: Team, name: str, **spec: Any) -> None:
 
 @pytest.mark.usefixtures("in_buckets")  # the next test looks at these, which take as long to fall due
 def test_backend_precision_longest_delay_and_partitions_change_under_load_and_nothing_is_lost(team: Team) -> None:
-    sending = team.start_sending("changing", Plan("changing", CHANGING, per_second=200, delays_ms=(1_000, 30_000)))
+    sending = team.start_sending("changing", Plan("changing", CHANGING, per_second=200, delays_ms=(1_000, 20_000)))
 
     change(team, "changing", backend=BUCKETS)
     moved = team.await_condition("changing", "BackendReady")["status"]["backend"]["type"]

@@ -56,7 +56,7 @@ def stormed(
 ) -> tuple[Sending, list[str]]:
     """Records that were sent while pods were killed, and the pods that were."""
     records = STORM_MS // 1_000 * PER_SECOND
-    plan = Plan("storm", records, PER_SECOND, delays_ms=(1_000, 60_000), cancel_every=100, seed=SEED)
+    plan = Plan("storm", records, PER_SECOND, delays_ms=(1_000, 40_000), cancel_every=100, seed=SEED)
     sending = team.start_sending("stormy", plan)
     killed = strike_all(platform.client, cluster, now_ms(), storm(SEED, STORM_MS, KILLS), victims, SEED)
     return sending, killed
@@ -75,7 +75,7 @@ def test_nothing_is_lost_doubled_or_early_while_pods_are_killed_under_load(
 ) -> None:
     sending, killed = stormed
 
-    verdict = sending.verdict(settle_ms=60_000, patience_s=180, quiet_s=10)
+    verdict = sending.verdict(settle_ms=60_000, patience_s=180, quiet_s=5)
 
     assert {name.partition("/")[0] for name in killed} == set(KILLS)
     assert verdict["records"] == sending.plan.records, verdict

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.e2e
 
 PREVIOUS = os.environ.get("E2E_PREVIOUS", "HEAD~1")
 """The commit to come from."""
-RECORDS = 16_000
+RECORDS = 14_000
 """Sent for as long as both rollouts take."""
 
 
@@ -69,7 +69,7 @@ def change_release(platform: InstalledPlatform, team: Team, chart: Path, images:
 def test_a_step_back_and_an_upgrade_under_load_lose_nothing_and_deliver_nothing_twice(
     platform: InstalledPlatform, team: Team, images: Images, previous_images: Images, previous_chart: Path
 ) -> None:
-    sending = team.start_sending("running", Plan("upgrade", RECORDS, per_second=200, delays_ms=(1_000, 30_000)))
+    sending = team.start_sending("running", Plan("upgrade", RECORDS, per_second=200, delays_ms=(1_000, 20_000)))
 
     change_release(platform, team, previous_chart, previous_images)
     team.await_ready("running")
