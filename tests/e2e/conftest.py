@@ -22,22 +22,19 @@ from tests.e2e.support.installation import Images
 from tests.e2e.support.installed_platform import CommandLines, InstalledPlatform
 from tests.e2e.support.kubeconfig import client_of
 from tests.e2e.support.preparing import preparing
-from tests.e2e.support.promises import PromiseBroken
+from tests.e2e.support.promises import remember
 from tests.e2e.support.team import MakeTeam, Team
 from tests.e2e.support.vacancy import require_vacancy
 
 __all__ = ["control_plane", "helm_program", "kubernetes_programs"]
 
 KINDS = ("kind", "existing")
-BROKEN_PROMISES = "delaytopic/broken_promises"
-"""Where pytest's cache keeps the names of tests that must not be tried again."""
 
 
 def pytest_exception_interact(node: pytest.Item | pytest.Collector, call: pytest.CallInfo[object]) -> None:
-    """Remember a broken promise beyond this run: another run that goes well does not mend it."""
-    if call.excinfo is not None and isinstance(call.excinfo.value, PromiseBroken):
-        cache = node.config.cache
-        cache.set(BROKEN_PROMISES, [*cache.get(BROKEN_PROMISES, []), node.nodeid])
+    """Broken promises are told from what a slow machine explains."""
+    if call.excinfo is not None:
+        remember(node.config.cache, node.nodeid, call.excinfo.value)
 
 
 @pytest.fixture(scope="session")
