@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaytopic_cli.embedded.kafka_jars import ENDPOINT, KAFKA_VERSION, kafka_runtime
-from delaytopic_cli.embedded.kafka_settings import broker_settings, cluster_id, properties_text
+from delaytopic_cli.embedded.kafka_settings import ClusterNode, broker_settings, cluster_id, properties_text
 from delaytopic_cli.errors import DownloadError, PackageMissingError
 
 JAVA = SimpleNamespace(JAVA="/jdk/bin/java")
@@ -86,13 +86,26 @@ def test_a_missing_wheel_is_named_with_the_command_that_installs_it(jar: Path, m
 
 
 def test_overrides_win_over_the_brokers_settings() -> None:
-    settings = broker_settings(
-        Path("data"), port=1, controller_port=2, overrides={"offsets.topic.num.partitions": "50", "log.dirs": "c:\\x"}
-    )
+    overrides = {"offsets.topic.num.partitions": "50", "log.dirs": "c:\\x"}
+
+    settings = broker_settings(Path("data"), ClusterNode(["127.0.0.1:2"]), port=1, overrides=overrides)
 
     text = properties_text(settings).splitlines()
 
     assert {"offsets.topic.num.partitions=50", "log.dirs=c:\\\\x"} < set(text)
+
+
+@pytest.mark.parametrize(
+    ("brokers", "copies", "in_sync"), [(1, "1", None), (2, "2", "1"), (3, "3", "2"), (5, "3", "2")]
+)
+def test_any_one_of_several_brokers_may_be_away(brokers: int, copies: str, in_sync: str | None) -> None:
+    node = ClusterNode([f"127.0.0.1:{port}" for port in range(brokers)])
+
+    settings = broker_settings(Path("data"), node, port=1)
+
+    names = ("default.replication.factor", "transaction.state.log.replication.factor", "min.insync.replicas")
+    assert [settings.get(name) for name in names] == [copies, copies, in_sync]
+    assert ("broker.session.timeout.ms" in settings) == (brokers == 1)
 
 
 @given(st.uuids() | st.just(UUID(int=0xF8 << 120)))

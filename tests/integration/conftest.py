@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.support.records import MakeRoute
 from tests.support.route import Route, Servers
+from tests.support.routes import making_routes
 
 from delaytopic_api.choices import BackendType
 from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_cli.embedded.redis_server import RedisServer
-
-_numbers = count(1)
 
 
 @pytest.fixture(scope="session")
@@ -42,7 +38,7 @@ def backend(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def make_route(kafka: KafkaServer, redis: RedisServer, backend: str, tmp_path: Path) -> Iterator[MakeRoute]:
     """Makes a DelayTopic with topics of its own; stops its relays at the end."""
-    with _routes(Servers(kafka.bootstrap_servers, redis.url), tmp_path, backend) as make:
+    with making_routes(Servers(kafka.bootstrap_servers, redis.url), tmp_path, backend) as make:
         yield make
 
 
@@ -51,7 +47,7 @@ def make_shared_route(
     kafka: KafkaServer, redis: RedisServer, backend: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[MakeRoute]:
     """The same for all tests of a file: they look at different sides of one run."""
-    with _routes(Servers(kafka.bootstrap_servers, redis.url), tmp_path_factory.mktemp("routes"), backend) as make:
+    with making_routes(Servers(kafka.bootstrap_servers, redis.url), tmp_path_factory.mktemp("routes"), backend) as make:
         yield make
 
 
@@ -59,17 +55,3 @@ def make_shared_route(
 def route(make_route: MakeRoute) -> Route:
     """A DelayTopic with the usual settings."""
     return make_route()
-
-
-@contextmanager
-def _routes(servers: Servers, directory: Path, backend: str) -> Iterator[MakeRoute]:
-    routes: list[Route] = []
-
-    def make(source_settings: dict[str, str] | None = None, **spec: Any) -> Route:
-        spec["backend"] = {"type": backend, **spec.get("backend", {})}
-        routes.append(Route(servers, directory, f"route-{next(_numbers)}", spec))
-        return routes[-1].create_topics(**(source_settings or {}))
-
-    yield make
-    for route in routes:
-        route.stop_relays()

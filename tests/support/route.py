@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -32,10 +32,11 @@ SESSION_TIMEOUT_S = 6
 
 @dataclass
 class Servers:
-    """Where Kafka and Redis are."""
+    """Where Kafka and Redis are, and how many brokers have a copy of each partition."""
 
     bootstrap_servers: str
     redis_url: str
+    copies: int = 1
 
 
 @dataclass
@@ -56,20 +57,19 @@ class Route:
         """Source, target, another allowed target, dead letters, and what the backend needs."""
         config = self.config()
         buckets = bucket_topics(config.backend.id, config.limits.horizon.ms, config.schedule.max_delay.ms)
-        create_topics(
-            self.servers.bootstrap_servers,
-            [
-                TopicPlan(self.source, PARTITIONS, source_settings or {}),
-                TopicPlan(self.target, PARTITIONS, LOG_APPEND_TIME),
-                TopicPlan(self.other, PARTITIONS, LOG_APPEND_TIME),
-                TopicPlan(self.dead_letter, 1, {"max.message.bytes": str((1 << 20) + (1 << 16))}),
-                *(
-                    TopicPlan(topic.name, PARTITIONS, topic.config)
-                    for topic in buckets
-                    if config.backend.type is BackendType.KAFKA_BUCKETS
-                ),
-            ],
-        )
+        plans = [
+            TopicPlan(self.source, PARTITIONS, source_settings or {}),
+            TopicPlan(self.target, PARTITIONS, LOG_APPEND_TIME),
+            TopicPlan(self.other, PARTITIONS, LOG_APPEND_TIME),
+            TopicPlan(self.dead_letter, 1, {"max.message.bytes": str((1 << 20) + (1 << 16))}),
+            *(
+                TopicPlan(topic.name, PARTITIONS, topic.config)
+                for topic in buckets
+                if config.backend.type is BackendType.KAFKA_BUCKETS
+            ),
+        ]
+        copies = self.servers.copies
+        create_topics(self.servers.bootstrap_servers, [replace(plan, replication_factor=copies) for plan in plans])
         return self
 
     def config(self) -> RelayConfig:

@@ -23,6 +23,7 @@ from tests.support.route import Route
 from tests.support.tls import Certificates
 
 from delaytopic_cli.embedded.kafka_server import KafkaServer
+from delaytopic_cli.embedded.kafka_settings import ClusterNode
 from delaytopic_cli.embedded.ports import free_port
 
 USERNAME = "relay"
@@ -69,7 +70,8 @@ def secure_kafka(directory: Path, certificates: Certificates) -> Iterator[Secure
         "super.users": "User:ANONYMOUS",
         "allow.everyone.if.no.acl.found": "true",
     }
-    with KafkaServer(directory, port=plain, settings=settings):
+    node = ClusterNode([f"127.0.0.1:{controller}"])
+    with KafkaServer(directory, port=plain, node=node, settings=settings):
         addresses = [f"127.0.0.1:{port}" for port in (plain, sasl, mutual)]
         _add_user(addresses[0])
         yield SecureKafka(*addresses)
@@ -78,7 +80,6 @@ def secure_kafka(directory: Path, certificates: Certificates) -> Iterator[Secure
 def _listeners(ports: dict[str, int], controller: int) -> dict[str, str]:
     outside = ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items())
     return {
-        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
         "listeners": f"{outside},CONTROLLER://127.0.0.1:{controller}",
         "advertised.listeners": outside,
         "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,GUARDED:SASL_SSL,MUTUAL:SSL",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -13,9 +12,9 @@ from typing import Self
 from delaytopic_cli.embedded.kafka_client import all_partitions_lead
 from delaytopic_cli.embedded.kafka_jars import KafkaRuntime, kafka_runtime, print_progress
 from delaytopic_cli.embedded.kafka_settings import (
-    NODE_ID,
+    FIRST_NODE_ID,
+    ClusterNode,
     broker_settings,
-    cluster_id,
     fencing_settings,
     properties_text,
 )
@@ -45,7 +44,8 @@ class KafkaServer:
     """A KRaft node (broker and controller in one) with its data under a directory, on 127.0.0.1.
 
     The port is chosen once and survives stop, kill and restart, as does the data. As a context manager it starts
-    on entry and stops on exit. The kernel kills it when this process dies.
+    on entry and stops on exit. The kernel kills it when this process dies. It is a cluster of its own, unless it is
+    told which node of another it is: those are started side by side, as none answers before most of them do.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class KafkaServer:
         directory: Path,
         *,
         port: int = 0,
+        node: ClusterNode | None = None,
         settings: Mapping[str, str] | None = None,
         heap_mib: int = 768,
         jvm_options: tuple[str, ...] = (),
@@ -64,7 +65,7 @@ class KafkaServer:
         """
         self.directory = directory
         self.port = port or free_port()
-        self._controller_port = free_port(avoid=frozenset({self.port}))
+        self._node = node or ClusterNode([f"127.0.0.1:{free_port(avoid=frozenset({self.port}))}"])
         self._settings = dict(settings or {})
         self._runtime: KafkaRuntime = kafka_runtime(report=report)
         heap = (f"-Xms{min(256, heap_mib)}m", f"-Xmx{heap_mib}m")
@@ -104,7 +105,7 @@ class KafkaServer:
         self._write_properties(self._properties_file, self._broker_settings())
         if not (self._data_directory / "meta.properties").exists():
             self._format_storage()
-        elif not (self._data_directory / ".kafka_cleanshutdown").exists():
+        elif self._node.is_alone and not (self._data_directory / ".kafka_cleanshutdown").exists():
             self._fence_its_former_self()
         self._process.start()
         self._wait_until_it_answers()
@@ -152,32 +153,28 @@ class KafkaServer:
         return [str(runtime.java), *options, *_LOG_OPTIONS, "-cp", runtime.class_path, main_class, *arguments]
 
     def _broker_settings(self) -> dict[str, str]:
-        return broker_settings(
-            self._data_directory, port=self.port, controller_port=self._controller_port, overrides=self._settings
-        )
+        return broker_settings(self._data_directory, self._node, port=self.port, overrides=self._settings)
 
     @staticmethod
     def _write_properties(file: Path, settings: Mapping[str, str]) -> None:
         file.write_text(properties_text(settings), encoding="utf-8")
 
     def _format_storage(self) -> None:
-        arguments = ("format", "-t", cluster_id(uuid.uuid4()), "-c", str(self._properties_file), "--ignore-formatted")
+        arguments = ("format", "-t", self._node.cluster_id, "-c", str(self._properties_file), "--ignore-formatted")
         command = self._java("kafka.tools.StorageTool", *arguments, options=("-XX:TieredStopAtLevel=1", "-Xshare:auto"))
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise ServerStartError(f"Kafka could not format its storage:\n{done.stdout}{done.stderr}".rstrip())
 
     def _fence_its_former_self(self) -> None:
-        """After a crash: run the controller alone until it has declared the broker of before dead.
+        """After a crash: run the controller alone until it has declared the broker of before dead, as others would.
 
         Without this the new broker first acts as the old one, until its own controller fences it. A transaction
         whose commit was decided but not yet marked in its partitions then finds "no leader, probably deleted",
         is taken as complete, and blocks every read_committed reader of those partitions for good.
         """
         properties = self.directory / "fencing.properties"
-        self._write_properties(
-            properties, fencing_settings(self._data_directory, controller_port=self._controller_port)
-        )
+        self._write_properties(properties, fencing_settings(self._data_directory, self._node))
         log_file = self.directory / "fencing.log"
         log_file.unlink(missing_ok=True)
         options = ("-Xmx256m", "-XX:TieredStopAtLevel=1", *_LOG_FENCING)
@@ -212,5 +209,5 @@ def has_fenced(log: str) -> bool:
     A broker that was killed while it shut down is fenced already: there is nothing to decide, however often it looks.
     """
     looked = "successfully completing maybeFenceStaleBroker"
-    _, decided, after = log.partition(f"Fencing broker {NODE_ID} ")
+    _, decided, after = log.partition(f"Fencing broker {FIRST_NODE_ID} ")
     return looked in after if decided else log.count(looked) >= LOOKS_IN_VAIN

@@ -1,0 +1,122 @@
+"""One broker of three is killed, frozen or restarted under load, and others take over what it led."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.support.kafka_cluster import SESSION_MS, KafkaCluster, kafka_cluster
+from tests.support.records import MakeRoute
+from tests.support.route import PARTITIONS, Route, Servers
+from tests.support.routes import making_routes
+
+from delaytopic_cli.audit import Verdict
+from delaytopic_cli.embedded.redis_server import RedisServer
+
+pytestmark = pytest.mark.integration
+
+RATE = 500
+DELAYS_MS = (0, 8_000)
+
+
+@pytest.fixture(scope="module")
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    with kafka_cluster(tmp_path_factory.mktemp("brokers")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def make_route(brokers: KafkaCluster, redis: RedisServer, backend: str, tmp_path: Path) -> Iterator[MakeRoute]:
+    """Makes a DelayTopic whose topics have a copy on each broker."""
+    servers = Servers(brokers.bootstrap_servers, redis.url, copies=len(brokers.brokers))
+    with making_routes(servers, tmp_path, backend) as make:
+        yield make
+
+
+@pytest.fixture
+def route(make_route: MakeRoute) -> Route:
+    return make_route()
+
+
+def pass_time(seconds: float) -> None:
+    """Let the load run on: what is tested happens at moments, not at states."""
+    threading.Event().wait(seconds)
+
+
+def assert_exact(verdict: Verdict) -> None:
+    """Nothing lost, twice, early, altered or unknown; and there was something to judge."""
+    assert verdict.faults == {}
+    assert verdict.pending == 0
+    assert verdict.delivered == verdict.schedules > 0
+
+
+def test_p1_p2_p3_nothing_is_lost_twice_or_early_when_each_broker_in_turn_is_killed(
+    brokers: KafkaCluster, route: Route
+) -> None:
+    route.start_relay().wait_until_delivering(PARTITIONS)
+
+    with route.traffic(RATE, DELAYS_MS):
+        for broker in brokers.brokers:
+            brokers.await_in_sync()
+            pass_time(2)
+            broker.kill()
+            pass_time(SESSION_MS / 1_000 + 3)
+            broker.start()
+        pass_time(3)
+
+    assert_exact(route.settled_verdict(timeout_s=90))
+
+
+def test_p1_p2_p3_nothing_is_lost_twice_or_early_when_leaders_are_frozen_until_others_lead_and_wake_up(
+    brokers: KafkaCluster, route: Route
+) -> None:
+    route.start_relay().wait_until_delivering(PARTITIONS)
+
+    with route.traffic(RATE, DELAYS_MS):
+        for topic in (route.target, route.source):
+            brokers.await_in_sync()
+            leader = brokers.leader(topic)
+            pass_time(2)
+            leader.send_signal(signal.SIGSTOP)
+            pass_time(SESSION_MS / 1_000 + 3)
+            leader.send_signal(signal.SIGCONT)
+        pass_time(3)
+
+    assert_exact(route.settled_verdict(timeout_s=90))
+
+
+def test_p1_p2_p3_nothing_is_lost_twice_or_early_when_brokers_are_restarted_one_after_another(
+    brokers: KafkaCluster, route: Route
+) -> None:
+    route.start_relay().wait_until_delivering(PARTITIONS)
+
+    with route.traffic(RATE, DELAYS_MS):
+        for broker in brokers.brokers:
+            brokers.await_in_sync()
+            broker.restart()
+        pass_time(3)
+
+    assert_exact(route.settled_verdict(timeout_s=90))
+
+
+def test_p1_p3_nothing_is_lost_or_early_with_at_least_once_when_leaders_are_killed(
+    brokers: KafkaCluster, make_route: MakeRoute
+) -> None:
+    route = make_route(guarantee="AtLeastOnce")
+    route.start_relay().wait_until_delivering(PARTITIONS)
+
+    with route.traffic(RATE, DELAYS_MS):
+        for topic in (route.source, route.target):
+            brokers.await_in_sync()
+            leader = brokers.leader(topic)
+            pass_time(2)
+            leader.kill()
+            pass_time(SESSION_MS / 1_000 + 3)
+            leader.start()
+
+    verdict = route.settled_verdict(timeout_s=90)
+    assert {name: found for name, found in verdict.faults.items() if name != "twice"} == {}
+    assert verdict.delivered == verdict.schedules > 0
