@@ -11,7 +11,7 @@ from images.install import BILL_OF_MATERIALS, USER
 from images.tools.catalogue import IMAGE_LIST, SBOM_FILE
 from tests.e2e.images.build import checkout
 from tests.e2e.images.errors import TestImagesError
-from tests.e2e.images.kafka.start import broker_settings
+from tests.e2e.images.kafka.start import broker_settings, cluster_node
 from tests.e2e.images.recipes import KAFKA_REFERENCE
 from tests.e2e.images.roots import REDIS
 
@@ -58,11 +58,28 @@ def test_settings_of_a_file_are_added_to_those_of_the_broker(tmp_path: Path) -> 
     settings = broker_settings({"KAFKA_ADVERTISED": "kafka.infrastructure:9092", "KAFKA_SETTINGS": str(file)})
 
     assert settings == {
-        "listeners": "PLAINTEXT://0.0.0.0:9092,CONTROLLER://127.0.0.1:9093",
-        "controller.quorum.voters": "1@127.0.0.1:9093",
+        "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093",
         "advertised.listeners": "PLAINTEXT://kafka.infrastructure:9092",
         "log.message.timestamp.type": "LogAppendTime",
     }
+
+
+def test_a_broker_of_several_finds_its_place_by_its_name() -> None:
+    [kafka] = [
+        document
+        for document in yaml.safe_load_all((MANIFESTS / "kafka.yaml").read_text(encoding="utf-8"))
+        if document["kind"] == "StatefulSet"
+    ]
+    [container] = kafka["spec"]["template"]["spec"]["containers"]
+    environment = {each["name"]: each.get("value", "") for each in container["env"]}
+    names = [f"{kafka['metadata']['name']}-{number}" for number in range(kafka["spec"]["replicas"])]
+
+    nodes = [cluster_node({**environment, "KAFKA_NODE": name}) for name in names]
+
+    assert [node.id for node in nodes] == [1, 2, 3]
+    assert nodes[0].voters == ",".join(
+        f"{node.id}@{name}.kafka-nodes.infrastructure:9093" for node, name in zip(nodes, names, strict=True)
+    )
 
 
 def test_a_commit_that_is_not_here_is_named() -> None:

@@ -64,7 +64,7 @@ def delay_class() -> dict[str, Any]:
                 "sourceTopics": ["{namespace}.*"],
                 "targetTopics": ["{namespace}.*"],
             },
-            "defaults": {"partitions": 4, "replicationFactor": 1},
+            "defaults": {"partitions": 4, "replicationFactor": 3},
         },
     }
 

@@ -89,11 +89,13 @@ class InstalledPlatform:
             self.await_ready(name, seconds=240)
 
     def await_ready(self, name: str, seconds: float = 120.0) -> None:
-        """Until Kafka, or Redis, is ready."""
+        """Until all pods of Kafka, or of Redis, are ready."""
         path = f"/apis/apps/v1/namespaces/{INFRASTRUCTURE}/statefulsets/{name}"
-        await_object(
-            self.client, path, lambda found: bool(found and found["status"].get("readyReplicas") == 1), seconds=seconds
-        )
+
+        def holds(found: Object | None) -> bool:
+            return found is not None and found["status"].get("readyReplicas") == found["spec"]["replicas"]
+
+        await_object(self.client, path, holds, seconds=seconds)
 
     def make_namespace(self, stem: str, **labels: str) -> str:
         """One that may use the class; its name has an ending that no other has."""

@@ -2,7 +2,8 @@
 
 Environment: KAFKA_DIRECTORY (data and log), KAFKA_ADVERTISED (host:port that clients are told), KAFKA_HEAP_MIB,
 KAFKA_SETTINGS (a file of `name=value` lines that are added to server.properties), KAFKA_READY (a file that is there
-while Kafka answers).
+while Kafka answers). For one of several brokers: KAFKA_CONTROLLERS (host:port of every node's controller, with commas
+between), KAFKA_NODE (what its own begins with, up to the first dot), KAFKA_CLUSTER_ID.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from delaytopic_cli.embedded.kafka_jars import KAFKA_VERSION
 from delaytopic_cli.embedded.kafka_server import KafkaServer
+from delaytopic_cli.embedded.kafka_settings import FIRST_NODE_ID, ClusterNode
 from delaytopic_cli.embedded.waiting import wait_until
 from delaytopic_process.stop_flag import StopFlag
 
@@ -24,6 +26,8 @@ PORT = 9092
 CONTROLLER_PORT = 9093
 POLL_SECONDS = 0.5
 LOG_CHARACTERS = 8_000
+# Another pod has a new address when it comes back, and none while it is away.
+JVM_OPTIONS = ("-Dsun.net.inetaddr.ttl=1", "-Dsun.net.inetaddr.negative.ttl=0")
 
 
 def main() -> int:
@@ -35,8 +39,10 @@ def main() -> int:
     server = KafkaServer(
         Path(os.environ.get("KAFKA_DIRECTORY", "/var/lib/kafka")),
         port=PORT,
+        node=cluster_node(os.environ),
         settings=broker_settings(os.environ),
         heap_mib=int(os.environ.get("KAFKA_HEAP_MIB", "512")),
+        jvm_options=JVM_OPTIONS,
     )
     server.start()
     print(f"Kafka {KAFKA_VERSION} is ready", flush=True)
@@ -50,11 +56,20 @@ def main() -> int:
     return 1
 
 
+def cluster_node(environment: Mapping[str, str]) -> ClusterNode:
+    """The node of several that the environment names, or one that is alone."""
+    if "KAFKA_CONTROLLERS" not in environment:
+        return ClusterNode([f"127.0.0.1:{CONTROLLER_PORT}"])
+    controllers = environment["KAFKA_CONTROLLERS"].split(",")
+    names = [address.partition(".")[0] for address in controllers]
+    own_id = names.index(environment["KAFKA_NODE"]) + FIRST_NODE_ID
+    return ClusterNode(controllers, own_id, environment["KAFKA_CLUSTER_ID"])
+
+
 def broker_settings(environment: Mapping[str, str]) -> dict[str, str]:
     """Listeners on all addresses, and the lines of the file KAFKA_SETTINGS."""
     settings = {
-        "listeners": f"PLAINTEXT://0.0.0.0:{PORT},CONTROLLER://127.0.0.1:{CONTROLLER_PORT}",
-        "controller.quorum.voters": f"1@127.0.0.1:{CONTROLLER_PORT}",
+        "listeners": f"PLAINTEXT://:{PORT},CONTROLLER://:{CONTROLLER_PORT}",
         "advertised.listeners": f"PLAINTEXT://{environment.get('KAFKA_ADVERTISED', f'127.0.0.1:{PORT}')}",
     }
     file = environment.get("KAFKA_SETTINGS")
