@@ -18,7 +18,7 @@ pytestmark = pytest.mark.e2e
 
 BURST = 40_000
 """Due at one moment: more than a relay is taken to deliver in a few seconds, before its rate was measured."""
-AHEAD_MS = 80_000
+AHEAD_MS = 70_000
 
 
 @pytest.fixture(scope="module")

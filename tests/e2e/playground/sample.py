@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tests.e2e.support.installation import BOOTSTRAP_SERVERS, ENABLED, Images, namespace
-from tests.e2e.support.pod_jobs import restricted_pod
+from tests.e2e.support.pod_runs import restricted_pod
 from tests.e2e.traffic.plan import Plan
 
 TEAM: Final = "shop"

@@ -25,7 +25,7 @@ from tests.e2e.support.installation import (
 )
 from tests.e2e.support.kubeconfig import client_of
 from tests.e2e.support.node_data import delete_data
-from tests.e2e.support.pod_jobs import Job
+from tests.e2e.support.pod_runs import message_of_job
 
 from delaytopic_operator.desired.identity import audit_name, child_name
 from delaytopic_operator.keys import Key
@@ -136,7 +136,7 @@ class InstalledPlatform:
         """Audit a DelayTopic now: the condition that its status gets from the verdict."""
         job = f"{name}-{run}-{secrets.token_hex(3)}"
         self.kubectl("create", "job", "-n", RELAY_NAMESPACE, job, f"--from=cronjob/{audit_name(Key(team, name))}")
-        message = Job(self.client, RELAY_NAMESPACE, job).message(seconds=300)
+        message = message_of_job(self.client, RELAY_NAMESPACE, job, seconds=300)
         wanted = message["condition"]
         path = f"{API}/namespaces/{team}/delaytopics/{name}"
         found = await_condition(self.client, path, "SLOMet", wanted["status"], reason=wanted["reason"], seconds=60)

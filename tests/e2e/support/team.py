@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.cluster.awaiting import await_condition, await_gone, await_object
 from tests.cluster.kube_client import Object
 from tests.e2e.support.installed_platform import API, InstalledPlatform
-from tests.e2e.support.pod_jobs import Job, start_job
+from tests.e2e.support.pod_runs import PodRun, start_pod
 from tests.e2e.support.promises import require_kept
 from tests.e2e.traffic.plan import Plan
 from tests.e2e.traffic.reader import Work
@@ -92,9 +92,9 @@ class Team:
 
     def start_sending(self, name: str, plan: Plan) -> Sending:
         """The pod runs when this returns."""
-        job = self._start("sender", self.source(name), plan.encode())
-        job.await_running()
-        return Sending(self, name, plan, job)
+        pod = self.start_pod("sender", self.source(name), plan.encode())
+        pod.await_running()
+        return Sending(self, name, plan, pod)
 
     def send(self, name: str, plan: Plan) -> Sending:
         """Everything was sent and acknowledged when this returns."""
@@ -102,31 +102,28 @@ class Team:
         sending.await_sent()
         return sending
 
-    def read(self, work: Work) -> dict[str, Any]:
-        """What the independent reader says."""
-        return self._start("reader", work.encode()).message(POD_SECONDS + work.patience_s + 600)
-
-    def _start(self, program: str, *arguments: str) -> Job:
+    def start_pod(self, program: str, *arguments: str) -> PodRun:
+        """Of the programs that send and read."""
         name = f"{program}-{secrets.token_hex(4)}"
         command = ["python", "-m", f"{PROGRAMS}.{program}", self.platform.bootstrap_servers, *arguments]
-        return start_job(self.client, self._senders, name, self.platform.images["traffic"], command)
+        return start_pod(self.client, self._senders, name, self.platform.images["traffic"], command)
 
 
 class Sending:
     """One run of the sender."""
 
-    def __init__(self, team: Team, name: str, plan: Plan, job: Job) -> None:
+    def __init__(self, team: Team, name: str, plan: Plan, pod: PodRun) -> None:
         self.plan = plan
         self._team = team
         self._name = name
-        self._job = job
+        self._pod = pod
         self._said: dict[str, Any] = {}
 
     def await_sent(self) -> dict[str, Any]:
         """What the sender says once everything is acknowledged: when it began and ended, when the last one is due."""
         if not self._said:
             seconds = self.plan.records / self.plan.per_second if self.plan.per_second else 0
-            self._said = self._job.message(POD_SECONDS + seconds + 300)
+            self._said = self._pod.message(POD_SECONDS + seconds + 300)
         return self._said
 
     @property
@@ -134,17 +131,36 @@ class Sending:
         """When the last record is due."""
         return int(self.await_sent()["last_due_ms"])
 
+    def start_reading(self, *, settle_ms: int = 2_000, patience_s: int = 60, quiet_s: int = 3) -> Reading:
+        """Let the independent reader look on from now on, while records are still sent."""
+        source, target = self._team.source(self._name), self._team.target(self._name)
+        work = Work(Expected(source, target, self.plan.run, self.plan.records, settle_ms), patience_s, quiet_s)
+        pod = self._team.start_pod("reader", work.encode())
+        pod.await_running()
+        return Reading(self, pod, POD_SECONDS + patience_s + 600)
+
     def verdict(
         self, *, settle_ms: int = 2_000, patience_s: int = 60, quiet_s: int = 3, besides: Collection[str] = ()
     ) -> dict[str, Any]:
-        """What the reader says once everything has come, and nothing more comes.
+        """What the reader says once everything has come, and nothing more comes; it starts when everything was sent.
 
         Raises PromiseBroken for a fault that is not among `besides`.
         """
         self.await_sent()
-        source, target = self._team.source(self._name), self._team.target(self._name)
-        expected = Expected(source, target, self.plan.run, self.plan.records, settle_ms)
-        verdict = self._team.read(Work(expected, patience_s, quiet_s))
+        return self.start_reading(settle_ms=settle_ms, patience_s=patience_s, quiet_s=quiet_s).verdict(besides)
+
+
+class Reading(NamedTuple):
+    """One run of the reader, and for how long it may take."""
+
+    sending: Sending
+    pod: PodRun
+    seconds: float
+
+    def verdict(self, besides: Collection[str] = ()) -> dict[str, Any]:
+        """What it says at the end. Raises PromiseBroken for a fault that is not among `besides`."""
+        self.sending.await_sent()
+        verdict = self.pod.message(self.seconds)
         require_kept(verdict, besides)
         return verdict
 
