@@ -33,8 +33,9 @@ KINDS = ("kind", "existing")
 
 def pytest_exception_interact(node: pytest.Item | pytest.Collector, call: pytest.CallInfo[object]) -> None:
     """Broken promises are told from what a slow machine explains."""
-    if call.excinfo is not None:
-        remember(node.config.cache, node.nodeid, call.excinfo.value)
+    cache = getattr(node.config, "cache", None)  # it may be turned off
+    if call.excinfo is not None and cache is not None:
+        remember(cache, node.nodeid, call.excinfo.value)
 
 
 @pytest.fixture(scope="session")
