@@ -45,6 +45,7 @@ def change(team: Team, name: str, **spec: Any) -> None:
 @pytest.mark.usefixtures("in_buckets")  # the next test looks at these, which take as long to fall due
 def test_backend_precision_longest_delay_and_partitions_change_under_load_and_nothing_is_lost(team: Team) -> None:
     sending = team.start_sending("changing", Plan("changing", CHANGING, per_second=200, delays_ms=(1_000, 20_000)))
+    reading = sending.start_reading()
 
     change(team, "changing", backend=BUCKETS)
     moved = team.await_condition("changing", "BackendReady")["status"]["backend"]["type"]
@@ -58,8 +59,8 @@ def test_backend_precision_longest_delay_and_partitions_change_under_load_and_no
         lambda found: bool(found and found["status"]["source"].get("partitions") == 6),
         seconds=60,
     )
-    later = team.send("changing", Plan("grown", 600, per_second=200, delays_ms=(1_000, 5_000)))
-    verdicts = [each.verdict() for each in (sending, later)]
+    later = team.start_sending("changing", Plan("grown", 600, per_second=200, delays_ms=(1_000, 5_000)))
+    verdicts = [each.verdict() for each in (reading, later.start_reading())]
 
     assert [each["records"] for each in verdicts] == [CHANGING, 600], verdicts
     assert moved == "KafkaBuckets"

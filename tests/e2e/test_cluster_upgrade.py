@@ -70,11 +70,12 @@ def test_a_step_back_and_an_upgrade_under_load_lose_nothing_and_deliver_nothing_
     platform: InstalledPlatform, team: Team, images: Images, previous_images: Images, previous_chart: Path
 ) -> None:
     sending = team.start_sending("running", Plan("upgrade", RECORDS, per_second=200, delays_ms=(1_000, 20_000)))
+    reading = sending.start_reading()
 
     change_release(platform, team, previous_chart, previous_images)
     team.await_ready("running")
     change_release(platform, team, CHART, images)
     team.await_ready("running")
-    verdict = sending.verdict()
+    verdict = reading.verdict()
 
     assert verdict["arrived"] == RECORDS, verdict
