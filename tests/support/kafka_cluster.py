@@ -18,6 +18,8 @@ from delaytopic_cli.embedded.ports import free_port
 
 BROKERS = 3
 HEAP_MIB = 384
+QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""What three of them would spend on compiling themselves is missed by all on a machine of two cores."""
 SESSION_MS = 4_000
 """Silent for so long, a broker is declared dead, and others lead its partitions."""
 
@@ -33,9 +35,9 @@ class KafkaCluster:
         return ",".join(broker.bootstrap_servers for broker in self.brokers)
 
     def leader(self, topic: str, partition: int = 0) -> KafkaServer:
-        """The broker that leads a partition now."""
-        leader: int = self._topics()[topic].partitions[partition].leader
-        return self.brokers[leader - FIRST_NODE_ID]
+        """The broker that leads a partition, as soon as one is known to."""
+        found: TopicMetadata = wait_for(lambda: self._topics().get(topic), lambda: f"{topic} is not known")
+        return self.brokers[found.partitions[partition].leader - FIRST_NODE_ID]
 
     def await_in_sync(self) -> None:
         """Until every broker is up to date in every partition: any one of them may go."""
@@ -63,6 +65,7 @@ def kafka_cluster(directory: Path) -> Iterator[KafkaCluster]:
             node=ClusterNode(controllers, number, identity),
             settings={"broker.session.timeout.ms": str(SESSION_MS), "broker.heartbeat.interval.ms": "500"},
             heap_mib=HEAP_MIB,
+            jvm_options=QUICK_START,
         )
         for number in range(FIRST_NODE_ID, BROKERS + FIRST_NODE_ID)
     ]
