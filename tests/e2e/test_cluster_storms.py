@@ -15,13 +15,17 @@ from tests.e2e.support.storm import Victim, storm, strike_all
 from tests.e2e.support.team import MakeTeam, Sending, Team
 from tests.e2e.traffic.plan import Plan
 
+from delaytopic_slo.report_model import ObjectiveName
+
 pytestmark = pytest.mark.e2e
 
 SEED = 20_261_122
 STORM_MS = 120_000
 PER_SECOND = 1_000
-KILLS = {"relay": 6, "operator": 3, "redis": 2, "kafka": 3}
+KILLS = {"relay": 6, "operator": 3, "redis": 2, "kafka": 2}
 LATENESS_MS = 15_000
+PROMISES = (ObjectiveName.COMPLETE, ObjectiveName.UNIQUE, ObjectiveName.NOT_EARLY)
+"""What a slow machine does not explain."""
 AWAY_MS = 60_000
 HEADLESS = 7_500
 """Sent for as long as the API server takes to go, is away, and begins to come back."""
@@ -32,7 +36,7 @@ def team(make_team: MakeTeam) -> Team:
     """Its relays are two, so that the death of one is a hand-over and not a restart."""
     team = make_team("storm")
     # How late records are while brokers or Redis are away is not what the audit is asked here.
-    slo = {"lateness": f"{LATENESS_MS}ms", "objective": "50%"}
+    slo = {"lateness": f"{LATENESS_MS}ms", "objective": "1%"}
     team.apply("stormy", autoscaling={"mode": "Fixed"}, relay={"replicas": 2}, slo=slo)
     team.await_ready("stormy")
     return team
@@ -105,7 +109,7 @@ def test_the_audit_finds_nothing_lost_doubled_or_early_in_all_of_it(
 
     condition = platform.audit(team.namespace, "stormy", "storm")
 
-    if condition["reason"] == "Missed":
+    if any(f"{promise}:" in condition["message"] for promise in PROMISES):
         raise PromiseBroken(condition["message"])
     assert condition["reason"] == "Met", condition
     assert "every one arrived or is accounted for, once" in condition["message"]
