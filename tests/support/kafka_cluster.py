@@ -36,8 +36,13 @@ class KafkaCluster:
 
     def leader(self, topic: str, partition: int = 0) -> KafkaServer:
         """The broker that leads a partition, as soon as one is known to."""
-        found: TopicMetadata = wait_for(lambda: self._topics().get(topic), lambda: f"{topic} is not known")
-        return self.brokers[found.partitions[partition].leader - FIRST_NODE_ID]
+
+        def leader_id() -> int:
+            found = self._topics().get(topic)
+            return max(0, found.partitions[partition].leader) if found else 0
+
+        known: int = wait_for(leader_id, lambda: f"nobody is known to lead {topic}[{partition}]")
+        return self.brokers[known - FIRST_NODE_ID]
 
     def await_in_sync(self) -> None:
         """Until every broker is up to date in every partition: any one of them may go."""

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import signal
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.faults import assert_exact, pass_time
 from tests.support.kafka_cluster import SESSION_MS, KafkaCluster, kafka_cluster
 from tests.support.records import MakeRoute
 from tests.support.route import PARTITIONS, Route, Servers
 from tests.support.routes import making_routes
 
-from delaytopic_cli.audit import Verdict
 from delaytopic_cli.embedded.redis_server import RedisServer
 
 pytestmark = pytest.mark.integration
@@ -40,18 +39,6 @@ def make_route(brokers: KafkaCluster, redis: RedisServer, backend: str, tmp_path
 @pytest.fixture
 def route(make_route: MakeRoute) -> Route:
     return make_route()
-
-
-def pass_time(seconds: float) -> None:
-    """Let the load run on: what is tested happens at moments, not at states."""
-    threading.Event().wait(seconds)
-
-
-def assert_exact(verdict: Verdict) -> None:
-    """Nothing lost, twice, early, altered or unknown; and there was something to judge."""
-    assert verdict.faults == {}
-    assert verdict.pending == 0
-    assert verdict.delivered == verdict.schedules > 0
 
 
 def kill_leader(brokers: KafkaCluster, topic: str) -> None:

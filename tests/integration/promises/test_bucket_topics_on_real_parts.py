@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
+from tests.support.faults import assert_exact, pass_time
 from tests.support.records import MakeRoute, Sent, at, now_ms, produce
 from tests.support.relay_process import RelayProcess, wait_for
 from tests.support.route import PARTITIONS, Route
 
 from delaytopic_api.bucket_topics import bucket_names, ids_name
-from delaytopic_cli.audit import Verdict
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
 
 pytestmark = pytest.mark.integration
@@ -28,19 +26,9 @@ def names(route: Route) -> list[str]:
     return bucket_names(config.backend.id, config.limits.horizon.ms, config.schedule.max_delay.ms)
 
 
-def assert_exact(verdict: Verdict) -> None:
-    assert verdict.faults == {}
-    assert verdict.pending == 0
-    assert verdict.delivered == verdict.schedules > 0
-
-
 def logged(relay: RelayProcess, *words: str) -> bool:
     """Whether one line of its log has all of these words."""
     return any(all(word in str(line) for word in words) for line in relay.log_lines())
-
-
-def pass_time(seconds: float) -> None:
-    threading.Event().wait(seconds)
 
 
 def send_far(route: Route, after_ms: int, records: int = 200) -> None:

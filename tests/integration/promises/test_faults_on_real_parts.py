@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import random
 import shutil
-import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import redis as redis_client
-from tests.support.records import ONLY_REDIS
+from tests.support.faults import assert_exact, pass_time
+from tests.support.records import ONLY_REDIS, MakeRoute
 from tests.support.relay_process import RelayProcess, wait_for
 from tests.support.route import PARTITIONS, Route
 
-from delaytopic_cli.audit import Outage, Verdict
+from delaytopic_cli.audit import Outage
 from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_cli.embedded.redis_server import RedisServer
 
@@ -24,19 +23,6 @@ pytestmark = pytest.mark.integration
 RATE = 1_000
 DELAYS_MS = (0, 8_000)
 FAILOVER_MS = 8_000
-MakeRoute = Callable[..., Route]
-
-
-def pass_time(seconds: float) -> None:
-    """Let the load run on: what is tested happens at moments, not at states."""
-    threading.Event().wait(seconds)
-
-
-def assert_exact(verdict: Verdict) -> None:
-    """Nothing lost, twice, early, altered or unknown; and there was something to judge."""
-    assert verdict.faults == {}
-    assert verdict.pending == 0
-    assert verdict.delivered == verdict.schedules > 0
 
 
 def replace(route: Route, relay: RelayProcess) -> RelayProcess:
