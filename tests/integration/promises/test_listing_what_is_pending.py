@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import pytest
+from tests.support.faults import pass_time
 from tests.support.metrics_page import Series, histogram_between, quantile_bound, samples
-from tests.support.on_time import assert_on_time
+from tests.support.on_time import rounds_until_on_time
 from tests.support.records import MakeRoute, Sent, at, now_ms, produce
 from tests.support.relay_ends import page
 from tests.support.relay_process import RelayProcess, wait_for
@@ -92,25 +93,27 @@ def test_what_is_listed_while_the_relay_delivers_is_what_arrives_and_nothing_is_
     wait_for(lambda: relay.status()["pending"] >= BACKLOG)
 
     # When it delivers for a while, and as long while it is listed again and again
-    # Then it is as much on time as before, and each list is what was due next
     answers: list[Asked] = []
     with route.traffic(RATE, SPREAD_MS):
-        threading.Event().wait(WHILE_S)
-        assert_on_time(
+        pass_time(WHILE_S)
+        on_time, rounds = rounds_until_on_time(
             lambda: lateness_of(relay, answers), lambda late: late.asked_s <= max(ON_TIME_S, NOISE * late.quiet_s)
         )
+
+    # Then each list is what was due next, and it is as much on time as before
     wait_for(lambda: relay.status()["pending"] == BACKLOG, relay.why)
     assert route.verdict().faults == {}
     check_answers(route, answers)
+    assert on_time, rounds
 
 
 def lateness_of(relay: RelayProcess, answers: list[Asked]) -> Late:
     """How late it is for a while without questions, and for as long with them; adds their answers."""
     first = samples(relay)
-    threading.Event().wait(WHILE_S)
+    pass_time(WHILE_S)
     second = samples(relay)
     with asking(relay, limit=1_000) as given:
-        threading.Event().wait(WHILE_S)
+        pass_time(WHILE_S)
     assert len(given) >= WHILE_S // 2
     answers.extend(given)
     return Late(late_s(first, second), late_s(second, samples(relay)))
