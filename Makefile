@@ -4,11 +4,10 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
-# What `make test` runs: file by file, as many at once as there are processors, and each process with servers of its own.
-EVERY_DAY := -m "not backlog and not nightly and not e2e" --numprocesses=auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
-# What failed, and what of it must not have.
-FAILED    := .pytest_cache/v/cache/lastfailed
-BROKEN    := .pytest_cache/v/delaytopic/broken_promises
+# Tests run file by file, as many processes as there are processors, with servers in common. How late records are cannot
+# be measured beside other tests: what has the mark `alone` runs afterwards, one by one.
+TOGETHER  := --numprocesses=auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
+EVERY_DAY := not backlog and not nightly and not e2e
 # Which backend `make demo` shows, and whose histories `make simulate` runs: RedisZset or KafkaBuckets.
 # Empty: the demo's own choice, and RedisZset.
 BACKEND ?=
@@ -20,7 +19,7 @@ SEED ?= 0
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo test test-failed test-unit test-nightly backlog simulate mutants bench-quick bench-slo simulate-scaling report e2e cluster cluster-down up down tour images crds kubernetes lint format clean
+.PHONY: help install demo test pytest prepare test-unit test-nightly backlog simulate mutants bench-quick bench-slo simulate-scaling report e2e e2e-smoke cluster cluster-down up down tour images crds lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,20 +29,22 @@ install: $(STAMP) ## Make .venv with everything in it (the other targets do it b
 demo: $(STAMP) ## Deliver records at their own time through a real Kafka and a real Redis, on this machine
 	@$(BIN)/python -m delaytopic_cli.demo $(if $(BACKEND),--backend $(BACKEND))
 
-test: lint ## Lint, types, import rules, all tests but `test-nightly`, `backlog` and `e2e` (starts a real Kafka, Redis and API server)
-	@$(BIN)/python -m pytest $(EVERY_DAY)
+prepare: $(STAMP) ## Build and fetch what the tests need, once a machine (Kubernetes with Go: some minutes)
+	@$(BIN)/python -m tests.harness.prepare
 
-test-failed: $(STAMP) ## The tests that failed last, once more and alone; refused when one of the promises is among them
-	@test -s $(FAILED) || { echo "no test is known to have failed: nothing to try again" >&2; exit 1; }
-	@echo "UNSTABLE, tried once more, to be mended:" && sed -n 's/^  "\(.*\)": true,*$$/  \1/p' $(FAILED)
-	@! grep -sE '"tests/(integration/promises|simulation)' $(FAILED) && test ! -e $(BROKEN) || { echo "a broken promise is not tried again" >&2; exit 1; }
-	@E2E_CLUSTER=$(CLUSTER) $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
+test: lint pytest ## Lint, types, import rules, all tests but `test-nightly`, `backlog` and `e2e` (starts a real Kafka, Redis and API server)
+
+pytest: prepare ## All tests of `test`, without lint
+	@$(BIN)/python -m pytest -m "$(EVERY_DAY) and not alone" $(TOGETHER); together=$$?; \
+		$(BIN)/python -m pytest -m "$(EVERY_DAY) and alone" && exit $$together
 
 test-unit: $(STAMP) ## The tests that need no server, in under a minute
 	@$(BIN)/python -m pytest -m "not integration and not long and not e2e"
 
-test-nightly: $(STAMP) ## The whole operator through changes, faults and crash points on real parts, about an hour
-	@$(BIN)/python -m pytest -m nightly
+test-nightly: $(STAMP) ## What is long and rare: more faults, crash points, brokers of three, thousands of objects, many seeds
+	@$(BIN)/python -m tests.harness.prepare --nightly
+	@$(BIN)/python -m pytest -m "nightly and not alone" $(TOGETHER); together=$$?; \
+		$(BIN)/python -m pytest -m "nightly and alone" && exit $$together
 
 backlog: $(STAMP) ## A million records that wait for up to a month, with each backend: restart, size, memory
 	@$(BIN)/python -m pytest -s -m backlog
@@ -67,8 +68,10 @@ report: $(STAMP) ## Run the demo, audit its topics with Spark, and show the repo
 	@$(BIN)/python -m delaytopic_cli.report_demo
 
 e2e: $(STAMP) ## The whole system on a real cluster, under load and faults: CLUSTER=kind or existing (see tests/e2e/README.md)
-	@rm -f $(BROKEN)
-	@E2E_CLUSTER=$(CLUSTER) $(BIN)/python -m pytest -m e2e --durations=12 tests/e2e
+	@E2E_CLUSTER=$(CLUSTER) $(BIN)/python -m pytest -m e2e tests/e2e
+
+e2e-smoke: $(STAMP) ## Of `e2e`, the first day of a cluster and one storm
+	@E2E_CLUSTER=$(CLUSTER) $(BIN)/python -m pytest -m "e2e and smoke" tests/e2e
 
 cluster: $(STAMP) ## A real Kubernetes cluster (kind) on this machine; prints its kubeconfig
 	@$(BIN)/python -m tests.e2e.cluster up
@@ -91,9 +94,6 @@ crds: $(STAMP) ## Generate crds/*.yaml from the models, and of the chart and the
 	@$(BIN)/python -m delaytopic_api.crd
 	@$(BIN)/python -m delaytopic_api.crd.fields docs/reference/delaytopic.md
 	@$(BIN)/python -m charts.tools
-
-kubernetes: $(STAMP) ## Build the API server and its companions for the tests (with Go, some minutes, once a machine)
-	@$(BIN)/python -m tests.cluster.binaries
 
 lint: $(STAMP) ## Style, formatting, types and import rules
 	@$(BIN)/ruff check .

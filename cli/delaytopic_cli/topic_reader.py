@@ -13,6 +13,8 @@ from delaytopic_cli.errors import KafkaUnreachableError
 from delaytopic_cli.kafka_clients import assignment, committed_reader, headers_of, partitions_of
 
 READ_TIMEOUT_SECONDS = 60.0
+# `consume` returns with fewer records than it was asked for only after this time.
+_GATHER_SECONDS = 0.05
 
 
 def read_topic(
@@ -37,7 +39,7 @@ def read_topic(
                     f"the end of {topic} was not reached in {timeout_seconds:.0f} s: partitions "
                     f"{sorted(open_partitions)} do not answer, or hold a transaction that is still open"
                 )
-            for message in consumer.consume(1_000, 0.5):
+            for message in consumer.consume(1_000, _GATHER_SECONDS):
                 if _is_end(message):
                     open_partitions.discard(message.partition() or 0)
                 else:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from charts.tools.kustomize import NAMESPACE, OLDEST_KUBERNETES
@@ -12,7 +14,16 @@ from tests.cluster.helm import Helm
 from tests.cluster.kube_client import Object
 
 VALUES = sorted((CHART / "ci").glob("*-values.yaml"))
-"""What the chart is rendered with, beside its own values."""
+"""Files of values that the chart is rendered with, beside its own."""
+EVERYTHING = CHART / "ci/everything-values.yaml"
+TRY = CHART / "ci/try-values.yaml"
+NAMESPACES = (NAMESPACE, "shop", "billing", "kafka", "delay-relays", "elsewhere")
+"""Those that EVERYTHING names, and one that it does not."""
+RESTRICTED = {
+    "pod-security.kubernetes.io/enforce": "restricted",
+    "pod-security.kubernetes.io/warn": "restricted",
+}
+"""Labels of a namespace."""
 
 
 @dataclass(frozen=True)
@@ -23,19 +34,22 @@ class ChartHelm:
     home: Path
 
     def template(self, *options: str, release: str = "delaytopic", namespace: str = NAMESPACE) -> list[Object]:
-        """The chart's documents, without a cluster."""
+        """Render the chart without a cluster: with one process for all tests that give the same options."""
         oldest = () if "--kube-version" in options else ("--kube-version", OLDEST_KUBERNETES)
-        return Helm(self.program, self.home).template(
-            CHART, None, *oldest, *options, release=release, namespace=namespace
-        )
+        return deepcopy(_rendered(self, (*oldest, *options), release, namespace))
 
     def lint(self, *options: str) -> str:
-        """What it says of the chart, warnings counting as errors."""
+        """Lint the chart, warnings counting as errors, and return the report."""
         return Helm(self.program, self.home)("lint", "--strict", str(CHART), *options)
 
     def on(self, kubeconfig: Path) -> Helm:
         """The same helm, on a cluster."""
         return Helm(self.program, self.home, kubeconfig)
+
+
+@cache
+def _rendered(helm: ChartHelm, options: tuple[str, ...], release: str, namespace: str) -> list[Object]:
+    return Helm(helm.program, helm.home).template(CHART, None, *options, release=release, namespace=namespace)
 
 
 def settings(**values: str) -> list[str]:

@@ -13,12 +13,14 @@ from tests.cluster.go_builds import ProgramsMissingError
 DOWNLOAD_SECONDS = 300.0
 
 
-def promtool_program() -> Path:
-    """The command; raises ProgramsMissingError where there is none and none can be fetched."""
+def promtool_program(*, build: bool = True) -> Path:
+    """Return the command; fetch it when this machine has none, unless told not to. Raises ProgramsMissingError."""
     if found := shutil.which("promtool"):
         return Path(found)
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "delaytopic/prometheus"
     if not (cache / "promtool").exists():
+        if not build:
+            raise ProgramsMissingError("promtool is not on this machine yet: run make prepare")
         _fetch(cache)
     return cache / "promtool"
 

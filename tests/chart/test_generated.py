@@ -1,4 +1,4 @@
-"""What is generated is what lies there."""
+"""Generated files are up to date."""
 
 from __future__ import annotations
 

@@ -1,44 +1,37 @@
-"""The chart on a real API server: accepted, installed, upgraded, removed; and the rights that it gives."""
+"""The chart installed, upgraded and removed on an API server of its own; the rights that the server grants by it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from charts.tools.kustomize import BASE, NAMESPACE
 from charts.tools.places import CHART, GITOPS
-from tests.chart.helm import VALUES, ChartHelm, named, of_kind
+from tests.chart.helm import EVERYTHING, NAMESPACES, RESTRICTED, TRY, ChartHelm, named
 from tests.chart.prometheus_operator import monitoring_definitions
-from tests.chart.rights import documented
-from tests.cluster.access import allowed
+from tests.chart.rights import granted
+from tests.cluster.access import Access, allowed
 from tests.cluster.binaries import Programs
-from tests.cluster.control_plane import ControlPlane
-from tests.cluster.fixtures import built
+from tests.cluster.control_plane import OwnControlPlane
 from tests.cluster.kubectl import Kubectl
+from tests.harness.fixtures import prepared
 from tests.support.relay_process import wait_for
 
-pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
+from delaytopic_cli.embedded.waiting import wait_until
 
-TRY = CHART / "ci/try-values.yaml"
-EVERYTHING = CHART / "ci/everything-values.yaml"
-RESTRICTED = {
-    "pod-security.kubernetes.io/enforce": "restricted",
-    "pod-security.kubernetes.io/warn": "restricted",
-}
+pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
+
 DEFINITIONS = ["delayclasses.delaytopic.dev", "delaytopics.delaytopic.dev"]
-NAMESPACES = (NAMESPACE, "shop", "billing", "kafka", "delay-relays", "elsewhere")
+MONITORS = ("PodMonitor", "PrometheusRule")
 
 
 @pytest.fixture(scope="module")
-def empty_cluster(
-    request: pytest.FixtureRequest, kubernetes_programs: Programs, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ControlPlane]:
+def empty_cluster(kubernetes_programs: Programs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnControlPlane]:
     """Without the project's definitions: the chart brings them."""
-    with ControlPlane(kubernetes_programs, tmp_path_factory.mktemp("empty-cluster")) as plane:
-        plane.kubectl.apply(built(request, monitoring_definitions))
+    with OwnControlPlane(kubernetes_programs, tmp_path_factory.mktemp("empty-cluster")) as plane:
+        plane.kubectl.apply(prepared(monitoring_definitions))
         plane.kubectl.apply(_namespace(name) for name in NAMESPACES)
         yield plane
 
@@ -72,21 +65,21 @@ def _version(metadata: dict[str, Any]) -> str:
     return str(metadata.get("generation", metadata["resourceVersion"]))
 
 
-@pytest.mark.parametrize("values", [None, *VALUES], ids=lambda path: path.stem if path else "own")
-def test_the_api_server_accepts_every_object_without_a_warning(
-    empty_cluster: ControlPlane, helm: ChartHelm, values: Path | None
+def test_the_api_server_accepts_monitors_and_rules_without_a_warning(
+    empty_cluster: OwnControlPlane, helm: ChartHelm
 ) -> None:
-    documents = helm.template(*(["--values", str(values)] if values else []))
-    known = [document for document in documents if document["kind"] not in ("DelayClass", "Namespace")]
+    documents = helm.template("--values", str(EVERYTHING))
+    read_by_prometheus = [each for each in documents if each["kind"] in MONITORS]
 
     result = empty_cluster.kubectl.run(
-        "apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-", given=yaml.safe_dump_all(known)
+        "apply", "--server-side", "--dry-run=server", "-f", "-", given=yaml.safe_dump_all(read_by_prometheus)
     )
 
+    assert {each["kind"] for each in read_by_prometheus} == set(MONITORS)
     assert (result.returncode, result.stderr) == (0, "")
 
 
-def test_the_kustomize_base_is_accepted_and_applied_twice_changes_nothing(empty_cluster: ControlPlane) -> None:
+def test_the_kustomize_base_is_accepted_and_applied_twice_changes_nothing(empty_cluster: OwnControlPlane) -> None:
     kubectl = empty_cluster.kubectl
 
     first = kubectl("apply", "--server-side", "-k", str(BASE))
@@ -102,7 +95,7 @@ def test_the_kustomize_base_is_accepted_and_applied_twice_changes_nothing(empty_
 
 
 def test_install_makes_pods_that_are_restricted_and_removal_keeps_definitions_and_class(
-    empty_cluster: ControlPlane, any_helm: ChartHelm
+    empty_cluster: OwnControlPlane, any_helm: ChartHelm
 ) -> None:
     helm, kubectl = any_helm.on(empty_cluster.kubeconfig), empty_cluster.kubectl
     release = ("delaytopic", str(CHART), "--namespace", NAMESPACE, "--values", str(TRY))
@@ -141,64 +134,37 @@ def test_install_makes_pods_that_are_restricted_and_removal_keeps_definitions_an
     assert definitions == DEFINITIONS
 
 
-def test_the_operator_has_the_rights_of_the_table_and_no_others_by_namespace(
-    empty_cluster: ControlPlane, helm: ChartHelm
-) -> None:
-    documents = helm.template("--values", str(EVERYTHING))
-    kinds = ("ClusterRole", "ClusterRoleBinding", "RoleBinding", "ServiceAccount", "Namespace")
-    objects = [document for kind in kinds for document in of_kind(documents, kind)]
-    empty_cluster.kubectl.apply(objects)
-    client = empty_cluster.client_for_service_account(NAMESPACE, "operator-of-delays")
-    everybody = allowed(empty_cluster.client_for_service_account("elsewhere", "default"), "elsewhere")
-
-    found = {namespace: allowed(client, namespace) - everybody for namespace in NAMESPACES}
-
-    empty_cluster.kubectl(
-        "delete", "-f", "-", given=yaml.safe_dump_all(each for each in objects if each["kind"] != "Namespace")
-    )
-    assert found == {
-        NAMESPACE: documented(["Cluster", "Watched", "Relays", "Secrets", "Own"]),
-        "delay-relays": documented(["Cluster", "Watched", "Relays", "Secrets"]),
-        "shop": documented(["Cluster", "DelayTopics", "Watched"]),
-        "billing": documented(["Cluster", "DelayTopics", "Watched", "Secrets"]),
-        "kafka": documented(["Cluster", "Strimzi"]),
-        "elsewhere": documented(["Cluster"]),
-    }
-
-
 @pytest.mark.parametrize(
-    ("values", "elsewhere"),
+    ("values", "account"),
     [
-        ([], ["Cluster", "DelayTopics", "Watched"]),
-        (["--set", "relaysEverywhere=true"], ["Cluster", "DelayTopics", "Watched", "Relays"]),
-        (["--set", "secretsEverywhere=true"], ["Cluster", "DelayTopics", "Watched", "Secrets"]),
-        (["--set", "watchNamespaces={shop}"], ["Cluster"]),
-        (["--set", "watchNamespaces={shop},relaysEverywhere=true"], ["Cluster", "Watched", "Relays"]),
+        (["--values", str(EVERYTHING)], "operator-of-delays"),
+        ([], "delaytopic"),
+        (["--set", "watchNamespaces={shop},relaysEverywhere=true"], "delaytopic"),
     ],
-    ids=[
-        "own values",
-        "relays everywhere",
-        "secrets everywhere",
-        "one namespace watched",
-        "one watched, relays everywhere",
-    ],
+    ids=["everything", "own values", "one watched, relays everywhere"],
 )
-def test_a_namespace_that_is_not_named_gives_the_operator_only_what_is_meant_for_all(
-    empty_cluster: ControlPlane, helm: ChartHelm, values: list[str], elsewhere: list[str]
+def test_the_api_server_grants_the_rights_that_are_read_from_rendered_roles(
+    empty_cluster: OwnControlPlane, helm: ChartHelm, values: list[str], account: str
 ) -> None:
     documents = helm.template(*values)
     objects = [each for each in documents if each["kind"].endswith(("Role", "RoleBinding", "ServiceAccount"))]
     empty_cluster.kubectl.apply(objects)
-    client = empty_cluster.client_for_service_account(NAMESPACE, "delaytopic")
+    client = empty_cluster.client_for_service_account(NAMESPACE, account)
     everybody = allowed(empty_cluster.client_for_service_account("elsewhere", "default"), "elsewhere")
 
-    found = allowed(client, "elsewhere") - everybody
+    wanted = {namespace: granted(documents, account, namespace) for namespace in NAMESPACES}
 
+    def found() -> dict[str, set[Access]]:
+        return {namespace: allowed(client, namespace) - everybody for namespace in NAMESPACES}
+
+    # The server's authorizer learns of a role a moment after everybody else.
+    wait_until(lambda: found() == wanted, timeout_seconds=30)
+
+    assert found() == wanted
     empty_cluster.kubectl("delete", "-f", "-", given=yaml.safe_dump_all(objects))
-    assert found == documented(elsewhere)
 
 
-def test_the_customizations_are_merged_into_the_configuration_of_argo_cd(empty_cluster: ControlPlane) -> None:
+def test_the_customizations_are_merged_into_the_configuration_of_argo_cd(empty_cluster: OwnControlPlane) -> None:
     kubectl = empty_cluster.kubectl
     labels = {"app.kubernetes.io/part-of": "argocd"}
     metadata = {"name": "argocd-cm", "namespace": "argocd", "labels": labels}

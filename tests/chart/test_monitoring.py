@@ -1,4 +1,4 @@
-"""Alerts and dashboards: what they name exists, what they say is checked by Prometheus itself."""
+"""Alerts and dashboards: they name metrics that are served, and Prometheus itself checks their rules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.chart.metrics_in_code import AUDIT_METRICS, named_series, served_seri
 from delaytopic_operator import metric_names
 
 RULES = CHART / "rules/delaytopic.rules.yaml"
-RULES_TEST = ROOT / "tests/data/chart/rules_test.yaml"
+RULES_TESTS = tuple(ROOT / "tests/data/chart" / name for name in ("rules_test.yaml", "rules_of_days_test.yaml"))
 MONITORING = DOCS / "reference/monitoring.md"
 SECTIONS = ("## What it means", "## Is it hurting anybody", "## Look", "## Do", "## Afterwards")
 
@@ -92,7 +92,7 @@ def test_every_page_belongs_to_an_alert() -> None:
 
 
 def test_every_alert_is_tested_for_firing_and_all_have_a_severity() -> None:
-    cases = yaml.safe_load(text_of(RULES_TEST))["tests"]
+    cases = [case for path in RULES_TESTS for case in yaml.safe_load(text_of(path))["tests"]]
 
     fired = {each["alertname"] for case in cases for each in case["alert_rule_test"] if each["exp_alerts"]}
 
@@ -126,7 +126,7 @@ def test_prometheus_finds_the_rules_well_formed(promtool: Path) -> None:
 
 @pytest.mark.integration
 def test_alerts_fire_when_they_should_and_not_for_what_looks_alike(promtool: Path) -> None:
-    result = subprocess.run([promtool, "test", "rules", str(RULES_TEST)], capture_output=True, text=True, check=False)
+    result = subprocess.run([promtool, "test", "rules", *RULES_TESTS], capture_output=True, text=True, check=False)
 
     assert result.returncode == 0, result.stdout + result.stderr
 

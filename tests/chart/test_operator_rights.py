@@ -1,8 +1,7 @@
-"""The real operator with the rights that the chart gives it, on a real API server: they are enough, and needed."""
+"""The operator with the rights that the chart gives it, on an API server: they are enough, and needed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,39 +10,25 @@ from tests.chart.helm import ChartHelm
 from tests.chart.rights import documented
 from tests.chart.test_access import SCOPES
 from tests.cluster.access import done
-from tests.cluster.binaries import Programs
-from tests.cluster.control_plane import ControlPlane
-from tests.cluster.fixtures import custom_resource_definitions
+from tests.cluster.control_plane import OwnControlPlane
+from tests.harness.names import unique
+from tests.harness.shared_servers import KafkaAddress
 from tests.support.operator_process import OperatorProcess
 from tests.support.platform import QUICK
 from tests.support.relay_process import wait_for
 
-from delaytopic_cli.embedded.kafka_server import KafkaServer
-
 RIGHTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "RoleBinding")
 
-pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
-
-
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
-    with KafkaServer(tmp_path_factory.mktemp("kafka")) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def cluster(kubernetes_programs: Programs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """One of its own: an operator that watches all namespaces would look after other tests' DelayTopics."""
-    directory, definitions = tmp_path_factory.mktemp("cluster"), custom_resource_definitions()
-    with ControlPlane(kubernetes_programs, directory, before_controllers=definitions) as plane:
-        yield plane
+# Every day test_access holds that the table has the rights that the code needs, and test_rights that the chart grants
+# those of the table.
+pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 
 
 def _namespace(name: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
-def _delay_class(name: str, kafka: KafkaServer) -> dict[str, Any]:
+def _delay_class(name: str, kafka: KafkaAddress) -> dict[str, Any]:
     return {
         "apiVersion": "delaytopic.dev/v1alpha1",
         "kind": "DelayClass",
@@ -72,10 +57,12 @@ def _delay_topic(team: str, delay_class: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("watch", ["one", "all"])
 def test_the_operator_makes_and_removes_relays_with_the_rights_of_the_chart_and_is_never_denied_one(
-    watch: str, cluster: ControlPlane, helm: ChartHelm, kafka: KafkaServer, tmp_path: Path
+    watch: str, own_control_plane: OwnControlPlane, helm: ChartHelm, kafka: KafkaAddress, tmp_path: Path
 ) -> None:
-    # Given a release's roles, and a class
-    own, team, kubectl = f"delays-{watch}", f"shop-{watch}", cluster.kubectl
+    # Given a release's roles, and a class; on a cluster where an operator of all namespaces finds no DelayTopics of
+    # other tests
+    cluster = own_control_plane
+    own, team, kubectl = unique(f"delays-{watch}"), unique(f"shop-{watch}"), cluster.kubectl
     watched = [team] if watch == "one" else []
     values = [part for name in watched for part in ("--set", f"watchNamespaces={{{name}}}")]
     roles = [each for each in helm.template(*values, namespace=own) if each["kind"] in RIGHTS]

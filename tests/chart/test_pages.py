@@ -1,4 +1,4 @@
-"""What the pages of documentation show is what works."""
+"""Documents, values and links on the pages of documentation are ones that work."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import redis
 import yaml
 from charts.tools.kustomize import NAMESPACE
 from charts.tools.places import CHART, ROOT
-from tests.chart.helm import VALUES, ChartHelm, named, of_kind, settings
+from tests.chart.helm import EVERYTHING, TRY, VALUES, ChartHelm, named, of_kind, settings
 from tests.chart.pod_rules import broken_rules
 from tests.cluster.helm import HelmError
 
@@ -21,9 +21,6 @@ from delaytopic_operator.operator_config import OperatorConfig
 from delaytopic_relay.shelves.redis_checks import check_facts, read_facts
 
 pytestmark = pytest.mark.integration
-
-EVERYTHING = CHART / "ci/everything-values.yaml"
-TRY = CHART / "ci/try-values.yaml"
 
 
 def _options(path: Path | None) -> list[str]:

@@ -23,6 +23,12 @@ signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print("ready", flush=True)
 while True: signal.pause()
 """
+COUNTING = """
+import signal
+signal.signal(signal.SIGTERM, lambda number, frame: print("asked", flush=True))
+print("ready", flush=True)
+while True: signal.pause()
+"""
 STARTER = """
 import sys, signal, pathlib
 from delaytopic_cli.embedded.process import ManagedProcess
@@ -75,6 +81,19 @@ def test_stop_kills_a_program_that_does_not_listen(tmp_path: Path) -> None:
     assert wait_until(lambda: "ready" in deaf.log_tail(), timeout_seconds=20)
 
     assert deaf.stop(grace_seconds=0.1) == -signal.SIGKILL
+
+
+def test_a_program_is_asked_to_stop_once_however_often_it_is_told(tmp_path: Path) -> None:
+    counting = program(tmp_path, COUNTING)
+    counting.start()
+    assert wait_until(lambda: "ready" in counting.log_tail(), timeout_seconds=20)
+
+    for _ in range(3):
+        counting.ask_to_stop()
+        assert wait_until(lambda: "asked" in counting.log_tail(), timeout_seconds=20)
+    counting.stop(grace_seconds=0.1)
+
+    assert counting.log_tail().split() == ["ready", "asked"]
 
 
 def test_starting_a_running_program_is_an_error(forever: ManagedProcess) -> None:

@@ -1,4 +1,4 @@
-"""Who may do what, as the API server itself sees it, and what was really done: to be compared by tests of RBAC."""
+"""Rights as the API server itself sees them, and those that calls really needed: to be compared by tests of RBAC."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class Access(NamedTuple):
 
 
 def allowed(client: KubeClient, namespace: str) -> set[Access]:
-    """All that the client's user may do in a namespace, cluster-wide rights included: `kubectl auth can-i --list`."""
+    """Return the rights of a client's user in a namespace, cluster-wide ones included: `kubectl auth can-i --list`."""
     review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview"}
     answer = client.create(f"{_REVIEWS}/selfsubjectrulesreviews", review | {"spec": {"namespace": namespace}})
     return {
-        access for rule in answer["status"]["resourceRules"] for access in _of_rule(rule) if access.group not in _OWN
+        access for rule in answer["status"]["resourceRules"] for access in of_rule(rule) if access.group not in _OWN
     }
 
 
 def may(client: KubeClient, access: Access, namespace: str = "") -> bool:
-    """Whether the client's user may do one thing; without namespace, in all of them."""
+    """Return whether the client's user may do one thing; without namespace, in all of them."""
     resource, _, subresource = access.resource.partition("/")
     asked = {
         "verb": access.verb,
@@ -48,12 +48,13 @@ def may(client: KubeClient, access: Access, namespace: str = "") -> bool:
 
 
 def done(calls: Iterable[Call]) -> set[Access]:
-    """What requests that were served needed, without the names of objects; discovery and version pages left out."""
+    """Return the rights that served requests needed, without names of objects; discovery and version pages left out."""
     served = (call for call in calls if call.code < 400 and not call.resource.startswith("/"))
     return {Access(call.verb, call.group, call.resource) for call in served if call.group not in _OWN}
 
 
-def _of_rule(rule: Object) -> Iterable[Access]:
+def of_rule(rule: Object) -> Iterable[Access]:
+    """Yield the rights in a rule of a role."""
     for group in rule.get("apiGroups", []):
         for resource in rule.get("resources", []):
             for verb in rule["verbs"]:

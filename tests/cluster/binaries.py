@@ -1,11 +1,11 @@
 """The programs of a real Kubernetes control plane, built with Go from its modules once and kept outside the checkout.
 
-`python -m tests.cluster.binaries` builds them ahead of the tests: ten minutes on two cores, then nothing.
+`make prepare` builds them ahead of the tests: ten minutes on two cores, then nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -14,6 +14,7 @@ from images.tools.once import made_once
 from tests.cluster.go_builds import (
     BUILD_FLAGS,
     KUBERNETES_VERSION,
+    ProgramsMissingError,
     Report,
     fingerprint,
     linked_version,
@@ -23,6 +24,7 @@ from tests.cluster.go_builds import (
 )
 
 HELM_VERSION: Final = "4.0.4"
+HELM_3_VERSION: Final = "3.19.4"
 PROGRAMS: Final = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
 
 _SOURCES = Path(__file__).with_name("programs")
@@ -39,34 +41,42 @@ class Programs:
         return self.directory / name
 
 
-def kubernetes_programs(report: Report = print_progress) -> Programs:
-    """The control plane's programs; builds them when this machine has none of this version.
+def kubernetes_programs(report: Report = print_progress, *, build: bool = True) -> Programs:
+    """Return the control plane's programs; build them when this machine has none of this version, unless told not to.
 
-    Raises ProgramsMissingError without Go, and ProgramsNotBuiltError.
+    Raises ProgramsMissingError without Go or when they may not be built, and ProgramsNotBuiltError.
     """
     folder = program_folder(f"{KUBERNETES_VERSION}-{fingerprint(*_kubernetes_inputs())}")
 
-    def build(into: Path) -> None:
+    def compiled(into: Path) -> None:
         command = ["build", *BUILD_FLAGS, "-ldflags", linked_version(), "-v", "-o", str(into / "kubernetes"), "."]
         run_go(command, f"Kubernetes {KUBERNETES_VERSION}", report, folder=_SOURCES)
         for name in PROGRAMS:
             (into / name).symlink_to("kubernetes")
 
-    return Programs(made_once(folder, build))
+    return Programs(_made(folder, compiled, f"Kubernetes {KUBERNETES_VERSION}", build))
 
 
-def helm_program(report: Report = print_progress, version: str = HELM_VERSION) -> Path:
-    """The `helm` command, of Helm 4 or 3; builds it when this machine has none of this version.
+def helm_program(report: Report = print_progress, version: str = HELM_VERSION, *, build: bool = True) -> Path:
+    """Return the `helm` command, of Helm 4 or 3; build it when this machine has none of this version.
 
     Raises as `kubernetes_programs`.
     """
     module = f"helm.sh/helm/v{version.partition('.')[0]}/cmd/helm@v{version}"
 
-    def build(into: Path) -> None:
+    def compiled(into: Path) -> None:
         command = ["install", *BUILD_FLAGS, "-ldflags", _known_to_helm(version), "-v", module]
         run_go(command, f"Helm {version}", report, environment={"GOBIN": str(into)})
 
-    return made_once(program_folder(f"helm-{version}-{fingerprint(module, _known_to_helm(version))}"), build) / "helm"
+    folder = program_folder(f"helm-{version}-{fingerprint(module, _known_to_helm(version))}")
+    return _made(folder, compiled, f"Helm {version}", build) / "helm"
+
+
+def _made(folder: Path, compiled: Callable[[Path], None], what: str, build: bool) -> Path:
+    """Return a folder of programs that is there, or is compiled now if that is allowed."""
+    if not build and not folder.is_dir():
+        raise ProgramsMissingError(f"{what} is not built yet: run make prepare")
+    return made_once(folder, compiled)
 
 
 def _known_to_helm(version: str) -> str:
@@ -80,8 +90,3 @@ def _kubernetes_inputs() -> Iterator[str]:
     for name in ("main.go", "go.mod", "go.sum"):
         yield (_SOURCES / name).read_text(encoding="utf-8")
     yield linked_version()
-
-
-if __name__ == "__main__":
-    print(kubernetes_programs().directory)
-    print(helm_program())

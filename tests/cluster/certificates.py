@@ -23,13 +23,16 @@ class KeyPair:
 class Authority:
     """Signs what the API server trusts: its own certificate and those of its users. Valid for two days."""
 
-    def __init__(self, directory: Path) -> None:
-        """Make a new one, with its files in `directory`."""
-        directory.mkdir(parents=True, exist_ok=True)
-        self._directory = directory
-        self._configuration = directory / "openssl.cnf"
+    def __init__(self, directory: Path, signed: Path) -> None:
+        """Use the authority in `directory`, or make a new one there; the files of what it signs go to `signed`."""
+        for folder in (directory, signed):
+            folder.mkdir(parents=True, exist_ok=True)
+        self._directory = signed
+        self._configuration = signed / "openssl.cnf"
         self._configuration.write_text(_CONFIGURATION, encoding="ascii")
-        self._own = self._new("ca", "/CN=test authority", "basicConstraints=critical,CA:TRUE")
+        self._own = KeyPair(directory / "ca.crt", directory / "ca.key")
+        if not self._own.certificate.exists():
+            self._new(self._own, "/CN=test authority", "basicConstraints=critical,CA:TRUE")
 
     @property
     def certificate(self) -> Path:
@@ -55,16 +58,16 @@ class Authority:
         return key
 
     def _signed(self, stem: str, subject: str, *extensions: str) -> KeyPair:
-        return self._new(stem, subject, "basicConstraints=CA:FALSE", *extensions, signed_by=self._own)
-
-    def _new(self, stem: str, subject: str, *extensions: str, signed_by: KeyPair | None = None) -> KeyPair:
         pair = KeyPair(self._directory / f"{stem}.crt", self._directory / f"{stem}.key")
+        self._new(pair, subject, "basicConstraints=CA:FALSE", *extensions, signed_by=self._own)
+        return pair
+
+    def _new(self, pair: KeyPair, subject: str, *extensions: str, signed_by: KeyPair | None = None) -> None:
         key = ("-newkey", "ec", "-pkeyopt", *_CURVE, "-nodes", "-keyout", str(pair.key))
         added = [part for extension in extensions for part in ("-addext", extension)]
         by = ("-CA", str(signed_by.certificate), "-CAkey", str(signed_by.key)) if signed_by else ()
         form = ("-x509", "-days", "2", "-subj", subject, "-out", str(pair.certificate))
         _openssl("req", "-config", str(self._configuration), *key, *form, *added, *by)
-        return pair
 
 
 def _openssl(*arguments: str) -> None:

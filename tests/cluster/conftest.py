@@ -1,25 +1,7 @@
-"""The control plane and the node, for tests of themselves."""
+"""Helm with the control plane, for tests of itself."""
 
 from __future__ import annotations
 
-from tests.cluster.fixtures import (
-    control_plane,
-    helm,
-    helm_program,
-    kubernetes_programs,
-    make_namespace,
-    namespace,
-    node,
-    pod_namespace,
-)
+from tests.cluster.fixtures import helm
 
-__all__ = [
-    "control_plane",
-    "helm",
-    "helm_program",
-    "kubernetes_programs",
-    "make_namespace",
-    "namespace",
-    "node",
-    "pod_namespace",
-]
+__all__ = ["helm"]

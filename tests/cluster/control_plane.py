@@ -7,12 +7,14 @@ network between pods; `tests.cluster.node` plays a node.
 from __future__ import annotations
 
 import http.client
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, NamedTuple, Self
 
+import yaml
 from tests.cluster.audit import POLICY, AuditLog
 from tests.cluster.binaries import Programs
 from tests.cluster.certificates import Authority
@@ -24,6 +26,8 @@ from delaytopic_cli.embedded.ports import free_port
 from delaytopic_cli.embedded.process import ManagedProcess
 from delaytopic_cli.embedded.waiting import wait_until
 
+CRDS: Final = Path(__file__).parents[2] / "crds"
+PORTS_FILE: Final = "ports.json"
 START_SECONDS = 60.0
 # Clients that watch keep it from ending by itself for a minute.
 STOP_SECONDS = 1.0
@@ -51,11 +55,99 @@ class ControlPlaneError(Exception):
     """A part of the control plane ended or did not answer in time; the text carries the end of its log."""
 
 
+class Place(NamedTuple):
+    """The ports of a control plane on 127.0.0.1, kept in a file beside its data."""
+
+    api_server: int
+    etcd: int
+    etcd_peers: int
+    manager: int
+
+    @classmethod
+    def chosen(cls, directory: Path) -> Place:
+        """Choose free ports for a new control plane, and keep them in its directory."""
+        ports: list[int] = []
+        for _ in cls._fields:
+            ports.append(free_port(avoid=frozenset(ports)))
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / PORTS_FILE).write_text(json.dumps(ports), encoding="ascii")
+        return cls(*ports)
+
+    @classmethod
+    def of(cls, directory: Path) -> Place:
+        """Read the ports of a control plane from its directory."""
+        return cls(*json.loads((directory / PORTS_FILE).read_text(encoding="ascii")))
+
+
 class ControlPlane:
+    """A control plane that somebody runs, as its users see it. Authorization is RBAC, the admin's group system:masters.
+
+    Files for its users (certificates, kubeconfigs) lie in a folder of this process, so that many processes may use one.
+    """
+
+    def __init__(self, programs: Programs, directory: Path, own: Path) -> None:
+        """Connect to the control plane whose files are in `directory`; `own` is a folder for those of its users."""
+        self.programs = programs
+        self.directory = own
+        own.mkdir(parents=True, exist_ok=True)
+        self._place = Place.of(directory)
+        self._authority = Authority(directory / "certificates", own / "certificates")
+        self.audit = AuditLog(directory / "audit.log")
+        self.kubeconfig = self.kubeconfig_for_user("admin", groups=["system:masters"])
+        self.client = self.client_for_user("admin", groups=["system:masters"])
+        self.kubectl = self.kubectl_with(self.kubeconfig)
+
+    @property
+    def url(self) -> str:
+        """Of the API server."""
+        return f"https://127.0.0.1:{self._place.api_server}"
+
+    def kubectl_with(self, kubeconfig: Path) -> Kubectl:
+        """kubectl as the user of a kubeconfig."""
+        return Kubectl(self.programs.path("kubectl"), kubeconfig, self.directory / "kubectl-cache")
+
+    def kubeconfig_for_user(self, name: str, groups: Sequence[str] = ()) -> Path:
+        """Of a user with a certificate, who may do what RBAC says of the name and the groups."""
+        user = certificate_user(self._authority.user(name, groups))
+        return self._kubeconfig(name, user)
+
+    def kubeconfig_for_service_account(self, namespace: str, name: str, *, file: Path | None = None) -> Path:
+        """Of a ServiceAccount that exists, with a token for an hour."""
+        token = {"token": self.service_account_token(namespace, name)}
+        path = file or self.directory / f"{namespace}-{name}.kubeconfig"
+        return write_kubeconfig(path, self.url, self._authority.certificate, token, namespace)
+
+    def client_for_user(self, name: str, groups: Sequence[str] = (), *, agent: str = "tests") -> KubeClient:
+        """REST as a user with a certificate."""
+        pair = self._authority.user(name, groups)
+        return KubeClient(self.url, client_context(str(self._authority.certificate), pair), agent=agent)
+
+    def client_for_service_account(self, namespace: str, name: str, *, agent: str = "tests") -> KubeClient:
+        """REST as a ServiceAccount that exists."""
+        token = self.service_account_token(namespace, name)
+        return KubeClient(self.url, client_context(str(self._authority.certificate)), token=token, agent=agent)
+
+    def service_account_token(self, namespace: str, name: str) -> str:
+        """A token for an hour, as a pod would get it; a new namespace's `default` account comes a moment after it."""
+        account = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}"
+        wait_until(lambda: self.client.find(account) is not None, timeout_seconds=30)
+        path = f"{account}/token"
+        return str(self.client.create(path, {"spec": {"expirationSeconds": 3600}})["status"]["token"])
+
+    def metrics(self) -> str:
+        """The API server's own, in Prometheus' text form; `apiserver_request_total` counts all requests by verb."""
+        return self.client.text("/metrics")
+
+    def _kubeconfig(self, name: str, user: dict[str, str]) -> Path:
+        path = self.directory / f"{name.replace(':', '-')}.kubeconfig"
+        return write_kubeconfig(path, self.url, self._authority.certificate, user)
+
+
+class OwnControlPlane(ControlPlane):
     """Starts on entry and is killed on exit, with all that it stored; the kernel kills it when this process dies.
 
     The API server's port survives stop, kill and restart. Admission has its defaults (NamespaceLifecycle, PodSecurity,
-    ServiceAccount, ...), authorization is RBAC, and the admin's group is system:masters.
+    ServiceAccount, ...).
     """
 
     def __init__(self, programs: Programs, directory: Path, *, before_controllers: Sequence[Object] = ()) -> None:
@@ -64,27 +156,12 @@ class ControlPlane:
         `before_controllers` are applied first of all. CustomResourceDefinitions belong there: the garbage collector
         looks only every 30 s for kinds that came later.
         """
+        Place.chosen(directory)
+        super().__init__(programs, directory, directory)
         self._before_controllers = before_controllers
-        self.directory = directory
-        self.programs = programs
-        self._authority = Authority(directory / "certificates")
-        self._port = free_port()
-        ports = {self._port}
-        for _ in range(3):
-            ports.add(free_port(avoid=frozenset(ports)))
-        self._etcd_port, self._peer_port, self._manager_port = sorted(ports - {self._port})
-        self.audit = AuditLog(directory / "audit.log")
-        self.kubeconfig = self.kubeconfig_for_user("admin", groups=["system:masters"])
-        self.client = self.client_for_user("admin", groups=["system:masters"])
-        self.kubectl = self.kubectl_with(self.kubeconfig)
         self._etcd = self._process("etcd", self._etcd_arguments())
         self._api_server = self._process("kube-apiserver", self._api_server_arguments())
         self._manager = self._process("kube-controller-manager", self._manager_arguments())
-
-    @property
-    def url(self) -> str:
-        """Of the API server."""
-        return f"https://127.0.0.1:{self._port}"
 
     def start(self) -> None:
         """Start everything and wait until it answers; raises ControlPlaneError."""
@@ -136,42 +213,6 @@ class ControlPlane:
         for process in (self._manager, self._api_server, self._etcd):
             process.kill()
 
-    def kubectl_with(self, kubeconfig: Path) -> Kubectl:
-        """kubectl as the user of a kubeconfig."""
-        return Kubectl(self.programs.path("kubectl"), kubeconfig, self.directory / "kubectl-cache")
-
-    def kubeconfig_for_user(self, name: str, groups: Sequence[str] = ()) -> Path:
-        """Of a user with a certificate, who may do what RBAC says of the name and the groups."""
-        user = certificate_user(self._authority.user(name, groups))
-        return self._kubeconfig(name, user)
-
-    def kubeconfig_for_service_account(self, namespace: str, name: str, *, file: Path | None = None) -> Path:
-        """Of a ServiceAccount that exists, with a token for an hour."""
-        token = {"token": self.service_account_token(namespace, name)}
-        path = file or self.directory / f"{namespace}-{name}.kubeconfig"
-        return write_kubeconfig(path, self.url, self._authority.certificate, token, namespace)
-
-    def client_for_user(self, name: str, groups: Sequence[str] = (), *, agent: str = "tests") -> KubeClient:
-        """REST as a user with a certificate."""
-        pair = self._authority.user(name, groups)
-        return KubeClient(self.url, client_context(str(self._authority.certificate), pair), agent=agent)
-
-    def client_for_service_account(self, namespace: str, name: str, *, agent: str = "tests") -> KubeClient:
-        """REST as a ServiceAccount that exists."""
-        token = self.service_account_token(namespace, name)
-        return KubeClient(self.url, client_context(str(self._authority.certificate)), token=token, agent=agent)
-
-    def service_account_token(self, namespace: str, name: str) -> str:
-        """A token for an hour, as a pod would get it; a new namespace's `default` account comes a moment after it."""
-        account = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}"
-        wait_until(lambda: self.client.find(account) is not None, timeout_seconds=30)
-        path = f"{account}/token"
-        return str(self.client.create(path, {"spec": {"expirationSeconds": 3600}})["status"]["token"])
-
-    def metrics(self) -> str:
-        """The API server's own, in Prometheus' text form; `apiserver_request_total` counts all requests by verb."""
-        return self.client.text("/metrics")
-
     def __enter__(self) -> Self:
         try:
             self.start()
@@ -185,16 +226,12 @@ class ControlPlane:
     ) -> None:
         self.stop()
 
-    def _kubeconfig(self, name: str, user: dict[str, str]) -> Path:
-        path = self.directory / f"{name.replace(':', '-')}.kubeconfig"
-        return write_kubeconfig(path, self.url, self._authority.certificate, user)
-
     def _process(self, name: str, arguments: Sequence[str]) -> ManagedProcess:
         command = [str(self.programs.path(name)), *arguments]
         return ManagedProcess(name, command, log_file=self.directory / f"{name}.log")
 
     def _etcd_arguments(self) -> list[str]:
-        clients, peers = (f"http://127.0.0.1:{port}" for port in (self._etcd_port, self._peer_port))
+        clients, peers = (f"http://127.0.0.1:{port}" for port in (self._place.etcd, self._place.etcd_peers))
         return [
             f"--data-dir={self.directory / 'etcd'}",
             f"--listen-client-urls={clients}",
@@ -211,9 +248,9 @@ class ControlPlane:
         policy = self.directory / "audit-policy.yaml"
         policy.write_text(POLICY, encoding="ascii")
         return [
-            f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
+            f"--etcd-servers=http://127.0.0.1:{self._place.etcd}",
             "--bind-address=127.0.0.1",
-            f"--secure-port={self._port}",
+            f"--secure-port={self._place.api_server}",
             # Nobody is told where the API server is, so that its address may be that of the loopback.
             "--endpoint-reconciler-type=none",
             "--advertise-address=127.0.0.1",
@@ -239,7 +276,7 @@ class ControlPlane:
             f"--authentication-kubeconfig={kubeconfig}",
             f"--authorization-kubeconfig={kubeconfig}",
             "--bind-address=127.0.0.1",
-            f"--secure-port={self._manager_port}",
+            f"--secure-port={self._place.manager}",
             f"--cert-dir={self.directory / 'manager'}",
             f"--controllers={','.join(CONTROLLERS)}",
             f"--root-ca-file={self._authority.certificate}",
@@ -266,3 +303,8 @@ class ControlPlane:
     def _manager_works(self) -> bool:
         """Whether controllers run: the default namespace has been given its ServiceAccount."""
         return self.client.find("/api/v1/namespaces/default/serviceaccounts/default") is not None
+
+
+def custom_resource_definitions() -> list[Object]:
+    """Load the project's own, as they are in the checkout."""
+    return [document for path in sorted(CRDS.glob("*.yaml")) for document in yaml.safe_load_all(path.read_text())]

@@ -1,16 +1,15 @@
-"""Fixtures of tests against a real Kubernetes API server; a conftest imports the ones it wants by name.
+"""Fixtures of tests against a real Kubernetes API server, for every test; `tests/conftest.py` imports them.
 
-    from tests.cluster.fixtures import control_plane, kubernetes_programs, namespace, node, pod_namespace
+`control_plane` (`tests.harness.fixtures`) is a `ControlPlane` with the project's CRDs, shared by all worker processes.
+`.client` is plain REST as admin, `.kubectl(...)` runs kubectl as admin, `.kubeconfig` is a file for other clients.
+`.kubeconfig_for_user(name, groups)`, `.kubeconfig_for_service_account(namespace, name)` and `.client_for_...` are the
+same with fewer rights; users and groups need no object, only RBAC. `.audit.calls(mark, agent=...)` is what was asked
+of the server since `mark = .audit.mark()`. Tests of others run at the same time: whatever is not in a namespace of the
+test's own takes a name from `tests.harness.names.unique`.
 
-A fixture needs those it is made of, so import these, too (`__all__` has them all). However many conftests import them:
-a session has one control plane and one node. Tests that use them have the marks `integration` and `kubernetes`.
+Tests that use them have the marks `integration` and `kubernetes`.
 
-- `control_plane` (session): a `ControlPlane` with the project's CRDs. `.client` is plain REST as admin,
-  `.kubectl(...)` runs kubectl as admin, `.kubeconfig` is a file for other clients.
-  `.kubeconfig_for_user(name, groups)`, `.kubeconfig_for_service_account(namespace, name)` and `.client_for_...` are the
-  same with fewer rights; users and groups need no object, only RBAC. `.audit.calls(mark, agent=...)` is what was asked
-  of the server since `mark = .audit.mark()`. `.restart_api_server()`, and `with .without_api_server():` for what
-  happens while it is away.
+- `own_control_plane` (module): an `OwnControlPlane`, which a test may stop and restart.
 - `namespace` (function): the name of a fresh namespace; it is deleted afterwards. Pods in it stay pending.
 - `pod_namespace` (function): the same, and its pods run as processes on `node`.
 - `make_namespace` (function): `make_namespace("shop", labels={...}, pods=True)` makes more of them; the names get a
@@ -23,45 +22,23 @@ a session has one control plane and one node. Tests that use them have the marks
 
 `tests.cluster.awaiting` waits for objects by watching, `tests.cluster.pods` knows Deployments and their pods, and
 `tests.cluster.access` compares what RBAC allows with what was done.
-
-The first run builds Kubernetes with Go, which takes about ten minutes. Without Go, and without what an earlier run
-built, tests that use these fixtures fail where the environment has CI set, and are skipped elsewhere.
 """
 
 from __future__ import annotations
 
-import os
 import secrets
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Protocol
 
 import pytest
-import yaml
 from tests.cluster import binaries
 from tests.cluster.binaries import Programs
-from tests.cluster.control_plane import ControlPlane
-from tests.cluster.go_builds import ProgramsMissingError
+from tests.cluster.control_plane import ControlPlane, OwnControlPlane, custom_resource_definitions
 from tests.cluster.helm import Helm
-from tests.cluster.kube_client import Object
 from tests.cluster.node import NODE_LABEL, LocalNode
-
-__all__ = [
-    "control_plane",
-    "helm",
-    "helm_program",
-    "kubernetes_programs",
-    "make_namespace",
-    "namespace",
-    "node",
-    "pod_namespace",
-]
-
-Built = TypeVar("Built")
-Server = TypeVar("Server", bound=AbstractContextManager[object])
-_SHARED = pytest.StashKey[dict[str, Any]]()
-CRDS = Path(__file__).parents[2] / "crds"
+from tests.harness.fixtures import prepared
+from tests.harness.names import unique
 
 
 class MakeNamespace(Protocol):
@@ -71,25 +48,8 @@ class MakeNamespace(Protocol):
 
 
 @pytest.fixture(scope="session")
-def kubernetes_programs(request: pytest.FixtureRequest) -> Programs:
-    """Built now, if need be: on the terminal, not in what pytest captures, since it takes minutes."""
-    return built(request, binaries.kubernetes_programs)
-
-
-@pytest.fixture(scope="session")
-def control_plane(
-    request: pytest.FixtureRequest, kubernetes_programs: Programs, tmp_path_factory: pytest.TempPathFactory
-) -> ControlPlane:
-    def make() -> ControlPlane:
-        directory = tmp_path_factory.mktemp("control-plane")
-        return ControlPlane(kubernetes_programs, directory, before_controllers=custom_resource_definitions())
-
-    return shared(request, "control plane", make)
-
-
-@pytest.fixture(scope="session")
-def helm_program(request: pytest.FixtureRequest) -> Path:
-    return built(request, binaries.helm_program)
+def helm_program() -> Path:
+    return prepared(binaries.helm_program)
 
 
 @pytest.fixture(scope="session")
@@ -98,10 +58,19 @@ def helm(helm_program: Path, control_plane: ControlPlane, tmp_path_factory: pyte
 
 
 @pytest.fixture(scope="session")
-def node(
-    request: pytest.FixtureRequest, control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
-) -> LocalNode:
-    return shared(request, "node", lambda: LocalNode(control_plane, tmp_path_factory.mktemp("node")))
+def node(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalNode]:
+    with LocalNode(control_plane, tmp_path_factory.mktemp("node"), name=unique("node")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def own_control_plane(
+    kubernetes_programs: Programs, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[OwnControlPlane]:
+    directory = tmp_path_factory.mktemp("own-control-plane")
+    definitions = custom_resource_definitions()
+    with OwnControlPlane(kubernetes_programs, directory, before_controllers=definitions) as plane:
+        yield plane
 
 
 @pytest.fixture
@@ -132,38 +101,3 @@ def namespace(make_namespace: MakeNamespace) -> str:
 @pytest.fixture
 def pod_namespace(make_namespace: MakeNamespace) -> str:
     return make_namespace(pods=True)
-
-
-def shared(request: pytest.FixtureRequest, name: str, make: Callable[[], Server]) -> Server:
-    """The only one of that name in a session; it is left at the end, those made later first.
-
-    A session's fixture alone would be one for each conftest that imports it.
-    """
-    known = request.config.stash.setdefault(_SHARED, {})
-    if name not in known:
-        server = make()
-        known[name] = server.__enter__()
-        request.session.addfinalizer(lambda: server.__exit__(None, None, None))
-    found: Server = known[name]
-    return found
-
-
-def built(request: pytest.FixtureRequest, build: Callable[[], Built]) -> Built:
-    """What `build` builds, with its progress shown; the test is skipped, in CI failed, when it can't be built here."""
-    capture = request.config.pluginmanager.getplugin("capturemanager")
-    try:
-        with capture.global_and_fixture_disabled():
-            return build()
-    except ProgramsMissingError as missing:
-        _give_up(f"NOT TESTED: {missing}")
-
-
-def _give_up(reason: str) -> NoReturn:
-    if os.environ.get("CI"):
-        pytest.fail(reason, pytrace=False)
-    pytest.skip(reason)
-
-
-def custom_resource_definitions() -> list[Object]:
-    """The project's own, as they are in the checkout."""
-    return [document for path in sorted(CRDS.glob("*.yaml")) for document in yaml.safe_load_all(path.read_text())]

@@ -1,4 +1,4 @@
-"""Programs are built once, whole or not at all, and a machine that can't build them is told so."""
+"""Programs are built once, whole or not at all, and never by a test."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from tests.cluster.binaries import PROGRAMS, helm_program, kubernetes_programs
-from tests.cluster.fixtures import built
 from tests.cluster.go_builds import ProgramsMissingError, ProgramsNotBuiltError
+from tests.harness.fixtures import prepared
 
 # Writes what it is asked to write, and remembers that it was asked.
 COMPILER = """#!/bin/sh
@@ -38,7 +38,7 @@ def install_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exit_code: int =
 
 
 def quiet(line: str) -> None:
-    """Reports nothing."""
+    """Report nothing."""
 
 
 def test_all_programs_are_links_to_one_that_is_built_once(
@@ -89,15 +89,33 @@ def test_a_machine_without_go_is_told_what_to_install(cache: Path) -> None:
         kubernetes_programs(quiet)
 
 
-def test_without_the_programs_tests_are_skipped_loudly(cache: Path, request: pytest.FixtureRequest) -> None:
-    with pytest.raises(pytest.skip.Exception, match="NOT TESTED: Kubernetes"):
-        built(request, lambda: kubernetes_programs(quiet))
-
-
-def test_without_the_programs_tests_fail_in_ci(
-    cache: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+def test_what_may_not_be_built_is_missing_and_names_the_command_that_builds_it(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    calls = install_go(tmp_path, monkeypatch)
+
+    with pytest.raises(ProgramsMissingError, match=r"Kubernetes .* run make prepare"):
+        kubernetes_programs(quiet, build=False)
+    with pytest.raises(ProgramsMissingError, match=r"Helm .* run make prepare"):
+        helm_program(quiet, build=False)
+
+    assert not calls.exists()
+
+
+def test_without_the_programs_tests_are_skipped_loudly(cache: Path) -> None:
+    with pytest.raises(pytest.skip.Exception, match=r"NOT TESTED: Kubernetes .* run make prepare"):
+        prepared(kubernetes_programs)
+
+
+def test_without_the_programs_tests_fail_in_ci(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI", "true")
 
-    with pytest.raises(pytest.fail.Exception, match="NOT TESTED: Kubernetes"):
-        built(request, lambda: kubernetes_programs(quiet))
+    with pytest.raises(pytest.fail.Exception, match=r"NOT TESTED: Kubernetes .* run make prepare"):
+        prepared(kubernetes_programs)
+
+
+def test_what_was_built_is_found_by_tests(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install_go(tmp_path, monkeypatch)
+    built = kubernetes_programs(quiet)
+
+    assert prepared(kubernetes_programs) == built

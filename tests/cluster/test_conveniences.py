@@ -1,4 +1,4 @@
-"""What tests are given besides the control plane: waiting by watching, rights as data, and helm."""
+"""Tools of tests on the control plane: waiting by watching, rights as data, and helm."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from tests.cluster.access import Access, allowed, done, may
 from tests.cluster.awaiting import NotInTime, await_condition, await_gone, await_object
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.helm import Helm, HelmError
+
+from delaytopic_cli.embedded.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 
@@ -66,13 +68,16 @@ def test_rights_are_compared_with_what_was_done(control_plane: ControlPlane, nam
     control_plane.kubectl(
         "create", "rolebinding", "r", "--role=r", f"--serviceaccount={namespace}:default", "-n", namespace
     )
-    client = control_plane.client_for_service_account(namespace, "default", agent=f"program-of-{namespace}")
+    agent = f"program-of-{namespace}"
+    client = control_plane.client_for_service_account(namespace, "default", agent=agent)
+    # The server's authorizer learns of a role a moment after everybody else.
+    wait_until(lambda: may(client, Access("list", "", "configmaps"), namespace), timeout_seconds=30)
     mark = control_plane.audit.mark()
     client.get(f"/api/v1/namespaces/{namespace}/configmaps")
 
     wanted = {Access("get", "", "configmaps"), Access("list", "", "configmaps")}
     assert allowed(client, namespace) == wanted
-    assert done(control_plane.audit.calls(mark, agent="program-of")) == {Access("list", "", "configmaps")}
+    assert done(control_plane.audit.calls(mark, agent=agent)) == {Access("list", "", "configmaps")}
     assert may(client, Access("list", "", "configmaps"), namespace)
     assert not may(client, Access("list", "", "configmaps"))
     assert not may(client, Access("update", "apps", "deployments/scale"), namespace)

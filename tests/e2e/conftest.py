@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from tests.cluster.binaries import Programs
-from tests.cluster.fixtures import control_plane, helm_program, kubernetes_programs
 from tests.e2e.cluster.clusters import Cluster
 from tests.e2e.cluster.existing_cluster import ExistingCluster
 from tests.e2e.cluster.kind_cluster import KindCluster
@@ -22,20 +21,10 @@ from tests.e2e.support.installation import Images
 from tests.e2e.support.installed_platform import CommandLines, InstalledPlatform
 from tests.e2e.support.kubeconfig import client_of
 from tests.e2e.support.preparing import preparing
-from tests.e2e.support.promises import remember
 from tests.e2e.support.team import MakeTeam, Team
 from tests.e2e.support.vacancy import require_vacancy
 
-__all__ = ["control_plane", "helm_program", "kubernetes_programs"]
-
 KINDS = ("kind", "existing")
-
-
-def pytest_exception_interact(node: pytest.Item | pytest.Collector, call: pytest.CallInfo[object]) -> None:
-    """Broken promises are told from what a slow machine explains."""
-    cache = getattr(node.config, "cache", None)  # it may be turned off
-    if call.excinfo is not None and cache is not None:
-        remember(cache, node.nodeid, call.excinfo.value)
 
 
 @pytest.fixture(scope="session")

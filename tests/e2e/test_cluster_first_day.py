@@ -17,7 +17,7 @@ from tests.e2e.tour.page import recorded
 from tests.e2e.tour.stage import PAGE, clear, leave, shell
 from tests.e2e.traffic.plan import Plan
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.smoke]
 
 THREE_LINES = """
 apiVersion: delaytopic.dev/v1alpha1

@@ -74,6 +74,7 @@ def without_api_server(cluster: Cluster) -> AbstractContextManager[None]:
         pytest.skip(f"NOT TESTED: {reason}")
 
 
+@pytest.mark.smoke
 def test_nothing_is_lost_doubled_or_early_while_pods_are_killed_under_load(
     stormed: tuple[Sending, list[str]],
 ) -> None:
@@ -102,6 +103,7 @@ def test_delivery_goes_on_while_the_api_server_is_away_for_a_minute(
     assert verdict["late_ms"]["max"] < 10_000, verdict
 
 
+@pytest.mark.smoke
 def test_the_audit_finds_nothing_lost_doubled_or_early_in_all_of_it(
     platform: InstalledPlatform, team: Team, stormed: tuple[Sending, list[str]]
 ) -> None:

@@ -95,7 +95,8 @@ class SourceLog:
     @property
     def end_of_records(self) -> int:
         """The offset after the last accepted record; markers and aborted records may follow."""
-        return max((record.place + 1 for record in self.accepted()), default=0)
+        found = (entry for entry in reversed(self.entries) if isinstance(entry, SourceRecord) and _counts(entry))
+        return next((record.place + 1 for record in found), 0)
 
     def read(self, position: int, limit: int) -> tuple[list[SourceRecord], int]:
         """Up to `limit` stable records that were not aborted, and where to go on."""

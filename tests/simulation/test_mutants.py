@@ -21,5 +21,11 @@ def test_a_mutant_is_caught(name: str) -> None:
     assert caught is not None
 
 
+def test_no_history_that_catches_a_mutant_blames_the_relay_as_it_is() -> None:
+    seeds = {(MUTANTS[name].backend, seed): plans_for_mutant(name) for name, seed in recorded().items()}
+
+    assert {key: wrong for key, plans in seeds.items() if (wrong := wrong_with(plans(key[1])))} == {}
+
+
 def test_each_mutant_has_its_seed_and_no_other_has() -> None:
     assert list(recorded()) == list(MUTANTS)

@@ -8,19 +8,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.harness.shared_servers import SharedRedis
 from tests.simulation.faults import Gate
 from tests.simulation.kafka import Kafka
 from tests.simulation.redis_server import RedisServer, redis_shelf
 from tests.simulation.shelf_client import Line
-from tests.support.redis_server import RedisFields, redis_server
+from tests.support.redis_server import RedisFields
 
-from delaytopic_cli.embedded.redis_server import RedisServer as RealServer
 from delaytopic_relay.errors import ShelfMoved, ShelfUnavailable
 from delaytopic_relay.shelves.protocol import IdEntry, Position, Segment, Shelf, Slice
 from delaytopic_relay.shelves.redis import RedisShelf
 from delaytopic_relay.shelves.redis_connection import connect_redis
-
-__all__ = ["redis_server"]
 
 SLICES = (Slice(0, 1_000), Slice(1_000, 1_000), Slice(60_000, 60_000), Slice(-1_000, 1_000))
 POSITIONS = tuple(Position(owner, counter, counter // 2) for owner in "ab" for counter in range(3))
@@ -62,12 +60,12 @@ def answer(shelf: Shelf, request: Request, state: Any, rng: random.Random) -> An
 
 @pytest.mark.integration
 @pytest.mark.parametrize("seed", range(20))
-def test_the_simulated_redis_answers_as_a_real_one(redis_server: RealServer, seed: int) -> None:
+def test_the_simulated_redis_answers_as_a_real_one(redis: SharedRedis, seed: int) -> None:
     rng = random.Random(seed)
     kafka = Kafka(1, 1_000)
     line = Line(kafka, Gate(kafka.counts, lambda fault: None), lambda: False, lambda: ShelfUnavailable(""))
     simulated: Shelf = redis_shelf(RedisServer(), line)
-    real: Shelf = RedisShelf(connect_redis(RedisFields(url=redis_server.url)), f"test.{uuid.uuid4()}")
+    real: Shelf = RedisShelf(connect_redis(RedisFields(url=redis.url)), f"test.{uuid.uuid4()}")
 
     for _ in range(60):
         request, state = a_request(rng, simulated.position(0)), rng.getstate()

@@ -7,17 +7,17 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 from tests.slo.connector_jars import connector_jars
+from tests.slo.quick_spark import ENVIRONMENT
 
 from delaytopic_slo.session import spark_session
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    session = spark_session(master="local[2]", cores=1, jars=connector_jars())
-    # Small tables and many different plans: compiling each would take longer than running it.
+    with pytest.MonkeyPatch.context() as patched:
+        for name, value in ENVIRONMENT.items():
+            patched.setenv(name, value)
+        session = spark_session(master="local[2]", cores=1, jars=connector_jars())
     session.conf.set("spark.sql.shuffle.partitions", "1")
-    session.conf.set("spark.sql.adaptive.enabled", "false")
-    session.conf.set("spark.sql.codegen.wholeStage", "false")
-    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     yield session
     session.stop()

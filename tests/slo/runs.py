@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+import pyarrow as pa  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 from tests.slo.delay_topics import DAY_MS
 from tests.slo.messages import FakeMessage, config_for
@@ -16,7 +17,7 @@ from delaytopic_api.choices import Guarantee
 from delaytopic_api.dead_letter import DeadLetter, dead_letter_headers
 from delaytopic_api.headers import RECEIPT
 from delaytopic_api.receipt import Receipt
-from delaytopic_slo.decoding import Row, decoder_for
+from delaytopic_slo.decoding import Row, batch_of, decoder_for
 from delaytopic_slo.ledger import Ledger
 from delaytopic_slo.manifest import Commit, FirstOffset, Plan, PlannedTopic, Range, Role
 from delaytopic_slo.pipeline import carry_out
@@ -55,7 +56,8 @@ def plan_of(sequence: int, now_ms: int, rules: Rules, asks: tuple[int, int]) -> 
 
 def carry_out_with(spark: SparkSession, ledger: Ledger, plan: Plan, rows: Sequence[Row]) -> Commit:
     """The run, as if it had read these rows."""
-    read = partial(_as_it_is, spark.createDataFrame(rows, EXTRACT))
+    # From Arrow's columns, as a list of tuples would go through a Python worker.
+    read = partial(_as_it_is, spark.createDataFrame(pa.Table.from_batches([batch_of(list(rows))]), EXTRACT))
     return carry_out(plan, ledger, ledger.last_commit(), read, silent)
 
 

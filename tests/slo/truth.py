@@ -15,8 +15,6 @@ from delaytopic_api.receipt import Receipt
 LATENESS_MS = 5_000
 GRACE_MS = 65_000
 HOURS = 3
-EACH = 200
-FEW = 40
 
 
 @dataclass(eq=False)
@@ -47,8 +45,10 @@ class Sent:
 class Truth:
     """One source partition's worth of records."""
 
-    def __init__(self, topic: AuditedTopic, partition: int, seed: int, base_ms: int) -> None:
+    def __init__(self, topic: AuditedTopic, partition: int, seed: int, base_ms: int, each: int) -> None:
+        """`each` is the number of records for each usual finding; of the rare ones there is a fifth."""
         self._topic, self.partition, self._base_ms = topic, partition, base_ms
+        self._each, self._few = each, each // 5
         self._rng = random.Random(seed)
         self._asks: list[Ask] = []
         self._ids = 0
@@ -56,7 +56,7 @@ class Truth:
         self._asks.sort(key=lambda ask: ask.append_ms)
         for offset, ask in enumerate(self._asks):
             ask.offset = offset
-        self._aliens = [(self._due_ms(), len(self._asks) + 1_000 + number) for number in range(FEW)]
+        self._aliens = [(self._due_ms(), len(self._asks) + 1_000 + number) for number in range(self._few)]
 
     def expected(self) -> dict[str, set[tuple[int, int]]]:
         """Coordinates by finding."""
@@ -82,9 +82,9 @@ class Truth:
 
     def _make(self) -> None:
         rng, target = self._rng, self._topic.target
-        for _ in range(3 * EACH):
+        for _ in range(3 * self._each):
             self._delivered(rng.choice((-5, 0, 1, 40, LATENESS_MS)))
-        for number in range(EACH):
+        for number in range(self._each):
             self._schedule().found.add("lost")
             self._duplicated(number)
             early = self._delivered(-rng.choice((6, 7, 1_000, 30_000)))
@@ -97,7 +97,7 @@ class Truth:
             letter.letters.append((letter.due_ms + 10, rng.choice(("expired", "unknown-target", "too-large"))))
             letter.found.add("dead-lettered")
             self._rejected(number)
-        for _ in range(FEW):
+        for _ in range(self._few):
             self._overdue_on_arrival()
             self._raced()
             self._withdrawn_too_late()

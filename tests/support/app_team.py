@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.support.platform import Platform
 from tests.support.records import at, now_ms
-from tests.support.route import ClientHeaders, Route, Servers
+from tests.support.route import ClientHeaders, Route, Servers, patient
 
 from delaytopic_cli.audit import DeliveredRecord, Verdict
 from delaytopic_cli.audit_reading import read_delivered
@@ -34,8 +34,19 @@ class AppTeam(Route):
         return due
 
     def delivered(self) -> list[DeliveredRecord]:
-        """What arrived."""
+        """Return the records that arrived."""
         return [read_delivered(record) for record in self.read(self.target)]
+
+    def await_delivered(self, count: int, seconds: float = 60.0) -> list[DeliveredRecord]:
+        """Wait until so many have arrived, and return all that arrived."""
+        arrived: list[DeliveredRecord] = []
+
+        def enough() -> bool:
+            arrived[:] = self.delivered()
+            return len(arrived) >= count
+
+        assert patient(enough, seconds), f"{len(arrived)} of {count} records arrived at {self.target}"
+        return arrived
 
     def audited(self, seconds: float = 40.0) -> Verdict:
         """The verdict once everything sent so far has arrived, or after so long."""

@@ -1,4 +1,4 @@
-"""What tests of deletion ask about: the backlog of a DelayTopic, before and after it is gone."""
+"""The backlog of a DelayTopic before and after it is gone, for tests of deletion."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from confluent_kafka.admin import AdminClient
 from redis import Redis
 from tests.cluster.awaiting import await_object
 from tests.cluster.kube_client import Object
-from tests.cluster.pods import await_rollout
 from tests.support.app_team import AppTeam
 from tests.support.platform import Platform
 from tests.support.relay_process import wait_for
@@ -20,7 +19,7 @@ METRIC = "delay_operator_retained_backlog_messages"
 
 
 def all_arrived(records: int) -> tuple[int, int, dict[str, int]]:
-    """What `summary` of a verdict is when each record arrived exactly once, and none early."""
+    """Return the `summary` of a verdict by which each record arrived exactly once, and none early."""
     return records, 0, {}
 
 
@@ -49,22 +48,33 @@ def with_pending(platform: Platform, team: AppTeam, delays_ms: list[int]) -> lis
 
 
 def await_nothing_taken_in(platform: Platform, name: str) -> None:
-    """Until it drains, and no relay is left that takes records in."""
-    await_record(platform, name, RecordState.DRAINING)
-    path = f"/api/v1/namespaces/{platform.namespace}/configmaps/{child_name(Key(platform.team, name))}"
+    """Wait until no relay is left that takes records in: those of the drain are ready, or the drain is over."""
+    await_record(platform, name, RecordState.DRAINING, RecordState.RETAINED)
+    child = child_name(Key(platform.team, name))
+    path = f"/api/v1/namespaces/{platform.namespace}/configmaps/{child}"
 
     def suspended(found: Object | None) -> bool:
-        return "suspend: Ingest" in (found or {}).get("data", {}).get("relay.yaml", "")
+        return found is None or "suspend: Ingest" in found.get("data", {}).get("relay.yaml", "")
 
     await_object(platform.client, path, suspended)
-    await_rollout(platform.client, platform.namespace, child_name(Key(platform.team, name)), 1)
+    path = f"/apis/apps/v1/namespaces/{platform.namespace}/deployments/{child}"
+    left = await_object(platform.client, path, lambda found: found is None or is_rolled_out(found, 1), seconds=60)
+    # A Deployment does not count pods that end, and those still take records in.
+    wait_for(lambda: len(platform.children("pods", "v1", name)) <= (0 if left is None else 1))
 
 
-def await_record(platform: Platform, name: str, state: RecordState, seconds: float = 40.0) -> RouteRecord:
-    """The record of the route, once it is at this state."""
+def is_rolled_out(deployment: Object, replicas: int) -> bool:
+    """Return whether all pods are of the present template, available, and as many as these."""
+    status = deployment.get("status", {})
+    counts = {status.get(field, 0) for field in ("replicas", "updatedReplicas", "availableReplicas")}
+    return counts == {replicas} and status.get("observedGeneration") == deployment["metadata"]["generation"]
+
+
+def await_record(platform: Platform, name: str, *states: RecordState, seconds: float = 40.0) -> RouteRecord:
+    """The record of the route, once it is at one of these states."""
 
     def holds(found: Object | None) -> bool:
-        return found is not None and parse_record(found).state is state
+        return found is not None and parse_record(found).state in states
 
     found = await_object(platform.client, record_path(platform, name), holds, seconds=seconds)
     assert found is not None
@@ -96,13 +106,13 @@ def retained_metric(platform: Platform, name: str) -> float | None:
     return values.get(series, next((value for key, value in values.items() if f'"{name}"' in key), None))
 
 
-def await_no_relays(platform: Platform) -> None:
-    """Until none of the platform's relays runs any more, and nothing of what they needed is left."""
-    wait_for(lambda: not children_of(platform), lambda: str(children_of(platform)))
+def await_no_relays(platform: Platform, name: str | None = None) -> None:
+    """Wait until no relay runs any more, and nothing of what they needed is left; of one DelayTopic if it is named."""
+    wait_for(lambda: not children_of(platform, name), lambda: str(children_of(platform, name)))
 
 
-def children_of(platform: Platform) -> list[str]:
-    """What the operator made in the platform's namespace, without records."""
+def children_of(platform: Platform, name: str | None = None) -> list[str]:
+    """List the objects that the operator made in the platform's namespace, without records."""
     kinds = {
         "apps/v1": ("deployments",),
         "v1": ("configmaps", "serviceaccounts", "pods"),
@@ -110,11 +120,12 @@ def children_of(platform: Platform) -> list[str]:
         "networking.k8s.io/v1": ("networkpolicies",),
     }
     found = [
-        (kind, each) for group, names in kinds.items() for kind in names for each in platform.children(kind, group)
+        f"{kind}/{each['metadata']['name']}"
+        for group, names in kinds.items()
+        for kind in names
+        for each in platform.children(kind, group, name)
     ]
-    return [
-        f"{kind}/{name}" for kind, each in found if not (name := each["metadata"]["name"]).startswith("delay-backlog-")
-    ]
+    return [each for each in found if "/delay-backlog-" not in each]
 
 
 def topics_of(platform: Platform, name: str) -> set[str]:
@@ -125,7 +136,7 @@ def topics_of(platform: Platform, name: str) -> set[str]:
 
 
 def redis_keys(platform: Platform, name: str) -> list[bytes]:
-    """What the shelf holds."""
+    """List the keys of the shelf."""
     with Redis.from_url(platform.redis.url) as client:
         return sorted(client.scan_iter(match=f"{{delaytopic.{platform.team}.{name}:*", count=1_000))
 

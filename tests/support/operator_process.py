@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, Self
@@ -35,22 +34,31 @@ class OperatorProcess(ChildProcess):
         document = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": "OperatorConfig", "namespace": namespace}
         self._config.write_text(yaml.safe_dump(document | {"httpPort": 0} | settings))
         self._kubeconfig = kubeconfig
+        self._started_at = 0
+        self._port = 0
 
     def start(self) -> Self:
+        """Start it; `wait_until` tells when it leads or stands by."""
+        self._started_at = self.log_file.stat().st_size if self.log_file.exists() else 0
+        self._port = 0
         command = [sys.executable, "-m", self._module]
         command += ["--config", str(self._config), "--kubeconfig", str(self._kubeconfig)]
-        with self.log_file.open("ab") as log:
-            self._child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=ROOT)
+        self.spawn(command, self.log_file, ROOT)
         return self
 
     def log_lines(self, event: str | None = None) -> list[dict[str, Any]]:
         """The log, one object a line; of one event, if wanted."""
-        lines = [json.loads(line) for line in self.log_file.read_text().splitlines() if line.startswith("{")]
-        return [line for line in lines if event in (None, line.get("event"))]
+        return _of_event(self.log_file.read_text(), event)
 
     def port(self) -> int:
-        """Where its pages are."""
-        return int(wait_for(lambda: self.log_lines("starting"), self.why)[0]["port"])
+        """Where its pages are since its last start."""
+
+        def starting() -> list[dict[str, Any]]:
+            return _of_event(self.log_file.read_bytes()[self._started_at :].decode(errors="replace"), "starting")
+
+        if not self._port:
+            self._port = int(wait_for(starting, self.why)[0]["port"])
+        return self._port
 
     def get(self, path: str) -> str:
         """One of its pages, whatever its status."""
@@ -85,3 +93,8 @@ class OperatorProcess(ChildProcess):
     def why(self) -> str:
         """The end of its log."""
         return f"{self.log_file}:\n" + self.log_file.read_text(errors="replace")[-4_000:]
+
+
+def _of_event(log: str, event: str | None) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
+    return [line for line in lines if event in (None, line.get("event"))]

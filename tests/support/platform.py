@@ -3,45 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 from tests.cluster.awaiting import await_condition, await_gone, condition_of
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kube_client import Object
+from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.operator_process import OperatorProcess
 
-from delaytopic_cli.embedded.kafka_server import KafkaServer
-from delaytopic_cli.embedded.redis_server import RedisServer
-
+PLURALS = {"DelayClass": "delayclasses", "DelayTopic": "delaytopics"}
 API = "/apis/delaytopic.dev/v1alpha1"
 QUICK = {"resync": "10s", "poll": "1s", "statusInterval": "0s", "leaseDuration": "5s"}
 """Settings under which a test does not wait long."""
 
 
 class Platform:
-    """One operator with its default class, in namespaces of its own."""
+    """One operator with its default class, in namespaces of its own; `team` is that of the app team."""
 
     def __init__(
         self,
         plane: ControlPlane,
         make_namespace: Callable[..., str],
         make_operator: Callable[..., OperatorProcess],
-        kafka: KafkaServer,
-        redis: RedisServer,
+        kafka: KafkaAddress,
+        redis: RedisAddress,
+        teams: int = 1,
     ) -> None:
+        """Make the namespaces, `teams` of them for app teams; nothing runs yet."""
         self.plane = plane
         self.client = plane.client
         self.kafka = kafka
         self.redis = redis
         self.namespace = make_namespace("platform", pods=True)
-        self.team = make_namespace("shop", pods=True)
+        self.teams = [make_namespace("shop", pods=True) for _ in range(teams)]
+        self.team = self.teams[0]
         self.class_name = f"standard-{self.namespace.rpartition('-')[2]}"
         self._make_operator = make_operator
         self.operator = self.make_operator("operator")
 
     def make_operator(self, name: str, **settings: object) -> OperatorProcess:
         """One that is not started yet."""
-        return self._make_operator(name, self.namespace, **{**QUICK, "watchNamespaces": [self.team], **settings})
+        return self._make_operator(name, self.namespace, **{**QUICK, "watchNamespaces": self.teams, **settings})
+
+    def of_team(self, number: int) -> Self:
+        """The same platform as another of its app teams uses it."""
+        another = copy(self)
+        another.team = self.teams[number]
+        return another
 
     def start(self) -> Platform:
         """With the class applied, and the operator leading."""
@@ -78,10 +87,9 @@ class Platform:
         annotations: dict[str, str] | None = None,
     ) -> None:
         metadata = {"name": name, "annotations": annotations or {}}
-        if namespace is not None:
-            metadata["namespace"] = namespace
         document = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}
-        self.plane.kubectl.apply([document])
+        scope = f"{API}/namespaces/{namespace}" if namespace is not None else API
+        self.client.apply(f"{scope}/{PLURALS[kind]}/{name}", document)
 
     def path(self, name: str) -> str:
         """Of a DelayTopic of the team."""
@@ -105,19 +113,21 @@ class Platform:
     def await_gone(self, name: str, seconds: float = 40.0) -> None:
         await_gone(self.client, self.path(name), seconds=seconds)
 
-    def children(self, kind: str, group: str = "apps/v1") -> list[Object]:
+    def children(self, kind: str, group: str = "apps/v1", name: str | None = None) -> list[Object]:
+        """List objects that the operator made in its namespace, for one DelayTopic if it is named."""
         root = f"/apis/{group}" if "/" in group else f"/api/{group}"
         path = f"{root}/namespaces/{self.namespace}/{kind}"
         selector = "app.kubernetes.io/managed-by=delaytopic-operator"
+        if name is not None:
+            selector += f",delaytopic.dev/namespace={self.team},delaytopic.dev/name={name}"
         return list(self.client.get(path, labelSelector=selector)["items"])
 
     def remove(self) -> None:
-        """So that nothing of it is left for the next test: without an operator, finalizers are nobody's."""
+        """Leave nothing to the next test: without an operator, finalizers are nobody's."""
         self.operator.stop_whatever_happens()
-        for found in self.client.get(f"{API}/namespaces/{self.team}/delaytopics")["items"]:
-            name = found["metadata"]["name"]
-            self.plane.kubectl("patch", "delaytopic", name, "-n", self.team, "--type=merge", "-p", NO_FINALIZERS)
-        self.plane.kubectl("delete", "delayclass", self.class_name, "--ignore-not-found")
-
-
-NO_FINALIZERS = '{"metadata":{"finalizers":null}}'
+        for team in self.teams:
+            for found in self.client.get(f"{API}/namespaces/{team}/delaytopics")["items"]:
+                path = f"{API}/namespaces/{team}/delaytopics/{found['metadata']['name']}"
+                self.client.merge(path, {"metadata": {"finalizers": None}})
+        if self.client.find(f"{API}/delayclasses/{self.class_name}") is not None:
+            self.client.delete(f"{API}/delayclasses/{self.class_name}")

@@ -10,12 +10,20 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from tests.support.route import ClientHeaders, Route
 
+from delaytopic_api.choices import BackendType
 from delaytopic_cli.audit import Coordinates
 
 MakeRoute = Callable[..., Route]
 
-ONLY_REDIS = pytest.mark.parametrize("backend", ["RedisZset"], indirect=True)
-"""For a test about what happens to a Redis."""
+REDIS, BUCKETS = (str(backend) for backend in (BackendType.REDIS_ZSET, BackendType.KAFKA_BUCKETS))
+BOTH_BACKENDS = pytest.mark.parametrize("backend", [REDIS, BUCKETS], indirect=True)
+"""For a test of something that each backend does in its own way. Other tests run with RedisZset."""
+BUCKETS_NIGHTLY = pytest.mark.parametrize(
+    "backend", [REDIS, pytest.param(BUCKETS, marks=pytest.mark.nightly)], indirect=True
+)
+"""For a test whose other backend is held day by day by a quicker test or by the simulation."""
+ONLY_BUCKETS = pytest.mark.parametrize("backend", [BUCKETS], indirect=True)
+"""For a test of what happens to bucket topics."""
 LARGEST_REQUEST_BYTES = 16 << 20
 ANY_PARTITION = -1
 

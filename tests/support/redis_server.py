@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
 
-from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_relay.errors import ConfigurationError
 from delaytopic_relay.shelves.protocol import IdEntry, Position, Segment, Slice
 from delaytopic_relay.shelves.redis import RedisShelf
@@ -25,13 +23,6 @@ class RedisFields:
     key_file: str | None = None
     username_file: str | None = None
     password_file: str | None = None
-
-
-@pytest.fixture(scope="session")
-def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    """A server that the tests of a run share: each takes a backend id of its own, none stops it."""
-    with RedisServer(tmp_path_factory.mktemp("redis")) as server:
-        yield server
 
 
 def refusal(fields: RedisFields) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import threading
 import time
@@ -29,9 +28,7 @@ class RelayProcess(ChildProcess):
     def start(self) -> Self:
         """Start it; `wait_until_ready` tells when it has its shards."""
         self._started_at = self.log_file.stat().st_size if self.log_file.exists() else 0
-        with self.log_file.open("ab") as log:
-            command = [sys.executable, "-m", "delaytopic_relay", "--config", str(self.config)]
-            self._child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.spawn([sys.executable, "-m", "delaytopic_relay", "--config", str(self.config)], self.log_file)
         return self
 
     def log_lines(self) -> list[dict[str, Any]]:
@@ -76,6 +73,11 @@ class RelayProcess(ChildProcess):
     def exit_code(self) -> int | None:
         """None while it runs."""
         return self.child.poll()
+
+    def troubles(self) -> str:
+        """Its log lines that are warnings or worse."""
+        text = self.log_file.read_text(errors="replace") if self.log_file.exists() else ""
+        return "\n".join([str(self.log_file), *(line for line in text.splitlines() if '"level": "info"' not in line)])
 
     def why(self) -> str:
         """The end of its log."""

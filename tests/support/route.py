@@ -28,6 +28,7 @@ ClientHeaders = list[tuple[str, str | bytes | None]]
 PARTITIONS = 4
 LOG_APPEND_TIME = {"message.timestamp.type": "LogAppendTime"}
 SESSION_TIMEOUT_S = 6
+"""The shortest that a broker allows unless it is told otherwise."""
 
 
 @dataclass
@@ -47,6 +48,7 @@ class Route:
     directory: Path
     name: str
     spec: dict[str, Any] = field(default_factory=dict)
+    partitions: int = PARTITIONS
     relays: list[RelayProcess] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -58,12 +60,12 @@ class Route:
         config = self.config()
         buckets = bucket_topics(config.backend.id, config.limits.horizon.ms, config.schedule.max_delay.ms)
         plans = [
-            TopicPlan(self.source, PARTITIONS, source_settings or {}),
-            TopicPlan(self.target, PARTITIONS, LOG_APPEND_TIME),
-            TopicPlan(self.other, PARTITIONS, LOG_APPEND_TIME),
+            TopicPlan(self.source, self.partitions, source_settings or {}),
+            TopicPlan(self.target, self.partitions, LOG_APPEND_TIME),
+            TopicPlan(self.other, self.partitions, LOG_APPEND_TIME),
             TopicPlan(self.dead_letter, 1, {"max.message.bytes": str((1 << 20) + (1 << 16))}),
             *(
-                TopicPlan(topic.name, PARTITIONS, topic.config)
+                TopicPlan(topic.name, self.partitions, topic.config)
                 for topic in buckets
                 if config.backend.type is BackendType.KAFKA_BUCKETS
             ),
@@ -213,7 +215,7 @@ def patient(condition: Callable[[], bool], timeout_s: float) -> bool:
     while not condition():
         if time.monotonic() > deadline:
             return False
-        pause.wait(1.0)
+        pause.wait(0.5)
     return True
 
 
@@ -228,6 +230,7 @@ def read_topic(bootstrap_servers: str, topic: str, *, committed: bool = True) ->
             "enable.partition.eof": True,
             "auto.offset.reset": "earliest",
             "fetch.queue.backoff.ms": 2,
+            "fetch.wait.max.ms": 20,  # the end of a partition is told only after the longest wait
         }
     )
     partitions = list(consumer.list_topics(topic, timeout=30).topics[topic].partitions)
@@ -236,7 +239,7 @@ def read_topic(bootstrap_servers: str, topic: str, *, committed: bool = True) ->
     open_partitions = set(partitions)
 
     def all_read() -> bool:
-        for message in consumer.consume(5_000, 0.2):
+        for message in consumer.consume(5_000, 0.05):
             if message.error() is not None:
                 open_partitions.discard(message.partition() or 0)
                 continue

@@ -9,29 +9,29 @@ from pathlib import Path
 
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.node import NODE_LABEL, LocalNode
+from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.operator_process import OperatorProcess
 from tests.support.platform import Platform
-
-from delaytopic_cli.embedded.kafka_server import KafkaServer
-from delaytopic_cli.embedded.redis_server import RedisServer
 
 
 @contextmanager
 def running_platform(
     plane: ControlPlane,
     node: LocalNode,
-    kafka: KafkaServer,
-    redis: RedisServer,
+    kafka: KafkaAddress,
+    redis: RedisAddress,
     directory: Path,
+    *,
     module: str = "delaytopic_operator",
     labels: dict[str, str] | None = None,
     log_in: Callable[[str, str], Path] | None = None,
+    teams: int = 1,
     **settings: object,
 ) -> Iterator[Platform]:
     """Start it, with the operator's settings; leave nothing behind. `module` is what is run as the operator.
 
     `labels` are those of both namespaces. `log_in`, given the operator's namespace and the team's, answers with a
-    kubeconfig for the operator; without it, the operator is the cluster's admin.
+    kubeconfig for the operator; without it, the operator is the cluster's admin. `teams` is the number of app teams.
     """
     namespaces: list[str] = []
 
@@ -46,10 +46,11 @@ def running_platform(
         kubeconfig = log_in(namespace, namespaces[-1]) if log_in is not None else plane.kubeconfig
         return OperatorProcess(directory, name, kubeconfig, namespace, {**usual, **settings}, module)
 
-    platform = Platform(plane, make_namespace, make_operator, kafka, redis)
+    platform = Platform(plane, make_namespace, make_operator, kafka, redis, teams)
     try:
         yield platform.start()
     finally:
         platform.remove()
         for name in namespaces:
-            plane.client.delete(f"/api/v1/namespaces/{name}")
+            if plane.client.find(f"/api/v1/namespaces/{name}") is not None:  # a test may have deleted it
+                plane.client.delete(f"/api/v1/namespaces/{name}")

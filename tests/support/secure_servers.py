@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public names, by an implicit re-export
@@ -29,6 +30,8 @@ from delaytopic_cli.embedded.ports import free_port
 USERNAME = "relay"
 PASSWORD = "kafka-password-in-a-file"
 SCRAM = "SCRAM-SHA-512"
+COMPILE_ONCE = ("-XX:TieredStopAtLevel=1",)
+"""The second compiler would take more of two cores than it gives back in the minutes of a test run."""
 _LOGIN = "org.apache.kafka.common.security"
 
 
@@ -53,11 +56,13 @@ class SecureRedis(NamedTuple):
 
 
 @contextmanager
-def secure_kafka(directory: Path, certificates: Certificates) -> Iterator[SecureKafka]:
-    """Start it, with one user; stop it at the end."""
+def secure_kafka(
+    directory: Path, certificates: Certificates, settings: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[SecureKafka]:
+    """Start it, with one user and further broker settings; stop it at the end."""
     plain, sasl, mutual, controller = ports = [free_port() for _ in range(4)]
     assert len(set(ports)) == len(ports)
-    settings = {
+    guarded = {
         **_listeners({"PLAINTEXT": plain, "GUARDED": sasl, "MUTUAL": mutual}, controller),
         **_key_stores(directory, certificates),
         "sasl.enabled.mechanisms": f"PLAIN,{SCRAM}",
@@ -71,10 +76,14 @@ def secure_kafka(directory: Path, certificates: Certificates) -> Iterator[Secure
         "allow.everyone.if.no.acl.found": "true",
     }
     node = ClusterNode([f"127.0.0.1:{controller}"])
-    with KafkaServer(directory, port=plain, node=node, settings=settings):
+    server = KafkaServer(directory, port=plain, node=node, settings={**guarded, **settings}, jvm_options=COMPILE_ONCE)
+    try:
+        server.start()
         addresses = [f"127.0.0.1:{port}" for port in (plain, sasl, mutual)]
         _add_user(addresses[0])
         yield SecureKafka(*addresses)
+    finally:
+        server.kill()
 
 
 def _listeners(ports: dict[str, int], controller: int) -> dict[str, str]:

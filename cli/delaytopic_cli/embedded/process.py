@@ -34,6 +34,7 @@ class ManagedProcess:
         self.log_file = log_file
         self._environment = dict(environment or {})
         self._child: subprocess.Popen[bytes] | None = None
+        self._asked_to_stop = False
 
     @property
     def pid(self) -> int:
@@ -56,6 +57,7 @@ class ManagedProcess:
         if self.is_running():
             raise EmbeddedServerError(f"{self.name} is running already (pid {self.pid})")
         self.log_file.parent.mkdir(parents=True, exist_ok=True)
+        self._asked_to_stop = False
         self._child = _SPAWNER.submit(self._spawn).result()
 
     def send_signal(self, number: signal.Signals) -> None:
@@ -64,8 +66,11 @@ class ManagedProcess:
             os.killpg(self._child.pid, number)
 
     def ask_to_stop(self) -> None:
-        """Send it SIGTERM and return at once."""
-        self.send_signal(signal.SIGTERM)
+        """Send it SIGTERM, once a run, and return at once."""
+        # A relay takes a second SIGTERM as an order to die without handing over.
+        if not self._asked_to_stop:
+            self._asked_to_stop = True
+            self.send_signal(signal.SIGTERM)
         self.send_signal(signal.SIGCONT)  # a frozen process would not act on it
 
     def stop(self, *, grace_seconds: float) -> int | None:

@@ -11,6 +11,8 @@ from types import TracebackType
 from typing import Self
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from delaytopic_cli.embedded.ports import free_port
 from delaytopic_cli.embedded.process import ManagedProcess
@@ -142,7 +144,8 @@ class RedisServer:
 
     def _answers(self) -> bool:
         """Whether it answers a PING: not before it has loaded its append-only file."""
-        client = redis.Redis(host="127.0.0.1", port=self.port, socket_timeout=2.0)
+        # The client's own retries would wait for seconds, where the next look comes in a moment.
+        client = redis.Redis(host="127.0.0.1", port=self.port, socket_timeout=2.0, retry=Retry(NoBackoff(), 0))
         try:
             return bool(client.ping())
         except redis.RedisError:

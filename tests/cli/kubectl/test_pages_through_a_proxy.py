@@ -11,12 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.cluster.binaries import Programs
-from tests.cluster.fixtures import kubernetes_programs
 
 from delaytopic_cli.kubectl.client import Kubectl
 from delaytopic_cli.kubectl.relay_pods import PodAnswer, ask_pods
 
-__all__ = ["kubernetes_programs"]
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 
 

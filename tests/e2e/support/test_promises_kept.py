@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from tests.e2e.support.promises import BROKEN_PROMISES, PromiseBroken, remember, require_kept
+from tests.e2e.support.promises import PromiseBroken, require_kept
 
 TWO_LOST = {"records": 10, "arrived": 8, "faults": {"lost": {"count": 2, "first": [3, 4]}}}
 
@@ -18,20 +16,3 @@ def test_a_fault_that_a_test_expects_is_none_and_another_still_is() -> None:
 
     with pytest.raises(PromiseBroken):
         require_kept({**TWO_LOST, "faults": {"lost": {}, "twice": {}}}, besides={"lost"})
-
-
-class CacheOfARun(dict[str, Any]):
-    """In memory, since what is in the real one keeps `make test-failed` from trying anything."""
-
-    def set(self, key: str, value: object) -> None:
-        self[key] = value
-
-
-def test_broken_promises_are_remembered_each_and_other_failures_are_not() -> None:
-    cache = CacheOfARun()
-
-    remember(cache, "the first", PromiseBroken("lost"))
-    remember(cache, "slow", AssertionError("late"))
-    remember(cache, "the second", PromiseBroken("twice"))
-
-    assert cache == {BROKEN_PROMISES: ["the first", "the second"]}

@@ -6,27 +6,27 @@ import io
 import json
 
 import pytest
+from tests.harness.names import unique
+from tests.harness.shared_servers import KafkaAddress
 
 from delaytopic_api import Receipt
 from delaytopic_cli.__main__ import run
 from delaytopic_cli.audit import Coordinates, Headers
-from delaytopic_cli.embedded.kafka_server import KafkaServer
-from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+from delaytopic_cli.embedded.kafka_client import admin_client
+from delaytopic_cli.embedded.topics import TopicPlan, create_topics, partitions_by_topic
 from delaytopic_cli.topic_reader import read_topic
 
 Content = tuple[bytes | None, bytes | None, Headers]
 
 
 @pytest.fixture
-def broker(kafka: KafkaServer) -> str:
-    if not kafka.is_running():
-        kafka.start()
+def broker(kafka: KafkaAddress) -> str:
     return kafka.bootstrap_servers
 
 
 @pytest.fixture
-def topic(broker: str, request: pytest.FixtureRequest) -> str:
-    name: str = request.node.name
+def topic(broker: str) -> str:
+    name = unique("commands")
     create_topics(broker, [TopicPlan(name, 3)])
     return name
 
@@ -56,14 +56,16 @@ def test_many_records_are_sent_and_summed_up(broker: str, topic: str, capsys: py
 
 
 def test_a_cancel_reaches_the_partition_of_its_record(broker: str, topic: str) -> None:
-    for name in ("one", "two", "three", "four"):
-        run(["send", topic, "-b", broker, "--after", "1h", "--id", name, "--value", "v"])
-        run(["cancel", topic, name, "-b", broker])
+    run(["send", topic, "-b", broker, "--after", "1h", "--count", "4", "--id", "id-{n}"])
+    for number in range(1, 5):
+        run(["cancel", topic, f"id-{number}", "-b", broker])
 
     records = read_topic({"bootstrap.servers": broker}, topic)
-    partitions = {(record.key, record.at.partition) for record in records}
+
+    places = {(record.key, record.at.partition) for record in records}
     assert len(records) == 8
-    assert len(partitions) == 4
+    assert len(places) == 4
+    assert len({partition for _, partition in places}) > 1, "keys of one partition show nothing"
 
 
 def test_watch_shows_committed_records_with_their_receipts(
@@ -94,6 +96,7 @@ def test_a_misspelt_topic_is_not_made_and_the_right_one_is_hinted_at(
 
     assert code == 4
     assert capsys.readouterr().err.startswith(f"error: there is no topic {topic}s at {broker}; did you mean {topic}")
+    assert f"{topic}s" not in partitions_by_topic(admin_client(broker), broker)
 
 
 def test_a_record_that_kafka_refuses_is_a_clear_error(

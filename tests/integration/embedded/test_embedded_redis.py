@@ -10,6 +10,13 @@ from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_cli.errors import EmbeddedServerError, ServerStartError
 
 
+@pytest.fixture(scope="module")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """A server that the tests here kill, restart and wipe."""
+    with RedisServer(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
 @pytest.fixture
 def client(redis_server: RedisServer) -> Iterator[redis.Redis]:
     if not redis_server.is_running():

@@ -1,4 +1,7 @@
-"""`delaytopic local` as its users run it: a process, a file, and Ctrl-C."""
+"""`delaytopic local` as its users run it: a process, a file, and Ctrl-C.
+
+One session for all tests of this file; the last two tests end it.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,16 @@ import subprocess
 import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+from tests.harness.fixtures import QUICK_START
 
 from delaytopic_cli.__main__ import run
 from delaytopic_cli.embedded.waiting import wait_until
 from delaytopic_cli.local_state import read_running_state
 
-DOCUMENT = """
+DOCUMENTS = """
 apiVersion: delaytopic.dev/v1alpha1
 kind: DelayTopic
 metadata: {name: reminders, namespace: shop}
@@ -24,8 +29,17 @@ spec:
   source: {topic: shop.delayed, partitions: 2}
   target: {topic: shop.reminders}
   precision: 50ms
+---
+apiVersion: delaytopic.dev/v1alpha1
+kind: DelayTopic
+metadata: {name: letters, namespace: post}
+spec:
+  source: {topic: post.delayed, partitions: 1}
+  target: {topic: post.letters}
+  precision: 50ms
 """
-PATIENCE_SECONDS = 60.0
+RELAYS = ("shop.reminders-1", "post.letters-1")
+PATIENCE_SECONDS = 120.0
 
 
 class Local:
@@ -34,14 +48,19 @@ class Local:
     def __init__(self, folder: Path) -> None:
         self.data = folder / "data"
         self.output = folder / "output"
-        file = folder / "topics.yaml"
-        file.write_text(DOCUMENT, encoding="utf-8")
-        command = [sys.executable, "-m", "delaytopic_cli", "local", "-f", str(file), "--data", str(self.data)]
+        self.file = folder / "topics.yaml"
+        self.file.write_text(DOCUMENTS, encoding="utf-8")
+        command = [sys.executable, "-m", "delaytopic_cli", "local", "-f", str(self.file), "--data", str(self.data)]
         with self.output.open("wb") as output:
             # A shell's background jobs ignore Ctrl-C, and so does what they start, unless it is handled here.
             before = signal.signal(signal.SIGINT, signal.default_int_handler)
             self.process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
             signal.signal(signal.SIGINT, before)
+
+    def overview(self, delay_topic: str) -> str:
+        """The latest line about a DelayTopic; empty before the first."""
+        lines = [line for line in self.text().splitlines() if f"  {delay_topic}  " in line]
+        return lines[-1] if lines else ""
 
     def text(self) -> str:
         return self.output.read_text(encoding="utf-8")
@@ -50,12 +69,17 @@ class Local:
         """The command lines of the processes that it started, by process id."""
         return {pid: command for pid, parent, command in processes() if parent == self.process.pid}
 
-    def wait_for(self, text: str) -> None:
-        found = wait_until(
-            lambda: text in self.text() or self.process.poll() is not None, timeout_seconds=PATIENCE_SECONDS
+    def relay(self, name: str) -> int | None:
+        """The process id of a relay; None while there is none."""
+        return next((pid for pid, command in self.children().items() if f"{name}.yaml" in command), None)
+
+    def wait_for(self, delay_topic: str, text: str) -> None:
+        """Wait until the latest overview of the DelayTopic has the text."""
+        wait_until(
+            lambda: text in self.overview(delay_topic) or self.process.poll() is not None,
+            timeout_seconds=PATIENCE_SECONDS,
         )
-        assert found, self.text()
-        assert text in self.text()
+        assert text in self.overview(delay_topic), self.text()
 
 
 def processes() -> Iterator[tuple[int, int, str]]:
@@ -75,20 +99,43 @@ def remaining(pids: Collection[int]) -> set[int]:
     return {pid for pid, _, _ in processes() if pid in pids}
 
 
-@pytest.fixture
-def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Local]:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    session = Local(tmp_path)
-    session.wait_for("relays=1/1")
-    yield session
-    children = session.children()
-    session.process.kill()
-    session.process.wait()
-    assert wait_until(lambda: not remaining(children), timeout_seconds=PATIENCE_SECONDS)
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
+    folder = tmp_path_factory.mktemp("local")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(folder / "state"))
+        patch.setenv("JDK_JAVA_OPTIONS", " ".join(QUICK_START))
+        session = Local(folder)
+        try:
+            for delay_topic in ("shop/reminders", "post/letters"):
+                session.wait_for(delay_topic, "relays=1/1")
+            yield session
+        finally:
+            children = session.children()
+            session.process.kill()
+            session.process.wait()
+        assert wait_until(lambda: not remaining(children), timeout_seconds=PATIENCE_SECONDS)
 
 
-def test_records_sent_to_a_running_local_arrive_on_time(local: Local, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["send", "shop.delayed", "--after", "1s", "--id", "cancelled", "--value", "never"]) == 0
+class End(NamedTuple):
+    """The end of a session, and the processes that it had started."""
+
+    exit_code: int
+    children: dict[int, str]
+    found_before: bool
+    """Other commands found it while it ran."""
+
+
+@pytest.fixture(scope="module")
+def ended(local: Local) -> End:
+    """The end of the session by Ctrl-C: no test that needs it running may come later."""
+    children, found_before = local.children(), read_running_state() is not None
+    local.process.send_signal(signal.SIGINT)
+    return End(local.process.wait(PATIENCE_SECONDS), children, found_before)
+
+
+def test_records_sent_to_a_running_local_arrive(local: Local, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["send", "shop.delayed", "--after", "2s", "--id", "cancelled", "--value", "never"]) == 0
     assert run(["cancel", "shop.delayed", "cancelled"]) == 0
     assert run(["send", "shop.delayed", "--after", "2s", "--value", "tea"]) == 0
     capsys.readouterr()
@@ -97,13 +144,13 @@ def test_records_sent_to_a_running_local_arrive_on_time(local: Local, capsys: py
 
     arrival = json.loads(capsys.readouterr().out)
     assert (arrival["value"], arrival["latenessMs"] >= 0) == ("tea", True)
-    local.wait_for("delivered=1 ")
+    local.wait_for("shop/reminders", "  delivered=1  ")
 
 
 def test_what_waits_in_a_running_local_is_listed(local: Local, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["send", "shop.delayed", "--after", "1h", "--id", "late", "--value", "never shown"]) == 0
     assert run(["send", "shop.delayed", "--after", "30m", "--id", "soon", "--value", "never shown"]) == 0
-    local.wait_for("pending=2 ")
+    local.wait_for("shop/reminders", "  pending=2  ")
     capsys.readouterr()
 
     assert run(["pending", "reminders", "-o", "json"]) == 0
@@ -115,39 +162,39 @@ def test_what_waits_in_a_running_local_is_listed(local: Local, capsys: pytest.Ca
     assert "never shown" not in found
 
 
-def test_ctrl_c_ends_everything_in_order(local: Local) -> None:
-    assert read_running_state() is not None
-    children = local.children()
-
-    local.process.send_signal(signal.SIGINT)
-
-    assert local.process.wait(PATIENCE_SECONDS) == 0
-    assert len(children) == 3, "Kafka, Redis and a relay"
-    assert remaining(children) == set()
-    assert read_running_state() is None
-    assert local.text().endswith("stopping ...\nstopped\n")
-    relay_log = (local.data / "relays" / "shop.reminders-1.log").read_text(encoding="utf-8")
-    assert json.loads(relay_log.splitlines()[-1])["event"] == "stopped"
-
-
 def test_a_relay_that_was_killed_is_started_again_and_its_backlog_arrives(
     local: Local, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["send", "shop.delayed", "--after", "3s", "--count", "10"]) == 0
-    (pid,) = (pid for pid, command in local.children().items() if "delaytopic_relay" in command)
+    assert run(["send", "post.delayed", "--after", "3s", "--count", "10"]) == 0
+    killed = local.relay("post.letters-1")
+    assert killed is not None
 
-    os.kill(pid, signal.SIGKILL)
+    os.kill(killed, signal.SIGKILL)
 
-    local.wait_for("was ended by signal 9")
-    assert run(["watch", "shop.reminders", "--from-beginning", "--limit", "10", "-o", "json"]) == 0
+    assert wait_until(lambda: local.relay("post.letters-1") not in (None, killed), timeout_seconds=PATIENCE_SECONDS)
+    capsys.readouterr()
+    assert run(["watch", "post.letters", "--from-beginning", "--limit", "10", "-o", "json"]) == 0
     values = sorted(json.loads(line)["value"] for line in capsys.readouterr().out.splitlines() if line.startswith("{"))
     assert values == sorted(f"record {number}" for number in range(1, 11))
 
 
-def test_a_second_local_on_the_same_folder_is_refused(
-    local: Local, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code = run(["local", "-f", str(tmp_path / "topics.yaml"), "--data", str(local.data)])
+def test_a_second_local_on_the_same_folder_is_refused(local: Local, capsys: pytest.CaptureFixture[str]) -> None:
+    code = run(["local", "-f", str(local.file), "--data", str(local.data)])
 
     assert code == 2
     assert f"--data: another delaytopic uses {local.data}" in capsys.readouterr().err
+
+
+def test_ctrl_c_ends_everything_in_order(ended: End, local: Local) -> None:
+    assert ended.exit_code == 0
+    assert len(ended.children) == 4, "Kafka, Redis and two relays"
+    assert remaining(ended.children) == set()
+    assert ended.found_before
+    assert read_running_state() is None
+    assert local.text().endswith("stopping ...\nstopped\n")
+
+
+@pytest.mark.usefixtures("ended")
+def test_every_relay_hands_over_before_it_ends(local: Local) -> None:
+    logs = [(local.data / "relays" / f"{name}.log").read_text(encoding="utf-8") for name in RELAYS]
+    assert [json.loads(log.splitlines()[-1])["event"] for log in logs] == ["stopped", "stopped"]

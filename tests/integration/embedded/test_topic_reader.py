@@ -4,17 +4,18 @@ from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import Producer
+from tests.harness.names import unique
+from tests.harness.shared_servers import KafkaAddress
 
-from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
 from delaytopic_cli.errors import KafkaUnreachableError
 from delaytopic_cli.topic_reader import read_topic
 
 
 @pytest.fixture
-def transaction(kafka: KafkaServer, request: pytest.FixtureRequest) -> Iterator[tuple[dict[str, str], str, Producer]]:
+def transaction(kafka: KafkaAddress) -> Iterator[tuple[dict[str, str], str, Producer]]:
     """Client settings, a topic with one committed record, and a producer with one more in an open transaction."""
-    client, topic = {"bootstrap.servers": kafka.bootstrap_servers}, str(request.node.name)
+    client, topic = {"bootstrap.servers": kafka.bootstrap_servers}, unique("transactions")
     create_topics(kafka.bootstrap_servers, [TopicPlan(topic, 2)])
     producer = Producer({**client, "transactional.id": topic})
     producer.init_transactions(30)
@@ -53,14 +54,17 @@ def test_aborted_records_are_left_out_and_do_not_stop_the_reader(
     assert values(client, topic) == [b"committed", b"later"]
 
 
-def test_a_topic_of_several_partitions_without_records_is_empty(kafka: KafkaServer) -> None:
-    create_topics(kafka.bootstrap_servers, [TopicPlan("empty", 3)])
+def test_a_topic_of_several_partitions_without_records_is_empty(kafka: KafkaAddress) -> None:
+    topic = unique("empty")
+    create_topics(kafka.bootstrap_servers, [TopicPlan(topic, 3)])
 
-    assert values({"bootstrap.servers": kafka.bootstrap_servers}, "empty") == []
+    assert values({"bootstrap.servers": kafka.bootstrap_servers}, topic) == []
 
 
-def test_an_end_that_does_not_come_is_a_clear_error(kafka: KafkaServer) -> None:
-    create_topics(kafka.bootstrap_servers, [TopicPlan("never", 2)])
+def test_an_end_that_does_not_come_is_a_clear_error(kafka: KafkaAddress) -> None:
+    topic = unique("never")
+    create_topics(kafka.bootstrap_servers, [TopicPlan(topic, 2)])
 
-    with pytest.raises(KafkaUnreachableError, match=r"the end of never was not reached in 0 s: partitions \[0, 1\]"):
-        read_topic({"bootstrap.servers": kafka.bootstrap_servers}, "never", timeout_seconds=0.0)
+    message = rf"the end of {topic} was not reached in 0 s: partitions \[0, 1\]"
+    with pytest.raises(KafkaUnreachableError, match=message):
+        read_topic({"bootstrap.servers": kafka.bootstrap_servers}, topic, timeout_seconds=0.0)

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 import redis as redis_client
 from confluent_kafka import Producer
-from tests.support.records import MakeRoute, Sent, at, now_ms, produce
+from tests.support.records import BOTH_BACKENDS, REDIS, MakeRoute, Sent, at, now_ms, produce
 from tests.support.relay_process import RelayProcess, wait_for
 from tests.support.route import PARTITIONS, Route
 
 from delaytopic_cli.embedded.kafka_server import KafkaServer
+from delaytopic_cli.embedded.redis_server import RedisServer
 
-pytestmark = [pytest.mark.integration, pytest.mark.backlog]
+pytestmark = [pytest.mark.integration, pytest.mark.backlog, BOTH_BACKENDS]
 
 PENDING = 1_000_000
 DAY_MS = 86_400_000
@@ -24,6 +25,18 @@ MOST_SECONDS = 5.0
 MOST_MEMORY = 512 << 20
 """Of the whole process: 256 MiB for schedules, and what Python and the clients take."""
 VALUE = b"x" * 100
+
+
+@pytest.fixture
+def kafka(own_kafka: KafkaServer) -> KafkaServer:
+    """A broker of the test alone, whose files are counted."""
+    return own_kafka
+
+
+@pytest.fixture
+def redis(own_redis: RedisServer) -> RedisServer:
+    """A Redis of the test alone, whose memory is measured."""
+    return own_redis
 
 
 def test_a_relay_that_is_restarted_with_a_million_pending_delivers_within_five_seconds(
@@ -90,7 +103,7 @@ def memory_of(relay: RelayProcess) -> int:
 
 def shelf_bytes(route: Route, kafka: KafkaServer) -> int:
     """What the backend holds: the records of all bucket topics on disk, or what Redis has in memory."""
-    if route.config().backend.type == "RedisZset":
+    if route.config().backend.type == REDIS:
         client = redis_client.Redis.from_url(route.servers.redis_url)
         return int(client.info("memory")["used_memory"])
     folders = kafka.directory.rglob(f"{route.config().backend.id}.delay.*")

@@ -11,6 +11,7 @@ from tests.support.metrics_page import samples, value_of
 from tests.support.records import MakeRoute, Sent, at, now_ms, produce
 from tests.support.relay_process import RelayProcess, wait_for
 from tests.support.route import PARTITIONS, ClientHeaders, Route
+from tests.support.routes import STEADY
 
 from delaytopic_api.dead_letter import DeadLetter, parse_dead_letter
 from delaytopic_cli.audit import Coordinates, Fate, SourceRecord, Verdict, judge
@@ -20,7 +21,7 @@ from delaytopic_cli.embedded.topics import TopicPlan, create_topics, partitions_
 
 pytestmark = pytest.mark.integration
 
-SPEC = {"target": {"allowed": ["*.other", "*.missing"]}, "schedule": {"maxDelay": "1h"}}
+SPEC = {"target": {"allowed": ["*.other", "*.missing"]}, "schedule": {"maxDelay": "1h"}, "limits": STEADY}
 DAY_MS = 86_400_000
 NOW_MS = now_ms()
 GOOD = 200
@@ -79,7 +80,7 @@ BAD: dict[str, Bad] = {
 
 @dataclass
 class Run:
-    """One relay, with all of the above among good records. `places`: where each case is on the source."""
+    """One relay, with all of the above among good records. `places`: each case's coordinates on the source."""
 
     route: Route
     relay: RelayProcess

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
-from tests.support.faults import assert_exact, pass_time
-from tests.support.records import MakeRoute, Sent, at, now_ms, produce
+from tests.support.faults import assert_exact
+from tests.support.records import BOTH_BACKENDS, BUCKETS, ONLY_BUCKETS, REDIS, MakeRoute, Sent, at, now_ms, produce
 from tests.support.relay_process import RelayProcess, wait_for
 from tests.support.route import PARTITIONS, Route
 
@@ -15,9 +15,10 @@ from delaytopic_cli.embedded.topics import TopicPlan, create_topics
 
 pytestmark = pytest.mark.integration
 
-ONLY_BUCKETS = pytest.mark.parametrize("backend", ["KafkaBuckets"], indirect=True)
-RATE = 2_000
-DELAYS_MS = (0, 12_000)
+RATE = 500
+DELAYS_MS = (0, 6_000)
+STREAM = 100, (2_500, 6_000)
+"""Rate and delays of records that pass through the first buckets, however late a busy machine takes them in."""
 
 
 def names(route: Route) -> list[str]:
@@ -45,16 +46,18 @@ def test_a_foreign_record_in_a_bucket_is_left_out_and_named(route: Route) -> Non
     for topic in names(route)[:3]:
         produce(route.servers.bootstrap_servers, topic, foreign)
 
-    send_far(route, 7_000)
+    with route.traffic(*STREAM):
+        wait_for(lambda: logged(relay, "which no segment does", f"{names(route)[0]}[1], offset 0"), relay.why)
 
     assert_exact(route.settled_verdict())
-    assert logged(relay, "which no segment does", f"{names(route)[0]}[1], offset 0")
 
 
 @ONLY_BUCKETS
-def test_truncated_buckets_are_filled_again_from_the_source(route: Route) -> None:
+@pytest.mark.takes_long("the loss is noticed when half of the delay is over")
+def test_truncated_buckets_are_filled_again_from_the_source(make_route: MakeRoute) -> None:
+    route = make_route(limits={"horizon": "1s"})
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
-    send_far(route, 12_000)
+    send_far(route, 9_000)
     wait_for(lambda: sum(shard["committedOffset"] for shard in relay.status()["shards"]) == 200)
 
     admin = AdminClient({"bootstrap.servers": route.servers.bootstrap_servers})
@@ -72,13 +75,14 @@ def test_a_segment_of_a_newer_version_stops_its_shard_alone_and_is_named(route: 
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
     produce(route.servers.bootstrap_servers, names(route)[0], newer)
 
-    send_far(route, 3_500)
+    with route.traffic(*STREAM):
+        wait_for(lambda: relay.shards("Failed") == {2}, relay.why)
 
-    wait_for(lambda: relay.shards("Failed") == {2})
     message = next(shard["message"] for shard in relay.status()["shards"] if shard["partition"] == 2)
     assert f"{names(route)[0]}[2], offset 0" in message
     assert "version 2" in message
-    wait_for(lambda: len(route.delivered()) == 150)
+    elsewhere = {record.at for record in route.source_records() if record.at.partition != 2}
+    wait_for(lambda: {record.source for record in route.delivered()} >= elsewhere, relay.why)
 
 
 @ONLY_BUCKETS
@@ -97,35 +101,38 @@ def test_a_relay_waits_for_missing_bucket_topics_and_names_them(route: Route) ->
 def test_what_is_too_large_for_a_bucket_is_a_dead_letter_and_holds_up_nobody(make_route: MakeRoute) -> None:
     route = make_route({"max.message.bytes": str(4 << 20)})
     route.start_relay().wait_until_delivering(PARTITIONS)
-    due_ms = now_ms() + 4_000
-    large = Sent(b"k", bytes(3 << 20), [at(due_ms)], 1)
+    far = [("deliver-after", b"30m")]
+    large = Sent(b"k", bytes(3 << 20), [*far], 1)
 
-    produce(route.servers.bootstrap_servers, route.source, [large, Sent(b"k", b"small", [at(due_ms)], 1)])
+    produce(route.servers.bootstrap_servers, route.source, [large, Sent(b"k", b"small", [], 1)])
 
     wait_for(lambda: len(route.delivered()) == 1 and route.dead_letters())
     assert [(letter.source.offset, letter.reason) for letter in route.dead_letters()] == [(0, "too-large")]
 
 
-def test_the_backend_changes_twice_under_load_and_the_backlog_moves_along(make_route: MakeRoute, backend: str) -> None:
-    other = {"RedisZset": "KafkaBuckets", "KafkaBuckets": "RedisZset"}[backend]
-    route = make_route()
+@pytest.mark.takes_long("two backlogs of seconds have to build up, move and be delivered")
+def test_the_backend_changes_there_and_back_under_load_and_the_backlog_moves_along(route: Route, backend: str) -> None:
     create_bucket_topics(route)
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
 
     with route.traffic(RATE, DELAYS_MS):
-        for following in (other, backend):
-            pass_time(6)
-            route.spec["backend"] = {"type": following}
-            successor = route.start_relay()
-            pass_time(3)
-            assert relay.terminate() == 0
-            relay = successor.wait_until_delivering(PARTITIONS)
+        for following in (BUCKETS, backend):
+            relay = succeed(relay, route, following)
             assert moved_offsets(relay) > RATE
             assert relay.status()["replayLag"] == 0
-        pass_time(4)
 
     assert_exact(route.settled_verdict(timeout_s=90))
     assert relay.status()["backend"] == backend
+
+
+def succeed(relay: RelayProcess, route: Route, backend: str) -> RelayProcess:
+    """Replace a relay that has a backlog by one with another backend: the new one comes before the old one goes."""
+    wait_for(lambda: relay.status()["pending"] > 2 * RATE, relay.why)
+    route.spec["backend"] = {"type": backend}
+    successor = route.start_relay()
+    wait_for(lambda: relay.shards() != set(range(PARTITIONS)), relay.why)
+    assert relay.terminate() == 0
+    return successor.wait_until_delivering(PARTITIONS)
 
 
 def moved_offsets(relay: RelayProcess) -> int:
@@ -136,19 +143,22 @@ def moved_offsets(relay: RelayProcess) -> int:
 
 def create_bucket_topics(route: Route) -> None:
     """Also for a route that begins without them."""
-    kept, route.spec["backend"] = route.spec["backend"], {"type": "KafkaBuckets"}
+    kept, route.spec["backend"] = route.spec["backend"], {"type": BUCKETS}
     route.create_topics()
     route.spec["backend"] = kept
 
 
+# With RedisZset the source alone has new partitions: a part of what there is to find here.
+@pytest.mark.parametrize("backend", [BUCKETS, pytest.param(REDIS, marks=pytest.mark.nightly)], indirect=True)
+@pytest.mark.takes_long("clients look for new partitions every ten seconds")
 def test_a_relay_that_runs_finds_the_new_partitions_of_source_and_bucket_topics(route: Route, backend: str) -> None:
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
     send_far(route, 8_000)
     wait_for(lambda: relay.status()["pending"] == 200)
     server = route.servers.bootstrap_servers
-    of_backend = [*names(route), ids_name(route.config().backend.id)] if backend == "KafkaBuckets" else []
+    of_backend = [*names(route), ids_name(route.config().backend.id)] if backend == BUCKETS else []
 
-    create_topics(server, [TopicPlan(topic, PARTITIONS + 2, {}) for topic in (route.source, *of_backend)])
+    create_topics(server, [TopicPlan(topic, PARTITIONS + 2, {}) for topic in (*of_backend, route.source)])
     produce(
         server, route.source, [Sent(b"k", b"new", [at(now_ms() + 3_000)], shard) for shard in range(PARTITIONS + 2)]
     )
@@ -157,6 +167,8 @@ def test_a_relay_that_runs_finds_the_new_partitions_of_source_and_bucket_topics(
     assert_exact(route.settled_verdict())
 
 
+@BOTH_BACKENDS
+@pytest.mark.nightly
 def test_a_source_that_grows_is_delivered_from_its_new_partitions_too(route: Route, backend: str) -> None:
     first = route.start_relay().wait_until_delivering(PARTITIONS)
     send_far(route, 8_000)
@@ -165,7 +177,7 @@ def test_a_source_that_grows_is_delivered_from_its_new_partitions_too(route: Rou
 
     create_topics(server, [TopicPlan(route.source, PARTITIONS + 2, {})])
     second = route.start_relay()
-    if backend == "KafkaBuckets":
+    if backend == BUCKETS:
         wait_for(lambda: logged(second, f"has {PARTITIONS} partitions, the source {PARTITIONS + 2}"))
         grown = [*names(route), ids_name(route.config().backend.id)]
         create_topics(server, [TopicPlan(topic, PARTITIONS + 2, {}) for topic in grown])

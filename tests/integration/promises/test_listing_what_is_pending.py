@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,11 +10,10 @@ from typing import NamedTuple
 import pytest
 from tests.support.faults import pass_time
 from tests.support.metrics_page import Series, histogram_between, quantile_bound, samples
-from tests.support.on_time import rounds_until_on_time
-from tests.support.records import MakeRoute, Sent, at, now_ms, produce
-from tests.support.relay_ends import page
+from tests.support.records import BOTH_BACKENDS, MakeRoute, Sent, at, now_ms, produce
 from tests.support.relay_process import RelayProcess, wait_for
-from tests.support.route import PARTITIONS, Route
+from tests.support.route import LOG_APPEND_TIME, PARTITIONS, Route
+from tests.support.routes import STEADY
 
 from delaytopic_api.pending import PendingList
 
@@ -28,9 +26,10 @@ WHILE_S = 10
 BACKLOG = 20_000
 """Records that wait for days, in one or two wide slices or buckets of each shard."""
 DAY_MS = 86_400_000
-ON_TIME_S = 0.1
+ON_TIME_S = 0.5
+"""Generous: the promise is `precision` while there is capacity."""
 NOISE = 2.5
-"""A step of the histogram: what a machine that runs other tests beside differs by from one moment to the next."""
+"""A step of the histogram."""
 
 
 class Asked(NamedTuple):
@@ -86,8 +85,11 @@ def far_records(base_ms: int) -> list[Sent]:
     ]
 
 
+@BOTH_BACKENDS
+@pytest.mark.nightly
+@pytest.mark.alone
 def test_what_is_listed_while_the_relay_delivers_is_what_arrives_and_nothing_is_late(make_route: MakeRoute) -> None:
-    route = make_route()
+    route = make_route(schedule={"maxDelay": "72h"}, limits=STEADY)
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
     produce(route.servers.bootstrap_servers, route.source, far_records(now_ms()))
     wait_for(lambda: relay.status()["pending"] >= BACKLOG)
@@ -96,15 +98,13 @@ def test_what_is_listed_while_the_relay_delivers_is_what_arrives_and_nothing_is_
     answers: list[Asked] = []
     with route.traffic(RATE, SPREAD_MS):
         pass_time(WHILE_S)
-        on_time, rounds = rounds_until_on_time(
-            lambda: lateness_of(relay, answers), lambda late: late.asked_s <= max(ON_TIME_S, NOISE * late.quiet_s)
-        )
+        late = lateness_of(relay, answers)
 
     # Then each list is what was due next, and it is as much on time as before
     wait_for(lambda: relay.status()["pending"] == BACKLOG, relay.why)
     assert route.verdict().faults == {}
     check_answers(route, answers)
-    assert on_time, rounds
+    assert late.asked_s <= max(ON_TIME_S, NOISE * late.quiet_s), late
 
 
 def lateness_of(relay: RelayProcess, answers: list[Asked]) -> Late:
@@ -146,8 +146,10 @@ def check_answers(route: Route, answers: list[Asked]) -> None:
         assert min(due_ms for due_ms, _, _ in found) > asked_ms - 1_000, "what was delivered is not listed"
 
 
+@BOTH_BACKENDS
 def test_replaced_and_cancelled_records_are_not_listed_near_and_far(make_route: MakeRoute) -> None:
-    route = make_route()
+    # The near ones are within the horizon for a minute, in memory; the far ones are on the shelf.
+    route = make_route(schedule={"maxDelay": "72h"}, limits={"horizon": "2m"})
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
     base_ms = now_ms()
     near_ms, far_ms = base_ms + 60_000, base_ms + 2 * DAY_MS
@@ -188,10 +190,10 @@ def test_replaced_and_cancelled_records_are_not_listed_near_and_far(make_route: 
 
 
 def test_two_relays_list_each_its_own_partitions_and_say_so(make_route: MakeRoute) -> None:
-    route = make_route()
+    route = make_route(schedule={"maxDelay": "72h"}, limits=STEADY)
     first = route.start_relay().wait_until_delivering(PARTITIONS)
     second = route.start_relay()
-    wait_for(lambda: shards_of(first) and shards_of(second) and len(shards_of(first) | shards_of(second)) == PARTITIONS)
+    wait_for(lambda: sorted([*shards_of(first), *shards_of(second)]) == list(range(PARTITIONS)) and shards_of(second))
     due_ms = now_ms() + DAY_MS
     produce(
         route.servers.bootstrap_servers, route.source, [Sent(None, b"v", [at(due_ms)], n) for n in range(PARTITIONS)]
@@ -221,7 +223,7 @@ def shards_of(relay: RelayProcess) -> set[int]:
 
 
 def test_records_of_a_fixed_delay_are_listed_too(make_route: MakeRoute) -> None:
-    route = make_route({"message.timestamp.type": "LogAppendTime"}, schedule={"delay": "1h"}, limits={"horizon": "10m"})
+    route = make_route(LOG_APPEND_TIME, schedule={"delay": "1h"}, limits={"horizon": "10m"})
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
     base_ms = now_ms()
     produce(route.servers.bootstrap_servers, route.source, [Sent(b"k", b"v", [], 1), Sent(b"k", b"v", [], 1)])
@@ -232,10 +234,3 @@ def test_records_of_a_fixed_delay_are_listed_too(make_route: MakeRoute) -> None:
     assert [(each.partition, each.offset) for each in answer.records] == [(1, 0), (1, 1)]
     assert base_ms + 3_599_000 <= answer.records[0].due_ms <= now_ms() + 3_600_000
     assert answer.complete
-
-
-def test_a_question_that_is_wrong_is_answered_with_what_is_allowed(make_route: MakeRoute) -> None:
-    relay = make_route().start_relay().wait_until_delivering(PARTITIONS)
-
-    assert page(relay, "/pending?limit=1001") == (400, "limit='1001': it is a number of records, from 0 to 1000\n")
-    assert json.loads(page(relay, "/pending?limit=0")[1])["records"] == []

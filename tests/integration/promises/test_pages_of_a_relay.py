@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from urllib.request import urlopen
 
 import pytest
 from tests.support.metrics_page import Series, samples, value_of
-from tests.support.records import MakeRoute, Sent, at, now_ms, produce
+from tests.support.records import BUCKETS_NIGHTLY, MakeRoute, Sent, at, now_ms, produce
 from tests.support.relay_ends import page
 from tests.support.relay_process import RelayProcess, wait_for
 from tests.support.route import PARTITIONS
+from tests.support.routes import STEADY
 
 from delaytopic_api.relay_status import RelayState, RelayStatus, ShardState, ShardStatus
 from delaytopic_cli.audit import Coordinates
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, BUCKETS_NIGHTLY]
 
 GONE = 3
 """Delivered from each shard, before its backlog."""
-AHEAD_S = {0: (), 1: (30,), 2: (30, 70, 70), 3: (140, 3_600)}
-"""How far ahead the records of each shard are due, in seconds; far from the edges of the bins, and one beyond them."""
+AHEAD_S = {0: (), 1: (45,), 2: (45, 95, 95), 3: (195, 3_600)}
+"""Seconds from now until the records of each shard are due: 25 s and more within a bin; one is beyond all."""
 EACH = 10
-HORIZON_S = 40
+HORIZON_S = 60
 LOOK_AHEAD_S = 600
 
 
 @dataclass
 class Run:
-    """The pages, once everything was taken in; and where the last record is that each shard delivered."""
+    """The pages, once everything was taken in; and the coordinates of the last record that each shard delivered."""
 
     relay: RelayProcess
     status: RelayStatus
@@ -41,7 +43,8 @@ class Run:
 
 @pytest.fixture(scope="module")
 def run(make_shared_route: MakeRoute) -> Run:
-    route = make_shared_route(limits={"horizon": f"{HORIZON_S}s", "lookAhead": f"{LOOK_AHEAD_S}s"})
+    limits = {"horizon": f"{HORIZON_S}s", "lookAhead": f"{LOOK_AHEAD_S}s", **STEADY}
+    route = make_shared_route(limits=limits, schedule={"maxDelay": "2h"})
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
     servers, gone_ms = route.servers.bootstrap_servers, now_ms()
     gone = [Sent(b"k", b"v", [at(gone_ms)], shard) for shard in AHEAD_S for _ in range(GONE)]
@@ -62,7 +65,7 @@ def run(make_shared_route: MakeRoute) -> Run:
 
 
 def committed_all(relay: RelayProcess) -> bool:
-    """Whether what is on the shelf only needs no reading again: L moved on to what is in memory."""
+    """Tell whether L moved on to what is only in memory: what is on the shelf needs no reading again."""
     shards = {shard["partition"]: shard for shard in relay.status()["shards"]}
     return bool(shards[3]["committedOffset"] == shards[3]["position"] == GONE + 2 * EACH)
 
@@ -95,7 +98,7 @@ def test_the_status_counts_the_whole_relay(run: Run, backend: str) -> None:
     assert status.started_at_ms < run.gone_ms < status.as_of_ms <= now_ms()
     assert (status.delivered_total, status.dead_lettered_total) == (GONE * PARTITIONS, 0)
     assert (status.pending, status.overdue, status.oldest_overdue_ms, status.ingest_lag) == (backlog, 0, None, 0)
-    assert near(status.next_due_ms, run.base_ms + 30_000)
+    assert near(status.next_due_ms, run.base_ms + 45_000)
     assert status.memory_bytes > 0
 
 
@@ -104,7 +107,7 @@ def test_each_shard_tells_offset_position_and_cursor(run: Run) -> None:
         cursor = shard.cursor
         return shard.state, shard.committed_offset, shard.position, cursor and (cursor.due_ms, cursor.offset)
 
-    # L is the first offset that is only in memory: what is due in 30 s is within the horizon, the rest on the shelf.
+    # L is the first offset that is only in memory: what is due in 45 s is within the horizon, the rest on the shelf.
     only_in_memory = {0: GONE, 1: GONE, 2: GONE, 3: GONE + 2 * EACH}
     assert {shard.partition: told(shard) for shard in run.status.shards} == {
         number: (
@@ -159,6 +162,13 @@ def test_the_metrics_tell_the_same(run: Run) -> None:
     assert value_of(page, "delaytopic_lateness_seconds_count") == GONE * PARTITIONS
     labels = {key: value for (name, pairs) in page if name == "delaytopic_pending_records" for key, value in pairs}
     assert labels == {"delaytopic_namespace": "tests", "delaytopic_name": run.group.rsplit(".", 1)[1]}
+
+
+def test_a_question_for_pending_records_that_is_wrong_is_answered_with_what_is_allowed(run: Run) -> None:
+    code, text = page(run.relay, "/pending?limit=1001")
+
+    assert (code, text.partition(":")[0]) == (400, "limit='1001'")
+    assert json.loads(page(run.relay, "/pending?limit=0")[1])["records"] == []
 
 
 def near(found_ms: int | None, expected_ms: int) -> bool:

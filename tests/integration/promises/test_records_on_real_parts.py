@@ -1,4 +1,4 @@
-"""P3 to P6 of a relay at work: one run for each guarantee, with 50,000 records on the shelf."""
+"""P1 to P3, P5 and P6 of a relay at work: one run for each guarantee and backend. P4 has `test_lateness`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from tests.support.metrics_page import histogram_between, quantile_bound, samples
-from tests.support.records import MakeRoute, Sent, at, count_records, now_ms, produce
+from tests.support.records import BUCKETS, REDIS, MakeRoute, Sent, at, now_ms, produce
 from tests.support.relay_process import RelayProcess, wait_for
 from tests.support.route import PARTITIONS, ClientHeaders, Route
 
@@ -17,13 +16,24 @@ from delaytopic_api.receipt import Receipt
 from delaytopic_cli.audit import Coordinates, DeliveredRecord, SourceRecord, Verdict, judge, out_of_order
 from delaytopic_cli.audit_reading import RawRecord, read_delivered, read_source
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.parametrize(
+        ("backend", "run"),
+        [
+            (REDIS, "ExactlyOnce"),
+            (REDIS, "AtLeastOnce"),
+            (BUCKETS, "ExactlyOnce"),
+            pytest.param(BUCKETS, "AtLeastOnce", marks=pytest.mark.nightly),
+        ],
+        indirect=True,
+    ),
+]
 
-RATE = 200
-BACKLOG = 50_000
+BACKLOG = 5_000
 HOUR_MS = 3_600_000
-P99_MS = 1_000
-"""Generous: the machine that runs the tests is shared. The promise is `precision` while there is capacity."""
+STEPS = 8
+STEP_MS = 500
 
 OLD_RECEIPT = b"1700000000000:0:7:1700000000001:elsewhere"
 CONTENTS: list[tuple[bytes | None, bytes | None, ClientHeaders]] = [
@@ -49,15 +59,11 @@ DELAYS_MS = (0, 700, 3_500)
 
 @dataclass
 class Run:
-    """What one relay was given, and what it made of it."""
+    """Records that one relay was given, and what it made of them."""
 
-    route: Route
-    relay: RelayProcess
     caught_up_ms: int
     ordered: list[Coordinates]
     contents: list[Coordinates]
-    lateness_empty: list[tuple[float, float]]
-    lateness_full: list[tuple[float, float]]
     status: dict[str, object]
     source: list[RawRecord]
     target: list[RawRecord]
@@ -66,30 +72,18 @@ class Run:
     verdict: Verdict
 
 
-@pytest.fixture(scope="module", params=["ExactlyOnce", "AtLeastOnce"])
+@pytest.fixture(scope="module")
 def run(request: pytest.FixtureRequest, make_shared_route: MakeRoute) -> Iterator[Run]:
-    route = make_shared_route(guarantee=request.param, target={"partitioning": "SamePartition"})
+    target = {"partitioning": "SamePartition"}
+    route = make_shared_route(guarantee=request.param, target=target, schedule={"maxDelay": "3h"})
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
-    lateness_empty, _ = _steady(route, relay, shelved=0)
     _shelve(route, relay)
-    lateness_full, on_time = _steady(route, relay, shelved=BACKLOG)
     ordered, caught_up_ms = _send_ordered(route, relay)
     contents = _send_contents(route)
-    total = on_time + len(ordered) + len(contents)
-    wait_for(lambda: relay.status()["deliveredTotal"] >= total)
-    yield _seen(route, relay, (ordered, caught_up_ms), contents, (lateness_empty, lateness_full))
+    total = len(ordered) + len(contents)
+    wait_for(lambda: relay.status()["deliveredTotal"] >= total, relay.why)
+    yield _seen(route, relay, (ordered, caught_up_ms), contents)
     route.stop_relays()
-
-
-def _steady(route: Route, relay: RelayProcess, *, shelved: int) -> tuple[list[tuple[float, float]], int]:
-    """A few seconds of even traffic: the lateness that was measured, and how many are delivered by then."""
-    before = samples(relay)
-    until_ms = now_ms() + 2_500
-    with route.traffic(RATE, (0, 2_500)):
-        wait_for(lambda: now_ms() >= until_ms)
-    expected = count_records(route.servers.bootstrap_servers, route.source) - shelved
-    wait_for(lambda: relay.status()["deliveredTotal"] >= expected)
-    return histogram_between(before, samples(relay), "delaytopic_lateness_seconds"), expected
 
 
 def _shelve(route: Route, relay: RelayProcess) -> None:
@@ -99,26 +93,24 @@ def _shelve(route: Route, relay: RelayProcess) -> None:
         for number in range(BACKLOG)
     ]
     produce(route.servers.bootstrap_servers, route.source, far)
-    wait_for(lambda: relay.status()["pending"] >= BACKLOG)
+    wait_for(lambda: relay.status()["pending"] >= BACKLOG, relay.why)
 
 
 def _send_ordered(route: Route, relay: RelayProcess) -> tuple[list[Coordinates], int]:
-    """Few due times for many records, in no order; with a moment at which all are taken in and none is due."""
-    rng, base_ms = random.Random(11), now_ms() + 3_000
+    """Few due times for many records, in no order; with a moment at which all are taken in and many are not yet due."""
+    rng, base_ms = random.Random(11), now_ms() + 2_000
     records = [
-        Sent(b"%d" % number, b"ordered", [at(base_ms + 250 * rng.randrange(8))], number % PARTITIONS)
+        Sent(b"%d" % number, b"ordered", [at(base_ms + STEP_MS * rng.randrange(STEPS))], number % PARTITIONS)
         for number in range(2_000)
     ]
     places = produce(route.servers.bootstrap_servers, route.source, records)
 
     def caught_up() -> bool:
         status = relay.status()
-        return bool(status["ingestLag"] == 0 and status["pending"] >= BACKLOG + len(records))
+        return bool(status["pending"] + status["deliveredTotal"] >= BACKLOG + len(records))
 
-    wait_for(caught_up)
-    moment_ms = now_ms()
-    assert moment_ms < base_ms, "this machine is too slow for the test: the first records are due already"
-    return places, moment_ms
+    wait_for(caught_up, relay.why)
+    return places, now_ms()
 
 
 def _send_contents(route: Route) -> list[Coordinates]:
@@ -137,17 +129,21 @@ def _seen(
     relay: RelayProcess,
     ordered: tuple[list[Coordinates], int],
     contents: list[Coordinates],
-    lateness: tuple[list[tuple[float, float]], list[tuple[float, float]]],
 ) -> Run:
     places, caught_up_ms = ordered
     source, target = route.read(route.source), route.read(route.target)
     rules = route.rules()
     sources, delivered = [read_source(record, rules) for record in source], list(map(read_delivered, target))
-    verdict = judge(sources, delivered, route.dead_letters(), until_ms=now_ms())
-    empty, full = lateness
     return Run(
-        *(route, relay, caught_up_ms, places, contents, empty, full),
-        *(relay.status(), source, target, sources, delivered, verdict),
+        caught_up_ms=caught_up_ms,
+        ordered=places,
+        contents=contents,
+        status=relay.status(),
+        source=source,
+        target=target,
+        sources=sources,
+        delivered=delivered,
+        verdict=judge(sources, delivered, route.dead_letters(), until_ms=now_ms()),
     )
 
 
@@ -167,25 +163,13 @@ def test_p3_no_record_is_early_by_the_clock_of_relay_and_broker(run: Run) -> Non
     ] == []
 
 
-def test_p4_records_are_on_time_while_there_is_capacity(run: Run) -> None:
-    in_order = sorted(item.late_ms for item in run.verdict.lateness)
-
-    assert in_order[int(0.99 * len(in_order))] <= P99_MS
-
-
-def test_p4_lateness_is_exported_and_does_not_grow_with_the_backlog_on_the_shelf(run: Run) -> None:
-    empty, full = (quantile_bound(histogram, 0.99) for histogram in (run.lateness_empty, run.lateness_full))
-
-    assert empty <= P99_MS / 1_000
-    assert full <= P99_MS / 1_000
-
-
 def test_p5_each_source_partition_leaves_in_the_order_of_due_time_and_offset(run: Run) -> None:
     due_ms = {record.at: record.due_ms for record in run.sources}
     expected, found = defaultdict(list), defaultdict(list)
-    for place in sorted(run.ordered, key=lambda place: (due_ms[place], place.offset)):
+    # What is due before it is read goes at once, and has no order to keep.
+    wanted = {place for place in run.ordered if due_ms[place] > run.caught_up_ms}
+    for place in sorted(wanted, key=lambda place: (due_ms[place], place.offset)):
         expected[place.partition].append(place)
-    wanted = set(run.ordered)
     for record in run.delivered:
         if record.source in wanted:
             found[record.source.partition].append(record.source)

@@ -69,7 +69,7 @@ def configure(route: Route, topic: str, name: str, value: str) -> None:
 
 def send_mixed(route: Route, refused: list[Sent]) -> list[Coordinates]:
     """Good records before, beside and after some that Kafka will refuse; where these are."""
-    due_ms = now_ms() + 1_000
+    due_ms = now_ms() + 500
     good = [Sent(b"%d" % number, b"good", [at(due_ms + number % 3 * 500)]) for number in range(GOOD)]
     bad = [record._replace(headers=[at(due_ms + 500), *record.headers]) for record in refused]
     middle = GOOD // 2

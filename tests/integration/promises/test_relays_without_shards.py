@@ -6,7 +6,6 @@ import pytest
 from tests.support.records import MakeRoute
 from tests.support.relay_ends import page
 from tests.support.relay_process import wait_for
-from tests.support.route import PARTITIONS
 
 pytestmark = pytest.mark.integration
 
@@ -14,13 +13,13 @@ pytestmark = pytest.mark.integration
 def test_a_relay_that_the_group_has_no_shard_for_is_ready_and_takes_over_from_one_that_leaves(
     make_route: MakeRoute,
 ) -> None:
-    route = make_route()
-    old = [route.start_relay() for _ in range(PARTITIONS)]
-    wait_for(lambda: all(len(relay.status()["shards"]) == 1 for relay in old))
+    route = make_route(partitions=1)
+    old = route.start_relay().wait_until_delivering(1)
 
     surplus = route.start_relay()
 
     wait_for(lambda: page(surplus, "/readyz")[0] == 200)
     assert surplus.status()["shards"] == []
-    old[0].terminate()
+    assert old.shards() == {0}
+    assert old.terminate() == 0
     wait_for(lambda: [shard["state"] for shard in surplus.status()["shards"]] == ["Delivering"])

@@ -3,43 +3,31 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.pods import await_rollout
+from tests.harness.names import unique
+from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.operator.desired.routes import Route, route
 
-from delaytopic_cli.embedded.kafka_server import KafkaServer
-from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
 from delaytopic_operator.drift import drift
 from delaytopic_operator.kinds import kind_of
 
-pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
+# Every day test_delivery rolls relays, and test_relays_without_shards has some that are ready without any.
+pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 
 PARTITIONS = 2
 
 
-@pytest.fixture
-def kafka(tmp_path: Path) -> Iterator[KafkaServer]:
-    with KafkaServer(tmp_path / "kafka") as server:
-        create_topics(server.bootstrap_servers, [TopicPlan(name, PARTITIONS, {}) for name in ("a", "b", "a.dlq")])
-        yield server
-
-
-@pytest.fixture
-def redis(tmp_path: Path) -> Iterator[RedisServer]:
-    with RedisServer(tmp_path / "redis") as server:
-        yield server
-
-
 def test_relays_start_from_their_files_and_another_document_rolls_them_although_there_are_no_shards_to_spare(
-    control_plane: ControlPlane, pod_namespace: str, kafka: KafkaServer, redis: RedisServer
+    control_plane: ControlPlane, pod_namespace: str, kafka: KafkaAddress, redis: RedisAddress
 ) -> None:
-    client = control_plane.client
+    client, name = control_plane.client, unique("relays")
+    topics = {"source": f"{name}.delayed", "target": name, "deadLetter": f"{name}.dlq"}
+    create_topics(kafka.bootstrap_servers, [TopicPlan(topic, PARTITIONS, {}) for topic in topics.values()])
     client.create(
         f"/api/v1/namespaces/{pod_namespace}/secrets",
         {"metadata": {"name": "redis"}, "data": {"url": b64encode(redis.url.encode()).decode()}},
@@ -48,6 +36,7 @@ def test_relays_start_from_their_files_and_another_document_rolls_them_although_
     def wanted(**spec: Any) -> Route:
         return route(
             metadata={"namespace": pod_namespace},
+            **{role: {"topic": topic} for role, topic in topics.items()},
             of_class={
                 "connection": {"bootstrapServers": kafka.bootstrap_servers},
                 "backend": {"type": "RedisZset", "redis": {"urlSecret": {"secretName": "redis"}}},

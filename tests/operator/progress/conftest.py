@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
 
 import pytest
+from tests.harness.names import unique
 
-from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_operator.kafka_admin import KafkaClusters
-
-_numbers = count(1)
-
-
-@pytest.fixture(scope="session")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
-    with KafkaServer(tmp_path_factory.mktemp("kafka")) as server:
-        yield server
 
 
 @pytest.fixture
@@ -29,4 +20,4 @@ def clusters() -> Iterator[KafkaClusters]:
 @pytest.fixture
 def topic() -> str:
     """A name that no other test uses."""
-    return f"shop.progress-{next(_numbers)}"
+    return unique("shop.progress")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient
+from tests.harness.shared_servers import KafkaAddress
 from tests.operator.core.going_scenes import document, record, seen
 from tests.operator.topics.kafka_help import commit, delete_behind_its_back, is_missing, made, wait_for
 
 from delaytopic_api.connection import KafkaConnection
 from delaytopic_api.status import Ownership
-from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_operator.kafka_admin import KafkaCluster, KafkaClusters
 from delaytopic_operator.kafka_view import Committed
 from delaytopic_operator.kept_progress import KeptProgress
@@ -29,7 +29,7 @@ TEXT = "1;4;77;2;relay-a"
 class Place:
     """A route whose source is on the broker."""
 
-    def __init__(self, kafka: KafkaServer, clusters: KafkaClusters, topic: str) -> None:
+    def __init__(self, kafka: KafkaAddress, clusters: KafkaClusters, topic: str) -> None:
         self.topic = topic
         self.group = f"group.{topic}"
         self.servers = kafka.bootstrap_servers
@@ -73,7 +73,7 @@ class Place:
 
 
 @pytest.fixture
-def place(kafka: KafkaServer, clusters: KafkaClusters, topic: str) -> Place:
+def place(kafka: KafkaAddress, clusters: KafkaClusters, topic: str) -> Place:
     return Place(kafka, clusters, topic)
 
 
@@ -117,5 +117,5 @@ def test_a_topic_that_was_made_anew_gets_no_old_offsets(place: Place) -> None:
     assert place.observer.progress(former, place.connection, NO_SECRETS) is None
 
 
-def test_how_long_brokers_keep_progress_is_read(kafka: KafkaServer, clusters: KafkaClusters, tmp_path: Path) -> None:
+def test_how_long_brokers_keep_progress_is_read(kafka: KafkaAddress, clusters: KafkaClusters, tmp_path: Path) -> None:
     assert clusters.cluster({"bootstrap.servers": kafka.bootstrap_servers}).offsets_retention_ms() == 604_800_000

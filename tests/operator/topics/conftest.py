@@ -4,35 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import count
 from pathlib import Path
 
 import pytest
+from tests.harness.names import unique
+from tests.harness.shared_servers import KafkaAddress
 
-from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_operator.kafka_admin import KafkaCluster, KafkaClusters
-
-_numbers = count(1)
-
-
-@pytest.fixture(scope="session")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
-    """It creates topics that anybody asks for, which is what Kafka does unless told otherwise."""
-    settings = {"auto.create.topics.enable": "true"}
-    with KafkaServer(tmp_path_factory.mktemp("kafka"), settings=settings) as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    with RedisServer(tmp_path_factory.mktemp("redis")) as server:
-        yield server
 
 
 @pytest.fixture
 def asked() -> Counter[tuple[str, str]]:
-    """How often `clusters` asked what, and how it went."""
+    """The requests of `clusters`, counted by verb and result."""
     return Counter()
 
 
@@ -47,14 +31,14 @@ def clusters(asked: Counter[tuple[str, str]]) -> Iterator[KafkaClusters]:
 
 
 @pytest.fixture
-def cluster(clusters: KafkaClusters, kafka: KafkaServer) -> KafkaCluster:
+def cluster(clusters: KafkaClusters, kafka: KafkaAddress) -> KafkaCluster:
     return clusters.cluster({"bootstrap.servers": kafka.bootstrap_servers})
 
 
 @pytest.fixture
 def topic() -> str:
     """A name that no other test uses."""
-    return f"topic-{next(_numbers)}"
+    return unique("topic")
 
 
 @pytest.fixture

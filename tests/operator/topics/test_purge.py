@@ -7,12 +7,13 @@ from collections.abc import Callable
 import pytest
 from redis import Redis
 from redis.cluster import RedisCluster
+from tests.harness.names import unique
+from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.operator.topics.kafka_help import commit, made, produce, wait_for
 from tests.operator.topics.topic_scenes import NAMESPACE_UID, wanted
 
 from delaytopic_api.choices import BackendType
 from delaytopic_api.status import Ownership
-from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_operator.errors import NotLeading, RedisUnavailable
 from delaytopic_operator.kafka_admin import KafkaCluster
@@ -76,16 +77,24 @@ def test_a_dead_letter_topic_that_is_the_target_stays() -> None:
     assert [step.name for step in steps if isinstance(step, DeleteTopic)] == ["a.delay.0", "a.delayed"]
 
 
-def target_of(server: RedisServer) -> RedisTarget:
+def target_of(server: RedisAddress) -> RedisTarget:
     return RedisTarget("127.0.0.1", server.port, 0, tls=False)
 
 
 def shelve(client: Redis | RedisCluster, backend_id: str, shards: int = 3) -> set[bytes]:
     """Keys as relays have them."""
     keys = {b"{%s:%d}:%s" % (backend_id.encode(), shard, kind) for shard in range(shards) for kind in KINDS}
-    for key in keys:
-        client.set(key, b"x")
+    if isinstance(client, RedisCluster):
+        for key in keys:
+            client.set(key, b"x")
+    else:
+        client.mset(dict.fromkeys(keys, b"x"))
     return keys
+
+
+def keys_with(client: Redis, name: str) -> set[bytes]:
+    """All keys in which this name occurs."""
+    return set(client.scan_iter(match=f"*{name}*", count=10_000))
 
 
 def nobody_stops() -> None:
@@ -93,34 +102,34 @@ def nobody_stops() -> None:
 
 
 @pytest.mark.integration
-def test_exactly_the_keys_of_one_backend_id_go(redis: RedisServer) -> None:
+def test_exactly_the_keys_of_one_backend_id_go(redis: RedisAddress) -> None:
+    name = unique("delaytopic.shop.a")
     with Redis.from_url(redis.url) as client:
-        shelve(client, "delaytopic.shop.a")
-        others = shelve(client, "delaytopic.shop.a-2") | shelve(client, "delaytopic.shop.ab")
-        client.set(b"delaytopic.shop.a:0", b"a stranger's")
+        shelve(client, name)
+        others = shelve(client, f"{name}-2") | shelve(client, f"{name}b")
+        client.set(f"{name}:0", b"a stranger's")
 
-        gone = delete_keys(target_of(redis), "delaytopic.shop.a", nobody_stops)
-        again = delete_keys(target_of(redis), "delaytopic.shop.a", nobody_stops)
+        gone = delete_keys(target_of(redis), name, nobody_stops)
+        again = delete_keys(target_of(redis), name, nobody_stops)
 
         assert (gone, again) == (15, 0)
-        assert set(client.keys()) == others | {b"delaytopic.shop.a:0"}
-        client.flushdb()
+        assert keys_with(client, name) == others | {f"{name}:0".encode()}
 
 
 @pytest.mark.integration
-def test_characters_that_mean_something_to_redis_are_taken_as_they_are(redis: RedisServer) -> None:
+def test_characters_that_mean_something_to_redis_are_taken_as_they_are(redis: RedisAddress) -> None:
+    name = unique("delaytopic")
     with Redis.from_url(redis.url) as client:
-        shelve(client, "a*[b]?", shards=1)
-        others = shelve(client, "axxb", shards=1) | shelve(client, "axbx", shards=1)
+        shelve(client, f"{name}-a*[b]?", shards=1)
+        others = shelve(client, f"{name}-axxb", shards=1) | shelve(client, f"{name}-axbx", shards=1)
 
-        delete_keys(target_of(redis), "a*[b]?", nobody_stops)
+        delete_keys(target_of(redis), f"{name}-a*[b]?", nobody_stops)
 
-        assert set(client.keys()) == others
-        client.flushdb()
+        assert keys_with(client, name) == others
 
 
 @pytest.mark.integration
-def test_many_keys_go_in_batches_between_which_the_purge_can_be_stopped(redis: RedisServer) -> None:
+def test_many_keys_go_in_batches_between_which_the_purge_can_be_stopped(redis: RedisAddress) -> None:
     asked = 0
 
     def lead_for_a_while() -> None:
@@ -129,16 +138,17 @@ def test_many_keys_go_in_batches_between_which_the_purge_can_be_stopped(redis: R
         if asked > 2:
             raise NotLeading("another operator leads")
 
+    name = unique("many")
     with Redis.from_url(redis.url) as client:
-        shelve(client, "many", shards=2_000)
+        shelve(client, name, shards=2_000)
 
         with pytest.raises(NotLeading):
-            delete_keys(target_of(redis), "many", lead_for_a_while)
-        left = client.dbsize()
-        delete_keys(target_of(redis), "many", nobody_stops)
+            delete_keys(target_of(redis), name, lead_for_a_while)
+        left = len(keys_with(client, name))
+        delete_keys(target_of(redis), name, nobody_stops)
 
         assert 0 < left < 10_000
-        assert client.dbsize() == 0
+        assert keys_with(client, name) == set()
 
 
 @pytest.mark.integration
@@ -170,7 +180,7 @@ def test_a_redis_that_is_away_is_told_and_nothing_is_taken_as_done(start_redis: 
 @pytest.mark.integration
 @pytest.mark.parametrize("source", [Ownership.CREATED, Ownership.OBSERVED])
 def test_a_whole_route_goes_and_leaves_its_neighbour_alone(
-    cluster: KafkaCluster, kafka: KafkaServer, redis: RedisServer, topic: str, source: Ownership
+    cluster: KafkaCluster, kafka: KafkaAddress, redis: RedisAddress, topic: str, source: Ownership
 ) -> None:
     # Given two routes with backlogs
     names = (topic, f"{topic}-2")
@@ -191,8 +201,7 @@ def test_a_whole_route_goes_and_leaves_its_neighbour_alone(
             do_purge_step(step, cluster, target_of(redis), nobody_stops)
 
         # Then the target, an observed source, and all of the other are still there
-        assert set(client.keys()) == neighbours
-        client.flushdb()
+        assert keys_with(client, f"delaytopic.shop.{topic}") == neighbours
     kept = [topic] if source is Ownership.CREATED else [topic, f"{topic}.delayed"]
     of_neighbour = [names[1] + suffix for suffix in (".delayed", "", ".dlq", ".delay.0")]
     mine = [topic + suffix for suffix in (".delayed", "", ".dlq", ".delay.0")]

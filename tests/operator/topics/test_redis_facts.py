@@ -1,4 +1,4 @@
-"""What a Redis says of itself, and what follows from it for the backlog."""
+"""Settings that a Redis reports, and the conditions that follow from them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from redis import Redis
+from tests.harness.shared_servers import RedisAddress
 from tests.support.tls import TlsTerminator, make_certificates
 
 from delaytopic_api.status import ConditionStatus
@@ -118,7 +119,7 @@ def test_a_wrong_password_is_told(start_redis: Callable[..., RedisServer]) -> No
 
 
 @pytest.mark.integration
-def test_tls_trusts_what_the_secret_holds_and_nothing_else(redis: RedisServer, tmp_path: Path) -> None:
+def test_tls_trusts_what_the_secret_holds_and_nothing_else(redis: RedisAddress, tmp_path: Path) -> None:
     certificates = make_certificates(tmp_path)
     authority, stranger = certificates.authority.read_text(), certificates.client.read_text()
     with TlsTerminator(certificates, redis.port) as outside:

@@ -7,36 +7,12 @@ from pathlib import Path
 
 import pytest
 from tests.cluster.control_plane import ControlPlane
-from tests.cluster.fixtures import (
-    MakeNamespace,
-    control_plane,
-    kubernetes_programs,
-    make_namespace,
-    namespace,
-    node,
-    pod_namespace,
-)
+from tests.cluster.fixtures import MakeNamespace
 from tests.cluster.node import LocalNode
+from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.operator_process import OperatorProcess
 from tests.support.platform import Platform
 from tests.support.running_platform import running_platform
-
-from delaytopic_cli.embedded.kafka_server import KafkaServer
-from delaytopic_cli.embedded.redis_server import RedisServer
-
-__all__ = ["control_plane", "kubernetes_programs", "make_namespace", "namespace", "node", "pod_namespace"]
-
-
-@pytest.fixture(scope="session")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
-    with KafkaServer(tmp_path_factory.mktemp("kafka")) as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    with RedisServer(tmp_path_factory.mktemp("redis")) as server:
-        yield server
 
 
 @pytest.fixture
@@ -44,8 +20,8 @@ def platform(
     control_plane: ControlPlane,
     make_namespace: MakeNamespace,
     make_operator: Callable[..., OperatorProcess],
-    kafka: KafkaServer,
-    redis: RedisServer,
+    kafka: KafkaAddress,
+    redis: RedisAddress,
 ) -> Iterator[Platform]:
     """A platform team's namespace with a running operator, its default class, and an app team's namespace."""
     made = Platform(control_plane, make_namespace, make_operator, kafka, redis)
@@ -57,8 +33,8 @@ def platform(
 def running(
     control_plane: ControlPlane,
     node: LocalNode,
-    kafka: KafkaServer,
-    redis: RedisServer,
+    kafka: KafkaAddress,
+    redis: RedisAddress,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Platform]:
     """A platform that runs for all tests of a module, which use DelayTopics of different names."""

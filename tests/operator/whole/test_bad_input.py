@@ -1,9 +1,8 @@
-"""What goes wrong around a DelayTopic: said with a reason and what to do, and mended without help once the cause is."""
+"""Trouble around a DelayTopic: reported with a reason and a remedy, and over once its cause is mended."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,11 @@ from redis import Redis
 from tests.cluster.awaiting import await_object
 from tests.cluster.kube_client import Object
 from tests.cluster.node import LocalNode
+from tests.harness.shared_servers import RedisAddress, SharedKafka
 from tests.support.app_team import AppTeam
 from tests.support.kafka_topics import KafkaTopics
 from tests.support.platform import Platform
-from tests.support.secure_servers import PASSWORD, USERNAME, SecureKafka, deny, secure_kafka
-from tests.support.tls import Certificates, make_certificates
+from tests.support.secure_servers import PASSWORD, USERNAME, deny
 
 from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_cli.embedded.redis_server import RedisServer
@@ -206,20 +205,6 @@ def test_a_quota_that_leaves_no_room(running: Platform, tmp_path: Path) -> None:
     works(running, "crammed", tmp_path)
 
 
-def test_the_api_server_goes_and_comes_back(running: Platform, tmp_path: Path) -> None:
-    running.apply_topic("steady")
-    running.await_condition("steady", "Ready", seconds=60)
-    team = AppTeam.of(running, "steady", tmp_path)
-
-    with running.plane.without_api_server():
-        team.send_due_in([0, 500, 1_000])
-        meanwhile = team.audited()
-    running.apply_topic("after")
-
-    assert (meanwhile.faults, meanwhile.delivered) == ({}, 3)
-    works(running, "after", tmp_path)
-
-
 def test_a_kafka_that_goes_and_comes_back(running: Platform, tmp_path: Path) -> None:
     (tmp_path / "kafka-of-its-own").mkdir()
     with KafkaServer(tmp_path / "kafka-of-its-own") as kafka:
@@ -235,22 +220,11 @@ def test_a_kafka_that_goes_and_comes_back(running: Platform, tmp_path: Path) -> 
     assert kafka.bootstrap_servers in said(away, "TopicsReady")[2]
 
 
-@pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SecureKafka, Certificates]]:
-    """A Kafka that asks for a password, and the certificate to trust."""
-    certificates = make_certificates(tmp_path_factory.mktemp("certificates"))
-    with secure_kafka(tmp_path_factory.mktemp("guarded"), certificates) as kafka:
-        yield kafka, certificates
-
-
-def test_a_wrong_password_and_a_right_that_is_missing(
-    running: Platform, guarded: tuple[SecureKafka, Certificates], tmp_path: Path
-) -> None:
-    kafka, certificates = guarded
-    secret(running, "kafka-authority", ca_crt=certificates.authority.read_text())
+def test_a_wrong_password_and_a_right_that_is_missing(running: Platform, kafka: SharedKafka) -> None:
+    secret(running, "kafka-authority", ca_crt=kafka.certificates.authority.read_text())
     secret(running, "kafka-password", password="wrong")
     connection = {
-        "bootstrapServers": kafka.sasl,
+        "bootstrapServers": kafka.listeners.sasl,
         "tls": {"trustedCertificates": [{"secretName": "kafka-authority", "certificate": "ca.crt"}]},
         "authentication": {
             "type": "ScramSha512",
@@ -260,8 +234,8 @@ def test_a_wrong_password_and_a_right_that_is_missing(
     }
     of_class = own_class(running, "guarded", connection=connection)
     forbidden = f"{running.team}.forbidden"
-    KafkaTopics(kafka.plain).create(forbidden)
-    deny(kafka.plain, forbidden, AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS)
+    KafkaTopics(kafka.bootstrap_servers).create(forbidden)
+    deny(kafka.bootstrap_servers, forbidden, AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS)
 
     # A wrong password
     running.apply_topic("locked", delayClassName=of_class)
@@ -286,6 +260,6 @@ def _generation(platform: Platform, name: str) -> int:
     return int(platform.client.get(_deployment(platform, name))["metadata"]["generation"])
 
 
-def _configure(redis: RedisServer, name: str, value: str) -> None:
+def _configure(redis: RedisAddress, name: str, value: str) -> None:
     with Redis.from_url(redis.url) as client:
         client.config_set(name, value)

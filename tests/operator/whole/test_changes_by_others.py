@@ -10,14 +10,13 @@ from tests.cluster.awaiting import await_object
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kube_client import Object
 from tests.cluster.node import LocalNode
+from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.app_team import AppTeam
 from tests.support.kafka_topics import KafkaTopics
 from tests.support.platform import Platform
 from tests.support.relay_process import wait_for
 from tests.support.running_platform import running_platform
 
-from delaytopic_cli.embedded.kafka_server import KafkaServer
-from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_operator.fleet import Fleet
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
@@ -30,8 +29,8 @@ NOTICED_SECONDS = 100.0
 def one_by_one(
     control_plane: ControlPlane,
     node: LocalNode,
-    kafka: KafkaServer,
-    redis: RedisServer,
+    kafka: KafkaAddress,
+    redis: RedisAddress,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Platform]:
     """A platform whose operator lets one DelayTopic at a time roll when its class changes."""

@@ -1,290 +1,158 @@
-"""Deleting a DelayTopic never destroys what is pending, unless that is asked for twice."""
+"""A DelayTopic is deleted by a person, by a prune and with its namespace: nothing that is pending is lost."""
 
 from __future__ import annotations
 
-from functools import partial
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tests.cluster.awaiting import await_condition, await_object
+from tests.cluster.awaiting import await_gone, await_object
+from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kube_client import Object
+from tests.cluster.node import LocalNode
+from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.app_team import AppTeam
 from tests.support.backlogs import (
     all_arrived,
-    await_event,
     await_no_relays,
     await_nothing_taken_in,
-    await_pending,
     await_record,
-    children_of,
     events_of,
-    groups_of,
-    record_path,
-    redis_keys,
-    retained_metric,
     summary,
-    topics_of,
     with_pending,
 )
 from tests.support.platform import Platform
 from tests.support.records import now_ms
-from tests.support.relay_process import wait_for
+from tests.support.running_platform import running_platform
 
-from delaytopic_cli.embedded.topics import TopicPlan, create_topics
-from delaytopic_operator.desired import child_name
-from delaytopic_operator.keys import Key
 from delaytopic_operator.route_record import RecordState
 
-pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.kubernetes,
+    pytest.mark.takes_long("the first test waits for all deletions, whose records become due at one time"),
+]
 
-NAME = "reminders"
-APPEND_TIME = {"message.timestamp.type": "LogAppendTime", "retention.ms": "-1"}
-
-
-@pytest.fixture
-def team(platform: Platform, tmp_path: Path) -> AppTeam:
-    """One that uses a DelayTopic of a running platform."""
-    platform.start()
-    return AppTeam.of(platform, NAME, tmp_path)
+SHORT_DRAIN: dict[str, Any] = {"drainTimeout": "3s"}
 
 
-def test_a_drain_delivers_in_time_and_leaves_later_records_unread(platform: Platform, team: AppTeam) -> None:
-    platform.apply_topic(NAME)
-    due_ms = with_pending(platform, team, [24_000, 26_000, 28_000])
+@dataclass(frozen=True)
+class Outcome:
+    """The records that arrived, and the cluster's report of the deletion."""
 
-    platform.delete_topic(NAME)
-    await_nothing_taken_in(platform, NAME)
+    summary: tuple[int, int, dict[str, int]]
+    """As `tests.support.backlogs.summary` has it."""
+    due_ms: list[int]
+    """Of the records that were pending when the DelayTopic was deleted."""
+    delivered_when_gone: list[tuple[int, bool]]
+    """Of the records that had arrived when the object was gone: when they were due, and whether they were not early."""
+    gone_ms: int
+    events: dict[str, str]
+    """Their types, by reason, when the object was gone."""
+
+
+@pytest.fixture(scope="module")
+def platform(
+    control_plane: ControlPlane,
+    node: LocalNode,
+    kafka: KafkaAddress,
+    redis: RedisAddress,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Platform]:
+    """One with two app teams, the second of which loses its namespace."""
+    directory = tmp_path_factory.mktemp("deletions")
+    with running_platform(control_plane, node, kafka, redis, directory, teams=2) as platform:
+        platform.apply_topic("drained")
+        platform.apply_topic("pruned", **SHORT_DRAIN)
+        platform.of_team(1).apply_topic("orphaned")
+        yield platform
+
+
+@pytest.fixture(scope="module")
+def outcomes(platform: Platform, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Future[Outcome]]:
+    """Of all deletions, which happen at one time: each has to wait until its own records are due."""
+    stories: dict[str, tuple[Callable[[Platform, AppTeam], Outcome], Platform]] = {
+        "drained": (drain, platform),
+        "pruned": (prune_and_apply_anew, platform),
+        "orphaned": (delete_the_namespace, platform.of_team(1)),
+    }
+    with ThreadPoolExecutor(len(stories)) as threads:
+        return {
+            name: threads.submit(story, of_team, AppTeam.of(of_team, name, tmp_path_factory.mktemp(name)))
+            for name, (story, of_team) in stories.items()
+        }
+
+
+def drain(platform: Platform, team: AppTeam) -> Outcome:
+    due_ms = with_pending(platform, team, [15_000, 15_500, 16_000])
+    platform.delete_topic(team.name)
+    await_nothing_taken_in(platform, team.name)
     team.send_due_in([0, 0])
-    platform.await_gone(NAME, seconds=60)
-
-    arrived = sorted((record.due_ms, record.sent_ms >= record.due_ms) for record in team.delivered())
-    assert arrived == [(due, True) for due in due_ms]
-    assert now_ms() >= due_ms[-1]
-    await_no_relays(platform)
-    events = events_of(platform, NAME)
-    assert {events["DrainStarted"][0], events["DrainCompleted"][0]} == {"Normal"}
-    assert not {"BacklogRetained", "NotReady"} & events.keys()
-
-    platform.apply_topic(NAME)
-
-    assert summary(team.audited(60)) == all_arrived(5)
+    platform.await_gone(team.name, seconds=60)
+    await_no_relays(platform, team.name)
+    gone_ms, delivered, events = now_ms(), delivered_by(team), types_of_events(platform, team)
+    platform.apply_topic(team.name)
+    return Outcome(summary(team.audited(60)), due_ms, delivered, gone_ms, events)
 
 
-@pytest.mark.nightly
-def test_what_is_pending_when_the_drain_times_out_is_kept_and_goes_on(platform: Platform, team: AppTeam) -> None:
-    platform.apply_topic(NAME, drainTimeout="3s")
-    with_pending(platform, team, [50_000, 51_000, 52_000])
-
-    platform.delete_topic(NAME)
-    platform.await_gone(NAME)
-
-    kind, note = await_event(platform, NAME, "BacklogRetained")
-    assert (kind, "3 pending records stay" in note) == ("Warning", True), note
-    record = await_record(platform, NAME, RecordState.RETAINED)
-    assert (record.pending, record.source is not None) == (3, True)
-    await_no_relays(platform)
-    wait_for(lambda: retained_metric(platform, NAME) == 3)
-
-    platform.apply_topic(NAME)
-    resumed = platform.await_condition(NAME, "BackendReady", reason="ResumedBacklog")
-
-    message = next(each for each in resumed["status"]["conditions"] if each["type"] == "BackendReady")["message"]
-    assert message == "the backlog of before goes on: 3 records were pending"
-    assert await_event(platform, NAME, "BacklogResumed") == ("Normal", "3 retained records go on")
-    assert summary(team.audited(90)) == all_arrived(3)
-    platform.await_condition(NAME, "BackendReady", reason="Ready")
-    assert retained_metric(platform, NAME) is None
-
-
-@pytest.mark.nightly
-def test_retain_lets_the_object_go_at_once_and_keeps_everything(platform: Platform, team: AppTeam) -> None:
-    platform.apply_topic(NAME, deletionPolicy="Retain")
-    with_pending(platform, team, [25_000, 30_000])
-    assert "finalizers" not in platform.topic(NAME)["metadata"]
-
-    platform.delete_topic(NAME)
-    platform.await_gone(NAME, seconds=2)
-    await_no_relays(platform)
-    team.send_due_in([0])
-    assert await_record(platform, NAME, RecordState.RETAINED).pending in (2, None)
-    assert topics_of(platform, NAME) == {"", ".delayed", ".delayed.dlq"}
-
-    platform.apply_topic(NAME, deletionPolicy="Retain")
-
-    assert summary(team.audited(90)) == all_arrived(3)
-
-
-@pytest.mark.nightly
-def test_delete_waits_for_a_confirmation_and_then_removes_all_but_the_target(platform: Platform, team: AppTeam) -> None:
-    platform.apply_topic(NAME, deletionPolicy="Delete")
-    with_pending(platform, team, [600_000, 700_000])
-    team.send_due_in([0])
-    wait_for(lambda: len(team.delivered()) == 1)
-    assert redis_keys(platform, NAME)
-
-    platform.delete_topic(NAME)
-    waiting = platform.await_condition(NAME, "Stalled", reason="ConfirmationMissing")
-
-    message = next(each for each in waiting["status"]["conditions"] if each["type"] == "Stalled")["message"]
-    assert "delaytopic.dev/confirm-delete" in message
-    assert "2 pending records" in message
-    platform.client.merge(
-        platform.path(NAME), {"metadata": {"annotations": {"delaytopic.dev/confirm-delete": "another"}}}
-    )
-    assert topics_of(platform, NAME) == {"", ".delayed", ".delayed.dlq"}
-
-    platform.client.merge(platform.path(NAME), {"metadata": {"annotations": {"delaytopic.dev/confirm-delete": NAME}}})
-    platform.await_gone(NAME, seconds=60)
-
-    wait_for(lambda: topics_of(platform, NAME) == {""}, lambda: str(topics_of(platform, NAME)), 10)
-    assert (redis_keys(platform, NAME), groups_of(platform, NAME)) == ([], [])
-    assert len(team.delivered()) == 1
-    assert platform.client.find(record_path(platform, NAME)) is None
-    await_no_relays(platform)
-    assert "DrainStarted" not in events_of(platform, NAME)
-    assert await_event(platform, NAME, "BacklogRemoved")[0] == "Warning"
-
-
-@pytest.mark.nightly
-def test_delete_with_a_source_of_others_keeps_it_and_delivers_nothing_of_it_again(
-    platform: Platform, team: AppTeam
-) -> None:
-    create_topics(platform.kafka.bootstrap_servers, [TopicPlan(team.source, 4, APPEND_TIME)])
-    spec: dict[str, Any] = {"source": {"topic": team.source, "management": "Observe"}, "deletionPolicy": "Delete"}
-    confirmed = {"delaytopic.dev/confirm-delete": NAME}
-    platform.apply_topic(NAME, annotations=confirmed, **spec)
-    with_pending(platform, team, [20_000, 600_000])
-
-    platform.delete_topic(NAME)
-    platform.await_gone(NAME, seconds=60)
-    wait_for(lambda: topics_of(platform, NAME) == {"", ".delayed"}, timeout_s=10)
-    platform.apply_topic(NAME, **{**spec, "target": {"topic": team.target, "management": "Adopt"}})
-    platform.await_condition(NAME, "Ready", seconds=60)
-    later_ms = team.send_due_in([2_000])
-
-    wait_for(lambda: len(team.delivered()) >= 1)
-    wait_for(lambda: now_ms() > later_ms[0] + 15_000)
-    assert [record.due_ms for record in team.delivered()] == later_ms
-
-
-@pytest.mark.nightly
-def test_a_retained_backlog_is_discarded_when_the_annotation_names_it(platform: Platform, team: AppTeam) -> None:
-    platform.apply_topic(NAME, deletionPolicy="Retain")
-    former_ms = with_pending(platform, team, [25_000, 26_000])
-    platform.delete_topic(NAME)
-    platform.await_gone(NAME, seconds=5)
-    await_record(platform, NAME, RecordState.RETAINED)
-
-    backlog = {"delaytopic.dev/discard-retained": f"delaytopic.{platform.team}.{NAME}"}
-    platform.apply_topic(NAME, annotations=backlog)
-    platform.await_condition(NAME, "Ready", seconds=90)
-    new_ms = team.send_due_in([1_000])
-
-    wait_for(lambda: len(team.delivered()) >= 1)
-    wait_for(lambda: now_ms() > former_ms[-1] + 5_000)
-    assert [record.due_ms for record in team.delivered()] == new_ms
-    assert await_event(platform, NAME, "BacklogDiscarded")[0] == "Warning"
-
-
-def test_an_accidental_prune_loses_nothing(platform: Platform, team: AppTeam) -> None:
-    platform.apply_topic(NAME, drainTimeout="8s")
-    due_ms = with_pending(platform, team, [6_000, 20_000, 40_000])
-
-    platform.delete_topic(NAME)
-
-    def applied_anew() -> bool:
-        platform.apply_topic(NAME, drainTimeout="8s")
-        return "deletionTimestamp" not in platform.topic(NAME)["metadata"]
-
-    wait_for(applied_anew)
+def prune_and_apply_anew(platform: Platform, team: AppTeam) -> Outcome:
+    """The object that is applied while the old one still goes is gone with it; the next sync brings it back."""
+    due_ms = with_pending(platform, team, [4_000, 16_000])
+    platform.delete_topic(team.name)
+    platform.apply_topic(team.name, **SHORT_DRAIN)
+    await_object(platform.client, platform.path(team.name), is_not_going, seconds=60)
+    gone_ms, delivered, events = now_ms(), delivered_by(team), types_of_events(platform, team)
+    platform.apply_topic(team.name, **SHORT_DRAIN)
     team.send_due_in([1_000])
-    assert summary(team.audited(90)) == all_arrived(len(due_ms) + 1)
+    return Outcome(summary(team.audited(60)), due_ms, delivered, gone_ms, events)
 
 
-def is_another(uid: str, found: Object | None) -> bool:
-    return found is not None and found["metadata"]["uid"] != uid
+def is_not_going(found: Object | None) -> bool:
+    return found is None or "deletionTimestamp" not in found["metadata"]
 
 
-@pytest.mark.nightly
-def test_children_deleted_by_hand_come_back(platform: Platform, team: AppTeam) -> None:
-    platform.apply_topic(NAME)
-    with_pending(platform, team, [30_000])
-    before = {each.rpartition("/")[0] for each in children_of(platform)}
-    child = child_name(Key(platform.team, NAME))
-
-    for path in (
-        f"/apis/apps/v1/namespaces/{platform.namespace}/deployments/{child}",
-        f"/api/v1/namespaces/{platform.namespace}/configmaps/{child}",
-        f"/apis/policy/v1/namespaces/{platform.namespace}/poddisruptionbudgets/{child}",
-    ):
-        uid = platform.client.get(path)["metadata"]["uid"]
-        platform.client.delete(path)
-        await_object(platform.client, path, partial(is_another, uid))
-
-    wait_for(lambda: {each.rpartition("/")[0] for each in children_of(platform)} == before)
-    assert summary(team.audited(60)) == all_arrived(1)
+def delete_the_namespace(platform: Platform, team: AppTeam) -> Outcome:
+    due_ms = with_pending(platform, team, [15_000, 15_500, 16_000])
+    namespace = f"/api/v1/namespaces/{platform.team}"
+    platform.client.delete(namespace)
+    await_gone(platform.client, namespace, seconds=90)
+    gone_ms, delivered = now_ms(), delivered_by(team)
+    arrived = summary(team.audited(60))
+    await_no_relays(platform, team.name)
+    assert await_record(platform, team.name, RecordState.RETAINED).pending == 0
+    return Outcome(arrived, due_ms, delivered, gone_ms, {})
 
 
-@pytest.mark.nightly
-def test_a_topic_whose_class_is_gone_can_be_deleted(platform: Platform, team: AppTeam) -> None:
-    platform.apply_topic(NAME)
-    with_pending(platform, team, [15_000])
-
-    platform.plane.kubectl("delete", "delayclass", platform.class_name)
-    platform.await_condition(NAME, "Ready", "False", reason="ClassNotFound")
-    platform.delete_topic(NAME)
-    platform.await_gone(NAME, seconds=60)
-
-    assert summary(team.audited(20)) == all_arrived(1)
-    await_no_relays(platform)
+def delivered_by(team: AppTeam) -> list[tuple[int, bool]]:
+    return sorted((record.due_ms, record.sent_ms >= record.due_ms) for record in team.delivered())
 
 
-@pytest.mark.nightly
-def test_while_paused_nothing_is_changed_and_a_deletion_waits(platform: Platform, team: AppTeam) -> None:
-    platform.apply_topic(NAME)
-    with_pending(platform, team, [5_000])
-    paused = {"metadata": {"annotations": {"delaytopic.dev/pause-reconciliation": "true"}}}
-    platform.client.merge(platform.path(NAME), paused)
-    platform.await_condition(NAME, "Paused")
-
-    platform.delete_topic(NAME)
-    passes = platform.operator.metric('delay_operator_reconcile_total{result="Success"}')
-    wait_for(lambda: platform.operator.metric('delay_operator_reconcile_total{result="Success"}') >= passes + 2)
-    assert platform.topic(NAME)["metadata"]["finalizers"] == ["delaytopic.dev/drain"]
-    assert len(platform.children("deployments")) == 1
-    assert summary(team.audited(30)) == all_arrived(1)
-
-    platform.client.merge(
-        platform.path(NAME), {"metadata": {"annotations": {"delaytopic.dev/pause-reconciliation": None}}}
-    )
-    platform.await_gone(NAME)
+def types_of_events(platform: Platform, team: AppTeam) -> dict[str, str]:
+    return {reason: kind for reason, (kind, _) in events_of(platform, team.name).items()}
 
 
-@pytest.mark.nightly
-def test_a_fixed_delay_drains_too(platform: Platform, team: AppTeam) -> None:
-    platform.apply_topic(NAME, schedule={"delay": "12s"})
-    platform.await_condition(NAME, "Ready", seconds=60)
-    team.send([(b"key", b"value", []), (b"other", b"value", [])])
-    await_pending(platform, NAME, 2)
+def test_a_drain_delivers_what_is_pending_at_its_own_time_before_the_object_goes(
+    outcomes: dict[str, Future[Outcome]],
+) -> None:
+    drained = outcomes["drained"].result()
 
-    platform.delete_topic(NAME)
-    await_condition(platform.client, platform.path(NAME), "Draining", reason="Draining")
-    platform.await_gone(NAME, seconds=60)
-
-    assert len(team.delivered()) == 2
+    assert drained.delivered_when_gone == [(due_ms, True) for due_ms in drained.due_ms]
+    assert drained.gone_ms >= drained.due_ms[-1]
+    assert {drained.events["DrainStarted"], drained.events["DrainCompleted"]} == {"Normal"}
+    assert not {"BacklogRetained", "NotReady"} & drained.events.keys()
 
 
-@pytest.mark.nightly
-def test_a_topic_with_nothing_pending_goes_at_once(platform: Platform, team: AppTeam) -> None:
-    platform.apply_topic(NAME)
-    platform.await_condition(NAME, "Ready", seconds=60)
-    await_pending(platform, NAME, 0)
+def test_records_sent_during_a_drain_wait_for_the_next_object_of_the_name(
+    outcomes: dict[str, Future[Outcome]],
+) -> None:
+    assert outcomes["drained"].result().summary == all_arrived(5)
 
-    def gone(found: Object | None) -> bool:
-        return found is None
 
-    platform.delete_topic(NAME)
-    await_object(platform.client, platform.path(NAME), gone, seconds=10)
-    assert await_record(platform, NAME, RecordState.RETAINED).pending == 0
-    assert "BacklogRetained" not in events_of(platform, NAME)
+def test_an_accidental_prune_loses_nothing(outcomes: dict[str, Future[Outcome]]) -> None:
+    assert outcomes["pruned"].result().summary == all_arrived(3)
+
+
+def test_relays_of_a_class_deliver_on_after_the_namespace_is_gone(outcomes: dict[str, Future[Outcome]]) -> None:
+    assert outcomes["orphaned"].result().summary == all_arrived(3)

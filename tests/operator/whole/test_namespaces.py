@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.cluster.awaiting import await_gone
-from tests.cluster.node import NODE_LABEL
+from tests.cluster.node import NODE_LABEL, LocalNode
 from tests.support.app_team import AppTeam
 from tests.support.backlogs import (
     all_arrived,
@@ -24,7 +24,7 @@ from tests.support.relay_process import wait_for
 
 from delaytopic_operator.route_record import RecordState
 
-pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
+pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 
 NAME = "reminders"
 
@@ -36,21 +36,9 @@ def team(platform: Platform, tmp_path: Path) -> AppTeam:
     return AppTeam.of(platform, NAME, tmp_path)
 
 
-def test_relays_of_a_class_deliver_on_after_the_namespace_is_gone(platform: Platform, team: AppTeam) -> None:
-    platform.apply_topic(NAME)
-    with_pending(platform, team, [25_000, 30_000, 35_000])
-
-    delete_namespace(platform)
-
-    record = await_record(platform, NAME, RecordState.DRAINING)
-    assert record.pending == 3
-    assert summary(team.audited(60)) == all_arrived(3)
-    await_no_relays(platform)
-    assert await_record(platform, NAME, RecordState.RETAINED).pending == 0
-
-
-@pytest.mark.nightly
-def test_relays_that_go_with_the_namespace_leave_everything_behind(platform: Platform, team: AppTeam) -> None:
+def test_relays_that_go_with_the_namespace_leave_everything_behind(
+    platform: Platform, team: AppTeam, node: LocalNode
+) -> None:
     apply_inline(platform)
     with_pending(platform, team, [40_000, 45_000])
 
@@ -59,7 +47,7 @@ def test_relays_that_go_with_the_namespace_leave_everything_behind(platform: Pla
     record = await_record(platform, NAME, RecordState.RETAINED)
     assert record.pending in (2, None)
     assert redis_keys(platform, NAME)
-    make_anew(platform)
+    make_anew(platform, node)
     apply_inline(platform)
     stalled = platform.await_condition(NAME, "Stalled", reason="RetainedBacklogForeign", seconds=60)
     message = next(each for each in stalled["status"]["conditions"] if each["type"] == "Stalled")["message"]
@@ -67,15 +55,16 @@ def test_relays_that_go_with_the_namespace_leave_everything_behind(platform: Pla
     assert team.delivered() == []
 
 
-@pytest.mark.nightly
-def test_a_namespace_made_anew_does_not_get_the_backlog_of_the_former_one(platform: Platform, team: AppTeam) -> None:
+def test_a_namespace_made_anew_does_not_get_the_backlog_of_the_former_one(
+    platform: Platform, team: AppTeam, node: LocalNode
+) -> None:
     platform.apply_topic(NAME, drainTimeout="3s")
     due_ms = with_pending(platform, team, [60_000])
     delete_namespace(platform)
     await_record(platform, NAME, RecordState.RETAINED)
     await_no_relays(platform)
 
-    make_anew(platform)
+    make_anew(platform, node)
     platform.apply_topic(NAME)
     platform.await_condition(NAME, "Stalled", reason="RetainedBacklogForeign", seconds=60)
     platform.await_condition(NAME, "Ready", "False", reason="RetainedBacklogForeign")
@@ -91,12 +80,13 @@ def test_a_namespace_made_anew_does_not_get_the_backlog_of_the_former_one(platfo
     assert [record.due_ms for record in team.delivered()] == own_ms
 
 
-@pytest.mark.nightly
-def test_a_drain_of_the_former_namespace_goes_on_beside_the_new_one(platform: Platform, team: AppTeam) -> None:
+def test_a_drain_of_the_former_namespace_goes_on_beside_the_new_one(
+    platform: Platform, team: AppTeam, node: LocalNode
+) -> None:
     platform.apply_topic(NAME)
     with_pending(platform, team, [45_000])
     delete_namespace(platform)
-    make_anew(platform)
+    make_anew(platform, node)
 
     platform.apply_topic(NAME)
     platform.await_condition(NAME, "Stalled", reason="RetainedBacklogForeign")
@@ -107,7 +97,6 @@ def test_a_drain_of_the_former_namespace_goes_on_beside_the_new_one(platform: Pl
     assert summary(team.audited(60)) == all_arrived(2)
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("kept", ["paused", "Delete"])
 def test_neither_a_pause_nor_a_missing_confirmation_holds_a_namespace(
     kept: str, platform: Platform, team: AppTeam
@@ -144,7 +133,7 @@ def delete_namespace(platform: Platform) -> None:
     await_gone(platform.client, path, seconds=90)
 
 
-def make_anew(platform: Platform) -> None:
+def make_anew(platform: Platform, node: LocalNode) -> None:
     """By the same name, with a uid of its own; pods in it run."""
-    labels = {NODE_LABEL: "local"}
+    labels = {NODE_LABEL: node.name}
     platform.client.create("/api/v1/namespaces", {"metadata": {"name": platform.team, "labels": labels}})

@@ -11,12 +11,10 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.fixtures import MakeNamespace
+from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.crashing import CrashPoint
 from tests.support.lives import PARTITIONS, Life, World, dies
 from tests.support.relay_process import wait_for
-
-from delaytopic_cli.embedded.kafka_server import KafkaServer
-from delaytopic_cli.embedded.redis_server import RedisServer
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 
@@ -28,7 +26,7 @@ FEWEST_CALLS = 5
 
 @pytest.fixture
 def world(
-    control_plane: ControlPlane, make_namespace: MakeNamespace, kafka: KafkaServer, redis: RedisServer
+    control_plane: ControlPlane, make_namespace: MakeNamespace, kafka: KafkaAddress, redis: RedisAddress
 ) -> Iterator[World]:
     platform, team = make_namespace("platform"), make_namespace("shop")
     made = World(control_plane, kafka.bootstrap_servers, redis.url, platform, team, f"late-{secrets.token_hex(3)}")

@@ -3,39 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from tests.chart.helm import ChartHelm
 from tests.chart.rights import documented
 from tests.cluster.access import allowed
+from tests.cluster.audit import Call
 from tests.cluster.control_plane import ControlPlane
-from tests.cluster.fixtures import helm_program
-from tests.cluster.kube_client import RequestRefused
+from tests.cluster.kube_client import Object, RequestRefused
 from tests.cluster.node import LocalNode
+from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.app_team import AppTeam
 from tests.support.platform import Platform
 from tests.support.running_platform import running_platform
 
-from delaytopic_cli.embedded.kafka_server import KafkaServer
-from delaytopic_cli.embedded.redis_server import RedisServer
-
-__all__ = ["helm_program"]
+from delaytopic_cli.audit import Verdict
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 
 RESTRICTED = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn", "audit")}
 RIGHTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "RoleBinding")
-ACCOUNT = "delaytopic"
-RELAYS = "app.kubernetes.io/managed-by=delaytopic-operator"
 
 
 @pytest.fixture(scope="module")
 def narrow(
     control_plane: ControlPlane,
     node: LocalNode,
-    kafka: KafkaServer,
-    redis: RedisServer,
+    kafka: KafkaAddress,
+    redis: RedisAddress,
     helm_program: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Platform]:
@@ -59,28 +56,51 @@ def narrow(
     control_plane.kubectl("delete", *roles)
 
 
-def test_a_record_arrives_and_nothing_was_denied(narrow: Platform, tmp_path: Path) -> None:
+@dataclass(frozen=True)
+class Life:
+    """A DelayTopic from its making to its end: what was seen while it was ready, and what the operator asked."""
+
+    verdict: Verdict
+    policies: list[Object]
+    calls: list[Call]
+
+
+@pytest.fixture(scope="module")
+def life(narrow: Platform, tmp_path_factory: pytest.TempPathFactory) -> Life:
     mark = narrow.plane.audit.mark()
     narrow.apply_topic("narrow")
     narrow.await_condition("narrow", "Ready", seconds=60)
-    team = AppTeam.of(narrow, "narrow", tmp_path)
-
+    policies = narrow.children("networkpolicies", "networking.k8s.io/v1", "narrow")
+    team = AppTeam.of(narrow, "narrow", tmp_path_factory.mktemp("narrow"))
     team.send_due_in([0, 1_000])
     verdict = team.audited()
     narrow.delete_topic("narrow")
     narrow.await_gone("narrow", seconds=60)
+    user = f"system:serviceaccount:{narrow.namespace}:{operators_account(narrow)}"
+    return Life(verdict, policies, narrow.plane.audit.calls(mark, user=user))
 
-    assert (verdict.faults, verdict.delivered) == ({}, 2)
-    calls = narrow.plane.audit.calls(mark, agent="delaytopic-operator")
-    assert [call for call in calls if not call.user.startswith(f"system:serviceaccount:{narrow.namespace}:")] == []
-    assert [call for call in calls if call.code in (401, 403)] == []
+
+def operators_account(platform: Platform) -> str:
+    listed = platform.client.get(f"/api/v1/namespaces/{platform.namespace}/serviceaccounts")["items"]
+    names = [str(each["metadata"]["name"]) for each in listed]
+    return next(each for each in names if each != "default" and "relay" not in each)
+
+
+def test_a_record_arrives(life: Life) -> None:
+    assert (life.verdict.faults, life.verdict.delivered) == ({}, 2)
+
+
+def test_nothing_that_the_operator_asks_for_is_denied(life: Life) -> None:
+    assert "delaytopics/status" in {call.resource for call in life.calls}
+    assert [call for call in life.calls if call.code in (401, 403)] == []
+
+
+def test_relays_have_a_network_policy(life: Life) -> None:
+    assert [sorted(policy["spec"]["policyTypes"]) for policy in life.policies] == [["Egress", "Ingress"]]
 
 
 def test_what_the_account_may_do_is_what_the_table_says(narrow: Platform) -> None:
-    account = narrow.plane.kubectl.json("get", "serviceaccounts", "-n", narrow.namespace)["items"]
-    names = [each["metadata"]["name"] for each in account]
-    name = next(each for each in names if each != "default" and "relay" not in each)
-    client = narrow.plane.client_for_service_account(narrow.namespace, name)
+    client = narrow.plane.client_for_service_account(narrow.namespace, operators_account(narrow))
 
     of_own_namespace = allowed(client, narrow.namespace)
     of_the_teams = allowed(client, narrow.team)
@@ -99,13 +119,3 @@ def test_a_pod_that_is_not_restricted_is_refused_where_relays_run(narrow: Platfo
             f"/api/v1/namespaces/{narrow.namespace}/pods",
             {"metadata": {"name": "shell"}, "spec": {"containers": [container]}},
         )
-
-
-def test_relays_have_a_network_policy(narrow: Platform) -> None:
-    narrow.apply_topic("fenced")
-    narrow.await_condition("fenced", "Ready", seconds=60)
-
-    path = f"/apis/networking.k8s.io/v1/namespaces/{narrow.namespace}/networkpolicies"
-    policies = narrow.client.get(path, labelSelector=f"{RELAYS},delaytopic.dev/name=fenced")["items"]
-
-    assert [sorted(policy["spec"]["policyTypes"]) for policy in policies] == [["Egress", "Ingress"]]

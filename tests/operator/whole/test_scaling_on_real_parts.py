@@ -10,14 +10,13 @@ from tests.cluster.awaiting import await_object
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kube_client import Object
 from tests.cluster.node import LocalNode
+from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.app_team import AppTeam
 from tests.support.platform import Platform
 from tests.support.records import now_ms
 from tests.support.relay_process import wait_for
 from tests.support.running_platform import running_platform
 
-from delaytopic_cli.embedded.kafka_server import KafkaServer
-from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_operator.desired import child_name, selector
 from delaytopic_operator.keys import Key
 
@@ -32,14 +31,14 @@ AHEAD_MS = 90_000
 def impatient(
     control_plane: ControlPlane,
     node: LocalNode,
-    kafka: KafkaServer,
-    redis: RedisServer,
+    kafka: KafkaAddress,
+    redis: RedisAddress,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Platform]:
     """Its operator takes a source to be silent after five seconds; with the usual ten minutes a test would last so."""
     directory = tmp_path_factory.mktemp("impatient")
     module = "tests.support.impatient_operator"
-    with running_platform(control_plane, node, kafka, redis, directory, module) as platform:
+    with running_platform(control_plane, node, kafka, redis, directory, module=module) as platform:
         yield platform
 
 

@@ -7,19 +7,18 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cluster.audit import by_verb
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.node import LocalNode
+from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.kafka_topics import KafkaTopics
 from tests.support.platform import API, Platform
 from tests.support.relay_process import wait_for
 from tests.support.running_platform import running_platform
-
-from delaytopic_cli.embedded.kafka_server import KafkaServer
-from delaytopic_cli.embedded.redis_server import RedisServer
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 
@@ -27,13 +26,12 @@ TOPICS = 1_000
 MOST_PASS_SECONDS = 60
 MOST_BYTES = 200 * 1024 * 1024
 AS_INSTALLED: dict[str, Any] = {"resync": "5m", "poll": "15s", "statusInterval": "30s", "leaseDuration": "15s"}
-AGENT = "delaytopic-operator"
 SUCCESSES = 'delay_operator_reconcile_total{result="Success"}'
 
 
 @dataclass
 class Measured:
-    """What the operator needed."""
+    """Time, memory and requests of the operator."""
 
     made_s: float
     full_pass_s: float
@@ -47,13 +45,17 @@ class Measured:
 def crowd(
     control_plane: ControlPlane,
     node: LocalNode,
-    kafka: KafkaServer,
-    redis: RedisServer,
+    kafka: KafkaAddress,
+    redis: RedisAddress,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Platform]:
     """A platform as installed, whose class runs its relays where no node takes them."""
     directory = tmp_path_factory.mktemp("crowd")
-    with running_platform(control_plane, node, kafka, redis, directory, **AS_INSTALLED) as platform:
+
+    def log_in(own: str, team: str) -> Path:
+        return control_plane.kubeconfig_for_user(own, groups=["system:masters"])
+
+    with running_platform(control_plane, node, kafka, redis, directory, log_in=log_in, **AS_INSTALLED) as platform:
         relays = f"relays-{secrets.token_hex(4)}"
         control_plane.client.create("/api/v1/namespaces", {"metadata": {"name": relays}})
         platform.apply_class(relayNamespace=relays, defaults={"partitions": 1, "replicationFactor": 1})
@@ -97,7 +99,7 @@ def _measure(platform: Platform) -> Measured:
     mark, began, before = platform.plane.audit.mark(), time.monotonic(), _successes(platform)
     wait_for(lambda: _successes(platform) >= before + 3 * TOPICS, platform.operator.why, timeout_s=240)
     passes = int(_successes(platform) - before)
-    calls = by_verb(platform.plane.audit.calls(mark, agent=AGENT))
+    calls = by_verb(platform.plane.audit.calls(mark, user=platform.namespace))
     seconds = time.monotonic() - began
     return Measured(made_s, full_pass_s, platform.operator.memory_bytes(), passes, seconds, calls)
 
@@ -124,7 +126,7 @@ def _apply(platform: Platform, number: int) -> None:
 
 
 def _settled(platform: Platform) -> int:
-    """How many have their topics, and relays that wait for a node."""
+    """Count those that have their topics, and relays that wait for a node."""
     found = platform.client.get(f"{API}/namespaces/{platform.team}/delaytopics")["items"]
     wanted = {("TopicsReady", "True"), ("RelayAvailable", "False")}
     return sum(

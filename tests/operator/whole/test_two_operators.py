@@ -28,7 +28,6 @@ KILLS = 8
 SEED = 4711
 CALM = {"poll": "5s", "resync": "60s", "statusInterval": "60s"}
 """Settings under which an operator that has nothing to do writes nothing."""
-TAKE_OVER_SECONDS = 20.0
 WRITES = ("create", "update", "patch", "delete", "deletecollection")
 
 
@@ -55,7 +54,7 @@ class Pair:
         return f"{self.platform.namespace}-{operator.log_file.stem}"
 
     def writes(self, operator: OperatorProcess, since: int) -> list[Call]:
-        """What it wrote, its Lease aside."""
+        """Return its writes, but those of its Lease."""
         calls = self.platform.plane.audit.calls(since, user=self.user(operator))
         return [call for call in calls if call.verb in WRITES and call.resource != "leases"]
 
@@ -87,43 +86,25 @@ def make_pair(platform: Platform, tmp_path: Path) -> Iterator[Callable[..., Pair
             operator.stop_whatever_happens()
 
 
-def test_a_standby_leads_within_twenty_seconds_and_ends_what_was_begun(
-    make_pair: Callable[..., Pair], platform: Platform, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.takes_long("a lease runs out, and then a drain waits for its records")
+def test_a_standby_ends_what_a_killed_leader_had_begun(
+    make_pair: Callable[..., Pair], platform: Platform, tmp_path: Path
 ) -> None:
-    first, second = make_pair().start().operators
+    first, second = make_pair(leaseDuration="3s").start().operators
     team = AppTeam.of(platform, NAME, tmp_path)
     platform.apply_topic(NAME)
-    with_pending(platform, team, [60_000, 61_000])
+    with_pending(platform, team, [15_000, 15_500])
     platform.apply_topic("begun")
     platform.delete_topic(NAME)
     await_record(platform, NAME, RecordState.DRAINING)
 
     first.kill()
-    killed = time.monotonic()
     second.wait_until("leader")
 
-    taken_over = time.monotonic() - killed
-    with capsys.disabled():
-        print(f"\nleads after {taken_over:.1f} s")
-    assert taken_over < TAKE_OVER_SECONDS
     platform.operator = second
     platform.await_condition("begun", "Ready", seconds=60)
     platform.await_gone(NAME, seconds=90)
     assert summary(team.audited(10)) == all_arrived(2)
-
-
-@pytest.mark.nightly
-def test_a_leader_that_is_asked_to_stop_hands_over_at_once(make_pair: Callable[..., Pair], platform: Platform) -> None:
-    first, second = make_pair().start().operators
-
-    assert first.terminate() == 0
-    stopped = time.monotonic()
-    second.wait_until("leader")
-
-    assert time.monotonic() - stopped < 6
-    platform.operator = second
-    platform.apply_topic(NAME)
-    platform.await_condition(NAME, "Ready", seconds=60)
 
 
 @pytest.mark.nightly

@@ -4,7 +4,8 @@ import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
-from tests.support.redis_server import RedisFields, redis_server
+from tests.harness.shared_servers import SharedRedis
+from tests.support.redis_server import RedisFields
 from tests.support.stores import MemoryStore, RedisStore, Store
 
 from delaytopic_cli.embedded.redis_server import RedisServer
@@ -12,8 +13,6 @@ from delaytopic_relay.shelves.memory import MemoryShelf
 from delaytopic_relay.shelves.protocol import Shelf
 from delaytopic_relay.shelves.redis import RedisShelf
 from delaytopic_relay.shelves.redis_connection import RedisConnection, connect_redis
-
-__all__ = ["redis_server"]
 
 
 @pytest.fixture(params=["memory", pytest.param("redis", marks=pytest.mark.integration)])
@@ -32,8 +31,8 @@ def shelf(store: Store) -> Shelf:
 
 
 @pytest.fixture(scope="session")
-def redis_connection(redis_server: RedisServer) -> Iterator[RedisConnection]:
-    connection = connect_redis(RedisFields(url=redis_server.url))
+def redis_connection(redis: SharedRedis) -> Iterator[RedisConnection]:
+    connection = connect_redis(RedisFields(url=redis.url))
     yield connection
     connection.client.close()
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from tests.harness.shared_servers import SharedRedis
 from tests.support.redis_server import RedisFields
 from tests.support.schedules import offsets, schedule
 
@@ -63,8 +64,8 @@ class Shelves:
 
 
 @pytest.fixture
-def shelves(redis_connection: RedisConnection, redis_server: RedisServer) -> Iterator[Shelves]:
-    shelves = Shelves(redis_connection, redis_server.url)
+def shelves(redis_connection: RedisConnection, redis: SharedRedis) -> Iterator[Shelves]:
+    shelves = Shelves(redis_connection, redis.url)
     yield shelves
     shelves.reader.close()
 

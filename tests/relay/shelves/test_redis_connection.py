@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 import redis
+from tests.harness.names import unique
+from tests.harness.shared_servers import SharedRedis
 from tests.support.redis_server import RedisFields, refusal, serves_as_a_shelf
 
 from delaytopic_cli.embedded.ports import free_port
@@ -88,10 +90,10 @@ def test_a_url_file_that_is_not_there_is_named() -> None:
 
 
 @integration
-def test_a_url_of_a_host_opens_its_server(redis_server: RedisServer) -> None:
-    connection = connect_redis(RedisFields(url=redis_server.url))
+def test_a_url_of_a_host_opens_its_server(redis: SharedRedis) -> None:
+    connection = connect_redis(RedisFields(url=redis.url))
 
-    assert (connection.where, serves_as_a_shelf(connection)) == (f"Redis at 127.0.0.1:{redis_server.port}", True)
+    assert (connection.where, serves_as_a_shelf(connection)) == (f"Redis at 127.0.0.1:{redis.port}", True)
 
 
 @integration
@@ -105,10 +107,10 @@ def test_a_url_of_a_socket_opens_its_server(start_redis: StartRedis, tmp_path: P
 
 
 @integration
-def test_databases_of_a_server_are_apart(redis_server: RedisServer) -> None:
+def test_databases_of_a_server_are_apart(redis: SharedRedis) -> None:
+    backend_id = unique("apart")
     shelves = [
-        RedisShelf(connect_redis(RedisFields(url=f"redis://127.0.0.1:{redis_server.port}/{db}")), "apart")
-        for db in (2, 3)
+        RedisShelf(connect_redis(RedisFields(url=f"redis://127.0.0.1:{redis.port}/{db}")), backend_id) for db in (2, 3)
     ]
 
     shelves[0].put(0, None, FIRST, [], {})
@@ -221,8 +223,8 @@ def test_a_rotated_password_is_read_again_for_the_next_connection(start_redis: S
 
 
 @integration
-def test_a_password_file_that_is_not_there_is_named(redis_server: RedisServer) -> None:
-    assert refusal(RedisFields(url=redis_server.url, password_file="/no/such/password")) == (
+def test_a_password_file_that_is_not_there_is_named(redis: SharedRedis) -> None:
+    assert refusal(RedisFields(url=redis.url, password_file="/no/such/password")) == (
         "backend.redis.passwordFile: /no/such/password cannot be read: No such file or directory"
     )
 

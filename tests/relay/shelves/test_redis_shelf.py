@@ -8,13 +8,14 @@ from typing import Any, cast
 
 import pytest
 import redis
+from tests.support.redis_server import RedisFields
 from tests.support.stores import RedisStore
 
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_relay.errors import ConfigurationError, CorruptState, ShelfMoved, ShelfUnavailable
 from delaytopic_relay.shelves.protocol import IdEntry, Position, Segment, Shelf, Slice
 from delaytopic_relay.shelves.redis import RedisShelf
-from delaytopic_relay.shelves.redis_connection import Client, RedisConnection
+from delaytopic_relay.shelves.redis_connection import Client, RedisConnection, connect_redis
 from delaytopic_relay.shelves.redis_parts import MAX_ITEMS
 
 pytestmark = pytest.mark.integration
@@ -217,13 +218,15 @@ def test_a_claim_in_the_middle_of_a_large_put_stops_it(redis_store: RedisStore) 
     assert (shelf.position(0), shelf.slices(0)) == (claimed, {NEAR: MAX_ITEMS})
 
 
-def test_a_flushed_script_cache_is_filled_again(redis_store: RedisStore) -> None:
-    shelf = redis_store.open()
+def test_a_flushed_script_cache_is_filled_again(start_redis: StartRedis) -> None:
+    connection = connect_redis(RedisFields(url=start_redis().url))
+    shelf = RedisShelf(connection, "shop")
     shelf.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {})
 
-    redis_store.connection.client.script_flush()
+    connection.client.script_flush()
     shelf.put(0, FIRST, SECOND, [Segment(NEAR, 1, b"2")], {})
-    redis_store.connection.client.script_flush()
+    connection.client.script_flush()
     shelf.drop(0, SECOND, [FAR], [])
 
     assert load_all(shelf, SECOND) == [b"1", b"2"]
+    shelf.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from tests.harness.shared_servers import SharedRedis
 from tests.support.redis_server import RedisFields, refusal, serves_as_a_shelf
 from tests.support.tls import Certificates, TlsTerminator, make_certificates
 
@@ -43,10 +44,10 @@ def own_tls_port(tmp_path_factory: pytest.TempPathFactory, certificates: Certifi
 
 @pytest.fixture(params=["behind a terminator", "its own"])
 def tls_port(
-    request: pytest.FixtureRequest, certificates: Certificates, redis_server: RedisServer, own_tls_port: int | None
+    request: pytest.FixtureRequest, certificates: Certificates, redis: SharedRedis, own_tls_port: int | None
 ) -> Iterator[int]:
     if request.param == "behind a terminator":
-        with TlsTerminator(certificates, redis_server.port) as terminator:
+        with TlsTerminator(certificates, redis.port) as terminator:
             yield terminator.port
     elif own_tls_port is None:
         pytest.skip("THIS REDIS SERVER IS BUILT WITHOUT TLS: only TLS by a terminator in front of it was tested")
@@ -76,10 +77,8 @@ def test_tls_refuses_a_certificate_for_another_name(tls_port: int, certificates:
     )
 
 
-def test_tls_shows_the_relays_certificate_to_a_server_that_asks(
-    redis_server: RedisServer, certificates: Certificates
-) -> None:
-    with TlsTerminator(certificates, redis_server.port, ask_for_client=True) as terminator:
+def test_tls_shows_the_relays_certificate_to_a_server_that_asks(redis: SharedRedis, certificates: Certificates) -> None:
+    with TlsTerminator(certificates, redis.port, ask_for_client=True) as terminator:
         url, authority = f"rediss://127.0.0.1:{terminator.port}", str(certificates.authority)
         with pytest.raises(ShelfUnavailable):
             connect_redis(RedisFields(url=url, ca_file=authority))

@@ -28,7 +28,7 @@ Tables = tuple[list[tuple[object, ...]], ...]
 
 
 def audited(spark: SparkSession, place: Path, rows: Sequence[tuple[int, Row]], ends_ms: Sequence[int]) -> Tables:
-    """Verdicts, histogram and findings after runs that end at these times."""
+    """Return verdicts, histogram and findings after runs that end at these times."""
     ledger, start_ms = Ledger(spark, str(place), "tests/orders"), 0
     for sequence, end_ms in enumerate(ends_ms, start=1):
         of_run = [row for append_ms, row in rows if start_ms <= append_ms < end_ms]
@@ -42,16 +42,9 @@ def audited(spark: SparkSession, place: Path, rows: Sequence[tuple[int, Row]], e
     return verdicts, histogram, sorted((tuple(row) for row in found), key=str)
 
 
-@given(
-    seed=st.integers(0, 1_000_000),
-    cuts=st.lists(st.integers(BASE_MS - 2 * HOUR_MS, END_MS - 1), min_size=1, max_size=2, unique=True),
-)
-@settings(max_examples=3, derandomize=True, phases=[Phase.generate])
-def test_any_split_into_runs_gives_the_same_verdicts_findings_and_histogram(
-    spark: SparkSession, seed: int, cuts: list[int]
-) -> None:
-    truth = Truth(AuditedTopic("orders", "", Path()), 0, seed, BASE_MS)
-    rows = extract_of(truth, CONFIG)
+def assert_same_after_any_runs(spark: SparkSession, seed: int, each: int, cuts: Sequence[int]) -> None:
+    """Compare one run over all records with runs that end at these times and at the end of all."""
+    rows = extract_of(Truth(AuditedTopic("orders", "", Path()), 0, seed, BASE_MS, each), CONFIG)
 
     with TemporaryDirectory() as folder:
         whole = audited(spark, Path(folder) / "whole", rows, [END_MS])
@@ -59,3 +52,21 @@ def test_any_split_into_runs_gives_the_same_verdicts_findings_and_histogram(
 
     assert split == whole
     assert len(whole[0]) > 100
+
+
+@pytest.mark.takes_long("carries out four runs")
+def test_three_runs_give_the_same_verdicts_findings_and_histogram_as_one(spark: SparkSession) -> None:
+    # In the middle of the deadlines, and when all are over but not all of what is late has come.
+    assert_same_after_any_runs(spark, 4711, 100, [BASE_MS + HOUR_MS + 1_234_567, BASE_MS + 3 * HOUR_MS + 1])
+
+
+@pytest.mark.nightly
+@given(
+    seed=st.integers(0, 1_000_000),
+    cuts=st.lists(st.integers(BASE_MS - 2 * HOUR_MS, END_MS - 1), min_size=1, max_size=3, unique=True),
+)
+@settings(max_examples=8, phases=[Phase.generate])
+def test_any_split_into_runs_gives_the_same_verdicts_findings_and_histogram(
+    spark: SparkSession, seed: int, cuts: list[int]
+) -> None:
+    assert_same_after_any_runs(spark, seed, 200, cuts)

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from pyspark.sql import SparkSession
+from tests.harness.names import unique
+from tests.harness.shared_servers import KafkaAddress
 from tests.slo.delay_topics import HOUR_MS, AuditedTopic
+from tests.slo.quick_spark import ENVIRONMENT
 from tests.slo.truth import Truth
 from tests.support.relay_process import wait_for
 
@@ -26,114 +28,160 @@ from delaytopic_slo.audit import Audit
 from delaytopic_slo.files import Files
 from delaytopic_slo.ledger import Ledger
 from delaytopic_slo.progress import silent
+from delaytopic_slo.report_model import Report
 
 pytestmark = pytest.mark.integration
-MakeTopic = Callable[..., AuditedTopic]
-MOMENTS = 10
-KILLS = int(os.environ.get("DELAYTOPIC_SLO_KILLS", "1"))
 TIMES = ("generatedAtMs",)
+PATIENCE_S = 300
+"""With a process that would hang."""
+SOME = ("delete runs/00000001", "write_sorted", "write runs/00000001 verdicts", "create commits/", "delete plans/")
+"""Before reading, between tables, before the commit, and with the report written."""
+ENDS_BEFORE_ITS_COMMIT = """
+import os, sys
+from delaytopic_cli.__main__ import main
+from delaytopic_slo.ledger import Ledger
+
+def end(ledger, commit):
+    os.kill({process}, {number})
+
+Ledger.commit = end
+main()
+"""
+"""`delaytopic`, which with all tables written and nothing committed sends a signal to a process or to its own group."""
 
 
 class Killed(BaseException):
     """The end of a process, in the place where it is raised."""
 
 
+@dataclass
 class Killer:
-    """Ends the process before or after one of its effects on the ledger."""
+    """Notes each effect of a run on its ledger, and ends the process before one of them."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.countdown = -1
+    patched: pytest.MonkeyPatch
+    effects: list[str] = field(default_factory=list)
+    deadly: str | None = None
+
+    def __post_init__(self) -> None:
         for owner, name in ((Files, "create"), (Files, "delete"), (Ledger, "write"), (Ledger, "write_sorted")):
-            monkeypatch.setattr(owner, name, self._around(getattr(owner, name)))
-
-    def run(self, audit: Audit, now_ms: int) -> None:
-        """Until it is killed; when the moment does not come, before it is over."""
-        audit.run(now_ms, silent)
-        self.countdown = 1
-        audit.done()
+            self.patched.setattr(owner, name, self._around(getattr(owner, name)))
 
     def _around(self, effect: Callable[..., Any]) -> Callable[..., Any]:
-        def killing(*arguments: Any, **named: Any) -> Any:
-            self._pass()
-            result = effect(*arguments, **named)
-            self._pass()
-            return result
+        def killing(owner: Files | Ledger, *arguments: Any) -> Any:
+            # A table has the folder and the name of it; a file has a path, and a text that is none of a name.
+            words = arguments[:2] if isinstance(owner, Ledger) else arguments[:1]
+            name = " ".join((effect.__name__, *words))
+            if name == self.deadly:
+                raise Killed
+            self.effects.append(name)
+            return effect(owner, *arguments)
 
         return killing
 
-    def _pass(self) -> None:
-        self.countdown -= 1
-        if self.countdown == 0:
-            raise Killed
+
+@dataclass(frozen=True)
+class Calm:
+    """A DelayTopic, and the audit of it that nobody disturbed."""
+
+    topic: AuditedTopic
+    now_ms: int
+    report: Report
+    effects: list[str]
+
+    def with_ledger(self, folder: Path) -> AuditedTopic:
+        """Return the same DelayTopic with another ledger."""
+        return AuditedTopic(self.topic.name, self.topic.bootstrap_servers, folder)
+
+
+@pytest.fixture(scope="module")
+def calm(spark: SparkSession, kafka: KafkaAddress, tmp_path_factory: pytest.TempPathFactory) -> Calm:
+    topic = AuditedTopic(unique("killed"), kafka.bootstrap_servers, tmp_path_factory.mktemp("calm")).create(2)
+    now_ms = with_records(topic)
+    with pytest.MonkeyPatch.context() as patched:
+        killer = Killer(patched)
+        report = topic.run(spark, now_ms)
+    return Calm(topic, now_ms, report, killer.effects)
 
 
 def with_records(topic: AuditedTopic) -> int:
-    """Some hundred records of every sort; returns when all of them are closed."""
+    """Produce some hundred records of every sort; return when all of them are closed."""
     base_ms = (time.time_ns() // 1_000_000 // HOUR_MS - 12) * HOUR_MS
-    truth, producer = Truth(topic, 0, 4711, base_ms), topic.producer()
+    truth, producer = Truth(topic, 0, 4711, base_ms, each=20), topic.producer()
     for sent in (*truth.asked(), *truth.outcomes()):
         producer.produce(sent.topic, b"v", b"k", min(sent.partition, 1), timestamp=sent.append_ms, headers=sent.headers)
     assert producer.flush(60) == 0
     return base_ms + 8 * HOUR_MS
 
 
-def without_times(report: dict[str, Any]) -> str:
-    return json.dumps({name: value for name, value in report.items() if name not in TIMES}, indent=1)
+def without_times(report: Report) -> dict[str, Any]:
+    return {name: value for name, value in report.to_document().items() if name not in TIMES}
 
 
-def test_a_run_killed_at_ten_random_moments_gives_the_same_report_as_one_that_was_not(
-    spark: SparkSession, audited: MakeTopic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.takes_long("carries out five runs that are killed, and one that is not")
+def test_a_run_killed_at_five_moments_gives_the_same_report_as_one_that_was_not(
+    spark: SparkSession, calm: Calm, tmp_path: Path
 ) -> None:
-    topic = audited(2)
-    now_ms = with_records(topic)
-    calm = AuditedTopic(topic.name, topic.bootstrap_servers, tmp_path / "calm").run(spark, now_ms)
-    killer, rng = Killer(monkeypatch), random.Random(11)
+    moments = [next(effect for effect in calm.effects if effect.startswith(begin)) for begin in SOME]
 
-    for _ in range(MOMENTS):
-        killer.countdown = rng.randint(1, 40)
-        with pytest.raises(Killed):
-            killer.run(topic.audit(spark), now_ms)
-    killer.countdown = -1
-    repeated = topic.run(spark, now_ms + 5_000)
+    assert_same_report_after_kills(spark, calm, tmp_path, moments)
 
-    assert without_times(repeated.to_document()) == without_times(calm.to_document())
+
+@pytest.mark.nightly
+def test_a_run_killed_before_each_of_its_effects_gives_the_same_report_as_one_that_was_not(
+    spark: SparkSession, calm: Calm, tmp_path: Path
+) -> None:
+    assert (calm.effects[0], calm.effects[-1]) == ("create plans/00000001.json", "delete plans/00000001.json")
+
+    assert_same_report_after_kills(spark, calm, tmp_path, calm.effects)
+
+
+def assert_same_report_after_kills(spark: SparkSession, calm: Calm, folder: Path, moments: Sequence[str]) -> None:
+    """Repeat a run that is killed before each of these effects in turn, and then once more."""
+    topic = calm.with_ledger(folder)
+    with pytest.MonkeyPatch.context() as patched:
+        killer = Killer(patched)
+        for killer.deadly in moments:
+            with pytest.raises(Killed):
+                run_and_be_done(topic.audit(spark), calm.now_ms)
+    repeated = topic.run(spark, calm.now_ms + 5_000)
+
+    assert without_times(repeated) == without_times(calm.report)
     assert topic.ledger(spark).open_plan() is None
 
 
-def test_a_process_that_gets_sigkill_in_the_middle_of_its_work_is_repeated_without_a_trace(
-    spark: SparkSession, audited: MakeTopic, tmp_path: Path
+def run_and_be_done(audit: Audit, now_ms: int) -> None:
+    audit.run(now_ms, silent)
+    audit.done()
+
+
+@pytest.mark.takes_long("starts a Spark of its own, which is killed")
+def test_a_process_that_gets_sigkill_before_its_commit_is_repeated_without_a_trace(
+    spark: SparkSession, calm: Calm, tmp_path: Path
 ) -> None:
-    topic = audited(2)
-    calm = topic.run(spark, with_records(topic)).to_document()
-    rng = random.Random(5)
+    topic = calm.with_ledger(tmp_path / "ledger")
 
-    for _ in range(KILLS):
-        process = start(topic, tmp_path, "killed")
-        plans = tmp_path / "killed" / "ledger" / f"tests.{topic.name}" / "plans"
-        wait_for(lambda: plans.is_dir() and any(path.suffix == ".json" for path in plans.iterdir()))  # noqa: B023
-        threading.Event().wait(rng.uniform(0, 6))
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    repeated = finish(start(topic, tmp_path, "killed"), tmp_path / "killed")
-
-    assert told(repeated) == told(calm)
-
-
-def test_a_process_that_is_asked_to_end_does_so_and_is_repeated_without_a_trace(
-    spark: SparkSession, audited: MakeTopic, tmp_path: Path
-) -> None:
-    topic = audited(2)
-    calm = topic.run(spark, with_records(topic)).to_document()
-    process = start(topic, tmp_path, "ended")
-    plans = tmp_path / "ended" / "ledger" / f"tests.{topic.name}" / "plans"
-    wait_for(lambda: plans.is_dir() and any(path.suffix == ".json" for path in plans.iterdir()))
-
-    process.terminate()
-    code = process.wait(30)
+    process = start(topic, tmp_path, ENDS_BEFORE_ITS_COMMIT.format(process=0, number=int(signal.SIGKILL)))
+    code = process.wait(PATIENCE_S)
     wait_for(lambda: not is_anybody_in(process.pid))
-    repeated = finish(start(topic, tmp_path, "ended"), tmp_path / "ended")
 
-    assert (code, told(repeated)) == (INTERRUPTED, told(calm))
+    ledger = topic.ledger(spark)
+    assert (code, ledger.last_commit()) == (-signal.SIGKILL, None)
+    assert ledger.open_plan() is not None
+    assert told(topic.run(spark, calm.now_ms)) == told(calm.report)
+
+
+@pytest.mark.nightly
+def test_a_process_that_is_asked_to_end_does_so_and_is_repeated_without_a_trace(
+    spark: SparkSession, calm: Calm, tmp_path: Path
+) -> None:
+    topic = calm.with_ledger(tmp_path / "ledger")
+
+    process = start(topic, tmp_path, ENDS_BEFORE_ITS_COMMIT.format(process="os.getpid()", number=int(signal.SIGTERM)))
+    code = process.wait(PATIENCE_S)
+    wait_for(lambda: not is_anybody_in(process.pid))
+
+    assert (code, topic.ledger(spark).last_commit()) == (INTERRUPTED, None)
+    assert told(topic.run(spark, calm.now_ms)) == told(calm.report)
 
 
 def is_anybody_in(process_group: int) -> bool:
@@ -144,8 +192,8 @@ def is_anybody_in(process_group: int) -> bool:
     return True
 
 
-def start(topic: AuditedTopic, folder: Path, name: str) -> subprocess.Popen[bytes]:
-    """`delaytopic slo run` in a process group of its own."""
+def start(topic: AuditedTopic, folder: Path, program: str) -> subprocess.Popen[bytes]:
+    """Start `delaytopic slo run` in a process group of its own, by a program in place of its usual one."""
     file = folder / "topic.yaml"
     spec = {"source": {"topic": topic.source}, "target": {"topic": topic.target, "allowed": [topic.other]}}
     document = {
@@ -155,21 +203,15 @@ def start(topic: AuditedTopic, folder: Path, name: str) -> subprocess.Popen[byte
         "spec": {**spec, "deadLetter": {"topic": topic.dead_letter}, "slo": {"lateness": "5s"}},
     }
     file.write_text(yaml.safe_dump(document), encoding="utf-8")
-    place = folder / name
-    places = ["--ledger", str(place / "ledger"), "--output", str(place / "report")]
-    command = [sys.executable, "-m", "delaytopic_cli", "slo", "run", "-f", str(file), "-b", topic.bootstrap_servers]
-    return subprocess.Popen([*command, "--any-clock", "--window", "24h", *places], start_new_session=True)
+    places = ["--ledger", str(topic.folder), "--output", str(folder / "report")]
+    command = [sys.executable, "-c", program, "slo", "run", "-f", str(file), "-b", topic.bootstrap_servers]
+    return subprocess.Popen(
+        [*command, "--any-clock", "--window", "24h", *places], env=os.environ | ENVIRONMENT, start_new_session=True
+    )
 
 
-def finish(process: subprocess.Popen[bytes], place: Path) -> dict[str, Any]:
-    """Its report; the objectives are missed, which is exit code 1."""
-    assert process.wait(120) == 1
-    [file] = (place / "report").glob("*/report.json")
-    report: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return report
-
-
-def told(report: dict[str, Any]) -> dict[str, Any]:
+def told(report: Report) -> dict[str, Any]:
     """The report without its times, and the window that follows from them."""
+    document = json.loads(json.dumps(report.to_document()))
     names = ("objectives", "counts", "lateness", "findings", "partitions", "worstMinutes", "verdict", "sentence")
-    return {**{name: report[name] for name in names}, "ranges": report["reading"]["ranges"]}
+    return {**{name: document[name] for name in names}, "ranges": document["reading"]["ranges"]}

@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
+from tests.harness.names import unique
+from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.slo.delay_topics import AuditedTopic, Headers
+from tests.support.relay_process import wait_for
 from tests.support.route import LOG_APPEND_TIME, PARTITIONS, Route, Servers
 
 from delaytopic_cli.audit_reading import RawRecord
-from delaytopic_cli.embedded.kafka_server import KafkaServer
-from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_slo.report_model import FindingList, Report, Verdict
 
 pytestmark = pytest.mark.integration
-Tamper = Callable[[list[RawRecord]], list[RawRecord]]
+RECORDS = 2_000
+"""The last is due four seconds after the first."""
 
 
 @pytest.fixture(scope="module")
-def route(kafka: KafkaServer, redis: RedisServer, tmp_path_factory: pytest.TempPathFactory) -> Route:
-    """A source and a target after a relay was killed twice under load."""
+def route(kafka: KafkaAddress, redis: RedisAddress, tmp_path_factory: pytest.TempPathFactory) -> Route:
+    """A source and a target after a relay was killed in the middle of what it delivered."""
     servers = Servers(kafka.bootstrap_servers, redis.url)
-    route = Route(servers, tmp_path_factory.mktemp("route"), "crashed").create_topics(**LOG_APPEND_TIME)
-    relay = route.start_relay().wait_until_delivering(PARTITIONS)
-    with route.traffic(1_000, (0, 4_000)):
-        for _ in range(2):
-            threading.Event().wait(1.5)
-            relay.kill()
-            relay = route.start_relay().wait_until_delivering(PARTITIONS)
-    route.settled_verdict()
-    route.stop_relays()
+    spec = {"limits": {"sessionTimeout": "2s"}}
+    route = Route(servers, tmp_path_factory.mktemp("route"), unique("crashed"), spec).create_topics(**LOG_APPEND_TIME)
+    try:
+        relay = route.start_relay().wait_until_delivering(PARTITIONS)
+        now_ms = time.time_ns() // 1_000_000
+        route.send([(b"%d" % n, b"x", [("deliver-at", b"%d" % (now_ms + 2 * n))]) for n in range(RECORDS)])
+        wait_for(lambda: len(route.read(route.target)) > 100)
+        relay.kill()
+        route.start_relay()
+        route.settled_verdict()
+    finally:
+        route.stop_relays()
     return route
 
 
@@ -44,12 +47,12 @@ def audited(route: Route, spark: SparkSession, folder: Path, target: str, *, any
     return topic.run(spark, time.time_ns() // 1_000_000 + 600_000, any_clock=any_clock)
 
 
-def tampered_copy(route: Route, name: str, tamper: Tamper) -> str:
-    """The target once more, with its records' own times, but for what was done to them."""
+def copy_of(route: Route, name: str, records: list[RawRecord]) -> str:
+    """Produce records of the target to another topic, with their own times."""
     topic = AuditedTopic(route.name, route.servers.bootstrap_servers, Path())
     topic.create_only(name, PARTITIONS)
     producer = Producer({"bootstrap.servers": route.servers.bootstrap_servers, "linger.ms": 5})
-    for record in tamper(route.read(route.target)):
+    for record in records:
         headers: Headers = list(record.headers)
         partition = record.at.partition
         producer.produce(name, record.value, record.key, partition, timestamp=record.timestamp_ms, headers=headers)
@@ -80,28 +83,18 @@ def test_the_audit_of_a_relay_killed_under_load_says_one_hundred_percent(
     assert report.verdict is Verdict.MET, report.reasons
     assert [objective.attainment for objective in report.objectives] == ["100%"] * 4
     assert report.counts is not None
-    assert report.counts.delivered == len(route.read(route.source)) > 2_000
+    assert report.counts.delivered == RECORDS
 
 
-def test_a_record_that_is_taken_from_the_target_is_found_by_its_coordinates(
+def test_records_that_are_taken_from_the_target_or_doubled_in_it_are_found_by_their_coordinates(
     spark: SparkSession, route: Route, tmp_path: Path
 ) -> None:
-    taken = route.read(route.target)[777]
-    target = tampered_copy(route, "crashed.taken", lambda records: [r for r in records if r.at != taken.at])
+    records = route.read(route.target)
+    taken, doubled = records[777], records[555]
+    tampered = [*(record for record in records if record.at != taken.at), doubled]
+    target = copy_of(route, f"{route.name}.tampered", tampered)
 
     report = audited(route, spark, tmp_path, target, any_clock=True)
 
     assert report.verdict is Verdict.MISSED
-    assert listed(report) == {"lost": [source_of(taken)]}
-
-
-def test_a_record_that_is_doubled_in_the_target_is_found_by_its_coordinates(
-    spark: SparkSession, route: Route, tmp_path: Path
-) -> None:
-    doubled = route.read(route.target)[555]
-    target = tampered_copy(route, "crashed.doubled", lambda records: [*records, doubled])
-
-    report = audited(route, spark, tmp_path, target, any_clock=True)
-
-    assert report.verdict is Verdict.MISSED
-    assert listed(report) == {"duplicated": [source_of(doubled)]}
+    assert listed(report) == {"lost": [source_of(taken)], "duplicated": [source_of(doubled)]}

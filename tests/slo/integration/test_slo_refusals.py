@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 
 import pytest
@@ -17,13 +18,15 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 from pyspark.sql import SparkSession
+from tests.harness.names import unique
+from tests.harness.shared_servers import KafkaAddress
 from tests.slo.delay_topics import AuditedTopic
 from tests.support.relay_process import wait_for
 
 from delaytopic_api.headers import RECEIPT
 from delaytopic_api.receipt import Receipt
 from delaytopic_slo.errors import ReadingError
-from delaytopic_slo.report_model import Report, Verdict
+from delaytopic_slo.report_model import Counts, Report, Verdict
 
 pytestmark = pytest.mark.integration
 MakeTopic = Callable[..., AuditedTopic]
@@ -57,16 +60,14 @@ def later(topic: AuditedTopic, spark: SparkSession, *, any_clock: bool = True, r
     return topic.run(spark, time.time_ns() // 1_000_000 + 600_000, any_clock=any_clock, restart=restart)
 
 
-def test_create_time_is_refused_with_a_sentence_that_says_what_to_do(spark: SparkSession, audited: MakeTopic) -> None:
+def test_create_time_is_refused(spark: SparkSession, audited: MakeTopic) -> None:
     topic = audited(1)
 
     report = later(topic, spark, any_clock=False)
 
     assert report.verdict is Verdict.CANNOT_JUDGE
-    assert report.reasons == [
-        f"the {role} topic {name} has message.timestamp.type=CreateTime: its times are whatever producers wrote, so"
-        " nobody can say when a record arrived; set LogAppendTime, which holds for records from then on, or take those"
-        " times as they are with --any-clock"
+    assert [reason.partition(":")[0] for reason in report.reasons] == [
+        f"the {role} topic {name} has message.timestamp.type=CreateTime"
         for role, name in (("source", topic.source), ("target", topic.target))
     ]
 
@@ -101,65 +102,81 @@ def test_a_missing_topic_and_a_compacted_one_are_named(spark: SparkSession, audi
     ]
 
 
-def test_partitions_that_were_added_are_audited_from_their_first_record(
-    spark: SparkSession, audited: MakeTopic
-) -> None:
-    topic = audited(1, **BROKERS_CLOCK)
-    ask_and_deliver(topic, 3)
-    assert later(topic, spark, any_clock=False).verdict is Verdict.MET
+@dataclass(frozen=True)
+class Story:
+    """Reports of one DelayTopic, in the order in which things happened to its topics."""
+
+    topic: AuditedTopic
+    idle: Report
+    with_added_partition: Report
+    after_expiry: Report
+    restarted: Report
+    after_a_topic_made_anew: Report
+
+
+@pytest.fixture(scope="module")
+def story(spark: SparkSession, kafka: KafkaAddress, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    topic = AuditedTopic(unique("story"), kafka.bootstrap_servers, tmp_path_factory.mktemp("story"))
+    topic.create(1, **BROKERS_CLOCK)
+    idle = later(topic, spark, any_clock=False)
+
     admin_of(topic).create_partitions([NewPartitions(topic.source, 2)])[topic.source].result(30)
     wait_for(lambda: len(admin_of(topic).list_topics(topic.source, timeout=10).topics[topic.source].partitions) == 2)
+    ask_and_deliver(topic, 3)
     ask_and_deliver(topic, 4, partition=1)
+    with_added_partition = later(topic, spark, any_clock=False)
 
-    report = later(topic, spark, any_clock=False)
+    ask_and_deliver(topic, 3, first=3)
+    for answer in admin_of(topic).delete_records([TopicPartition(topic.source, 0, 5)]).values():
+        answer.result(30)
+    after_expiry = later(topic, spark)
+    restarted = later(topic, spark, restart=True)
+
+    admin_of(topic).delete_topics([topic.target])[topic.target].result(30)
+    wait_for(lambda: topic.target not in admin_of(topic).list_topics(timeout=10).topics)
+    topic.create_only(topic.target, 1, **BROKERS_CLOCK)
+    return Story(topic, idle, with_added_partition, after_expiry, restarted, later(topic, spark))
+
+
+def test_an_idle_topic_meets_its_objectives(story: Story) -> None:
+    report = story.idle
+
+    assert (report.verdict, report.counts) == (Verdict.MET, Counts())
+    assert report.sentence == "No record had its deadline in this window."
+
+
+def test_partitions_that_were_added_are_audited_from_their_first_record(story: Story) -> None:
+    report = story.with_added_partition
 
     assert report.verdict is Verdict.MET, report
     assert [(each.partition, each.counts.delivered) for each in report.partitions] == [(0, 3), (1, 4)]
 
 
-def test_records_that_expired_unread_are_a_reason_and_a_restart_goes_on_without_them(
-    spark: SparkSession, audited: MakeTopic
-) -> None:
-    topic = audited(1, **BROKERS_CLOCK)
-    ask_and_deliver(topic, 3)
-    later(topic, spark)
-    ask_and_deliver(topic, 3, first=3)
-    for answer in admin_of(topic).delete_records([TopicPartition(topic.source, 0, 5)]).values():
-        answer.result(30)
+def test_records_that_expired_unread_are_a_reason(story: Story) -> None:
+    report = story.after_expiry
 
-    refused = later(topic, spark)
-    anew = later(topic, spark, restart=True)
-
-    assert refused.reasons == [
-        f"{topic.source} partition 0: the offsets 3 to 4 expired before the audit read them, so nobody can say what"
-        " they held; run it more often than retention, and begin the audit anew with --restart"
-    ]
-    assert anew.verdict is Verdict.MET
-    assert anew.counts is not None
-    assert anew.counts.delivered == 1
-    assert anew.notes[-1] == "5 arrivals are of records from before the audit began; they do not count."
-
-
-def test_a_topic_that_was_made_anew_is_a_reason(spark: SparkSession, audited: MakeTopic) -> None:
-    topic = audited(1, **BROKERS_CLOCK)
-    ask_and_deliver(topic, 3)
-    later(topic, spark)
-    admin_of(topic).delete_topics([topic.target])[topic.target].result(30)
-    wait_for(lambda: topic.target not in admin_of(topic).list_topics(timeout=10).topics)
-    AuditedTopic(topic.name, topic.bootstrap_servers, topic.folder).create_only(topic.target, 1, **BROKERS_CLOCK)
-
-    report = later(topic, spark)
-
-    assert report.reasons == [
-        f"the topic {topic.target} was deleted and made anew since the last run: begin the audit anew with --restart"
+    assert report.verdict is Verdict.CANNOT_JUDGE
+    assert [reason.partition(" before ")[0] for reason in report.reasons] == [
+        f"{story.topic.source} partition 0: the offsets 3 to 4 expired"
     ]
 
 
-def test_an_idle_topic_meets_its_objectives(spark: SparkSession, audited: MakeTopic) -> None:
-    report = later(audited(1, **BROKERS_CLOCK), spark, any_clock=False)
+def test_a_restart_goes_on_without_the_records_that_expired(story: Story) -> None:
+    report = story.restarted
 
     assert report.verdict is Verdict.MET
-    assert report.sentence == "No record had its deadline in this window."
+    assert [(each.partition, each.counts.delivered) for each in report.partitions] == [(0, 1), (1, 4)]
+    assert report.reading is not None
+    assert report.reading.out_of_scope == 5
+
+
+def test_a_topic_that_was_made_anew_is_a_reason(story: Story) -> None:
+    report = story.after_a_topic_made_anew
+
+    assert report.verdict is Verdict.CANNOT_JUDGE
+    assert [reason.partition(" since ")[0] for reason in report.reasons] == [
+        f"the topic {story.topic.target} was deleted and made anew"
+    ]
 
 
 def test_a_broker_that_does_not_answer_is_an_error_with_its_address(

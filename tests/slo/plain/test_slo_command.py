@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,8 +13,9 @@ from click.testing import CliRunner
 
 from delaytopic_api import Duration
 from delaytopic_api.errors import InvalidDocument
-from delaytopic_cli.__main__ import cli
+from delaytopic_cli.__main__ import cli, run
 from delaytopic_cli.errors import InputError
+from delaytopic_cli.running import INTERRUPTED
 from delaytopic_cli.slo_documents import audited_topics, kafka_of
 from delaytopic_cli.slo_options import rules_of
 
@@ -115,3 +118,20 @@ def test_the_help_of_the_group_names_its_commands_and_exit_codes() -> None:
 @pytest.mark.parametrize("command", ["run", "report", "prepare"])
 def test_the_help_of_each_command_has_an_example(command: str) -> None:
     assert f"delaytopic slo {command} " in CliRunner().invoke(cli, ["slo", command, "--help"]).output
+
+
+@pytest.fixture
+def signals() -> Iterator[None]:
+    """Puts back what the command makes of SIGTERM."""
+    usual = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, usual)
+
+
+@pytest.mark.usefixtures("signals")
+def test_a_run_that_is_asked_to_end_does_so_as_after_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "topics.yaml"
+    file.write_text(TOPIC % "orders", encoding="utf-8")
+    monkeypatch.setattr("delaytopic_cli.slo_run.spark_session", lambda **_: signal.raise_signal(signal.SIGTERM))
+
+    assert run(["slo", "run", "-f", str(file), "-b", "127.0.0.1:1", "--quiet"]) == INTERRUPTED

@@ -115,6 +115,24 @@ def test_create_time_and_compaction_are_refused_but_for_the_clock_of_dead_letter
     ]
 
 
+def test_reasons_say_what_to_do() -> None:
+    with pytest.raises(CannotJudge) as clock:
+        make_plan(REQUEST, {**states((0, 0, 0)), "a": state("a", (0, 0, 0), message_timestamp_type="CreateTime")}, None)
+    first = committed(make_plan(REQUEST, states((2, 2, 9)), None))
+    with pytest.raises(CannotJudge) as expired:
+        make_plan(REQUEST, {**states((2, 2, 9)), "a": state("a", (11, 11, 12))}, first)
+
+    assert clock.value.reasons == (
+        "the source topic a has message.timestamp.type=CreateTime: its times are whatever producers wrote, so nobody"
+        " can say when a record arrived; set LogAppendTime, which holds for records from then on, or take those"
+        " times as they are with --any-clock",
+    )
+    assert expired.value.reasons == (
+        "a partition 0: the offsets 9 to 10 expired before the audit read them, so nobody can say what they held; run"
+        " it more often than retention, and begin the audit anew with --restart",
+    )
+
+
 def test_topics_that_no_record_asked_for_are_planned_and_need_not_be_fit() -> None:
     others = {**states((0, 0, 1)), "c": state("c", (5, 5, 7), cleanup_policy="compact")}
 

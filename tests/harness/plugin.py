@@ -1,0 +1,145 @@
+"""What a test run does besides running tests: shares servers, ends with its parent, reports where the time went.
+
+`tests/conftest.py` registers it. With pytest-xdist one process controls the run and the others are workers; without,
+one process is both.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from tests.harness.report import EXCUSE, RunReport, count_managed_processes
+from tests.harness.shared_servers import SharedServers
+from xdist.scheduler import LoadFileScheduling
+
+BOUND_S: Final = 10.0
+"""How long a test's own part may take. A test that needs longer has the mark `takes_long` with the reason."""
+NOISE: Final = 3.0
+"""How much slower than usual a machine may be before a test without that mark fails the run."""
+NOT_EVERY_DAY: Final = ("nightly", "e2e", "backlog")
+SPARK: Final = ("tests/slo/core/", "tests/slo/integration/")
+SNAPSHOT: Final = "DELAYTOPIC_TEST_DURATIONS"
+"""The environment variable with the file of durations that all workers of a run read."""
+_DURATIONS: Final = "delaytopic/durations.json"
+_PR_SET_PDEATHSIG: Final = 1
+_UNKNOWN_S: Final = 1.0
+
+
+def register(config: pytest.Config) -> None:
+    """Register the plugins of this process' role."""
+    if hasattr(config, "workerinput"):
+        _end_with_the_parent()
+    else:
+        config.pluginmanager.register(Controller(), "delaytopic-controller")
+    config.pluginmanager.register(Worker(), "delaytopic-worker")
+    count_managed_processes()
+
+
+def _end_with_the_parent() -> None:
+    """Have the kernel kill this worker when the run is killed; its servers and relays die with it in the same way."""
+    parent = os.getppid()
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+class Worker:
+    """A process that runs tests."""
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Send the reason why a test may take long along with its report."""
+        if mark := item.get_closest_marker(EXCUSE):
+            item.user_properties.append((EXCUSE, mark.args[0]))
+        elif any(item.get_closest_marker(name) for name in NOT_EVERY_DAY):
+            item.user_properties.append((EXCUSE, "not a test of every day"))
+
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Begin with the files that took longest in the last run on this machine: all workers end at one time then."""
+        if not hasattr(config, "workerinput"):
+            return  # one process alone keeps the order, in which quick tests say first what is wrong
+        known = read_durations(Path(os.environ[SNAPSHOT]))
+        items.sort(key=lambda item: -known.get(scope_of(item.nodeid), _default_s(item)))
+
+
+def _default_s(item: pytest.Item) -> float:
+    """A guess for a file that was never run here."""
+    return 60 * _UNKNOWN_S if item.get_closest_marker("integration") else _UNKNOWN_S
+
+
+class ByFile(LoadFileScheduling):  # type: ignore[misc]  # the plugin has no types
+    """Gives whole files to workers; files that start Spark all go to the same worker, so that one Spark serves them."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return scope_of(nodeid)
+
+
+def scope_of(nodeid: str) -> str:
+    """Return the name of what a test goes to a worker with."""
+    return "spark" if nodeid.startswith(SPARK) else nodeid.partition("::")[0]
+
+
+class Controller:
+    """The controlling process: owns the shared servers, and sums up at the end."""
+
+    def __init__(self) -> None:
+        self._servers = SharedServers().__enter__()
+        self._report = RunReport(self._servers.directory)
+        # All workers must collect in the same order, while other runs of this machine may end and write theirs.
+        snapshot = self._servers.directory / "durations.json"
+        write_durations(snapshot, read_durations(_durations_file()))
+        os.environ[SNAPSHOT] = str(snapshot)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self) -> None:
+        self._servers.__exit__()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> LoadFileScheduling:
+        return ByFile(config, log)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._report.add(report.nodeid, report.when, report.duration, dict(report.user_properties))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if session.config.getoption("numprocesses", None) and not session.config.getoption("keyword"):
+            file = _durations_file()
+            write_durations(file, read_durations(file) | self._report.seconds_by(scope_of))
+        if self._report.over(BOUND_S * NOISE) and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        for title, lines in self._report.sections(BOUND_S, BOUND_S * NOISE):
+            terminalreporter.section(title)
+            for line in lines:
+                terminalreporter.write_line(line)
+
+
+def read_durations(file: Path) -> dict[str, float]:
+    """Read how long each file took in the last run that had it, in seconds; empty on a machine that never ran any."""
+    try:
+        found: dict[str, float] = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found
+
+
+def write_durations(file: Path, seconds: dict[str, float]) -> None:
+    """Write how long files took, whole or not at all."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = file.with_suffix(f".{os.getpid()}")
+    unfinished.write_text(json.dumps(seconds, indent=1), encoding="utf-8")
+    unfinished.replace(file)
+
+
+def _durations_file() -> Path:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / _DURATIONS

@@ -1,0 +1,65 @@
+"""`python -m tests.harness.prepare [--nightly]`: builds and fetches what tests need, so that no test ever does.
+
+Downloads run side by side with the builds; Go builds run one after the other, as each uses all processors. What is
+there already costs nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final
+
+from tests.chart.prometheus_operator import monitoring_definitions
+from tests.chart.promtool import promtool_program
+from tests.cluster.binaries import HELM_3_VERSION, helm_program, kubernetes_programs
+from tests.cluster.go_builds import ProgramsMissingError, ProgramsNotBuiltError
+from tests.slo.connector_jars import connector_jars
+
+from delaytopic_cli.embedded.kafka_jars import kafka_runtime
+from delaytopic_cli.errors import EmbeddedServerError
+
+DOWNLOADS: Final[Mapping[str, Callable[[], object]]] = {
+    "Kafka": kafka_runtime,
+    "Spark's Kafka connector": connector_jars,
+    "promtool": promtool_program,
+    "definitions of the Prometheus operator": monitoring_definitions,
+}
+BUILDS: Final[Mapping[str, Callable[[], object]]] = {
+    "Kubernetes": kubernetes_programs,
+    "Helm": helm_program,
+}
+NIGHTLY_BUILDS: Final[Mapping[str, Callable[[], object]]] = {
+    "Helm 3": lambda: helm_program(version=HELM_3_VERSION),
+}
+QUICK_S: Final = 1.0
+
+
+def prepare(builds: Mapping[str, Callable[[], object]] = BUILDS) -> list[str]:
+    """Make all downloads and these builds; return what could not be made, a sentence each."""
+    with ThreadPoolExecutor(max_workers=2) as several, ThreadPoolExecutor(max_workers=1) as one:
+        made = {name: several.submit(_timed, name, make) for name, make in DOWNLOADS.items()}
+        made |= {name: one.submit(_timed, name, make) for name, make in builds.items()}
+    return [f"{name}: {problem}" for name, result in made.items() if (problem := _problem(result))]
+
+
+def _timed(name: str, make: Callable[[], object]) -> None:
+    began = time.monotonic()
+    make()
+    if (seconds := time.monotonic() - began) > QUICK_S:
+        print(f"prepared {name} in {seconds:.0f} s", file=sys.stderr, flush=True)
+
+
+def _problem(result: Future[None]) -> str:
+    try:
+        result.result()
+    except (ProgramsMissingError, ProgramsNotBuiltError, EmbeddedServerError, OSError) as error:
+        return str(error)
+    return ""
+
+
+if __name__ == "__main__":
+    for line in prepare({**BUILDS, **NIGHTLY_BUILDS} if "--nightly" in sys.argv else BUILDS):
+        print(f"NOT PREPARED: {line}", file=sys.stderr)

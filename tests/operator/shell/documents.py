@@ -1,0 +1,19 @@
+"""Small objects for tests of the operator's shell."""
+
+from __future__ import annotations
+
+from delaytopic_operator import kinds
+from delaytopic_operator.kube_transport import Document
+
+
+def config_map(namespace: str, name: str = "one", **data: str) -> Document:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": namespace, "name": name}, "data": data}
+
+
+def delay_topic(namespace: str, name: str = "reminders", **annotations: str) -> Document:
+    return {
+        "apiVersion": kinds.DELAY_TOPIC.api_version,
+        "kind": "DelayTopic",
+        "metadata": {"namespace": namespace, "name": name, "annotations": annotations},
+        "spec": {"source": {"topic": f"{name}.delayed"}, "target": {"topic": name}},
+    }
