@@ -21,7 +21,7 @@ def make_reconciler(shell: Shell) -> Reconciler:
     topics = TopicsObserver(kafka, kube)
     return Reconciler(
         Looker(ClusterObserver(kube, store, shell.pages, config), topics, store, config),
-        Doer(kube, topics, config, shell.guard, shell.metrics.add_drift),
+        Doer(kube, store.get, topics, config, shell.guard, shell.metrics.add_drift),
         Sayer(kube, shell.events, config),
         Meter(shell.metrics),
         store,

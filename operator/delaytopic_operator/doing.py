@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -21,13 +21,15 @@ from delaytopic_operator.actions import (
     RestoreProgress,
     WriteRecord,
 )
-from delaytopic_operator.errors import Conflict, OperatorError
-from delaytopic_operator.kinds import kind_of
+from delaytopic_operator.desired import is_own
+from delaytopic_operator.errors import Conflict, ObjectForeign, OperatorError
+from delaytopic_operator.kinds import Kind, kind_of
 from delaytopic_operator.kube import KubeApi
 from delaytopic_operator.observation import Observation
 from delaytopic_operator.observing_topics import TopicsObserver
 from delaytopic_operator.operator_config import OperatorConfig
 from delaytopic_operator.plan import Plan
+from delaytopic_operator.planning_children import KINDS
 from delaytopic_operator.scaling_record import with_memory
 from delaytopic_operator.topic_actions import TopicAction
 from delaytopic_operator.transitions import NORMAL, WARNING, Event
@@ -53,13 +55,18 @@ class Doer:
     def __init__(
         self,
         kube: KubeApi,
+        find: Callable[[Kind, str | None, str], Mapping[str, Any] | None],
         topics: TopicsObserver,
         config: OperatorConfig,
         guard: Callable[[], object],
         corrected: Callable[[str], None],
     ) -> None:
-        """`guard` raises `NotLeading`; `corrected` counts objects that were not as they should be, by kind."""
+        """`find` answers with an object as last seen; `guard` raises `NotLeading`.
+
+        `corrected` counts objects that were not as they should be, by kind.
+        """
         self._kube = kube
+        self._find = find
         self._topics = topics
         self._config = config
         self._guard = guard
@@ -89,7 +96,7 @@ class Doer:
             case RestoreProgress():
                 self._restore(seen, action, outcome)
             case Apply(document):
-                self._apply(action, document)
+                self._apply(seen, action, document)
             case Remove(document):
                 metadata = document["metadata"]
                 self._kube.delete(kind_of(document), metadata["namespace"], metadata["name"], metadata["uid"])
@@ -109,10 +116,20 @@ class Doer:
             note = f"Kafka had forgotten what {action.group_id} has delivered, while there were no relays: restored"
             outcome.events.append(Event(NORMAL, "ProgressRestored", note))
 
-    def _apply(self, action: Apply, document: dict[str, Any]) -> None:
+    def _apply(self, seen: Observation, action: Apply, document: dict[str, Any]) -> None:
+        if not action.exists and document["kind"] in KINDS:
+            self._require_unowned(seen, document)
         self._kube.apply(document, MANAGER)
         if action.exists and action.differences:
             self._corrected(str(document["kind"]))
+
+    def _require_unowned(self, seen: Observation, document: dict[str, Any]) -> None:
+        """Raise `ObjectForeign` where the name is taken: names end in 32 bits of a digest, which somebody may match."""
+        metadata = document["metadata"]
+        live = self._find(kind_of(document), metadata["namespace"], metadata["name"])
+        if live is not None and not is_own(live, seen.key):
+            place = f"{document['kind']} {metadata['namespace']}/{metadata['name']}"
+            raise ObjectForeign(f"{place} was made for another DelayTopic and is not changed: use another name")
 
     def _set_finalizers(self, seen: Observation, finalizers: list[str]) -> bool:
         """Whether the object is still there, or was until now."""

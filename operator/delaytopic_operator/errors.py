@@ -18,6 +18,7 @@ OperatorError
 |   +-- ObjectRejected
 |   +-- TopicRejected
 |   +-- NotSupported
++-- ObjectForeign           the platform team's: a name is taken by somebody else's object, which is not touched
 +-- RecordUnreadable        the platform team's: what is written down about a route is not understood, and not touched
 +-- NamespaceTerminating    nobody's: nothing can be made there any more
 +-- NotLeading              nobody's: another operator leads, and this one writes nothing
@@ -135,6 +136,12 @@ class NotSupported(Rejected):
     """What is asked for, no operator of this release can do; the message says what can be used instead."""
 
     reason = "NotSupported"
+
+
+class ObjectForeign(OperatorError):
+    """An object of the name that is needed belongs to somebody else; the message names it."""
+
+    reason = "ObjectForeign"
 
 
 class RecordUnreadable(OperatorError):

@@ -67,6 +67,7 @@ class Looker:
             children=cluster.children,
             fleet=Fleet(None, cluster.pods, (), None),
             saved_memory=saved_memory(cluster),
+            former_record=cluster.former_record,
         )
         if seen.document is None:
             self._forget(key)

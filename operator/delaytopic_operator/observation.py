@@ -105,6 +105,8 @@ class Observation:
     backend_status: BackendStatus | None = None
     progress: ProgressFacts | None = None
     """None where there was no reason to ask."""
+    former_record: str | None = None
+    """A ConfigMap that holds this record under the name of former operators."""
     rollouts_elsewhere: int = 0
     """While a class's change is under way: of how many other DelayTopics the relays start anew just now."""
 

@@ -24,7 +24,15 @@ from delaytopic_operator.planning_children import identity_of
 from delaytopic_operator.recently import Recently
 from delaytopic_operator.relay_pages import RelayPages
 from delaytopic_operator.route_book import RouteBook
-from delaytopic_operator.route_record import COMPONENT, RouteRecord, parse_record, record_name
+from delaytopic_operator.route_record import (
+    COMPONENT,
+    RouteRecord,
+    find_former_record,
+    find_record,
+    parse_record,
+    record_name,
+    record_of,
+)
 from delaytopic_operator.scaling.memory import ScalingMemory
 from delaytopic_operator.scaling_record import memory_of
 from delaytopic_operator.secret_values import SecretValues
@@ -50,7 +58,9 @@ class Cluster:
     record: RouteRecord | None
     record_document: Document | None
     record_trouble: Trouble | None
+    former_record: str | None
     children: list[Document]
+    deployment: Document | None
     pods: list[Document]
     audit_pods: list[Document]
 
@@ -82,7 +92,12 @@ class ClusterObserver:
             self._namespaces.forget(key.namespace)
         namespace = self._namespace(key.namespace, now_ms)
         record_document, record, trouble = self._record(key, made)
-        pods = [each for each in made if each["kind"] == kinds.POD.name]
+        former = find_former_record(made, key, self._config.namespace)
+        if record_document is None and former is not None:
+            record_document, record = former, parse_record(former)
+        # What relays and audits say is heard only from where the operator runs them for this DelayTopic.
+        running = [each for each in made if each["metadata"]["namespace"] in self._relay_places(key, document, classes)]
+        pods = [each for each in running if each["kind"] == kinds.POD.name]
         return Cluster(
             document=document,
             namespace=namespace,
@@ -90,16 +105,29 @@ class ClusterObserver:
             record=record,
             record_document=record_document,
             record_trouble=trouble,
+            former_record=former["metadata"]["name"] if former is not None else None,
             children=[each for each in made if each["kind"] != kinds.POD.name and _component(each) != COMPONENT],
+            deployment=next((each for each in running if each["kind"] == kinds.DEPLOYMENT.name), None),
             pods=[pod for pod in pods if _component(pod) == RELAY_COMPONENT],
             audit_pods=[pod for pod in pods if _component(pod) != RELAY_COMPONENT],
         )
 
     def _made(self, key: Key, classes: Iterable[DelayClass]) -> list[Document]:
-        """The objects that carry the labels, where the operator makes any: elsewhere everybody could write them."""
-        places = {self._config.namespace, key.namespace}
-        places |= {each.spec.relay_namespace for each in classes if each.spec.relay_namespace}
+        """List the objects that carry the labels, where the operator makes any: a tenant could write them elsewhere.
+
+        Those in the namespace of the DelayTopic may be the tenant's: they are removed when they are not wanted, and
+        nothing in them is believed unless relays run there.
+        """
+        places = {key.namespace, *self._platform_places(classes)}
         return [each for each in self._store.children(key) if each["metadata"].get("namespace") in places]
+
+    def _platform_places(self, classes: Iterable[DelayClass]) -> set[str]:
+        return {self._config.namespace, *(each.spec.relay_namespace for each in classes if each.spec.relay_namespace)}
+
+    def _relay_places(self, key: Key, document: Document | None, classes: Iterable[DelayClass]) -> set[str]:
+        """Where relays of a DelayTopic may run: in its own namespace with a connection of its own alone."""
+        has_class = document is not None and not (document.get("spec") or {}).get("connection")
+        return self._platform_places(classes) | (set() if has_class else {key.namespace})
 
     def secrets(self, cluster: Cluster, seen: Observation, now_ms: int) -> tuple[Secrets, str, Trouble | None]:
         """The Secrets that relays need, the version of what they hold, and what is missing of them."""
@@ -132,10 +160,9 @@ class ClusterObserver:
 
     def fleet(self, cluster: Cluster, partitions: int | None) -> Fleet:
         """The relays, and what they say of themselves."""
-        deployment = next((each for each in cluster.children if each["kind"] == kinds.DEPLOYMENT.name), None)
         living = [pod for pod in cluster.pods if "deletionTimestamp" not in pod["metadata"]]
         pages = self._pages.read(living, PAGES_DEADLINE_S) if living else []
-        return Fleet(deployment, cluster.pods, pages, partitions)
+        return Fleet(cluster.deployment, cluster.pods, pages, partitions)
 
     def _verdict(
         self, key: Key, document: Document, namespace: NamespaceFacts | None, classes: Sequence[DelayClass]
@@ -173,14 +200,14 @@ class ClusterObserver:
 
     def _record(self, key: Key, made: list[Document]) -> tuple[Document | None, RouteRecord | None, Trouble | None]:
         name = record_name(key)
-        document = next((each for each in made if each["metadata"]["name"] == name), None)
+        document = find_record(made, key, self._config.namespace)
         if document is None:
             # What is not seen yet must not look as if nothing had been written down.
             document = self._kube.get(kinds.CONFIG_MAP, self._config.namespace, name)
         if document is None:
             return None, None, None
         try:
-            return document, parse_record(document), None
+            return document, record_of(document, key), None
         except RecordUnreadable as error:
             return document, None, Trouble(error.reason, str(error), stalled=True)
 

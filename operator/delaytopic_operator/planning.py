@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from delaytopic_api.choices import Suspend
 from delaytopic_api.status import ConditionType
 from delaytopic_operator import planning_children as relays
-from delaytopic_operator.actions import FINALIZER, Action, DoTopic, Hold, Release, WriteRecord
+from delaytopic_operator.actions import FINALIZER, Action, DoTopic, ForgetRecord, Hold, Release, WriteRecord
 from delaytopic_operator.checks import Accepted, Refusal
 from delaytopic_operator.conditions import FALSE, TRUE, UNKNOWN, Finding, Progress
 from delaytopic_operator.observation import Observation, Trouble
@@ -34,12 +36,25 @@ def is_paused(seen: Observation) -> bool:
 
 
 def plan(seen: Observation) -> Plan:
-    """What to do and say now."""
-    if seen.document is None:
-        return plan_remains(seen)
-    if is_paused(seen):
+    """Decide what to do and say now."""
+    if seen.document is not None and is_paused(seen):
         message = f"the annotation {PAUSE} is set: nothing is changed; the relays run on"
         return Plan(findings=[Finding(ConditionType.PAUSED, TRUE, "Annotation", message)])
+    decided = _decided(seen)
+    renamed = _renamed_record(seen)
+    return replace(decided, actions=[*renamed, *decided.actions]) if renamed else decided
+
+
+def _renamed_record(seen: Observation) -> list[Action]:
+    """Write the record under its name of today before it is removed under that of former operators."""
+    if seen.former_record is None or seen.record is None:
+        return []
+    return [WriteRecord(seen.record, seen.saved_memory), ForgetRecord(seen.former_record)]
+
+
+def _decided(seen: Observation) -> Plan:
+    if seen.document is None:
+        return plan_remains(seen)
     if seen.is_going:
         return plan_going(seen)
     if isinstance(seen.verdict, Refusal):

@@ -33,10 +33,17 @@ def needs_hold(policy: DeletionPolicy) -> bool:
 
 
 def policy_of(seen: Observation) -> DeletionPolicy:
-    """As the object says; nothing is removed by a record that cannot be read."""
+    """Return what the object says; nothing is removed by a record that cannot be read or may be somebody else's."""
     spec = (seen.document or {}).get("spec") or {}
     policy = DeletionPolicy(spec.get("deletionPolicy", DeletionPolicy.DRAIN))
-    return DeletionPolicy.RETAIN if policy is DeletionPolicy.DELETE and seen.record_trouble else policy
+    unsafe = seen.record_trouble is not None or _is_of_former_namespace(seen)
+    return DeletionPolicy.RETAIN if policy is DeletionPolicy.DELETE and unsafe else policy
+
+
+def _is_of_former_namespace(seen: Observation) -> bool:
+    """Tell whether the record is that of a namespace of the same name that somebody else may have had."""
+    record, namespace = seen.record, seen.namespace
+    return record is not None and namespace is not None and record.namespace_uid != namespace.uid
 
 
 def plan_going(seen: Observation) -> Plan:

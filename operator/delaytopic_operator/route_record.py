@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any, Final, Literal
 
@@ -22,6 +22,8 @@ from delaytopic_api.status import Ownership
 from delaytopic_operator.errors import RecordUnreadable
 from delaytopic_operator.kept_progress import KeptProgress, parse_progress, progress_text
 from delaytopic_operator.keys import Key
+
+Document = dict[str, Any]
 
 VERSION: Final = 1
 DATA_KEY: Final = "record.json"
@@ -143,8 +145,25 @@ class RouteRecord(_Record):
 
 
 def record_name(key: Key) -> str:
-    """The ConfigMap that holds the record of a DelayTopic."""
-    return f"delay-backlog-{hashlib.sha256(str(key).encode()).hexdigest()[:8]}"
+    """Name the ConfigMap that holds the record of a DelayTopic: nobody can make a key of the same name."""
+    return f"delay-backlog-{_digest(key)}"
+
+
+def former_record_name(key: Key) -> str:
+    """Name the ConfigMap of operators up to 0.1.0: 32 bits, so that it may hold the record of another DelayTopic."""
+    return f"delay-backlog-{_digest(key)[:8]}"
+
+
+def _digest(key: Key) -> str:
+    return hashlib.sha256(str(key).encode()).hexdigest()
+
+
+def is_record(document: Mapping[str, Any], operator_namespace: str) -> bool:
+    """Tell the operator's own records from objects that only look like one: anybody may write those elsewhere."""
+    metadata = document["metadata"]
+    component = (metadata.get("labels") or {}).get("app.kubernetes.io/component")
+    own = metadata.get("namespace") == operator_namespace and component == COMPONENT
+    return own and document.get("kind") == "ConfigMap"
 
 
 def begin_record(settings: Settings, namespace_uid: str) -> RouteRecord:
@@ -183,8 +202,6 @@ def _inline(settings: Settings) -> KafkaConnection | None:
 def refusal_to_resume(record: RouteRecord, settings: Settings, namespace_uid: str) -> str | None:
     """Why the backlog of a record must not go on under these settings: a sentence, None if it may."""
     discard = f"or discard it with the annotation delaytopic.dev/discard-retained: {record.backend_id}"
-    if record.key != Key(settings.namespace, settings.name):
-        return f"the record {record_name(record.key)} is that of {record.key}; it must not be copied or renamed"
     if record.namespace_uid != namespace_uid and record.pending != 0:
         return (
             f"a backlog of a former namespace {record.namespace} is still retained; it may be somebody else's: "
@@ -216,6 +233,37 @@ def record_document(record: RouteRecord, operator_namespace: str) -> dict[str, A
         "metadata": {"name": record_name(record.key), "namespace": operator_namespace, "labels": labels},
         "data": {DATA_KEY: text, **({PROGRESS_KEY: progress_text(record.progress)} if record.progress else {})},
     }
+
+
+def find_record(made: Iterable[Document], key: Key, operator_namespace: str) -> Document | None:
+    """Find the ConfigMap that holds the record of a DelayTopic, among objects that carry its labels."""
+    records = (each for each in made if is_record(each, operator_namespace))
+    return next((each for each in records if each["metadata"]["name"] == record_name(key)), None)
+
+
+def find_former_record(made: Iterable[Document], key: Key, operator_namespace: str) -> Document | None:
+    """Find the one that a former operator wrote for it; that of another DelayTopic under the same name is no such."""
+    name = former_record_name(key)
+    for each in made:
+        if is_record(each, operator_namespace) and each["metadata"]["name"] == name:
+            try:
+                record_of(each, key)
+            except RecordUnreadable:
+                return None
+            return each
+    return None
+
+
+def record_of(document: Mapping[str, Any], key: Key) -> RouteRecord:
+    """Parse the record of this DelayTopic. Raises `RecordUnreadable`, also for the record of another one."""
+    record = parse_record(document)
+    if record.key != key:
+        name = document["metadata"]["name"]
+        raise RecordUnreadable(
+            f"the ConfigMap {name} holds the record of {record.key}, not of {key}: nothing in it is used; restore it, "
+            "or delete it to start anew: topics that are there then need management: Adopt"
+        )
+    return record
 
 
 def parse_record(document: Mapping[str, Any]) -> RouteRecord:

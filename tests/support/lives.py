@@ -135,8 +135,9 @@ class World:
             "shelf": self.shelf(name),
         }
         key = Key(self.team, name)
-        hash8 = child_name(key).rpartition("-")[2]
-        text = json.dumps(state, sort_keys=True).replace(hash8, "HASH").replace(record_name(key)[-8:], "HASH")
+        text = json.dumps(state, sort_keys=True)
+        for digest in (record_name(key).rpartition("-")[2], child_name(key).rpartition("-")[2]):
+            text = text.replace(digest, "HASH")
         text = text.replace(name, "NAME")
         text = re.sub(r'(config-hash|owner-uid|uid|topicId|namespaceUid)": "[^"]*"', r'\1": "ID"', text)
         cleaned: dict[str, Any] = json.loads(text)
@@ -197,7 +198,7 @@ class Life:
         cluster = ClusterObserver(kube, self._store, _Pages(world), config)  # type: ignore[arg-type]
         self._reconciler = Reconciler(
             Looker(cluster, topics, self._store, config),
-            Doer(kube, topics, config, self._guard, lambda _: None),
+            Doer(kube, self._store.get, topics, config, self._guard, lambda _: None),
             Sayer(kube, EventRecorder(plain, "test"), config),
             Meter(OperatorMetrics()),
             self._store,

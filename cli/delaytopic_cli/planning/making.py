@@ -32,7 +32,7 @@ from delaytopic_operator.desired import connection_files
 from delaytopic_operator.keys import Key
 from delaytopic_operator.planning import PAUSE, is_paused
 from delaytopic_operator.planning_children import replicas
-from delaytopic_operator.route_record import record_name
+from delaytopic_operator.route_record import find_former_record, find_record
 
 Document = dict[str, Any]
 KAFKA_NOT_ASKED = (
@@ -150,7 +150,8 @@ def _relay_namespace(key: Key, accepted: Accepted, world: World) -> str:
 
 
 def _has_record(key: Key, before: World) -> bool:
-    return any(each["metadata"]["name"] == record_name(key) for each in before.state.made)
+    made, place = before.state.made, before.state.config.namespace
+    return find_record(made, key, place) is not None or find_former_record(made, key, place) is not None
 
 
 def _notes(key: Key, accepted: Accepted, after: World) -> Iterator[str]:

@@ -19,7 +19,7 @@ from delaytopic_operator.keys import Key
 from delaytopic_operator.needed_buckets import needed_buckets
 from delaytopic_operator.observation import NamespaceFacts, Observation, Topics, Trouble
 from delaytopic_operator.planning_children import desired, identity_of, replicas
-from delaytopic_operator.route_record import COMPONENT, RouteRecord, parse_record, record_name
+from delaytopic_operator.route_record import COMPONENT, RouteRecord, find_former_record, find_record, record_of
 from delaytopic_operator.scaling.decision import decide
 from delaytopic_operator.scaling.memory import ScalingMemory
 from delaytopic_operator.scaling.policy import ScalingPolicy
@@ -69,11 +69,11 @@ def _facts(world: World, key: Key) -> NamespaceFacts:
 
 def _with_record(world: World, seen: Observation, accepted: Accepted, lived: Lived | None) -> Observation:
     assert seen.namespace is not None
-    name = record_name(seen.key)
-    found = next((each for each in world.state.made if each["metadata"]["name"] == name), None)
+    made, place = world.state.made, seen.config.namespace
+    found = find_record(made, seen.key, place) or find_former_record(made, seen.key, place)
     if found is not None:
         try:
-            record = parse_record(found)
+            record = record_of(found, seen.key)
         except RecordUnreadable as error:
             return replace(seen, record_trouble=Trouble(error.reason, str(error), stalled=True))
         return _in_namespace_of(replace(seen, record=record), record)

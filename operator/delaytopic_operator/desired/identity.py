@@ -101,5 +101,11 @@ def metadata(identity: RelayIdentity, name: str, program: str = RELAY) -> Docume
     return document
 
 
+def is_own(document: Mapping[str, Any], key: Key) -> bool:
+    """Tell whether an object is this DelayTopic's by its labels, or by none: labels that were lost are restored."""
+    labels = document["metadata"].get("labels") or {}
+    return (labels.get(NAMESPACE_LABEL, key.namespace), labels.get(NAME_LABEL, key.name)) == key
+
+
 def _hash8(key: Key) -> str:
     return sha256(str(key).encode()).hexdigest()[:8]

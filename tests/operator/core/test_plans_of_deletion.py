@@ -24,7 +24,7 @@ from delaytopic_operator.fleet import Fleet
 from delaytopic_operator.observation import Observation, ProgressFacts, Trouble
 from delaytopic_operator.plan import Plan
 from delaytopic_operator.planning import plan
-from delaytopic_operator.route_record import RecordState, RouteRecord, record_name
+from delaytopic_operator.route_record import RecordState, RouteRecord, former_record_name, record_name
 
 RETAINED = RecordState.RETAINED
 PAUSED = {"delaytopic.dev/pause-reconciliation": "true"}
@@ -110,6 +110,11 @@ CASES: list[tuple[str, Observation, list[str]]] = [
         seen(document(**DELETE), record=None, record_trouble=Trouble("RecordUnreadable", "newer", stalled=True)),
         ["Remove Deployment", "Release"],
     ),
+    (
+        "confirmed, of a former namespace of that name",
+        seen(document(**DELETE), record=retained(2, "former"), **STOPPED),
+        ["Release"],
+    ),
     ("gone with Retain", seen(None, pending=4), ["Retained 4", "Remove Deployment"]),
     ("gone, retained", seen(None, record=retained(4), **STOPPED), []),
     ("gone, handed over", seen(None, pending=4, record=draining(4)), []),
@@ -190,6 +195,16 @@ def test_what_is_purged_is_forgotten_by_its_own_name() -> None:
 
     assert ForgetRecord(record_name(scenes.KEY)) in decided.actions
     assert [event.reason for event in decided.events] == ["BacklogRemoved"]
+
+
+def test_a_record_under_its_former_name_is_written_under_todays_before_it_is_removed() -> None:
+    former = former_record_name(scenes.KEY)
+
+    living = plan(replace(seen(document(deleted_ms=None), record=record()), former_record=former))
+    going = plan(replace(seen(document(**DELETE), record=retained(2), **STOPPED), former_record=former))
+
+    assert list(living.actions[:2]) == [WriteRecord(record(), None), ForgetRecord(former)]
+    assert words(going) == ["Retained 2", "ForgetRecord", "Purge topics", "ForgetRecord", "Release"]
 
 
 def test_a_record_that_was_copied_is_not_written_for_another() -> None:

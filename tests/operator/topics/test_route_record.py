@@ -22,9 +22,13 @@ from delaytopic_operator.route_record import (
     TopicRecord,
     begin_record,
     continue_record,
+    find_former_record,
+    find_record,
+    former_record_name,
     parse_record,
     record_document,
     record_name,
+    record_of,
     refusal_to_resume,
 )
 
@@ -58,25 +62,28 @@ def a_record() -> RouteRecord:
     return begun.with_role(Role.SOURCE, source).with_role(Role.TARGET, target)
 
 
+OPERATOR = "delaytopic-system"
+
+
 def document_with(**content: Any) -> dict[str, Any]:
-    document = record_document(a_record(), "delaytopic-system")
+    document = record_document(a_record(), OPERATOR)
     data = json.loads(document["data"][DATA_KEY]) | content
     return {**document, "data": {DATA_KEY: json.dumps(data)}}
 
 
 @given(records)
 def test_a_record_comes_back_as_it_was_written(record: RouteRecord) -> None:
-    document = record_document(record, "delaytopic-system")
+    document = record_document(record, OPERATOR)
 
     assert parse_record(document) == record
 
 
 def test_the_config_map_is_found_by_name_and_by_labels() -> None:
-    document = record_document(a_record(), "delaytopic-system")
+    document = record_document(a_record(), OPERATOR)
 
     assert document["metadata"] == {
         "name": record_name(Key("shop", "reminders")),
-        "namespace": "delaytopic-system",
+        "namespace": OPERATOR,
         "labels": {
             "app.kubernetes.io/managed-by": "delaytopic-operator",
             "app.kubernetes.io/component": "route-record",
@@ -84,6 +91,45 @@ def test_the_config_map_is_found_by_name_and_by_labels() -> None:
             "delaytopic.dev/name": "reminders",
         },
     }
+
+
+def test_names_of_records_cannot_be_made_to_meet() -> None:
+    digest = record_name(Key("shop", "reminders")).removeprefix("delay-backlog-")
+
+    assert len(digest) * 4 == 256
+    assert former_record_name(Key("shop", "reminders")) == f"delay-backlog-{digest[:8]}"
+
+
+def test_the_record_of_another_delay_topic_is_not_used() -> None:
+    document = record_document(a_record(), OPERATOR)
+
+    with pytest.raises(RecordUnreadable, match="holds the record of shop/reminders, not of shop/other"):
+        record_of(document, Key("shop", "other"))
+
+
+FORGED = {
+    "in a tenant's namespace": {"namespace": "shop"},
+    "without the component": {"labels": {"app.kubernetes.io/component": "relay"}},
+    "without labels": {"labels": None},
+}
+
+
+@pytest.mark.parametrize("change", FORGED.values(), ids=FORGED)
+def test_an_object_that_only_looks_like_a_record_is_not_found(change: dict[str, Any]) -> None:
+    document = record_document(a_record(), OPERATOR)
+    forged = {**document, "metadata": {**document["metadata"], **change}}
+
+    assert find_record([forged], Key("shop", "reminders"), OPERATOR) is None
+    assert find_record([forged, document], Key("shop", "reminders"), OPERATOR) == document
+
+
+def test_a_record_of_a_former_operator_is_found_by_its_owner_alone() -> None:
+    document = record_document(a_record(), OPERATOR)
+    document["metadata"]["name"] = former_record_name(Key("shop", "reminders"))
+    taken = {**document, "data": document_with(name="other")["data"]}
+
+    assert find_former_record([document], Key("shop", "reminders"), OPERATOR) == document
+    assert find_former_record([taken], Key("shop", "reminders"), OPERATOR) is None
 
 
 def test_a_record_of_a_newer_operator_is_refused() -> None:
