@@ -40,6 +40,7 @@ def send_far(route: Route, after_ms: int, records: int = 200) -> None:
 
 
 @ONLY_BUCKETS
+@pytest.mark.takes_long("a bucket is read when half of a delay is over")
 def test_a_foreign_record_in_a_bucket_is_left_out_and_named(route: Route) -> None:
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
     foreign = [Sent(b"k", b"who is there? a record of somebody else", [], 1)]
@@ -70,6 +71,7 @@ def test_truncated_buckets_are_filled_again_from_the_source(make_route: MakeRout
 
 
 @ONLY_BUCKETS
+@pytest.mark.takes_long("a bucket is read when half of a delay is over")
 def test_a_segment_of_a_newer_version_stops_its_shard_alone_and_is_named(route: Route) -> None:
     newer = [Sent(b"k", b"\x02" + bytes(40), [], 2)]
     relay = route.start_relay().wait_until_delivering(PARTITIONS)

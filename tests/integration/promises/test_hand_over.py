@@ -34,6 +34,7 @@ def delivering_shards(relays: Sequence[RelayProcess]) -> list[int]:
 
 
 @BOTH_BACKENDS
+@pytest.mark.takes_long("a second relay starts after the first has ended")
 def test_p1_p2_p3_a_relay_that_is_told_to_stop_names_no_owner_and_its_successor_need_not_wait_or_fence(
     make_route: MakeRoute,
 ) -> None:
@@ -56,6 +57,7 @@ def test_p1_p2_p3_a_relay_that_is_told_to_stop_names_no_owner_and_its_successor_
     assert lines_of(second, "error", "critical") == []
 
 
+@pytest.mark.takes_long("relays start one after another, and share what is there")
 def test_p1_p2_p3_the_shards_of_a_relay_that_leaves_go_to_the_one_that_is_there(make_route: MakeRoute) -> None:
     route = make_route(**ENDLESS_SESSION)
     leaving = route.start_relay().wait_until_delivering(PARTITIONS)

@@ -105,6 +105,7 @@ def topics_of(kafka: KafkaAddress, folder: Path) -> str:
 
 
 @pytest.mark.usefixtures("shared_spark")
+@pytest.mark.takes_long("carries out an audit")
 def test_the_verdict_of_an_audit_becomes_a_condition(kafka: KafkaAddress, tmp_path: Path) -> None:
     given = audited(kafka, tmp_path / "ledger", topics_of(kafka, tmp_path))
     container = Container.of(given, tmp_path)
