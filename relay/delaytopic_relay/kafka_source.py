@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import cast
 
 import structlog
@@ -35,6 +36,8 @@ class KafkaSource:
         self._doubtful = Consumer({**doubtful, "enable.auto.commit": False}, logger=client_logger("source"))
         self._assigned: set[int] = set()
         self._ends: dict[int, int] = {}
+        # Behind the last record that was handed out of each shard; none before a shard is read.
+        self._next: dict[int, int] = {}
         self._failure: LostOwnership | None = None
 
     def subscribe(self, assignment: Assignment) -> None:
@@ -52,17 +55,22 @@ class KafkaSource:
             shards = [partition.partition for partition in partitions]
             log.info("shards revoked", partitions=shards)
             assignment.revoked(shards)
-            self._assigned.difference_update(shards)
+            self._let_go(shards)
             consumer.incremental_unassign(partitions)
 
         def on_lost(consumer: Consumer, partitions: list[TopicPartition]) -> None:
             shards = [partition.partition for partition in partitions]
             log.warning("shards lost", partitions=shards)
             assignment.lost(shards)
-            self._assigned.difference_update(shards)
+            self._let_go(shards)
             consumer.incremental_unassign(partitions)
 
         self._consumer.subscribe([self._topic], on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
+
+    def _let_go(self, shards: Iterable[int]) -> None:
+        for shard in shards:
+            self._assigned.discard(shard)
+            self._next.pop(shard, None)
 
     def poll(self, limit: int, timeout_ms: int) -> dict[int, Batch]:
         """Up to `limit` records by shard; the first is waited for, the others join it within two milliseconds."""
@@ -92,6 +100,10 @@ class KafkaSource:
             failure, self._failure = self._failure, None
             raise failure
         self._ends.update(ends)
+        self._next.update(ends)
+        self._next.update(
+            (shard, (group[-1].offset() or 0) + 1) for shard, group in groups.items() if shard is not None
+        )
         shards = {shard for shard in groups if shard is not None} | ends.keys()
         return {shard: Batch(cast(Group, groups.get(shard, [])), ends.get(shard)) for shard in shards}
 
@@ -110,16 +122,21 @@ class KafkaSource:
 
     def read_from(self, shard: int, offset: int) -> None:
         """Seek and resume."""
+        self._next[shard] = offset
         self._act(lambda: self._consumer.seek(TopicPartition(self._topic, shard, offset)))
-        self.resume([shard])
+        self._act(lambda: self._consumer.resume(self._partitions([shard])))
 
     def pause(self, shards: Iterable[int]) -> None:
         """Stop reading these shards, as far as they are ours."""
         self._act(lambda: self._consumer.pause(self._partitions(shards)))
 
     def resume(self, shards: Iterable[int]) -> None:
-        """Read on, as far as they are ours."""
-        self._act(lambda: self._consumer.resume(self._partitions(shards)))
+        """Read on behind what was handed out, as far as they are ours and were read before."""
+        known = [shard for shard in shards if shard in self._assigned and shard in self._next]
+        self._act(lambda: self._consumer.resume(self._partitions(known)))
+        # The client's fetching thread sleeps for up to a second while all is paused, and only a seek wakes it.
+        for shard in known:
+            self._act(partial(self._consumer.seek, TopicPartition(self._topic, shard, self._next[shard])))
 
     def _partitions(self, shards: Iterable[int]) -> list[TopicPartition]:
         return [TopicPartition(self._topic, shard) for shard in shards if shard in self._assigned]

@@ -22,6 +22,8 @@ RATE = 200
 BACKLOG = 50_000
 HOUR_MS = 3_600_000
 AT_ONCE = 5_000
+BURST_P99_S = 0.5
+"""Less than the second for which a client that was paused may sleep on."""
 FAILOVER_MS = (SESSION_TIMEOUT_S + 2) * 1_000
 
 
@@ -91,7 +93,7 @@ def test_p4_a_burst_that_waits_on_the_source_for_its_fixed_delay_is_read_in_time
     wait_for(lambda: relay.status()["deliveredTotal"] >= AT_ONCE, relay.why)
 
     assert_exact(route.settled_verdict())
-    assert p99_s(before, relay) <= P99_S
+    assert p99_s(before, relay) <= BURST_P99_S
     status = relay.status()
     assert (status["pending"], status["ingestLag"]) == (0, 0)
 
