@@ -108,9 +108,10 @@ class SharedServers:
         """Stop every server, and delete what they stored."""
         os.environ.pop(ADDRESS, None)
         self._listener.close()
-        with suppress(Exception):
+        try:
             self._running.close()
-        shutil.rmtree(self.directory, ignore_errors=True)
+        finally:
+            shutil.rmtree(self.directory, ignore_errors=True)
 
     def get(self, name: str) -> Any:
         """What is known of a server; starts it when nobody has asked before. A failed start fails every caller."""

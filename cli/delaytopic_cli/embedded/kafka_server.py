@@ -171,7 +171,7 @@ class KafkaServer:
 
         Without this the new broker first acts as the old one, until its own controller fences it. A transaction
         whose commit was decided but not yet marked in its partitions then finds "no leader, probably deleted",
-        is taken as complete, and blocks every read_committed reader of those partitions for good.
+        is taken as complete, and blocks every read_committed reader of those partitions for good (KAFKA-20734).
         """
         properties = self.directory / "fencing.properties"
         self._write_properties(properties, fencing_settings(self._data_directory, self._node))

@@ -33,6 +33,7 @@ def test_p1_p2_p3_nothing_is_lost_twice_or_early_when_the_broker_is_killed(route
     assert_exact(route.settled_verdict(timeout_s=90))
 
 
+# A failure here may be KAFKA-20734: docs/explanation/exactness.md, "What Kafka itself gets wrong".
 @BOTH_BACKENDS
 @pytest.mark.nightly
 def test_p1_p2_p3_nothing_is_lost_twice_or_early_when_the_broker_restarts(route: Route, kafka: KafkaServer) -> None:

@@ -83,6 +83,7 @@ def await_resync(platform: Platform) -> None:
     platform.await_condition("later", "TopicsReady")
 
 
+@pytest.mark.takes_long("waits for the operator to list everything again")
 def test_a_forged_record_is_neither_believed_nor_followed(running: Platform, tenant: KubeClient) -> None:
     running.apply_topic("victim")
     running.await_condition("victim", "TopicsReady")
