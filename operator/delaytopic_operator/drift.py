@@ -59,7 +59,7 @@ def _differences(desired: Any, live: Any, path: str, field: str) -> Iterator[str
 
 def _list_differences(desired: list[Any], live: list[Any], path: str, field: str) -> Iterator[str]:
     keys = _KEYS.get(field)
-    if keys is not None and all(isinstance(each, Mapping) and keys[0] in each for each in (*desired, *live)):
+    if keys is not None and all(isinstance(each, Mapping) and _has_key(each, keys) for each in (*desired, *live)):
         live = _in_the_order_of(live, desired, keys)
     if len(desired) != len(live):
         yield path
@@ -74,7 +74,11 @@ def _in_the_order_of(live: Sequence[Mapping[str, Any]], desired: Sequence[Any], 
     return [each for each in live if _key(each, keys) in wanted]
 
 
-def _key(item: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[Hashable, ...]:
+def _has_key(item: Mapping[str, Any], keys: tuple[str, ...]) -> bool:
+    return keys[0] in item and all(isinstance(value, Hashable) for value in _key(item, keys))
+
+
+def _key(item: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[Any, ...]:
     return tuple(item.get(key) for key in keys)
 
 

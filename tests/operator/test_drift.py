@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from delaytopic_operator.drift import drift
@@ -94,5 +94,6 @@ def test_a_document_never_drifts_from_itself(document: dict[str, Any]) -> None:
 
 
 @given(DOCUMENTS, DOCUMENTS)
+@example({"env": [{"name": None}, {"name": []}]}, {})
 def test_what_others_write_beside_is_no_drift(document: dict[str, Any], others: dict[str, Any]) -> None:
     assert drift(document, {**others, **document}) == []
