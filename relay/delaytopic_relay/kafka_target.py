@@ -20,14 +20,12 @@ from delaytopic_relay.kafka_source import offsets_of
 from delaytopic_relay.ports import GroupMetadata, Refusal
 from delaytopic_relay.progress import Progress
 from delaytopic_relay.receipts import whose_record
+from delaytopic_relay.refusals import Caution
 
 COMMIT_TIMEOUT_S = 10.0
 ABORT_TIMEOUT_S = 5.0
 INIT_TIMEOUT_S = 15.0
 REPORT_TIMEOUT_S = 0.5
-CAREFUL_S = 5.0
-"""How long each record is sent alone, from the next one on, after one was refused without telling which."""
-
 PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
 ABOUT_THE_RECORD = frozenset(
     {KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_RECORD, KafkaError.INVALID_TIMESTAMP, KafkaError._INVALID_ARG}
@@ -60,8 +58,7 @@ class KafkaTarget:
         self._failures: list[Refusal] = []
         self._bounded = BoundedCalls()
         self._abandoned: list[Producer] = []
-        self._careful_until_s = 0.0
-        self._will_be_careful = False
+        self._caution = Caution()
         self._producer = self._new_producer()
 
     @property
@@ -88,10 +85,7 @@ class KafkaTarget:
         more is sent once a record was refused: the tick is given up when it settles.
         """
         produce: Any = self._producer.produce
-        if self._will_be_careful and not self._failures:
-            # Counted from here on: what was refused may first have to be read again.
-            self._careful_until_s, self._will_be_careful = time.monotonic() + CAREFUL_S, False
-        careful = time.monotonic() < self._careful_until_s
+        careful = self._caution.holds(time.monotonic_ns() // 1_000_000, may_begin=not self._failures)
         for record in records:
             if self._failures and self._id is not None:
                 return
@@ -136,7 +130,7 @@ class KafkaTarget:
     def _on_failure(self, error: KafkaError | None, message: Message) -> None:
         if error is None or error.code() in PURGED:
             return
-        self._will_be_careful = True
+        self._caution.refused(known=False)
         self._failures.append(
             Refusal(f"{message.topic()}: {error.str()}", error.code() == KafkaError.MSG_SIZE_TOO_LARGE)
         )
@@ -152,6 +146,7 @@ class KafkaTarget:
         text = f"{record.topic}: {error.str()}"
         if error.code() not in ABOUT_THE_RECORD:
             return Refusal(text, too_large=False)
+        self._caution.refused(known=True)
         shard, offset, dead_letter = whose_record(record.headers)
         return Refusal(text, error.code() == KafkaError.MSG_SIZE_TOO_LARGE, shard, offset, dead_letter)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from delaytopic_api.dead_letter import DeadLetterReason
 from delaytopic_relay.addressing import Addressing, Refused
@@ -26,6 +27,39 @@ def note_refusals(addressing: Addressing, refusals: Sequence[Refusal]) -> None:
     if any(refusal.too_large for refusal in refusals):
         addressing.certain_bytes = 0
     raise TransactionAborted(f"Kafka refused {len(refusals)} records: {refusals[0].error}")
+
+
+CAREFUL_MS: Final = 5_000
+LONGEST_CAREFUL_MS: Final = 3_600_000
+
+
+class Caution:
+    """Sends records one by one for a while, once Kafka has refused a batch without telling which record it was.
+
+    The time counts from the next record that is sent. Reading up to the refused record again may take longer: then it
+    is refused without a name once more, and the time doubles, until the record is found.
+    """
+
+    def __init__(self) -> None:
+        self._until_ms = 0
+        self._lasts_ms = CAREFUL_MS
+        self._begins = False
+
+    def refused(self, *, known: bool) -> None:
+        """Note a refusal; `known` tells whether it names its record."""
+        self._begins = self._begins or not known
+        if known:
+            self._lasts_ms = CAREFUL_MS
+
+    def holds(self, now_ms: int, *, may_begin: bool) -> bool:
+        """Tell whether records go one by one now; the time begins if it is due and `may_begin`."""
+        if self._begins and may_begin:
+            if now_ms - self._until_ms > LONGEST_CAREFUL_MS:
+                self._lasts_ms = CAREFUL_MS
+            self._until_ms = now_ms + self._lasts_ms
+            self._lasts_ms = min(2 * self._lasts_ms, LONGEST_CAREFUL_MS)
+            self._begins = False
+        return now_ms < self._until_ms
 
 
 Sent = Sequence[tuple[int, Sequence[Schedule]]]

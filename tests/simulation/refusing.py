@@ -10,7 +10,6 @@ REFUSED = b"refused"
 TOO_LARGE = b"too large"
 HOPELESS = b"too large for the dead-letter topic, too"
 BAD_VALUES = (REFUSED, TOO_LARGE, HOPELESS)
-CAREFUL_MS = 5_000
 
 
 def refusal_of(record: Outgoing, *, careful: bool) -> Refusal | None:

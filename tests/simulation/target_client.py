@@ -10,12 +10,13 @@ from typing import NoReturn
 from tests.simulation.clocks import SimulatedClock
 from tests.simulation.faults import Fault, Gate, What
 from tests.simulation.kafka import Kafka, Life, Sent, committed_of
-from tests.simulation.refusing import CAREFUL_MS, refusal_of
+from tests.simulation.refusing import refusal_of
 
 from delaytopic_relay.addressing import Outgoing
 from delaytopic_relay.errors import CommitUnknown, Fenced, KafkaUnavailable, LostOwnership, TransactionAborted
 from delaytopic_relay.ports import GroupMetadata, Refusal
 from delaytopic_relay.progress import Progress
+from delaytopic_relay.refusals import Caution
 
 
 class Client(StrEnum):
@@ -43,8 +44,8 @@ class SimulatedTarget:
         self._state = Client.READY
         self._buffer: list[Sent] = []
         self._failures: list[Refusal] = []
-        self._careful_until_ms = 0
-        self._will_be_careful = False
+        self._caution = Caution()
+        self._is_careful = False
         self._epoch = kafka.transactions.initialise(self.owner) if transactional else 0
 
     # -- records
@@ -60,8 +61,7 @@ class SimulatedTarget:
     def send(self, records: Sequence[Outgoing]) -> None:
         if self.owner:
             self._object_unless(Client.OPEN)
-        if self._will_be_careful and not self._failures:
-            self._careful_until_ms, self._will_be_careful = self._kafka.now_ms + CAREFUL_MS, False
+        self._is_careful = self._caution.holds(self._kafka.now_ms, may_begin=not self._failures)
         for record in records:
             if self.owner and self._failures:
                 return
@@ -72,10 +72,10 @@ class SimulatedTarget:
 
     def _produce(self, record: Outgoing) -> None:
         now_ms = self._kafka.now_ms
-        refusal = refusal_of(record, careful=now_ms < self._careful_until_ms)
+        refusal = refusal_of(record, careful=self._is_careful)
         if refusal is not None:
             self._kafka.counts["path: record refused"] += 1
-            self._will_be_careful = True
+            self._caution.refused(known=self._is_careful)
             self._failures.append(refusal)
             return
         life = Life(self._name, dict(self.recovered))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.simulation.families import PLANS
 from tests.simulation.faults import Fault, What
 from tests.simulation.hunting import wrong_with
 from tests.simulation.plan import (
@@ -59,3 +60,14 @@ token of its own."""
 )
 def test_a_history_that_once_broke_a_promise_breaks_none(plan: Plan) -> None:
     assert wrong_with(plan) == []
+
+
+SEEDS = {3244: "KafkaBuckets"}
+"""3244: Kafka refused a batch without telling which record it was. Records went one by one for five seconds, and
+reading up to the refused one again took longer: each time it was refused without a name once more, and its shard stood
+still."""
+
+
+@pytest.mark.parametrize(("seed", "backend"), SEEDS.items())
+def test_a_seed_that_once_broke_a_promise_breaks_none(seed: int, backend: str) -> None:
+    assert wrong_with(PLANS[backend](seed)) == []
