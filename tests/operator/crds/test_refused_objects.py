@@ -29,10 +29,6 @@ def fields(case: dict[str, Any]) -> set[str]:
     return {"version" if field == "apiVersion" else field for field in named}
 
 
-def test_at_least_forty_five_mistakes_are_known() -> None:
-    assert len({case["case"] for case in REFUSED + REFUSED_BY_MODELS}) >= 45
-
-
 @pytest.mark.parametrize("case", each(REFUSED + ONLY_BY_MODELS))
 def test_the_models_refuse_it(case: dict[str, Any]) -> None:
     with pytest.raises(InvalidDocument):
@@ -84,8 +80,9 @@ def test_the_api_server_accepts_what_the_models_accept(control_plane: ControlPla
 
     stored = [offer(control_plane.client, document) for document in given]
 
-    assert [load_document(document) for document in stored]
-    assert len(stored) == len(given)
+    assert [load_document(document).metadata.name for document in stored] == [
+        document["metadata"]["name"] for document in given
+    ]
 
 
 @pytest.mark.integration
