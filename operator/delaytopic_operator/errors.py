@@ -18,7 +18,7 @@ OperatorError
 |   +-- ObjectRejected
 |   +-- TopicRejected
 |   +-- NotSupported
-+-- ObjectForeign           the platform team's: a name is taken by somebody else's object, which is not touched
++-- ObjectForeign           the author's: a name is taken by another DelayTopic's object, which is not touched
 +-- RecordUnreadable        the platform team's: what is written down about a route is not understood, and not touched
 +-- NamespaceTerminating    nobody's: nothing can be made there any more
 +-- NotLeading              nobody's: another operator leads, and this one writes nothing

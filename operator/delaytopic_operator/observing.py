@@ -125,7 +125,7 @@ class ClusterObserver:
         return {self._config.namespace, *(each.spec.relay_namespace for each in classes if each.spec.relay_namespace)}
 
     def _relay_places(self, key: Key, document: Document | None, classes: Iterable[DelayClass]) -> set[str]:
-        """Where relays of a DelayTopic may run: in its own namespace with a connection of its own alone."""
+        """Return where its relays may run: in its own namespace only if it has a connection of its own."""
         has_class = document is not None and not (document.get("spec") or {}).get("connection")
         return self._platform_places(classes) | (set() if has_class else {key.namespace})
 

@@ -34,7 +34,7 @@ LONGEST_CAREFUL_MS: Final = 3_600_000
 
 
 class Caution:
-    """Sends records one by one for a while, once Kafka has refused a batch without telling which record it was.
+    """The time for which records go one by one, after Kafka has refused a batch without telling which record it was.
 
     The time counts from the next record that is sent. Reading up to the refused record again may take longer: then it
     is refused without a name once more, and the time doubles, until the record is found.

@@ -5,15 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from delaytopic_cli.embedded import die_with_parent
-
-# The kernel ends a child when the thread that started it ends, so one thread that stays starts them all.
-_SPAWNER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="test-spawner")
+from delaytopic_cli.embedded.process import spawn
 
 
 class ChildProcess:
@@ -23,17 +18,7 @@ class ChildProcess:
 
     def spawn(self, command: Sequence[str], log_file: Path, directory: Path | None = None) -> None:
         """Start the command with its output appended to a file; the kernel kills it when this process ends."""
-        wrapper = [sys.executable, "-I", "-S", die_with_parent.__file__, str(os.getpid())]
-        with log_file.open("ab") as log:
-            self._child = _SPAWNER.submit(
-                subprocess.Popen,
-                [*wrapper, *command],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd=directory,
-                start_new_session=True,  # a Ctrl-C of the terminal is for the test run
-            ).result()
+        self._child = spawn(command, log_file, directory=directory)
 
     @property
     def child(self) -> subprocess.Popen[bytes]:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from confluent_kafka.admin import TopicMetadata  # type: ignore[attr-defined]  # public, by an implicit re-export
+from tests.harness.fixtures import QUICK_START
 from tests.support.relay_process import wait_for
 
 from delaytopic_cli.embedded.kafka_client import admin_client
@@ -18,8 +19,6 @@ from delaytopic_cli.embedded.ports import free_port
 
 BROKERS = 3
 HEAP_MIB = 384
-QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-"""What three of them would spend on compiling themselves is missed by all on a machine of two cores."""
 SESSION_MS = 4_000
 """Silent for so long, a broker is declared dead, and others lead its partitions."""
 

@@ -58,7 +58,7 @@ class ManagedProcess:
             raise EmbeddedServerError(f"{self.name} is running already (pid {self.pid})")
         self.log_file.parent.mkdir(parents=True, exist_ok=True)
         self._asked_to_stop = False
-        self._child = _SPAWNER.submit(self._spawn).result()
+        self._child = spawn(self.command, self.log_file, self._environment)
 
     def send_signal(self, number: signal.Signals) -> None:
         """Send a signal (SIGSTOP and SIGCONT freeze and thaw it) to its process group; nothing when it has ended."""
@@ -101,14 +101,31 @@ class ManagedProcess:
             return ""
         return "\n".join(self.log_file.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
 
-    def _spawn(self) -> subprocess.Popen[bytes]:
-        wrapper = [sys.executable, "-I", "-S", str(_WRAPPER), str(os.getpid())]
-        with self.log_file.open("ab") as log:
-            return subprocess.Popen(
-                wrapper + self.command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, **self._environment},
-                start_new_session=True,
-            )
+
+def spawn(
+    command: Sequence[str],
+    log_file: Path,
+    environment: Mapping[str, str] | None = None,
+    directory: Path | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start a program in a session of its own that the kernel kills with this process.
+
+    Its output is appended to the log file; `environment` is added to that of this process.
+    """
+    return _SPAWNER.submit(_popen, command, log_file, environment, directory).result()
+
+
+def _popen(
+    command: Sequence[str], log_file: Path, environment: Mapping[str, str] | None, directory: Path | None
+) -> subprocess.Popen[bytes]:
+    wrapper = [sys.executable, "-I", "-S", str(_WRAPPER), str(os.getpid())]
+    with log_file.open("ab") as log:
+        return subprocess.Popen(
+            [*wrapper, *command],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **(environment or {})},
+            cwd=directory,
+            start_new_session=True,
+        )
