@@ -46,10 +46,13 @@ def run(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
         (tmp_path / f"test_{number}.py").write_text(TESTS.replace("range(2)", f"[{number}]"))
     command = [sys.executable, "-m", "pytest", "-c", str(tmp_path / "pytest.ini"), "--numprocesses=2", str(tmp_path)]
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "DELAYTOPIC"))}
+    # A shell starts what runs in its background with Ctrl-C ignored, which this run would inherit.
+    outer = signal.signal(signal.SIGINT, signal.default_int_handler)
     with (tmp_path / "output").open("wb") as output:
         process = subprocess.Popen(
             command, cwd=ROOT, env=inherited, stdout=output, stderr=output, start_new_session=True
         )
+    signal.signal(signal.SIGINT, outer)
     wait_for(lambda: len(pid_files(tmp_path)) == 2, (tmp_path / "output").read_text)
     yield process
     process.kill()
