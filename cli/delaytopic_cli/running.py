@@ -6,6 +6,7 @@ import click
 
 from delaytopic_api.errors import ApiError
 from delaytopic_cli.errors import CliError, InputError
+from delaytopic_cli.terminal import printable
 
 INTERRUPTED = 130
 
@@ -29,5 +30,5 @@ def run_group(group: click.Group, arguments: list[str] | None, program: str) -> 
 def fail(text: str, exit_code: int) -> int:
     """Say what is wrong, a line each."""
     for line in text.splitlines() or [""]:
-        click.echo(f"{click.style('error:', fg='red')} {line}", err=True)
+        click.echo(f"{click.style('error:', fg='red')} {printable(line)}", err=True)
     return exit_code

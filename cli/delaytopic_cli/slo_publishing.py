@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from delaytopic_cli.slo_status_file import write_status
+from delaytopic_cli.terminal import echo, printable
 from delaytopic_slo.errors import SloError
 from delaytopic_slo.outputs import push_metrics, write_outputs
 from delaytopic_slo.report_model import Report, Verdict
@@ -28,9 +29,11 @@ def publish(result: Report, given: dict[str, Any]) -> int:
         push_metrics(result, given["push"])
     if given["status_file"]:
         write_status(result, str(files[1]), given["status_file"])
-    click.echo(f"{click.style(str(result.verdict), fg=_COLOURS[result.verdict], bold=True)}: {result.sentence}")
+    click.echo(
+        f"{click.style(str(result.verdict), fg=_COLOURS[result.verdict], bold=True)}: {printable(result.sentence)}"
+    )
     for reason in result.reasons:
-        click.echo(f"  {reason}")
+        echo(f"  {reason}")
     if not given["quiet"]:
         click.echo(f"  {files[1]}")
     missed_is_success = given["exit_zero"] and result.verdict is Verdict.MISSED
@@ -47,7 +50,7 @@ def publish_failure(error: SloError, delay_topic: str, given: dict[str, Any]) ->
 def fail(error: SloError) -> int:
     """Say why there is no verdict."""
     for line in str(error).splitlines() or [""]:
-        click.echo(f"{click.style('error:', fg='red')} {line}", err=True)
+        click.echo(f"{click.style('error:', fg='red')} {printable(line)}", err=True)
     return CANNOT_JUDGE
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.cli.test_terminal import HARMLESS, HOSTILE
 from tests.support.listings import pending_list
 
 from delaytopic_api.pending import PendingList, PendingRecord, PendingShard
@@ -53,6 +54,7 @@ class Pages:
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.busy = False
+        self.listed = LIST
         healthy = Health(True, "running")
         self.server = PageServer(
             "127.0.0.1",
@@ -68,7 +70,7 @@ class Pages:
         self.asked.append(parameters)
         if self.busy:
             raise Unavailable("the loop is busy")
-        return LIST
+        return self.listed
 
     @property
     def url(self) -> str:
@@ -240,3 +242,18 @@ def test_a_local_whose_relays_are_not_up_yet_is_told(capsys: pytest.CaptureFixtu
 
     assert run(["pending", SOURCE]) == 2
     assert "not up yet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_no_field_of_a_record_reaches_the_terminal_as_a_command(
+    form: str, pages: Pages, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    record = RECORDS[0].model_copy(update={"target": HOSTILE, "id": HOSTILE, "key": HOSTILE})
+    pages.listed = LIST.model_copy(update={"records": [record], "message": HOSTILE, "complete": False})
+
+    assert run(["pending", SOURCE, "--relay", pages.url, "-o", form]) == 0
+
+    out = capsys.readouterr().out
+    assert HARMLESS in out
+    assert [line for line in out.split("\n") if not line.isprintable()] == []

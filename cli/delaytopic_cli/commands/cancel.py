@@ -8,6 +8,7 @@ from delaytopic_cli.commands.options import client_settings, kafka_options
 from delaytopic_cli.kafka_clients import partitions_of, producer
 from delaytopic_cli.records import cancel_record
 from delaytopic_cli.sending import Sending
+from delaytopic_cli.terminal import echo
 
 
 @click.command(short_help="Cancel a pending record by its id.")
@@ -36,4 +37,4 @@ def cancel(
     partitions_of(client, topic)
     record = cancel_record(schedule_id, key)
     Sending(producer(client), topic).send_all([record])
-    click.echo(f"sent the cancel of {schedule_id} to {topic} (key {(record.key or b'').decode()})")
+    echo(f"sent the cancel of {schedule_id} to {topic} (key {(record.key or b'').decode()})")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 import time
@@ -15,6 +14,7 @@ from delaytopic_cli.local_state import read_running_state
 from delaytopic_cli.pending_report import report
 from delaytopic_cli.pending_text import table_lines
 from delaytopic_cli.relay_listing import ask_relays, relay_url
+from delaytopic_cli.terminal import echo, echo_json
 from delaytopic_cli.time_text import duration, instant_ms
 
 
@@ -69,10 +69,10 @@ def pending(
         parameters["partition"] = partition
     found = report(topic, ask_relays(relay_urls(relays), parameters), limit)
     if (output or ("table" if sys.stdout.isatty() else "json")) == "json":
-        click.echo(json.dumps(found.to_json(), ensure_ascii=False))
+        echo_json(found.to_json())
         return
     for line in table_lines(found, now_ms=_now_ms(), width=shutil.get_terminal_size((140, 24)).columns):
-        click.echo(line)
+        echo(line)
 
 
 def before_ms(text: str, *, now_ms: int) -> int:

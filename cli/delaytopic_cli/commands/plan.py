@@ -9,6 +9,7 @@ import click
 from delaytopic_cli.errors import CliError
 from delaytopic_cli.kubectl.client import Kubectl
 from delaytopic_cli.planning.errors import CannotJudge
+from delaytopic_cli.terminal import echo_lines
 
 
 class WrongUsage(click.UsageError):
@@ -74,7 +75,7 @@ def plan(
     """
     kubectl = Kubectl.of(context, kubeconfig, namespace)
     text, code = _judged(files, kubectl if against else None, namespace, operator_config, output, show_objects)
-    click.echo(text)
+    echo_lines(text)
     return code
 
 

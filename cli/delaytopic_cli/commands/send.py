@@ -16,6 +16,7 @@ from delaytopic_cli.errors import InputError
 from delaytopic_cli.kafka_clients import partitions_of, producer
 from delaytopic_cli.records import Addressing, KeyedValue, Timing, generated_values, records_to_send, values_of_lines
 from delaytopic_cli.sending import Sending, Sent
+from delaytopic_cli.terminal import echo
 from delaytopic_cli.time_text import clock_text, duration, instant_ms
 
 
@@ -77,7 +78,7 @@ def send(topic: str, **options: Any) -> None:
     sending = Sending(producer(client), topic, report=_report)
     sent = sending.send_all(records_to_send(values, addressing, timing, total=total))
     as_json = chosen.output == "json"
-    click.echo(json.dumps({"topic": topic, **sent.to_json()}) if as_json else summary(topic, sent, now_ms=_now_ms()))
+    echo(json.dumps({"topic": topic, **sent.to_json()}) if as_json else summary(topic, sent, now_ms=_now_ms()))
 
 
 def timing_of(*, after: str | None, at: str | None, spread: str | None, now_ms: int) -> Timing:
@@ -107,7 +108,7 @@ def _values(options: SendOptions, *, whole: bool) -> tuple[Iterable[KeyedValue],
     if options.count is not None or options.value is not None:
         return generated_values(options.count or 1, options.value), options.count or 1
     if sys.stdin.isatty():
-        click.echo("reading values from the standard input, one a line; Ctrl-D ends", err=True)
+        echo("reading values from the standard input, one a line; Ctrl-D ends", err=True)
     separator = options.key_separator.replace("\\t", "\t") if options.key_separator else None
     values = values_of_lines(sys.stdin.buffer, separator)
     if not whole:
@@ -118,7 +119,7 @@ def _values(options: SendOptions, *, whole: bool) -> tuple[Iterable[KeyedValue],
 
 def _report(records: int) -> None:
     if sys.stderr.isatty():
-        click.echo(f"{records:,} sent ...", err=True)
+        echo(f"{records:,} sent ...", err=True)
 
 
 def _now_ms() -> int:

@@ -11,6 +11,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaExcepti
 from delaytopic_cli.commands.options import client_settings, kafka_options
 from delaytopic_cli.errors import KafkaUnreachableError
 from delaytopic_cli.kafka_clients import assignment, committed_reader, headers_of, partitions_of
+from delaytopic_cli.terminal import echo
 from delaytopic_cli.watching import Arrival, json_line, receipt_of, table_head, table_line
 
 
@@ -44,10 +45,10 @@ def watch(
     try:
         consumer.assign(assignment(topic, partitions, OFFSET_BEGINNING if from_beginning else OFFSET_END))
         if output == "table":
-            click.echo(table_head())
+            echo(table_head())
         _show(consumer, limit, as_json=output == "json")
     except KeyboardInterrupt:
-        click.echo(err=True)
+        echo(err=True)
     finally:
         consumer.close()
 
@@ -60,7 +61,7 @@ def _show(consumer: Consumer, limit: int | None, *, as_json: bool) -> None:
         now_ms, width = _now_ms(), shutil.get_terminal_size((140, 24)).columns
         for message in messages[: None if limit is None else limit - shown]:
             arrival = _arrival(message, started_ms, now_ms)
-            click.echo(json_line(arrival) if as_json else table_line(arrival, now_ms=now_ms, width=width))
+            echo(json_line(arrival) if as_json else table_line(arrival, now_ms=now_ms, width=width))
             shown += 1
 
 

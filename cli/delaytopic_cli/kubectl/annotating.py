@@ -13,6 +13,7 @@ from delaytopic_cli.kubectl.awaiting import await_state
 from delaytopic_cli.kubectl.client import Kubectl
 from delaytopic_cli.kubectl.options import KIND, delay_topic, full_name, with_kubectl
 from delaytopic_cli.kubectl.verdict import verdict
+from delaytopic_cli.terminal import echo
 
 PAUSE = "delaytopic.dev/pause-reconciliation"
 REQUESTED = "delaytopic.dev/reconcile-requested-at"
@@ -33,10 +34,10 @@ def pause(name: str, kubectl: Kubectl) -> None:
     """
     document = delay_topic(kubectl, name)
     if _is_paused(document):
-        click.echo(f"{full_name(document)} is paused already")
+        echo(f"{full_name(document)} is paused already")
         return
     _annotate(kubectl, name, f"{PAUSE}=true")
-    click.echo(f"{full_name(document)} is paused: the operator changes nothing; relays run on, and deliver")
+    echo(f"{full_name(document)} is paused: the operator changes nothing; relays run on, and deliver")
 
 
 @click.command(short_help="Undo pause.")
@@ -51,10 +52,10 @@ def resume(name: str, kubectl: Kubectl) -> None:
     """
     document = delay_topic(kubectl, name)
     if not _is_paused(document):
-        click.echo(f"{full_name(document)} is not paused")
+        echo(f"{full_name(document)} is not paused")
         return
     _annotate(kubectl, name, f"{PAUSE}-")
-    click.echo(f"{full_name(document)} goes on: the operator looks after it again")
+    echo(f"{full_name(document)} goes on: the operator looks after it again")
 
 
 @click.command(short_help="Ask the operator to look now.")
@@ -72,7 +73,7 @@ def reconcile(name: str, wait: bool, kubectl: Kubectl) -> None:
     asked = datetime.fromtimestamp(time.time(), UTC).isoformat(timespec="milliseconds")
     _annotate(kubectl, name, f"{REQUESTED}={asked}")
     if not wait:
-        click.echo(f"{full_name(document)}: asked to be looked at")
+        echo(f"{full_name(document)}: asked to be looked at")
         return
 
     def looked(found: dict[str, Any] | None) -> bool:
@@ -82,7 +83,7 @@ def reconcile(name: str, wait: bool, kubectl: Kubectl) -> None:
         why = "it is paused" if _is_paused(document) else "is an operator running, and does it watch this namespace?"
         raise CliError(f"nobody looked at {full_name(document)} within {ANSWER_SECONDS:g} s: {why}")
     said = verdict(delay_topic(kubectl, name))
-    click.echo(f"{full_name(document)}: {said.word}; {said.sentence}")
+    echo(f"{full_name(document)}: {said.word}; {said.sentence}")
 
 
 def _is_paused(document: dict[str, Any]) -> bool:

@@ -11,6 +11,7 @@ from delaytopic_cli.kubectl.awaiting import await_state
 from delaytopic_cli.kubectl.client import Kubectl
 from delaytopic_cli.kubectl.options import KIND, delay_topic, full_name, with_kubectl
 from delaytopic_cli.kubectl.verdict import conditions_of
+from delaytopic_cli.terminal import echo
 
 FINALIZER = "delaytopic.dev/drain"
 DRAIN_PATCH = '{"spec":{"deletionPolicy":"Drain"}}'
@@ -36,7 +37,7 @@ def drain(name: str, wait: bool, kubectl: Kubectl) -> None:
     """
     document = delay_topic(kubectl, name)
     if "deletionTimestamp" in document["metadata"]:
-        click.echo(f"{full_name(document)} is being deleted already")
+        echo(f"{full_name(document)} is being deleted already")
     else:
         _begin(kubectl, document)
     if wait:
@@ -54,7 +55,7 @@ def _begin(kubectl: Kubectl, document: dict[str, Any]) -> None:
             f"{HOLD_SECONDS:g} s); is one running, and is it not paused?"
         )
     kubectl.run("delete", KIND, name, "--wait=false")
-    click.echo(f"{full_name(document)} drains: nothing more is taken in, and what is pending leaves at its own time")
+    echo(f"{full_name(document)} drains: nothing more is taken in, and what is pending leaves at its own time")
 
 
 def _is_held(found: dict[str, Any] | None) -> bool:
@@ -69,10 +70,10 @@ def _follow(kubectl: Kubectl, document: dict[str, Any]) -> None:
         message = str(conditions_of(found).get("Draining", {}).get("message") or "")
         if message and message not in told:
             told.add(message)
-            click.echo(message)
+            echo(message)
 
     def is_gone(found: dict[str, Any] | None) -> bool:
         return found is None or found["metadata"]["uid"] != uid
 
     await_state(kubectl, document["metadata"]["name"], is_gone, seen=tell)
-    click.echo(f"{full_name(document)} is gone")
+    echo(f"{full_name(document)} is gone")

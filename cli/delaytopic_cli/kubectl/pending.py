@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 import time
@@ -17,6 +16,7 @@ from delaytopic_cli.kubectl.relay_pods import PodAnswer, ask_pods, running_pods
 from delaytopic_cli.pending_report import report
 from delaytopic_cli.pending_text import table_lines
 from delaytopic_cli.relay_listing import RelayAnswer
+from delaytopic_cli.terminal import echo, echo_json
 
 
 @click.command(short_help="List records that wait for their time.")
@@ -52,10 +52,10 @@ def pending(name: str, due_before: str | None, limit: int, output: str | None, k
     answers = ask_pods(kubectl, running_pods(kubectl, document), "pending", parameters)
     found = report(full_name(document), [relay_answer(each) for each in answers], limit)
     if (output or ("table" if sys.stdout.isatty() else "json")) == "json":
-        click.echo(json.dumps(found.to_json(), ensure_ascii=False))
+        echo_json(found.to_json())
         return
     for line in table_lines(found, now_ms=now_ms, width=shutil.get_terminal_size((140, 24)).columns):
-        click.echo(line)
+        echo(line)
 
 
 def relay_answer(answer: PodAnswer) -> RelayAnswer:

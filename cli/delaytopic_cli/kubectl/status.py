@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from typing import Any
@@ -14,6 +13,7 @@ from delaytopic_cli.kubectl.client import Kubectl, KubectlFailed
 from delaytopic_cli.kubectl.facts import facts_of
 from delaytopic_cli.kubectl.options import KIND, delay_topic, with_kubectl
 from delaytopic_cli.kubectl.page import page_lines, table_lines
+from delaytopic_cli.terminal import echo, echo_json
 
 WIDTH = 110
 
@@ -43,22 +43,23 @@ def status(name: str | None, all_namespaces: bool, output: str, kubectl: Kubectl
     document = delay_topic(kubectl, name)
     facts = facts_of(document, _events(kubectl, document))
     if output == "json":
-        click.echo(json.dumps(facts, ensure_ascii=False, indent=2))
+        echo_json(facts, indent=2)
         return
     width = min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
     for line in page_lines(document, facts, now_ms, width):
-        click.echo(line)
+        echo(line)
 
 
 def _show_all(kubectl: Kubectl, now_ms: int, output: str, *, all_namespaces: bool) -> None:
     found = [facts_of(each) for each in kubectl.items(KIND, *(["--all-namespaces"] if all_namespaces else []))]
     if output == "json":
-        click.echo(json.dumps(found, ensure_ascii=False, indent=2))
+        echo_json(found, indent=2)
     elif found:
-        click.echo("\n".join(table_lines(found, now_ms, namespaces=all_namespaces)))
+        for line in table_lines(found, now_ms, namespaces=all_namespaces):
+            echo(line)
     else:
         place = "" if all_namespaces else f" in the namespace {kubectl.default_namespace()}"
-        click.echo(f"there are no DelayTopics{place}", err=True)
+        echo(f"there are no DelayTopics{place}", err=True)
 
 
 def _events(kubectl: Kubectl, document: dict[str, Any]) -> list[dict[str, Any]]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from delaytopic_cli.errors import CliError
 from delaytopic_cli.kubectl.client import Kubectl
 from delaytopic_cli.kubectl.options import delay_topic, full_name, with_kubectl
 from delaytopic_cli.kubectl.verdict import verdict
+from delaytopic_cli.terminal import echo_json, echo_lines
 
 
 @click.command("why-scale", short_help="Why there are as many relays as there are.")
@@ -33,9 +32,9 @@ def why_scale(name: str, output: str, kubectl: Kubectl) -> None:
         why = verdict(document).sentence
         raise CliError(f"nothing was decided about the relays of {full_name(document)} yet: {why}")
     if output == "json":
-        click.echo(json.dumps(scaling, ensure_ascii=False, indent=2))
+        echo_json(scaling, indent=2)
         return
     try:
-        click.echo(as_text(scaling))
+        echo_lines(as_text(scaling))
     except (KeyError, TypeError) as error:
         raise CliError("the decision was written by an operator of another version; read it with -o json") from error
