@@ -12,7 +12,10 @@ from delaytopic_operator.operator_config import OperatorConfig
 
 Schema = dict[str, Any]
 
-FROM_THE_RELEASE: Final = ("apiVersion", "kind", "namespace", "images", "watchNamespaces", "httpPort")
+FROM_THE_RELEASE: Final = (
+    "apiVersion", "kind", "namespace", "images", "watchNamespaces", "relayNamespaces", "operatorLabels",
+    "httpPort",
+)  # fmt: skip
 """Fields of OperatorConfig that follow from other values, or must not differ."""
 
 _NAME = {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"}

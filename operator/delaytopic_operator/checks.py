@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from delaytopic_api import DelayClass, DelayTopic, Settings, class_for, load_document, resolve
 from delaytopic_api.errors import ApiError, Problem, Refused
 from delaytopic_operator.desired import relay_problems
 from delaytopic_operator.keys import Key
+from delaytopic_operator.operator_config import OperatorConfig
 
 _REASON_OF_PATH: Final = (
     ("metadata.namespace", "NamespaceNotAllowed"),
@@ -26,6 +27,10 @@ _REASON_OF_PATH: Final = (
 """Which word stands for a field that a class or the defaults do not allow; the first prefix that fits."""
 
 
+RELAYS_OUT_OF_SIGHT: Final = "RelayNamespaceNotAllowed"
+"""The word for relays in a namespace where the operator may have none."""
+
+
 @dataclass(frozen=True)
 class Subject:
     """What is looked at: the document as the API server has it, and what is around it."""
@@ -38,6 +43,8 @@ class Subject:
     """DelayTopics of the same namespace and class that are older."""
     rival: str | None
     """What another, older DelayTopic has to do with its topics; a sentence."""
+    config: OperatorConfig = field(default_factory=OperatorConfig)
+    """What the operator may do."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +111,7 @@ def _against(subject: Subject, accepted: Accepted) -> Iterator[Refusal]:
         # A class's to change: until then this object waits.
         own = [problem for problem in problems if not problem.subject.startswith("DelayClass")]
         yield Refusal("InvalidSpec" if own else "InvalidClass", _lines(own or problems), stalled=bool(own))
+    yield from _out_of_sight(subject, accepted)
     if accepted.delay_class is not None:
         most = accepted.delay_class.spec.limits.max_delay_topics_per_namespace
         if most is not None and subject.elder_siblings >= most:
@@ -112,6 +120,27 @@ def _against(subject: Subject, accepted: Accepted) -> Iterator[Refusal]:
             yield Refusal("LimitExceeded", message)
     if subject.rival is not None:
         yield Refusal("ResourceConflict", subject.rival)
+
+
+def _out_of_sight(subject: Subject, accepted: Accepted) -> Iterator[Refusal]:
+    """Refuse relays where the operator neither sees nor makes any."""
+    namespace = relay_namespace(subject.key, accepted.delay_class, subject.config)
+    if subject.config.lets_relays_run_in(namespace):
+        return
+    if accepted.delay_class is not None:
+        named = f"spec.relayNamespace of DelayClass {accepted.delay_class.metadata.name}"
+    else:
+        named = "spec.connection: relays of a connection of its own run beside it"
+    message = (
+        f"{named}: the operator runs no relays in {namespace}; the platform team adds it to relayNamespaces of the "
+        "operator, and nothing has to be tried again"
+    )
+    yield Refusal(RELAYS_OUT_OF_SIGHT, message, stalled=False)
+
+
+def relay_namespace(key: Key, delay_class: DelayClass | None, config: OperatorConfig) -> str:
+    """Return where relays run: beside an object with a connection of its own, else where the class says."""
+    return key.namespace if delay_class is None else delay_class.spec.relay_namespace or config.namespace
 
 
 def _not_allowed(problems: Sequence[Problem]) -> Refusal:

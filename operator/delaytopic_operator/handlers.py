@@ -1,7 +1,8 @@
 """Edge: kopf, and nothing but its watches: what is seen goes into the store, whom it concerns onto the queue.
 
-No change handlers, no timers, no daemons, no finalizer, no posting: kopf writes nothing. It runs in a thread of its own
-and is started again when it gives up; meanwhile, and whatever watches miss, the resync finds.
+No change handlers, no timers, no daemons, no finalizer, no posting: kopf writes nothing. It runs twice, each time in a
+thread of its own: one kopf takes all its kinds from the same namespaces, and people write elsewhere than relays run.
+It is started again when it gives up; meanwhile, and whatever watches miss, the resync finds.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from delaytopic_operator.clock import epoch_ms, monotonic_ms
 from delaytopic_operator.cluster_login import ClusterLogin
 from delaytopic_operator.keys import Key
 from delaytopic_operator.kinds import Kind
+from delaytopic_operator.operator_config import OperatorConfig
 from delaytopic_operator.store import Store
 from delaytopic_operator.work_queue import backoff_ms
 
@@ -38,6 +40,10 @@ OWN_WRITE_SECONDS: Final = 0.25
 WATCH_SECONDS: Final = 240
 """The API server ends a watch after this time, and kopf begins the next one: a sign of life at least this often."""
 
+Kinds = tuple[Kind, ...]
+_GROUPS: Final[tuple[Kinds, ...]] = (watched.OWN, watched.CHILDREN)
+"""Kinds of one kopf; the last of each tells for which namespaces."""
+
 log = structlog.get_logger()
 
 
@@ -49,8 +55,7 @@ class Watches:
         login: ClusterLogin,
         store: Store,
         put: Callable[[Iterable[Key]], None],
-        watch_namespaces: Iterable[str],
-        operator_namespace: str,
+        config: OperatorConfig,
         login_lasts: timedelta = timedelta(minutes=LOGIN_MINUTES),
     ) -> None:
         """`put` takes the keys to look at now. After `login_lasts`, the credentials are read again."""
@@ -58,82 +63,88 @@ class Watches:
         self._store = store
         self._put = put
         self._login_lasts = login_lasts
-        self._namespaces = sorted({*watch_namespaces, operator_namespace}) if list(watch_namespaces) else []
+        self._config = config
         self._stopping = Event()
-        self._stop_loop: Callable[[], object] | None = None
-        self._thread = Thread(target=self._run, name="watches", daemon=True)
+        self._stop_loop: dict[Kinds, Callable[[], object]] = {}
+        self._threads = [
+            Thread(target=self._run, args=[group], name=f"watches-{group[0].plural}", daemon=True) for group in _GROUPS
+        ]
         self._signs_ms: dict[str, int] = {}
-        self._beat_ms = monotonic_ms()
+        self._beat_ms: dict[Kinds, int] = {}
 
     def start(self) -> None:
         """Begin to watch."""
         self._signs_ms = dict.fromkeys((kind.plural for kind in watched.ALL), epoch_ms())
-        self._beat_ms = monotonic_ms()
-        self._thread.start()
+        self._beat_ms = dict.fromkeys(_GROUPS, monotonic_ms())
+        for thread in self._threads:
+            thread.start()
 
     def ask_to_stop(self) -> None:
         """Watch no more; does not wait."""
         self._stopping.set()
-        stop_loop = self._stop_loop
-        if stop_loop is not None:
+        for stop_loop in list(self._stop_loop.values()):
             with suppress(RuntimeError):  # it has just ended by itself
                 stop_loop()
 
     def stop(self, deadline_s: float) -> None:
         """Watch no more, and wait for the end of it for so long."""
         self.ask_to_stop()
-        self._thread.join(deadline_s)
+        until_ms = monotonic_ms() + int(deadline_s * 1_000)
+        for thread in self._threads:
+            thread.join(max(0, until_ms - monotonic_ms()) / 1_000)
 
     def signs_of_life_ms(self) -> dict[str, int]:
         """By resource, when there was an event, or an answer to the request for them (epoch ms)."""
         return dict(self._signs_ms)
 
     def loop_lag_ms(self) -> int:
-        """For how long kopf's event loop has not come round, beyond what is usual."""
-        return max(0, monotonic_ms() - self._beat_ms - int(HEARTBEAT_SECONDS * 1_000))
+        """Return for how long an event loop of kopf has not come round, beyond what is usual."""
+        oldest_ms = min(self._beat_ms.values(), default=monotonic_ms())
+        return max(0, monotonic_ms() - oldest_ms - int(HEARTBEAT_SECONDS * 1_000))
 
-    # -- the thread
+    # -- a thread
 
-    def _run(self) -> None:
+    def _run(self, group: Kinds) -> None:
         failures = 0
         while not self._stopping.is_set():
             started_ms = monotonic_ms()
             try:
-                asyncio.run(self._operator())
+                asyncio.run(self._operator(group))
                 reason = "it ended by itself"
             except Exception as error:
                 reason = f"{type(error).__name__}: {error}"
             failures = 1 if monotonic_ms() - started_ms > STEADY_SECONDS * 1_000 else failures + 1
             if not self._stopping.is_set():
                 wait_ms = min(backoff_ms(failures, random()), 30_000)
-                log.warning("watches ended, and begin again", reason=reason, again_in_ms=wait_ms)
+                log.warning("watches ended, and begin again", first=group[0].plural, reason=reason, again_in_ms=wait_ms)
                 self._stopping.wait(wait_ms / 1_000)
 
-    async def _operator(self) -> None:
+    async def _operator(self, group: Kinds) -> None:
         # Not the threading.Event itself: kopf waits for one in a thread, and the loop cannot end before that thread.
         stop = asyncio.Event()
-        self._stop_loop = partial(asyncio.get_running_loop().call_soon_threadsafe, stop.set)
+        self._stop_loop[group] = partial(asyncio.get_running_loop().call_soon_threadsafe, stop.set)
+        namespaces = [each for each in watched.namespaces_for(group[-1], self._config) if each is not None]
         try:
             if not self._stopping.is_set():
                 await kopf.operator(
-                    registry=self._registry(),
+                    registry=self._registry(group),
                     settings=settings(),
-                    namespaces=self._namespaces,
-                    clusterwide=not self._namespaces,
+                    namespaces=namespaces,
+                    clusterwide=not namespaces,
                     standalone=True,
                     stop_flag=stop,
                 )
                 await asyncio.sleep(CLOSING_SECONDS)
         finally:
-            self._stop_loop = None
+            self._stop_loop.pop(group, None)
 
-    def _registry(self) -> kopf.OperatorRegistry:
+    def _registry(self, group: Kinds) -> kopf.OperatorRegistry:
         registry = kopf.OperatorRegistry()
         kopf.on.login(registry=registry)(self._log_in)
-        kopf.on.startup(registry=registry)(self._on_startup)
-        for kind in watched.ALL:
-            group, _, version = kind.api_version.rpartition("/")
-            kopf.on.event(group, version, kind.plural, id=kind.plural, registry=registry)(self._handler(kind))
+        kopf.on.startup(registry=registry)(partial(self._on_startup, group))
+        for kind in group:
+            api_group, _, version = kind.api_version.rpartition("/")
+            kopf.on.event(api_group, version, kind.plural, id=kind.plural, registry=registry)(self._handler(kind))
         return registry
 
     def _handler(self, kind: Kind) -> Callable[..., Any]:
@@ -152,11 +163,11 @@ class Watches:
         if not self._store.is_own(document):
             self._put(self._store.keys_for(kind, document))
 
-    async def _on_startup(self, **_: Any) -> None:
+    async def _on_startup(self, group: Kinds, **_: Any) -> None:
         loop = asyncio.get_running_loop()
 
         def beat() -> None:
-            self._beat_ms = monotonic_ms()
+            self._beat_ms[group] = monotonic_ms()
             loop.call_later(HEARTBEAT_SECONDS, beat)
 
         beat()

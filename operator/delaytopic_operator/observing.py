@@ -176,6 +176,7 @@ class ClusterObserver:
             namespace_labels=namespace.labels,
             elder_siblings=self._routes.elder_siblings(key),
             rival=self._routes.rival(key),
+            config=self._config,
         )
         return check(subject)
 

@@ -67,6 +67,15 @@ class OperatorConfig(Model):
     relays."""
     watch_namespaces: list[Namespace] = []
     """Where DelayTopics are looked after. Empty: in all namespaces."""
+    relay_namespaces: list[Namespace] | None = None
+    """Where relays may run beside `namespace`; what the operator makes is watched there and nowhere else. A DelayTopic
+    whose relays would run elsewhere waits (`RelayNamespaceNotAllowed`). Absent: in all namespaces."""
+    operator_labels: Annotated[dict[str, str], Field(min_length=1)] = {
+        "app.kubernetes.io/name": "delaytopic",
+        "app.kubernetes.io/component": "operator",
+    }
+    """Labels of the operator's own pods: the NetworkPolicy of relays lets them in from `namespace`, and no other pods
+    of it."""
     images: Images = Images()
     """What runs in the pods."""
     inherited_labels: list[Label] = []
@@ -81,7 +90,7 @@ class OperatorConfig(Model):
     """What the NetworkPolicy of relays lets out beside DNS and the ports of bootstrap servers and Redis URL: ports that
     brokers advertise, such as node ports, or that Services map to."""
     monitoring_namespaces: dict[str, str] = {"delaytopic.dev/monitoring": "true"}
-    """Labels of namespaces from which the NetworkPolicy lets monitoring read the relays' pages."""
+    """Labels of namespaces from which the NetworkPolicy lets monitoring read the relays' pages. Empty: all."""
     audit: AuditConfig = AuditConfig()
     """The SLO audit."""
     workers: Count = 8
@@ -100,3 +109,7 @@ class OperatorConfig(Model):
     """A standby takes over after this much silence of the leader."""
     http_port: Annotated[int, Field(strict=True, ge=0, le=65_535)] = 8081
     """Where /livez, /readyz and /metrics are served; 0 for any free port."""
+
+    def lets_relays_run_in(self, namespace: str) -> bool:
+        """Tell whether relays may run in the namespace."""
+        return self.relay_namespaces is None or namespace in (self.namespace, *self.relay_namespaces)

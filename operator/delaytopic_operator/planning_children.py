@@ -9,7 +9,7 @@ from typing import Any
 from delaytopic_api.choices import Suspend
 from delaytopic_api.settings import Settings
 from delaytopic_operator.actions import Action, Apply, Remove
-from delaytopic_operator.checks import Accepted
+from delaytopic_operator.checks import Accepted, relay_namespace
 from delaytopic_operator.conditions import Finding
 from delaytopic_operator.desired import RelayIdentity, audit_children, children
 from delaytopic_operator.desired.hash import APPLIED_HASH
@@ -26,12 +26,9 @@ Document = dict[str, Any]
 
 def identity_of(seen: Observation, accepted: Accepted) -> RelayIdentity:
     """Where the relays run: beside an object with a connection of its own, else where the class says."""
-    of_class = accepted.delay_class
-    namespace = seen.key.namespace
-    if of_class is not None:
-        namespace = of_class.spec.relay_namespace or seen.config.namespace
+    namespace = relay_namespace(seen.key, accepted.delay_class, seen.config)
     uid = str(seen.metadata.get("uid", ""))
-    return RelayIdentity(seen.key, uid, namespace, owned=of_class is None)
+    return RelayIdentity(seen.key, uid, namespace, owned=accepted.delay_class is None)
 
 
 def changes(seen: Observation, accepted: Accepted, *, may_begin: bool) -> list[Action]:

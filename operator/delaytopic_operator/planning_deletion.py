@@ -8,8 +8,8 @@ from delaytopic_api.choices import DeletionPolicy
 from delaytopic_api.status import ConditionType
 from delaytopic_operator import planning_children as relays
 from delaytopic_operator.actions import FINALIZER, Action, ForgetRecord, Purge, Release, Remove, WriteRecord
-from delaytopic_operator.checks import Accepted
-from delaytopic_operator.conditions import TRUE, Finding, Progress, instant_ms
+from delaytopic_operator.checks import RELAYS_OUT_OF_SIGHT, Accepted, Refusal
+from delaytopic_operator.conditions import FALSE, TRUE, Finding, Progress, instant_ms
 from delaytopic_operator.deletion import GRACE_MS, Deletion, Going, Step, deadline_ms, next_step
 from delaytopic_operator.observation import Observation
 from delaytopic_operator.plan import Plan
@@ -52,6 +52,9 @@ def plan_going(seen: Observation) -> Plan:
         return Plan()
     if seen.record is None and not seen.children:
         return Plan(actions=[Release()])
+    unseen = _relays_out_of_sight(seen)
+    if unseen is not None:
+        return unseen
     going = _going(seen)
     deletion = next_step(going, seen.now_ms)
     stalled = deletion.message if deletion.step is Step.CONFIRM else None
@@ -62,6 +65,19 @@ def plan_going(seen: Observation) -> Plan:
         parts=parts_of(seen, None),
         events=_events(seen, going, deletion),
         next_at_ms=seen.now_ms + min(seen.config.poll.ms, 5_000),
+    )
+
+
+def _relays_out_of_sight(seen: Observation) -> Plan | None:
+    """Hold the object while relays of it may run where the operator looks no longer: nobody would stop them."""
+    refusal = seen.verdict
+    if not isinstance(refusal, Refusal) or refusal.reason != RELAYS_OUT_OF_SIGHT or seen.goes_with_namespace:
+        return None
+    return Plan(
+        findings=[Finding(ConditionType.POLICY_ACCEPTED, FALSE, refusal.reason, refusal.message)],
+        progress=Progress(stalled=refusal.message, stalled_reason=refusal.reason),
+        parts=parts_of(seen, None),
+        next_at_ms=seen.now_ms + seen.config.resync.ms,
     )
 
 

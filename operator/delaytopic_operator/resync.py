@@ -8,7 +8,7 @@ from threading import Event, Thread
 
 import structlog
 
-from delaytopic_operator import kinds, watched
+from delaytopic_operator import watched
 from delaytopic_operator.clock import epoch_ms
 from delaytopic_operator.errors import ApiServerForbidden, OperatorError
 from delaytopic_operator.keys import Key
@@ -58,7 +58,7 @@ class Resync:
         started_ms = epoch_ms()
         urgent: set[Key] = set()
         for kind in watched.ALL:
-            for namespace in self._namespaces(kind):
+            for namespace in watched.namespaces_for(kind, self._config):
                 urgent |= self._list_if_allowed(kind, namespace)
         first = self.done_ms == 0
         self.done_ms = epoch_ms()
@@ -80,14 +80,8 @@ class Resync:
                 expected = isinstance(error, OperatorError)
                 log.warning("resync failed", reason=str(error), exc_info=None if expected else error)
 
-    def _namespaces(self, kind: Kind) -> list[str | None]:
-        """The classes come first, so that those of this look are known here."""
-        classes = self._store.list(kinds.DELAY_CLASS)
-        relays = {namespace for it in classes if (namespace := (it.get("spec") or {}).get("relayNamespace"))}
-        return watched.namespaces_for(kind, self._config.watch_namespaces, self._config.namespace, relays)
-
     def _list_if_allowed(self, kind: Kind, namespace: str | None) -> set[Key]:
-        """Where a class wants its relays without a right for it, that class waits, and nobody else."""
+        """A namespace of relays that was deleted took its rights with it: nobody else waits for that."""
         try:
             return self._list(kind, namespace)
         except ApiServerForbidden as error:

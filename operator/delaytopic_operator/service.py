@@ -76,7 +76,7 @@ class Service:
         self._workers = Workers(
             WorkQueue(random), self._pass, config.workers, self._may_run, self._metrics.observe_pass
         )
-        self._watches = Watches(login, self._store, self._workers.put, config.watch_namespaces, config.namespace)
+        self._watches = Watches(login, self._store, self._workers.put, config)
         self._resync = Resync(kube, self._store, config, self._reconciler.keys, self._workers.put_at)
         self._http = self._make_pages()
         self._connect_metrics()

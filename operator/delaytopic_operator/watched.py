@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from delaytopic_operator import kinds
 from delaytopic_operator.kinds import Kind
+from delaytopic_operator.operator_config import OperatorConfig
 from delaytopic_operator.store_terms import MANAGED
 
 OWN: Final = (kinds.DELAY_CLASS, kinds.DELAY_TOPIC)
@@ -24,15 +24,12 @@ def labels_of(kind: Kind) -> dict[str, str] | None:
     return MANAGED if kind in CHILDREN else None
 
 
-def namespaces_for(
-    kind: Kind, watch_namespaces: Iterable[str], operator_namespace: str, relay_namespaces: Iterable[str] = ()
-) -> list[str | None]:
-    """Where to look for objects of the kind; None: everywhere at once.
+def namespaces_for(kind: Kind, config: OperatorConfig) -> list[str | None]:
+    """Return where to look for objects of the kind; None: everywhere at once.
 
-    `relay_namespaces`: where classes have their relays run.
+    Children are looked for only where relays may run: elsewhere they would be somebody else's.
     """
-    watched = set(watch_namespaces)
-    if not watched or not kind.namespaced:
-        return [None]
-    others = set() if kind == kinds.DELAY_TOPIC else {operator_namespace, *relay_namespaces}
-    return [*sorted(watched | others)]
+    if kind in CHILDREN:
+        named = config.relay_namespaces
+        return [None] if named is None else [*sorted({config.namespace, *named})]
+    return [*sorted(config.watch_namespaces)] if kind.namespaced and config.watch_namespaces else [None]

@@ -69,7 +69,7 @@ def test_the_operator_makes_and_removes_relays_with_the_rights_of_the_chart_and_
     kubectl.apply([_namespace(own), _namespace(team), *roles, _delay_class(own, kafka)])
     kubeconfig = cluster.kubeconfig_for_service_account(own, "delaytopic")
     audit = {"schedule": "H * * * *", "ledger": "s3a://audit/ledger"}
-    settings: dict[str, object] = {**QUICK, "watchNamespaces": watched, "audit": audit}
+    settings: dict[str, object] = {**QUICK, "watchNamespaces": watched, "relayNamespaces": [], "audit": audit}
     operator = OperatorProcess(tmp_path, "operator", kubeconfig, own, settings, "delaytopic_operator")
     deployment = ("get", "deployments", "-n", own, "-l", "app.kubernetes.io/managed-by=delaytopic-operator")
 

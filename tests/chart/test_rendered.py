@@ -22,13 +22,23 @@ from delaytopic_relay.shelves.redis_checks import check_facts, read_facts
 
 pytestmark = pytest.mark.integration
 
+OPERATOR_LABELS = {
+    "app.kubernetes.io/name": "delaytopic",
+    "app.kubernetes.io/instance": "delaytopic",
+    "app.kubernetes.io/component": "operator",
+}
+
 
 def _options(path: Path | None) -> list[str]:
     return ["--values", str(path)] if path else []
 
 
 def _config(documents: list[dict[str, Any]]) -> dict[str, Any]:
-    text = named(documents, "ConfigMap", "delaytopic")["data"]["operator.yaml"]
+    return _config_of(documents, "delaytopic")
+
+
+def _config_of(documents: list[dict[str, Any]], release: str) -> dict[str, Any]:
+    text = named(documents, "ConfigMap", release)["data"]["operator.yaml"]
     config: dict[str, Any] = yaml.safe_load(text)
     return config
 
@@ -68,14 +78,16 @@ def test_by_default_the_configuration_says_only_what_follows_from_the_release(he
         "apiVersion": "delaytopic.dev/v1alpha1",
         "kind": "OperatorConfig",
         "namespace": NAMESPACE,
+        "operatorLabels": OPERATOR_LABELS,
         "images": {"relay": "delaytopic/relay:0.1.0", "audit": "delaytopic/slo:0.1.0"},
+        "relayNamespaces": [],
     }
 
 
 def test_the_images_of_the_chart_are_those_that_the_operator_takes_by_itself(helm: ChartHelm) -> None:
     config = OperatorConfig.model_validate(_config(helm.template()))
 
-    assert config == OperatorConfig()
+    assert config.images == OperatorConfig().images
 
 
 def test_settings_of_the_operator_reach_its_configuration_and_cannot_contradict_the_release(helm: ChartHelm) -> None:
@@ -85,6 +97,7 @@ def test_settings_of_the_operator_reach_its_configuration_and_cannot_contradict_
         "apiVersion": "delaytopic.dev/v1alpha1",
         "kind": "OperatorConfig",
         "namespace": NAMESPACE,
+        "operatorLabels": OPERATOR_LABELS,
         "images": {
             "relay": "registry.example/mirror/delaytopic/relay:0.1.0",
             "audit": "registry.example/mirror/delaytopic/slo:0.1.0",
@@ -92,11 +105,30 @@ def test_settings_of_the_operator_reach_its_configuration_and_cannot_contradict_
             "pullSecrets": ["registry"],
         },
         "watchNamespaces": ["shop", "billing"],
+        "relayNamespaces": ["delay-relays", "delaytopic-system"],
         "workers": 4,
         "inheritedLabels": ["team"],
         "relayResources": {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "256Mi"}},
         "audit": {"schedule": "H * * * *", "ledger": "s3a://audit/ledger"},
     }
+
+
+def test_an_operator_whose_relays_run_everywhere_is_told_no_namespaces_of_relays(helm: ChartHelm) -> None:
+    config = OperatorConfig.model_validate(
+        _config(helm.template("--set", "relaysEverywhere=true,relayNamespaces={shop}"))
+    )
+
+    assert config.relay_namespaces is None
+
+
+def test_relays_are_told_the_labels_that_the_operators_pods_have(helm: ChartHelm) -> None:
+    documents = helm.template("--set", "nameOverride=delays", release="late")
+
+    config = OperatorConfig.model_validate(_config_of(documents, "late-delays"))
+
+    pod = named(documents, "Deployment")["spec"]["template"]["metadata"]["labels"]
+    assert config.operator_labels.items() <= pod.items()
+    assert OperatorConfig().operator_labels.items() <= OPERATOR_LABELS.items()
 
 
 def test_changed_settings_roll_the_operator_and_the_same_ones_do_not(helm: ChartHelm) -> None:

@@ -16,10 +16,10 @@ def test_the_operator_has_the_rights_of_the_table_and_no_others_by_namespace(hel
     found = {namespace: granted(documents, "operator-of-delays", namespace) for namespace in NAMESPACES}
 
     assert found == {
-        NAMESPACE: documented(["Cluster", "Watched", "Relays", "Secrets", "Own"]),
-        "delay-relays": documented(["Cluster", "Watched", "Relays", "Secrets"]),
-        "shop": documented(["Cluster", "DelayTopics", "Watched"]),
-        "billing": documented(["Cluster", "DelayTopics", "Watched", "Secrets"]),
+        NAMESPACE: documented(["Cluster", "Relays", "Secrets", "Own"]),
+        "delay-relays": documented(["Cluster", "Relays", "Secrets"]),
+        "shop": documented(["Cluster", "DelayTopics"]),
+        "billing": documented(["Cluster", "DelayTopics", "Secrets"]),
         "kafka": documented(["Cluster", "Strimzi"]),
         "elsewhere": documented(["Cluster"]),
     }
@@ -28,11 +28,11 @@ def test_the_operator_has_the_rights_of_the_table_and_no_others_by_namespace(hel
 @pytest.mark.parametrize(
     ("values", "elsewhere"),
     [
-        ([], ["Cluster", "DelayTopics", "Watched"]),
-        (["--set", "relaysEverywhere=true"], ["Cluster", "DelayTopics", "Watched", "Relays"]),
-        (["--set", "secretsEverywhere=true"], ["Cluster", "DelayTopics", "Watched", "Secrets"]),
+        ([], ["Cluster", "DelayTopics"]),
+        (["--set", "relaysEverywhere=true"], ["Cluster", "DelayTopics", "Relays"]),
+        (["--set", "secretsEverywhere=true"], ["Cluster", "DelayTopics", "Secrets"]),
         (["--set", "watchNamespaces={shop}"], ["Cluster"]),
-        (["--set", "watchNamespaces={shop},relaysEverywhere=true"], ["Cluster", "Watched", "Relays"]),
+        (["--set", "watchNamespaces={shop},relaysEverywhere=true"], ["Cluster", "Relays"]),
         (["--set", "rbac.create=false"], []),
     ],
     ids=[

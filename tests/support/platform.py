@@ -44,7 +44,9 @@ class Platform:
 
     def make_operator(self, name: str, **settings: object) -> OperatorProcess:
         """One that is not started yet."""
-        return self._make_operator(name, self.namespace, **{**QUICK, "watchNamespaces": self.teams, **settings})
+        return self._make_operator(
+            name, self.namespace, **{**QUICK, "watchNamespaces": self.teams, "relayNamespaces": self.teams, **settings}
+        )
 
     def of_team(self, number: int) -> Self:
         """The same platform as another of its app teams uses it."""

@@ -68,11 +68,6 @@ app.kubernetes.io/component: {{ .component }}
 {{- concat (list .Release.Namespace) .Values.relayNamespaces .Values.secretNamespaces | uniq | toYaml -}}
 {{- end -}}
 
-{{- /* Namespaces where the operator looks, if not everywhere: those that are watched, and where relays run. */ -}}
-{{- define "delaytopic.watchedNamespaces" -}}
-{{- concat .Values.watchNamespaces (list .Release.Namespace) .Values.relayNamespaces | uniq | toYaml -}}
-{{- end -}}
-
 {{- /* Rules of one scope of files/access.yaml; call with a dict of root and scope. */ -}}
 {{- define "delaytopic.rules" -}}
 {{- $rules := list -}}
@@ -111,7 +106,9 @@ capabilities: {drop: [ALL]}
       "apiVersion" "delaytopic.dev/v1alpha1"
       "kind" "OperatorConfig"
       "namespace" .Release.Namespace
+      "operatorLabels" (include "delaytopic.selector" (dict "root" . "component" "operator") | fromYaml)
       "images" $images -}}
 {{- with .Values.watchNamespaces }}{{- $_ := set $config "watchNamespaces" . }}{{- end -}}
+{{- if not .Values.relaysEverywhere }}{{- $_ := set $config "relayNamespaces" .Values.relayNamespaces }}{{- end -}}
 {{- mergeOverwrite (deepCopy .Values.operator) $config | toYaml -}}
 {{- end -}}

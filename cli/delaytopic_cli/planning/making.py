@@ -26,7 +26,7 @@ from delaytopic_cli.planning.world import (
     world_after,
     world_before,
 )
-from delaytopic_operator.checks import Accepted, Refusal
+from delaytopic_operator.checks import Accepted, Refusal, relay_namespace
 from delaytopic_operator.conditions import FALSE
 from delaytopic_operator.desired import connection_files
 from delaytopic_operator.keys import Key
@@ -134,7 +134,7 @@ def _refused(key: Key, refusal: Refusal, live: Document | None, state: ClusterSt
 
 def _children(key: Key, verdict: Accepted, before: World, after: World) -> Sequence[Document] | None:
     """None where they were read; else those that the operator must have made from what is in the cluster."""
-    if _relay_namespace(key, verdict, after) not in after.state.unseen:
+    if relay_namespace(key, verdict.delay_class, after.state.config) not in after.state.unseen:
         return None
     lived = lived_in(before, key)
     if lived is None or not lived.status.get("relay"):
@@ -142,11 +142,6 @@ def _children(key: Key, verdict: Accepted, before: World, after: World) -> Seque
     formerly = judge(before, key)
     assert isinstance(formerly, Accepted)
     return simulate(observe(before, key, formerly, lived, [])).seen.children
-
-
-def _relay_namespace(key: Key, accepted: Accepted, world: World) -> str:
-    of_class = accepted.delay_class
-    return (of_class.spec.relay_namespace or world.state.config.namespace) if of_class else key.namespace
 
 
 def _has_record(key: Key, before: World) -> bool:
@@ -161,7 +156,8 @@ def _notes(key: Key, accepted: Accepted, after: World) -> Iterator[str]:
             yield f"the namespace {key.namespace} is taken to have the labels that the class asks for"
     secrets = sorted(connection_files(accepted.settings).secrets)
     if secrets:
-        yield f"relays read these Secrets of {_relay_namespace(key, accepted, after)}: {', '.join(secrets)}"
+        namespace = relay_namespace(key, accepted.delay_class, after.state.config)
+        yield f"relays read these Secrets of {namespace}: {', '.join(secrets)}"
 
 
 def _relays(accepted: Accepted, simulated: Simulated) -> str:

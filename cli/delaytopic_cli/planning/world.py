@@ -73,6 +73,7 @@ def judge(world: World, key: Key) -> Accepted | Refusal:
         namespace_labels=_labels(world, document),
         elder_siblings=world.routes.elder_siblings(key),
         rival=world.routes.rival(key),
+        config=world.state.config,
     )
     return check(subject)
 

@@ -40,7 +40,10 @@ def network_policy(identity: RelayIdentity, relay: RelayConfig, config: Operator
             "ingress": [
                 {
                     "from": [
-                        _namespaces({"kubernetes.io/metadata.name": config.namespace}),
+                        {
+                            **_namespaces({"kubernetes.io/metadata.name": config.namespace}),
+                            "podSelector": {"matchLabels": config.operator_labels},
+                        },
                         _namespaces(config.monitoring_namespaces),
                     ],
                     "ports": [_port("TCP", relay.http.port)],

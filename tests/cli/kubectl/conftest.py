@@ -50,6 +50,7 @@ def settings_of(platform: Platform) -> dict[str, Any]:
         "kind": "OperatorConfig",
         "namespace": platform.namespace,
         "watchNamespaces": [platform.team],
+        "relayNamespaces": [],
     }
     return {
         "apiVersion": "v1",

@@ -10,6 +10,7 @@ import pytest
 from delaytopic_api import DelayClass, load_document
 from delaytopic_operator.checks import Accepted, Refusal, Subject, check
 from delaytopic_operator.keys import Key
+from delaytopic_operator.operator_config import OperatorConfig
 
 KEY = Key("shop", "reminders")
 SCRAM = {"type": "ScramSha512", "username": "delay", "passwordSecret": {"secretName": "delay-scram"}}
@@ -35,6 +36,7 @@ def verdict(
     labels: Mapping[str, str] | None = None,
     elder_siblings: int = 0,
     rival: str | None = None,
+    config: OperatorConfig | None = None,
     **spec: Any,
 ) -> Accepted | Refusal:
     usual = {"source": {"topic": "shop.a"}, "target": {"topic": "shop.b"}}
@@ -45,7 +47,42 @@ def verdict(
         "spec": {**usual, **spec},
         "status": {"written by": "a newer operator"},
     }
-    return check(Subject(KEY, document, classes, labels or {}, elder_siblings, rival))
+    return check(Subject(KEY, document, classes, labels or {}, elder_siblings, rival, config or OperatorConfig()))
+
+
+NARROW = OperatorConfig(namespace="delays", relay_namespaces=["relays"])
+
+
+@pytest.mark.parametrize(
+    ("classes", "spec", "named"),
+    [
+        (
+            [delay_class(default=True, relayNamespace="elsewhere")],
+            {},
+            "spec.relayNamespace of DelayClass standard: the operator runs no relays in elsewhere",
+        ),
+        (
+            [],
+            {"connection": CONNECTION, "backend": REDIS},
+            "spec.connection: relays of a connection of its own run beside it: the operator runs no relays in shop",
+        ),
+    ],
+    ids=["of a class", "beside its own connection"],
+)
+def test_relays_where_the_operator_may_run_none_wait_for_the_platform_team(
+    classes: list[DelayClass], spec: dict[str, Any], named: str
+) -> None:
+    found = verdict(*classes, config=NARROW, **spec)
+
+    remedy = "; the platform team adds it to relayNamespaces of the operator, and nothing has to be tried again"
+    assert found == Refusal("RelayNamespaceNotAllowed", named + remedy, stalled=False)
+
+
+@pytest.mark.parametrize("namespace", ["relays", "delays", None])
+def test_relays_run_where_the_operator_may_run_them(namespace: str | None) -> None:
+    chosen = {} if namespace is None else {"relayNamespace": namespace}
+
+    assert isinstance(verdict(delay_class(default=True, **chosen), config=NARROW), Accepted)
 
 
 def test_three_lines_are_enough_with_a_default_class() -> None:

@@ -20,6 +20,7 @@ from tests.operator.core.going_scenes import (
 )
 
 from delaytopic_operator.actions import Action, Apply, ForgetRecord, Purge, Release, Remove, WriteRecord
+from delaytopic_operator.checks import Refusal
 from delaytopic_operator.fleet import Fleet
 from delaytopic_operator.observation import Observation, ProgressFacts, Trouble
 from delaytopic_operator.plan import Plan
@@ -220,3 +221,14 @@ def test_relays_that_say_nothing_are_no_empty_backlog() -> None:
 
     assert "Release" not in words(plan(silent))
     assert DEPLOYMENT["metadata"]["namespace"] == CONFIG.namespace
+
+
+def test_a_going_delay_topic_stays_while_its_relays_may_run_where_the_operator_does_not_look() -> None:
+    refusal = Refusal("RelayNamespaceNotAllowed", "the operator runs no relays in elsewhere", stalled=False)
+    unseen: dict[str, Any] = {**STOPPED, "verdict": refusal}
+
+    decided = plan(seen(document(**DELETE), **unseen))
+    with_its_namespace = plan(seen(document(**DELETE), terminates=True, **unseen))
+
+    assert (words(decided), decided.progress.stalled_reason) == ([], "RelayNamespaceNotAllowed")
+    assert words(with_its_namespace) == ["Retained None", "Release"]

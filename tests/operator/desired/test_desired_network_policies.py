@@ -35,14 +35,19 @@ def test_relays_reach_name_servers_and_the_ports_of_kafka_and_redis(
     assert let_out(route(config=config, **spec)) == DNS | {("TCP", port) for port in ports}
 
 
-def test_relays_pages_are_for_the_operator_and_for_monitoring() -> None:
-    given = route(config={"namespace": "ops", "monitoringNamespaces": {"purpose": "monitoring"}})
+def test_relays_pages_are_for_the_operators_pods_and_for_monitoring() -> None:
+    labels = {"app.kubernetes.io/name": "delays", "app.kubernetes.io/component": "operator"}
+    config = {"namespace": "ops", "operatorLabels": labels, "monitoringNamespaces": {"purpose": "monitoring"}}
+    given = route(config=config)
 
     (rule,) = given.child("NetworkPolicy")["spec"]["ingress"]
 
     assert rule == {
         "from": [
-            {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "ops"}}},
+            {
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "ops"}},
+                "podSelector": {"matchLabels": labels},
+            },
             {"namespaceSelector": {"matchLabels": {"purpose": "monitoring"}}},
         ],
         "ports": [{"protocol": "TCP", "port": 8080}],

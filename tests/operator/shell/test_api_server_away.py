@@ -29,7 +29,7 @@ def test_a_client_and_an_operator_find_an_api_server_that_was_away(
     impatient, kube = make_kube(kubeconfig, deadline_s=2), make_kube(kubeconfig)
     impatient.create(config_map(NAMESPACE))
     operator = OperatorProcess(
-        tmp_path, "one", kubeconfig, NAMESPACE, {"watchNamespaces": [NAMESPACE], "resync": "1h"}
+        tmp_path, "one", kubeconfig, NAMESPACE, {"watchNamespaces": [NAMESPACE], "relayNamespaces": [], "resync": "1h"}
     ).start()
     try:
         operator.wait_until("leader")

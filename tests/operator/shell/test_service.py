@@ -52,7 +52,10 @@ def operator(
     for namespace in (watched, other):
         path = f"/apis/delaytopic.dev/v1alpha1/namespaces/{namespace}/delaytopics"
         control_plane.client.create(path, delay_topic(namespace, "there"))
-    directory, settings = tmp_path_factory.mktemp("operator"), {"watchNamespaces": [watched]}
+    directory, settings = (
+        tmp_path_factory.mktemp("operator"),
+        {"watchNamespaces": [watched], "relayNamespaces": [watched]},
+    )
     running = OperatorProcess(directory, "one", control_plane.kubeconfig, other, dict(settings))
     yield running.start().wait_until("leader")
     running.stop_whatever_happens()
@@ -131,7 +134,7 @@ def test_an_operator_without_rights_lives_on_and_works_once_it_has_them(
     kube.apply(delay_topic(namespace, "before"), "people")
     user = f"operator-of-{namespace}"
     kubeconfig = control_plane.kubeconfig_for_user(user)
-    operator = make_operator("one", namespace, kubeconfig, watchNamespaces=[namespace]).start()
+    operator = make_operator("one", namespace, kubeconfig, watchNamespaces=[namespace], relayNamespaces=[]).start()
     for failure in failures:
         wait_for(partial(operator.log_lines, failure), operator.why)
     assert operator.get("/readyz") == "the first look at the cluster is not done\n"
@@ -165,7 +168,7 @@ def pair(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
         "leader": control_plane.kubeconfig,
         "standby": control_plane.kubeconfig_for_service_account(namespace, "operator"),
     }
-    settings: dict[str, object] = {"watchNamespaces": [namespace]}
+    settings: dict[str, object] = {"watchNamespaces": [namespace], "relayNamespaces": []}
     leader, standby = (
         OperatorProcess(directory, name, kubeconfig, namespace, settings) for name, kubeconfig in kubeconfigs.items()
     )
@@ -205,7 +208,7 @@ def test_a_leader_that_is_told_to_stop_ends_its_pass_and_hands_over_at_once(
 def test_a_leader_that_was_frozen_writes_nothing_when_it_wakes(
     make_operator: MakeOperator, kube: KubeApi, namespace: str
 ) -> None:
-    settings = {"watchNamespaces": [namespace], "leaseDuration": "3s"}
+    settings = {"watchNamespaces": [namespace], "relayNamespaces": [], "leaseDuration": "3s"}
     frozen = make_operator("frozen", namespace, **settings).start().wait_until("leader")
     kube.apply(delay_topic(namespace, **{"test/write": "old", "test/seconds": "1"}), "people")
     wait_for(lambda: IN_PROGRESS in frozen.get("/metrics"), frozen.why)

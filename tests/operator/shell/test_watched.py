@@ -6,18 +6,24 @@ import pytest
 
 from delaytopic_operator import kinds
 from delaytopic_operator.kinds import Kind
+from delaytopic_operator.operator_config import OperatorConfig
 from delaytopic_operator.watched import namespaces_for
 
 
 @pytest.mark.parametrize(
-    ("kind", "watched", "expected"),
+    ("kind", "watched", "relays", "expected"),
     [
-        (kinds.DELAY_TOPIC, [], [None]),
-        (kinds.POD, [], [None]),
-        (kinds.DELAY_CLASS, ["shop"], [None]),
-        (kinds.DELAY_TOPIC, ["shop", "bank"], ["bank", "shop"]),
-        (kinds.POD, ["shop", "bank"], ["bank", "operator", "relays", "shop"]),
+        (kinds.DELAY_TOPIC, [], ["relays"], [None]),
+        (kinds.DELAY_TOPIC, ["shop", "bank"], ["relays"], ["bank", "shop"]),
+        (kinds.DELAY_CLASS, ["shop"], [], [None]),
+        (kinds.POD, [], [], ["operator"]),
+        (kinds.CONFIG_MAP, ["shop", "bank"], ["relays", "operator"], ["operator", "relays"]),
+        (kinds.DEPLOYMENT, ["shop"], None, [None]),
     ],
 )
-def test_only_the_namespaces_that_matter_are_looked_at(kind: Kind, watched: list[str], expected: list[str]) -> None:
-    assert namespaces_for(kind, watched, "operator", ["relays"]) == expected
+def test_delay_topics_are_looked_for_where_they_are_watched_and_children_where_relays_may_run(
+    kind: Kind, watched: list[str], relays: list[str] | None, expected: list[str | None]
+) -> None:
+    config = OperatorConfig(namespace="operator", watch_namespaces=watched, relay_namespaces=relays)
+
+    assert namespaces_for(kind, config) == expected

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from tests.cluster.control_plane import ControlPlane
-from tests.operator.shell.documents import delay_topic
+from tests.cluster.fixtures import MakeNamespace
+from tests.operator.shell.documents import config_map, delay_topic
 from tests.support.relay_process import wait_for
 
 from delaytopic_operator import kinds, watched
@@ -17,7 +19,9 @@ from delaytopic_operator.event_recorder import EventRecorder
 from delaytopic_operator.handlers import Watches
 from delaytopic_operator.keys import Key
 from delaytopic_operator.kube import KubeApi
+from delaytopic_operator.operator_config import OperatorConfig
 from delaytopic_operator.store import Store
+from delaytopic_operator.store_terms import MANAGED, NAME_LABEL, NAMESPACE_LABEL
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 
@@ -32,12 +36,16 @@ def woken() -> list[Key]:
 def watch(control_plane: ControlPlane, woken: list[Key]) -> Iterator[Callable[..., tuple[Watches, Store]]]:
     running: list[Watches] = []
 
-    def start(namespace: str, login_lasts: timedelta) -> tuple[Watches, Store]:
+    def start(
+        namespace: str, login_lasts: timedelta = timedelta(minutes=10), tenants: Sequence[str] = ()
+    ) -> tuple[Watches, Store]:
         def put(keys: Iterable[Key]) -> None:
             woken.extend(keys)
 
-        store, login = Store(namespace, [namespace]), ClusterLogin(control_plane.kubeconfig)
-        running.append(Watches(login, store, put, [namespace], namespace, login_lasts))
+        topics = [namespace, *tenants]
+        config = OperatorConfig(namespace=namespace, watch_namespaces=topics, relay_namespaces=[])
+        store, login = Store(namespace, topics), ClusterLogin(control_plane.kubeconfig)
+        running.append(Watches(login, store, put, config, login_lasts))
         running[-1].start()
         return running[-1], store
 
@@ -73,6 +81,24 @@ def test_every_watch_shows_that_it_lives_though_nothing_happens(
     signs = watches.signs_of_life_ms()
     assert set(signs) == {kind.plural for kind in watched.ALL}
     wait_for(lambda: all(at_ms > max(started_ms, signs[name]) for name, at_ms in watches.signs_of_life_ms().items()))
+
+
+def test_of_a_tenants_namespace_delay_topics_are_heard_and_its_own_objects_are_not(
+    watch: Callable[..., tuple[Watches, Store]], kube: KubeApi, namespace: str, make_namespace: MakeNamespace
+) -> None:
+    tenant = make_namespace()
+    owner = {NAMESPACE_LABEL: tenant, NAME_LABEL: "reminders"}
+
+    def labelled(place: str) -> dict[str, Any]:
+        document = config_map(place)
+        return document | {"metadata": {**document["metadata"], "labels": {**MANAGED, **owner}}}
+
+    _, store = watch(namespace, tenants=[tenant])
+    for document in (labelled(tenant), labelled(namespace), delay_topic(tenant)):
+        kube.apply(document, "people")
+
+    wait_for(lambda: store.get(kinds.DELAY_TOPIC, tenant, "reminders") and store.list(kinds.CONFIG_MAP, namespace))
+    assert [each["metadata"]["namespace"] for each in store.list(kinds.CONFIG_MAP)] == [namespace]
 
 
 def test_what_happens_is_an_event_and_what_happens_again_is_counted(kube: KubeApi, namespace: str) -> None:

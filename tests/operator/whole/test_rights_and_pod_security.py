@@ -105,9 +105,9 @@ def test_what_the_account_may_do_is_what_the_table_says(narrow: Platform) -> Non
     of_own_namespace = allowed(client, narrow.namespace)
     of_the_teams = allowed(client, narrow.team)
 
-    everything = documented(("Cluster", "DelayTopics", "Watched", "Relays", "Secrets", "Strimzi", "Own"))
+    everything = documented(("Cluster", "DelayTopics", "Relays", "Secrets", "Strimzi", "Own"))
     assert of_own_namespace - everything == set()
-    assert of_the_teams - documented(("Cluster", "DelayTopics", "Watched", "Strimzi", "Secrets")) == set()
+    assert of_the_teams - documented(("Cluster", "DelayTopics", "Strimzi", "Secrets")) == set()
     assert {right.verb for right in of_own_namespace if right.resource == "secrets"} <= {"get"}
 
 

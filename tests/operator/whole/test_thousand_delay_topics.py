@@ -55,8 +55,9 @@ def crowd(
     def log_in(own: str, team: str) -> Path:
         return control_plane.kubeconfig_for_user(own, groups=["system:masters"])
 
-    with running_platform(control_plane, node, kafka, redis, directory, log_in=log_in, **AS_INSTALLED) as platform:
-        relays = f"relays-{secrets.token_hex(4)}"
+    relays = f"relays-{secrets.token_hex(4)}"
+    settings = {**AS_INSTALLED, "relayNamespaces": [relays]}
+    with running_platform(control_plane, node, kafka, redis, directory, log_in=log_in, **settings) as platform:
         control_plane.client.create("/api/v1/namespaces", {"metadata": {"name": relays}})
         platform.apply_class(relayNamespace=relays, defaults={"partitions": 1, "replicationFactor": 1})
         yield platform

@@ -38,7 +38,13 @@ class Pair:
         self.platform = platform
         self._directory = directory
         self._generation = 0
-        self._settings = {**QUICK, "watchNamespaces": [platform.team], "leaseDuration": "15s", **settings}
+        self._settings = {
+            **QUICK,
+            "watchNamespaces": [platform.team],
+            "relayNamespaces": [],
+            "leaseDuration": "15s",
+            **settings,
+        }
         self.operators = [self._made(name) for name in ("first", "second")]
 
     def start(self) -> Pair:
