@@ -58,8 +58,15 @@ def build_image(
     with tempfile.TemporaryDirectory(prefix="delaytopic-image-", dir=wheels["project"].parent) as folder:
         context = Path(folder)
         stage_context(context, image.dockerfile, order.project.root / "pyproject.toml", wheels)
-        options = {"build-arg": arguments, "label": labels or {}}
+        options = {"build-arg": arguments, "label": {**_base_labels(order.base, docker), **(labels or {})}}
         docker.build(context, context / "Dockerfile", order.reference(image), options)
+
+
+def _base_labels(base: str, docker: Docker) -> dict[str, str]:
+    """Record what is below: a tag may be another image tomorrow."""
+    digest = docker.digest(base)
+    known = {"org.opencontainers.image.base.digest": digest} if digest is not None else {}
+    return {"org.opencontainers.image.base.name": base, **known}
 
 
 def image_fingerprint(order: Order, image: Image, wheels: Mapping[str, Path]) -> str:

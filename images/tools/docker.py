@@ -37,6 +37,12 @@ class Docker:
         found = self._inspect(reference, "{{json .RootFS.Layers}}")
         return [] if found is None else list(json.loads(found))
 
+    def digest(self, reference: str) -> str | None:
+        """Return the digest that a registry has it by; None for one that was only built here."""
+        found = self._inspect(reference, "{{json .RepoDigests}}")
+        known = json.loads(found) if found else None
+        return str(known[0]).rpartition("@")[2] if known else None
+
     def pull(self, reference: str) -> None:
         """From its registry, unless it is here."""
         if self.size(reference) is None:
