@@ -40,7 +40,7 @@ def _pod(document: Document) -> Iterator[str]:
         return
     spec = template["spec"]
     context = spec["securityContext"]
-    if not (context["runAsNonRoot"] and context["runAsUser"] > 0):
+    if not (context["runAsNonRoot"] and context.get("runAsUser") != 0):
         yield "runs as root"
     if context["seccompProfile"] != {"type": "RuntimeDefault"}:
         yield "has no seccomp profile"

@@ -231,6 +231,43 @@ def test_the_redis_for_trying_loses_nothing_by_itself(helm: ChartHelm) -> None:
     }
 
 
+def _let_into_redis(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    (rule,) = named(documents, "NetworkPolicy", "delaytopic-redis")["spec"]["ingress"]
+    return list(rule["from"])
+
+
+@pytest.mark.parametrize(
+    ("options", "namespaces"),
+    [
+        (["--values", str(TRY)], [NAMESPACE]),
+        (["--values", str(EVERYTHING)], [NAMESPACE, "delay-relays"]),
+        (["--set", "redis.enabled=true,relayNamespaces={shop},redis.relayNamespaces={relays}"], [NAMESPACE, "relays"]),
+    ],
+    ids=["relays everywhere", "namespace of the default class", "named"],
+)
+def test_the_redis_for_trying_lets_in_the_operator_and_relays_of_the_platform_and_none_of_tenants(
+    helm: ChartHelm, options: list[str], namespaces: list[str]
+) -> None:
+    operator, relays = _let_into_redis(helm.template(*options))
+
+    by_name = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": namespaces}
+    assert operator == {"podSelector": {"matchLabels": OPERATOR_LABELS}}
+    assert relays == {
+        "namespaceSelector": {"matchExpressions": [by_name]},
+        "podSelector": {"matchLabels": {"app.kubernetes.io/name": "delaytopic-relay"}},
+    }
+
+
+def test_no_user_is_set_where_openshift_assigns_one(helm: ChartHelm) -> None:
+    documents = helm.template("--set", "redis.enabled=true,redis.user=0")
+
+    contexts = [
+        named(documents, kind)["spec"]["template"]["spec"]["securityContext"] for kind in ("Deployment", "StatefulSet")
+    ]
+
+    assert contexts == [{"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}] * 2
+
+
 def test_a_real_redis_with_the_settings_of_the_chart_is_one_that_relays_have_nothing_to_say_against(
     helm: ChartHelm, tmp_path: Path
 ) -> None:

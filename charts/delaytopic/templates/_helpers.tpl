@@ -68,6 +68,12 @@ app.kubernetes.io/component: {{ .component }}
 {{- concat (list .Release.Namespace) .Values.relayNamespaces .Values.secretNamespaces | uniq | toYaml -}}
 {{- end -}}
 
+{{- /* Namespaces whose relays reach the Redis for trying: those of the default class, and those that are named. */ -}}
+{{- define "delaytopic.redisNamespaces" -}}
+{{- $ofClass := default .Release.Namespace .Values.defaultClass.spec.relayNamespace -}}
+{{- concat (list .Release.Namespace $ofClass) .Values.redis.relayNamespaces | uniq | toYaml -}}
+{{- end -}}
+
 {{- /* Rules of one scope of files/access.yaml; call with a dict of root and scope. */ -}}
 {{- define "delaytopic.rules" -}}
 {{- $rules := list -}}
@@ -81,11 +87,9 @@ app.kubernetes.io/component: {{ .component }}
 {{- $rules | toYaml -}}
 {{- end -}}
 
+{{- /* No user: the image has one that is not root, and OpenShift gives each namespace its own. */ -}}
 {{- define "delaytopic.podSecurityContext" -}}
 runAsNonRoot: true
-runAsUser: {{ .uid }}
-runAsGroup: {{ .uid }}
-fsGroup: {{ .uid }}
 seccompProfile: {type: RuntimeDefault}
 {{- end -}}
 

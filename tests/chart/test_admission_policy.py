@@ -1,0 +1,149 @@
+"""The API server refuses by the chart's policy what the operator would refuse, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.chart.helm import ChartHelm
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.kube_client import Object, RequestRefused
+from tests.harness.names import unique
+from tests.support.relay_process import wait_for
+
+from delaytopic_api import DelayClass, DelayTopic, load_document
+from delaytopic_api.access import refusals
+
+pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
+
+OWN: dict[str, Any] = {"sourceTopics": ["{namespace}.*"], "targetTopics": ["{namespace}.*", "shared.reminders"]}
+LABELS = {"delays": "yes"}
+HOME = "{namespace}"
+"""In topics: the namespace of the test."""
+CASES = {
+    "topics of the namespace": (OWN, {}),
+    "a class without access": ({}, {"source": {"topic": "bank.a"}}),
+    "another's source": (OWN, {"source": {"topic": "bank.a"}}),
+    "a source that only begins alike": (OWN, {"source": {"topic": f"{HOME}x.a"}}),
+    "a source that only ends alike": (OWN, {"source": {"topic": f"bank.{HOME}.a"}}),
+    "a dot stands for itself": ({"sourceTopics": ["shop.*"], "targetTopics": ["*"]}, {"source": {"topic": "shopxa"}}),
+    "another's target": (OWN, {"target": {"topic": "bank.b"}}),
+    "a target that is shared": (OWN, {"target": {"topic": "shared.reminders"}}),
+    "a longer name than the shared one": (OWN, {"target": {"topic": "shared.reminders.2"}}),
+    "another's dead letters": (OWN, {"deadLetter": {"topic": "bank.dlq"}}),
+    "dead letters of one's own": (OWN, {"deadLetter": {"topic": f"{HOME}.dlq"}}),
+    "dead letters by name of the source": ({"sourceTopics": ["a"], "targetTopics": ["b"]}, {"source": {"topic": "a"}}),
+    "deliver-to another": (OWN, {"target": {"topic": f"{HOME}.b", "allowed": [f"{HOME}.*", "bank.*"]}}),
+    "deliver-to one's own": (OWN, {"target": {"topic": f"{HOME}.b", "allowed": [f"{HOME}.x.*", "shared.reminders"]}}),
+    "deliver-to everything": (OWN, {"target": {"topic": f"{HOME}.b", "allowed": ["*"]}}),
+    "nothing is allowed": ({"sourceTopics": [], "targetTopics": []}, {}),
+    "a namespace with the label": ({"namespaceSelector": {"matchLabels": LABELS}}, {}),
+    "a namespace without the label": ({"namespaceSelector": {"matchLabels": {"delays": "no"}}}, {}),
+    "a namespace without one of two labels": ({"namespaceSelector": {"matchLabels": {**LABELS, "tier": "1"}}}, {}),
+    "another's class": (OWN, {"delayClassName": "other"}),
+}
+"""Access of a class, and the spec of a DelayTopic."""
+
+
+class Guarded:
+    """A namespace whose DelayTopics the policy is for."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self.client = plane.client
+        self.namespace = unique("guarded")
+        self.client.create("/api/v1/namespaces", {"metadata": {"name": self.namespace, "labels": LABELS}})
+
+    def make_class(self, access: dict[str, Any]) -> DelayClass:
+        document = {
+            "apiVersion": "delaytopic.dev/v1alpha1",
+            "kind": "DelayClass",
+            "metadata": {"name": unique("class")},
+            "spec": {"connection": {"bootstrapServers": "kafka:9092"}, "access": access},
+        }
+        self.client.create("/apis/delaytopic.dev/v1alpha1/delayclasses", document)
+        parsed = load_document(document)
+        assert isinstance(parsed, DelayClass)
+        return parsed
+
+    def topic(self, delay_class: str, **spec: Any) -> Object:
+        usual = {"source": {"topic": f"{HOME}.a"}, "target": {"topic": f"{HOME}.b"}, "delayClassName": delay_class}
+        return {
+            "apiVersion": "delaytopic.dev/v1alpha1",
+            "kind": "DelayTopic",
+            "metadata": {"name": unique("topic"), "namespace": self.namespace},
+            "spec": _placed({**usual, **spec}, self.namespace),
+        }
+
+    def refusal(self, topic: Object) -> str:
+        """What the API server says against it; empty: nothing."""
+        path = f"/apis/delaytopic.dev/v1alpha1/namespaces/{self.namespace}/delaytopics"
+        try:
+            self.client.create(path, topic, dryRun="All")
+        except RequestRefused as refused:
+            return str(refused)
+        return ""
+
+
+def _placed(part: Any, namespace: str) -> Any:
+    if isinstance(part, dict):
+        return {name: _placed(each, namespace) for name, each in part.items()}
+    if isinstance(part, list):
+        return [_placed(each, namespace) for each in part]
+    return part.replace(HOME, namespace) if isinstance(part, str) else part
+
+
+@pytest.fixture(scope="module")
+def guarded(control_plane: ControlPlane, helm: ChartHelm) -> Iterator[Guarded]:
+    place = Guarded(control_plane)
+    options = ("--set", f"admissionPolicy.enabled=true,watchNamespaces={{{place.namespace}}}")
+    rendered = helm.template(*options, namespace=place.namespace)
+    policy = [each for each in rendered if each["kind"].startswith("ValidatingAdmissionPolicy")]
+    control_plane.kubectl.apply(policy)
+    forbidden = place.topic(place.make_class({"sourceTopics": [], "targetTopics": []}).metadata.name)
+    # The API server learns of a policy a moment later.
+    wait_for(lambda: place.refusal(forbidden), lambda: "the policy is not in force")
+    yield place
+    control_plane.kubectl("delete", *(f"{each['kind']}/{each['metadata']['name']}" for each in policy))
+
+
+@pytest.mark.parametrize(("access", "spec"), CASES.values(), ids=CASES)
+def test_the_api_server_refuses_what_the_operator_refuses_for_the_same_field(
+    guarded: Guarded, access: dict[str, Any], spec: dict[str, Any]
+) -> None:
+    delay_class = guarded.make_class(access)
+    document = guarded.topic(delay_class.metadata.name, **spec)
+    topic = load_document(document)
+    assert isinstance(topic, DelayTopic)
+    named = topic.spec.delay_class_name == delay_class.metadata.name
+    expected = next((problem.path for problem in refusals(topic, delay_class, LABELS)), "") if named else ""
+
+    said = guarded.refusal(document)
+
+    assert expected.partition("[")[0] in said if expected else said == ""
+
+
+def test_the_refusal_names_the_field_and_what_the_class_allows(guarded: Guarded) -> None:
+    delay_class = guarded.make_class(OWN)
+
+    said = guarded.refusal(guarded.topic(delay_class.metadata.name, source={"topic": "bank.a"}))
+
+    allowed = f"DelayClass {delay_class.metadata.name} allows {guarded.namespace}.*"
+    assert f"spec.source.topic: bank.a is not allowed as a source: {allowed}" in said
+
+
+def test_what_its_class_forbids_later_can_still_be_ended(guarded: Guarded) -> None:
+    delay_class = guarded.make_class(OWN)
+    client, document = guarded.client, guarded.topic(delay_class.metadata.name)
+    path = f"/apis/delaytopic.dev/v1alpha1/namespaces/{guarded.namespace}/delaytopics"
+    client.create(path, document)
+    of_class = f"/apis/delaytopic.dev/v1alpha1/delayclasses/{delay_class.metadata.name}"
+    client.merge(of_class, {"spec": {"access": {"sourceTopics": ["other.*"], "targetTopics": ["other.*"]}}})
+    wait_for(lambda: guarded.refusal(guarded.topic(delay_class.metadata.name)), lambda: "the class is as it was")
+    mine = f"{path}/{document['metadata']['name']}"
+
+    changed = client.merge(mine, {"metadata": {"finalizers": []}, "spec": {"deletionPolicy": "Retain"}})
+
+    assert changed["spec"]["deletionPolicy"] == "Retain"
+    with pytest.raises(RequestRefused, match="spec.source.topic: .* is not allowed"):
+        client.merge(mine, {"spec": {"target": {"allowed": [f"{guarded.namespace}.c"]}}})
