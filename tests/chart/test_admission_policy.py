@@ -145,5 +145,5 @@ def test_what_its_class_forbids_later_can_still_be_ended(guarded: Guarded) -> No
     changed = client.merge(mine, {"metadata": {"finalizers": []}, "spec": {"deletionPolicy": "Retain"}})
 
     assert changed["spec"]["deletionPolicy"] == "Retain"
-    with pytest.raises(RequestRefused, match="spec.source.topic: .* is not allowed"):
+    with pytest.raises(RequestRefused, match=r"spec\.source\.topic: .* is not allowed"):
         client.merge(mine, {"spec": {"target": {"allowed": [f"{guarded.namespace}.c"]}}})
