@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from delaytopic_api.choices import BackendType
+from delaytopic_api.choices import BackendType, Management
 from delaytopic_api.delay_class import DelayClass, LimitsSpec
 from delaytopic_api.delay_topic import DelayTopic, DelayTopicSpec
 from delaytopic_api.errors import Problem
@@ -36,12 +36,11 @@ def _namespace(
 
 def _topics(topic: DelayTopic, delay_class: DelayClass, by_class: str) -> Iterator[Problem]:
     access, spec = delay_class.spec.access, topic.spec
-    sources = _globs(access.source_topics, topic)
-    targets = _globs(access.target_topics, topic)
+    sources, targets = _globs(access.source_topics, topic), _globs(access.target_topics, topic)
     named = [
         ("spec.source.topic", spec.source.topic, "source", sources),
         ("spec.target.topic", spec.target.topic, "target", targets),
-        ("spec.deadLetter.topic", spec.dead_letter_topic, "dead letter", list(dict.fromkeys([*sources, *targets]))),
+        ("spec.deadLetter.topic", spec.dead_letter_topic, "dead letter", targets),
     ]
     for path, name, role, globs in named:
         if not topic_matcher(globs)(name):
@@ -50,6 +49,19 @@ def _topics(topic: DelayTopic, delay_class: DelayClass, by_class: str) -> Iterat
         if not covers(targets, glob):
             yield Problem(
                 f"spec.target.allowed[{place}]", f"{glob} reaches beyond what {by_class} allows: {_listed(targets)}"
+            )
+    yield from _adoptions(spec, _globs(access.adopt_topics, topic), by_class)
+
+
+def _adoptions(spec: DelayTopicSpec, globs: Sequence[str], by_class: str) -> Iterator[Problem]:
+    may_adopt = topic_matcher(globs)
+    topics = {"spec.source": spec.source, "spec.target": spec.target, "spec.deadLetter": spec.dead_letter}
+    for path, part in topics.items():
+        if part is not None and part.management is Management.ADOPT and not may_adopt(part.topic):
+            yield Problem(
+                f"{path}.management",
+                f"{part.topic} must not be adopted: {by_class} allows {_listed(globs)}; use Observe, or ask who looks "
+                f'after the class for access.adoptTopics: ["{part.topic}"]',
             )
 
 

@@ -6,6 +6,7 @@ a DelayTopic of the same name left behind on another source is told apart by a m
 
 from __future__ import annotations
 
+import re
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
@@ -15,6 +16,9 @@ LARGEST_BATCH_BYTES: Final = 2 << 20
 """A segment may hold a record of the source's usual limit, and says more of it."""
 SPARE_BUCKETS: Final = 1
 """Beyond those that the longest delay needs: it takes over a part of the farthest range when that is too full."""
+
+RESERVED: Final = r"__.*|delaytopic\..+\.delay\.(ids|[0-9]+)"
+"""Topics that no document may name: Kafka's own, and those of this backend, which belong to one backlog each."""
 
 
 class BucketTopic(NamedTuple):
@@ -42,6 +46,11 @@ def bucket_names(backend_id: str, horizon_ms: int, max_delay_ms: int) -> list[st
 def ids_name(backend_id: str) -> str:
     """The name of the compacted topic that holds what is known of ids."""
     return f"{backend_id}.delay.ids"
+
+
+def is_reserved(topic: str) -> bool:
+    """Tell topics that no document may name."""
+    return re.fullmatch(RESERVED, topic, re.DOTALL) is not None
 
 
 def source_mark(source: str) -> int:

@@ -29,10 +29,12 @@ class AccessSpec(Model):
 
     namespace_selector: NamespaceSelector | None = None
     """Namespaces whose DelayTopics may use the class. Absent: all."""
-    source_topics: TopicTemplates = ["*"]
-    """Globs of topics that may be a source, such as `{namespace}.*`."""
-    target_topics: TopicTemplates = ["*"]
-    """Globs of topics that may be written to: targets, deliver-to, and (or else as a source) dead letters."""
+    source_topics: TopicTemplates = ["{namespace}.*"]
+    """Globs of topics that may be a source; `{namespace}` is that of the DelayTopic."""
+    target_topics: TopicTemplates = ["{namespace}.*"]
+    """Globs of topics that may be written to: targets, deliver-to and dead letters."""
+    adopt_topics: TopicTemplates = []
+    """Globs of topics that `management: Adopt` may take over, with the rights of this class's Kafka user."""
 
 
 class LimitsSpec(Model):

@@ -11,6 +11,7 @@ from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
+from delaytopic_api.bucket_topics import RESERVED, is_reserved
 from delaytopic_api.cluster_rules import Checked, Rule
 from delaytopic_api.errors import InvalidText
 
@@ -46,15 +47,32 @@ def _check_not_a_folder(name: str) -> str:
     return name
 
 
+_RESERVED = "is reserved: topics that begin with __ are Kafka's own, delaytopic.*.delay.* those of a backlog"
+_REGEX = RESERVED.replace("\\", "\\\\")
+
+
+def _check_not_reserved(name: str) -> str:
+    if is_reserved(name):
+        raise InvalidText(f'"{name}" {_RESERVED}')
+    return name
+
+
+def _check_topic(name: str) -> str:
+    return _check_not_reserved(_check_not_a_folder(name))
+
+
+_NOT_RESERVED = Rule(f"!self.matches('^({_REGEX})$')", _RESERVED)
 TopicName = Annotated[
     str,
     Matching("[a-zA-Z0-9._-]+", 249, _A_TOPIC_NAME),
-    Checked(_check_not_a_folder, Rule("!(self in ['.', '..'])", "must not be . or ..")),
+    Checked(_check_topic, Rule("!(self in ['.', '..'])", "must not be . or .."), _NOT_RESERVED),
 ]
 TopicGlob = Annotated[
     str,
     Matching(r"[a-zA-Z0-9._*-]+", 249, "a glob of topics; use the characters of topic names, and * for any of them"),
+    Checked(_check_not_reserved, _NOT_RESERVED),
 ]
+"""Of topics that records may go to; it never matches a reserved one."""
 TopicTemplate = Annotated[
     str,
     Matching(
@@ -105,9 +123,12 @@ ReplicaCount = Annotated[int, Field(strict=True, ge=0, le=1_000)]
 
 
 def topic_matcher(globs: Sequence[str]) -> Callable[[str], bool]:
-    """Whether a topic matches any of the globs; `*` stands for any number of characters, dots included."""
+    """Tell topics that match any of the globs; `*` stands for any number of characters, dots included.
+
+    A reserved topic matches none: what belongs to Kafka or to a backlog is nobody's to give.
+    """
     alternatives = [".*".join(map(re.escape, glob.split("*"))) for glob in globs]
-    pattern = re.compile("|".join(alternatives) or r"(?!)", re.DOTALL)
+    pattern = re.compile(rf"(?!(?:{RESERVED})\Z)(?:{'|'.join(alternatives) or '(?!)'})", re.DOTALL)
     return lambda topic: pattern.fullmatch(topic) is not None
 
 

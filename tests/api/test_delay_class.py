@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from delaytopic_api import DelayClass, InvalidDocument, load_document, load_documents
+from delaytopic_api.delay_class import AccessSpec
 
 DATA = Path(__file__).parents[1] / "data/api"
 
@@ -30,7 +31,16 @@ def test_a_class_needs_a_connection_and_nothing_else() -> None:
     delay_class = load_document(class_document())
 
     assert isinstance(delay_class, DelayClass)
-    assert (delay_class.spec.backend.type, delay_class.spec.access.source_topics) == ("KafkaBuckets", ["*"])
+    assert delay_class.spec.backend.type == "KafkaBuckets"
+
+
+def test_a_class_that_says_nothing_of_access_gives_each_namespace_its_own_topics_and_none_to_adopt() -> None:
+    delay_class = load_document(class_document())
+
+    assert isinstance(delay_class, DelayClass)
+    assert delay_class.spec.access == AccessSpec(
+        namespace_selector=None, source_topics=["{namespace}.*"], target_topics=["{namespace}.*"], adopt_topics=[]
+    )
 
 
 def test_a_class_is_the_default_when_its_annotation_says_so() -> None:

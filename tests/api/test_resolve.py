@@ -238,7 +238,32 @@ def test_an_inline_connection_goes_with_its_own_redis() -> None:
         (
             {},
             {"access": {"targetTopics": []}},
-            ["spec.target.topic: shop.reminders is not allowed as a target: DelayClass standard allows none"],
+            [
+                "spec.target.topic: shop.reminders is not allowed as a target: DelayClass standard allows none",
+                "spec.deadLetter.topic: shop.reminders.delayed.dlq is not allowed as a dead letter: "
+                "DelayClass standard allows none",
+            ],
+        ),
+        (
+            {"deadLetter": {"topic": "bakery.orders"}},
+            {"access": {"sourceTopics": ["*"]}},
+            ["spec.deadLetter.topic: bakery.orders is not allowed as a dead letter: DelayClass standard allows shop.*"],
+        ),
+        (
+            {"target": {"topic": "shop.reminders", "management": "Adopt"}},
+            {},
+            [
+                "spec.target.management: shop.reminders must not be adopted: DelayClass standard allows none; use "
+                'Observe, or ask who looks after the class for access.adoptTopics: ["shop.reminders"]'
+            ],
+        ),
+        (
+            {"source": {"topic": "shop.old", "management": "Adopt"}},
+            {"access": {"adoptTopics": ["{namespace}.legacy.*"]}},
+            [
+                "spec.source.management: shop.old must not be adopted: DelayClass standard allows shop.legacy.*; use "
+                'Observe, or ask who looks after the class for access.adoptTopics: ["shop.old"]'
+            ],
         ),
     ],
 )
@@ -360,3 +385,15 @@ def test_no_topic_gets_a_longer_delay_than_its_class_allows(limit_ms: int, wante
         assert settings.schedule.max_delay.ms == min(wanted_ms or 720 * 3_600_000, limit_ms)
         assert settings.source.retention is not None
         assert settings.source.retention.ms >= settings.schedule.max_delay.ms
+
+
+def test_with_a_connection_of_its_own_a_delay_topic_may_adopt_what_its_own_user_may() -> None:
+    topic = topic_with(
+        source={"topic": "anything", "management": "Adopt"}, connection={"bootstrapServers": "mine:9092"}
+    )
+
+    assert resolve(topic).source.management == "Adopt"
+
+
+def test_the_dead_letters_that_nobody_named_are_allowed_by_a_class_that_says_nothing_of_access() -> None:
+    assert resolve(topic_with(), class_with()).dead_letter.topic == "shop.reminders.delayed.dlq"

@@ -25,6 +25,11 @@ names = st.text("ab.", min_size=1, max_size=8)
         (["*"], "anything", True),
         ([], "anything", False),
         (["a|b"], "a", False),
+        (["*", "__*"], "__consumer_offsets", False),
+        (["*", "delaytopic.*"], "delaytopic.shop.reminders.delay.0", False),
+        (["delaytopic.shop.reminders.delay.ids"], "delaytopic.shop.reminders.delay.ids", False),
+        (["*"], "_schemas", True),
+        (["*"], "shop.delay.0", True),
     ],
 )
 def test_a_star_stands_for_any_characters_and_everything_else_for_itself(

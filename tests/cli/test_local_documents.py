@@ -96,7 +96,7 @@ def test_a_class_in_the_same_file_brings_its_defaults(tmp_path: Path) -> None:
         "---\napiVersion: delaytopic.dev/v1alpha1\nkind: DelayClass\n"
         "metadata: {name: standard, annotations: {delaytopic.dev/is-default-class: 'true'}}\n"
         "spec: {connection: {bootstrapServers: 'k:9092'}, backend: {type: KafkaBuckets},\n"
-        "  defaults: {partitions: 7, precision: 2s}}\n"
+        "  access: {sourceTopics: ['*'], targetTopics: ['*']}, defaults: {partitions: 7, precision: 2s}}\n"
     )
 
     settings = read_settings(file_with(tmp_path, text))[0]

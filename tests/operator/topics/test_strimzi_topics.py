@@ -117,7 +117,8 @@ def test_topics_are_made_by_documents_and_not_by_actions() -> None:
 
 
 def test_an_adopted_topic_is_described_with_all_that_is_set_on_it() -> None:
-    route = wanted(of_class=BY_STRIMZI, source={"management": "Adopt", "config": {"flush.ms": "7"}})
+    of_class = {**BY_STRIMZI, "access": {"adoptTopics": ["{namespace}.*"]}}
+    route = wanted(of_class=of_class, source={"management": "Adopt", "config": {"flush.ms": "7"}})
     world = World.of(facts(SOURCE, copies=3, segment_ms="5", retention_ms="-1"))
 
     result = plan(world, route, StrimziTopics(PLACE))

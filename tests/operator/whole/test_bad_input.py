@@ -77,6 +77,7 @@ def test_a_topic_that_somebody_else_made(running: Platform, tmp_path: Path) -> N
     KafkaTopics(running.kafka.bootstrap_servers).create(source, 4)
     running.apply_topic("taken")
     refused = running.await_condition("taken", "Stalled", reason="TopicExists")
+    running.apply_class(access={"adoptTopics": ["{namespace}.*"]})
 
     running.apply_topic("taken", source={"topic": source, "management": "Adopt"})
 

@@ -123,6 +123,7 @@ def test_delete_waits_for_a_confirmation_and_then_removes_all_but_the_target(pla
 def test_delete_with_a_source_of_others_keeps_it_and_delivers_nothing_of_it_again(
     platform: Platform, team: AppTeam
 ) -> None:
+    platform.apply_class(access={"adoptTopics": ["{namespace}.*"]})
     create_topics(platform.kafka.bootstrap_servers, [TopicPlan(team.source, 4, APPEND_TIME)])
     spec: dict[str, Any] = {"source": {"topic": team.source, "management": "Observe"}, "deletionPolicy": "Delete"}
     confirmed = {"delaytopic.dev/confirm-delete": NAME}
