@@ -10,8 +10,9 @@ from typing import Final
 
 from delaytopic_operator.errors import OperatorError, TopicRejected
 from delaytopic_operator.kafka_client import TIMEOUT_S, KafkaClient, Observe
-from delaytopic_operator.kafka_memory import Recall, TopicMemory
+from delaytopic_operator.kafka_memory import KEPT_S, Recall, TopicMemory
 from delaytopic_operator.kafka_reading import (
+    read_cluster_id,
     read_committed,
     read_offsets,
     read_offsets_at,
@@ -100,6 +101,7 @@ class KafkaCluster:
         self._memory = TopicMemory()
         self._reading = threading.Lock()
         self._retention: tuple[float, int | None] | None = None
+        self._cluster_id: tuple[float, str | None] | None = None
 
     def expect(self, names: Iterable[str]) -> None:
         """Topics that will be asked for soon: the next question to Kafka is about them, too."""
@@ -170,6 +172,18 @@ class KafkaCluster:
         """
         committed = read_committed(self._client, group_id, self.view([topic]).topics.values())
         return {number: found for (_, number), found in committed.items()}
+
+    def cluster_id(self, *, fresh: bool = False) -> str | None:
+        """What the cluster calls itself, as of a minute ago at most, or as of now; None where it does not say."""
+        known = self._cluster_id
+        if fresh or known is None or time.monotonic() - known[0] >= KEPT_S:
+            try:
+                found = read_cluster_id(self._client)
+            except OperatorError:
+                # Without it, clusters are told apart by their servers.
+                found = None
+            known = self._cluster_id = (time.monotonic(), found)
+        return known[1]
 
     def offsets_retention_ms(self) -> int | None:
         """The brokers' `offsets.retention.minutes`, as of an hour ago at most; None where it may not be read."""

@@ -80,12 +80,8 @@ def read_committed(
 
 def read_offsets_retention(client: KafkaClient) -> int | None:
     """For how long, in ms, some broker keeps what a group without members has committed; None: it may not be read."""
-    cluster = client.ask(
-        "describe the cluster",
-        lambda timeout_s: {0: client.admin.describe_cluster(request_timeout=timeout_s)},
-        vital=False,
-    )[0]
-    if isinstance(cluster, KafkaError) or not cluster.nodes:
+    cluster = _read_cluster(client)
+    if cluster is None or not cluster.nodes:
         return None
     broker = ConfigResource(ResourceType.BROKER, str(cluster.nodes[0].id))
 
@@ -95,6 +91,12 @@ def read_offsets_retention(client: KafkaClient) -> int | None:
     answer = client.ask("describe the settings of a broker", question, vital=False)[broker]
     minutes = None if isinstance(answer, KafkaError) else answer.get("offsets.retention.minutes")
     return int(minutes.value) * 60_000 if minutes is not None and minutes.value is not None else None
+
+
+def read_cluster_id(client: KafkaClient) -> str | None:
+    """What the cluster calls itself, the same whatever address it is reached by; None: it does not say."""
+    cluster = _read_cluster(client)
+    return cluster.cluster_id or None if cluster is not None else None
 
 
 def with_committed(
@@ -108,6 +110,15 @@ def with_committed(
         }
         for topic, partitions in offsets.items()
     }
+
+
+def _read_cluster(client: KafkaClient) -> Any:
+    answer = client.ask(
+        "describe the cluster",
+        lambda timeout_s: {0: client.admin.describe_cluster(request_timeout=timeout_s)},
+        vital=False,
+    )[0]
+    return None if isinstance(answer, KafkaError) else answer
 
 
 def _read_batch(client: KafkaClient, names: list[str]) -> KafkaView:

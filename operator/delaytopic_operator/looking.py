@@ -81,7 +81,14 @@ class Looker:
         if seen.accepted is None or seen.topics is None:
             return seen
         topics = self._topics.look(seen, seen.accepted, fresh=True)
-        return replace(seen, topics=topics.topics, topics_trouble=topics.trouble)
+        self._is_news(seen, topics)
+        verdict = self._cluster.judged(seen)
+        return replace(seen, topics=topics.topics, topics_trouble=topics.trouble, verdict=verdict)
+
+    def _is_news(self, seen: Observation, topics: TopicsSeen) -> bool:
+        """Whether Kafka calls itself otherwise: whatever its address, it may be a cluster whose topics are others'."""
+        cluster_id = topics.topics.cluster_id if topics.topics is not None else None
+        return cluster_id is not None and self._cluster.learn(seen.key, cluster_id)
 
     def keep(self, key: Key, decision: Decision) -> None:
         """Remember what was decided, now that it was carried out."""
@@ -105,6 +112,8 @@ class Looker:
             seen = replace(seen, secrets=secrets, secrets_version=version, secrets_trouble=trouble)
             if trouble is None:
                 topics = self._topics.look(seen, cluster.verdict)
+                if self._is_news(seen, topics):
+                    seen = replace(seen, verdict=self._cluster.judged(seen))
         fleet = self._cluster.fleet(cluster, topics.partitions or _known_partitions(seen))
         slo = last_verdict(cluster.audit_pods, seen.status)
         return replace(

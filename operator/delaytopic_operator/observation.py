@@ -44,6 +44,8 @@ class Topics:
     released: frozenset[str] = frozenset()
     """Of a former backend, holding nothing any more."""
     strimzi: StrimziTopics | None = None
+    cluster_id: str | None = None
+    """What the cluster calls itself; None where it does not say."""
     offsets_retention_ms: int | None = None
     """For how long the brokers keep the progress of a group without members; None where that may not be read."""
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import structlog
+
 from delaytopic_api import DelayClass, load_document
 from delaytopic_api.connection import KafkaConnection
 from delaytopic_api.errors import ApiError
@@ -33,10 +35,13 @@ from delaytopic_operator.route_record import (
     record_name,
     record_of,
 )
+from delaytopic_operator.routes import RouteConflict
 from delaytopic_operator.scaling.memory import ScalingMemory
 from delaytopic_operator.scaling_record import memory_of
 from delaytopic_operator.secret_values import SecretValues
 from delaytopic_operator.store import Store
+
+log = structlog.get_logger()
 
 PAGES_DEADLINE_S = 3.0
 NAMESPACE_AGE_MS = 15_000
@@ -74,7 +79,9 @@ class ClusterObserver:
         self._store = store
         self._pages = pages
         self._config = config
-        self._routes = RouteBook(store, config.namespace)
+        self._labels: dict[str, Mapping[str, str]] = {}
+        self._routes = RouteBook(store, config.namespace, self._labels_of)
+        self._told: dict[Key, RouteConflict] = {}
         self._namespaces: Recently[str, Document | None] = Recently(
             lambda name: kube.get(kinds.NAMESPACE, None, name), NAMESPACE_AGE_MS
         )
@@ -86,6 +93,8 @@ class ClusterObserver:
     def look(self, key: Key, now_ms: int) -> Cluster:
         """Everything about the objects; raises `OperatorError` when the API server cannot be asked."""
         document = self._store.get(kinds.DELAY_TOPIC, *key) or self._kube.get(kinds.DELAY_TOPIC, *key)
+        if document is not None:
+            self._store.put(document)  # nothing is judged that others are not judged by
         classes = self._all_classes()
         made = self._made(key, classes)
         if document is None or "deletionTimestamp" in document["metadata"] or "status" not in document:
@@ -111,6 +120,16 @@ class ClusterObserver:
             pods=[pod for pod in pods if _component(pod) == RELAY_COMPONENT],
             audit_pods=[pod for pod in pods if _component(pod) != RELAY_COMPONENT],
         )
+
+    def learn(self, key: Key, cluster_id: str) -> bool:
+        """Remember what the Kafka of a DelayTopic calls itself; whether that was news."""
+        return self._routes.learn(key, cluster_id)
+
+    def judged(self, seen: Observation) -> Accepted | Refusal | None:
+        """The verdict by what is known now."""
+        if seen.document is None:
+            return seen.verdict
+        return self._verdict(seen.key, seen.document, seen.namespace, self._all_classes())
 
     def _made(self, key: Key, classes: Iterable[DelayClass]) -> list[Document]:
         """List the objects that carry the labels, where the operator makes any: a tenant could write them elsewhere.
@@ -165,20 +184,41 @@ class ClusterObserver:
         return Fleet(cluster.deployment, cluster.pods, pages, partitions)
 
     def _verdict(
-        self, key: Key, document: Document, namespace: NamespaceFacts | None, classes: Sequence[DelayClass]
+        self, key: Key, document: Mapping[str, Any], namespace: NamespaceFacts | None, classes: Sequence[DelayClass]
     ) -> Accepted | Refusal:
         if namespace is None:
             raise NamespaceTerminating(f"the namespace {key.namespace} is gone")
+        if self._labels.get(key.namespace) != namespace.labels:
+            self._labels[key.namespace] = namespace.labels
+            self._routes.forget_namespace(key.namespace)
+        conflict = self._routes.conflict(key)
+        self._tell(key, conflict)
         subject = Subject(
             key=key,
             document=document,
             classes=classes,
             namespace_labels=namespace.labels,
             elder_siblings=self._routes.elder_siblings(key),
-            rival=self._routes.rival(key),
+            rival=conflict.sentence if conflict is not None else None,
             config=self._config,
         )
         return check(subject)
+
+    def _labels_of(self, document: Mapping[str, Any]) -> Mapping[str, str]:
+        """Return what the namespace was labelled with when it was looked at last."""
+        name = document["metadata"]["namespace"]
+        if name not in self._labels:
+            found = self._kube.get(kinds.NAMESPACE, None, name)
+            self._labels[name] = (found["metadata"].get("labels") or {}) if found is not None else {}
+        return self._labels[name]
+
+    def _tell(self, key: Key, conflict: RouteConflict | None) -> None:
+        """Log what the status must not say: whom of other namespaces it gives way to."""
+        if conflict is None:
+            self._told.pop(key, None)
+        elif self._told.get(key) != conflict:
+            self._told[key] = conflict
+            log.warning("gives way", delaytopic=str(key), to=[*map(str, conflict.others)], because=conflict.sentence)
 
     def _all_classes(self) -> list[DelayClass]:
         """Those that can be read; the API server refuses others, unless they were there before a rule was."""

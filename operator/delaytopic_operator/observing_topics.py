@@ -23,7 +23,7 @@ from delaytopic_operator.observation import Observation, Topics, Trouble
 from delaytopic_operator.observing_redis import RedisObserver
 from delaytopic_operator.planning_children import identity_of
 from delaytopic_operator.purge import do_purge_step
-from delaytopic_operator.purging import purge_steps
+from delaytopic_operator.purging import DeleteObject, purge_steps
 from delaytopic_operator.route_record import RouteRecord
 from delaytopic_operator.scaling.source import PartitionOffsets, SourceOffsets, times_to_ask
 from delaytopic_operator.secret_values import SecretValues
@@ -73,6 +73,7 @@ class TopicsObserver:
                 needed_buckets(settings, source),
                 released=_released(seen, cluster, view),
                 strimzi=strimzi,
+                cluster_id=cluster.cluster_id(fresh=fresh),
                 offsets_retention_ms=cluster.offsets_retention_ms(),
             ),
             partitions=source.partitions if source is not None else None,
@@ -105,8 +106,12 @@ class TopicsObserver:
             )
         cluster, values = self._cluster(seen, accepted), _values(seen, accepted)
         target = self._redis.target(accepted.settings.backend.redis, values)
-        for step in purge_steps(record, topics=topics):
-            do_purge_step(step, cluster, target, guard)
+        for step in purge_steps(record, topics=topics, strimzi=self._strimzi(seen, accepted)):
+            if isinstance(step, DeleteObject):
+                metadata = step.document["metadata"]
+                self._kube.delete(KAFKA_TOPIC, metadata["namespace"], metadata["name"], metadata["uid"])
+            else:
+                do_purge_step(step, cluster, target, guard)
 
     def progress(self, record: RouteRecord, connection: KafkaConnection, values: SecretValues) -> KeptProgress | None:
         """What the relays' group has committed; None when the source is not the one of the record. Raises as Kafka."""

@@ -125,11 +125,16 @@ def _accepted(seen: Observation) -> Finding:
 
 def _record(seen: Observation, accepted: Accepted) -> RouteRecord:
     assert seen.namespace is not None
+    cluster_id = seen.topics.cluster_id if seen.topics is not None else None
     if seen.record is None:
-        return begin_record(accepted.settings, seen.namespace.uid)
+        return begin_record(accepted.settings, seen.namespace.uid).model_copy(update={"cluster_id": cluster_id})
     resumed = continue_record(seen.record, accepted.settings)
-    pending = seen.record.pending if is_resumed(seen) else None
-    return resumed.model_copy(update={"namespace_uid": seen.namespace.uid, "pending": pending})
+    now = {
+        "namespace_uid": seen.namespace.uid,
+        "pending": seen.record.pending if is_resumed(seen) else None,
+        "cluster_id": cluster_id or seen.record.cluster_id,
+    }
+    return resumed.model_copy(update=now)
 
 
 def _topics(seen: Observation, accepted: Accepted, record: RouteRecord) -> TopicPlan | None:

@@ -12,7 +12,7 @@ from redis.cluster import RedisCluster
 
 from delaytopic_operator.errors import RedisUnavailable
 from delaytopic_operator.kafka_admin import KafkaCluster
-from delaytopic_operator.purging import DeleteGroup, DeleteKeys, PurgeStep, SkipToEnd
+from delaytopic_operator.purging import BacklogStep, DeleteGroup, DeleteKeys, SkipToEnd
 from delaytopic_operator.redis_access import opened, primaries
 from delaytopic_operator.redis_credentials import RedisTarget
 from delaytopic_operator.topic_actions import DeleteTopic
@@ -27,7 +27,7 @@ Together = Callable[[Sequence[bytes]], list[Sequence[bytes]]]
 """Which keys may go in one command."""
 
 
-def do_purge_step(step: PurgeStep, cluster: KafkaCluster, target: RedisTarget | None, going: Going) -> int:
+def do_purge_step(step: BacklogStep, cluster: KafkaCluster, target: RedisTarget | None, going: Going) -> int:
     """Do it; how many topics, keys or groups went. Raises errors of the operator's tree, to be repeated later.
 
     `target` is needed where Redis keys go.

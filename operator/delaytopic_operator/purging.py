@@ -6,12 +6,15 @@ that ends in between is done again, or can still be taken back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from delaytopic_api.choices import BackendType
 from delaytopic_api.status import Ownership
+from delaytopic_operator.keys import Key
 from delaytopic_operator.route_record import RouteRecord, TopicRecord
+from delaytopic_operator.strimzi_topic import StrimziTopics, own_document
 from delaytopic_operator.topic_actions import DeleteTopic
 
 
@@ -37,16 +40,35 @@ class SkipToEnd:
     topic: str
 
 
-PurgeStep = DeleteTopic | DeleteKeys | DeleteGroup | SkipToEnd
+@dataclass(frozen=True, slots=True)
+class DeleteObject:
+    """The KafkaTopic of a topic that goes: while it is there, the Topic Operator makes the topic again."""
+
+    document: Mapping[str, Any]
 
 
-def purge_steps(record: RouteRecord, *, topics: bool) -> list[PurgeStep]:
+BacklogStep = DeleteTopic | DeleteKeys | DeleteGroup | SkipToEnd
+PurgeStep = BacklogStep | DeleteObject
+
+
+def purge_steps(record: RouteRecord, *, topics: bool, strimzi: StrimziTopics | None = None) -> list[PurgeStep]:
     """The steps, each of which may be repeated; `topics`: also the topics that were made or adopted.
 
-    Never the target: what was delivered belongs to those who read it.
+    Never the target: what was delivered belongs to those who read it. `strimzi` has the KafkaTopics that are there.
     """
+    return [each for step in _steps(record, topics=topics) for each in (*_objects(step, strimzi, record.key), step)]
+
+
+def _objects(step: BacklogStep, strimzi: StrimziTopics | None, key: Key) -> Iterator[DeleteObject]:
+    if isinstance(step, DeleteTopic) and strimzi is not None:
+        document = own_document(strimzi, step.name, key)
+        if document is not None:
+            yield DeleteObject(document)
+
+
+def _steps(record: RouteRecord, *, topics: bool) -> list[BacklogStep]:
     own_buckets = filter(_own, record.buckets.values())
-    steps: list[PurgeStep] = [DeleteTopic(topic.name, topic.topic_id) for topic in own_buckets]
+    steps: list[BacklogStep] = [DeleteTopic(topic.name, topic.topic_id) for topic in own_buckets]
     if record.backend_type is BackendType.REDIS_ZSET:
         steps.append(DeleteKeys(record.backend_id))
     going = list(_topics(record)) if topics else []

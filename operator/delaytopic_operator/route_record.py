@@ -81,6 +81,8 @@ class RouteRecord(_Record):
     """The DelayClass whose connection reaches the topics; None for an inline connection."""
     connection: KafkaConnection | None = None
     """The inline connection: it names Secrets of the namespace, and holds none."""
+    cluster_id: str | None = None
+    """What the Kafka cluster calls itself; None until it was asked."""
     group_id: str
     """The relays' consumer group."""
     source: TopicRecord | None = None

@@ -84,22 +84,31 @@ def strimzi_document(topic: StrimziTopic, place: StrimziPlace, key: Key) -> dict
     }
 
 
+def own_document(strimzi: StrimziTopics, topic: str, key: Key) -> Mapping[str, Any] | None:
+    """The KafkaTopic that was made for a topic of this DelayTopic, if it is there."""
+    document = strimzi.live.get(topic)
+    return document if document is not None and _is_ours(document, key) else None
+
+
 def strimzi_troubles(strimzi: StrimziTopics, topics: Iterable[str], key: Key) -> Iterator[Trouble]:
     """What the Topic Operator says of these topics, and which of them somebody else describes."""
+    by_name = {document["metadata"]["name"]: document for document in strimzi.live.values()}
     for topic in topics:
-        document = strimzi.live.get(topic)
+        document = strimzi.live.get(topic) or by_name.get(strimzi_object_name(topic))
         if document is None:
             continue
-        where = f"{document['metadata'].get('namespace')}/{document['metadata']['name']}"
         if not _is_ours(document, key):
+            # Whose it is, and where, is not for whoever writes a DelayTopic to know.
             yield Trouble(
                 "TopicExists",
-                f"the KafkaTopic {where} describes the topic {topic} already: set management: Observe to use it as it "
-                'is, or delete that object (annotate it strimzi.io/managed: "false" first, so that the topic stays)',
+                f"another KafkaTopic describes the topic {topic} already, or has its name: set management: Observe to "
+                "use it as it is, or ask who looks after that object to delete it (annotated strimzi.io/managed: "
+                '"false" first, so that the topic stays)',
             )
             continue
         said = _not_ready(document)
         if said is not None:
+            where = f"{document['metadata'].get('namespace')}/{document['metadata']['name']}"
             yield Trouble("KafkaTopicNotReady", f"the KafkaTopic {where} is not ready: {said}", stalled=False)
 
 

@@ -70,7 +70,7 @@ def judge(world: World, key: Key) -> Accepted | Refusal:
         key=key,
         document=document,
         classes=world.parsed_classes,
-        namespace_labels=_labels(world, document),
+        namespace_labels=_labels(world.namespaces, world.parsed_classes, document),
         elder_siblings=world.routes.elder_siblings(key),
         rival=world.routes.rival(key),
         config=world.state.config,
@@ -106,9 +106,11 @@ def _world(
     now_ms: int,
 ) -> World:
     store = Store(state.config.namespace)
-    for document in [*classes, *filter(_can_be_stored, topics.values())]:
+    for document in [*classes, *filter(_can_be_stored, topics.values()), *state.made]:
         store.put(document)
-    return World(state, topics, classes, namespaces, RouteBook(store, state.config.namespace), now_ms)
+    parsed = [each for each in map(_parsed_class, classes) if each is not None]
+    book = RouteBook(store, state.config.namespace, lambda document: _labels(namespaces, parsed, document))
+    return World(state, topics, classes, namespaces, book, now_ms)
 
 
 def _can_be_stored(document: Document) -> bool:
@@ -128,16 +130,18 @@ def _parsed_class(document: Document) -> DelayClass | None:
     return parsed if isinstance(parsed, DelayClass) else None
 
 
-def _labels(world: World, document: Document) -> Mapping[str, str]:
+def _labels(
+    namespaces: Mapping[str, Document | None], classes: Sequence[DelayClass], document: Mapping[str, Any]
+) -> Mapping[str, str]:
     """The namespace's; where nobody says any, those that the class asks for."""
     name = document["metadata"]["namespace"]
-    namespace = world.namespaces.get(name)
+    namespace = namespaces.get(name)
     own = {"kubernetes.io/metadata.name": name}
     if namespace is not None:
         return {**(namespace["metadata"].get("labels") or {}), **own}
     try:
         parsed = load_document({part: content for part, content in document.items() if part != "status"})
-        of_class = None if isinstance(parsed, DelayClass) else class_for(parsed, world.parsed_classes)
+        of_class = None if isinstance(parsed, DelayClass) else class_for(parsed, classes)
     except ApiError:
         return own
     selector = of_class.spec.access.namespace_selector if of_class is not None else None

@@ -127,7 +127,7 @@ def test_another_delay_topic_of_the_cluster_on_the_same_source_is_in_the_way() -
 
     assert outcome.reason == "ResourceConflict"
     assert outcome.message == (
-        "the source topic shop.reminders.delayed is that of shop/reminders already, which is older; use another"
+        "spec.source.topic: shop.reminders.delayed is the source topic of shop/reminders already; use another"
     )
 
 

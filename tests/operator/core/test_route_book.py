@@ -13,10 +13,15 @@ from hypothesis import strategies as st
 from delaytopic_operator.conditions import instant
 from delaytopic_operator.keys import Key
 from delaytopic_operator.route_book import RouteBook
+from delaytopic_operator.route_record import RouteRecord, record_document
 from delaytopic_operator.store import Store
 
 BORN_MS = 1_795_269_686_000
-STANDARD = {"connection": {"bootstrapServers": "kafka:9092"}}
+STANDARD = {
+    "connection": {"bootstrapServers": "kafka:9092"},
+    "backend": {"type": "KafkaBuckets"},
+    "access": {"sourceTopics": ["*"], "targetTopics": ["*"], "adoptTopics": ["*"]},
+}
 
 
 class Cluster:
@@ -24,19 +29,38 @@ class Cluster:
 
     def __init__(self) -> None:
         self.store = Store("platform")
-        self.book = RouteBook(self.store, "platform")
+        self.labels: dict[str, str] = {}
+        self.book = self.another_book()
         self._versions = count(1)
         self._documents: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def another_book(self) -> RouteBook:
+        return RouteBook(self.store, "platform", lambda document: self.labels)
 
     def delay_class(self, name: str = "standard", *, default: bool = True, **spec: Any) -> None:
         annotations = {"delaytopic.dev/is-default-class": "true"} if default else {}
         self._put("DelayClass", {"name": name, "annotations": annotations}, {**STANDARD, **spec})
 
-    def topic(self, name: str, source: str = "a", target: str = "b", *, age: int = 0, **spec: Any) -> Key:
-        created = instant(BORN_MS - age * 1_000)
-        metadata = {"namespace": "shop", "name": name, "creationTimestamp": created}
-        self._put("DelayTopic", metadata, {"source": {"topic": source}, "target": {"topic": target}, **spec})
-        return Key("shop", name)
+    def topic(self, name: str, source: str = "a", target: str = "", *, age: int = 0, **spec: Any) -> Key:
+        """One of the namespace `shop`, unless its name has another; topics in brackets are only observed."""
+        namespace, _, plain = name.rpartition("/")
+        key = Key(namespace or "shop", plain)
+        metadata = {**key._asdict(), "creationTimestamp": instant(BORN_MS - age * 1_000)}
+        target = target or f"{name.replace('/', '.')}.due"
+        self._put("DelayTopic", metadata, {"source": topic_spec(source), "target": topic_spec(target), **spec})
+        return key
+
+    def record(self, key: Key, *, namespace: str = "platform", **changes: Any) -> None:
+        """What the operator writes down of a DelayTopic of the default class."""
+        topics = {
+            role: {"name": name, "ownership": "Created"}
+            for role, name in {"source": "a", "target": "b", "deadLetter": "a.dlq"}.items()
+        }
+        usual = {"className": "standard", "groupId": "g", "backendType": "KafkaBuckets", "backendId": "g", **topics}
+        content = {"version": 1, **key._asdict(), "namespaceUid": "1", **usual, **changes}
+        document = record_document(RouteRecord.model_validate(content), namespace)
+        metadata = {**document["metadata"], "creationTimestamp": instant(BORN_MS)}
+        self._store_one({**document, "metadata": metadata})
 
     def remove(self, name: str) -> None:
         document = self._documents.pop(("DelayTopic", name))
@@ -44,11 +68,19 @@ class Cluster:
         self.store.remove(document)
 
     def _put(self, kind: str, metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> None:
-        version = {"resourceVersion": str(next(self._versions))}
         of_kind = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": kind}
-        document = {**of_kind, "metadata": {**metadata, **version}, "spec": dict(spec)}
+        self._store_one({**of_kind, "metadata": metadata, "spec": dict(spec)})
+
+    def _store_one(self, document: dict[str, Any]) -> None:
+        kind, metadata = document["kind"], document["metadata"]
+        document = {**document, "metadata": {**metadata, "resourceVersion": str(next(self._versions))}}
         self._documents[kind, metadata["name"]] = document
         self.store.put(document)
+
+
+def topic_spec(name: str) -> dict[str, str]:
+    observed = {"management": "Observe"} if name.startswith("[") else {}
+    return {"topic": name.strip("[]"), **observed}
 
 
 @pytest.fixture
@@ -59,10 +91,10 @@ def cluster() -> Cluster:
 
 
 def test_of_two_on_one_source_the_younger_gives_way(cluster: Cluster) -> None:
-    young, old = cluster.topic("young"), cluster.topic("old", target="c", age=5)
+    young, old = cluster.topic("young"), cluster.topic("old", age=5)
 
     assert cluster.book.rival(old) is None
-    assert cluster.book.rival(young) == "the source topic a is that of shop/old already, which is older; use another"
+    assert cluster.book.rival(young) == "spec.source.topic: a is the source topic of shop/old already; use another"
 
 
 def test_born_in_one_second_the_first_by_name_stays(cluster: Cluster) -> None:
@@ -82,7 +114,7 @@ def test_when_the_elder_goes_the_younger_may(cluster: Cluster) -> None:
 
 def test_a_circle_is_refused_until_it_is_opened(cluster: Cluster) -> None:
     cluster.topic("there", "a", "b", age=5)
-    back = cluster.topic("back", "b", "a")
+    back = cluster.topic("back", "[b]", "[a]")
     round_in_a_circle = cluster.book.rival(back)
 
     cluster.topic("there", "a", "c", age=5)
@@ -104,14 +136,6 @@ def test_the_same_topic_of_another_cluster_is_another_topic(cluster: Cluster) ->
     assert cluster.book.rival(young) is not None
 
 
-def test_the_dead_letters_of_one_must_not_be_the_source_of_their_origin(cluster: Cluster) -> None:
-    key = cluster.topic("loop", "a", "b", deadLetter={"topic": "a"})
-
-    assert cluster.book.rival(key) == (
-        "its records come back to its own source topic a; use another target or dead letter"
-    )
-
-
 @pytest.mark.parametrize("spec", [{}, {"source": {}}, {"source": {"topic": ""}, "target": {"topic": "b"}}])
 def test_what_is_not_valid_is_in_nobodys_way(cluster: Cluster, spec: dict[str, Any]) -> None:
     metadata = {"namespace": "shop", "name": "odd", "creationTimestamp": instant(BORN_MS - 9_000)}
@@ -130,6 +154,102 @@ def test_elders_are_counted_by_namespace_and_class(cluster: Cluster) -> None:
     assert cluster.book.elder_siblings(Key("shop", "unknown")) == 0
 
 
+def test_what_is_refused_is_in_nobodys_way(cluster: Cluster) -> None:
+    cluster.delay_class("narrow", default=False, access={"sourceTopics": ["{namespace}.*"]})
+    cluster.topic("bank/greedy", delayClassName="narrow", age=9)
+
+    assert cluster.book.rival(cluster.topic("mine")) is None
+
+
+def test_what_names_a_class_that_there_is_not_is_in_nobodys_way(cluster: Cluster) -> None:
+    cluster.topic("bank/early", delayClassName="later", age=9)
+
+    assert cluster.book.rival(cluster.topic("mine")) is None
+
+
+def test_more_than_a_class_allows_in_a_namespace_are_in_nobodys_way(cluster: Cluster) -> None:
+    cluster.delay_class("few", default=False, limits={"maxDelayTopicsPerNamespace": 1})
+    cluster.topic("bank/first", "x", delayClassName="few", age=9)
+    cluster.topic("bank/second", "a", delayClassName="few", age=8)
+
+    assert cluster.book.rival(cluster.topic("mine")) is None
+
+
+def test_a_namespace_that_a_class_is_not_for_is_in_nobodys_way_until_it_has_the_label(cluster: Cluster) -> None:
+    labelled = {"namespaceSelector": {"matchLabels": {"delays": "true"}}, "sourceTopics": ["*"], "targetTopics": ["*"]}
+    cluster.delay_class("some", default=False, access=labelled)
+    cluster.topic("bank/other", delayClassName="some", age=9)
+    mine = cluster.topic("mine")
+    before = cluster.book.rival(mine)
+
+    cluster.labels["delays"] = "true"
+    cluster.book.forget_namespace("bank")
+
+    assert (before is None, cluster.book.rival(mine) is None) == (True, False)
+
+
+def test_a_connection_of_its_own_to_the_same_servers_is_in_no_other_namespaces_way(cluster: Cluster) -> None:
+    claims = cluster.topic(
+        "bank/claims", connection={"bootstrapServers": "kafka.platform:9092"}, backend={"type": "KafkaBuckets"}, age=9
+    )
+    mine = cluster.topic("mine")
+
+    assert cluster.book.rival(mine) is None
+    assert cluster.book.rival(claims) == (
+        "spec.source.topic: a is the source topic of a DelayTopic of another namespace already; use another"
+    )
+
+
+def test_a_cluster_by_another_address_is_one_once_it_said_so(cluster: Cluster) -> None:
+    other_address: dict[str, Any] = {
+        "connection": {"bootstrapServers": "10.0.0.7:9092"},
+        "backend": {"type": "KafkaBuckets"},
+    }
+    mine, other = cluster.topic("mine"), cluster.topic("bank/other", **other_address)
+    before = cluster.book.rival(other)
+
+    news = [cluster.book.learn(key, "id-1") for key in (mine, other, other)]
+
+    assert (before, news) == (None, [True, True, False])
+    assert cluster.book.rival(other) is not None
+    assert cluster.book.rival(mine) is None
+
+
+def test_a_retained_backlog_owns_its_topics_though_its_delay_topic_is_gone(cluster: Cluster) -> None:
+    cluster.record(Key("shop", "gone"), state="Retained", pending=7)
+
+    assert cluster.book.rival(cluster.topic("heir")) == (
+        "spec.source.topic: a is the source topic of shop/gone, which is gone, and whose backlog is retained already; "
+        "use another"
+    )
+    assert cluster.book.rival(Key("shop", "gone")) is None
+
+
+def test_a_retained_backlog_without_records_is_in_no_way_of_its_namespace(cluster: Cluster) -> None:
+    cluster.record(Key("shop", "gone"), state="Retained", pending=0)
+    mine, others = cluster.topic("heir"), cluster.topic("bank/other", age=9)
+
+    assert cluster.book.rival(others) is not None
+    assert cluster.book.rival(mine) is None
+
+
+def test_a_record_that_a_tenant_wrote_owns_nothing(cluster: Cluster) -> None:
+    cluster.record(Key("bank", "ghost"), namespace="bank")
+
+    assert cluster.book.rival(cluster.topic("mine")) is None
+
+
+def test_by_what_was_written_down_a_cluster_is_known_before_it_is_asked(cluster: Cluster) -> None:
+    cluster.delay_class("far", default=False, connection={"bootstrapServers": "elsewhere:9092"})
+    mine = cluster.topic("mine", delayClassName="far")
+    cluster.record(mine, className="far", clusterId="id-1")
+    other = cluster.topic("bank/other", age=9)
+    cluster.book.learn(other, "id-1")
+
+    assert cluster.book.rival(other) is not None
+    assert cluster.book.rival(mine) is None
+
+
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.sampled_from("abcd"), st.sampled_from("abcd"), st.booleans()), max_size=25)
 )
@@ -145,10 +265,10 @@ def test_what_was_kept_up_to_date_is_as_if_it_was_read_anew(changes: list[tuple[
             cluster.remove(name)
         else:
             living.add(name)
-            cluster.topic(name, source, target, age=number)
+            cluster.topic(name, source, f"{target}-due", age=number)
         cluster.book.rival(Key("shop", name))
 
-    anew = RouteBook(cluster.store, "platform")
+    anew = cluster.another_book()
     keys = [Key("shop", name) for name in sorted(living)]
     assert [cluster.book.rival(key) for key in keys] == [anew.rival(key) for key in keys]
     assert [cluster.book.elder_siblings(key) for key in keys] == [anew.elder_siblings(key) for key in keys]

@@ -19,9 +19,10 @@ from delaytopic_operator.errors import NotLeading, RedisUnavailable
 from delaytopic_operator.kafka_admin import KafkaCluster
 from delaytopic_operator.kafka_view import Committed
 from delaytopic_operator.purge import delete_keys, do_purge_step
-from delaytopic_operator.purging import DeleteGroup, DeleteKeys, PurgeStep, SkipToEnd, purge_steps
+from delaytopic_operator.purging import BacklogStep, DeleteGroup, DeleteKeys, DeleteObject, SkipToEnd, purge_steps
 from delaytopic_operator.redis_credentials import RedisTarget
 from delaytopic_operator.route_record import Role, RouteRecord, TopicRecord, begin_record
+from delaytopic_operator.strimzi_topic import StrimziPlace, StrimziTopics
 from delaytopic_operator.topic_actions import DeleteTopic
 
 KINDS = (b"position", b"slices", b"counts", b"ids", b"s:0:1000")
@@ -75,6 +76,33 @@ def test_a_dead_letter_topic_that_is_the_target_stays() -> None:
     steps = purge_steps(record.with_role(Role.DEAD_LETTER, record.target), topics=True)
 
     assert [step.name for step in steps if isinstance(step, DeleteTopic)] == ["a.delay.0", "a.delayed"]
+
+
+def backlog_steps(record: RouteRecord) -> list[BacklogStep]:
+    """Without Strimzi there are no others."""
+    return [step for step in purge_steps(record, topics=True) if not isinstance(step, DeleteObject)]
+
+
+def test_what_describes_a_topic_goes_before_it_and_nothing_of_others() -> None:
+    record = recorded("a")
+    mine = {"delaytopic.dev/namespace": record.namespace, "delaytopic.dev/name": record.name}
+    bucket, dead_letter, target, source = (
+        {"metadata": {"name": name, "labels": labels}}
+        for name, labels in (("a.delay.0", mine), ("a.dlq", {}), ("a", mine), ("a.delayed", mine))
+    )
+    live = {"a.delay.0": bucket, "a.dlq": dead_letter, "a": target, "a.delayed": source}
+
+    steps = purge_steps(record, topics=True, strimzi=StrimziTopics(StrimziPlace("kafka", "shared"), live))
+
+    assert steps == [
+        DeleteObject(bucket),
+        DeleteTopic("a.delay.0", "id.delay.0"),
+        DeleteKeys("delaytopic.shop.a"),
+        DeleteGroup("group.a"),
+        DeleteTopic("a.dlq", "id.dlq"),
+        DeleteObject(source),
+        DeleteTopic("a.delayed", "id.delayed"),
+    ]
 
 
 def target_of(server: RedisAddress) -> RedisTarget:
@@ -195,8 +223,7 @@ def test_a_whole_route_goes_and_leaves_its_neighbour_alone(
         record = with_real_ids(cluster, recorded(topic, source))
 
         # When one is given up, each step twice
-        steps: list[PurgeStep] = purge_steps(record, topics=True)
-        for step in steps:
+        for step in backlog_steps(record):
             do_purge_step(step, cluster, target_of(redis), nobody_stops)
             do_purge_step(step, cluster, target_of(redis), nobody_stops)
 

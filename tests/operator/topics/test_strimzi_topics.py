@@ -151,6 +151,15 @@ def test_a_topic_that_somebody_else_describes_is_not_described_twice() -> None:
     result = plan(World(), wanted(of_class=BY_STRIMZI), StrimziTopics(PLACE, live))
 
     assert (result.topics.reason, result.documents) == ("TopicExists", ())
+    assert "kafka/" not in result.topics.message
+
+
+def test_an_object_that_describes_another_topic_under_this_name_is_not_overwritten() -> None:
+    live = {"another": described(SOURCE, ours=False)}
+
+    result = plan(World(), wanted(of_class=BY_STRIMZI), StrimziTopics(PLACE, live))
+
+    assert (result.topics.reason, result.documents) == ("TopicExists", ())
 
 
 def test_a_cluster_whose_name_is_not_known_is_not_supported() -> None:

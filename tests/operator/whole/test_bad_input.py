@@ -99,7 +99,7 @@ def test_two_on_one_source_and_the_younger_gives_way(running: Platform, tmp_path
     running.await_gone("elder")
 
     assert said(refused, "Stalled")[2] == (
-        f"the source topic {source} is that of {running.team}/elder already, which is older; use another"
+        f"spec.source.topic: {source} is the source topic of {running.team}/elder already; use another"
     )
     running.await_condition("younger", "Stalled", reason="TopicExists")
 
