@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from threading import Lock
 from typing import Any, Final, NamedTuple
@@ -52,7 +52,6 @@ class _Entry(NamedTuple):
 class _Written(NamedTuple):
     """A record."""
 
-    version: int
     since_ms: int
     record: RouteRecord
     uses: tuple[Use, ...]
@@ -69,9 +68,11 @@ class RouteBook:
         self._lock = Lock()
         self._entries: dict[Ref, _Entry] = {}
         self._written: dict[Ref, _Written] = {}
+        self._config_maps: dict[Ref, int] = {}
         self._class_versions: dict[Ref, int] = {}
         self._classes: dict[str, DelayClass] = {}
         self._ids: dict[Connection, str] = {}
+        self._users: defaultdict[str, set[Key]] = defaultdict(set)
         self._conflicts: dict[Key, RouteConflict] = {}
         self._elders: dict[Key, int] = {}
         self._seen: tuple[int, ...] | None = None
@@ -150,21 +151,28 @@ class RouteBook:
 
     def _read_records(self) -> bool:
         """Whether anything changed that others are concerned with."""
-        versions = {
-            ref: version
-            for ref, version in self._store.versions(kinds.CONFIG_MAP).items()
-            if ref.namespace == self._operator_namespace
-        }
-        before = self._written
-        self._written = {}
+        versions = self._store.versions(kinds.CONFIG_MAP)
+        news = [self._replace_record(ref, None) for ref in self._written.keys() - versions.keys()]
         for ref, version in versions.items():
-            known = before.get(ref)
-            written = known if known is not None and known.version == version else self._read_record(ref, version)
-            if written is not None:
-                self._written[ref] = written
-        return _all_that_matters(before) != _all_that_matters(self._written)
+            if ref.namespace == self._operator_namespace and self._config_maps.get(ref) != version:
+                news.append(self._replace_record(ref, self._read_record(ref)))
+        self._config_maps = versions
+        return any(news)
 
-    def _read_record(self, ref: Ref, version: int) -> _Written | None:
+    def _replace_record(self, ref: Ref, written: _Written | None) -> bool:
+        """Whether somebody else has to do with its topics: a record is written for each DelayTopic that is made."""
+        before = self._written.pop(ref, None)
+        if written is not None:
+            self._written[ref] = written
+        contested = False
+        for one in filter(None, (before, written)):
+            for use in one.uses:
+                users = self._users[use.name]
+                contested = contested or bool(users - {one.record.key})
+                users.add(one.record.key)
+        return contested
+
+    def _read_record(self, ref: Ref) -> _Written | None:
         document = self._store.get(kinds.CONFIG_MAP, ref.namespace, ref.name)
         if document is None or not is_record(document, self._operator_namespace):
             return None
@@ -173,7 +181,7 @@ class RouteBook:
         except RecordUnreadable:
             return None  # its DelayTopic tells of it, and is not acted upon
         created = document["metadata"].get("creationTimestamp")
-        return _Written(version, instant_ms(created) if created else 0, record, _uses_of_record(record))
+        return _Written(instant_ms(created) if created else 0, record, _uses_of_record(record))
 
     def _entry(self, document: Document, version: int, before: _Entry | None) -> _Entry:
         metadata, spec = document["metadata"], document.get("spec") or {}
@@ -203,6 +211,13 @@ class RouteBook:
 
     def _compare(self) -> None:
         self._elders = _elders(self._entries.values())
+        self._users.clear()
+        for key, uses in [
+            *((entry.key, entry.uses) for entry in self._entries.values()),
+            *((written.record.key, written.uses) for written in self._written.values()),
+        ]:
+            for use in uses:
+                self._users[use.name].add(key)
         allowed = {
             entry.key: entry
             for entry in self._entries.values()
@@ -258,17 +273,6 @@ def _elders(entries: Iterable[_Entry]) -> dict[Key, int]:
 def _matters(entry: _Entry | None) -> object:
     """What of it others are concerned with."""
     return entry[2:] if entry is not None else None
-
-
-def _all_that_matters(written: Mapping[Ref, _Written]) -> object:
-    return {
-        ref: (one.since_ms, one.uses, one.record.class_name, one.record.connection, *_place_and_state(one.record))
-        for ref, one in written.items()
-    }
-
-
-def _place_and_state(record: RouteRecord) -> tuple[object, ...]:
-    return record.cluster_id, record.state, record.pending == 0
 
 
 def _uses_of(settings: Settings) -> tuple[Use, ...]:
