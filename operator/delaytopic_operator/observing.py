@@ -80,7 +80,7 @@ class ClusterObserver:
         self._pages = pages
         self._config = config
         self._labels: dict[str, Mapping[str, str]] = {}
-        self._routes = RouteBook(store, config.namespace, self._labels_of)
+        self._routes = RouteBook(store, config, self._labels_of)
         self._told: dict[Key, RouteConflict] = {}
         self._namespaces: Recently[str, Document | None] = Recently(
             lambda name: kube.get(kinds.NAMESPACE, None, name), NAMESPACE_AGE_MS

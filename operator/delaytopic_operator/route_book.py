@@ -16,6 +16,7 @@ from delaytopic_operator.checks import Accepted, Subject, check
 from delaytopic_operator.conditions import instant_ms
 from delaytopic_operator.errors import RecordUnreadable
 from delaytopic_operator.keys import Key
+from delaytopic_operator.operator_config import OperatorConfig
 from delaytopic_operator.route_record import DATA_KEY, RecordState, Role, RouteRecord, is_record, parse_record
 from delaytopic_operator.routes import (
     Connection,
@@ -60,10 +61,10 @@ class _Written(NamedTuple):
 class RouteBook:
     """Thread-safe. A DelayTopic is judged once it is seen itself, and everything older was seen before it."""
 
-    def __init__(self, store: Store, operator_namespace: str, labels_of: LabelsOf) -> None:
+    def __init__(self, store: Store, config: OperatorConfig, labels_of: LabelsOf) -> None:
         """`store` is where DelayTopics, classes and records are seen."""
         self._store = store
-        self._operator_namespace = operator_namespace
+        self._config = config
         self._labels_of = labels_of
         self._lock = Lock()
         self._entries: dict[Ref, _Entry] = {}
@@ -154,7 +155,7 @@ class RouteBook:
         versions = self._store.versions(kinds.CONFIG_MAP)
         news = [self._replace_record(ref, None) for ref in self._written.keys() - versions.keys()]
         for ref, version in versions.items():
-            if ref.namespace == self._operator_namespace and self._config_maps.get(ref) != version:
+            if ref.namespace == self._config.namespace and self._config_maps.get(ref) != version:
                 news.append(self._replace_record(ref, self._read_record(ref)))
         self._config_maps = versions
         return any(news)
@@ -174,7 +175,7 @@ class RouteBook:
 
     def _read_record(self, ref: Ref) -> _Written | None:
         document = self._store.get(kinds.CONFIG_MAP, ref.namespace, ref.name)
-        if document is None or not is_record(document, self._operator_namespace):
+        if document is None or not is_record(document, self._config.namespace):
             return None
         try:
             record = parse_record({**document, "data": {DATA_KEY: (document.get("data") or {}).get(DATA_KEY)}})
@@ -192,7 +193,8 @@ class RouteBook:
         key = Key(metadata["namespace"], metadata["name"])
         class_name = None if spec.get("connection") else spec.get("delayClassName") or _default(self._classes.values())
         entry = _Entry(version, content, key, instant_ms(metadata["creationTimestamp"]), class_name)
-        subject = Subject(key, document, list(self._classes.values()), self._labels_of(document), 0, None)
+        classes = list(self._classes.values())
+        subject = Subject(key, document, classes, self._labels_of(document), 0, None, self._config)
         verdict = check(subject)
         return self._with_topics(entry, verdict) if isinstance(verdict, Accepted) else entry
 
@@ -207,7 +209,7 @@ class RouteBook:
         )
 
     def _place_of(self, of_class: DelayClass) -> str:
-        return of_class.spec.relay_namespace or self._operator_namespace
+        return of_class.spec.relay_namespace or self._config.namespace
 
     def _compare(self) -> None:
         self._elders = _elders(self._entries.values())

@@ -109,7 +109,7 @@ def _world(
     for document in [*classes, *filter(_can_be_stored, topics.values()), *state.made]:
         store.put(document)
     parsed = [each for each in map(_parsed_class, classes) if each is not None]
-    book = RouteBook(store, state.config.namespace, lambda document: _labels(namespaces, parsed, document))
+    book = RouteBook(store, state.config, lambda document: _labels(namespaces, parsed, document))
     return World(state, topics, classes, namespaces, book, now_ms)
 
 

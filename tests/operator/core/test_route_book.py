@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from delaytopic_operator.conditions import instant
 from delaytopic_operator.keys import Key
+from delaytopic_operator.operator_config import OperatorConfig
 from delaytopic_operator.route_book import RouteBook
 from delaytopic_operator.route_record import RouteRecord, record_document
 from delaytopic_operator.store import Store
@@ -35,7 +36,7 @@ class Cluster:
         self._documents: dict[tuple[str, str], dict[str, Any]] = {}
 
     def another_book(self) -> RouteBook:
-        return RouteBook(self.store, "platform", lambda document: self.labels)
+        return RouteBook(self.store, OperatorConfig(namespace="platform"), lambda document: self.labels)
 
     def delay_class(self, name: str = "standard", *, default: bool = True, **spec: Any) -> None:
         annotations = {"delaytopic.dev/is-default-class": "true"} if default else {}
