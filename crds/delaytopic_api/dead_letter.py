@@ -33,6 +33,7 @@ class DeadLetterReason(StrEnum):
     UNKNOWN_TARGET = "unknown-target"
     EXPIRED = "expired"
     TOO_LARGE = "too-large"
+    TOO_MANY_HEADERS = "too-many-headers"
     REFUSED_BY_KAFKA = "refused-by-kafka"
 
 

@@ -11,13 +11,17 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
 
-from delaytopic_relay.schedule import Schedule
+from delaytopic_relay.schedule import Reject, Schedule
 
 SLOT_BITS = 5
 """A slot spans 32 ms: short enough that what arrives in the current one is cheap to sort in."""
 
-ENTRY_BYTES = 800
-"""What an entry takes beside its key and value: the objects of the schedule and of some headers."""
+ENTRY_BYTES = 500
+"""What an entry takes beside its key, value, headers and id: its objects (290 bytes) and its share of a slot."""
+HEADER_BYTES = 200
+"""What a header takes beside its name and value: a pair, a text, bytes and a place in the list."""
+ID_BYTES = 450
+"""What the id of a schedule in memory takes: its state, two keys and two places in a table."""
 
 _due_ms = attrgetter("due_ms")
 _offset = attrgetter("offset")
@@ -80,7 +84,12 @@ class Calendar:
                 heapq.heappush(self._numbers, number)
             slot.entries.append(schedule)
             slot.in_order = False
+            # As `bytes_of`, without the call: this is done for every record.
             size = ENTRY_BYTES + len(schedule.value or b"") + len(schedule.key or b"")
+            for name, content in schedule.headers or ():
+                size += HEADER_BYTES + len(name) + len(content or b"")
+            if schedule.id is not None:
+                size += ID_BYTES
             slot.size += size
             if only_here and (slot.lowest_offset is None or schedule.offset < slot.lowest_offset):
                 slot.lowest_offset = schedule.offset
@@ -147,6 +156,9 @@ class Calendar:
         return ((number << SLOT_BITS, len(slot.entries) - slot.head) for number, slot in self._slots.items())
 
 
-def bytes_of(schedule: Schedule) -> int:
-    """About how much memory a schedule takes."""
-    return ENTRY_BYTES + len(schedule.value or b"") + len(schedule.key or b"")
+def bytes_of(entry: Schedule | Reject) -> int:
+    """About how much memory a schedule or a refused record takes, with every header."""
+    size = ENTRY_BYTES + len(entry.value or b"") + len(entry.key or b"")
+    for name, content in entry.headers or ():
+        size += HEADER_BYTES + len(name) + len(content or b"")
+    return size + ID_BYTES if type(entry) is Schedule and entry.id is not None else size

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 
-from delaytopic_relay.calendar import ENTRY_BYTES, bytes_of
+from delaytopic_relay.calendar import bytes_of
 from delaytopic_relay.departures import NOTHING, Departures
 from delaytopic_relay.progress import Progress
 from delaytopic_relay.schedule import Command, Key, Reject, Schedule
@@ -32,6 +32,7 @@ class FixedShard:
         self._taken_cursor = progress.cursor
         self._horizon_ms = horizon_ms
         self._queue: deque[Schedule | Reject] = deque()
+        self._sizes: deque[int] = deque()
         self._last_due_ms = 0
         self.size = 0
         self.far_bytes = 0
@@ -53,12 +54,12 @@ class FixedShard:
             if type(command) is Schedule:
                 if command.offset < self.replay_until and (command.due_ms, command.offset) <= self._taken_cursor:
                     continue
-                queue.append(command)
-                self.size += bytes_of(command)
                 self._last_due_ms = command.due_ms
-            elif type(command) is Reject:
-                queue.append(command)
-                self.size += ENTRY_BYTES
+            elif type(command) is not Reject:
+                continue
+            queue.append(command)
+            self._sizes.append(bytes_of(command))
+            self.size += self._sizes[-1]
         self.position = max(self.position, next_position)
         return NOTHING
 
@@ -73,11 +74,10 @@ class FixedShard:
                 if head.due_ms > now_ms:
                     break
                 due.append(head)
-                self.size -= bytes_of(head)
             elif type(head) is Reject:
                 rejects.append(head)
-                self.size -= ENTRY_BYTES
             queue.popleft()
+            self.size -= self._sizes.popleft()
         if due:
             self.cursor = max(self.cursor, Key(due[-1].due_ms, due[-1].offset))
         return Departures(due, rejects)

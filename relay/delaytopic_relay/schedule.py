@@ -9,6 +9,9 @@ import msgspec
 from delaytopic_api.dead_letter import DeadLetterReason
 from delaytopic_api.headers import Headers
 
+MAX_HEADERS = 256
+"""Of a record; far more than records have. The shortest header is two bytes on the wire and a hundred in memory:
+a record of a megabyte could take fifty. Their size needs no bound beside the record's own, and is charged."""
 NO_CONTROL_HEADER = -1
 SEVERAL_CONTROL_HEADERS = -2
 

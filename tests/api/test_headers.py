@@ -41,5 +41,6 @@ def test_the_reasons_of_dead_letters_are_stable_tokens() -> None:
         "unknown-target",
         "expired",
         "too-large",
+        "too-many-headers",
         "refused-by-kafka",
     }

@@ -24,9 +24,9 @@ from tests.simulation.plan import (
 )
 from tests.simulation.workloads import Workload, workload_for
 
-from delaytopic_relay.calendar import ENTRY_BYTES
+from delaytopic_relay.calendar import ENTRY_BYTES, HEADER_BYTES
 
-SMALL_MEMORY = 4 * ENTRY_BYTES
+SMALL_MEMORY = 4 * (ENTRY_BYTES + 2 * HEADER_BYTES)
 PLENTY = 1 << 30
 TURNS_MS = (0, 1, 10, 30, 60, 60, 120, 120, 300, 600, 1_100, 3_000, 7_000)
 TURNS = (50, 110)

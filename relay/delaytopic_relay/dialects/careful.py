@@ -22,7 +22,7 @@ from delaytopic_relay.dialects.instants import delay_text
 from delaytopic_relay.dialects.policy import NativePolicy
 from delaytopic_relay.dialects.record import Record
 from delaytopic_relay.dialects.topics import target_of
-from delaytopic_relay.schedule import Cancel, Command, Reject, Schedule
+from delaytopic_relay.schedule import MAX_HEADERS, Cancel, Command, Reject, Schedule
 
 MAX_ID_BYTES = 256
 
@@ -45,6 +45,15 @@ def unreadable_headers(offset: int, key: bytes | None, value: bytes | None) -> R
         " the record in the source topic has them"
     )
     return Reject(offset, key, value, None, DeadLetterReason.MALFORMED_HEADER, detail)
+
+
+def too_many_headers(offset: int, key: bytes | None, value: bytes | None) -> Reject:
+    """The dead letter of a record with more headers than a relay carries: without them, or it would be as heavy."""
+    detail = (
+        f"it has more than {MAX_HEADERS} headers, which no relay carries: they are missing here;"
+        " the record in the source topic has them"
+    )
+    return Reject(offset, key, value, None, DeadLetterReason.TOO_MANY_HEADERS, detail)
 
 
 def _command(policy: NativePolicy, record: Record) -> Command:

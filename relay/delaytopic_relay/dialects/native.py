@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from delaytopic_api.headers import CONTROL_HEADERS, DELIVER_AFTER, DELIVER_AT
-from delaytopic_relay.dialects.careful import read_carefully, unreadable_headers
+from delaytopic_relay.dialects.careful import read_carefully, too_many_headers, unreadable_headers
 from delaytopic_relay.dialects.instants import LAST_INSTANT_MS, is_instant
 from delaytopic_relay.dialects.policy import NativePolicy
 from delaytopic_relay.dialects.record import Record
 from delaytopic_relay.schedule import (
+    MAX_HEADERS,
     NO_CONTROL_HEADER,
     SEVERAL_CONTROL_HEADERS,
     Command,
@@ -44,6 +45,8 @@ class NativeDialect:
         except (SystemError, UnicodeDecodeError):
             # Asked again, the client returns a list with a NULL in it: it may not be touched any more.
             return unreadable_headers(message.offset() or 0, message.key(), message.value())
+        if headers and len(headers) > MAX_HEADERS:
+            return too_many_headers(message.offset() or 0, message.key(), message.value())
         control = NO_CONTROL_HEADER
         index = 0
         for name, _ in headers or ():

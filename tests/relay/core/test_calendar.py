@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from tests.support.schedules import offsets, schedule
 
-from delaytopic_relay.calendar import ENTRY_BYTES, SLOT_BITS, Calendar, bytes_of
+from delaytopic_api.headers import Headers
+from delaytopic_relay.calendar import ENTRY_BYTES, HEADER_BYTES, ID_BYTES, SLOT_BITS, Calendar, bytes_of
 from delaytopic_relay.schedule import Schedule
 
 SLOT_MS = 1 << SLOT_BITS
@@ -79,6 +80,14 @@ def test_the_size_counts_keys_and_values_and_what_each_entry_takes_beside_them()
 
     assert (bytes_of(bare), bytes_of(full)) == (ENTRY_BYTES, ENTRY_BYTES + 8)
     assert calendar_of(bare, full).size == 2 * ENTRY_BYTES + 8
+
+
+def test_the_size_counts_every_header_and_the_id() -> None:
+    headers: Headers = [("", b""), ("", None), ("name", b"12345")]
+    full = Schedule(10, 1, None, None, headers, id=b"a")
+
+    assert bytes_of(full) == ENTRY_BYTES + 3 * HEADER_BYTES + 9 + ID_BYTES
+    assert calendar_of(full).size == bytes_of(full)
 
 
 def test_a_slot_gives_its_size_back_evenly_as_it_empties() -> None:

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from tests.support.properties import QUICK
 from tests.support.schedules import reject, schedule
 
+from delaytopic_relay.calendar import ENTRY_BYTES, HEADER_BYTES, bytes_of
 from delaytopic_relay.departures import NOTHING, Departures
 from delaytopic_relay.fixed_shard import FixedShard
 from delaytopic_relay.progress import Progress
@@ -148,3 +149,10 @@ def test_size_and_count_follow_what_comes_and_goes(queue: list[tuple[bool, int]]
         pass
 
     assert (left + pending, shard.pending, shard.size) == (len(commands), 0, 0)
+
+
+def test_the_size_counts_a_refused_record_with_all_that_it_holds() -> None:
+    refused = reject(0)
+    refused.headers = [("a", b"1")] * 10
+
+    assert shard_with(refused).size == bytes_of(refused) == ENTRY_BYTES + 2 + 10 * (HEADER_BYTES + 2)

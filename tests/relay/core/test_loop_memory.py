@@ -6,10 +6,12 @@ from tests.support.flaky_shelf import FlakyShelf
 from tests.support.relay_in_world import PLENTY, Relay, Setup, delivered_offsets, produce, produce_nonsense, start
 from tests.support.world import World
 
-from delaytopic_relay.calendar import ENTRY_BYTES
+from delaytopic_relay.calendar import ENTRY_BYTES, HEADER_BYTES
 from delaytopic_relay.shelves.memory import MemoryShelf
 
-TEN_RECORDS = 10 * (ENTRY_BYTES + 2)
+RECORD_BYTES = ENTRY_BYTES + len(b"kv") + HEADER_BYTES + len("deliver-at") + 13
+"""With one header, and a time of so many digits in it."""
+TEN_RECORDS = 10 * RECORD_BYTES
 SMALL = Setup(memory_bytes=TEN_RECORDS, chunk=4)
 
 
@@ -18,7 +20,7 @@ def most_in_memory(relay: Relay, for_ms: int) -> int:
     most = 0
     for _ in range(for_ms // 50):
         relay.run(50)
-        most = max([most, *(shard.size // (ENTRY_BYTES + 2) for shard in relay.loop.shards.values())])
+        most = max([most, *(shard.size // RECORD_BYTES for shard in relay.loop.shards.values())])
     return most
 
 

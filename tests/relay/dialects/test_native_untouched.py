@@ -7,7 +7,7 @@ from confluent_kafka import Message
 from tests.relay.dialects.native_records import KEY, OFFSET, TIMESTAMP_MS, VALUE, Header, native, record, schedule
 
 from delaytopic_api.dead_letter import DeadLetterReason
-from delaytopic_relay.schedule import NO_CONTROL_HEADER, SEVERAL_CONTROL_HEADERS, Reject, Schedule
+from delaytopic_relay.schedule import MAX_HEADERS, NO_CONTROL_HEADER, SEVERAL_CONTROL_HEADERS, Reject, Schedule
 
 USER_HEADERS: list[Header] = [
     ("trace", b"1"),
@@ -85,3 +85,21 @@ def test_a_record_whose_header_names_are_not_utf_8_is_dead_lettered_without_head
         " the record in the source topic has them"
     )
     assert command == Reject(OFFSET, KEY, VALUE, None, DeadLetterReason.MALFORMED_HEADER, detail)
+
+
+@pytest.mark.parametrize("control", [[], [("deliver-after", b"0")]])
+def test_a_record_with_more_headers_than_a_relay_carries_is_dead_lettered_without_them(control: list[Header]) -> None:
+    allowed: list[Header] = [*control, *[("", None)] * (MAX_HEADERS - len(control))]
+
+    most, more = native().read(record(*allowed)), native().read(record(*allowed, ("", None)))
+
+    assert isinstance(most, Schedule)
+    assert more == Reject(
+        OFFSET,
+        KEY,
+        VALUE,
+        None,
+        DeadLetterReason.TOO_MANY_HEADERS,
+        "it has more than 256 headers, which no relay carries: they are missing here; the record in the source topic "
+        "has them",
+    )

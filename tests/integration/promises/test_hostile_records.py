@@ -1,0 +1,57 @@
+"""Records that are legal for Kafka and made to stop a relay: they cost others no time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.support.records import MakeRoute, Sent, at, now_ms, produce
+from tests.support.relay_process import RelayProcess, wait_for
+from tests.support.route import PARTITIONS, Route
+from tests.support.routes import STEADY
+
+from delaytopic_api.dead_letter import parse_dead_letter
+
+pytestmark = pytest.mark.integration
+
+MIB = 1 << 20
+GOOD = 100
+HOSTILE = 40
+EMPTY_HEADERS = 99_999
+"""And one to say when, in 200 kB. Of a record with more of them the client library hands over none."""
+MOST_MEMORY = 300 * MIB
+"""Of a process whose schedules may take 16 MiB. The container of a relay has 512 MiB by default."""
+
+
+def memory_of(relay: RelayProcess) -> int:
+    """The most that the process had resident, in bytes."""
+    lines = Path(f"/proc/{relay.child.pid}/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM:"))
+
+
+def totals(relay: RelayProcess) -> tuple[int, int]:
+    """How many records were delivered, and how many dead-lettered."""
+    status = relay.status()
+    return status["deliveredTotal"], status["deadLetteredTotal"]
+
+
+def reasons(route: Route) -> list[str]:
+    """Why records are on the dead-letter topic, in its order."""
+    letters = [parse_dead_letter(record.headers) for record in route.read(route.dead_letter)]
+    return [letter.reason for letter in letters if letter is not None]
+
+
+def test_records_of_a_hundred_thousand_headers_become_dead_letters_and_the_relay_stays_small(
+    make_route: MakeRoute,
+) -> None:
+    route = make_route(limits={"memory": "16Mi", **STEADY})
+    hostile = Sent(b"k", b"v", [at(now_ms() + 1_500), *[("", b"")] * EMPTY_HEADERS])
+    good = [Sent(b"%d" % number, b"good", [at(now_ms() + 1_500)]) for number in range(GOOD)]
+    records = [*good[: GOOD // 2], *[hostile] * HOSTILE, *good[GOOD // 2 :]]
+    produce(route.servers.bootstrap_servers, route.source, records)
+
+    relay = route.start_relay().wait_until_delivering(PARTITIONS)
+    wait_for(lambda: totals(relay) == (GOOD, HOSTILE), lambda: str(totals(relay)))
+
+    assert (len(route.delivered()), reasons(route)) == (GOOD, ["too-many-headers"] * HOSTILE)
+    assert memory_of(relay) < MOST_MEMORY, memory_of(relay) // MIB
