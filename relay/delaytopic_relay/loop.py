@@ -44,6 +44,7 @@ class Loop:
         self._pace = parts.pace
         self._memory_bytes = parts.memory_bytes
         self._suspension = parts.suspension
+        self._learn = parts.learn
         self._deferred: dict[int, Sequence[Command]] = {}
         self._clock = parts.clock
         self._journal = parts.journal
@@ -271,6 +272,8 @@ class Loop:
         self._journal.commands(leaving)
         if not leaving.schedules and not leaving.rejects:
             return
+        if self._learn is not None and (named := {s.target for s in leaving.schedules if s.target is not None}):
+            self._learn(named)
         now_ms = max(decided_ms, self._clock.now_ms())
         records, late_rejects = self._addressing.records(number, leaving.schedules, now_ms)
         rejects = [*leaving.rejects, *late_rejects]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from delaytopic_relay.addressing import Addressing
@@ -15,7 +16,10 @@ from delaytopic_relay.takeover import Takeover
 
 
 class Parts(NamedTuple):
-    """`shelving` is None for a fixed delay."""
+    """`shelving` is None for a fixed delay.
+
+    `learn` is told which topics the next records name, so that all are asked about at once; None where none may be.
+    """
 
     source: Source
     target: Target
@@ -28,3 +32,4 @@ class Parts(NamedTuple):
     clock: Clock
     journal: Journal
     suspension: Suspension = Suspension()
+    learn: Callable[[Collection[str]], None] | None = None

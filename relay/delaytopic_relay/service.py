@@ -164,6 +164,7 @@ class Service:
                 clock=clock,
                 journal=observer,
                 suspension=Suspension.of(config.suspend),
+                learn=topics.learn if config.target.allowed else None,
             )
         )
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
@@ -23,6 +24,21 @@ TIMEOUT_S = 10.0
 SLICE_S = 1.0
 """A refused log-in is known at once, but `list_topics` would wait for its whole timeout."""
 FRESH_S = 5.0
+ASK_S = 5.0
+"""For topics that records name: what is not answered by then limits nothing."""
+MANY = 16
+"""From so many on, a list of all topics tells first which of them exist: to ask about a thousand that do not takes a
+broker half a second, and the list a few milliseconds."""
+MOST_KNOWN = 4_096
+"""Topics that records named and that are remembered: more than leave in one step, and a megabyte."""
+NOTHING_TO_SEND_TO = frozenset(
+    {
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError._UNKNOWN_TOPIC,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.TOPIC_EXCEPTION,
+    }
+)
 NOT_LET_IN = frozenset(
     {
         KafkaError._AUTHENTICATION,
@@ -41,8 +57,13 @@ class TopicReader:
         self._own = frozenset(own)
         self._refused: KafkaError | None = None
         self._known: dict[str, tuple[float, TopicFacts | None]] = {}
+        self._limits: dict[str, tuple[float, int | None]] = {}
         settings: dict[str, Any] = {**connection, "error_cb": self._on_error, "allow.auto.create.topics": False}
         self._admin = AdminClient(settings, logger=client_logger("admin"))
+
+    def __len__(self) -> int:
+        """How many topics that records named are remembered."""
+        return len(self._limits)
 
     def _on_error(self, error: KafkaError) -> None:
         if error.code() in NOT_LET_IN:
@@ -66,25 +87,60 @@ class TopicReader:
 
     def limit(self, topic: str) -> int | None:
         """The largest record batch of a topic; None if nothing can be sent there. No answer limits nothing."""
+        if topic not in self._own:
+            self.learn([topic])
+            return self._limits[topic][1]
         try:
             facts = self.read(topic)
         except KafkaUnavailable:
             return UNLIMITED_BYTES
-        except TopicForbidden:
-            if topic in self._own:
-                raise
-            # Remembered like a topic that does not exist: each record that names it would wait for an answer.
-            self._known[topic] = (time.monotonic() + FRESH_S, None)
-            return None
-        return facts.largest_batch_bytes if facts is not None and facts.writable else None
+        return facts.largest_batch_bytes if facts is not None else None
+
+    def learn(self, topics: Collection[str]) -> None:
+        """Ask about all of these that records name and that are not known, in two or three requests.
+
+        Whoever writes records chooses how many there are: asked one by one, they would keep the loop from what is due.
+        """
+        now_s = time.monotonic()
+        unknown = [topic for topic in topics if topic not in self._own and self._limits.get(topic, (0.0,))[0] <= now_s]
+        if not unknown:
+            return
+        found, fresh_s = self._limits_of(unknown), time.monotonic() + FRESH_S
+        for topic in unknown:
+            self._limits.pop(topic, None)
+            self._limits[topic] = (fresh_s, found[topic])
+        for topic in [*self._limits][: max(0, len(self._limits) - max(MOST_KNOWN, len(unknown)))]:
+            del self._limits[topic]
+
+    def _limits_of(self, topics: Sequence[str]) -> dict[str, int | None]:
+        there = self._those_there(topics) if len(topics) >= MANY else topics
+        found: dict[str, int | None] = dict.fromkeys(topics)
+        if not there:
+            return found
+        asked = self._admin.describe_topics(
+            TopicCollection([*there]), include_authorized_operations=True, request_timeout=ASK_S
+        )
+        found.update((topic, _limit_known_so_far(asked[topic])) for topic in there)
+        resources = [ConfigResource(ResourceType.TOPIC, topic) for topic, limit in found.items() if limit is not None]
+        settings = self._admin.describe_configs(resources, request_timeout=ASK_S) if resources else {}
+        for resource in resources:
+            found[resource.name] = _largest_batch(settings[resource])
+        return found
+
+    def _those_there(self, topics: Sequence[str]) -> Sequence[str]:
+        """Those that exist now: an older list may miss a topic that was made just before the record was sent."""
+        try:
+            listed = self._admin.list_topics(timeout=ASK_S).topics
+        except KafkaException:
+            return topics
+        return [topic for topic in topics if topic in listed]
 
     def _ask(self, topic: str) -> TopicFacts | None:
         metadata = self._metadata(topic)
         if metadata.error is not None:
             self._check_it_is_unknown(topic, metadata.error)
             return None
-        writable = topic in self._own or self._may_write(topic)
-        return TopicFacts(topic, len(metadata.partitions), self._settings(topic), writable)
+        return TopicFacts(topic, len(metadata.partitions), self._settings(topic))
 
     def _metadata(self, topic: str) -> Any:
         give_up_s = time.monotonic() + TIMEOUT_S
@@ -111,17 +167,6 @@ class TopicReader:
         if error.code() not in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC):
             raise KafkaUnavailable(f"the topic {topic}: {error.str()}")
 
-    def _may_write(self, topic: str) -> bool:
-        """Asked beforehand: a transaction fails as a whole for one topic that may not be written to."""
-        asked = self._admin.describe_topics(
-            TopicCollection([topic]), include_authorized_operations=True, request_timeout=TIMEOUT_S
-        )
-        try:
-            operations = asked[topic].result(TIMEOUT_S).authorized_operations
-        except (KafkaException, TimeoutError):
-            return True
-        return not operations or AclOperation.WRITE in operations
-
     def _settings(self, topic: str) -> dict[str, str]:
         resource = ConfigResource(ResourceType.TOPIC, topic)
         try:
@@ -129,3 +174,21 @@ class TopicReader:
         except (KafkaException, TimeoutError):
             return {}
         return {name: entry.value for name, entry in entries.items() if entry.value is not None}
+
+
+def _limit_known_so_far(asked: Future[Any]) -> int | None:
+    """None if nothing can be sent to a topic: a transaction fails as a whole for one record that may not be written."""
+    try:
+        operations = asked.result(ASK_S).authorized_operations
+    except KafkaException as error:
+        return None if error.args[0].code() in NOTHING_TO_SEND_TO else UNLIMITED_BYTES
+    except TimeoutError:
+        return UNLIMITED_BYTES
+    return UNLIMITED_BYTES if not operations or AclOperation.WRITE in operations else None
+
+
+def _largest_batch(asked: Future[Any]) -> int:
+    try:
+        return int(asked.result(ASK_S)["max.message.bytes"].value)
+    except (KafkaException, TimeoutError, KeyError):
+        return UNLIMITED_BYTES

@@ -9,15 +9,11 @@ UNLIMITED_BYTES = 1 << 62
 
 
 class TopicFacts(NamedTuple):
-    """One topic; settings are empty where the relay may not read them.
-
-    `writable` is false only where Kafka says that this relay's user may not write to it.
-    """
+    """One topic; settings are empty where the relay may not read them."""
 
     name: str
     partitions: int
     settings: Mapping[str, str]
-    writable: bool = True
 
     @property
     def largest_batch_bytes(self) -> int:

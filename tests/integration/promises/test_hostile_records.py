@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.harness.shared_servers import KafkaAddress
 from tests.support.records import MakeRoute, Sent, at, now_ms, produce
 from tests.support.relay_process import RelayProcess, wait_for
 from tests.support.route import PARTITIONS, Route
 from tests.support.routes import STEADY
 
 from delaytopic_api.dead_letter import parse_dead_letter
+from delaytopic_relay.topic_facts import MOST_KNOWN, TopicReader
 
 pytestmark = pytest.mark.integration
 
@@ -19,6 +21,9 @@ GOOD = 100
 HOSTILE = 40
 EMPTY_HEADERS = 99_999
 """And one to say when, in 200 kB. Of a record with more of them the client library hands over none."""
+NAMES = 10_000
+LATEST_MS = 10_000
+"""On a machine with other work to do; asked one by one, the topics take a minute and more there."""
 MOST_MEMORY = 300 * MIB
 """Of a process whose schedules may take 16 MiB. The container of a relay has 512 MiB by default."""
 
@@ -55,3 +60,28 @@ def test_records_of_a_hundred_thousand_headers_become_dead_letters_and_the_relay
 
     assert (len(route.delivered()), reasons(route)) == (GOOD, ["too-many-headers"] * HOSTILE)
     assert memory_of(relay) < MOST_MEMORY, memory_of(relay) // MIB
+
+
+@pytest.mark.parametrize("guarantee", ["ExactlyOnce"])
+def test_records_for_ten_thousand_topics_that_do_not_exist_keep_no_other_record_waiting(
+    make_route: MakeRoute, guarantee: str
+) -> None:
+    route = make_route(guarantee=guarantee, target={"allowed": ["*.other", "no.such.*"]}, limits=STEADY)
+    relay = route.start_relay().wait_until_delivering(PARTITIONS)
+    hostile = [Sent(b"%d" % number, b"v", [("deliver-to", b"no.such.%d" % number)]) for number in range(NAMES)]
+    good = [Sent(b"%d" % number, b"good", [at(now_ms() + 1_000)]) for number in range(GOOD)]
+
+    produce(route.servers.bootstrap_servers, route.source, [*hostile, *good])
+    wait_for(lambda: totals(relay) == (GOOD, NAMES), lambda: str(totals(relay)))
+
+    assert reasons(route) == ["unknown-target"] * NAMES
+    assert max(record.sent_ms - record.due_ms for record in route.delivered()) < LATEST_MS
+
+
+def test_of_topics_that_records_name_only_so_many_are_remembered(kafka: KafkaAddress) -> None:
+    reader = TopicReader({"bootstrap.servers": kafka.bootstrap_servers}, [])
+
+    for first in range(0, 2 * MOST_KNOWN, 1_000):
+        reader.learn([f"no.such.{number}" for number in range(first, first + 1_000)])
+
+    assert (len(reader), reader.limit("no.such.0")) == (MOST_KNOWN, None)
