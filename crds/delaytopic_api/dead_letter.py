@@ -34,6 +34,7 @@ class DeadLetterReason(StrEnum):
     EXPIRED = "expired"
     TOO_LARGE = "too-large"
     TOO_MANY_HEADERS = "too-many-headers"
+    TOO_MANY_IDS = "too-many-ids"
     REFUSED_BY_KAFKA = "refused-by-kafka"
 
 

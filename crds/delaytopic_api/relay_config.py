@@ -103,6 +103,9 @@ class RelayLimits(Model):
 
     memory: Annotated[Quantity, AfterValidator(_enough_memory)] = Quantity("256Mi")
     """For schedules in memory; above it, taking in pauses."""
+    id_memory: Quantity = Quantity("64Mi")
+    """For ids of schedules in bucket topics, beside memory, shared equally by a relay's partitions. Where it is used
+    up, further schedules with an id go to the dead-letter topic for an hour or more."""
     horizon: Annotated[Duration, between("1s", "10m")] = Duration("10s")
     """How far ahead schedules are held in memory."""
     look_ahead: Annotated[Duration, between("10s", "24h")] = Duration("10m")

@@ -78,8 +78,13 @@ class BucketShard(ShardCore):
 
     @property
     def size(self) -> int:
-        """About how many bytes of memory schedules and ids take."""
-        return self.calendar.size + self.far_bytes + self._ids_bytes
+        """About how many bytes of memory schedules take. Ids have a bound of their own: they would stop the reading."""
+        return self.calendar.size + self.far_bytes
+
+    @property
+    def ids_bytes(self) -> int:
+        """About how many bytes of memory ids take, also of those to be written with the next commit."""
+        return self._ids_bytes + ID_BYTES * self.ids.waiting
 
     @property
     def pending(self) -> int:

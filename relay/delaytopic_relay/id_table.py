@@ -72,6 +72,11 @@ class IdTable:
         """Whether entries wait to be written to the shelf."""
         return bool(self._to_put)
 
+    @property
+    def waiting(self) -> int:
+        """How many entries wait to be written to the shelf."""
+        return len(self._to_put)
+
     def to_put(self) -> dict[bytes, IdEntry]:
         """The entries to write with the next put."""
         return {name: state.to_entry() for name, state in self._to_put.items()}

@@ -45,6 +45,8 @@ class Loop:
         self._memory_bytes = parts.memory_bytes
         self._suspension = parts.suspension
         self._learn = parts.learn
+        self._max_delay_ms = parts.max_delay_ms
+        self._id_bytes = parts.id_bytes
         self._deferred: dict[int, Sequence[Command]] = {}
         self._clock = parts.clock
         self._journal = parts.journal
@@ -233,6 +235,8 @@ class Loop:
             leaving = shard.take_in(commands, next_position)
         else:
             assert self._shelving is not None
+            ids_full = shard.ids_bytes > self._id_bytes // len(self.shards)
+            shard.renew_terms(self._clock.now_ms(), self._max_delay_ms, ids_full=ids_full)
             found = self._shelving.look_up(shard, shard.ids.unknown(commands))
             leaving = shard.take_in(commands, next_position, found)
         self._send(number, leaving, self._clock.now_ms() if self._suspension.delivery else now_ms)

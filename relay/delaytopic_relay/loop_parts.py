@@ -13,10 +13,11 @@ from delaytopic_relay.schedule import Dialect
 from delaytopic_relay.shelf_keeping import ShelfKeeping
 from delaytopic_relay.suspension import Suspension
 from delaytopic_relay.takeover import Takeover
+from delaytopic_relay.terms import NEVER_MS
 
 
 class Parts(NamedTuple):
-    """`shelving` is None for a fixed delay.
+    """`shelving` is None for a fixed delay. `id_bytes` is for ids whose schedules are on the shelf, of all shards.
 
     `learn` is told which topics the next records name, so that all are asked about at once; None where none may be.
     """
@@ -32,4 +33,6 @@ class Parts(NamedTuple):
     clock: Clock
     journal: Journal
     suspension: Suspension = Suspension()
+    max_delay_ms: int = NEVER_MS >> 2
+    id_bytes: int = NEVER_MS
     learn: Callable[[Collection[str]], None] | None = None

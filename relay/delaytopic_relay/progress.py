@@ -12,17 +12,22 @@ from typing import NamedTuple
 from delaytopic_relay.bucket_state import BucketsState, decode_buckets, encode_buckets
 from delaytopic_relay.errors import ProgressError
 from delaytopic_relay.schedule import NOTHING_DELIVERED, Key
+from delaytopic_relay.terms import Terms, decode_terms, encode_terms
 
 VERSION = "1"
 FIELDS = 5
 WITH_BUCKETS = "2"
 """The same, with the state of the buckets before the owner."""
+WITH_TERMS = "3"
+"""The same, with terms before the buckets, which may be empty: only where a record was refused by them."""
+_FIELDS_OF = {VERSION: FIELDS - 1, WITH_BUCKETS: FIELDS, WITH_TERMS: FIELDS + 1}
 
 
 class Progress(NamedTuple):
     """L, P and C, and the `transactional.id` of the relay that wrote them ("" after a hand-over).
 
-    `buckets` is how the bucket topics stand; None with another shelf.
+    `buckets` is how the bucket topics stand; None with another shelf. `terms` are those by which records below P were
+    taken in or refused; none if all were taken in.
     """
 
     offset: int
@@ -30,6 +35,7 @@ class Progress(NamedTuple):
     cursor: Key
     owner: str = ""
     buckets: BucketsState | None = None
+    terms: tuple[Terms, ...] = ()
 
 
 def fresh_progress(start: int) -> Progress:
@@ -38,8 +44,12 @@ def fresh_progress(start: int) -> Progress:
 
 
 def encode_metadata(progress: Progress) -> str:
-    """The metadata text to commit beside `progress.offset`: `version;P;due_ms;offset;[buckets;]owner`."""
+    """The metadata text to commit beside `progress.offset`: `version;P;due_ms;offset;[terms;][buckets;]owner`."""
     due_ms, offset = progress.cursor
+    if progress.terms:
+        buckets = encode_buckets(progress.buckets) if progress.buckets is not None else ""
+        terms = encode_terms(progress.terms)
+        return f"{WITH_TERMS};{progress.position};{due_ms};{offset};{terms};{buckets};{progress.owner}"
     if progress.buckets is not None:
         buckets = encode_buckets(progress.buckets)
         return f"{WITH_BUCKETS};{progress.position};{due_ms};{offset};{buckets};{progress.owner}"
@@ -55,17 +65,19 @@ def decode_progress(offset: int, metadata: str | None) -> Progress:
     if not metadata:
         return fresh_progress(offset)
     version, _, rest = metadata.partition(";")
-    fields = rest.split(";", FIELDS - 1 if version == WITH_BUCKETS else FIELDS - 2)
-    if version not in (VERSION, WITH_BUCKETS) or len(fields) != (FIELDS if version == WITH_BUCKETS else FIELDS - 1):
+    wanted = _FIELDS_OF.get(version, 0)
+    fields = rest.split(";", wanted - 1)
+    if len(fields) != wanted:
         raise ProgressError(
             f"the metadata {metadata[:80]!r} of committed offset {offset} is not of this version of the relay; "
             "run the version that wrote it, or reset the group's offset to start from there without it"
         )
     try:
         position, due_ms, cursor_offset = (int(field) for field in fields[:3])
-        buckets = decode_buckets(fields[3]) if version == WITH_BUCKETS else None
+        terms = decode_terms(fields[3]) if version == WITH_TERMS else ()
+        buckets = decode_buckets(fields[-2]) if version != VERSION and fields[-2] else None
     except ValueError as error:
         raise ProgressError(
             f"the metadata {metadata[:80]!r} of committed offset {offset} is damaged: {error}"
         ) from error
-    return Progress(offset, position, Key(due_ms, cursor_offset), fields[-1], buckets)
+    return Progress(offset, position, Key(due_ms, cursor_offset), fields[-1], buckets, terms)

@@ -51,7 +51,9 @@ def plan_recovery(
     claim = Position(token, counter + 1, start)
     needed = was.offset if position is None else wished
     gone = max(0, start - needed) if committed is not None and not shortened else 0
-    return Plan(Progress(start, taken, was.cursor, owner), claim, gone, shortened)
+    # Of a topic that was made anew, other records have these offsets.
+    terms = was.terms if not shortened else ()
+    return Plan(Progress(start, taken, was.cursor, owner, terms=terms), claim, gone, shortened)
 
 
 def plan_fixed(committed: Progress | None, bounds: Bounds, owner: str) -> Progress:

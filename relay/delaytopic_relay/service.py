@@ -164,6 +164,8 @@ class Service:
                 clock=clock,
                 journal=observer,
                 suspension=Suspension.of(config.suspend),
+                max_delay_ms=config.schedule.max_delay.ms,
+                id_bytes=config.limits.id_memory.value,
                 learn=topics.learn if config.target.allowed else None,
             )
         )

@@ -16,6 +16,7 @@ from delaytopic_relay.ids import IdState
 from delaytopic_relay.progress import Progress
 from delaytopic_relay.schedule import Cancel, Command, Key, Reject, Schedule
 from delaytopic_relay.suspension import until_departure
+from delaytopic_relay.terms import NOTHING_MS, Admission
 
 
 class ShardCore:
@@ -34,6 +35,7 @@ class ShardCore:
         """L of the last commit: whatever is below it and not done is on the shelf."""
         self.calendar = Calendar()
         self.ids = IdTable()
+        self.admission = Admission(progress.terms)
         self.replay_until = progress.position
         self._horizon_ms = horizon_ms
         self._frontier_ms = 0
@@ -55,7 +57,16 @@ class ShardCore:
         """About how many bytes of memory the schedules take."""
         return self.calendar.size + self.far_bytes
 
+    @property
+    def ids_bytes(self) -> int:
+        """About how many bytes of memory ids take whose schedules are on the shelf: none, where it keeps them, too."""
+        return 0
+
     # -- taking in
+
+    def renew_terms(self, now_ms: int, max_delay_ms: int, *, ids_full: bool) -> None:
+        """Decide what is taken in from now on; to be called before records are."""
+        self.admission.renew(now_ms, max(self.position, self.replay_until), max_delay_ms, ids_full=ids_full)
 
     def take_in(self, commands: Sequence[Command], next_position: int, found: Mapping[bytes, IdState]) -> Departures:
         """Sort a chunk into memory, shelf and what leaves at once.
@@ -68,7 +79,7 @@ class ShardCore:
         leaving = Departures([], [])
         cursor_ms, frontier_ms = self.cursor.due_ms, self._frontier_ms
         counts = [0, 0, 0]
-        for command in commands:
+        for command in self._admitted(commands, leaving.rejects):
             if type(command) is Schedule:
                 due_ms = command.due_ms
                 if due_ms <= cursor_ms and (due_ms, command.offset) <= self.cursor:
@@ -93,6 +104,19 @@ class ShardCore:
         self.position = max(self.position, next_position)
         leaving.schedules.sort(key=_key)
         return leaving._replace(superseded=counts[0], cancelled=counts[1], too_late=counts[2])
+
+    def _admitted(self, commands: Sequence[Command], rejects: list[Reject]) -> Sequence[Command]:
+        """Those that the terms at their offsets allow; the others are rejects, unless they were refused before."""
+        _, latest_ms, ids = self.admission.now if not self.replaying else (0, NOTHING_MS, False)
+        doubtful = [
+            c for c in commands if type(c) is Schedule and (c.due_ms > latest_ms or (c.id is not None and not ids))
+        ]
+        refused = [reject for reject in map(self.admission.refusal, doubtful) if reject is not None]
+        if not refused:
+            return commands
+        rejects += [reject for reject in refused if reject.offset >= self.replay_until]
+        gone = {reject.offset for reject in refused}
+        return [command for command in commands if command.offset not in gone]
 
     def _past(self, schedule: Schedule, leaving: Departures, counts: list[int]) -> None:
         """A schedule at or below the cursor: done, if it was taken in before; otherwise it leaves at once."""
@@ -136,7 +160,8 @@ class ShardCore:
         """What to commit now. Only true when nothing waits for a put and all that was handed out is sent."""
         lowest = self.calendar.lowest_offset()
         offset = self.position if lowest is None else min(self.position, lowest)
-        return Progress(offset, max(self.position, self.replay_until), self.cursor, owner)
+        position = max(self.position, self.replay_until)
+        return Progress(offset, position, self.cursor, owner, terms=self.admission.kept(self.cursor))
 
     def wake_ms(self) -> int | None:
         """When something is due; None when nothing in memory is."""

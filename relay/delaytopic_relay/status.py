@@ -11,6 +11,7 @@ from delaytopic_relay.bucket_shard import BucketShard
 from delaytopic_relay.census import Census, bin_edges_ms, census_of, total
 from delaytopic_relay.progress import Progress
 from delaytopic_relay.schedule import NOTHING_DELIVERED, Key
+from delaytopic_relay.shard_core import ShardCore
 from delaytopic_relay.takeover import AnyShard
 
 NOTHING_COMMITTED = Progress(0, 0, NOTHING_DELIVERED)
@@ -126,6 +127,8 @@ def _message(number: int, shard: AnyShard, scene: Scene) -> str | None:
     if shard.replaying:
         what = "the backlog moves here from another backend" if number in scene.moving else "reads again what it lacks"
         return f"{what}: {_replay_lag(shard)} source offsets to go"
+    if isinstance(shard, ShardCore) and not shard.admission.now.ids:
+        return f"schedules with an id are refused: those that wait take {shard.ids_bytes} bytes (limits.idMemory)"
     return "reading pauses: memory is full, or enough is in it" if number in scene.paused else None
 
 

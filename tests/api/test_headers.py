@@ -42,5 +42,6 @@ def test_the_reasons_of_dead_letters_are_stable_tokens() -> None:
         "expired",
         "too-large",
         "too-many-headers",
+        "too-many-ids",
         "refused-by-kafka",
     }

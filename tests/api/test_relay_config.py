@@ -30,7 +30,7 @@ kafka:
     {protocol: SASL_SSL, caFile: /kafka/ca.crt, mechanism: SCRAM-SHA-512, username: relay, passwordFile: /kafka/pw}
 suspend: None
 http: {host: 0.0.0.0, port: 8080}
-limits: {memory: 256Mi, horizon: 10s, lookAhead: 10m, sessionTimeout: 6s, shutdownGrace: 20s}
+limits: {memory: 256Mi, idMemory: 64Mi, horizon: 10s, lookAhead: 10m, sessionTimeout: 6s, shutdownGrace: 20s}
 """
 MINIMAL = """
 kind: RelayConfig
@@ -74,6 +74,7 @@ def test_what_is_absent_has_the_documented_default() -> None:
         "http": {"host": "0.0.0.0", "port": 8080},
         "limits": {
             "memory": "256Mi",
+            "idMemory": "64Mi",
             "horizon": "10s",
             "lookAhead": "10m",
             "sessionTimeout": "6s",

@@ -101,6 +101,7 @@ class Setup(NamedTuple):
     limit: TopicLimit = lambda topic: 1 << 20
     target: Callable[[World, str], WorldTarget] = StrictTarget
     suspension: Suspension = Suspension()
+    max_delay_ms: int = 8_640_000_000
     clock: Callable[[World], WorldClock] = WorldClock
 
 
@@ -131,6 +132,7 @@ def start(world: World, shelf: Shelf, name: str = "relay", setup: Setup = USUAL)
             clock=clock,
             journal=journal,
             suspension=setup.suspension,
+            max_delay_ms=setup.max_delay_ms,
         )
     )
     loop.start()

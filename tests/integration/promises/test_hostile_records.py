@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 from tests.harness.shared_servers import KafkaAddress
-from tests.support.records import MakeRoute, Sent, at, now_ms, produce
+from tests.support.records import ONLY_BUCKETS, MakeRoute, Sent, at, now_ms, produce
 from tests.support.relay_process import RelayProcess, wait_for
 from tests.support.route import PARTITIONS, Route
 from tests.support.routes import STEADY
@@ -21,6 +22,9 @@ GOOD = 100
 HOSTILE = 40
 EMPTY_HEADERS = 99_999
 """And one to say when, in 200 kB. Of a record with more of them the client library hands over none."""
+IDS = 60_000
+"""More than 16 MiB have room for."""
+YEAR_MS, MINUTE_MS = 31_536_000_000, 60_000
 NAMES = 10_000
 LATEST_MS = 10_000
 """On a machine with other work to do; asked one by one, the topics take a minute and more there."""
@@ -85,3 +89,37 @@ def test_of_topics_that_records_name_only_so_many_are_remembered(kafka: KafkaAdd
         reader.learn([f"no.such.{number}" for number in range(first, first + 1_000)])
 
     assert (len(reader), reader.limit("no.such.0")) == (MOST_KNOWN, None)
+
+
+@ONLY_BUCKETS
+@pytest.mark.takes_long("so many ids as fill the memory of a relay are taken in")
+def test_ids_that_take_all_their_memory_are_refused_and_all_else_is_delivered(make_route: MakeRoute) -> None:
+    route = make_route(limits={"memory": "16Mi", "idMemory": "1Mi", **STEADY})
+    relay = route.start_relay().wait_until_delivering(PARTITIONS)
+    far_ms = now_ms() + 1_800_000
+    ids = [Sent(b"k", None, [at(far_ms), ("deliver-id", b"%d" % number)]) for number in range(IDS)]
+    produce(route.servers.bootstrap_servers, route.source, ids)
+
+    good = [Sent(b"k", b"good", [at(now_ms() + 100 * number)]) for number in range(GOOD)]
+    withdrawn = [Sent(b"k", None, [("deliver-id", b"0"), ("deliver-action", b"cancel")])]
+    produce(route.servers.bootstrap_servers, route.source, [*good, *withdrawn])
+    wait_for(lambda: relay.status()["deliveredTotal"] == GOOD, lambda: str(relay.status()))
+
+    status = relay.status()
+    assert status["deadLetteredTotal"] + status["pending"] == IDS
+    assert status["deadLetteredTotal"] > IDS // 2
+    assert status["cancelledTotal"] == 1
+    assert set(reasons(route)) == {"too-many-ids"}
+
+
+def test_a_producer_whose_timestamps_are_ahead_gets_dead_letters_and_not_a_longer_delay(make_route: MakeRoute) -> None:
+    route = make_route({"message.timestamp.after.max.ms": str((1 << 63) - 1)}, limits=STEADY)
+    relay = route.start_relay().wait_until_delivering(PARTITIONS)
+
+    producer = Producer({"bootstrap.servers": route.servers.bootstrap_servers})
+    producer.produce(route.source, b"v", b"k", timestamp=now_ms() + YEAR_MS, headers=[("deliver-after", b"1000")])
+    producer.produce(route.source, b"good", b"k", timestamp=now_ms() + MINUTE_MS, headers=[at(now_ms())])
+    assert producer.flush(30) == 0
+    wait_for(lambda: totals(relay) == (1, 1), lambda: str(totals(relay)))
+
+    assert reasons(route) == ["beyond-max-delay"]

@@ -1,0 +1,158 @@
+"""Records refused for a timestamp ahead of the clock, or for too many ids: the same each time they are read."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.properties import QUICK
+from tests.support.relay_in_world import DEAD, dead_offsets, delivered_offsets, produce, start
+from tests.support.schedules import schedule
+from tests.support.world import Record, World
+
+from delaytopic_api.dead_letter import DeadLetterReason, parse_dead_letter
+from delaytopic_relay.schedule import NOTHING_DELIVERED, Key, Schedule
+from delaytopic_relay.shelves.memory import MemoryShelf
+from delaytopic_relay.terms import NOTHING_MS, Admission, Terms, decode_terms, encode_terms
+
+NOW_MS = 1_795_269_600_000
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+MAX_DELAY_MS = 8 * DAY_MS
+LATEST_MS = NOW_MS + MAX_DELAY_MS + 2 * DAY_MS
+
+
+def renewed(admission: Admission, now_ms: int = NOW_MS, offset: int = 0, *, ids_full: bool = False) -> Admission:
+    admission.renew(now_ms, offset, MAX_DELAY_MS, ids_full=ids_full)
+    return admission
+
+
+def reason(admission: Admission, due_ms: int, offset: int, name: bytes | None = None) -> DeadLetterReason | None:
+    refused = admission.refusal(schedule(due_ms, offset, name))
+    return refused.reason if refused is not None else None
+
+
+def test_a_record_due_later_than_the_longest_delay_from_now_and_a_tolerance_is_refused() -> None:
+    admission = renewed(Admission([]))
+
+    assert [reason(admission, LATEST_MS + after_ms, 7) for after_ms in (0, 1)] == [None, "beyond-max-delay"]
+
+
+def test_while_nothing_is_refused_terms_move_on_and_there_is_nothing_to_commit() -> None:
+    admission = renewed(Admission([]))
+
+    for day in range(100):
+        renewed(admission, NOW_MS + day * DAY_MS, day)
+
+    assert (admission.kept(NOTHING_DELIVERED), reason(admission, LATEST_MS + 98 * DAY_MS, 50)) == ((), None)
+
+
+def test_what_was_refused_stays_refused_when_later_terms_would_allow_it() -> None:
+    admission = renewed(Admission([]))
+    assert reason(admission, LATEST_MS + 1, 7) == "beyond-max-delay"
+
+    renewed(admission, NOW_MS + 5 * DAY_MS, 8)
+    successor = Admission(admission.kept(NOTHING_DELIVERED))
+
+    assert [reason(successor, LATEST_MS + 1, offset) for offset in (7, 8)] == ["beyond-max-delay", None]
+
+
+def test_schedules_with_an_id_are_refused_from_when_ids_are_too_many_until_an_hour_after() -> None:
+    admission = renewed(Admission([]))
+    renewed(admission, NOW_MS, 5, ids_full=True)
+
+    renewed(admission, NOW_MS + DAY_MS - 1, 10)
+    soon = [reason(admission, NOW_MS, 10, name) for name in (b"a", None)]
+    renewed(admission, NOW_MS + DAY_MS, 20)
+
+    assert soon == ["too-many-ids", None]
+    assert [reason(admission, NOW_MS, offset, b"a") for offset in (4, 5, 19, 20)] == [
+        *(None, "too-many-ids", "too-many-ids", None)
+    ]
+
+
+def test_terms_whose_records_are_done_become_one_that_allows_nothing_more() -> None:
+    terms = [Terms(0, 10, True), Terms(5, 20, False), Terms(9, 30, True), Terms(12, 40, True)]
+
+    kept = Admission(terms).kept(Key(25, 0))
+
+    assert kept == (Terms(0, NOTHING_MS, False), Terms(9, 30, True), Terms(12, 40, True))
+
+
+@given(st.lists(st.builds(Terms, st.integers(0), st.integers(-1), st.booleans()), min_size=1, max_size=5))
+def test_terms_survive_their_text(terms: list[Terms]) -> None:
+    assert decode_terms(encode_terms(terms)) == tuple(terms)
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.integers(-HOUR_MS, 3 * DAY_MS),
+        st.booleans(),
+        st.lists(st.tuples(st.integers(-DAY_MS, 30 * DAY_MS), st.booleans()), max_size=4),
+        st.sampled_from(["go on", "deliver", "die"]),
+    ),
+    max_size=30,
+)
+
+
+@given(STEPS)
+@QUICK
+def test_whatever_is_read_again_is_decided_as_it_was_unless_it_is_done(
+    steps: list[tuple[int, bool, list[tuple[int, bool]], str]],
+) -> None:
+    admission, now_ms, cursor = Admission([]), NOW_MS, NOTHING_DELIVERED
+    decided: list[tuple[Schedule, bool]] = []
+    for after_ms, ids_full, records, then in steps:
+        now_ms += after_ms
+        renewed(admission, now_ms, len(decided), ids_full=ids_full)
+        for due_ms, with_id in records:
+            new = schedule(now_ms + due_ms, len(decided), b"id" if with_id else None)
+            decided.append((new, admission.refusal(new) is not None))
+        if then == "deliver":
+            cursor = max(cursor, Key(now_ms, 0))
+        kept = admission.kept(cursor)
+        again = Admission(kept)
+        for one, refused in decided:
+            done = not refused and (one.due_ms, one.offset) <= cursor
+            assert done or (again.refusal(one) is not None) == refused
+        if then == "die":
+            admission = again
+
+
+def produce_from_the_future(world: World, ahead_ms: int) -> int:
+    """A record whose producer's clock is ahead; its offset."""
+    log = world.source.setdefault(0, [])
+    log.append(Record(0, len(log), world.now_ms + ahead_ms, b"k", b"v", [("deliver-after", b"1000")]))
+    return len(log) - 1
+
+
+def test_a_timestamp_ahead_of_the_clock_does_not_pass_the_longest_delay() -> None:
+    world = World()
+    relay = start(world, MemoryShelf())
+    good, hostile = produce(world, 60_000), produce_from_the_future(world, 3_650 * DAY_MS)
+
+    relay.run(70_000)
+
+    assert (delivered_offsets(world), dead_offsets(world)) == ([good], [hostile])
+    letter = next(record for _, record in world.delivered if record.topic == DEAD)
+    said = parse_dead_letter(letter.headers)
+    assert said is not None
+    assert said.reason == "beyond-max-delay"
+
+
+def test_a_record_that_was_refused_for_its_timestamp_is_not_delivered_when_all_is_read_again_later() -> None:
+    # Given a refused record, good ones before and behind it, and a shelf that is wiped when the relay dies
+    world, shelf = World(), MemoryShelf()
+    predecessor = start(world, shelf, "predecessor")
+    first = produce(world, 60 * DAY_MS)
+    hostile = produce_from_the_future(world, 130 * DAY_MS)
+    second = produce(world, 61 * DAY_MS)
+    predecessor.run(2_000)
+    shelf.wipe()
+
+    # When a successor reads all again at a time at which the record would be allowed
+    world.now_ms += 59 * DAY_MS
+    start(world, shelf, "successor").run(3 * DAY_MS, step_ms=60_000)
+    world.now_ms += 100 * DAY_MS
+    start(world, shelf, "another").run(10_000)
+
+    assert (delivered_offsets(world), dead_offsets(world)) == ([first, second], [hostile])
