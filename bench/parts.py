@@ -19,7 +19,7 @@ from bench.records import headers_of, key_of, value_of
 from bench.table import Table
 from delaytopic_api.choices import Partitioning
 from delaytopic_api.headers import Headers
-from delaytopic_relay.addressing import Addressing
+from delaytopic_relay.addressing import Addressing, FurtherTargets
 from delaytopic_relay.calendar import Calendar
 from delaytopic_relay.dialects.native import NativeDialect
 from delaytopic_relay.dialects.policy import NativePolicy, TopicGlobs
@@ -77,7 +77,8 @@ def run_once(meter: Meter, records: int) -> None:
     """All steps, once."""
     made = messages(records)
     dialect = NativeDialect(NativePolicy("target", TopicGlobs([]), 86_400_000))
-    addressing = Addressing("source", "target", "dead", Partitioning.BY_KEY, 4, lambda topic: 1 << 20)
+    further = FurtherTargets([], "bench")
+    addressing = Addressing("source", "target", "dead", Partitioning.BY_KEY, 4, lambda topic: 1 << 20, further)
     addressing.certain_bytes = 1 << 19
     metrics, calendar = RelayMetrics("namespace", "name"), Calendar()
     commands = meter.time("read headers into a command", lambda: [*map(dialect.read, made)])

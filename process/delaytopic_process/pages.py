@@ -35,6 +35,8 @@ class Answer(NamedTuple):
     status: HTTPStatus
     content_type: str
     body: bytes
+    retry_after_s: int | None = None
+    """When to ask again, for an answer that says that it cannot be given now."""
 
 
 class CannotListen(Exception):
@@ -134,6 +136,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", answer.content_type)
         self.send_header("Content-Length", str(len(answer.body)))
         self.send_header("Cache-Control", "no-store")
+        if answer.retry_after_s is not None:
+            self.send_header("Retry-After", str(answer.retry_after_s))
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(answer.body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ from delaytopic_api.choices import Partitioning
 from delaytopic_api.dead_letter import DeadLetter, DeadLetterReason, dead_letter_headers
 from delaytopic_api.headers import CONTROL_HEADERS, RECEIPT, Headers
 from delaytopic_api.receipt import receipt_form
+from delaytopic_relay.dialects.policy import TopicGlobs
 from delaytopic_relay.schedule import NO_CONTROL_HEADER, Reject, Schedule
 from delaytopic_relay.sizes import record_batch_bytes
 
@@ -18,6 +20,34 @@ LARGEST_KEPT_KEY = 1_024
 
 TopicLimit = Callable[[str], int | None]
 """The largest record batch a topic takes, in bytes; None for a topic that nothing can be sent to."""
+
+
+_NOBODYS_TARGET = re.compile(r"__.*|delaytopic\..+\.delay\.([0-9]+|ids)")
+"""Kafka's own topics, and the bucket topics of any relay."""
+
+
+class FurtherTargets:
+    """The topics that a schedule may name instead of the target.
+
+    Dialects ask the same globs when a record is read. What comes from a backlog is asked again when it is sent: the
+    globs may be others by now, and who can write to a backlog can name any topic in it.
+    """
+
+    def __init__(self, globs: Sequence[str], backend_id: str) -> None:
+        """`globs` as in `target.allowed`; `backend_id` begins the names of the relay's own bucket topics."""
+        self._allowed = TopicGlobs(globs)
+        self._own = f"{backend_id}.delay."
+
+    def objection(self, topic: str, target: str) -> str | None:
+        """Return why nothing may be sent to a topic; None if something may. `target` is always allowed."""
+        if topic == target:
+            return None
+        if topic.startswith(self._own) or _NOBODYS_TARGET.fullmatch(topic):
+            return f"it asks for topic {topic}, which belongs to Kafka or to a relay"
+        if not self._allowed(topic):
+            allowed = ", ".join((target, *self._allowed.globs))
+            return f"it asks for topic {topic[:249]}, but this DelayTopic now allows {allowed} (target.allowed)"
+        return None
 
 
 class Outgoing(NamedTuple):
@@ -42,7 +72,14 @@ class Addressing:
     """Turns what leaves a shard into records for target and dead-letter topics."""
 
     def __init__(
-        self, source: str, target: str, dead_letter: str, partitioning: Partitioning, partitions: int, limit: TopicLimit
+        self,
+        source: str,
+        target: str,
+        dead_letter: str,
+        partitioning: Partitioning,
+        partitions: int,
+        limit: TopicLimit,
+        further: FurtherTargets,
     ) -> None:
         """`partitions` is the target's count, for round robin; `limit` is asked for large records and other topics."""
         self._source = source
@@ -51,6 +88,7 @@ class Addressing:
         self._partitioning = partitioning
         self._partitions = partitions
         self._limit = limit
+        self._further = further
         self._next_partition = 0
         self.certain_bytes = 0
         """Values up to this size need no check; set from the target's limit."""
@@ -70,8 +108,8 @@ class Addressing:
         for schedule in schedules:
             receipt = (RECEIPT, form % (schedule.due_ms, schedule.offset))
             headers, control, value = schedule.headers, schedule.control, schedule.value
-            if control >= 0:
-                headers = headers.copy()  # type: ignore[union-attr]
+            if control >= 0 and headers is not None and control < len(headers):
+                headers = headers.copy()
                 del headers[control]
                 headers.append(receipt)
             elif control == NO_CONTROL_HEADER:
@@ -115,6 +153,9 @@ class Addressing:
             return _reject(
                 schedule, DeadLetterReason.EXPIRED, f"it expired at {schedule.expires_ms}, before it could be sent"
             )
+        forbidden = self._further.objection(record.topic, self._target)
+        if forbidden is not None:
+            return _reject(schedule, DeadLetterReason.FORBIDDEN_TARGET, forbidden)
         limit = self._limit(record.topic)
         if limit is None:
             return _reject(

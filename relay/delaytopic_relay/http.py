@@ -10,6 +10,8 @@ from delaytopic_api.relay_status import RelayStatus
 from delaytopic_process.pages import JSON, PROMETHEUS, Answer, CannotListen, Health, Pages, health_answer, text_answer
 from delaytopic_relay.errors import BadRequest, ConfigurationError, Unavailable
 
+RETRY_AFTER_S = 5
+
 __all__ = ["Health", "PageServer"]
 
 
@@ -57,4 +59,4 @@ def _of_list(pending: Callable[[str], PendingList], parameters: str) -> Answer:
     except BadRequest as error:
         return text_answer(HTTPStatus.BAD_REQUEST, str(error))
     except Unavailable as error:
-        return text_answer(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
+        return text_answer(HTTPStatus.SERVICE_UNAVAILABLE, str(error))._replace(retry_after_s=RETRY_AFTER_S)

@@ -46,6 +46,10 @@ class Journal(Protocol):
         """A former owner can commit nothing any more."""
         ...
 
+    def foreign(self, shard: int, where: str) -> None:
+        """Something in the relay's own state was written by somebody else, and skipped; `where` gives its location."""
+        ...
+
     def stuck(self, shard: int, error: RelayError) -> None:
         """A shard cannot be recovered now; it is tried again."""
         ...

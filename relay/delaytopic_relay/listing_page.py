@@ -51,16 +51,17 @@ class PendingPage:
     def answer(self, parameters: str) -> PendingList:
         """The document for the part of the address behind the question mark.
 
-        Raises `BadRequest`, and `Unavailable` while the loop does not turn.
+        Raises `BadRequest`, and `Unavailable` while the loop does not turn or too many ask.
         """
         query = parse_query(parameters)
         if self._status().state is not RelayState.RUNNING:
             raise Unavailable("this relay has nothing to list: it is not running yet, or is stopping; see /readyz")
-        copies = self._requests.ask(query)
-        listing = list_pending(copies.shards.values(), partial(self._open_reader, copies.shards), query)
-        target = self._config.target.topic
-        subject = Subject(self._config.source.topic, self.source_partitions, target)
-        return pending_list(self._status(), subject, query, copies, listing)
+        with self._requests.turn():
+            copies = self._requests.ask(query)
+            listing = list_pending(copies.shards.values(), partial(self._open_reader, copies.shards), query)
+            target = self._config.target.topic
+            subject = Subject(self._config.source.topic, self.source_partitions, target)
+            return pending_list(self._status(), subject, query, copies, listing)
 
     def _open_reader(self, copies: Mapping[int, ShardCopy]) -> PendingReader:
         config, backend = self._config, self._config.backend

@@ -5,8 +5,9 @@ The loop pays a comparison a turn while nobody asks. A request costs it one boun
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from threading import Event, Lock
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import BoundedSemaphore, Event, Lock
 from typing import TYPE_CHECKING
 
 from delaytopic_relay.errors import Unavailable
@@ -21,19 +22,35 @@ ENOUGH_FOR_A_TURN = 1_000
 """Schedules copied."""
 PATIENCE_S = 5.0
 """A tick is closed at the latest half a second after it began, and then everything may be copied."""
+MOST_ASKING = 8
+"""Requests at the same time: one is answered, the others wait for their turn."""
 
 
 class ListingRequests:
     """One request at a time."""
 
     def __init__(self) -> None:
-        self._asking = Lock()
+        self._asking = BoundedSemaphore(MOST_ASKING)
+        self._answered = Lock()
         self._open: _Request | None = None
 
+    @contextmanager
+    def turn(self, patience_s: float = PATIENCE_S) -> Iterator[None]:
+        """Wait for the other listings, of which each takes memory until it is done. Raises `Unavailable`."""
+        if not self._asking.acquire(blocking=False):
+            raise Unavailable(f"{MOST_ASKING} listings are under way or wait for their turn; ask again")
+        try:
+            if not self._answered.acquire(timeout=patience_s):
+                raise Unavailable("other listings are under way; ask again")
+            try:
+                yield
+            finally:
+                self._answered.release()
+        finally:
+            self._asking.release()
+
     def ask(self, query: ListingQuery, patience_s: float = PATIENCE_S) -> Copies:
-        """Called by a page's thread: wait for the loop's answer. Raises `Unavailable`."""
-        if not self._asking.acquire(timeout=patience_s):
-            raise Unavailable("other listings are under way; ask again")
+        """Called by a page's thread in its turn: wait for the loop's answer. Raises `Unavailable`."""
         try:
             request = self._open = _Request(query)
             if not request.answered.wait(patience_s):
@@ -44,7 +61,6 @@ class ListingRequests:
             return request.copies
         finally:
             self._open = None
-            self._asking.release()
 
     def serve(self, loop: Loop) -> None:
         """Called by the loop's thread after each turn."""

@@ -45,7 +45,8 @@ class RelayMetrics(Collector):
         self._lateness = MillisecondHistogram(LATENESS_EDGES_MS)
         self._commits = MillisecondHistogram(DURATION_EDGES_MS)
         self._puts = MillisecondHistogram(DURATION_EDGES_MS)
-        self._superseded = self._cancelled = self._too_late = self._shelf_errors = 0
+        self._superseded = self._cancelled = self._too_late = 0
+        self._shelf_errors = self._foreign_entries = 0
         # Series that start with their first event have no rate for it: all known ones start at 0.
         self._dead_letters = Counter(dict.fromkeys(map(str, DeadLetterReason), 0))
         self._recoveries = Counter(dict.fromkeys(RECOVERY_CAUSES, 0))
@@ -93,6 +94,11 @@ class RelayMetrics(Collector):
         with self._lock:
             self._shelf_errors += 1
 
+    def add_foreign_entry(self) -> None:
+        """Something was skipped that somebody else wrote into the relay's own state."""
+        with self._lock:
+            self._foreign_entries += 1
+
     def set_backlog(self, status: RelayStatus) -> None:
         """What is pending, as of the latest count."""
         self._status = status
@@ -121,6 +127,8 @@ class RelayMetrics(Collector):
         yield self._counter("cancels_too_late", "Cancels that found nothing pending.", self._too_late)
         yield self._counters_by("recoveries", "Shards recovered from committed state.", "cause", self._recoveries)
         yield self._counter("shelf_errors", "Times that the shelf did not answer.", self._shelf_errors)
+        text = "Entries of the shelf or the group's metadata that were skipped, as no relay of this group wrote them."
+        yield self._counter("foreign_entries", text, self._foreign_entries)
 
     def _histograms(self) -> Iterator[Metric]:
         yield self._histogram("lateness", "Sent minus due.", self._lateness)

@@ -181,6 +181,11 @@ class Observer:
         """See `Journal.fenced`."""
         log.info("former owner fenced", owner=owner)
 
+    def foreign(self, shard: int, where: str) -> None:
+        """See `Journal.foreign`. All are counted, and of each shard one is logged in a while: there may be millions."""
+        self.metrics.add_foreign_entry()
+        self._say("skipped what no relay of this group wrote", where, key=f"foreign {shard}", partition=shard)
+
     def stuck(self, shard: int, error: RelayError) -> None:
         """See `Journal.stuck`."""
         self._say("shard cannot be recovered yet", str(error), partition=shard)
@@ -191,10 +196,10 @@ class Observer:
             self.metrics.add_shelf_error()
         self._say("not available", str(error))
 
-    def _say(self, event: str, reason: str, **more: int) -> None:
-        """Log a trouble, and the same again only after a while."""
-        now_ms = self._clock.monotonic_ms()
-        if now_ms - self._said.get(reason, -REPEAT_MS) >= REPEAT_MS:
+    def _say(self, event: str, reason: str, *, key: str | None = None, **more: int) -> None:
+        """Log a trouble, and the same again only after a while; `key` tells what the same is, if not the reason."""
+        now_ms, key = self._clock.monotonic_ms(), key or reason
+        if now_ms - self._said.get(key, -REPEAT_MS) >= REPEAT_MS:
             self._said = {said: at_ms for said, at_ms in self._said.items() if now_ms - at_ms < REPEAT_MS}
-            self._said[reason] = now_ms
+            self._said[key] = now_ms
             log.warning(event, reason=reason, **more)

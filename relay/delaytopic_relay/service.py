@@ -14,7 +14,7 @@ import structlog
 
 from delaytopic_api.choices import BackendType, Guarantee
 from delaytopic_api.relay_config import RelayConfig
-from delaytopic_relay.addressing import Addressing
+from delaytopic_relay.addressing import Addressing, FurtherTargets
 from delaytopic_relay.bucket_opening import OpenBuckets, open_buckets
 from delaytopic_relay.bucket_shelving import BucketShelving
 from delaytopic_relay.clock import SystemClock
@@ -30,6 +30,7 @@ from delaytopic_relay.loop_parts import Parts
 from delaytopic_relay.observer import Observer
 from delaytopic_relay.pacing import Pace
 from delaytopic_relay.ports import Target
+from delaytopic_relay.recovery import is_of_group, transactional_id
 from delaytopic_relay.shelves.protocol import Shelf
 from delaytopic_relay.shelves.redis import RedisShelf
 from delaytopic_relay.shelves.redis_checks import check_redis
@@ -135,7 +136,7 @@ class Service:
         stored_bytes = shelf.largest_batch_bytes if isinstance(shelf, OpenBuckets) else UNLIMITED_BYTES
         settings, topic = partial(self._producer_settings, topics, stored_bytes), self._config.source.topic
         transactional = self._config.guarantee is Guarantee.EXACTLY_ONCE
-        owner = f"{self._config.group_id}-{self._instance}"
+        owner = transactional_id(self._config.group_id, self._instance)
         if transactional or not isinstance(shelf, OpenBuckets):
             return KafkaTarget(settings, topic, owner if transactional else None)
         return SplitTarget(KafkaTarget(settings, topic, None), KafkaTarget(settings, topic, owner))
@@ -150,7 +151,10 @@ class Service:
         observer.pending.source_partitions = facts.partitions if facts is not None else 0
         kept = self._kept(shelf)
         opened = kept if isinstance(kept, BucketShelving) else cast("Shelf | None", shelf)
-        takeover = Takeover(source, target, opened, self._instance, config.limits.horizon.ms, observer)
+        may_be_fenced = partial(is_of_group, group_id=config.group_id)
+        takeover = Takeover(
+            source, target, opened, self._instance, config.limits.horizon.ms, observer, may_be_fenced=may_be_fenced
+        )
         return Loop(
             Parts(
                 source=source,
@@ -196,6 +200,7 @@ class Service:
             config.target.partitioning,
             target.partitions,
             topics.limit,
+            FurtherTargets(config.target.allowed, config.backend.id),
         )
         addressing.certain_bytes = max(0, target.largest_batch_bytes // 2 - RECEIPT_BYTES)
         return addressing

@@ -6,7 +6,7 @@ offset to start from under our own name, claim the shelf, and only then read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from delaytopic_relay.bucket_shard import BucketShard
@@ -45,10 +45,12 @@ class Takeover:
         token: str,
         horizon_ms: int,
         journal: Journal,
+        may_be_fenced: Callable[[str], bool],
     ) -> None:
         """`shelf` is None for a fixed delay; `token` names this relay on the shelf, with a number for each claim.
 
         An older copy of the shelf may hold an earlier claim of this very relay, with the same counter.
+        `may_be_fenced` tells the `transactional.id`s of the own group from others.
         """
         self._source = source
         self._target = target
@@ -56,6 +58,7 @@ class Takeover:
         self._token = token
         self._horizon_ms = horizon_ms
         self._journal = journal
+        self._may_be_fenced = may_be_fenced
         self._fenced: set[str] = set()
         self._claims = 0
 
@@ -80,15 +83,25 @@ class Takeover:
         return recovered
 
     def _fence_last_owners(self, shards: list[int]) -> None:
-        for committed in self._source.last_committed(shards).values():
+        """Fence the owners that the metadata names, if they are of the own group.
+
+        Whoever may commit in the group can write any name there. One that is none of ours is skipped: the group's
+        generation keeps a former owner from committing anyway, and what it left open ends with its transaction timeout.
+        """
+        for shard, committed in self._source.last_committed(shards).items():
             try:
                 owner = decode_progress(*committed).owner
             except CorruptState:
                 continue
-            if owner and owner != self._target.owner and owner not in self._fenced:
+            if not owner or owner == self._target.owner or owner in self._fenced:
+                continue
+            if self._may_be_fenced(owner):
                 self._target.fence(owner)
                 self._fenced.add(owner)
                 self._journal.fenced(owner)
+            else:
+                where = f"the metadata of the committed offset of partition {shard}"
+                self._journal.foreign(shard, f"{where} names {owner[:80]!r}, which is no relay of this group")
 
     def _plans(self, shards: list[int], committed: Mapping[int, Committed]) -> dict[int, tuple[Plan, Position | None]]:
         plans: dict[int, tuple[Plan, Position | None]] = {}

@@ -15,7 +15,7 @@ from tests.simulation.target_client import SimulatedTarget
 from tests.simulation.witness import Witness
 
 from delaytopic_api.choices import Partitioning
-from delaytopic_relay.addressing import Addressing
+from delaytopic_relay.addressing import Addressing, FurtherTargets
 from delaytopic_relay.bucket_shard import BucketShard
 from delaytopic_relay.bucket_shelving import BucketShelving
 from delaytopic_relay.dialects.native import NativeDialect
@@ -31,6 +31,7 @@ from delaytopic_relay.suspension import Suspension
 from delaytopic_relay.takeover import Takeover
 
 SOURCE, TARGET, DEAD, OTHER = "source", "target", "dead", "other"
+FURTHER = FurtherTargets([OTHER], "sim")
 MAX_DELAY_MS = 8_640_000_000
 LARGEST_BATCH = 1 << 20
 SUSPENSIONS: Mapping[str, Suspension] = {
@@ -81,7 +82,7 @@ class Relay:
 
     def _loop(self, setup: Setup, shelf: Shelf | SimulatedBucketLog | None) -> Loop:
         kept, opened = self._kept(shelf)
-        addressing = Addressing(SOURCE, TARGET, DEAD, Partitioning.BY_KEY, 4, lambda topic: LARGEST_BATCH)
+        addressing = Addressing(SOURCE, TARGET, DEAD, Partitioning.BY_KEY, 4, lambda topic: LARGEST_BATCH, FURTHER)
         addressing.certain_bytes = LARGEST_BATCH // 2
         return Loop(
             Parts(
@@ -90,7 +91,9 @@ class Relay:
                 dialect=dialect_of(setup),
                 addressing=addressing,
                 shelving=kept,
-                takeover=Takeover(self.source, self.target, opened, self.name, HORIZON_MS, self.journal),
+                takeover=Takeover(
+                    self.source, self.target, opened, self.name, HORIZON_MS, self.journal, lambda owner: True
+                ),
                 pace=Pace(setup.precision_ms, setup.transactional),
                 memory_bytes=setup.memory_bytes,
                 clock=self.clock,

@@ -54,6 +54,9 @@ class Witness:
     def fenced(self, owner: str) -> None:
         self._counts["path: fenced the last owner"] += 1
 
+    def foreign(self, shard: int, where: str) -> None:
+        self._counts["path: skipped what somebody else wrote"] += 1
+
     def stuck(self, shard: int, error: RelayError) -> None:
         kind = "corrupt" if isinstance(error, CorruptState) else type(error).__name__
         self._counts[f"path: recovery put off, {kind}"] += 1

@@ -17,6 +17,7 @@ class QuietJournal:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.errors: list[RelayError] = []
+        self.skipped: list[tuple[int, str]] = []
 
     def commands(self, leaving: Departures) -> None:
         self.counts.update(superseded=leaving.superseded, cancelled=leaving.cancelled, too_late=leaving.too_late)
@@ -41,6 +42,10 @@ class QuietJournal:
 
     def fenced(self, owner: str) -> None:
         self.counts.update(fenced=1)
+
+    def foreign(self, shard: int, where: str) -> None:
+        self.counts.update(foreign=1)
+        self.skipped.append((shard, where))
 
     def stuck(self, shard: int, error: RelayError) -> None:
         self.errors.append(error)

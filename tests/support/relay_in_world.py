@@ -11,7 +11,7 @@ from tests.support.world import World, WorldClock, WorldSource, WorldTarget
 
 from delaytopic_api.choices import Partitioning
 from delaytopic_api.headers import Headers
-from delaytopic_relay.addressing import Addressing, Outgoing, TopicLimit
+from delaytopic_relay.addressing import Addressing, FurtherTargets, Outgoing, TopicLimit
 from delaytopic_relay.dialects.native import NativeDialect
 from delaytopic_relay.dialects.policy import NativePolicy, TopicGlobs
 from delaytopic_relay.loop import Loop
@@ -103,9 +103,12 @@ class Setup(NamedTuple):
     suspension: Suspension = Suspension()
     max_delay_ms: int = 8_640_000_000
     clock: Callable[[World], WorldClock] = WorldClock
+    strangers: Sequence[str] = ()
+    """Producers of others."""
 
 
 USUAL = Setup()
+FURTHER = FurtherTargets(["other"], "delaytopic.team.shop")
 
 
 def native_policy(delay_ms: int | None = None) -> NativePolicy:
@@ -124,9 +127,11 @@ def start(world: World, shelf: Shelf, name: str = "relay", setup: Setup = USUAL)
             source=source,
             target=target,
             dialect=NativeDialect(native_policy(setup.delay_ms)),
-            addressing=Addressing(SOURCE, TARGET, DEAD, Partitioning.BY_KEY, 4, setup.limit),
+            addressing=Addressing(SOURCE, TARGET, DEAD, Partitioning.BY_KEY, 4, setup.limit, FURTHER),
             shelving=Shelving(used_shelf, clock, journal) if used_shelf is not None else None,
-            takeover=Takeover(source, target, used_shelf, name, HORIZON_MS, journal),
+            takeover=Takeover(
+                source, target, used_shelf, name, HORIZON_MS, journal, lambda owner: owner not in setup.strangers
+            ),
             pace=Pace(50, setup.transactional),
             memory_bytes=setup.memory_bytes,
             clock=clock,

@@ -6,7 +6,7 @@ from tests.support.schedules import schedule
 from delaytopic_api.choices import Partitioning
 from delaytopic_api.dead_letter import DeadLetterReason
 from delaytopic_api.headers import Headers
-from delaytopic_relay.addressing import ANY_PARTITION, Addressing, Outgoing, Refused
+from delaytopic_relay.addressing import ANY_PARTITION, Addressing, FurtherTargets, Outgoing, Refused
 from delaytopic_relay.schedule import NO_CONTROL_HEADER, SEVERAL_CONTROL_HEADERS, Reject, Schedule
 from delaytopic_relay.sizes import record_batch_bytes
 
@@ -15,11 +15,12 @@ DUE_MS, OFFSET = 1_795_269_686_270, 12_345
 RECEIPT = ("delay-receipt", b"1795269686270:3:12345:1795269686271:shop.delayed")
 AT = ("deliver-at", b"1795269686270")
 LIMITS = {"target": 1_000, "other": 500, "dead": 1_000}
+FURTHER = FurtherTargets(["other", "nowhere", "mails.*"], "delaytopic.team.shop")
 
 
 def addressing(partitioning: Partitioning = Partitioning.BY_KEY) -> Addressing:
     """Of a DelayTopic that may deliver to `target` (4 partitions) and `other`."""
-    return Addressing("shop.delayed", "target", "dead", partitioning, 4, LIMITS.get)
+    return Addressing("shop.delayed", "target", "dead", partitioning, 4, LIMITS.get, FURTHER)
 
 
 def entry(headers: Headers | None, control: int = NO_CONTROL_HEADER, **more: object) -> Schedule:
@@ -189,7 +190,7 @@ def test_the_detail_of_a_too_large_record_names_both_sizes_and_the_setting() -> 
 
 def test_values_of_a_certain_size_are_sent_without_asking_for_limits() -> None:
     # Given a limit that nobody may ask for
-    certain = Addressing("shop.delayed", "target", "dead", Partitioning.BY_KEY, 4, lambda topic: 1 // 0)
+    certain = Addressing("shop.delayed", "target", "dead", Partitioning.BY_KEY, 4, lambda topic: 1 // 0, FURTHER)
     certain.certain_bytes = 5
 
     assert len(sent(certain, entry(None))) == 1
@@ -217,3 +218,51 @@ def test_one_withheld_record_does_not_keep_back_its_neighbours() -> None:
     records, rejects = addressing().records(SHARD, schedules, SENT_MS)
 
     assert (len(records), [reject.offset for reject in rejects]) == (2, [2])
+
+
+# -- targets named in a backlog
+
+
+@pytest.mark.parametrize("topic", ["other", "target"])
+def test_a_schedule_goes_to_the_allowed_topic_that_it_names(topic: str) -> None:
+    assert [record.topic for record in sent(addressing(), entry(None, target=topic))] == [topic]
+
+
+@pytest.mark.parametrize("topic", ["payments", "", "no topic!", "dead", "mail"])
+def test_a_schedule_of_a_backlog_that_names_a_topic_beyond_the_allowed_ones_is_not_sent_there(topic: str) -> None:
+    reject = withheld(addressing(), entry(None, target=topic))
+
+    assert (reject.reason, reject.detail) == (
+        DeadLetterReason.FORBIDDEN_TARGET,
+        f"it asks for topic {topic}, but this DelayTopic now allows target, other, nowhere, mails.* (target.allowed)",
+    )
+
+
+@pytest.mark.parametrize(
+    "topic",
+    [
+        "__consumer_offsets",
+        "__transaction_state",
+        "delaytopic.team.shop.delay.0",
+        "delaytopic.team.shop.delay.ids",
+        "delaytopic.other.their.delay.3",
+        "delaytopic.other.their.delay.ids",
+    ],
+)
+def test_no_glob_lets_a_schedule_reach_topics_of_kafka_or_of_relays(topic: str) -> None:
+    all_allowed = FurtherTargets(["*"], "delaytopic.team.shop")
+    everywhere = Addressing("shop.delayed", "target", "dead", Partitioning.BY_KEY, 4, lambda topic: 9_000, all_allowed)
+
+    reject = withheld(everywhere, entry(None, target=topic))
+
+    assert (reject.reason, reject.detail) == (
+        DeadLetterReason.FORBIDDEN_TARGET,
+        f"it asks for topic {topic}, which belongs to Kafka or to a relay",
+    )
+
+
+def test_a_backlog_that_names_a_place_for_a_header_which_is_not_there_stops_nobody() -> None:
+    # Given entries as only a foreign writer makes them
+    headers = [headers_of(entry(None, 3)), headers_of(entry([("a", b"1"), AT], 9))]
+
+    assert headers == [[RECEIPT], [("a", b"1"), RECEIPT]]

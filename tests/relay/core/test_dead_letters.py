@@ -3,17 +3,18 @@ from __future__ import annotations
 from delaytopic_api.choices import Partitioning
 from delaytopic_api.dead_letter import DeadLetter, DeadLetterReason, parse_dead_letter
 from delaytopic_api.headers import Headers
-from delaytopic_relay.addressing import ANY_PARTITION, Addressing, Outgoing, Refused
+from delaytopic_relay.addressing import ANY_PARTITION, Addressing, FurtherTargets, Outgoing, Refused
 from delaytopic_relay.schedule import Reject
 from delaytopic_relay.sizes import record_batch_bytes
 
 SHARD, AT_MS, OFFSET = 3, 1_795_269_686_271, 12_345
 LIMIT = 1_000
+FURTHER = FurtherTargets([], "delaytopic.team.shop")
 SOON: Headers = [("deliver-at", b"soon"), ("a", None), ("a", b"1")]
 
 
 def addressing() -> Addressing:
-    return Addressing("shop.delayed", "target", "dead", Partitioning.SAME_PARTITION, 4, lambda topic: LIMIT)
+    return Addressing("shop.delayed", "target", "dead", Partitioning.SAME_PARTITION, 4, lambda topic: LIMIT, FURTHER)
 
 
 def rejected(value: bytes | None = b"value", headers: Headers | None = None, key: bytes | None = b"key") -> Reject:
@@ -113,7 +114,7 @@ def test_the_dead_letter_of_a_record_that_kafka_refused_keeps_its_value() -> Non
 
 
 def test_a_dead_letter_topic_of_unknown_limit_gets_everything() -> None:
-    sender = Addressing("shop.delayed", "target", "dead", Partitioning.BY_KEY, 4, lambda topic: None)
+    sender = Addressing("shop.delayed", "target", "dead", Partitioning.BY_KEY, 4, lambda topic: None, FURTHER)
 
     (letter,) = sender.dead_letters(SHARD, [rejected(b"x" * 2_000)], AT_MS)
 

@@ -81,6 +81,22 @@ def test_a_successor_fences_a_crashed_owner() -> None:
     assert delivered_offsets(world) == [0]
 
 
+def test_a_name_in_the_metadata_that_is_no_relay_of_the_group_is_not_fenced_and_nothing_else_changes() -> None:
+    # Given committed metadata that names a producer of somebody else
+    world, shelf = World(), MemoryShelf()
+    produce(world, 1_000)
+    start(world, shelf, "payments").run(500)
+    epoch = world.epochs["payments"]
+
+    successor = start(world, shelf, "successor", Setup(strangers=["payments"]))
+    successor.run(2_000)
+
+    assert (successor.journal.counts["fenced"], world.epochs["payments"]) == (0, epoch)
+    where = "the metadata of the committed offset of partition 0 names 'payments', which is no relay of this group"
+    assert successor.journal.skipped == [(0, where)]
+    assert delivered_offsets(world) == [0]
+
+
 def test_a_successor_without_transactions_fences_nobody() -> None:
     world, shelf = World(), MemoryShelf()
     setup = Setup(transactional=False)

@@ -4,7 +4,7 @@ import pytest
 
 from delaytopic_relay.ports import Bounds
 from delaytopic_relay.progress import Progress, fresh_progress
-from delaytopic_relay.recovery import Plan, plan_fixed, plan_recovery
+from delaytopic_relay.recovery import Plan, is_of_group, plan_fixed, plan_recovery, transactional_id
 from delaytopic_relay.schedule import NOTHING_DELIVERED, Key
 from delaytopic_relay.shelves.protocol import Position
 
@@ -163,3 +163,39 @@ def test_with_a_fixed_delay_a_new_owner_starts_at_the_committed_offset(
     committed: Progress | None, bounds: Bounds, planned: Progress
 ) -> None:
     assert plan_fixed(committed, bounds, "new") == planned
+
+
+# -- whose names are fenced
+
+OURS = "delaytopic.team.shop/shop-7c9f-x2v4b-1-0a1b2c3d"
+
+
+def test_a_relay_knows_the_names_that_relays_of_its_group_have() -> None:
+    assert transactional_id("delaytopic.team.shop", "shop-7c9f-x2v4b-1-0a1b2c3d") == OURS
+    assert is_of_group(OURS, "delaytopic.team.shop")
+
+
+@pytest.mark.parametrize(
+    "owner",
+    [
+        "",
+        "payments",
+        "delaytopic.team.shop",
+        "delaytopic.team.shop/",
+        "delaytopic.team.shop/payments",
+        "delaytopic.team.shop/shop-1-0a1b2c3",
+        "delaytopic.team.shop/shop-1-0a1b2c3d ",
+        "delaytopic.team.shop/shop-x-0a1b2c3d",
+        "delaytopic.team.shop-too/shop-1-0a1b2c3d",
+        "delaytopic.team.shop/too/shop-1-0a1b2c3d",
+        "delaytopic.team.shop-shop-1-0a1b2c3d",
+        "delaytopic.other.shop/shop-1-0a1b2c3d",
+    ],
+)
+def test_every_other_name_belongs_to_somebody_else(owner: str) -> None:
+    assert not is_of_group(owner, "delaytopic.team.shop")
+
+
+@pytest.mark.parametrize("group", ["delaytopic.team", "delaytopic.team.shop-7c9f", "delaytopic.team.shop/shop"])
+def test_no_other_group_has_the_same_names_however_it_is_called(group: str) -> None:
+    assert not is_of_group(OURS, group)

@@ -9,16 +9,17 @@ from tests.support.world import Record
 
 from delaytopic_api.choices import Partitioning
 from delaytopic_api.headers import Headers
-from delaytopic_relay.addressing import Addressing
+from delaytopic_relay.addressing import Addressing, FurtherTargets
 from delaytopic_relay.dialects.native import NativeDialect
 from delaytopic_relay.receipts import whose_record
 from delaytopic_relay.schedule import Schedule
 
 SENT_MS = 1_000_000
+FURTHER = FurtherTargets([], "delaytopic.team.shop")
 
 
 def addressing() -> Addressing:
-    return Addressing("shop:delayed", "target", "dead", Partitioning.BY_KEY, 4, lambda topic: None)
+    return Addressing("shop:delayed", "target", "dead", Partitioning.BY_KEY, 4, lambda topic: None, FURTHER)
 
 
 OLD_RECEIPT = ("delay-receipt", b"5:0:7:9:elsewhere")
@@ -36,7 +37,7 @@ def delivered(headers: Headers) -> Headers:
     record = Record(3, 12, SENT_MS, b"k", b"v", headers)
     command = NativeDialect(native_policy()).read(record)
     assert isinstance(command, Schedule)
-    records, _ = Addressing("source", "target", "dead", Partitioning.BY_KEY, 4, lambda topic: 1 << 30).records(
+    records, _ = Addressing("source", "target", "dead", Partitioning.BY_KEY, 4, lambda topic: 1 << 30, FURTHER).records(
         3, [command], SENT_MS
     )
     return records[0].headers

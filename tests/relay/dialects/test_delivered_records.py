@@ -8,7 +8,7 @@ from tests.relay.dialects.native_records import KEY, TIMESTAMP_MS, VALUE, Header
 from delaytopic_api.choices import Partitioning
 from delaytopic_api.dead_letter import DeadLetterReason
 from delaytopic_api.headers import CONTROL_HEADERS, DEAD_LETTER_REASON, RECEIPT
-from delaytopic_relay.addressing import Addressing, Outgoing, Refused
+from delaytopic_relay.addressing import Addressing, FurtherTargets, Outgoing, Refused
 from delaytopic_relay.schedule import Reject, Schedule, SourceMessage
 
 SOURCE, TARGET, DEAD_LETTER = "shop.reminders.delayed", "shop.reminders", "shop.reminders.dlq"
@@ -21,12 +21,14 @@ USER_HEADERS: st.SearchStrategy[list[Header]] = st.lists(
     st.tuples(NAMES.filter(lambda name: name not in CONTROL_HEADERS), st.none() | st.binary(max_size=8)), max_size=5
 )
 
+FURTHER = FurtherTargets(["shop.*", "audit"], "delaytopic.team.shop")
+
 
 def sent(message: SourceMessage, limits: dict[str, int] | None = None) -> Outgoing:
     """What leaves the relay for this record; topics that have no limit named take 1 MB, those with 0 do not exist."""
     sizes = limits or {}
     addressing = Addressing(
-        SOURCE, TARGET, DEAD_LETTER, Partitioning.BY_KEY, 4, lambda topic: sizes.get(topic, 1_000_000) or None
+        SOURCE, TARGET, DEAD_LETTER, Partitioning.BY_KEY, 4, lambda topic: sizes.get(topic, 1_000_000) or None, FURTHER
     )
     command = native().read(message)
     assert isinstance(command, Schedule | Reject)
@@ -108,7 +110,7 @@ def test_what_only_shows_when_a_record_is_sent_makes_it_a_dead_letter_too(
 
 
 def test_a_record_that_kafka_refused_when_it_was_sent_becomes_a_dead_letter_with_kafkas_words() -> None:
-    addressing = Addressing(SOURCE, TARGET, DEAD_LETTER, Partitioning.BY_KEY, 4, lambda topic: 1_000_000)
+    addressing = Addressing(SOURCE, TARGET, DEAD_LETTER, Partitioning.BY_KEY, 4, lambda topic: 1_000_000, FURTHER)
     schedule = Schedule(TIMESTAMP_MS, 41, KEY, VALUE, [("trace", b"1")])
     reason, detail = DeadLetterReason.REFUSED_BY_KAFKA, "Broker: Broker failed to validate record"
     addressing.refused[SHARD, 41] = Refused(reason, detail)

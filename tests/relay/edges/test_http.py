@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.client import HTTPConnection
 from typing import Any, NamedTuple
 
@@ -108,6 +108,17 @@ def test_a_request_that_cannot_be_answered_is_told_why(error: RelayError, status
         assert fetch(server, "/pending?limit=x") == Page(status, PLAIN, f"{error}\n")
 
     assert lines == []
+
+
+def test_a_list_that_cannot_be_made_now_may_be_asked_for_again_in_some_seconds() -> None:
+    def refuse(parameters: str) -> PendingList:
+        raise Unavailable("other listings are under way")
+
+    with serving(page_server(pending=refuse)) as server, closing(HTTPConnection("127.0.0.1", server.port)) as client:
+        client.request("GET", "/pending")
+        response = client.getresponse()
+
+        assert (response.status, response.getheader("Retry-After")) == (503, "5")
 
 
 def test_a_page_shows_the_present_and_not_the_start() -> None:

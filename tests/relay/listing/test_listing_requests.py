@@ -5,21 +5,49 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import Event
 
 import pytest
+from tests.relay.edges.relay_statuses import relay_status
 from tests.support.relay_in_world import Relay, Setup, produce, start
 from tests.support.relay_process import wait_for
 from tests.support.schedules import offsets
 from tests.support.world import World
 
-from delaytopic_relay import listing_requests
+from delaytopic_api.choices import BackendType, Guarantee
+from delaytopic_api.duration import Duration
+from delaytopic_api.relay_config import (
+    RelayBackend,
+    RelayConfig,
+    RelayDeadLetter,
+    RelaySchedule,
+    RelaySource,
+    RelayTarget,
+)
+from delaytopic_api.relay_connection import KafkaClient
+from delaytopic_relay import listing_page, listing_requests
 from delaytopic_relay.errors import Unavailable
+from delaytopic_relay.listing import Listing
 from delaytopic_relay.listing_copy import Copies
+from delaytopic_relay.listing_page import PendingPage
 from delaytopic_relay.listing_query import ListingQuery
 from delaytopic_relay.listing_requests import ListingRequests
 from delaytopic_relay.shelves.memory import MemoryShelf
 
 LONG_S = 30.0
+CONFIG = RelayConfig(
+    name="shop",
+    namespace="team",
+    group_id="delaytopic.team.shop",
+    source=RelaySource(topic="source"),
+    target=RelayTarget(topic="target"),
+    dead_letter=RelayDeadLetter(topic="dead"),
+    schedule=RelaySchedule(max_delay=Duration("1h")),
+    precision=Duration("1s"),
+    guarantee=Guarantee.EXACTLY_ONCE,
+    backend=RelayBackend(type=BackendType.KAFKA_BUCKETS, id="delaytopic.team.shop"),
+    kafka=KafkaClient(bootstrap_servers="localhost:9092"),
+)
 
 
 def relay_with(*shards: int) -> Relay:
@@ -125,14 +153,44 @@ def test_a_loop_that_does_not_turn_is_told_after_a_while() -> None:
 
 
 def test_listings_wait_for_each_other_and_not_for_ever() -> None:
-    relay, requests = relay_with(0), ListingRequests()
+    requests = ListingRequests()
 
-    with asking(requests, ListingQuery()) as answer:
-        with pytest.raises(Unavailable, match="other listings are under way"):
-            requests.ask(ListingQuery(), 0.01)
-        requests.serve(relay.loop)
+    with requests.turn(), pytest.raises(Unavailable, match="other listings are under way"), requests.turn(0.01):
+        pass
 
-    assert set(answer.result().shards) == {0}
+    with requests.turn(0):
+        pass
+
+
+def test_only_so_many_listings_wait_for_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing_requests, "MOST_ASKING", 1)
+    requests = ListingRequests()
+
+    with requests.turn(), pytest.raises(Unavailable, match=r"^1 listings are under way"), requests.turn(LONG_S):
+        pass
+
+
+def test_one_listing_is_put_together_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a page of which six lists are asked for at once
+    under_way: list[int] = []
+    most: list[int] = []
+
+    def slow_listing(*_: object) -> Listing:
+        under_way.append(1)
+        # Whoever may come here meanwhile comes soon.
+        Event().wait(0.02)
+        most.append(len(under_way))
+        under_way.pop()
+        return Listing([])
+
+    monkeypatch.setattr(listing_page, "list_pending", slow_listing)
+    monkeypatch.setattr(ListingRequests, "ask", lambda *_: Copies({}, {}))
+    page = PendingPage(CONFIG, relay_status)
+
+    with ThreadPoolExecutor(6) as threads:
+        lists = list(threads.map(page.answer, ["limit=1"] * 6))
+
+    assert ([each.records for each in lists], most) == ([[]] * 6, [1] * 6)
 
 
 def test_a_turn_in_which_nobody_asks_does_nothing() -> None:

@@ -1,0 +1,96 @@
+"""Attacks by who can write where a relay keeps its backlog and its progress: Redis, bucket topics, the group's offsets.
+
+Nothing is sent beyond what the DelayTopic allows, nobody else's producer is fenced, and the relay goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from redis import Redis
+from tests.harness.names import unique
+from tests.support.faults import assert_exact
+from tests.support.records import Sent, at, now_ms, produce
+from tests.support.relay_process import wait_for
+from tests.support.route import PARTITIONS, Route
+
+from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+from delaytopic_relay.schedule import Schedule
+from delaytopic_relay.segments import encode_segment
+from delaytopic_relay.shelves.protocol import Slice
+from delaytopic_relay.shelves.redis_layout import ShardKeys
+
+pytestmark = pytest.mark.integration
+
+SHARD = 0
+
+
+@pytest.fixture
+def redis_keys(route: Route) -> Iterator[Redis]:
+    """A client that may write to the relay's keys."""
+    with Redis.from_url(route.servers.redis_url) as client:
+        yield client
+
+
+def keys_of(route: Route) -> ShardKeys:
+    """The keys of the attacked shard."""
+    return ShardKeys.of(route.config().backend.id, SHARD)
+
+
+def send_far(route: Route, after_ms: int = 5_000) -> int:
+    """A record to the attacked shard that waits on the shelf; when it is due."""
+    due_ms = now_ms() + after_ms
+    produce(route.servers.bootstrap_servers, route.source, [Sent(b"k", b"genuine", [at(due_ms)], SHARD)])
+    return due_ms
+
+
+def on_the_shelf(route: Route, client: Redis, due_ms: int) -> bytes:
+    """The list that the record waits in, once it does."""
+    list_ = keys_of(route).list(Slice(due_ms - due_ms % 1_000, 1_000))
+    wait_for(lambda: client.exists(list_), route.relays[-1].why)
+    return list_
+
+
+@pytest.mark.takes_long("a relay starts, and a record waits on the shelf for seconds")
+def test_a_schedule_that_was_put_into_redis_with_a_target_of_its_own_goes_to_the_dead_letter(
+    route: Route, redis_keys: Redis
+) -> None:
+    # Given a topic that the relay may write to, and its DelayTopic may not
+    payments = unique("payments")
+    create_topics(route.servers.bootstrap_servers, [TopicPlan(payments, 1)])
+    route.start_relay().wait_until_delivering(PARTITIONS)
+    due_ms = send_far(route)
+    list_ = on_the_shelf(route, redis_keys, due_ms)
+
+    redis_keys.rpush(list_, encode_segment([Schedule(due_ms, -1, b"k", b"forged", None, target=payments)]))
+
+    wait_for(lambda: route.delivered() and route.dead_letters(), route.relays[-1].why)
+    assert route.read(payments) == []
+    assert [letter.reason for letter in route.dead_letters()] == ["forbidden-target"]
+    assert [record.source.offset for record in route.delivered()] == [0]
+
+
+@pytest.mark.takes_long("a relay starts beside a producer with an open transaction")
+def test_a_name_in_the_groups_metadata_makes_no_relay_fence_the_producer_of_somebody_else(route: Route) -> None:
+    # Given somebody else's open transaction, and metadata that names its producer
+    settings = {"bootstrap.servers": route.servers.bootstrap_servers}
+    name = payments = unique("payments")
+    create_topics(route.servers.bootstrap_servers, [TopicPlan(payments, 1)])
+    somebody = Producer({**settings, "transactional.id": name})
+    somebody.init_transactions(30)
+    somebody.begin_transaction()
+    somebody.produce(payments, b"payment")
+    assert somebody.flush(30) == 0
+    place = TopicPartition(route.source, SHARD, 0, metadata=f"1;0;-1;-1;{name}")
+    committer = Consumer({**settings, "group.id": route.config().group_id})
+    committer.commit(offsets=[place], asynchronous=False)
+    committer.close()
+
+    relay = route.start_relay().wait_until_delivering(PARTITIONS)
+
+    somebody.commit_transaction(30)
+    assert any(f"names '{name}', which is no relay of this group" in str(line) for line in relay.log_lines())
+    produce(route.servers.bootstrap_servers, route.source, [Sent(b"k", b"at once", [], SHARD)])
+    assert_exact(route.settled_verdict())
