@@ -19,6 +19,11 @@ def refusals(
     yield from _namespace(topic, delay_class, namespace_labels, by_class)
     yield from _topics(topic, delay_class, by_class)
     yield from _limits(topic.spec, delay_class.spec.limits, by_class)
+    if topic.spec.backend and topic.spec.backend.redis:
+        # The class may be the default one, which no delayClassName names.
+        yield Problem("spec.backend.redis", f"is not allowed: {by_class} brings its own Redis")
+    if topic.spec.backend and topic.spec.backend.signing_key:
+        yield Problem("spec.backend.signingKey", f"is not allowed: {by_class} brings its own keys")
     if topic.spec.backend and topic.spec.backend.type is BackendType.REDIS_ZSET and not delay_class.spec.backend.redis:
         yield Problem("spec.backend.type", f"RedisZset is not allowed: {by_class} has no Redis; use KafkaBuckets")
 

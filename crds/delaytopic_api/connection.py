@@ -60,6 +60,15 @@ class UrlSecret(Model):
     """The key inside the Secret."""
 
 
+class SigningKeySecret(Model):
+    """The keys by which relays sign what waits in the backend, in a Secret."""
+
+    secret_name: SecretName
+    """The Secret that holds them."""
+    key: SecretKey = "keys"
+    """The key inside the Secret: one signing key a line, each of at least 16 bytes. The first signs, all verify."""
+
+
 class OAuthSecret(Model):
     """The credentials of an OAuth client."""
 

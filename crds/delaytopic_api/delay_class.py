@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from delaytopic_api.choices import BackendType, Guarantee, TopicProvisioning
-from delaytopic_api.connection import KafkaConnection, RedisConnection
+from delaytopic_api.connection import KafkaConnection, RedisConnection, SigningKeySecret
 from delaytopic_api.delay_topic import DrainTimeout, LongDelay, Precision
 from delaytopic_api.metadata import DEFAULT_CLASS_ANNOTATION, ApiVersion, ClusterMetadata
 from delaytopic_api.model import Model, require
@@ -76,6 +76,9 @@ class ClassBackendSpec(Model):
     """For DelayTopics that do not choose: RedisZset or KafkaBuckets."""
     redis: RedisConnection | None = None
     """Where Redis is; without it, no DelayTopic of the class can use RedisZset."""
+    signing_key: SigningKeySecret | None = None
+    """Keys that sign what waits in the backend, in a Secret where the relays run: relays then believe nobody else who
+    can write to Redis or to bucket topics. Absent: nothing is signed."""
 
     @model_validator(mode="after")
     def _rules(self) -> Self:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import model_validator
 
 from delaytopic_api.choices import BackendType, DeletionPolicy, Dialect, Guarantee, Ids, Suspend
-from delaytopic_api.connection import KafkaConnection, RedisConnection
+from delaytopic_api.connection import KafkaConnection, RedisConnection, SigningKeySecret
 from delaytopic_api.duration import Duration, between
 from delaytopic_api.metadata import ApiVersion, NamespacedMetadata
 from delaytopic_api.model import Model, at_most_one, require
@@ -70,6 +70,9 @@ class BackendSpec(Model):
     """RedisZset: in Redis, the faster one. KafkaBuckets: in topics beside the source, nothing else to run."""
     redis: RedisConnection | None = None
     """Where Redis is; only with an inline connection, a class brings its own."""
+    signing_key: SigningKeySecret | None = None
+    """Keys that sign what waits, so that relays believe nobody else who can write to the backend; only with an inline
+    connection, a class brings its own."""
 
     @model_validator(mode="after")
     def _rules(self) -> Self:
@@ -155,6 +158,11 @@ class DelayTopicSpec(Model):
                 not (self.delay_class_name and self.backend and self.backend.redis),
                 "backend.redis",
                 "is not for use with delayClassName: the class brings its own Redis",
+            ),
+            (
+                not (self.delay_class_name and self.backend and self.backend.signing_key),
+                "backend.signingKey",
+                "is not for use with delayClassName: the class brings its own keys",
             ),
         )
         return self

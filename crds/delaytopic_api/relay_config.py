@@ -17,7 +17,7 @@ from delaytopic_api.metadata import ApiVersion
 from delaytopic_api.model import Model, require
 from delaytopic_api.names import Matching, Namespace, ObjectName, TopicGlob, TopicName
 from delaytopic_api.quantity import Quantity
-from delaytopic_api.relay_connection import KafkaClient, RedisClient
+from delaytopic_api.relay_connection import FilePath, KafkaClient, RedisClient
 
 GroupId = Annotated[str, Field(min_length=1, max_length=255)]
 BackendId = Annotated[
@@ -81,6 +81,9 @@ class RelayBackend(Model):
     """Prefix of everything the backend stores: Redis keys, bucket topics."""
     redis: RedisClient | None = None
     """Where Redis is; for RedisZset."""
+    signing_keys_file: FilePath | None = None
+    """A file that holds the keys by which segments are signed, one a line: the first signs, all verify. Absent: nothing
+    is signed."""
 
     @model_validator(mode="after")
     def _rules(self) -> Self:

@@ -78,6 +78,7 @@ def relay_config(
     redis: RedisClient | None = None,
     http: HttpServer | None = None,
     limits: RelayLimits | None = None,
+    signing_keys_file: str | None = None,
 ) -> RelayConfig:
     """The document to start a relay with; connections come from whoever starts it and knows where secrets are files.
 
@@ -105,7 +106,9 @@ def relay_config(
         ),
         precision=settings.precision,
         guarantee=settings.guarantee,
-        backend=RelayBackend(type=settings.backend.type, id=settings.backend.id, redis=redis),
+        backend=RelayBackend(
+            type=settings.backend.type, id=settings.backend.id, redis=redis, signing_keys_file=signing_keys_file
+        ),
         kafka=kafka,
         suspend=settings.suspend,
         http=http or HttpServer(),
@@ -179,7 +182,8 @@ def _backend(spec: DelayTopicSpec, of_class: DelayClassSpec | None, backend_id: 
     by_default = from_class.type if from_class else BackendType.REDIS_ZSET
     type_ = spec.backend.type if spec.backend else by_default
     redis = (spec.backend.redis if spec.backend else None) or (from_class.redis if from_class else None)
-    return BackendSettings(type_, backend_id, redis if type_ is BackendType.REDIS_ZSET else None)
+    signing_key = from_class.signing_key if from_class else spec.backend.signing_key if spec.backend else None
+    return BackendSettings(type_, backend_id, redis if type_ is BackendType.REDIS_ZSET else None, signing_key)
 
 
 def _autoscaling(spec: DelayTopicSpec, defaults: DefaultsSpec, limits: LimitsSpec) -> AutoscalingSettings:

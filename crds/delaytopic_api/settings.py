@@ -17,7 +17,7 @@ from delaytopic_api.choices import (
     Suspend,
     TopicProvisioning,
 )
-from delaytopic_api.connection import KafkaConnection, RedisConnection
+from delaytopic_api.connection import KafkaConnection, RedisConnection, SigningKeySecret
 from delaytopic_api.duration import Duration
 from delaytopic_api.percent import Percent
 
@@ -52,6 +52,8 @@ class BackendSettings:
     type: BackendType
     id: str
     redis: RedisConnection | None
+    signing_key: SigningKeySecret | None = None
+    """What signs what waits there; None for nothing."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from delaytopic_relay.listing_copy import ShardCopy
 from delaytopic_relay.ports import BucketLog
 from delaytopic_relay.shelves.browsing import Portion
 from delaytopic_relay.shelves.protocol import IdEntry, Position, Slice
+from delaytopic_relay.signing import UNSIGNED, SegmentSigner, bucket_place
 
 PATIENCE_S = 5.0
 """How long to wait for the next segment."""
@@ -25,9 +26,12 @@ PAUSE_S = 0.002
 class BucketPendingReader:
     """A `PendingReader` over bucket topics: each bucket of a shard is one slice."""
 
-    def __init__(self, log: BucketLog, copies: Mapping[int, ShardCopy], mark: int) -> None:
+    def __init__(
+        self, log: BucketLog, copies: Mapping[int, ShardCopy], mark: int, signer: SegmentSigner = UNSIGNED
+    ) -> None:
         """Owns the log; `mark` is the source's."""
         self._log = log
+        self._signer = signer
         self._copies = copies
         self._mark = mark
 
@@ -75,11 +79,12 @@ class BucketPendingReader:
             for record in records:
                 offset, give_up_s = record.offset + 1, time.monotonic() + PATIENCE_S
                 try:
-                    head = segment_head(record.value)
+                    segment = self._signer.verify(bucket_place(shard, bucket.bucket), record.value)
+                    head = segment_head(segment)
                 except ForeignRecord:
                     continue
-                if head.mark == self._mark and record.value is not None:
-                    yield head, record.value
+                if head.mark == self._mark:
+                    yield head, segment
             if not records:
                 time.sleep(PAUSE_S)
             if time.monotonic() > give_up_s:

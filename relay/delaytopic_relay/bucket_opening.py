@@ -15,11 +15,13 @@ from delaytopic_relay.journal import Journal
 from delaytopic_relay.kafka_buckets import KafkaBuckets
 from delaytopic_relay.kafka_settings import Settings, bucket_reader_settings
 from delaytopic_relay.ports import Clock
+from delaytopic_relay.signing import SegmentSigner
+from delaytopic_relay.signing_keys import signer_of
 from delaytopic_relay.topic_facts import TopicReader
 from delaytopic_relay.topics import TopicFacts
 
 SEGMENT_MARGIN_BYTES = 200
-"""More than a batch and a record take beside the segment in them."""
+"""More than a batch, a record and a tag take beside the segment in them."""
 
 
 class OpenBuckets(NamedTuple):
@@ -29,10 +31,11 @@ class OpenBuckets(NamedTuple):
     names: BucketNames
     rules: BucketRules
     largest_batch_bytes: int
+    signer: SegmentSigner
 
     def shelving(self, clock: Clock, journal: Journal) -> BucketShelving:
         """As loop and takeover use them."""
-        return BucketShelving(self.log, self.names, self.rules, clock, journal)
+        return BucketShelving(self.log, self.names, self.rules, clock, journal, self.signer)
 
     def close(self) -> None:
         """Give back connections."""
@@ -50,9 +53,10 @@ def open_buckets(config: RelayConfig, connection: Settings, relay: str) -> OpenB
         raise Unavailable(finding.text) if finding.waits else ConfigurationError(finding.text)
     largest_bytes = min(facts.largest_batch_bytes for facts in found.values() if facts is not None)
     mark, buckets = source_mark(config.source.topic), bucket_count(horizon_ms, max_delay_ms)
-    rules = BucketRules(horizon_ms, buckets, mark, largest_bytes - SEGMENT_MARGIN_BYTES)
+    signer = signer_of(config.backend)
+    rules = BucketRules(horizon_ms, buckets, mark, largest_bytes - SEGMENT_MARGIN_BYTES, key=signer.mark)
     log = KafkaBuckets(bucket_reader_settings(connection, config.group_id, relay), BucketNames(config.backend.id))
-    return OpenBuckets(log, BucketNames(config.backend.id), rules, largest_bytes)
+    return OpenBuckets(log, BucketNames(config.backend.id), rules, largest_bytes, signer)
 
 
 def _facts(reader: TopicReader, names: list[str]) -> dict[str, TopicFacts | None]:

@@ -22,6 +22,8 @@ class BucketRules(NamedTuple):
     mark: int
     record_bytes: int = 1 << 20
     full_records: int = FULL_RECORDS
+    key: str = ""
+    """Names the key that signs what is written, see `SegmentSigner.mark`."""
 
     @property
     def lead_ms(self) -> int:

@@ -2,7 +2,7 @@
 
 A segment is one record: a version byte, then the source's mark, number, floor and count (three 8-byte and one 4-byte
 big-endian integers), then a msgpack array of schedules as on every shelf. Nothing in this or any later segment of the
-bucket is due before the floor.
+bucket is due before the floor. `signing` puts a tag in front where the backend has a key.
 An id's record has the id as its key, and four integers joined by colons as its value: the entry, and the source's mark.
 No value forgets the id.
 """
@@ -20,8 +20,6 @@ from delaytopic_relay.schedule import Schedule
 from delaytopic_relay.shelves.protocol import IdEntry
 
 VERSION = 1
-NEWEST_VERSION = 31
-"""Version bytes up to here are ours; anything else was written by somebody else."""
 LARGEST_RECORDS = 500
 
 _head = struct.Struct(">BQQQI")
@@ -50,15 +48,10 @@ def encode_bucket_segment(mark: int, number: int, floor_ms: int, part: Part) -> 
     return _head.pack(VERSION, mark, number, floor_ms, len(part.schedules)) + part.packed
 
 
-def segment_head(data: bytes | None) -> SegmentHead:
+def segment_head(data: bytes) -> SegmentHead:
     """What can be told without unpacking it; raises `ForeignRecord`, and `SegmentError` for a newer version."""
-    if not data:
-        raise ForeignRecord("it is empty")
-    version = data[0]
-    if VERSION < version <= NEWEST_VERSION:
-        raise SegmentError(f"it is a segment of version {version}, this relay reads {VERSION}: run the newer version")
-    if version != VERSION:
-        raise ForeignRecord(f"it starts with byte {version:#04x}, which no segment does")
+    if data[0] != VERSION:
+        raise SegmentError(f"it is a segment of version {data[0]}, this relay reads {VERSION}: run the newer version")
     if len(data) <= _head.size:
         raise ForeignRecord("it is too short for a segment")
     return SegmentHead(*_head.unpack_from(data)[1:])

@@ -260,7 +260,7 @@ class BucketShard(ShardCore):
         """What to commit now, with the state of the buckets."""
         buckets = tuple(bucket.state(self.cursor) for bucket in self.buckets)
         filled = max(self.position, self._filled)
-        return super().progress(owner)._replace(buckets=BucketsState(filled, self._reach_ms, buckets))
+        return super().progress(owner)._replace(buckets=BucketsState(filled, self._reach_ms, buckets, self._rules.key))
 
 
 def _too_large(schedule: Schedule, largest: int) -> Reject:

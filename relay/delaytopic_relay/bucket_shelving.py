@@ -9,7 +9,7 @@ from delaytopic_api.bucket_topics import bucket_name, ids_name
 from delaytopic_relay.addressing import Outgoing
 from delaytopic_relay.bucket_rules import BucketRules
 from delaytopic_relay.bucket_segments import decode_id, encode_id, segment_head, segment_schedules
-from delaytopic_relay.bucket_shard import BucketShard
+from delaytopic_relay.bucket_shard import BucketShard, BucketWrite
 from delaytopic_relay.bucket_state import BucketsState, BucketState
 from delaytopic_relay.errors import BucketLost, ForeignRecord, SegmentError, Unavailable
 from delaytopic_relay.ids import IdState
@@ -18,6 +18,7 @@ from delaytopic_relay.ports import Bounds, BucketLog, BucketRecord, Clock
 from delaytopic_relay.progress import Progress
 from delaytopic_relay.recovery import Plan, plan_recovery
 from delaytopic_relay.shelves.protocol import IdEntry, Position
+from delaytopic_relay.signing import UNSIGNED, SegmentSigner, bucket_place
 
 LOADING_MS = 10
 """How long visits may keep the loop from what is due."""
@@ -48,8 +49,17 @@ class BucketNames(NamedTuple):
 class BucketShelving:
     """The bucket topics as loop and takeover use them."""
 
-    def __init__(self, log: BucketLog, names: BucketNames, rules: BucketRules, clock: Clock, journal: Journal) -> None:
+    def __init__(
+        self,
+        log: BucketLog,
+        names: BucketNames,
+        rules: BucketRules,
+        clock: Clock,
+        journal: Journal,
+        signer: SegmentSigner = UNSIGNED,
+    ) -> None:
         self._log = log
+        self._signer = signer
         self._names = names
         self._rules = rules
         self._clock = clock
@@ -66,8 +76,12 @@ class BucketShelving:
     # -- taking over
 
     def plan(self, shard: int, progress: Progress | None, bounds: Bounds, owner: str, *, by_hand: bool) -> Plan:
-        """Where reading starts: at the committed offset, or where the source begins if the buckets are to be filled."""
-        intact = progress is not None and progress.buckets is not None and shard not in self._lost
+        """Where reading starts: at the committed offset, or where the source begins if the buckets are to be filled.
+
+        They are filled again, too, where what was written is signed with no key that is here.
+        """
+        buckets = progress.buckets if progress is not None else None
+        intact = buckets is not None and shard not in self._lost and self._signer.knows(buckets.key)
         position = Position("", 0, progress.offset) if progress is not None and intact else None
         plan = plan_recovery(progress, position, bounds, owner, "", by_hand=by_hand)
         state = progress.buckets if progress is not None and intact else self._empty(shard)
@@ -75,9 +89,13 @@ class BucketShelving:
         return plan._replace(progress=plan.progress._replace(buckets=state), moves=moves)
 
     def _empty(self, shard: int) -> BucketsState:
-        """Nothing of what the topics hold counts any more."""
+        """Nothing of what the topics hold counts any more.
+
+        No number comes twice while a topic lives, as each segment takes an offset at least: a signed segment that
+        somebody writes again later has a number that was passed.
+        """
         ends = self._log.ends(shard, self._rules.buckets)
-        return BucketsState(0, 0, tuple(BucketState(end) for end in ends))
+        return BucketsState(0, 0, tuple(BucketState(end, end, end, end) for end in ends), self._rules.key)
 
     def prepare(self, shards: Sequence[int]) -> None:
         """Read what is known of the ids of shards that are ours by now. Raises `KafkaUnavailable`."""
@@ -105,7 +123,7 @@ class BucketShelving:
                 if mark == self._rules.mark:
                     found[name] = entry
             except ForeignRecord as error:
-                self._journal.stuck(shard, ForeignRecord(f"{self._names.ids}[{shard}], key {name!r}: {error}"))
+                self._journal.foreign(shard, f"the topic {self._names.ids}[{shard}], key {name!r}: {error}")
         return found
 
     # -- the loop
@@ -122,7 +140,7 @@ class BucketShelving:
                 continue
             put = shard.put()
             records += [
-                Outgoing(self._names.bucket(segment.bucket), segment.data, None, [], shard.partition)
+                Outgoing(self._names.bucket(segment.bucket), self._signed(shard, segment), None, [], shard.partition)
                 for segment in put.segments
             ]
             records += [
@@ -131,6 +149,9 @@ class BucketShelving:
             ]
             shard.put_done(put, self._clock.now_ms())
         return records
+
+    def _signed(self, shard: BucketShard, segment: BucketWrite) -> bytes:
+        return self._signer.sign(bucket_place(shard.partition, segment.bucket), segment.data)
 
     def _id_value(self, entry: IdEntry | None) -> bytes | None:
         return encode_id(self._rules.mark, entry) if entry is not None else None
@@ -217,17 +238,17 @@ class BucketShelving:
         """One record of a bucket; false for a segment that is not close yet."""
         bucket = shard.buckets[number]
         try:
-            head = segment_head(record.value)
+            segment = self._signer.verify(bucket_place(shard.partition, number), record.value)
+            head = segment_head(segment)
             if head.mark != self._rules.mark or head.number < bucket.next_number:
                 bucket.skipped(record.offset)
             elif shard.is_next(number, head, record.offset, close_ms):
-                assert record.value is not None
-                shard.visit(number, record.offset, head, segment_schedules(record.value))
+                shard.visit(number, record.offset, head, segment_schedules(segment))
             else:
                 return False
         except ForeignRecord as error:
             bucket.skipped(record.offset)
-            self._journal.stuck(shard.partition, ForeignRecord(f"{self._place(shard, number, record)}: {error}"))
+            self._journal.foreign(shard.partition, f"{self._place(shard, number, record)}: {error}")
         except SegmentError as error:
             raise SegmentError(f"{self._place(shard, number, record)}: {error}") from error
         except BucketLost as error:

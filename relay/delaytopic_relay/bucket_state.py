@@ -41,11 +41,14 @@ class BucketsState(NamedTuple):
     filled: int
     reach_ms: int
     buckets: tuple[BucketState, ...]
+    key: str = ""
+    """Names the key that signs what is written; "" without one."""
 
 
 def encode_buckets(state: BucketsState) -> str:
     """The text: numbers, each bucket's relative to each other, so that it stays far below 4,096 characters."""
-    return ",".join([f"{state.filled}:{state.reach_ms}", *map(_encode, state.buckets)])
+    key = f":{state.key}" if state.key else ""
+    return ",".join([f"{state.filled}:{state.reach_ms}{key}", *map(_encode, state.buckets)])
 
 
 def _encode(bucket: BucketState) -> str:
@@ -60,8 +63,8 @@ def _encode(bucket: BucketState) -> str:
 def decode_buckets(text: str) -> BucketsState:
     """Read it back; raises `ValueError` for another text."""
     first, *buckets = text.split(",")
-    filled, reach_ms = map(int, first.split(":"))
-    return BucketsState(filled, reach_ms, tuple(map(_decode, buckets)))
+    filled, reach_ms, *key = first.split(":", 2)
+    return BucketsState(int(filled), int(reach_ms), tuple(map(_decode, buckets)), *key)
 
 
 def _decode(text: str) -> BucketState:

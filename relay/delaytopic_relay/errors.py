@@ -87,7 +87,7 @@ class CorruptState(RelayError):
 
 
 class SegmentError(CorruptState):
-    """A segment is damaged, or was written by a newer version."""
+    """A segment was written by a newer version."""
 
 
 class ProgressError(CorruptState):
@@ -99,4 +99,4 @@ class BadRequest(RelayError):
 
 
 class ForeignRecord(CorruptState):
-    """A record in one of the relay's own topics that no relay wrote: it is left out, and said where it is."""
+    """Something in a backend that no relay of it wrote: it is skipped, and the log gives its location."""

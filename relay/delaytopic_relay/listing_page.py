@@ -25,6 +25,7 @@ from delaytopic_relay.listing_requests import ListingRequests
 from delaytopic_relay.shelves.browsing import PendingReader
 from delaytopic_relay.shelves.redis_browsing import RedisPendingReader
 from delaytopic_relay.shelves.redis_connection import connect_redis
+from delaytopic_relay.signing_keys import signer_of
 
 if TYPE_CHECKING:
     from delaytopic_relay.loop import Loop
@@ -66,7 +67,7 @@ class PendingPage:
     def _open_reader(self, copies: Mapping[int, ShardCopy]) -> PendingReader:
         config, backend = self._config, self._config.backend
         if backend.redis is not None and backend.type is BackendType.REDIS_ZSET:
-            return RedisPendingReader(connect_redis(backend.redis), backend.id)
+            return RedisPendingReader(connect_redis(backend.redis), backend.id, signer_of(backend))
         settings = bucket_reader_settings(connection_settings(config.kafka), config.group_id, CLIENT)
         log = KafkaBuckets(settings, BucketNames(backend.id))
-        return BucketPendingReader(log, copies, source_mark(config.source.topic))
+        return BucketPendingReader(log, copies, source_mark(config.source.topic), signer_of(backend))

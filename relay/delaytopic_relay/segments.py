@@ -2,6 +2,7 @@
 
 Wire format: one version byte, then a msgpack array of entries, each an array of the fields of
 `Schedule` in their order. Readable from any language; a newer version is refused with its number.
+`signing` puts a tag in front where the backend has a key.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from delaytopic_relay.errors import SegmentError
+from delaytopic_relay.errors import ForeignRecord, SegmentError
 from delaytopic_relay.schedule import Schedule
 from delaytopic_relay.shelves.protocol import Segment, Slice
-from delaytopic_relay.slicing import LEVELS, NARROW_MS, slice_of
+from delaytopic_relay.slicing import LEVELS, NARROW_MS, is_narrow, slice_of
 
 VERSION = b"\x01"
 REBUILD = "delete what the shelf holds of this shard, and it is filled again from the source topic"
@@ -31,7 +32,7 @@ def encode_segment(schedules: list[Schedule]) -> bytes:
 
 
 def decode_segment(data: bytes) -> list[Schedule]:
-    """Unpack a segment; raises `SegmentError` if it is damaged or of another version."""
+    """Unpack a segment; raises `SegmentError` for another version, and `ForeignRecord` for what is no segment."""
     if data[:1] != VERSION:
         raise SegmentError(
             f"a segment starts with version byte {data[:1].hex() or 'nothing'}, this relay reads {VERSION.hex()}: "
@@ -40,7 +41,20 @@ def decode_segment(data: bytes) -> list[Schedule]:
     try:
         return _decoder.decode(memoryview(data)[1:])
     except msgspec.MsgspecError as error:
-        raise SegmentError(f"a segment of {len(data)} bytes is damaged ({error}): {REBUILD}") from error
+        raise ForeignRecord(f"{len(data)} bytes are no segment ({error})") from error
+
+
+def decode_slice_segment(data: bytes, slice_: Slice) -> list[Schedule]:
+    """As `decode_segment`; a segment with schedules of another slice is foreign, too.
+
+    In a narrow slice they would do no harm. A wide one spreads its schedules over narrower ones, and never ends with
+    others.
+    """
+    schedules = decode_segment(data)
+    start_ms, end_ms = slice_.start_ms, slice_.end_ms
+    if not is_narrow(slice_) and not all(start_ms <= schedule.due_ms < end_ms for schedule in schedules):
+        raise ForeignRecord("it has schedules of another slice")
+    return schedules
 
 
 def pack(schedules: Iterable[Schedule], now_ms: int) -> list[Segment]:

@@ -36,6 +36,7 @@ from delaytopic_relay.shelves.redis import RedisShelf
 from delaytopic_relay.shelves.redis_checks import check_redis
 from delaytopic_relay.shelves.redis_connection import connect_redis
 from delaytopic_relay.shelving import Shelving
+from delaytopic_relay.signing_keys import signer_of
 from delaytopic_relay.split_target import SplitTarget
 from delaytopic_relay.startup import Topics, check_topics
 from delaytopic_relay.suspension import Suspension
@@ -60,6 +61,7 @@ class Service:
         self._config = config
         self._instance = f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"
         self._connection = connection_settings(config.kafka)
+        self._signer = signer_of(config.backend)
         self._clock = SystemClock()
         self._observer = Observer(config, self._instance, self._clock)
 
@@ -153,7 +155,7 @@ class Service:
         opened = kept if isinstance(kept, BucketShelving) else cast("Shelf | None", shelf)
         may_be_fenced = partial(is_of_group, group_id=config.group_id)
         takeover = Takeover(
-            source, target, opened, self._instance, config.limits.horizon.ms, observer, may_be_fenced=may_be_fenced
+            source, target, opened, self._instance, config.limits.horizon.ms, observer, may_be_fenced, self._signer
         )
         return Loop(
             Parts(
@@ -177,7 +179,7 @@ class Service:
     def _kept(self, shelf: Shelf | OpenBuckets | None) -> Shelving | BucketShelving | None:
         if isinstance(shelf, OpenBuckets):
             return shelf.shelving(self._clock, self._observer)
-        return Shelving(shelf, self._clock, self._observer) if shelf is not None else None
+        return Shelving(shelf, self._clock, self._observer, self._signer) if shelf is not None else None
 
     def _consumer_settings(self) -> Settings:
         limits = self._config.limits

@@ -207,6 +207,15 @@ class Shard(ShardCore):
         """The slice that is being loaded."""
         return self._current
 
+    @property
+    def missing(self) -> int:
+        """Schedules that were put into the current slice, and have not come from it."""
+        return self._unloaded
+
+    def skipped(self, load: Load, data_bytes: int) -> None:
+        """A portion had nothing in it that a relay wrote."""
+        self._next_portion(load, data_bytes, 0)
+
     def load_finished(self) -> None:
         """The current slice has no further segments."""
         assert self._current is not None

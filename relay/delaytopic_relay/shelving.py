@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
 from delaytopic_relay.addressing import Outgoing
-from delaytopic_relay.errors import CorruptState, ShelfMoved, ShelfUnavailable, TransactionAborted
+from delaytopic_relay.errors import (
+    CorruptState,
+    ForeignRecord,
+    SegmentError,
+    ShelfMoved,
+    ShelfUnavailable,
+    TransactionAborted,
+)
 from delaytopic_relay.ids import IdState, from_entry
 from delaytopic_relay.journal import Journal
 from delaytopic_relay.ports import Clock
-from delaytopic_relay.segments import decode_segment
+from delaytopic_relay.schedule import Schedule
+from delaytopic_relay.segments import decode_slice_segment
 from delaytopic_relay.shard import Load, Put, Shard
-from delaytopic_relay.shelves.protocol import Shelf
+from delaytopic_relay.shelves.protocol import Shelf, Slice
+from delaytopic_relay.signing import UNSIGNED, SegmentSigner, slice_place
 
 PATIENCE_MS = 10_000
 """How long a tick waits for a shelf that does not answer, before it is given up."""
@@ -32,8 +42,9 @@ Fetched = dict[Load, list[bytes]]
 class Shelving:
     """The shelf as the loop uses it."""
 
-    def __init__(self, shelf: Shelf, clock: Clock, journal: Journal) -> None:
+    def __init__(self, shelf: Shelf, clock: Clock, journal: Journal, signer: SegmentSigner = UNSIGNED) -> None:
         self._shelf = shelf
+        self._signer = signer
         self._clock = clock
         self._journal = journal
         self._checked_ms: dict[int, int] = {}
@@ -48,7 +59,8 @@ class Shelving:
         if not names:
             return {}
         self._settle(shard)
-        entries = self._insist(lambda: self._shelf.ids(shard.partition, shard.shelf_position, names))
+        with self._readable(shard):
+            entries = self._insist(lambda: self._shelf.ids(shard.partition, shard.shelf_position, names))
         return {name: from_entry(entry) for name, entry in zip(names, entries, strict=True) if entry is not None}
 
     def put_all(self, shards: Iterable[Shard]) -> Sequence[Outgoing]:
@@ -63,9 +75,33 @@ class Shelving:
 
     def _write(self, shard: Shard, put: Put) -> None:
         started_ms = self._clock.monotonic_ms()
-        self._insist(lambda: self._shelf.put(shard.partition, put.expected, put.new, put.segments, put.ids))
+        number = shard.partition
+        signed = [
+            segment._replace(data=self._signer.sign(slice_place(number, segment.slice), segment.data))
+            for segment in put.segments
+        ]
+        with self._readable(shard, [segment.slice for segment in signed]):
+            self._insist(lambda: self._shelf.put(number, put.expected, put.new, signed, put.ids))
         self._checked_ms[shard.partition] = self._clock.monotonic_ms()
         self._journal.put(self._checked_ms[shard.partition] - started_ms)
+
+    @contextmanager
+    def _readable(self, shard: Shard, slices: Sequence[Slice] = ()) -> Iterator[None]:
+        """Take a shard's shelf for lost where it holds what no relay writes.
+
+        Nothing of it can be relied on any more, and the source topic still has it.
+        """
+        try:
+            yield
+        except SegmentError:
+            raise
+        except CorruptState as error:
+            raise self._lost(shard, str(error), slices) from error
+
+    def _lost(self, shard: Shard, why: str, slices: Sequence[Slice] = ()) -> ShelfMoved:
+        """Forget what the shelf has of a shard, so that whoever recovers it fills it again from the source topic."""
+        self._insist(lambda: self._shelf.reset(shard.partition, [*shard.index, *slices]))
+        return ShelfMoved(f"the shelf of shard {shard.partition} counts as lost, and is filled again: {why}")
 
     def _insist(self, call: Callable[[], T]) -> T:
         """Repeat a call while the shelf does not answer: a tick that already produced cannot go on without it."""
@@ -89,7 +125,8 @@ class Shelving:
             if not slices:
                 continue
             try:
-                self._shelf.drop(shard.partition, shard.shelf_position, slices, ids)
+                with self._readable(shard):
+                    self._shelf.drop(shard.partition, shard.shelf_position, slices, ids)
             except ShelfUnavailable as error:
                 self._journal.unavailable(error)
                 return
@@ -99,7 +136,8 @@ class Shelving:
         """After the last commit: state where a successor starts, so that it reads nothing again."""
         for shard in shards:
             try:
-                self._refresh(shard)
+                with self._readable(shard):
+                    self._refresh(shard)
             except (ShelfUnavailable, ShelfMoved) as error:
                 self._journal.unavailable(error)
 
@@ -135,17 +173,19 @@ class Shelving:
 
     def _tend(self, shard: Shard, room_bytes: int, until_ms: int) -> None:
         if shard.touching or self._is_old(shard):
-            self._refresh(shard)
+            with self._readable(shard):
+                self._refresh(shard)
         if self._unreadable_until_ms.get(shard.partition, 0) > until_ms:
             return
         try:
             fetched: Fetched = {}
             full = shard.size + room_bytes
             while (load := shard.next_load(self._clock.now_ms(), room=shard.size < full)) is not None:
-                self._load(shard, load, fetched, full - shard.size)
+                with self._readable(shard):
+                    self._load(shard, load, fetched, full - shard.size)
                 if self._clock.monotonic_ms() >= until_ms and not fetched:
                     break
-        except CorruptState as error:
+        except SegmentError as error:
             self.unreadable[shard.partition] = f"slice {shard.current}: {error}"
             self._unreadable_until_ms[shard.partition] = until_ms + UNREADABLE_MS
             self._journal.stuck(shard.partition, error)
@@ -167,14 +207,15 @@ class Shelving:
     def _settle(self, shard: Shard) -> None:
         """Have a touch that went unanswered acknowledged, before the position is relied on."""
         if shard.touching:
-            self._insist(lambda: self._refresh(shard))
+            with self._readable(shard):
+                self._insist(lambda: self._refresh(shard))
 
     def _load(self, shard: Shard, load: Load, fetched: Fetched, room_bytes: int) -> None:
         data = fetched.pop(load, None)
         if data is None:
             fetched.clear()
             data = self._fetch(shard, load, fetched, room_bytes)
-        schedules = [schedule for segment in data for schedule in decode_segment(segment)]
+        schedules = self._genuine(shard, load, data)
         size = sum(map(len, data))
         if shard.loads_whole(load):
             names = shard.ids.unknown(schedules)
@@ -186,8 +227,26 @@ class Shelving:
             put = shard.cascade(load, schedules, self._clock.now_ms())
             self._write(shard, put)
             shard.cascaded(put, load, size)
+        else:
+            shard.skipped(load, size)
         if len(data) < load.segments:
+            if shard.missing > 0:
+                raise self._lost(shard, f"slice {load.slice} lacks {shard.missing} of its schedules", [load.slice])
             shard.load_finished()
+
+    def _genuine(self, shard: Shard, load: Load, data: Sequence[bytes]) -> list[Schedule]:
+        """The schedules of the segments that relays of this backend wrote; others are skipped and named.
+
+        Skipping loses nothing: how many schedules a slice has to have is known, and it is filled again if it has fewer.
+        """
+        place, found = slice_place(shard.partition, load.slice), list[Schedule]()
+        for element, segment in enumerate(data, load.first):
+            try:
+                found += decode_slice_segment(self._signer.verify(place, segment), load.slice)
+            except ForeignRecord as error:
+                where = f"partition {shard.partition}, slice {load.slice.start_ms}:{load.slice.width_ms}"
+                self._journal.foreign(shard.partition, f"{where}, element {element} of the list in Redis: {error}")
+        return found
 
     def _fetch(self, shard: Shard, load: Load, fetched: Fetched, room_bytes: int) -> list[bytes]:
         """The portion's segments; the first portions of thin slices behind it come in the same request."""

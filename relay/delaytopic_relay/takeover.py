@@ -19,6 +19,8 @@ from delaytopic_relay.progress import Progress, decode_progress
 from delaytopic_relay.recovery import Plan, plan_fixed, plan_recovery
 from delaytopic_relay.shard import Shard
 from delaytopic_relay.shelves.protocol import Position, Shelf
+from delaytopic_relay.signing import UNSIGNED, SegmentSigner
+from delaytopic_relay.slicing import CASCADE_MS
 
 AnyShard = Shard | BucketShard | FixedShard
 
@@ -46,6 +48,7 @@ class Takeover:
         horizon_ms: int,
         journal: Journal,
         may_be_fenced: Callable[[str], bool],
+        signer: SegmentSigner = UNSIGNED,
     ) -> None:
         """`shelf` is None for a fixed delay; `token` names this relay on the shelf, with a number for each claim.
 
@@ -59,6 +62,7 @@ class Takeover:
         self._horizon_ms = horizon_ms
         self._journal = journal
         self._may_be_fenced = may_be_fenced
+        self._signer = signer
         self._fenced: set[str] = set()
         self._claims = 0
 
@@ -78,9 +82,21 @@ class Takeover:
         for shard, (plan, position) in plans.items():
             try:
                 recovered[shard] = self._start(shard, plan, position)
-            except (Unavailable, ShelfMoved, CorruptState) as error:
+            except (Unavailable, ShelfMoved) as error:
                 self._journal.stuck(shard, error)
+            except CorruptState as error:
+                self._reset(shard, error)
         return recovered
+
+    def _reset(self, shard: int, why: CorruptState) -> None:
+        """Forget what the shelf has of a shard that holds what no relay writes: it is filled again from the source."""
+        self._journal.stuck(shard, why)
+        assert self._shelf is not None
+        assert not isinstance(self._shelf, BucketShelving)
+        try:
+            self._shelf.reset(shard, ())
+        except Unavailable as error:
+            self._journal.stuck(shard, error)
 
     def _fence_last_owners(self, shards: list[int]) -> None:
         """Fence the owners that the metadata names, if they are of the own group.
@@ -121,11 +137,27 @@ class Takeover:
         by_hand = committed is not None and not committed.metadata
         if isinstance(self._shelf, BucketShelving):
             return self._shelf.plan(shard, progress, bounds, self._target.owner, by_hand=by_hand), None
-        position = self._shelf.position(shard)
+        position = self._position(self._shelf, shard)
         self._claims += 1
-        token = f"{self._token}-{self._claims}"
+        token = f"{self._token}-{self._claims}{self._signer.mark}"
         plan = plan_recovery(progress, position, bounds, self._target.owner, token, by_hand=by_hand)
         return plan._replace(moves=progress is not None and progress.buckets is not None), position
+
+    def _position(self, shelf: Shelf, shard: int) -> Position | None:
+        """Where the shelf is; None also where it holds what cannot be believed, which is forgotten then.
+
+        Its position names the key that signs. A shelf without one, or with one that is not here, has segments that this
+        relay would skip.
+        """
+        try:
+            position = shelf.position(shard)
+            if position is None or self._signer.knows(position.owner):
+                return position
+            raise CorruptState(f"the shelf of shard {shard} was filled without a signing key, or with another one")
+        except CorruptState as error:
+            shelf.reset(shard, ())
+            self._journal.stuck(shard, error)
+            return None
 
     def _commit(self, progress: Mapping[int, Progress]) -> None:
         if not progress:
@@ -150,4 +182,6 @@ class Takeover:
             return self._shelf.open(number, plan.progress, start)
         self._shelf.put(number, position, plan.claim, [], {})
         index = self._shelf.slices(number)
+        if not {slice_.width_ms for slice_ in index} <= CASCADE_MS.keys():
+            raise CorruptState(f"the shelf of shard {number} has slices of a width that no relay uses")
         return Shard(number, plan.progress, start, plan.claim, index, self._horizon_ms)

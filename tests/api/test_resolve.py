@@ -21,6 +21,7 @@ from delaytopic_api.choices import (
     Suspend,
     TopicProvisioning,
 )
+from delaytopic_api.connection import SigningKeySecret
 from delaytopic_api.duration import Duration
 from delaytopic_api.percent import Percent
 from delaytopic_api.settings import (
@@ -128,6 +129,32 @@ def test_a_class_says_what_the_topic_does_not() -> None:
     assert settings.backend == BackendSettings(
         BackendType.REDIS_ZSET, "delaytopic.shop.reminders", delay_class.spec.backend.redis
     )
+
+
+@pytest.mark.parametrize("type_", ["RedisZset", "KafkaBuckets"])
+def test_the_class_brings_the_keys_that_sign_what_waits_in_either_backend(type_: str) -> None:
+    delay_class = full_class()
+    keys = SigningKeySecret(secret_name="signing")
+    spec = delay_class.spec.model_copy(
+        update={"backend": delay_class.spec.backend.model_copy(update={"signing_key": keys})}
+    )
+
+    settings = resolve(topic_with(backend={"type": type_}), delay_class.model_copy(update={"spec": spec}))
+
+    assert settings.backend.signing_key == keys
+
+
+def test_a_topic_of_the_default_class_chooses_neither_redis_nor_keys_whose_secrets_are_not_its_own() -> None:
+    backend = {
+        "type": "RedisZset",
+        "redis": {"urlSecret": {"secretName": "of-another-team"}},
+        "signingKey": {"secretName": "of-another-team"},
+    }
+
+    assert refusal_of(topic_with(backend=backend), full_class()) == [
+        "spec.backend.redis: is not allowed: DelayClass standard brings its own Redis",
+        "spec.backend.signingKey: is not allowed: DelayClass standard brings its own keys",
+    ]
 
 
 def test_what_the_topic_says_goes_before_the_class() -> None:

@@ -31,6 +31,8 @@ class Setup(NamedTuple):
     """How many segments are loaded at first."""
     load_ms: int = 0
     """How long the shelf takes to answer a load."""
+    keys: str = ""
+    """Whether segments are signed: "" is never, "same" with the same key, "changing" as `KEYS` of `relays` says."""
     backends: str = ""
     """A letter for each relay in turn: "B" for one with bucket topics, "R" for one with Redis; "" is all with Redis."""
 

@@ -136,6 +136,13 @@ class RedisClient:
     def hgetall(self, key: bytes) -> Any:
         return self._line.call("slices", lambda: self._server.command("HGETALL", key))
 
+    def unlink(self, *keys: bytes) -> None:
+        def forget() -> None:
+            for key in keys:
+                self._server.keys.pop(key, None)
+
+        self._line.call("drop", forget)
+
     def pipeline(self, *, transaction: bool) -> RedisPipeline:
         assert not transaction
         return RedisPipeline(self._server, self._line)

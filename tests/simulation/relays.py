@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from tests.simulation.bucket_world import HORIZON_MS, NAMES, RULES, SimulatedBucketLog
 from tests.simulation.clocks import SimulatedClock
@@ -26,11 +26,14 @@ from delaytopic_relay.pacing import Pace
 from delaytopic_relay.ports import Target
 from delaytopic_relay.shelves.protocol import Shelf
 from delaytopic_relay.shelving import Shelving
+from delaytopic_relay.signing import SegmentSigner
 from delaytopic_relay.split_target import SplitTarget
 from delaytopic_relay.suspension import Suspension
 from delaytopic_relay.takeover import Takeover
 
 SOURCE, TARGET, DEAD, OTHER = "source", "target", "dead", "other"
+KEYS: Sequence[Sequence[bytes]] = [(), (b"first key",), (b"second key", b"first key"), (b"third key",)]
+"""Keys set, rotated, replaced and removed, in a rolling update that never ends."""
 FURTHER = FurtherTargets([OTHER], "sim")
 MAX_DELAY_MS = 8_640_000_000
 LARGEST_BATCH = 1 << 20
@@ -61,6 +64,7 @@ class Relay:
     ) -> None:
         """`connect` opens the shelf; `happen` carries out what happens to the process."""
         self.kafka = kafka
+        self.setup = setup
         self.name = name
         self.suspended = suspended
         self.gate = Gate(kafka.counts, lambda fault: happen(self, fault))
@@ -80,6 +84,12 @@ class Relay:
         self._frozen_at_commit = 0
         self.loop.start()
 
+    @property
+    def signer(self) -> SegmentSigner:
+        """By the relay's number where keys change."""
+        number = int(self.name.rpartition("-")[2]) if self.setup.keys == "changing" else 1
+        return SegmentSigner("sim", KEYS[number % len(KEYS)] if self.setup.keys else ())
+
     def _loop(self, setup: Setup, shelf: Shelf | SimulatedBucketLog | None) -> Loop:
         kept, opened = self._kept(shelf)
         addressing = Addressing(SOURCE, TARGET, DEAD, Partitioning.BY_KEY, 4, lambda topic: LARGEST_BATCH, FURTHER)
@@ -92,7 +102,14 @@ class Relay:
                 addressing=addressing,
                 shelving=kept,
                 takeover=Takeover(
-                    self.source, self.target, opened, self.name, HORIZON_MS, self.journal, lambda owner: True
+                    self.source,
+                    self.target,
+                    opened,
+                    self.name,
+                    HORIZON_MS,
+                    self.journal,
+                    lambda owner: True,
+                    self.signer,
                 ),
                 pace=Pace(setup.precision_ms, setup.transactional),
                 memory_bytes=setup.memory_bytes,
@@ -107,9 +124,10 @@ class Relay:
     ) -> tuple[Shelving | BucketShelving | None, Shelf | BucketShelving | None]:
         """What the loop works with, and what shards are taken over with."""
         if isinstance(shelf, SimulatedBucketLog):
-            buckets = BucketShelving(shelf, NAMES, RULES, self.clock, self.journal)
+            rules = RULES._replace(key=self.signer.mark)
+            buckets = BucketShelving(shelf, NAMES, rules, self.clock, self.journal, self.signer)
             return buckets, buckets
-        return (Shelving(shelf, self.clock, self.journal), shelf) if shelf is not None else (None, None)
+        return (Shelving(shelf, self.clock, self.journal, self.signer), shelf) if shelf is not None else (None, None)
 
     @property
     def frozen(self) -> bool:

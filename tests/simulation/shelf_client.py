@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from redis.exceptions import RedisError
@@ -97,6 +97,9 @@ class DistantShelf:
 
     def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> None:
         self._line.call("drop", lambda: self._server.drop(shard, expected, slices, ids))
+
+    def reset(self, shard: int, slices: Iterable[Slice]) -> None:
+        self._line.call("drop", lambda: self._server.reset(shard, slices))
 
     def close(self) -> None:
         self._server.close()

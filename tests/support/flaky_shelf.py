@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tests.support.world import World
 
@@ -65,6 +65,11 @@ class FlakyShelf(MemoryShelf):
     def ids(self, shard: int, expected: Position, names: Sequence[bytes]) -> list[IdEntry | None]:
         self._answer()
         return super().ids(shard, expected, names)
+
+    def reset(self, shard: int, slices: Iterable[Slice]) -> None:
+        self._answer()
+        self.damaged.discard(shard)
+        super().reset(shard, slices)
 
     def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> None:
         self._answer()

@@ -21,6 +21,7 @@ from delaytopic_relay.progress import Progress
 from delaytopic_relay.receipts import whose_record
 from delaytopic_relay.shelves.protocol import Shelf
 from delaytopic_relay.shelving import Shelving
+from delaytopic_relay.signing import UNSIGNED, SegmentSigner
 from delaytopic_relay.suspension import Suspension
 from delaytopic_relay.takeover import Takeover
 
@@ -105,6 +106,7 @@ class Setup(NamedTuple):
     clock: Callable[[World], WorldClock] = WorldClock
     strangers: Sequence[str] = ()
     """Producers of others."""
+    signer: SegmentSigner = UNSIGNED
 
 
 USUAL = Setup()
@@ -128,9 +130,16 @@ def start(world: World, shelf: Shelf, name: str = "relay", setup: Setup = USUAL)
             target=target,
             dialect=NativeDialect(native_policy(setup.delay_ms)),
             addressing=Addressing(SOURCE, TARGET, DEAD, Partitioning.BY_KEY, 4, setup.limit, FURTHER),
-            shelving=Shelving(used_shelf, clock, journal) if used_shelf is not None else None,
+            shelving=Shelving(used_shelf, clock, journal, setup.signer) if used_shelf is not None else None,
             takeover=Takeover(
-                source, target, used_shelf, name, HORIZON_MS, journal, lambda owner: owner not in setup.strangers
+                source,
+                target,
+                used_shelf,
+                name,
+                HORIZON_MS,
+                journal,
+                lambda owner: owner not in setup.strangers,
+                setup.signer,
             ),
             pace=Pace(50, setup.transactional),
             memory_bytes=setup.memory_bytes,

@@ -60,6 +60,11 @@ RULES: Final[Mapping[type[Model], tuple[Rule, ...]]] = {
             "backend.redis",
         ),
         Rule(
+            "!has(self.delayClassName) || !has(self.backend) || !has(self.backend.signingKey)",
+            "is not for use with delayClassName: the class brings its own keys",
+            "backend.signingKey",
+        ),
+        Rule(
             "has(self.delayClassName) == has(oldSelf.delayClassName)"
             " && (!has(self.delayClassName) || self.delayClassName == oldSelf.delayClassName)",
             "cannot be changed: drain this DelayTopic and make another",

@@ -44,7 +44,13 @@ def children(
     identity = with_inherited(identity, metadata, config)
     files = connection_files(settings)
     resources = chosen_resources(relay, template, config)
-    document = relay_config(settings, files.kafka, files.redis, limits=relay_limits(settings, resources))
+    document = relay_config(
+        settings,
+        files.kafka,
+        files.redis,
+        limits=relay_limits(settings, resources),
+        signing_keys_file=files.signing_keys.path if files.signing_keys else None,
+    )
     pods = RelayPods(
         image=relay.image or config.images.relay,
         resources=resources,

@@ -42,6 +42,8 @@ class ConnectionFiles:
     redis: RedisClient | None
     kafka_files: tuple[SecretFile, ...]
     redis_files: tuple[SecretFile, ...]
+    signing_keys: SecretFile | None
+    """What signs what waits in the backend."""
     read_once: tuple[SecretFile, ...]
     """A relay reads these when it starts: after a change it has to start anew. It reads the others again for each
     connection."""
@@ -49,7 +51,8 @@ class ConnectionFiles:
     @property
     def files(self) -> tuple[SecretFile, ...]:
         """All of them."""
-        return _unique((*self.kafka_files, *self.redis_files))
+        keys = (self.signing_keys,) if self.signing_keys else ()
+        return _unique((*self.kafka_files, *self.redis_files, *keys))
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -71,13 +74,16 @@ def connection_files(settings: Settings) -> ConnectionFiles:
     if problems or kafka is None:
         raise Refused(problems)
     kafka_files = _unique((*_trusted(kafka.tls), *_credentials(kafka.authentication)))
+    secret = settings.backend.signing_key
+    keys = SecretFile(secret.secret_name, secret.key) if secret else None
     url = _file(redis.url_secret.secret_name, redis.url_secret.key) if redis and redis.url_secret else ()
     return ConnectionFiles(
         kafka=_kafka_client(kafka),
         redis=_redis_client(redis) if redis else None,
         kafka_files=kafka_files,
         redis_files=_unique((*url, *_redis_password(redis), *_trusted(redis.tls))) if redis else (),
-        read_once=_unique((*kafka_files, *url)),
+        signing_keys=keys,
+        read_once=_unique((*kafka_files, *url, *((keys,) if keys else ()))),
     )
 
 

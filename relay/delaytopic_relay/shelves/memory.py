@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from delaytopic_relay.shelves.moved import moved
@@ -86,6 +86,10 @@ class MemoryShelf:
             kept.segments.pop(slice_, None)
         for name in ids:
             kept.ids.pop(name, None)
+
+    def reset(self, shard: int, slices: Iterable[Slice]) -> None:
+        """See `Shelf.reset`."""
+        self._shards.pop(shard, None)
 
     def close(self) -> None:
         """Nothing to give back: what was put stays, as on a server."""

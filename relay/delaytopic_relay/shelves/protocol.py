@@ -7,7 +7,7 @@ does not match must change nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 
@@ -102,6 +102,13 @@ class Shelf(Protocol):
 
     def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> None:
         """Forget whole slices and id entries; what is not there is not missed."""
+        ...
+
+    def reset(self, shard: int, slices: Iterable[Slice]) -> None:
+        """Forget the shard, position included, whatever it holds and whoever owns it: its owner gets `ShelfMoved`.
+
+        `slices` are those that the caller knows, beside those that can be listed.
+        """
         ...
 
     def close(self) -> None:

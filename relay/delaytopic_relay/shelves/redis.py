@@ -11,13 +11,14 @@ HGETALL HMGET HDEL UNLINK, and EVAL EVALSHA PING HELLO; INFO and CONFIG|GET serv
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from itertools import zip_longest
 from typing import Any, NamedTuple, TypeVar
 
 from redis.exceptions import NoScriptError
 
+from delaytopic_relay.errors import CorruptState
 from delaytopic_relay.shelves.moved import moved
 from delaytopic_relay.shelves.protocol import IdEntry, Position, Segment, Slice
 from delaytopic_relay.shelves.redis_connection import Client, RedisConnection
@@ -26,9 +27,9 @@ from delaytopic_relay.shelves.redis_layout import (
     NO_POSITION,
     ShardKeys,
     check_backend_id,
+    decode_counts,
     decode_id_entry,
     decode_position,
-    decode_slice,
     encode_id_entry,
     encode_position,
 )
@@ -103,7 +104,7 @@ class RedisShelf:
         """See `Shelf.slices`. Raises `ShelfUnavailable`, `CorruptState`."""
         key = self._of(shard).counts
         found: Any = ask(self._where, lambda: self._client.hgetall(key))
-        return {decode_slice(name, key): int(records) for name, records in found.items()}
+        return decode_counts(found, key)
 
     def load(self, shard: int, expected: Position, slice_: Slice, first: int, count: int) -> list[bytes]:
         """See `Shelf.load`. Raises `ShelfMoved`, `ShelfUnavailable`."""
@@ -136,6 +137,19 @@ class RedisShelf:
             found = self._run(self._drop, names, [before, len(keys.lists) + 1, *some_ids])
             if found != before:
                 raise moved(shard, expected, decode_position(found, keys.position))
+
+    def reset(self, shard: int, slices: Iterable[Slice]) -> None:
+        """See `Shelf.reset`. Raises `ShelfUnavailable`.
+
+        All keys go in one command: a list that went later could have been filled again by then.
+        """
+        keys = self._of(shard)
+        try:
+            known = {*slices, *self.slices(shard)}
+        except CorruptState:
+            known = {*slices}
+        names = [*keys[:4], *map(keys.list, known)]
+        ask(self._where, lambda: self._client.unlink(*names))
 
     def close(self) -> None:
         """See `Shelf.close`."""

@@ -7,8 +7,11 @@ relay's loop, which shares the interpreter with the reading thread, waits long f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
+from delaytopic_relay.errors import ForeignRecord
+from delaytopic_relay.schedule import Schedule
 from delaytopic_relay.segments import decode_segment
 from delaytopic_relay.shelves.browsing import Portion, SliceGone
 from delaytopic_relay.shelves.protocol import IdEntry, Position, Slice
@@ -17,10 +20,11 @@ from delaytopic_relay.shelves.redis_errors import ask
 from delaytopic_relay.shelves.redis_layout import (
     ShardKeys,
     check_backend_id,
+    decode_counts,
     decode_id_entry,
     decode_position,
-    decode_slice,
 )
+from delaytopic_relay.signing import UNSIGNED, SegmentSigner, slice_place
 
 PORTION_BYTES = 256 << 10
 FIRST_PORTION = 4
@@ -33,16 +37,17 @@ NAMES = 1_000
 class RedisPendingReader:
     """A `PendingReader` over Redis."""
 
-    def __init__(self, connection: RedisConnection, backend_id: str) -> None:
+    def __init__(self, connection: RedisConnection, backend_id: str, signer: SegmentSigner = UNSIGNED) -> None:
         """Owns the connection. Raises `ConfigurationError`."""
         self._client, self._where = connection
+        self._signer = signer
         self._id = check_backend_id(backend_id)
 
     def slices(self, shard: int) -> Mapping[Slice, int]:
         """See `PendingReader.slices`."""
         key = self._of(shard).counts
         found: Any = ask(self._where, lambda: self._client.hgetall(key))
-        return {decode_slice(name, key): int(records) for name, records in found.items()}
+        return decode_counts(found, key)
 
     def expect(self, shard: int, slices: Sequence[Slice]) -> None:
         """Nothing: an answer comes at once."""
@@ -50,14 +55,16 @@ class RedisPendingReader:
     def read(self, shard: int, slices: Sequence[Slice], before_ms: Callable[[], int]) -> Iterator[Portion]:
         """See `PendingReader.read`: the beginnings of all slices in one request, then the rest of each."""
         keys = [self._of(shard).list(slice_) for slice_ in slices]
-        for key, segments in zip(keys, self._ranges(keys, 0, FIRST_PORTION - 1), strict=True):
+        firsts = self._ranges(keys, 0, FIRST_PORTION - 1)
+        for slice_, key, segments in zip(slices, keys, firsts, strict=True):
             if not segments:
                 raise SliceGone
-            yield _portion(segments)
+            place = slice_place(shard, slice_)
+            yield self._portion(place, segments)
             if len(segments) == FIRST_PORTION:
-                yield from self._rest(key, segments)
+                yield from self._rest(place, key, segments)
 
-    def _rest(self, key: bytes, segments: Sequence[bytes]) -> Iterator[Portion]:
+    def _rest(self, place: bytes, key: bytes, segments: Sequence[bytes]) -> Iterator[Portion]:
         first, last = len(segments), False
         while not last:
             mean_bytes = max(1, sum(map(len, segments)) // len(segments))
@@ -65,7 +72,7 @@ class RedisPendingReader:
             (found,) = self._ranges([key], first, first + count - 1)
             last = len(found) < count
             if found:
-                yield _portion(found)
+                yield self._portion(place, found)
                 segments = found
             elif not self._ranges([key], 0, 0)[0]:
                 raise SliceGone
@@ -105,7 +112,10 @@ class RedisPendingReader:
 
         return ask(self._where, in_one_go)
 
-
-def _portion(segments: Sequence[bytes]) -> Portion:
-    schedules = [schedule for segment in segments for schedule in decode_segment(segment)]
-    return Portion(schedules, sum(map(len, segments)))
+    def _portion(self, place: bytes, segments: Sequence[bytes]) -> Portion:
+        """What relays wrote of these; the loop counts and names what it skips when it loads the slice."""
+        schedules: list[Schedule] = []
+        for segment in segments:
+            with suppress(ForeignRecord):
+                schedules += decode_segment(self._signer.verify(place, segment))
+        return Portion(schedules, sum(map(len, segments)))

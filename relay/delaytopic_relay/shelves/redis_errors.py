@@ -32,6 +32,7 @@ _FRAMES = re.compile(
     r"^(Command # \d+ .* of pipeline caused error: )?"  # the client's
     r"(Error running script .*?@user_script: ?\d+: (@user_script: ?\d+: )?-?)?"  # Redis' own before 7.0
 )
+_NO_NUMBER = ("hash value is not an integer", "increment or decrement would overflow")
 _FORBIDDEN_IN_SCRIPT = ("ACL failure in script", "The user executing the script can't")
 
 
@@ -73,6 +74,6 @@ def translate(error: exceptions.RedisError | exceptions.RedisClusterException, w
         return ShelfUnavailable(f"{where} {_FULL}")
     if isinstance(error, _PASSING) or code in _PASSING_CODES:
         return ShelfUnavailable(f"{where} is not available: {text}")
-    if code == "WRONGTYPE":
+    if code == "WRONGTYPE" or text.removeprefix("ERR ").startswith(_NO_NUMBER):
         return CorruptState(f"{where} holds keys of another type under the shelf's names: set another backend.id")
     return ConfigurationError(f"{where} cannot serve as a shelf: {text}")

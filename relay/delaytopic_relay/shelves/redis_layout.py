@@ -11,6 +11,7 @@ The braces are a hash tag: all keys of a shard share one slot of a Redis Cluster
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from delaytopic_relay.errors import ConfigurationError, CorruptState
@@ -73,6 +74,14 @@ def decode_slice(name: bytes, key: bytes) -> Slice:
         return Slice(int(start_ms), int(width_ms))
     except ValueError:
         raise _not_ours(key, name) from None
+
+
+def decode_counts(found: Mapping[bytes, bytes], key: bytes) -> dict[Slice, int]:
+    """The slices in the hash `key`, and how many records each has. Raises `CorruptState`."""
+    try:
+        return {decode_slice(name, key): int(records) for name, records in found.items()}
+    except ValueError as error:
+        raise _not_ours(key, str(error).encode()) from None
 
 
 def encode_id_entry(entry: IdEntry) -> bytes:

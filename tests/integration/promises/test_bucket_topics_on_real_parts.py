@@ -12,6 +12,7 @@ from tests.support.route import PARTITIONS, Route
 
 from delaytopic_api.bucket_topics import bucket_names, ids_name
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+from delaytopic_relay.signing import MAGIC
 
 pytestmark = pytest.mark.integration
 
@@ -73,7 +74,7 @@ def test_truncated_buckets_are_filled_again_from_the_source(make_route: MakeRout
 @ONLY_BUCKETS
 @pytest.mark.takes_long("a bucket is read when half of a delay is over")
 def test_a_segment_of_a_newer_version_stops_its_shard_alone_and_is_named(route: Route) -> None:
-    newer = [Sent(b"k", b"\x02" + bytes(40), [], 2)]
+    newer = [Sent(b"k", MAGIC + bytes(16) + b"\x02" + bytes(40), [], 2)]
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
     produce(route.servers.bootstrap_servers, names(route)[0], newer)
 

@@ -6,17 +6,20 @@ Nothing is sent beyond what the DelayTopic allows, nobody else's producer is fen
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from redis import Redis
 from tests.harness.names import unique
 from tests.support.faults import assert_exact
-from tests.support.records import Sent, at, now_ms, produce
+from tests.support.records import BOTH_BACKENDS, BUCKETS, REDIS, MakeRoute, Sent, at, now_ms, produce
 from tests.support.relay_process import wait_for
 from tests.support.route import PARTITIONS, Route
 
+from delaytopic_api.bucket_topics import bucket_name, source_mark
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+from delaytopic_relay.bucket_segments import encode_bucket_segment, pack_parts
 from delaytopic_relay.schedule import Schedule
 from delaytopic_relay.segments import encode_segment
 from delaytopic_relay.shelves.protocol import Slice
@@ -93,4 +96,63 @@ def test_a_name_in_the_groups_metadata_makes_no_relay_fence_the_producer_of_some
     somebody.commit_transaction(30)
     assert any(f"names '{name}', which is no relay of this group" in str(line) for line in relay.log_lines())
     produce(route.servers.bootstrap_servers, route.source, [Sent(b"k", b"at once", [], SHARD)])
+    assert_exact(route.settled_verdict())
+
+
+def signed(make_route: MakeRoute, directory: Path, *keys: str) -> Route:
+    """A DelayTopic whose relays sign what waits."""
+    file = directory / "keys"
+    file.write_text("".join(f"{key}\n" for key in keys), encoding="utf-8")
+    return make_route(backend={"signingKeysFile": str(file)})
+
+
+@BOTH_BACKENDS
+@pytest.mark.takes_long("a relay starts, and a record waits for seconds")
+def test_with_a_key_nothing_is_delivered_that_somebody_else_put_into_the_backlog(
+    make_route: MakeRoute, tmp_path: Path, backend: str
+) -> None:
+    # Given a forged schedule of every kind that a relay without a key would deliver
+    route = signed(make_route, tmp_path, "a key that nobody guesses")
+    relay = route.start_relay().wait_until_delivering(PARTITIONS)
+    due_ms = now_ms() + 5_000
+    forged = [Schedule(due_ms, -1, b"k", b"forged", None)]
+    if backend == BUCKETS:
+        mark, topic = source_mark(route.source), bucket_name(route.config().backend.id, 0)
+        (part,) = pack_parts(forged, 1 << 20)
+        segments = [encode_bucket_segment(mark, number, 0, part) for number in range(4)]
+        produce(route.servers.bootstrap_servers, topic, [Sent(None, segment, [], SHARD) for segment in segments])
+    produce(route.servers.bootstrap_servers, route.source, [Sent(b"k", b"genuine", [at(due_ms)], SHARD)])
+    if backend == REDIS:
+        with Redis.from_url(route.servers.redis_url) as client:
+            client.rpush(on_the_shelf(route, client, due_ms), encode_segment(forged))
+
+    wait_for(route.delivered, relay.why)
+
+    assert_exact(route.settled_verdict())
+    assert [record.source.offset for record in route.delivered()] == [0]
+    assert any("it is not signed" in str(line) for line in relay.log_lines())
+    assert "delaytopic_foreign_entries_total" in relay.get("/metrics")
+
+
+@BOTH_BACKENDS
+@pytest.mark.takes_long("three relays start, one after another, while records wait")
+def test_keys_are_set_rotated_and_replaced_while_records_wait(make_route: MakeRoute, tmp_path: Path) -> None:
+    route = make_route()
+    due_ms = now_ms() + 25_000
+    batch = [Sent(b"k", b"%d" % number, [at(due_ms + number)], number % PARTITIONS) for number in range(200)]
+    relay = route.start_relay().wait_until_delivering(PARTITIONS)
+    produce(route.servers.bootstrap_servers, route.source, batch)
+    wait_for(lambda: relay.status()["pending"] == len(batch), relay.why)
+
+    for keys in (
+        ["the first of the keys"],
+        ["the second of the keys", "the first of the keys"],
+        ["a third of the keys"],
+    ):
+        assert relay.terminate() == 0
+        file = tmp_path / "keys"
+        file.write_text("\n".join(keys), encoding="utf-8")
+        route.spec["backend"] = {**route.spec.get("backend", {}), "signingKeysFile": str(file)}
+        relay = route.start_relay().wait_until_delivering(PARTITIONS)
+
     assert_exact(route.settled_verdict())

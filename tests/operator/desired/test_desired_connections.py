@@ -99,10 +99,21 @@ def test_of_each_secret_only_the_keys_that_are_read_are_mounted() -> None:
     ]
 
 
+def test_signing_keys_become_a_file_that_relays_read_when_they_start() -> None:
+    backend = {"type": "KafkaBuckets", "signingKey": {"secretName": "signing"}}
+
+    files = connection_files(route(backend=backend).settings)
+
+    assert files.signing_keys is not None
+    assert files.signing_keys.path == f"{ROOT}/signing/keys"
+    assert (files.files, files.read_once) == ((files.signing_keys,), (files.signing_keys,))
+
+
 def test_every_file_that_a_relay_is_told_of_is_mounted() -> None:
     redis = {"urlSecret": {"secretName": "redis"}, "passwordSecret": {"secretName": "redis"}, "tls": CA}
     given = route(
-        connection=INLINE | {"tls": CA, "authentication": SCRAM}, backend={"type": "RedisZset", "redis": redis}
+        connection=INLINE | {"tls": CA, "authentication": SCRAM},
+        backend={"type": "RedisZset", "redis": redis, "signingKey": {"secretName": "signing", "key": "two"}},
     )
     told = given.child("ConfigMap")["data"]["relay.yaml"]
 

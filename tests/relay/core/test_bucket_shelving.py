@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.support.bucket_log import MemoryBucketLog
 from tests.support.quiet_journal import QuietJournal
 from tests.support.schedules import schedule
@@ -16,6 +17,7 @@ from delaytopic_relay.ports import Bounds
 from delaytopic_relay.progress import Progress
 from delaytopic_relay.schedule import NOTHING_DELIVERED
 from delaytopic_relay.shelves.protocol import IdEntry
+from delaytopic_relay.signing import MAGIC, UNSIGNED, SegmentSigner, bucket_place
 
 MARK, OTHER_MARK = 7, 8
 PLENTY = 1 << 30
@@ -24,12 +26,13 @@ PLENTY = 1 << 30
 class Run:
     """Shards of one relay, each with one segment that is to be read now."""
 
-    def __init__(self, *shards: int) -> None:
+    def __init__(self, *shards: int, signer: SegmentSigner = UNSIGNED) -> None:
         self.world = World()
         self.log = MemoryBucketLog()
         self.journal = QuietJournal()
-        rules = BucketRules(horizon_ms=1_000, buckets=2, mark=MARK)
-        self.shelving = BucketShelving(self.log, BucketNames("shop"), rules, WorldClock(self.world), self.journal)
+        rules = BucketRules(horizon_ms=1_000, buckets=2, mark=MARK, key=signer.mark)
+        clock, names = WorldClock(self.world), BucketNames("shop")
+        self.shelving = BucketShelving(self.log, names, rules, clock, self.journal, signer)
         self.shards = {shard: self.open(shard) for shard in shards}
 
     @property
@@ -63,6 +66,81 @@ def test_a_segment_of_another_source_is_not_taken_for_the_one_with_its_number() 
     run.load()
 
     assert run.in_memory(0) == [6]
+
+
+KEY, OTHER_KEY = SegmentSigner("shop", [b"key"]), SegmentSigner("shop", [b"other key"])
+PLACE = bucket_place(0, 0)
+
+
+def test_with_a_key_only_what_it_has_signed_for_this_place_is_read_and_others_are_named() -> None:
+    # Given segments with the right number, of which the last is the genuine one
+    run = Run(0, signer=KEY)
+    forged = run.segment(0, 5)
+    run.log.records[0, 0] = [
+        forged,
+        OTHER_KEY.sign(PLACE, forged),
+        SegmentSigner("payments", [b"key"]).sign(PLACE, forged),
+        KEY.sign(bucket_place(1, 0), forged),
+        KEY.sign(bucket_place(0, 1), forged),
+        b"\x02 a newer version, says a byte",
+        KEY.sign(PLACE, run.segment(0, 6)),
+    ]
+
+    run.load()
+
+    assert (run.in_memory(0), run.shelving.unreadable) == ([6], {})
+    elsewhere = "no key of this backend has signed it, or not for this place"
+    assert run.journal.skipped == [
+        (0, f"the topic shop.delay.0[0], offset {offset}: {why}")
+        for offset, why in enumerate(
+            ["it is not signed", *[elsewhere] * 4, "it starts with byte 0x02, which no segment does"]
+        )
+    ]
+
+
+@pytest.mark.parametrize("signer", [UNSIGNED, KEY], ids=["unsigned", "signed"])
+def test_a_byte_at_the_head_of_a_record_keeps_no_shard_from_its_segments(signer: SegmentSigner) -> None:
+    run = Run(0, signer=signer)
+    run.log.records[0, 0] = [bytes([byte]) + bytes(40) for byte in range(256)] + [signer.sign(PLACE, run.segment(0, 6))]
+
+    for _ in range(20):
+        run.load()
+
+    assert (run.in_memory(0), run.shelving.unreadable, run.shelving.lost()) == ([6], {}, {}.keys())
+
+
+@pytest.mark.parametrize("signer", [UNSIGNED, KEY], ids=["unsigned", "signed"])
+def test_a_genuine_segment_of_a_newer_version_stops_its_shard_and_is_named(signer: SegmentSigner) -> None:
+    run = Run(0, signer=signer)
+    newer = b"\x02" + bytes(40)
+    run.log.records[0, 0] = [MAGIC + bytes(16) + newer if signer is UNSIGNED else signer.sign(PLACE, newer)]
+
+    run.load()
+
+    why = "the topic shop.delay.0[0], offset 0: it is a segment of version 2, this relay reads 1: run the newer version"
+    assert run.shelving.unreadable == {0: why}
+
+
+def test_buckets_that_were_filled_without_the_key_are_filled_again_from_the_source() -> None:
+    # Given progress of a relay without a key
+    run = Run(signer=KEY)
+    run.log.records[0, 0] = [run.segment(0, 5)]
+
+    plan = run.shelving.plan(0, run.progress(), Bounds(2, 20), "me", by_hand=False)
+
+    empty = BucketsState(0, 0, (BucketState(1, 1, 1, 1), BucketState(0)), KEY.mark)
+    assert plan.progress == Progress(2, 9, NOTHING_DELIVERED, "me", empty)
+
+
+def test_buckets_of_a_key_that_still_verifies_stay_as_they_are() -> None:
+    rotated = SegmentSigner("shop", [b"new key", b"key"])
+    run, progress = Run(signer=rotated), Run().progress()
+    assert progress.buckets is not None
+    signed = progress._replace(buckets=progress.buckets._replace(key=KEY.mark))
+
+    plan = run.shelving.plan(0, signed, Bounds(2, 20), "me", by_hand=False)
+
+    assert (plan.progress.offset, plan.progress.buckets) == (9, signed.buckets)
 
 
 def test_what_another_source_knew_of_an_id_does_not_count() -> None:
@@ -104,7 +182,7 @@ def test_a_lost_bucket_is_filled_again_from_where_the_source_begins() -> None:
     plan = run.shelving.plan(0, run.progress(), Bounds(2, 20), "me", by_hand=False)
 
     assert plan.progress == Progress(
-        2, 9, NOTHING_DELIVERED, "me", BucketsState(0, 0, (BucketState(1), BucketState(0)))
+        2, 9, NOTHING_DELIVERED, "me", BucketsState(0, 0, (BucketState(1, 1, 1, 1), BucketState(0)))
     )
     assert not plan.moves
 

@@ -11,24 +11,27 @@ from tests.support.world import World, WorldClock
 from delaytopic_relay.errors import ShelfMoved, ShelfUnavailable, TransactionAborted
 from delaytopic_relay.progress import Progress
 from delaytopic_relay.schedule import NOTHING_DELIVERED
+from delaytopic_relay.segments import encode_segment
 from delaytopic_relay.shard import Shard
 from delaytopic_relay.shelves.protocol import Position, Slice
 from delaytopic_relay.shelving import CHECK_MS, PATIENCE_MS, PAUSE_MS, Shelving
+from delaytopic_relay.signing import MAGIC, UNSIGNED, SegmentSigner, slice_place
 
 CLAIM = Position("me", 1, 0)
 PLENTY = 1 << 30
 FAR_MS = 60_000
+KEY = SegmentSigner("shop", [b"key"])
 
 
 class Desk:
     """A shard that has claimed its shelf, and the shelving between them."""
 
-    def __init__(self) -> None:
+    def __init__(self, signer: SegmentSigner = UNSIGNED) -> None:
         self.world = World()
         self.shelf = FlakyShelf(self.world)
         self.shelf.put(0, None, CLAIM, [], {})
         self.journal = QuietJournal()
-        self.shelving = Shelving(self.shelf, WorldClock(self.world), self.journal)
+        self.shelving = Shelving(self.shelf, WorldClock(self.world), self.journal, signer)
         self.shard = Shard(0, Progress(0, 0, NOTHING_DELIVERED), 0, CLAIM, {}, 10_000)
 
     def take_in_far(self, offset: int, name: bytes | None = None) -> None:
@@ -183,22 +186,120 @@ def test_what_cannot_be_dropped_now_is_dropped_after_a_later_commit() -> None:
     assert (kept, desk.on_shelf) == (1, 0)
 
 
-def test_a_slice_that_cannot_be_read_is_named_and_read_again_later() -> None:
-    desk = Desk()
+def far_slice(desk: Desk) -> Slice:
+    """Where a record waits that is taken in now."""
+    due_ms = desk.world.now_ms + FAR_MS
+    return Slice(due_ms - due_ms % 1_000, 1_000)
+
+
+def push(desk: Desk, slice_: Slice, *data: bytes) -> None:
+    """Write into the shelf what no relay writes."""
+    desk.shelf._shards[0].segments[slice_][:0] = data
+
+
+@pytest.mark.parametrize("signer", [UNSIGNED, KEY], ids=["unsigned", "signed"])
+def test_a_genuine_segment_of_a_newer_version_stops_its_shard_and_is_read_again_later(signer: SegmentSigner) -> None:
+    desk = Desk(signer)
+    slice_ = far_slice(desk)
     desk.take_in_far(0)
-    start_ms = desk.world.now_ms + FAR_MS
     desk.put()
-    desk.shelf.damaged = {0}
-    desk.world.now_ms = start_ms
+    newer = KEY.sign(slice_place(0, slice_), b"\x02 whatever") if signer is KEY else MAGIC + bytes(16) + b"\x02"
+    push(desk, slice_, newer)
+    desk.world.now_ms += FAR_MS
     desk.tend()
     said = desk.shelving.unreadable[0]
     desk.world.now_ms += 1_000
     desk.tend()
     tries = len(desk.journal.errors)
 
-    desk.shelf.damaged = set()
+    desk.shelf._shards[0].segments[slice_].remove(newer)
     desk.world.now_ms += 60_000
     desk.tend()
 
-    assert said.startswith(f"slice {Slice(start_ms - start_ms % 1_000, 1_000)}: a segment of 8 bytes is damaged")
+    assert said.startswith(f"slice {slice_}: a segment starts with version byte 02, this relay reads 01")
     assert (tries, desk.shelving.unreadable, desk.shard.calendar.count) == (1, {}, 1)
+
+
+@pytest.mark.parametrize("signer", [UNSIGNED, KEY], ids=["unsigned", "signed"])
+def test_a_byte_at_the_head_of_what_is_no_segment_keeps_no_shard_from_its_segments(signer: SegmentSigner) -> None:
+    desk = Desk(signer)
+    slice_ = far_slice(desk)
+    desk.take_in_far(0)
+    desk.put()
+    push(desk, slice_, b"", *(bytes([byte]) + b" nonsense" for byte in range(256)))
+
+    desk.world.now_ms += FAR_MS
+    for _ in range(40):
+        desk.tend()
+
+    assert (desk.shelving.unreadable, desk.shard.calendar.count, len(desk.journal.skipped)) == ({}, 1, 257)
+    place = f"partition 0, slice {slice_.start_ms}:1000, element 0 of the list in Redis: it is empty"
+    assert desk.journal.skipped[0] == (0, place)
+
+
+def test_with_a_key_nothing_is_believed_that_it_has_not_signed_for_this_place() -> None:
+    # Given segments of a stranger, and genuine ones from elsewhere
+    desk = Desk(KEY)
+    slice_ = far_slice(desk)
+    forged = encode_segment([schedule(desk.world.now_ms + FAR_MS, -1)])
+    desk.take_in_far(0)
+    desk.put()
+    place = slice_place(0, slice_)
+    push(
+        desk,
+        slice_,
+        forged,
+        MAGIC + bytes(16) + forged,
+        SegmentSigner("shop", [b"other key"]).sign(place, forged),
+        SegmentSigner("payments", [b"key"]).sign(place, forged),
+        KEY.sign(slice_place(1, slice_), forged),
+        KEY.sign(slice_place(0, Slice(slice_.start_ms, 60_000)), forged),
+        KEY.sign(place, forged)[:-1] + b"\x01",
+    )
+
+    desk.world.now_ms += FAR_MS
+    desk.tend()
+
+    assert (desk.shard.calendar.count, len(desk.journal.skipped), desk.shelving.unreadable) == (1, 7, {})
+
+
+def test_segments_of_an_earlier_key_are_read_while_the_file_has_it() -> None:
+    desk = Desk(KEY)
+    desk.take_in_far(0)
+    desk.put()
+    desk.shelving = Shelving(desk.shelf, WorldClock(desk.world), desk.journal, SegmentSigner("shop", [b"new", b"key"]))
+
+    desk.world.now_ms += FAR_MS
+    desk.tend()
+
+    assert (desk.shard.calendar.count, desk.journal.skipped) == (1, [])
+
+
+def test_a_slice_that_lacks_what_was_put_there_makes_the_shelf_count_as_lost_and_never_the_records() -> None:
+    desk = Desk()
+    slice_ = far_slice(desk)
+    desk.take_in_far(0)
+    desk.put()
+    desk.shelf.damaged = {0}
+    desk.world.now_ms += FAR_MS
+
+    with pytest.raises(ShelfMoved, match=f"counts as lost, and is filled again: slice .*{slice_.start_ms}.* lacks 1"):
+        desk.tend()
+
+    assert (desk.shelf.position(0), desk.shelf.slices(0)) == (None, {})
+
+
+def test_a_wide_slice_with_schedules_of_another_ends_all_the_same() -> None:
+    # Given a stranger's segment in a slice of a minute, that would spread into slices no narrower
+    desk = Desk()
+    due_ms = desk.world.now_ms + 3_600_000
+    desk.shard.take_in([schedule(due_ms, 0)], 1, {})
+    desk.put()
+    (slice_,) = desk.shelf.slices(0)
+    push(desk, slice_, encode_segment([schedule(due_ms + 90_000_000, -1)]))
+
+    desk.world.now_ms = slice_.start_ms - 120_000
+    desk.tend()
+
+    assert (slice_.width_ms, {each.width_ms for each in desk.shard.index}) == (60_000, {1_000})
+    assert len(desk.journal.skipped) == 1

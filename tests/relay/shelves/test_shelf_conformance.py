@@ -34,6 +34,30 @@ def filled(shelf: Shelf) -> Shelf:
     return shelf
 
 
+# --- forgetting a shard
+
+
+def test_a_shard_that_was_reset_is_as_one_that_was_never_claimed_and_the_others_stay(shelf: Shelf) -> None:
+    filled(shelf)
+    shelf.put(SHARD + 1, None, CLAIM, [segment(NEAR, b"n1", 10)], {})
+
+    shelf.reset(SHARD, [NEAR])
+
+    assert (shelf.position(SHARD), shelf.slices(SHARD)) == (None, {})
+    assert (shelf.position(SHARD + 1), shelf.slices(SHARD + 1)) == (CLAIM, {NEAR: 10})
+    shelf.put(SHARD, None, CLAIM, [], {})
+    assert (load_all(shelf, CLAIM, NEAR), load_all(shelf, CLAIM, FAR)) == ([], [])
+    assert shelf.ids(SHARD, CLAIM, [b"id-1"]) == [None]
+
+
+def test_who_owned_a_shard_that_was_reset_is_told_with_the_next_write(shelf: Shelf) -> None:
+    filled(shelf)
+    shelf.reset(SHARD, [])
+
+    with pytest.raises(ShelfMoved):
+        shelf.put(SHARD, FIRST, SECOND, [], {})
+
+
 # --- positions and claims
 
 
