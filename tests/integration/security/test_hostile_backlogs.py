@@ -117,7 +117,7 @@ def test_with_a_key_nothing_is_delivered_that_somebody_else_put_into_the_backlog
     due_ms = now_ms() + 5_000
     forged = [Schedule(due_ms, -1, b"k", b"forged", None)]
     if backend == BUCKETS:
-        mark, topic = source_mark(route.source), bucket_name(route.config().backend.id, 0)
+        mark, topic = source_mark(route.source), bucket_name(route.config().backend.id, 1)
         (part,) = pack_parts(forged, 1 << 20)
         segments = [encode_bucket_segment(mark, number, 0, part) for number in range(4)]
         produce(route.servers.bootstrap_servers, topic, [Sent(None, segment, [], SHARD) for segment in segments])
