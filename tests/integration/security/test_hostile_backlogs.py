@@ -117,10 +117,11 @@ def test_with_a_key_nothing_is_delivered_that_somebody_else_put_into_the_backlog
     due_ms = now_ms() + 5_000
     forged = [Schedule(due_ms, -1, b"k", b"forged", None)]
     if backend == BUCKETS:
-        mark, topic = source_mark(route.source), bucket_name(route.config().backend.id, 1)
+        mark, backend_id = source_mark(route.source), route.config().backend.id
         (part,) = pack_parts(forged, 1 << 20)
-        segments = [encode_bucket_segment(mark, number, 0, part) for number in range(4)]
-        produce(route.servers.bootstrap_servers, topic, [Sent(None, segment, [], SHARD) for segment in segments])
+        segments = [Sent(None, encode_bucket_segment(mark, number, 0, part), [], SHARD) for number in range(4)]
+        for bucket in range(3):
+            produce(route.servers.bootstrap_servers, bucket_name(backend_id, bucket), segments)
     produce(route.servers.bootstrap_servers, route.source, [Sent(b"k", b"genuine", [at(due_ms)], SHARD)])
     if backend == REDIS:
         with Redis.from_url(route.servers.redis_url) as client:
