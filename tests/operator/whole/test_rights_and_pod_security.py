@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.chart.helm import ChartHelm
@@ -51,7 +52,8 @@ def narrow(
         account = next(each["metadata"]["name"] for each in given if each["kind"] == "ServiceAccount")
         return control_plane.kubeconfig_for_service_account(own, account)
 
-    with running_platform(control_plane, node, kafka, redis, directory, labels=RESTRICTED, log_in=log_in) as platform:
+    given: dict[str, Any] = {"labels": RESTRICTED, "log_in": log_in, "relayNamespaces": []}
+    with running_platform(control_plane, node, kafka, redis, directory, **given) as platform:
         yield platform
     control_plane.kubectl("delete", *roles)
 
