@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 from delaytopic_api.errors import InvalidDocument, Problem
+
+MOST_REPEATED_NODES: Final = 10_000
+"""What aliases may add to what is written: nine lines of them can stand for a billion nodes."""
 
 _TEXT, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
 
@@ -20,11 +23,24 @@ class _StrictLoader(yaml.SafeLoader):
         _check_names(node)
         return node
 
+    def compose_document(self) -> yaml.Node | None:
+        """A document whose aliases stand for little; raises a marked YAML error."""
+        node = super().compose_document()
+        if node is not None:
+            written: dict[int, int] = {}
+            if _expanded(node, written) - len(written) > MOST_REPEATED_NODES:
+                raise _refusal(
+                    node, f"its aliases stand for more than {MOST_REPEATED_NODES} fields; write less of them"
+                )
+        return node
+
 
 def parse_yaml(text: str, origin: str = "") -> list[Any]:
     """The content of each document, None for an empty one; raises `InvalidDocument` with line and column."""
     try:
         return list(yaml.load_all(text, Loader=_StrictLoader))
+    except RecursionError as error:
+        raise InvalidDocument([Problem("", "cannot be read as YAML: it is nested too deeply", origin)]) from error
     except yaml.YAMLError as error:
         raise InvalidDocument([Problem("", _message(error), origin)]) from error
 
@@ -35,6 +51,18 @@ def _message(error: yaml.YAMLError) -> str:
         return f"cannot be read as YAML: {' '.join(str(error).split())}"
     problem = getattr(error, "problem", None) or "unknown reason"
     return f"line {mark.line + 1}, column {mark.column + 1}: cannot be read as YAML: {problem}"
+
+
+def _expanded(node: yaml.Node, sizes: dict[int, int]) -> int:
+    """Count the nodes with each alias written out; `sizes` gets that of each node that is written."""
+    known = sizes.get(id(node))
+    if known is not None:
+        return known
+    sizes[id(node)] = 1  # an alias of what it is inside of does not end; the loader refuses it where it matters
+    parts = node.value if isinstance(node, yaml.CollectionNode) else ()
+    below = (each for part in parts for each in (part if isinstance(part, tuple) else (part,)))
+    sizes[id(node)] = 1 + sum(_expanded(each, sizes) for each in below)
+    return sizes[id(node)]
 
 
 def _check_names(node: yaml.MappingNode) -> None:

@@ -186,3 +186,25 @@ def test_an_object_from_the_api_server_is_read_with_all_that_it_adds() -> None:
     assert isinstance(topic, DelayTopic)
     assert topic.status is not None
     assert (topic.metadata.generation, topic.status.observed_generation) == (3, 3)
+
+
+def test_a_few_lines_cannot_stand_for_a_billion_fields() -> None:
+    laughs = ["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10))]
+
+    assert lines_of("\n".join(laughs), "laughs.yaml") == [
+        "laughs.yaml: line 1, column 1: cannot be read as YAML: its aliases stand for more than 10000 fields; write "
+        "less of them"
+    ]
+
+
+def test_aliases_that_stand_for_little_are_what_they_stand_for() -> None:
+    [topic] = load_documents(
+        TOPIC.replace("{topic: a}", "{topic: &it a}").replace("{topic: b}", "{topic: b, config: {cleanup.policy: *it}}")
+    )
+
+    assert isinstance(topic, DelayTopic)
+    assert topic.spec.target.config == {"cleanup.policy": "a"}
+
+
+def test_what_is_nested_too_deeply_is_refused_in_a_sentence() -> None:
+    assert lines_of("[" * 1_000, "deep.yaml") == ["deep.yaml: cannot be read as YAML: it is nested too deeply"]
