@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, FailFast
 
 from delaytopic_api.choices import BackendType, Guarantee
 from delaytopic_api.model import Model
@@ -96,9 +97,9 @@ class ShardStatus(_Status):
 
     After a crash that is what only memory held; after a change of the backend it is the backlog, still to be moved.
     """
-    due_histogram: list[DueBin] = []
+    due_histogram: Annotated[list[DueBin], FailFast()] = []
     """Due times ahead."""
-    buckets: list[BucketStatus] = []
+    buckets: Annotated[list[BucketStatus], FailFast()] = []
     """Its buckets, the nearest first; empty with another backend."""
     message: str | None = None
     """Why it is paused, failed or replaying."""
@@ -145,9 +146,9 @@ class RelayStatus(_Status):
     """Source offsets still to be read again, of all shards."""
     memory_bytes: int
     """Held by schedules in memory."""
-    due_histogram: list[DueBin] = []
+    due_histogram: Annotated[list[DueBin], FailFast()] = []
     """Due times ahead, up to the look-ahead."""
-    shards: list[ShardStatus] = []
+    shards: Annotated[list[ShardStatus], FailFast()] = []
     """The source partitions of this relay."""
 
     def to_json(self) -> str:

@@ -14,6 +14,7 @@ from redis.cluster import RedisCluster
 from redis.retry import Retry
 
 from delaytopic_operator.errors import OperatorError, RedisNotAuthenticated, RedisUnavailable
+from delaytopic_operator.redis_bounds import BoundedPool
 from delaytopic_operator.redis_credentials import RedisTarget
 
 TIMEOUT_S: Final = 5.0
@@ -27,15 +28,23 @@ def opened(target: RedisTarget, timeout_s: float = TIMEOUT_S) -> Iterator[Client
     done inside.
     """
     options = _options(target, timeout_s)
+    kind: type[redis.Connection] = redis.SSLConnection if target.tls else redis.Connection
     client: Client | None = None
     try:
-        client = redis.Redis(host=target.host, port=target.port, db=target.database, **options)
+        client = redis.Redis.from_pool(
+            BoundedPool(kind, host=target.host, port=target.port, db=target.database, **options)
+        )
         if _is_cluster(client):
             client.close()
-            client = RedisCluster(host=target.host, port=target.port, **options)
+            # Only from a URL does it take the class of pools.
+            host = f"[{target.host}]" if ":" in target.host else target.host
+            url = f"redis{'s' if target.tls else ''}://{host}:{target.port}"
+            client = RedisCluster(url=url, connection_pool_class=BoundedPool, **options)
         yield client
     except (exceptions.RedisError, exceptions.RedisClusterException) as error:
         raise translate(error, target.where) from error
+    except RecursionError as error:
+        raise RedisUnavailable(f"{target.where} answers with lists in lists, as no Redis does") from error
     finally:
         if client is not None:
             client.close()
@@ -76,7 +85,6 @@ def _options(target: RedisTarget, timeout_s: float) -> dict[str, Any]:
     }
     if target.tls:
         options |= {
-            "ssl": True,
             "ssl_ca_data": target.authorities,
             "ssl_min_version": ssl.TLSVersion.TLSv1_2,
         }

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from time import monotonic
+from typing import Any, Final
 
 import redis
 from redis.exceptions import NoPermissionError, ResponseError
 
+from delaytopic_operator.errors import RedisUnavailable
 from delaytopic_operator.redis_access import opened, primaries
 from delaytopic_operator.redis_credentials import RedisTarget
 from delaytopic_operator.redis_verdict import RedisFacts
+
+LONGEST_LOOK_S: Final = 15.0
+"""At all servers of a cluster together: it says itself which these are."""
 
 
 def read_redis_facts(target: RedisTarget) -> list[RedisFacts]:
@@ -17,8 +22,14 @@ def read_redis_facts(target: RedisTarget) -> list[RedisFacts]:
 
     Raises `RedisUnavailable` and `RedisNotAuthenticated`.
     """
+    ends = monotonic() + LONGEST_LOOK_S
     with opened(target) as client:
-        return [_facts(server, where) for where, server in primaries(client, target)]
+        facts = []
+        for where, server in primaries(client, target):
+            if monotonic() > ends:
+                raise RedisUnavailable(f"{target.where} names more servers than answer within {LONGEST_LOOK_S:g} s")
+            facts.append(_facts(server, where))
+        return facts
 
 
 def _facts(server: redis.Redis, where: str) -> RedisFacts:

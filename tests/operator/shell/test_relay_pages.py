@@ -105,8 +105,8 @@ def test_each_pod_gets_its_page_or_the_reason_why_not(pages: RelayPages, serve: 
     assert read[0] == RelayPage("relay-1", status_page(), None)
     assert read[1] == RelayPage("relay-2", None, "answers 503")
     assert (read[2].failure or "").startswith("answers something else than a relay's status")
-    assert read[3].failure == "answers with more than 8388608 bytes"
-    assert read[4].failure == "cannot be reached at http://127.0.0.1:1: NewConnectionError"
+    assert read[3].failure == "answers, with other relays, more than 4194304 bytes or 100000 values"
+    assert read[4].failure == "cannot be reached at http://127.0.0.1:1: ConnectionRefusedError"
     assert read[5] == RelayPage("new", None, "has no address yet")
 
 
