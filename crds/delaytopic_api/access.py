@@ -7,8 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from delaytopic_api.choices import BackendType, Management
 from delaytopic_api.delay_class import DelayClass, LimitsSpec
 from delaytopic_api.delay_topic import DelayTopic, DelayTopicSpec
+from delaytopic_api.duration import Duration
 from delaytopic_api.errors import Problem
 from delaytopic_api.names import covers, topic_matcher
+from delaytopic_api.relay_access import relay_refusals
+from delaytopic_api.topics import TopicSpec
 
 
 def refusals(
@@ -19,6 +22,8 @@ def refusals(
     yield from _namespace(topic, delay_class, namespace_labels, by_class)
     yield from _topics(topic, delay_class, by_class)
     yield from _limits(topic.spec, delay_class.spec.limits, by_class)
+    yield from _topic_limits(topic.spec, delay_class.spec.limits, by_class)
+    yield from relay_refusals(topic.spec.relay, delay_class.spec.relay, delay_class.spec.limits, by_class)
     if topic.spec.backend and topic.spec.backend.redis:
         # The class may be the default one, which no delayClassName names.
         yield Problem("spec.backend.redis", f"is not allowed: {by_class} brings its own Redis")
@@ -89,6 +94,36 @@ def _limits(spec: DelayTopicSpec, limits: LimitsSpec, by_class: str) -> Iterator
         for path, count in replicas.items():
             if count is not None and count > most:
                 yield Problem(path, f"{count} is too many: {by_class} allows up to {most}")
+
+
+def _topic_limits(spec: DelayTopicSpec, limits: LimitsSpec, by_class: str) -> Iterator[Problem]:
+    topics = {"source": spec.source, "target": spec.target, "deadLetter": spec.dead_letter}
+    for role, topic in topics.items():
+        if topic is None:
+            continue
+        most = limits.max_partitions
+        if most is not None and (topic.partitions or 0) > most:
+            yield Problem(f"spec.{role}.partitions", f"{topic.partitions} is too many: {by_class} allows up to {most}")
+        for name in topic.config:
+            if not topic_matcher(limits.topic_config)(name):
+                message = f"is not allowed: {by_class} allows {_listed(limits.topic_config)}"
+                yield Problem(f'spec.{role}.config["{name}"]', message)
+        yield from _retention_limits(topic, f"spec.{role}", limits.max_retention, by_class)
+
+
+def _retention_limits(topic: TopicSpec, path: str, longest: Duration | None, by_class: str) -> Iterator[Problem]:
+    if longest is None:
+        return
+    if topic.retention is not None and topic.retention.ms > longest.ms:
+        yield Problem(f"{path}.retention", f"{topic.retention} is too long: {by_class} allows up to {longest}")
+    written = topic.config.get("retention.ms")
+    # Everything but a plain number is without an end (-1), or nothing that Kafka takes.
+    if written is not None and (not written.isdecimal() or int(written) > longest.ms):
+        yield Problem(f'{path}.config["retention.ms"]', f"{written} is too long: {by_class} allows up to {longest.ms}")
+    policy = topic.config.get("cleanup.policy", "delete")
+    if "delete" not in policy:
+        message = f"{policy} keeps records for ever: {by_class} allows up to {longest}; add delete"
+        yield Problem(f'{path}.config["cleanup.policy"]', message)
 
 
 def _globs(templates: Sequence[str], topic: DelayTopic) -> list[str]:

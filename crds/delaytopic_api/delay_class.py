@@ -9,12 +9,16 @@ from pydantic import Field, model_validator
 from delaytopic_api.choices import BackendType, Guarantee, TopicProvisioning
 from delaytopic_api.connection import KafkaConnection, RedisConnection, SigningKeySecret
 from delaytopic_api.delay_topic import DrainTimeout, LongDelay, Precision
+from delaytopic_api.duration import Duration, between
 from delaytopic_api.metadata import DEFAULT_CLASS_ANNOTATION, ApiVersion, ClusterMetadata
 from delaytopic_api.model import Model, require
-from delaytopic_api.names import Namespace, PartitionCount, ReplicaCount, ReplicationFactor, TopicTemplate
+from delaytopic_api.names import Glob, Namespace, PartitionCount, ReplicaCount, ReplicationFactor, TopicTemplate
+from delaytopic_api.quantity import Quantity
 from delaytopic_api.relays import KubernetesObject, Utilization
+from delaytopic_api.topics import LONGEST_RETENTION
 
 TopicTemplates = Annotated[list[TopicTemplate], Field(max_length=100)]
+Globs = Annotated[list[Glob], Field(max_length=100)]
 
 
 class NamespaceSelector(Model):
@@ -48,6 +52,20 @@ class LimitsSpec(Model):
     """The most relays of one DelayTopic."""
     max_delay_topics_per_namespace: Annotated[int, Field(strict=True, ge=0)] | None = None
     """The most DelayTopics of one namespace."""
+    max_partitions: PartitionCount | None = None
+    """The most partitions of a topic."""
+    max_partitions_per_namespace: Annotated[int, Field(strict=True, ge=1)] | None = None
+    """The most partitions of all topics together that the DelayTopics of one namespace have made, those of the backend
+    included; a topic of which nobody says how many it has counts as one."""
+    max_retention: Annotated[Duration, between("1s", LONGEST_RETENTION)] | None = None
+    """The longest retention of a topic, also as retention.ms; compaction without deletion is longer."""
+    topic_config: Globs = ["cleanup.policy", "compression.type", "delete.retention.ms", "message.timestamp.*",
+                           "min.insync.replicas", "retention.*"]  # fmt: skip
+    """Globs of the settings that a DelayTopic may give to its topics. Others, such as segment.bytes, can harm the
+    brokers."""
+    max_relay_resources: Annotated[dict[str, Quantity], Field(max_length=20)] = {}
+    """The most that relay.resources may request and must limit itself to. What is not named here: cpu and memory
+    without a limit, others not at all."""
 
 
 class DefaultsSpec(Model):
@@ -87,13 +105,33 @@ class ClassBackendSpec(Model):
         return self
 
 
+class RelayAllowed(Model):
+    """What DelayTopics may say about pods, which run beside those of others: globs, none by default."""
+
+    labels: Globs = []
+    """Of labels."""
+    annotations: Globs = []
+    """Of annotations."""
+    node_selector: Globs = []
+    """Of labels of nodes."""
+    tolerations: Globs = []
+    """Of the keys of taints; a toleration without a key needs `*`."""
+    priority_class_names: Globs = []
+    """Of PriorityClasses."""
+    affinity: bool = False
+    """Whether any affinity may be asked for: one against other pods keeps these away from a node."""
+
+
 class RelayTemplate(Model):
     """What all relays of the class have in common."""
 
     resources: KubernetesObject = {}
     """Requests and limits, for DelayTopics that set none."""
     pod_template: KubernetesObject = {}
-    """Merged under each DelayTopic's own."""
+    """Of the pods; a DelayTopic adds what allowed lets it, and changes nothing that is said here but
+    topologySpreadConstraints."""
+    allowed: RelayAllowed = RelayAllowed()
+    """What DelayTopics may add to podTemplate."""
 
 
 class DelayClassSpec(Model):
@@ -129,6 +167,11 @@ class DelayClassSpec(Model):
                 not (limits.min_precision and defaults.precision) or defaults.precision.ms >= limits.min_precision.ms,
                 "defaults.precision",
                 f"is {defaults.precision}, finer than limits.minPrecision ({limits.min_precision})",
+            ),
+            (
+                not (limits.max_partitions and defaults.partitions) or defaults.partitions <= limits.max_partitions,
+                "defaults.partitions",
+                f"is {defaults.partitions}, more than limits.maxPartitions ({limits.max_partitions})",
             ),
         )
         return self

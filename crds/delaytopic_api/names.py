@@ -81,6 +81,7 @@ TopicTemplate = Annotated[
         "a glob of topics; use the characters of topic names, * for any of them, and {namespace}",
     ),
 ]
+Glob = Annotated[str, Matching(r"[a-zA-Z0-9._/*-]+", 317, "a glob of names; use * for any characters")]
 ObjectName = Annotated[
     str,
     Matching(

@@ -30,6 +30,8 @@ class Quantity(ParsedText):
     }
     example: ClassVar[str] = "256Mi, 1.5Gi or 500M"
     value: int
+    exact: Fraction
+    """The number itself: a tenth of a processor is less than one."""
 
     def __new__(cls, text: str) -> Self:
         """Parse the text; raises `InvalidText`."""
@@ -39,11 +41,12 @@ class Quantity(ParsedText):
         sign, number, suffix = match.groups()
         if sign == "-":
             raise InvalidText(f'"{text}" is not allowed; a quantity is not negative')
-        value = math.ceil(Fraction(number.rstrip(".")) * _scale(suffix or ""))
+        exact = Fraction(number.rstrip(".")) * _scale(suffix or "")
+        value = math.ceil(exact)
         if value > _LARGEST:
             raise InvalidText(f'"{text}" is too large; a quantity is less than 8Ei')
         quantity = super().__new__(cls, text)
-        quantity.value = value
+        quantity.value, quantity.exact = value, exact
         return quantity
 
     @classmethod

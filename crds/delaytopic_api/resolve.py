@@ -124,7 +124,7 @@ def _settings(topic: DelayTopic, delay_class: DelayClass | None) -> Settings:
     schedule = _schedule(spec, defaults, limits)
     precision = spec.precision or _longer(defaults.precision or DEFAULT_PRECISION, limits.min_precision)
     dead_letter = spec.dead_letter or TopicSpec(topic=spec.dead_letter_topic)
-    retention = Duration.of_ms(schedule.max_delay.ms + RETENTION_MARGIN.ms)
+    retention = _shorter(Duration.of_ms(schedule.max_delay.ms + RETENTION_MARGIN.ms), limits.max_retention)
     return Settings(
         namespace=topic.metadata.namespace,
         name=topic.metadata.name,

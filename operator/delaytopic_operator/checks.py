@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
 from delaytopic_api import DelayClass, DelayTopic, Settings, class_for, load_document, resolve
+from delaytopic_api.delay_topic import DelayTopicSpec
 from delaytopic_api.errors import ApiError, Problem, Refused
+from delaytopic_api.names import topic_matcher
 from delaytopic_operator.desired import relay_problems
 from delaytopic_operator.keys import Key
-from delaytopic_operator.operator_config import OperatorConfig
+from delaytopic_operator.needed_buckets import partition_count
+from delaytopic_operator.operator_config import InlineConnections, OperatorConfig
 
 _REASON_OF_PATH: Final = (
     ("metadata.namespace", "NamespaceNotAllowed"),
@@ -19,19 +23,37 @@ _REASON_OF_PATH: Final = (
     ("spec.source.management", "AdoptionNotAllowed"),
     ("spec.target.management", "AdoptionNotAllowed"),
     ("spec.deadLetter.management", "AdoptionNotAllowed"),
+    ("spec.source", "LimitExceeded"),
+    ("spec.target.partitions", "LimitExceeded"),
+    ("spec.target.retention", "LimitExceeded"),
+    ("spec.target.config", "LimitExceeded"),
+    ("spec.deadLetter.partitions", "LimitExceeded"),
+    ("spec.deadLetter.retention", "LimitExceeded"),
+    ("spec.deadLetter.config", "LimitExceeded"),
     ("spec.target", "TargetNotAllowed"),
     ("spec.deadLetter", "TargetNotAllowed"),
     ("spec.precision", "LimitExceeded"),
     ("spec.schedule", "LimitExceeded"),
     ("spec.autoscaling", "LimitExceeded"),
     ("spec.relay", "LimitExceeded"),
+    ("spec.backend.redis", "ConnectionNotAllowed"),
     ("spec.backend", "BackendNotAllowed"),
+    ("spec.connection", "ConnectionNotAllowed"),
 )
 """Which word stands for a field that a class or the defaults do not allow; the first prefix that fits."""
 
 
 RELAYS_OUT_OF_SIGHT: Final = "RelayNamespaceNotAllowed"
 """The word for relays in a namespace where the operator may have none."""
+
+
+class Elders(NamedTuple):
+    """Older DelayTopics of the same namespace and class."""
+
+    topics: int
+    """How many there are."""
+    partitions: int
+    """Of the topics of those that the class has room for."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +64,7 @@ class Subject:
     document: Mapping[str, Any]
     classes: Sequence[DelayClass]
     namespace_labels: Mapping[str, str]
-    elder_siblings: int
+    elders: Elders
     """DelayTopics of the same namespace and class that are older."""
     rival: str | None
     """What another, older DelayTopic has to do with its topics; a sentence."""
@@ -81,6 +103,8 @@ def check(subject: Subject) -> Accepted | Refusal:
         settings = resolve(topic, delay_class, subject.namespace_labels)
     except Refused as refused:
         return _not_allowed(refused.problems)
+    if problems := list(_foreign_hosts(topic.spec, subject.config.inline_connections)):
+        return _not_allowed(problems)
     accepted = Accepted(topic, delay_class, settings)
     return next(_against(subject, accepted), accepted)
 
@@ -116,11 +140,7 @@ def _against(subject: Subject, accepted: Accepted) -> Iterator[Refusal]:
         yield Refusal("InvalidSpec" if own else "InvalidClass", _lines(own or problems), stalled=bool(own))
     yield from _out_of_sight(subject, accepted)
     if accepted.delay_class is not None:
-        most = accepted.delay_class.spec.limits.max_delay_topics_per_namespace
-        if most is not None and subject.elder_siblings >= most:
-            name = accepted.delay_class.metadata.name
-            message = f"DelayClass {name} allows {most} DelayTopics in a namespace; remove another one first"
-            yield Refusal("LimitExceeded", message)
+        yield from _over_limits(subject.elders, accepted.delay_class, accepted.settings)
     if subject.rival is not None:
         yield Refusal("ResourceConflict", subject.rival)
 
@@ -144,6 +164,43 @@ def _out_of_sight(subject: Subject, accepted: Accepted) -> Iterator[Refusal]:
 def relay_namespace(key: Key, delay_class: DelayClass | None, config: OperatorConfig) -> str:
     """Return where relays run: beside an object with a connection of its own, else where the class says."""
     return key.namespace if delay_class is None else delay_class.spec.relay_namespace or config.namespace
+
+
+def _over_limits(elders: Elders, delay_class: DelayClass, settings: Settings) -> Iterator[Refusal]:
+    """What the namespace has too much of; the older ones keep what they have."""
+    limits, by_class = delay_class.spec.limits, f"DelayClass {delay_class.metadata.name}"
+    most = limits.max_delay_topics_per_namespace
+    if most is not None and elders.topics >= most:
+        yield Refusal("LimitExceeded", f"{by_class} allows {most} DelayTopics in a namespace; remove another one first")
+    most, own = limits.max_partitions_per_namespace, partition_count(settings)
+    if most is not None and elders.partitions + own > most:
+        message = (
+            f"spec.source.partitions: its topics have {own} partitions, and those of older DelayTopics of the "
+            f"namespace {elders.partitions}: {by_class} allows {most} together; ask for fewer, or remove another one"
+        )
+        yield Refusal("LimitExceeded", message)
+
+
+def _foreign_hosts(spec: DelayTopicSpec, inline: InlineConnections) -> Iterator[Problem]:
+    """Servers that a connection of its own may not name: the operator asks them, from the platform's network."""
+    if spec.connection is None:
+        return
+    if not inline.enabled:
+        yield Problem("spec.connection", "is not allowed by this operator; name a DelayClass in spec.delayClassName")
+        return
+    allowed, listed = topic_matcher(inline.allowed_hosts), ", ".join(inline.allowed_hosts) or "none"
+    redis = spec.backend.redis if spec.backend is not None else None
+    if redis is not None and redis.url_secret is not None and not allowed("*"):
+        message = f"is not allowed, as it hides the host; write url: this operator allows {listed}"
+        yield Problem("spec.backend.redis.urlSecret", message)
+    hosts = [
+        ("spec.connection.bootstrapServers", server.strip()) for server in spec.connection.bootstrap_servers.split(",")
+    ]
+    hosts += [("spec.backend.redis.url", redis.url)] if redis is not None and redis.url is not None else []
+    for path, text in hosts:
+        host = urlsplit(text if "://" in text else f"//{text}").hostname or ""
+        if not allowed(host):
+            yield Problem(path, f"{host} is not allowed: this operator allows {listed}")
 
 
 def _not_allowed(problems: Sequence[Problem]) -> Refusal:

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from delaytopic_operator.errors import ApiServerUnavailable
-from delaytopic_operator.kinds import Kind, kind_of
+from delaytopic_operator.kinds import CONFIG_MAP, Kind, kind_of
 from delaytopic_operator.kube_errors import Call, ObjectGone
 from delaytopic_operator.kube_transport import APPLY, JSON, JSON_PATCH, MERGE_PATCH, Document, KubeTransport
 
 PAGE_SIZE: Final = 100
+LARGE_OBJECTS_PAGE_SIZE: Final = 10
+"""Of ConfigMaps, which may be a tenant's and of 1 MiB each."""
 DEADLINE_SECONDS: Final = 30.0
 _LIST_ATTEMPTS: Final = 3
 
@@ -93,7 +95,8 @@ class KubeApi:
 
         A list that takes too long for the API server (some minutes) starts over, and objects come twice.
         """
-        query = {"limit": PAGE_SIZE, "labelSelector": _selector(labels), "fieldSelector": _selector(fields)}
+        size = LARGE_OBJECTS_PAGE_SIZE if kind == CONFIG_MAP else PAGE_SIZE
+        query = {"limit": size, "labelSelector": _selector(labels), "fieldSelector": _selector(fields)}
         token, attempts = "", 1
         while True:
             try:

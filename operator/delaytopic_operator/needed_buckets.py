@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from delaytopic_api import Settings
 from delaytopic_api.bucket_topics import BucketTopic, bucket_topics
-from delaytopic_api.choices import BackendType
+from delaytopic_api.choices import BackendType, Management
 from delaytopic_api.relay_config import RelayLimits
 from delaytopic_operator.kafka_view import TopicFacts
 
@@ -21,3 +21,10 @@ def needed_buckets(settings: Settings, source: TopicFacts | None = None) -> list
     size = {"source_batch_bytes": int(largest)} if largest.isdecimal() else {}
     horizon_ms, max_delay_ms = RelayLimits().horizon.ms, settings.schedule.max_delay.ms
     return bucket_topics(settings.backend.id, horizon_ms, max_delay_ms, **size)
+
+
+def partition_count(settings: Settings) -> int:
+    """Count the partitions of all topics that are made for a DelayTopic; one where nobody says how many."""
+    buckets = len(needed_buckets(settings)) * (settings.source.partitions or 1)
+    topics = (settings.source, settings.target, settings.dead_letter)
+    return buckets + sum(topic.partitions or 1 for topic in topics if topic.management is not Management.OBSERVE)

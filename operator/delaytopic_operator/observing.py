@@ -13,7 +13,7 @@ from delaytopic_api.connection import KafkaConnection
 from delaytopic_api.errors import ApiError
 from delaytopic_operator import kinds
 from delaytopic_operator.checks import Accepted, Refusal, Subject, check
-from delaytopic_operator.desired import secrets_version
+from delaytopic_operator.desired import child_name, former_child_name, secrets_version
 from delaytopic_operator.desired.connection_files import SecretFile, connection_files
 from delaytopic_operator.errors import ConnectionUnknown, NamespaceTerminating, RecordUnreadable, SecretMissing
 from delaytopic_operator.fleet import Fleet
@@ -23,6 +23,7 @@ from delaytopic_operator.kube import KubeApi
 from delaytopic_operator.observation import NamespaceFacts, Observation, Trouble
 from delaytopic_operator.operator_config import OperatorConfig
 from delaytopic_operator.planning_children import identity_of
+from delaytopic_operator.pod_owners import is_relay, is_run_by_job
 from delaytopic_operator.recently import Recently
 from delaytopic_operator.relay_pages import RelayPages
 from delaytopic_operator.route_book import RouteBook
@@ -116,9 +117,9 @@ class ClusterObserver:
             record_trouble=trouble,
             former_record=former["metadata"]["name"] if former is not None else None,
             children=[each for each in made if each["kind"] != kinds.POD.name and _component(each) != COMPONENT],
-            deployment=next((each for each in running if each["kind"] == kinds.DEPLOYMENT.name), None),
-            pods=[pod for pod in pods if _component(pod) == RELAY_COMPONENT],
-            audit_pods=[pod for pod in pods if _component(pod) != RELAY_COMPONENT],
+            deployment=_deployment(running, key),
+            pods=[pod for pod in pods if _component(pod) == RELAY_COMPONENT and is_relay(pod, key)],
+            audit_pods=[pod for pod in pods if _component(pod) != RELAY_COMPONENT and is_run_by_job(pod)],
         )
 
     def learn(self, key: Key, cluster_id: str) -> bool:
@@ -198,7 +199,7 @@ class ClusterObserver:
             document=document,
             classes=classes,
             namespace_labels=namespace.labels,
-            elder_siblings=self._routes.elder_siblings(key),
+            elders=self._routes.elders(key),
             rival=conflict.sentence if conflict is not None else None,
             config=self._config,
         )
@@ -251,6 +252,12 @@ class ClusterObserver:
             return document, record_of(document, key), None
         except RecordUnreadable as error:
             return document, None, Trouble(error.reason, str(error), stalled=True)
+
+
+def _deployment(running: Iterable[Document], key: Key) -> Document | None:
+    """Return the Deployment of the relays by its name, that of an earlier operator before all: it is kept."""
+    named = {each["metadata"]["name"]: each for each in running if each["kind"] == kinds.DEPLOYMENT.name}
+    return named.get(former_child_name(key)) or named.get(child_name(key))
 
 
 def _missing(files: Iterable[SecretFile], values: SecretValues) -> Trouble | None:

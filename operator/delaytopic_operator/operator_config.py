@@ -10,7 +10,7 @@ from delaytopic_api import Duration
 from delaytopic_api.duration import between
 from delaytopic_api.metadata import ApiVersion
 from delaytopic_api.model import Model, require
-from delaytopic_api.names import Namespace
+from delaytopic_api.names import Glob, Namespace
 from delaytopic_api.relays import KubernetesObject
 
 Image = Annotated[str, Field(min_length=1, max_length=512)]
@@ -44,7 +44,8 @@ class AuditConfig(Model):
     resources: KubernetesObject = {"requests": {"cpu": "500m", "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
     """Requests and limits of the container."""
     volume: KubernetesObject | None = None
-    """A volume (as in a pod, without its name) that holds the ledger, mounted at /var/lib/delaytopic."""
+    """A volume (as in a pod, without its name) that holds the ledger, below /var/lib/delaytopic. Each audit has its own
+    folder of it and no other; where the volume's kind ignores fsGroup, user 65532 has to be able to write to these."""
 
     @model_validator(mode="after")
     def _rules(self) -> Self:
@@ -53,6 +54,16 @@ class AuditConfig(Model):
             (self.schedule is None or kept, "ledger", "must be a URL, or in a volume: what runs remember has to last")
         )
         return self
+
+
+class InlineConnections(Model):
+    """Connections that DelayTopics bring themselves, instead of a class: the operator opens them, too."""
+
+    enabled: bool = True
+    """Whether there may be any. With tenants who do not trust each other: false, and only classes are used."""
+    allowed_hosts: Annotated[list[Glob], Field(max_length=100)] = ["*"]
+    """Globs of the hosts of Kafka and Redis; brokers may send clients on to others. With other globs than `*`, a Redis
+    URL in a Secret is refused: it hides the host."""
 
 
 class OperatorConfig(Model):
@@ -84,6 +95,8 @@ class OperatorConfig(Model):
     """Annotations of a DelayTopic that its relays get, too."""
     relay_resources: KubernetesObject = {"requests": {"cpu": "250m", "memory": "384Mi"}, "limits": {"memory": "512Mi"}}
     """Requests and limits of relays for which neither DelayTopic nor class sets any."""
+    inline_connections: InlineConnections = InlineConnections()
+    """Connections that DelayTopics bring themselves."""
     network_policy: Literal["Create", "None"] = "Create"
     """Whether relays get a NetworkPolicy."""
     relay_egress_ports: list[Annotated[int, Field(strict=True, ge=1, le=65_535)]] = []
@@ -95,6 +108,8 @@ class OperatorConfig(Model):
     """The SLO audit."""
     workers: Count = 8
     """How many passes run at once."""
+    workers_per_namespace: Count | None = None
+    """How many of them for the DelayTopics of one namespace, whose Kafka may not answer. Absent: half of workers."""
     resync: Annotated[Duration, between("10s", "24h")] = Duration("5m")
     """How often every DelayTopic is looked at although nothing happened; a fifth of it is jitter."""
     poll: Annotated[Duration, between("1s", "10m")] = Duration("15s")

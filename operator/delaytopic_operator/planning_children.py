@@ -11,7 +11,7 @@ from delaytopic_api.settings import Settings
 from delaytopic_operator.actions import Action, Apply, Remove
 from delaytopic_operator.checks import Accepted, relay_namespace
 from delaytopic_operator.conditions import Finding
-from delaytopic_operator.desired import RelayIdentity, audit_children, children
+from delaytopic_operator.desired import RelayIdentity, audit_children, children, former_child_name
 from delaytopic_operator.desired.hash import APPLIED_HASH
 from delaytopic_operator.drift import drift
 from delaytopic_operator.fleet import availability, punctuality
@@ -28,7 +28,14 @@ def identity_of(seen: Observation, accepted: Accepted) -> RelayIdentity:
     """Where the relays run: beside an object with a connection of its own, else where the class says."""
     namespace = relay_namespace(seen.key, accepted.delay_class, seen.config)
     uid = str(seen.metadata.get("uid", ""))
-    return RelayIdentity(seen.key, uid, namespace, owned=accepted.delay_class is None)
+    return RelayIdentity(
+        seen.key, uid, namespace, owned=accepted.delay_class is None, former=_has_former(seen, namespace)
+    )
+
+
+def _has_former(seen: Observation, namespace: str) -> bool:
+    wanted = ("Deployment", namespace, former_child_name(seen.key))
+    return any(_address(each) == wanted and "deletionTimestamp" not in each["metadata"] for each in seen.children)
 
 
 def changes(seen: Observation, accepted: Accepted, *, may_begin: bool) -> list[Action]:

@@ -12,10 +12,11 @@ from delaytopic_api.choices import Management, TopicProvisioning
 from delaytopic_api.errors import ApiError
 from delaytopic_api.status import Ownership
 from delaytopic_operator import kinds
-from delaytopic_operator.checks import Accepted, Subject, check
+from delaytopic_operator.checks import Accepted, Elders, Subject, check
 from delaytopic_operator.conditions import instant_ms
 from delaytopic_operator.errors import RecordUnreadable
 from delaytopic_operator.keys import Key
+from delaytopic_operator.needed_buckets import partition_count
 from delaytopic_operator.operator_config import OperatorConfig
 from delaytopic_operator.route_record import DATA_KEY, RecordState, Role, RouteRecord, is_record, parse_record
 from delaytopic_operator.routes import (
@@ -46,6 +47,10 @@ class _Entry(NamedTuple):
     class_name: str | None
     limit: int | None = None
     """How many its class allows in a namespace."""
+    partitions: int = 0
+    """Of all of its topics."""
+    most_partitions: int | None = None
+    """What its class allows all DelayTopics of the namespace."""
     connection: Connection = Connection(NOWHERE, by_class=False)
     uses: tuple[Use, ...] = ()
 
@@ -75,7 +80,7 @@ class RouteBook:
         self._ids: dict[Connection, str] = {}
         self._users: defaultdict[str, set[Key]] = defaultdict(set)
         self._conflicts: dict[Key, RouteConflict] = {}
-        self._elders: dict[Key, int] = {}
+        self._elders: dict[Key, Elders] = {}
         self._seen: tuple[int, ...] | None = None
 
     def conflict(self, key: Key) -> RouteConflict | None:
@@ -89,11 +94,11 @@ class RouteBook:
         conflict = self.conflict(key)
         return conflict.sentence if conflict is not None else None
 
-    def elder_siblings(self, key: Key) -> int:
-        """How many older DelayTopics of its namespace have the same class."""
+    def elders(self, key: Key) -> Elders:
+        """The older DelayTopics of its namespace with the same class."""
         with self._lock:
             self._refresh()
-            return self._elders.get(key, 0)
+            return self._elders.get(key, Elders(0, 0))
 
     def learn(self, key: Key, cluster_id: str) -> bool:
         """Remember what the Kafka of a DelayTopic calls itself; whether that was news."""
@@ -194,7 +199,7 @@ class RouteBook:
         class_name = None if spec.get("connection") else spec.get("delayClassName") or _default(self._classes.values())
         entry = _Entry(version, content, key, instant_ms(metadata["creationTimestamp"]), class_name)
         classes = list(self._classes.values())
-        subject = Subject(key, document, classes, self._labels_of(document), 0, None, self._config)
+        subject = Subject(key, document, classes, self._labels_of(document), Elders(0, 0), None, self._config)
         verdict = check(subject)
         return self._with_topics(entry, verdict) if isinstance(verdict, Accepted) else entry
 
@@ -204,6 +209,8 @@ class RouteBook:
         namespace = entry.key.namespace if of_class is None else self._place_of(of_class)
         return entry._replace(
             limit=of_class.spec.limits.max_delay_topics_per_namespace if of_class is not None else None,
+            partitions=partition_count(settings),
+            most_partitions=of_class.spec.limits.max_partitions_per_namespace if of_class is not None else None,
             connection=Connection(servers_of(settings.connection.bootstrap_servers, namespace), of_class is not None),
             uses=_uses_of(settings),
         )
@@ -223,7 +230,7 @@ class RouteBook:
         allowed = {
             entry.key: entry
             for entry in self._entries.values()
-            if entry.uses and (entry.limit is None or self._elders[entry.key] < entry.limit)
+            if entry.uses and _has_room(entry, self._elders[entry.key])
         }
         connections = {entry.connection for entry in allowed.values()}
         self._ids = {connection: each for connection, each in self._ids.items() if connection in connections}
@@ -261,15 +268,26 @@ class RouteBook:
         return Connection(servers_of(servers, self._place_of(of_class)), by_class=True)
 
 
-def _elders(entries: Iterable[_Entry]) -> dict[Key, int]:
-    """How many older ones of its namespace and class each has."""
-    elders: dict[Key, int] = {}
+def _elders(entries: Iterable[_Entry]) -> dict[Key, Elders]:
+    """The older ones of its namespace and class of each."""
+    elders: dict[Key, Elders] = {}
     met: Counter[tuple[str, str | None]] = Counter()
+    partitions: Counter[tuple[str, str | None]] = Counter()
     for entry in sorted(entries, key=lambda entry: (entry.created_ms, entry.key)):
         group = entry.key.namespace, entry.class_name
-        elders[entry.key] = met[group]
+        elders[entry.key] = Elders(met[group], partitions[group])
         met[group] += 1
+        # One that is refused has no topics.
+        if entry.most_partitions is None or partitions[group] + entry.partitions <= entry.most_partitions:
+            partitions[group] += entry.partitions
     return elders
+
+
+def _has_room(entry: _Entry, elders: Elders) -> bool:
+    """Whether its class allows it beside the older ones."""
+    together = elders.partitions + entry.partitions
+    fits = entry.most_partitions is None or together <= entry.most_partitions
+    return fits and (entry.limit is None or elders.topics < entry.limit)
 
 
 def _matters(entry: _Entry | None) -> object:

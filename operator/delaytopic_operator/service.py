@@ -74,7 +74,11 @@ class Service:
             Shell(kube, self._store, self._pages, self._events, config, self._metrics, self._election.guard)
         )
         self._workers = Workers(
-            WorkQueue(random), self._pass, config.workers, self._may_run, self._metrics.observe_pass
+            WorkQueue(random, config.workers_per_namespace or -(-config.workers // 2)),
+            self._pass,
+            config.workers,
+            self._may_run,
+            self._metrics.observe_pass,
         )
         self._watches = Watches(login, self._store, self._workers.put, config)
         self._resync = Resync(kube, self._store, config, self._reconciler.keys, self._workers.put_at)

@@ -27,6 +27,9 @@ from delaytopic_operator.store_terms import (
 )
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+CONTENTS = ("data", "binaryData")
+LARGEST_CONTENTS = 64 << 10
+"""Of a ConfigMap, in characters: a relay's is a few thousand. Without its contents it counts as changed by others."""
 REMEMBERED_DELETIONS = 5_000
 REMEMBERED_WRITES = 10_000
 
@@ -67,7 +70,7 @@ class Store:
         if kind == kinds.DELAY_TOPIC and not self.concerns(Key(ref.namespace, ref.name)):
             return False
         entry = _Entry(
-            json.dumps(_trimmed(document), separators=(",", ":")).encode(),
+            json.dumps(_trimmed(document, self._operator_namespace), separators=(",", ":")).encode(),
             version,
             frozenset(terms_of(kind, document, self._operator_namespace)),
         )
@@ -258,8 +261,14 @@ def _number(version: Any) -> int:
     return int(version) if str(version or "").isdigit() else 0
 
 
-def _trimmed(document: Document) -> Document:
+def _trimmed(document: Document, operator_namespace: str) -> Document:
+    """Return what is worth keeping; of a ConfigMap that a tenant may have written, no more than ours ever hold."""
     metadata = {name: value for name, value in document["metadata"].items() if name != "managedFields"}
     if LAST_APPLIED in (metadata.get("annotations") or {}):
         metadata["annotations"] = {n: v for n, v in metadata["annotations"].items() if n != LAST_APPLIED}
-    return document | {"metadata": metadata}
+    trimmed = document | {"metadata": metadata}
+    if kind_of(document) == kinds.CONFIG_MAP and metadata.get("namespace") != operator_namespace:
+        contents = [text for part in CONTENTS for text in (document.get(part) or {}).values()]
+        if sum(map(len, contents)) > LARGEST_CONTENTS:
+            trimmed = {field: value for field, value in trimmed.items() if field not in CONTENTS}
+    return trimmed

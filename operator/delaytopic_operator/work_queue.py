@@ -6,6 +6,7 @@ while it is out is due again when it comes back. Nothing that was put is forgott
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from heapq import heapify, heappop, heappush
 from typing import Final
@@ -22,9 +23,13 @@ Random = Callable[[], float]
 class WorkQueue:
     """Keys by due time (epoch ms)."""
 
-    def __init__(self, random: Random) -> None:
-        """`random` spreads what is tried again."""
+    def __init__(self, random: Random, most_of_namespace: int | None = None) -> None:
+        """`random` spreads what is tried again. Of one namespace, `most_of_namespace` keys are out at once."""
         self._random = random
+        self._most = most_of_namespace
+        self._out_of: Counter[str] = Counter()
+        self._held: dict[str, deque[tuple[int, Key]]] = {}
+        """What is due of namespaces that have as much out as they may; one comes back for each that does."""
         self._due: dict[Key, int] = {}
         self._heap: list[tuple[int, Key]] = []
         """Every entry of `_due`, and older ones that no longer count."""
@@ -52,6 +57,7 @@ class WorkQueue:
         _, key = heappop(self._heap)
         del self._due[key]
         self._out[key] = now_ms
+        self._out_of[key.namespace] += 1
         return key
 
     def done(self, key: Key, next_at_ms: int | None = None) -> None:
@@ -73,16 +79,23 @@ class WorkQueue:
         """Forget everything but which keys are out: somebody else looks after them now."""
         self._due.clear()
         self._heap.clear()
+        self._held.clear()
         self._again.clear()
         self._failures.clear()
 
     # -- looking
 
     def next_due_ms(self) -> int | None:
-        """When the next key is due, or None."""
-        while self._heap and self._due.get(self._heap[0][1]) != self._heap[0][0]:
-            heappop(self._heap)
-        return self._heap[0][0] if self._heap else None
+        """When the next key is due that may be taken, or None."""
+        while self._heap:
+            due_ms, key = self._heap[0]
+            if self._due.get(key) != due_ms:
+                heappop(self._heap)
+            elif self._most is not None and self._out_of[key.namespace] >= self._most:
+                self._held.setdefault(key.namespace, deque()).append(heappop(self._heap))
+            else:
+                return due_ms
+        return None
 
     def depth(self, now_ms: int) -> int:
         """How many keys are due and not out."""
@@ -90,8 +103,7 @@ class WorkQueue:
 
     def oldest_age_ms(self, now_ms: int) -> int:
         """For how long the first key in line has been due; 0 if none is."""
-        due_ms = self.next_due_ms()
-        return max(0, now_ms - due_ms) if due_ms is not None else 0
+        return max(0, now_ms - min(self._due.values(), default=now_ms))
 
     def out(self) -> dict[Key, int]:
         """The keys that are out, and since when."""
@@ -105,9 +117,24 @@ class WorkQueue:
 
     def _come_back(self, key: Key, at_ms: int | None) -> None:
         del self._out[key]
+        self._out_of[key.namespace] -= 1
+        self._let_go(key.namespace)
         for due_ms in (self._again.pop(key, None), at_ms):
             if due_ms is not None:
                 self.put(key, due_ms)
+
+    def _let_go(self, namespace: str) -> None:
+        """Put back the first of the namespace that is still due at its time, and forget it when there is none."""
+        held = self._held.get(namespace, deque())
+        while held:
+            due_ms, key = held.popleft()
+            if self._due.get(key) == due_ms:
+                heappush(self._heap, (due_ms, key))
+                break
+        if not held:
+            self._held.pop(namespace, None)
+        if not self._out_of[namespace]:
+            del self._out_of[namespace]
 
     def _push(self, at_ms: int, key: Key) -> None:
         heappush(self._heap, (at_ms, key))

@@ -53,6 +53,7 @@ def test_the_relay_is_told_everything_that_is_in_force() -> None:
         "suspend": "None",
         "http": {"host": "127.0.0.1", "port": 0},
         "limits": {
+            "idMemory": "64Mi",
             "memory": "256Mi",
             "horizon": "10s",
             "lookAhead": "10m",

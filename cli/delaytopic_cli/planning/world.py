@@ -71,7 +71,7 @@ def judge(world: World, key: Key) -> Accepted | Refusal:
         document=document,
         classes=world.parsed_classes,
         namespace_labels=_labels(world.namespaces, world.parsed_classes, document),
-        elder_siblings=world.routes.elder_siblings(key),
+        elders=world.routes.elders(key),
         rival=world.routes.rival(key),
         config=world.state.config,
     )

@@ -6,7 +6,14 @@ from delaytopic_operator.desired.audit import audit_children
 from delaytopic_operator.desired.children import children, relay_problems
 from delaytopic_operator.desired.connection_files import ConnectionFiles, connection_files
 from delaytopic_operator.desired.hash import secrets_version
-from delaytopic_operator.desired.identity import RelayIdentity, audit_name, child_name, is_own, selector
+from delaytopic_operator.desired.identity import (
+    RelayIdentity,
+    audit_name,
+    child_name,
+    former_child_name,
+    is_own,
+    selector,
+)
 
 __all__ = [
     "ConnectionFiles",
@@ -16,6 +23,7 @@ __all__ = [
     "child_name",
     "children",
     "connection_files",
+    "former_child_name",
     "is_own",
     "relay_problems",
     "secrets_version",

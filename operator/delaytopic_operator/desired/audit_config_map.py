@@ -10,7 +10,7 @@ from delaytopic_api.delay_class import DelayClass
 from delaytopic_api.delay_topic import DelayTopic
 from delaytopic_api.metadata import DEFAULT_CLASS_ANNOTATION
 from delaytopic_api.model import Model
-from delaytopic_operator.desired.identity import AUDIT, Document, RelayIdentity, child_name, metadata
+from delaytopic_operator.desired.identity import AUDIT, Document, RelayIdentity, metadata
 
 DOCUMENTS_KEY: Final = "documents.yaml"
 
@@ -20,7 +20,7 @@ _NOT_AUDITED = ("relay", "relayNamespace", "autoscaling")
 
 def audit_documents_name(identity: RelayIdentity) -> str:
     """What the ConfigMap is called."""
-    return f"{child_name(identity.key)}-audit"
+    return f"{identity.child}-audit"
 
 
 def audit_config_map(identity: RelayIdentity, topic: DelayTopic, delay_class: DelayClass | None) -> Document:

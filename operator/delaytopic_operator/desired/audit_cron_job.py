@@ -15,7 +15,6 @@ from delaytopic_operator.desired.identity import (
     Document,
     RelayIdentity,
     audit_name,
-    child_name,
     metadata,
     pod_labels,
 )
@@ -36,6 +35,7 @@ from delaytopic_operator.operator_config import AuditConfig, OperatorConfig
 
 DOCUMENTS_FOLDER: Final = "/etc/delaytopic/audit"
 LEDGER_FOLDER: Final = "/var/lib/delaytopic"
+REPORTS_FOLDER: Final = "reports"
 STATUS_FILE: Final = "/dev/termination-log"
 """The kubelet puts its content, up to 4096 bytes, into the status of the pod: the verdict reaches the operator although
 the audit has no right to speak to the API server."""
@@ -94,12 +94,12 @@ def spread_schedule(schedule: str, key: Key) -> str:
 
 def _pod(identity: RelayIdentity, kafka_files: tuple[SecretFile, ...], config: OperatorConfig) -> Document:
     volumes = [
-        config_volume("config", child_name(identity.key)),
+        config_volume("config", identity.child),
         config_volume("audit", audit_documents_name(identity)),
         temporary_volume(TEMPORARY_SIZE),
         *secret_volumes(kafka_files),
     ]
-    spec = pod_spec(config, child_name(identity.key), _container(identity, kafka_files, config), volumes)
+    spec = pod_spec(config, identity.child, _container(identity, kafka_files, config), volumes)
     if config.audit.volume is not None:
         volumes.append({"name": "ledger", **config.audit.volume})
         spec["securityContext"] |= {"fsGroup": IMAGE_GROUP, "fsGroupChangePolicy": "OnRootMismatch"}
@@ -118,7 +118,7 @@ def _container(identity: RelayIdentity, kafka_files: tuple[SecretFile, ...], con
         *secret_mounts(kafka_files),
     ]
     if audit.volume is not None:
-        mounts.append(mount("ledger", LEDGER_FOLDER, writable=True))
+        mounts += _ledger_mounts(identity.key, audit)
     return {
         "name": "audit",
         "image": config.images.audit,
@@ -136,13 +136,23 @@ def _container(identity: RelayIdentity, kafka_files: tuple[SecretFile, ...], con
     }
 
 
+def _ledger_mounts(key: Key, audit: AuditConfig) -> list[Document]:
+    """Of the volume that all audits share, only what is this DelayTopic's: no audit can change what others found."""
+    own = f"{key.namespace}.{key.name}"
+    folders = [REPORTS_FOLDER] if _is_url(audit) else [REPORTS_FOLDER, _ledger_folder(audit)]
+    return [
+        {**mount("ledger", f"{LEDGER_FOLDER}/{folder}/{own}", writable=True), "subPath": f"{folder}/{own}"}
+        for folder in folders
+    ]
+
+
 def _arguments(key: Key, audit: AuditConfig) -> list[str]:
     options = {
         "--file": f"{DOCUMENTS_FOLDER}/{DOCUMENTS_KEY}",
         "--name": str(key),
         "--relay-config": CONFIG_FILE,
         "--ledger": _ledger(audit),
-        "--output": f"{LEDGER_FOLDER if audit.volume is not None else TEMPORARY_FOLDER}/reports",
+        "--output": f"{LEDGER_FOLDER if audit.volume is not None else TEMPORARY_FOLDER}/{REPORTS_FOLDER}",
         "--master": audit.master,
         "--memory": f"{_heap_mib(audit)}m",
         "--status-file": STATUS_FILE,
@@ -151,8 +161,15 @@ def _arguments(key: Key, audit: AuditConfig) -> list[str]:
 
 
 def _ledger(audit: AuditConfig) -> str:
-    ledger = audit.ledger or "ledger"
-    return ledger if "://" in ledger else f"{LEDGER_FOLDER}/{ledger}"
+    return audit.ledger or "" if _is_url(audit) else f"{LEDGER_FOLDER}/{_ledger_folder(audit)}"
+
+
+def _ledger_folder(audit: AuditConfig) -> str:
+    return (audit.ledger or "ledger").strip("/")
+
+
+def _is_url(audit: AuditConfig) -> bool:
+    return "://" in (audit.ledger or "")
 
 
 def _heap_mib(audit: AuditConfig) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from delaytopic_api.loading import dump_yaml
 from delaytopic_api.relay_config import RelayConfig
-from delaytopic_operator.desired.identity import Document, RelayIdentity, child_name, metadata
+from delaytopic_operator.desired.identity import Document, RelayIdentity, metadata
 from delaytopic_operator.desired.pod import CONFIG_KEY
 
 
@@ -13,6 +13,6 @@ def config_map(identity: RelayIdentity, config: RelayConfig) -> Document:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": metadata(identity, child_name(identity.key)),
+        "metadata": metadata(identity, identity.child),
         "data": {CONFIG_KEY: dump_yaml(config)},
     }

@@ -8,7 +8,7 @@ from typing import Final
 from delaytopic_api.relay_config import RelayConfig
 from delaytopic_operator.desired.connection_files import SecretFile
 from delaytopic_operator.desired.hash import CONFIG_HASH, config_hash
-from delaytopic_operator.desired.identity import Document, RelayIdentity, child_name, metadata, pod_labels, selector
+from delaytopic_operator.desired.identity import Document, RelayIdentity, metadata, pod_labels, selector
 from delaytopic_operator.desired.pod import (
     CONFIG_FILE,
     CONFIG_FOLDER,
@@ -68,13 +68,13 @@ def deployment(
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": metadata(identity, child_name(identity.key)),
+        "metadata": metadata(identity, identity.child),
         "spec": {field: value for field, value in spec.items() if value is not None},
     }
 
 
 def _pod(identity: RelayIdentity, relay: RelayConfig, pods: RelayPods, config: OperatorConfig) -> Document:
-    name, template = child_name(identity.key), pods.template
+    name, template = identity.child, pods.template
     volumes = [config_volume("config", name), temporary_volume(TEMPORARY_SIZE), *secret_volumes(pods.files)]
     grace_seconds = -(-relay.limits.shutdown_grace.ms // 1000) + GRACE_MARGIN_SECONDS
     spec = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b32encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -19,6 +20,8 @@ AUDIT: Final = "delaytopic-audit"
 NAMESPACE_LABEL: Final = f"{GROUP}/namespace"
 NAME_LABEL: Final = f"{GROUP}/name"
 OWNER_LABEL: Final = f"{GROUP}/owner-uid"
+LONGEST_CHILD: Final = 55
+"""Kubernetes cuts the names of pods, which begin with it."""
 LONGEST_CRON_JOB: Final = 52
 """Kubernetes adds eleven characters to the name of each Job that a CronJob makes."""
 
@@ -37,21 +40,33 @@ class RelayIdentity:
     """Where the relays run."""
     owned: bool
     """Whether Kubernetes removes the children with the DelayTopic; not possible across namespaces."""
+    former: bool = False
+    """Whether the relays are there under the name that an earlier operator gave them: they keep it, as another name
+    would be another Deployment, and its relays would come while these go."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """What the children inherit from the DelayTopic; `children` sets it from the allow list."""
     annotations: Mapping[str, str] = field(default_factory=dict)
     """What the children inherit from the DelayTopic; `children` sets it from the allow list."""
 
+    @property
+    def child(self) -> str:
+        """The name of what relays consist of."""
+        return former_child_name(self.key) if self.former else child_name(self.key)
+
 
 def child_name(key: Key) -> str:
-    """What every child is called: different for different DelayTopics, up to 55 characters."""
-    return f"{key.name}-relay-{_hash8(key)}"
+    """What every child is called: different for different DelayTopics, also where somebody seeks names that are not."""
+    return _named(key, "relay", LONGEST_CHILD)
+
+
+def former_child_name(key: Key) -> str:
+    """What operators called it that had 32 bits of the digest in names; such relays keep their names."""
+    return f"{key.name}-relay-{sha256(str(key).encode()).hexdigest()[:8]}"
 
 
 def audit_name(key: Key) -> str:
-    """What the CronJob of the audit is called: up to 52 characters, so that long names are cut."""
-    ending = f"-audit-{_hash8(key)}"
-    return key.name[: LONGEST_CRON_JOB - len(ending)].rstrip("-") + ending
+    """What the CronJob of the audit is called: up to 52 characters."""
+    return _named(key, "audit", LONGEST_CRON_JOB)
 
 
 def selector(key: Key, program: str = RELAY) -> dict[str, str]:
@@ -107,5 +122,8 @@ def is_own(document: Mapping[str, Any], key: Key) -> bool:
     return (labels.get(NAMESPACE_LABEL, key.namespace), labels.get(NAME_LABEL, key.name)) == key
 
 
-def _hash8(key: Key) -> str:
-    return sha256(str(key).encode()).hexdigest()[:8]
+def _named(key: Key, program: str, longest: int) -> str:
+    """As much of the name as there is room for, and 128 bits of the digest of the whole key."""
+    digest = b32encode(sha256(str(key).encode()).digest()[:16]).decode().rstrip("=").lower()
+    ending = f"-{program}-{digest}"
+    return key.name[: longest - len(ending)].rstrip("-") + ending

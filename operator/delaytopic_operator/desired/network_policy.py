@@ -11,7 +11,6 @@ from delaytopic_operator.desired.identity import (
     Document,
     RelayIdentity,
     audit_name,
-    child_name,
     metadata,
     selector,
 )
@@ -33,7 +32,7 @@ def network_policy(identity: RelayIdentity, relay: RelayConfig, config: Operator
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": metadata(identity, child_name(identity.key)),
+        "metadata": metadata(identity, identity.child),
         "spec": {
             "podSelector": {"matchLabels": selector(identity.key)},
             "policyTypes": ["Ingress", "Egress"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delaytopic_operator.desired.identity import Document, RelayIdentity, child_name, metadata, selector
+from delaytopic_operator.desired.identity import Document, RelayIdentity, metadata, selector
 
 
 def pod_disruption_budget(identity: RelayIdentity) -> Document:
@@ -15,7 +15,7 @@ def pod_disruption_budget(identity: RelayIdentity) -> Document:
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
-        "metadata": metadata(identity, child_name(identity.key)),
+        "metadata": metadata(identity, identity.child),
         "spec": {
             "maxUnavailable": 1,
             "unhealthyPodEvictionPolicy": "AlwaysAllow",

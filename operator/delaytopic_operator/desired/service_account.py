@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delaytopic_operator.desired.identity import Document, RelayIdentity, child_name, metadata
+from delaytopic_operator.desired.identity import Document, RelayIdentity, metadata
 
 
 def service_account(identity: RelayIdentity) -> Document:
@@ -10,6 +10,6 @@ def service_account(identity: RelayIdentity) -> Document:
     return {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
-        "metadata": metadata(identity, child_name(identity.key)),
+        "metadata": metadata(identity, identity.child),
         "automountServiceAccountToken": False,
     }

@@ -31,15 +31,18 @@ class PodTemplate:
 
 
 def merged_template(relay: RelaySpec, template: RelayTemplate | None) -> PodTemplate:
-    """The class's under the DelayTopic's.
+    """The DelayTopic's under the class's.
 
     Labels, annotations and nodeSelector are merged by name, tolerations are added to the class's; of the rest, the
-    DelayTopic's is taken whole where it is given, an empty list included.
+    class's is taken whole where it is given. Of topologySpreadConstraints the DelayTopic's is, an empty list included:
+    they concern no other pods.
     """
     below, above = (template.pod_template if template else {}), relay.pod_template
-    merged: Document = {**below, **above}
+    merged: Document = {**above, **below}
+    if "topologySpreadConstraints" in above:
+        merged["topologySpreadConstraints"] = above["topologySpreadConstraints"]
     for field in _MAPS:
-        merged[field] = {**(below.get(field) or {}), **(above.get(field) or {})}
+        merged[field] = {**(above.get(field) or {}), **(below.get(field) or {})}
     tolerations = below.get("tolerations") or []
     merged["tolerations"] = tolerations + [each for each in above.get("tolerations") or [] if each not in tolerations]
     labels, annotations = merged.pop("labels"), merged.pop("annotations")

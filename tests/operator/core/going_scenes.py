@@ -9,7 +9,7 @@ from typing import Any
 from delaytopic_api import DelayClass, RelayStatus, load_document
 from delaytopic_api.status import Ownership
 from delaytopic_operator.actions import FINALIZER
-from delaytopic_operator.checks import Accepted, Refusal, Subject, check
+from delaytopic_operator.checks import Accepted, Elders, Refusal, Subject, check
 from delaytopic_operator.conditions import instant
 from delaytopic_operator.desired import child_name
 from delaytopic_operator.fleet import Fleet, RelayPage
@@ -100,7 +100,7 @@ def verdict(found: Mapping[str, Any] | None, *, has_class: bool = True) -> Accep
     if found is None:
         return None
     classes = [delay_class()] if has_class else []
-    return check(Subject(KEY, found, classes, {}, elder_siblings=0, rival=None))
+    return check(Subject(KEY, found, classes, {}, elders=Elders(0, 0), rival=None))
 
 
 def record(namespace_uid: str = NAMESPACE_UID) -> RouteRecord:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from delaytopic_api import DelayClass, load_document
-from delaytopic_operator.checks import Accepted, Refusal, Subject, check
+from delaytopic_operator.checks import Accepted, Elders, Refusal, Subject, check
 from delaytopic_operator.keys import Key
 from delaytopic_operator.operator_config import OperatorConfig
 
@@ -47,7 +47,9 @@ def verdict(
         "spec": {**usual, **spec},
         "status": {"written by": "a newer operator"},
     }
-    return check(Subject(KEY, document, classes, labels or {}, elder_siblings, rival, config or OperatorConfig()))
+    return check(
+        Subject(KEY, document, classes, labels or {}, Elders(elder_siblings, 0), rival, config or OperatorConfig())
+    )
 
 
 NARROW = OperatorConfig(namespace="delays", relay_namespaces=["relays"])

@@ -151,8 +151,8 @@ def test_elders_are_counted_by_namespace_and_class(cluster: Cluster) -> None:
     keys = [cluster.topic(f"n{number}", f"s{number}", f"t{number}", age=9 - number) for number in range(3)]
     cluster.topic("other", "x", "y", age=99, delayClassName="fast")
 
-    assert [cluster.book.elder_siblings(key) for key in keys] == [0, 1, 2]
-    assert cluster.book.elder_siblings(Key("shop", "unknown")) == 0
+    assert [cluster.book.elders(key).topics for key in keys] == [0, 1, 2]
+    assert cluster.book.elders(Key("shop", "unknown")) == (0, 0)
 
 
 def test_what_is_refused_is_in_nobodys_way(cluster: Cluster) -> None:
@@ -272,4 +272,17 @@ def test_what_was_kept_up_to_date_is_as_if_it_was_read_anew(changes: list[tuple[
     anew = cluster.another_book()
     keys = [Key("shop", name) for name in sorted(living)]
     assert [cluster.book.rival(key) for key in keys] == [anew.rival(key) for key in keys]
-    assert [cluster.book.elder_siblings(key) for key in keys] == [anew.elder_siblings(key) for key in keys]
+    assert [cluster.book.elders(key) for key in keys] == [anew.elders(key) for key in keys]
+
+
+def test_partitions_of_elders_count_with_their_buckets_but_for_those_that_have_no_room(cluster: Cluster) -> None:
+    cluster.delay_class(limits={"maxPartitionsPerNamespace": 50}, defaults={"partitions": 10})
+    fixed = {"schedule": {"delay": "1h"}}
+    keys = [
+        cluster.topic("first", "a", "b", age=4, **fixed),
+        cluster.topic("too-many", "c", "d", age=3),
+        cluster.topic("seen-only", "e", "f", age=2, deadLetter={"topic": "g", "management": "Observe"}, **fixed),
+        cluster.topic("last", "h", "i", age=1, **fixed),
+    ]
+
+    assert [cluster.book.elders(key) for key in keys] == [(0, 0), (1, 30), (2, 30), (3, 50)]

@@ -81,7 +81,7 @@ def route(
 ) -> Route:
     """A DelayTopic with these fields in its spec; its connection is inline, unless there is a DelayClass's spec."""
     names = {"name": "order-reminders", "namespace": "shop"}
-    wanted: dict[str, Any] = {"source": {"topic": "a"}, "target": {"topic": "b"}}
+    wanted: dict[str, Any] = {"source": {"topic": "shop.a"}, "target": {"topic": "shop.b"}}
     if of_class is None:
         wanted |= {"connection": INLINE, "backend": {"type": "KafkaBuckets"}}
     topic = _document(DelayTopic, names | (metadata or {}), wanted | spec)

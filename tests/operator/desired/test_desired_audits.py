@@ -114,7 +114,29 @@ def test_a_volume_can_be_written_to_by_a_process_that_is_not_root() -> None:
 
     assert {"name": "ledger", **VOLUME["volume"]} in pod["volumes"]  # type: ignore[dict-item]
     assert pod["securityContext"]["fsGroup"] == 65532
-    assert {"name": "ledger", "mountPath": "/var/lib/delaytopic"} in container(audited(VOLUME))["volumeMounts"]
+
+
+@pytest.mark.parametrize(
+    ("audit", "folders"),
+    [
+        (VOLUME, ["reports", "ledger"]),
+        (VOLUME | {"ledger": "prod/ledger"}, ["reports", "prod/ledger"]),
+        (VOLUME | URL, ["reports"]),
+        (URL, []),
+    ],
+)
+def test_an_audit_sees_of_the_volume_nothing_but_the_folders_of_its_delay_topic(
+    audit: dict[str, Any], folders: list[str]
+) -> None:
+    found = audited(audit)
+    own = f"{found.topic.metadata.namespace}.{found.topic.metadata.name}"
+
+    mounts = [mount for mount in container(found)["volumeMounts"] if mount["name"] == "ledger"]
+
+    assert mounts == [
+        {"name": "ledger", "mountPath": f"/var/lib/delaytopic/{folder}/{own}", "subPath": f"{folder}/{own}"}
+        for folder in folders
+    ]
 
 
 def test_runs_never_overlap_never_pile_up_and_always_end() -> None:

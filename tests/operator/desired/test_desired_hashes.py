@@ -49,7 +49,7 @@ def test_a_change_of_what_relays_are_told_starts_them_anew(change: dict[str, Any
         {"autoscaling": {"minReplicas": 3}},
         {"slo": {"lateness": "1m"}},
         {"deletionPolicy": "Retain"},
-        {"source": {"topic": "a", "partitions": 12}},
+        {"source": {"topic": "shop.a", "partitions": 12}},
         {"metadata": {"labels": {"team": "checkout"}}},
     ],
     ids=lambda change: str(*change),

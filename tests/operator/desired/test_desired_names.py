@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.operator.desired.routes import UID, route
 
-from delaytopic_operator.desired import RelayIdentity, audit_name, child_name, selector
+from delaytopic_operator.desired import RelayIdentity, audit_name, child_name, former_child_name, selector
 from delaytopic_operator.desired.identity import AUDIT, inherited, labels, pod_labels
 from delaytopic_operator.keys import Key
 
@@ -20,7 +21,7 @@ LABEL_NAME = re.compile(r"([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[
 DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
-def identity(key: Key, **inherits: dict[str, str]) -> RelayIdentity:
+def identity(key: Key, **inherits: Any) -> RelayIdentity:
     return RelayIdentity(key, UID, key.namespace, True, **inherits)
 
 
@@ -90,3 +91,19 @@ def test_a_delay_topic_that_is_made_anew_does_not_start_its_pods_anew() -> None:
 
     assert first.pod() == again.pod()
     assert first.child("Deployment") != again.child("Deployment")
+
+
+def test_names_that_agree_in_the_32_bits_of_former_names_differ() -> None:
+    # Found by trying: a tenant who may choose the names of namespaces can do so, too.
+    one, other = Key("team-9241", "reminders"), Key("team-ecfc", "reminders")
+
+    assert former_child_name(one) == former_child_name(other)
+    assert child_name(one) != child_name(other)
+    assert audit_name(one) != audit_name(other)
+
+
+def test_names_have_128_bits_of_the_digest_and_as_much_of_the_name_as_there_is_room_for() -> None:
+    key = Key("shop", "a" * 40)
+
+    assert [len(name) for name in (child_name(key), audit_name(key))] == [55, 52]
+    assert all(len(name.rpartition("-")[2]) == 26 for name in (child_name(key), audit_name(key)))

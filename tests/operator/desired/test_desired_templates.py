@@ -9,11 +9,16 @@ from tests.operator.desired.routes import Route, route
 
 from delaytopic_api.errors import Refused
 
+NAMES = ("labels", "annotations", "nodeSelector", "tolerations", "priorityClassNames")
+EVERYTHING = {**{field: ["*"] for field in NAMES}, "affinity": True}
+
 
 def merged(below: dict[str, Any], above: dict[str, Any]) -> Route:
-    """A class's template, and a DelayTopic's."""
+    """A template of a class that allows everything, and a DelayTopic's."""
     return route(
-        of_class={"relay": {"podTemplate": below}}, backend={"type": "KafkaBuckets"}, relay={"podTemplate": above}
+        of_class={"relay": {"podTemplate": below, "allowed": EVERYTHING}},
+        backend={"type": "KafkaBuckets"},
+        relay={"podTemplate": above},
     )
 
 
@@ -21,16 +26,16 @@ def spread_over(given: Route) -> list[str]:
     return [constraint["topologyKey"] for constraint in given.pod()["spec"].get("topologySpreadConstraints", [])]
 
 
-def test_labels_annotations_and_node_selectors_are_merged_and_the_delay_topic_wins() -> None:
-    below = {"labels": {"a": "1", "b": "1"}, "annotations": {"a": "1"}, "nodeSelector": {"pool": "1", "disk": "ssd"}}
-    above = {"labels": {"b": "2"}, "annotations": {"b": "2"}, "nodeSelector": {"pool": "2"}}
+def test_labels_annotations_and_node_selectors_are_added_to_the_classs() -> None:
+    below = {"labels": {"a": "1"}, "annotations": {"a": "1"}, "nodeSelector": {"pool": "1", "disk": "ssd"}}
+    above = {"labels": {"b": "2"}, "annotations": {"b": "2"}, "nodeSelector": {"pool": "1", "zone": "a"}}
 
     pod = merged(below, above).pod()
 
     labels, annotations = pod["metadata"]["labels"], pod["metadata"]["annotations"]
     assert (labels["a"], labels["b"]) == ("1", "2")
     assert (annotations["a"], annotations["b"]) == ("1", "2")
-    assert pod["spec"]["nodeSelector"] == {"pool": "2", "disk": "ssd"}
+    assert pod["spec"]["nodeSelector"] == {"pool": "1", "disk": "ssd", "zone": "a"}
 
 
 def test_tolerations_are_added_to_the_classs() -> None:
@@ -41,13 +46,13 @@ def test_tolerations_are_added_to_the_classs() -> None:
     assert pod["spec"]["tolerations"] == [shared, own]
 
 
-def test_affinity_and_priority_are_taken_whole() -> None:
-    below = {"affinity": {"nodeAffinity": {}}, "priorityClassName": "low"}
+def test_affinity_and_priority_are_the_classs_or_the_delay_topics() -> None:
+    given = {"affinity": {"nodeAffinity": {}}, "priorityClassName": "low"}
 
-    of_class, of_topic = merged(below, {}).pod(), merged(below, {"affinity": {"podAffinity": {}}}).pod()
+    of_class, of_topic = merged(given, {}).pod(), merged({}, given).pod()
 
     assert (of_class["spec"]["affinity"], of_class["spec"]["priorityClassName"]) == ({"nodeAffinity": {}}, "low")
-    assert (of_topic["spec"]["affinity"], of_topic["spec"]["priorityClassName"]) == ({"podAffinity": {}}, "low")
+    assert (of_topic["spec"]["affinity"], of_topic["spec"]["priorityClassName"]) == ({"nodeAffinity": {}}, "low")
 
 
 def test_relays_spread_over_zones_and_hosts_unless_told_otherwise() -> None:

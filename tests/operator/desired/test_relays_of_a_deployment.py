@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.pods import await_rollout
-from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.operator.desired.routes import Route, route
 
@@ -25,8 +24,8 @@ PARTITIONS = 2
 def test_relays_start_from_their_files_and_another_document_rolls_them_although_there_are_no_shards_to_spare(
     control_plane: ControlPlane, pod_namespace: str, kafka: KafkaAddress, redis: RedisAddress
 ) -> None:
-    client, name = control_plane.client, unique("relays")
-    topics = {"source": f"{name}.delayed", "target": name, "deadLetter": f"{name}.dlq"}
+    client, name = control_plane.client, f"{pod_namespace}.relays"
+    topics = {"source": f"{name}.delayed", "target": f"{name}.now", "deadLetter": f"{name}.dlq"}
     create_topics(kafka.bootstrap_servers, [TopicPlan(topic, PARTITIONS, {}) for topic in topics.values()])
     client.create(
         f"/api/v1/namespaces/{pod_namespace}/secrets",

@@ -8,11 +8,12 @@ import pytest
 from tests.operator.core.going_scenes import delay_class, document
 from tests.operator.shell.documents import delay_topic
 
-from delaytopic_operator.desired.identity import NAME_LABEL, NAMESPACE_LABEL
+from delaytopic_operator.desired.identity import NAME_LABEL, NAMESPACE_LABEL, child_name, former_child_name
 from delaytopic_operator.keys import Key
 from delaytopic_operator.kube import KubeApi
 from delaytopic_operator.observing import ClusterObserver
 from delaytopic_operator.operator_config import OperatorConfig
+from delaytopic_operator.pod_owners import is_relay, is_run_by_job
 from delaytopic_operator.store import Store
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
@@ -28,8 +29,19 @@ def labelled(kind: str, namespace: str, key: Key, component: str) -> dict[str, A
         NAMESPACE_LABEL: key.namespace,
         NAME_LABEL: key.name,
     }
-    name = f"{kind.lower()}-{component}"
-    metadata = {"name": name, "namespace": namespace, "labels": labels, "resourceVersion": "7", "uid": name}
+    name = child_name(key) if kind == "Deployment" else f"{kind.lower()}-{component}"
+    made_by = {"relay": ("apps/v1", "ReplicaSet", f"{child_name(key)}-5d4f"), "audit": ("batch/v1", "Job", "a-run")}
+    api_version, maker, owner = made_by[component]
+    labels["pod-template-hash"] = "5d4f"
+    owners = [{"apiVersion": api_version, "kind": maker, "name": owner, "uid": "u", "controller": True}]
+    metadata = {
+        "ownerReferences": owners,
+        "name": name,
+        "namespace": namespace,
+        "labels": labels,
+        "resourceVersion": "7",
+        "uid": name,
+    }
     return {"apiVersion": "v1" if kind == "Pod" else "apps/v1", "kind": kind, "metadata": metadata}
 
 
@@ -50,3 +62,22 @@ def test_relays_and_audits_are_heard_from_where_the_operator_runs_them_alone(
 
     heard = (len(seen.pods), len(seen.audit_pods), seen.deployment is not None)
     assert heard == ((0, 0, False) if owner == "the tenant" else (1, 1, True))
+
+
+def test_pods_that_nothing_of_the_operators_made_are_not_heard() -> None:
+    key = Key("shop", "reminders")
+    relay, audit = labelled("Pod", OPERATOR, key, "relay"), labelled("Pod", OPERATOR, key, "audit")
+    bare = {**relay, "metadata": {**relay["metadata"], "ownerReferences": []}}
+    other = labelled("Pod", OPERATOR, Key("shop", "invoices"), "relay")
+    of_cron_job = {**relay, "metadata": {**relay["metadata"], "ownerReferences": audit["metadata"]["ownerReferences"]}}
+
+    assert [is_relay(each, key) for each in (relay, bare, other, of_cron_job, audit)] == [True, *[False] * 4]
+    assert [is_run_by_job(each) for each in (audit, bare, relay)] == [True, False, False]
+
+
+def test_pods_of_relays_that_keep_their_former_name_are_heard() -> None:
+    key = Key("shop", "reminders")
+    relay = labelled("Pod", OPERATOR, key, "relay")
+    relay["metadata"]["ownerReferences"][0]["name"] = f"{former_child_name(key)}-5d4f"
+
+    assert is_relay(relay, key)

@@ -182,3 +182,19 @@ def test_it_counts_what_it_knows() -> None:
         "delaytopics": 2,
         "delayclasses": 1,
     }
+
+
+def test_of_a_config_map_that_a_tenant_may_have_written_no_more_is_kept_than_ours_ever_hold() -> None:
+    of_us, store = {"relay.yaml": "x" * 10_000}, Store("platform")
+    labels = {"app.kubernetes.io/managed-by": "delaytopic-operator"}
+
+    def put(namespace: str, data: dict[str, str]) -> object:
+        metadata = {"namespace": namespace, "name": "a", "resourceVersion": "1", "labels": labels}
+        store.put({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+        found = store.get(kinds.CONFIG_MAP, namespace, "a")
+        assert found is not None
+        return found.get("data")
+
+    assert put("shop", of_us) == of_us
+    assert put("bank", {"relay.yaml": "x" * 1_000_000}) is None
+    assert put("platform", {"record": "x" * 1_000_000}) == {"record": "x" * 1_000_000}

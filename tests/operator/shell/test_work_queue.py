@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -147,3 +149,66 @@ def test_looks_at_everything_are_spread(count: int, width_ms: int, random: float
 
     assert set(times) == set(keys)
     assert all(1_000 <= at_ms <= 1_000 + width_ms for at_ms in times.values())
+
+
+TENANTS = st.sampled_from([Key(namespace, name) for namespace in ("shop", "bank") for name in "abcd"])
+MOST = 2
+
+
+class WithNamespaces(RuleBasedStateMachine):
+    """The model: of a namespace no more than so many keys are out, and nothing that waits for that is forgotten."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now_ms = 1_000
+        self.queue = WorkQueue(lambda: 0.5, MOST)
+        self.wanted: dict[Key, int] = {}
+        self.out: set[Key] = set()
+
+    def may_go(self) -> dict[Key, int]:
+        busy = Counter(key.namespace for key in self.out)
+        free = {key: at_ms for key, at_ms in self.wanted.items() if key not in self.out}
+        return {key: at_ms for key, at_ms in free.items() if at_ms <= self.now_ms and busy[key.namespace] < MOST}
+
+    @rule(key=TENANTS, after_ms=MOMENTS)
+    def put(self, key: Key, after_ms: int) -> None:
+        at_ms = self.now_ms + after_ms
+        self.queue.put(key, at_ms)
+        self.wanted[key] = min(at_ms, self.wanted.get(key, at_ms))
+
+    @rule(after_ms=MOMENTS)
+    def time_goes_by(self, after_ms: int) -> None:
+        self.now_ms += after_ms
+
+    @rule()
+    def take(self) -> None:
+        may_go = self.may_go()
+
+        key = self.queue.take(self.now_ms)
+
+        assert (key is None) == (not may_go)
+        if key is not None:
+            assert key in may_go
+            del self.wanted[key]
+            self.out.add(key)
+
+    @precondition(lambda self: self.out)
+    @rule(data=st.data())
+    def done(self, data: st.DataObject) -> None:
+        key = data.draw(st.sampled_from(sorted(self.out)))
+        self.queue.done(key)
+        self.out.discard(key)
+
+
+TestWithNamespaces = WithNamespaces.TestCase
+
+
+def test_a_namespace_whose_passes_hang_leaves_workers_to_others() -> None:
+    queue = WorkQueue(lambda: 0.0, 4)
+    for number in range(64):
+        queue.put(Key("hostile", f"t{number}"), 0)
+    queue.put(Key("shop", "a"), 1)
+
+    taken = [queue.take(1) for _ in range(8)]
+
+    assert [key.namespace for key in taken if key is not None] == ["hostile"] * 4 + ["shop"]

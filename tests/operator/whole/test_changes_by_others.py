@@ -42,11 +42,15 @@ def one_by_one(
 def test_settings_that_are_listed_are_corrected_and_others_left_alone(running: Platform) -> None:
     topics = KafkaTopics(running.kafka.bootstrap_servers)
     source = f"{running.team}.drifted.delayed"
-    running.apply_topic("drifted", source={"topic": source, "config": {"segment.ms": "3600000"}})
+    running.apply_topic("drifted", source={"topic": source, "config": {"delete.retention.ms": "3600000"}})
     running.await_condition("drifted", "Ready", seconds=60)
 
-    topics.set(source, segment_ms="60000", file_delete_delay_ms="70000", retention_ms="1000")
-    wait_for(lambda: topics.config(source)["segment.ms"] == "3600000", running.operator.why, timeout_s=NOTICED_SECONDS)
+    topics.set(source, delete_retention_ms="60000", file_delete_delay_ms="70000", retention_ms="1000")
+    wait_for(
+        lambda: topics.config(source)["delete.retention.ms"] == "3600000",
+        running.operator.why,
+        timeout_s=NOTICED_SECONDS,
+    )
     after = topics.config(source)
 
     assert after["retention.ms"] == str(888 * 3_600_000), "what is pending may be as old as this"
