@@ -1,0 +1,67 @@
+"""Whatever a producer sends to a relay: what honest producers send beside it arrives, exactly once and never early."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.e2e.traffic.hostile import Assault, attack
+from tests.support.faults import DELAYS_MS, assert_exact
+from tests.support.records import BOTH_BACKENDS
+from tests.support.relay_process import RelayProcess, wait_for
+from tests.support.route import PARTITIONS, Route
+
+from delaytopic_cli.audit import SourceRecord, Verdict, judge
+
+pytestmark = pytest.mark.integration
+
+RATE = 100
+HOSTILE_RATE = 200
+MEMORY_LIMIT_BYTES = 512 << 20
+"""What the chart gives a relay (`operator.relayResources`)."""
+SECONDS = [
+    pytest.param(6, marks=pytest.mark.takes_long("sends for seconds, and waits for all that is due in seconds")),
+    pytest.param(1_200, marks=[pytest.mark.nightly, pytest.mark.takes_long("an hour of fuzzing, with its fellows")]),
+]
+
+
+def peak_memory_bytes(relay: RelayProcess) -> int:
+    """Return the most that the process ever held (VmHWM)."""
+    status = Path(f"/proc/{relay.child.pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) << 10
+
+
+def is_honest(record: SourceRecord) -> bool:
+    """Tell the records of `Route.traffic`, which are numbered."""
+    return any(name == "n" for name, _ in record.sent_headers)
+
+
+def verdict_of_the_honest(route: Route, honest: list[SourceRecord]) -> Verdict:
+    """Judge them alone: what becomes of the others is told by their counts."""
+    places = {record.at for record in honest}
+    delivered = [record for record in route.delivered() if record.source in places]
+    letters = [letter for letter in route.dead_letters() if letter.source in places]
+    return judge(honest, delivered, letters, until_ms=time.time_ns() // 1_000_000)
+
+
+@BOTH_BACKENDS
+@pytest.mark.parametrize("seconds", SECONDS)
+def test_no_record_stops_a_relay_or_touches_another_record(
+    route: Route, seconds: int, record_property: Callable[[str, object], None]
+) -> None:
+    relay = route.start_relay().wait_until_delivering(PARTITIONS)
+    assault = Assault(seconds, HOSTILE_RATE, (route.source, route.dead_letter, "__consumer_offsets"))
+
+    with route.traffic(RATE, DELAYS_MS):
+        sent = attack(route.servers.bootstrap_servers, route.source, assault)
+
+    honest = [record for record in route.source_records() if is_honest(record)]
+    wait_for(lambda: not verdict_of_the_honest(route, honest).lost, relay.why)
+    times = Counter(each.source for each in route.delivered()) + Counter(each.source for each in route.dead_letters())
+    record_property("hostile", {**sent, "peak_memory_bytes": peak_memory_bytes(relay)})
+    assert_exact(verdict_of_the_honest(route, honest))
+    assert (sent["records"] > 0, sent["unsent"], max(times.values()), relay.exit_code()) == (True, 0, 1, None)
+    assert peak_memory_bytes(relay) < MEMORY_LIMIT_BYTES
