@@ -178,7 +178,7 @@ def test_only_the_very_object_that_was_meant_is_deleted(kube: KubeApi, namespace
 def test_lists_come_whole_from_many_pages_and_say_what_is_in_them(
     kube: KubeApi, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("delaytopic_operator.kube.PAGE_SIZE", 3)
+    monkeypatch.setattr("delaytopic_operator.kube.LARGE_OBJECTS_PAGE_SIZE", 3)
     names = [f"one-{number}" for number in range(7)]
     for name in names:
         document = config_map(namespace, name)
