@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -93,7 +94,12 @@ class BucketShard(ShardCore):
         return self.calendar.count + len(self._far) + self._moving + waiting
 
     def waiting(self) -> Iterator[tuple[int, int, int]]:
-        """Spans in which schedules wait in buckets: start, width, and how many; as evenly spread as is known."""
+        """Spans in which schedules wait that are not in the calendar: start, width, and how many.
+
+        In a bucket they are as evenly spread as is known.
+        """
+        for schedule in chain(self._far, *self._moved.values()):
+            yield schedule.due_ms, 1, 1
         for bucket in self.buckets:
             for span in bucket.spans:
                 if span.records > 0:

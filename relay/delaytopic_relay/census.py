@@ -56,10 +56,7 @@ def _spans(shard: AnyShard) -> Iterator[tuple[int, int, int]]:
         yield from ((due_ms, 1, 1) for due_ms in shard.due_times())
         return
     yield from ((start_ms, 1, records) for start_ms, records in shard.calendar.counts())
-    if isinstance(shard, BucketShard):
-        yield from shard.waiting()
-        return
-    yield from ((slice_.start_ms, slice_.width_ms, records) for slice_, records in shard.index.items())
+    yield from shard.waiting()
 
 
 def _share(start_ms: int, width_ms: int, until_ms: int) -> float:
@@ -87,12 +84,8 @@ def _next_due_ms(shard: AnyShard) -> int | None:
     if isinstance(shard, FixedShard):
         return next(shard.due_times(), None)
     in_memory = shard.calendar.next_due_ms()
-    candidates = [in_memory]
-    if isinstance(shard, BucketShard):
-        candidates += [start_ms for start_ms, _, _ in shard.waiting()]
-    elif shard.index:
-        candidates.append(min(shard.index).start_ms)
-    return min((candidate for candidate in candidates if candidate is not None), default=None)
+    elsewhere = min((start_ms for start_ms, _, _ in shard.waiting()), default=None)
+    return min((due_ms for due_ms in (in_memory, elsewhere) if due_ms is not None), default=None)
 
 
 def total(censuses: Iterable[Census]) -> Census:

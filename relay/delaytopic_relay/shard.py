@@ -7,7 +7,7 @@ does it in the order that `ShardCore` names.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from delaytopic_relay.calendar import ENTRY_BYTES
@@ -72,6 +72,13 @@ class Shard(ShardCore):
     def pending(self) -> int:
         """Schedules not yet done, in memory and on the shelf (copies on the shelf are counted too)."""
         return self.calendar.count + len(self._far) + sum(self.index.values()) + self._unloaded
+
+    def waiting(self) -> Iterator[tuple[int, int, int]]:
+        """Spans in which schedules wait that are not in the calendar: start, width, and how many."""
+        yield from ((schedule.due_ms, 1, 1) for schedule in self._far)
+        yield from ((slice_.start_ms, slice_.width_ms, records) for slice_, records in self.index.items())
+        if self._current is not None and self._unloaded:
+            yield self._current.start_ms, self._current.width_ms, self._unloaded
 
     # -- the shelf
 

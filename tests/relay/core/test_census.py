@@ -5,8 +5,11 @@ from hypothesis import strategies as st
 from tests.support.properties import QUICK
 from tests.support.schedules import reject, schedule
 
+from delaytopic_relay.bucket_rules import BucketRules
+from delaytopic_relay.bucket_shard import BucketShard
+from delaytopic_relay.bucket_state import BucketsState
 from delaytopic_relay.calendar import SLOT_BITS
-from delaytopic_relay.census import Census, bin_edges_ms, census_of, total
+from delaytopic_relay.census import AnyShard, Census, bin_edges_ms, census_of, total
 from delaytopic_relay.fixed_shard import FixedShard
 from delaytopic_relay.progress import Progress
 from delaytopic_relay.schedule import NOTHING_DELIVERED, Command
@@ -38,7 +41,7 @@ def fixed_with(*commands: Command) -> FixedShard:
     return shard
 
 
-def census(shard: Shard | FixedShard) -> Census:
+def census(shard: AnyShard) -> Census:
     return census_of(shard, NOW_MS, LOOK_AHEAD_MS)
 
 
@@ -76,6 +79,33 @@ def test_narrow_slices_are_counted_whole() -> None:
     shard = shard_with(index={Slice(NOW_MS + 3_000, 1_000): 4, Slice(NOW_MS + 30_000, 1_000): 5})
 
     assert census(shard) == Census(9, 0, None, NOW_MS + 3_000, histogram(to_5=4, to_50=5))
+
+
+def test_what_is_taken_in_and_not_yet_on_the_shelf_is_counted_by_when_it_is_due() -> None:
+    shard = shard_with(900)
+
+    shard.take_in([schedule(NOW_MS + 40_000, 7)], 8, {})
+
+    assert census(shard) == Census(2, 0, None, NOW_MS + 900, histogram(to_1=1, to_50=1))
+
+
+def test_what_is_on_its_way_from_the_shelf_is_counted_in_its_slice() -> None:
+    shard = shard_with(index={Slice(NOW_MS + 3_000, 1_000): 4})
+
+    load = shard.next_load(NOW_MS, room=True)
+
+    assert load is not None
+    assert census(shard) == Census(4, 0, None, NOW_MS + 3_000, histogram(to_5=4))
+
+
+def test_what_is_on_its_way_to_a_bucket_is_counted_by_when_it_is_due() -> None:
+    rules = BucketRules(horizon_ms=1_000, buckets=6, mark=1, record_bytes=10_000, full_records=100)
+    shard = BucketShard(0, Progress(0, 0, NOTHING_DELIVERED), 0, BucketsState(0, 0, ()), {}, rules)
+    shard.advance(NOW_MS)
+
+    shard.take_in([schedule(NOW_MS + 40_000, 0)], 1, {})
+
+    assert census(shard) == Census(1, 0, None, NOW_MS + 40_000, histogram(to_50=1))
 
 
 def test_a_wide_slice_is_spread_evenly_over_the_bins_it_covers() -> None:
