@@ -68,6 +68,7 @@ class Guarded:
         self.client.create("/api/v1/namespaces", {"metadata": {"name": self.namespace, "labels": LABELS}})
 
     def make_class(self, access: dict[str, Any]) -> DelayClass:
+        """Make a class, and return it once the policy goes by it: the API server learns of both a moment later."""
         document = {
             "apiVersion": "delaytopic.dev/v1alpha1",
             "kind": "DelayClass",
@@ -77,6 +78,8 @@ class Guarded:
         self.client.create("/apis/delaytopic.dev/v1alpha1/delayclasses", document)
         parsed = load_document(document)
         assert isinstance(parsed, DelayClass)
+        forbidden = self.topic(parsed.metadata.name, source={"topic": "nobody.may.read.this"})
+        wait_for(lambda: self.refusal(forbidden), lambda: "the policy does not go by the class")
         return parsed
 
     def topic(self, delay_class: str, **spec: Any) -> Object:
@@ -118,9 +121,6 @@ def guarded(control_plane: ControlPlane, helm: ChartHelm) -> Iterator[Guarded]:
     rendered = helm.template(*options, namespace=place.namespace)
     policy = [each for each in rendered if each["kind"].startswith("ValidatingAdmissionPolicy")]
     control_plane.kubectl.apply(policy)
-    forbidden = place.topic(place.make_class({"sourceTopics": [], "targetTopics": []}).metadata.name)
-    # The API server learns of a policy a moment later.
-    wait_for(lambda: place.refusal(forbidden), lambda: "the policy is not in force")
     yield place
     control_plane.kubectl("delete", *(f"{each['kind']}/{each['metadata']['name']}" for each in policy))
 
