@@ -9,7 +9,7 @@ from delaytopic_api.delay_class import DelayClass, LimitsSpec
 from delaytopic_api.delay_topic import DelayTopic, DelayTopicSpec
 from delaytopic_api.duration import Duration
 from delaytopic_api.errors import Problem
-from delaytopic_api.names import covers, topic_matcher
+from delaytopic_api.names import covers, glob_matcher, topic_matcher
 from delaytopic_api.relay_access import relay_refusals
 from delaytopic_api.topics import TopicSpec
 
@@ -105,7 +105,7 @@ def _topic_limits(spec: DelayTopicSpec, limits: LimitsSpec, by_class: str) -> It
         if most is not None and (topic.partitions or 0) > most:
             yield Problem(f"spec.{role}.partitions", f"{topic.partitions} is too many: {by_class} allows up to {most}")
         for name in topic.config:
-            if not topic_matcher(limits.topic_config)(name):
+            if not glob_matcher(limits.topic_config)(name):
                 message = f"is not allowed: {by_class} allows {_listed(limits.topic_config)}"
                 yield Problem(f'spec.{role}.config["{name}"]', message)
         yield from _retention_limits(topic, f"spec.{role}", limits.max_retention, by_class)

@@ -123,14 +123,20 @@ ReplicationFactor = Annotated[int, Field(strict=True, ge=1, le=32_767)]
 ReplicaCount = Annotated[int, Field(strict=True, ge=0, le=1_000)]
 
 
+def glob_matcher(globs: Sequence[str]) -> Callable[[str], bool]:
+    """Tell names that match any of the globs; `*` stands for any number of characters, dots included."""
+    alternatives = [".*".join(map(re.escape, glob.split("*"))) for glob in globs]
+    pattern = re.compile("|".join(alternatives) or r"(?!)", re.DOTALL)
+    return lambda name: pattern.fullmatch(name) is not None
+
+
 def topic_matcher(globs: Sequence[str]) -> Callable[[str], bool]:
-    """Tell topics that match any of the globs; `*` stands for any number of characters, dots included.
+    """Tell topics that match any of the globs.
 
     A reserved topic matches none: what belongs to Kafka or to a backlog is nobody's to give.
     """
-    alternatives = [".*".join(map(re.escape, glob.split("*"))) for glob in globs]
-    pattern = re.compile(rf"(?!(?:{RESERVED})\Z)(?:{'|'.join(alternatives) or '(?!)'})", re.DOTALL)
-    return lambda topic: pattern.fullmatch(topic) is not None
+    matches = glob_matcher(globs)
+    return lambda topic: matches(topic) and not is_reserved(topic)
 
 
 def covers(outer: Sequence[str], inner: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from delaytopic_api.delay_class import LimitsSpec, RelayTemplate
 from delaytopic_api.errors import InvalidText, Problem
-from delaytopic_api.names import topic_matcher
+from delaytopic_api.names import glob_matcher
 from delaytopic_api.quantity import Quantity
 from delaytopic_api.relays import RelaySpec
 
@@ -49,14 +49,14 @@ def _maps(pod: Mapping[str, Any], template: RelayTemplate, by_class: str) -> Ite
             if name in of_class:
                 if of_class[name] != value:
                     yield Problem(path, f"is not allowed: {by_class} sets it to {of_class[name]}")
-            elif not topic_matcher(globs)(name):
+            elif not glob_matcher(globs)(name):
                 yield Problem(path, f"is not allowed: {by_class} allows {_listed(globs)}")
 
 
 def _tolerations(tolerations: object, globs: list[str], by_class: str) -> Iterator[Problem]:
     for place, toleration in enumerate(tolerations if isinstance(tolerations, list) else []):
         key = toleration.get("key", "") if isinstance(toleration, Mapping) else ""
-        if not topic_matcher(globs)(str(key)):
+        if not glob_matcher(globs)(str(key)):
             what = f"{key} is not allowed" if key else "without a key is not allowed"
             yield Problem(f"{_POD}.tolerations[{place}].key", f"{what}: {by_class} allows {_listed(globs)}")
 
@@ -68,7 +68,7 @@ def _wholes(pod: Mapping[str, Any], template: RelayTemplate, by_class: str) -> I
         if name != of_class["priorityClassName"]:
             message = f"{name} is not allowed: {by_class} sets it to {of_class['priorityClassName']}"
             yield Problem(f"{_POD}.priorityClassName", message)
-    elif name and not topic_matcher(allowed.priority_class_names)(str(name)):
+    elif name and not glob_matcher(allowed.priority_class_names)(str(name)):
         message = f"{name} is not allowed: {by_class} allows {_listed(allowed.priority_class_names)}"
         yield Problem(f"{_POD}.priorityClassName", message)
     if pod.get("affinity") and "affinity" in of_class:

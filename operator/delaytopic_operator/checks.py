@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from delaytopic_api import DelayClass, DelayTopic, Settings, class_for, load_document, resolve
 from delaytopic_api.delay_topic import DelayTopicSpec
 from delaytopic_api.errors import ApiError, Problem, Refused
-from delaytopic_api.names import topic_matcher
+from delaytopic_api.names import glob_matcher
 from delaytopic_operator.desired import relay_problems
 from delaytopic_operator.keys import Key
 from delaytopic_operator.needed_buckets import partition_count
@@ -188,7 +188,7 @@ def _foreign_hosts(spec: DelayTopicSpec, inline: InlineConnections) -> Iterator[
     if not inline.enabled:
         yield Problem("spec.connection", "is not allowed by this operator; name a DelayClass in spec.delayClassName")
         return
-    allowed, listed = topic_matcher(inline.allowed_hosts), ", ".join(inline.allowed_hosts) or "none"
+    allowed, listed = glob_matcher(inline.allowed_hosts), ", ".join(inline.allowed_hosts) or "none"
     redis = spec.backend.redis if spec.backend is not None else None
     if redis is not None and redis.url_secret is not None and not allowed("*"):
         message = f"is not allowed, as it hides the host; write url: this operator allows {listed}"

@@ -81,12 +81,15 @@ class Looker:
         if seen.accepted is None or seen.topics is None:
             return seen
         topics = self._topics.look(seen, seen.accepted, fresh=True)
-        self._is_news(seen, topics)
+        self._learn_cluster(seen, topics)
         verdict = self._cluster.judged(seen)
         return replace(seen, topics=topics.topics, topics_trouble=topics.trouble, verdict=verdict)
 
-    def _is_news(self, seen: Observation, topics: TopicsSeen) -> bool:
-        """Whether Kafka calls itself otherwise: whatever its address, it may be a cluster whose topics are others'."""
+    def _learn_cluster(self, seen: Observation, topics: TopicsSeen) -> bool:
+        """Remember what Kafka calls itself; return whether that is news.
+
+        Whatever its address, it may be a cluster whose topics are others'.
+        """
         cluster_id = topics.topics.cluster_id if topics.topics is not None else None
         return cluster_id is not None and self._cluster.learn(seen.key, cluster_id)
 
@@ -112,7 +115,7 @@ class Looker:
             seen = replace(seen, secrets=secrets, secrets_version=version, secrets_trouble=trouble)
             if trouble is None:
                 topics = self._topics.look(seen, cluster.verdict)
-                if self._is_news(seen, topics):
+                if self._learn_cluster(seen, topics):
                     seen = replace(seen, verdict=self._cluster.judged(seen))
         fleet = self._cluster.fleet(cluster, topics.partitions or _known_partitions(seen))
         slo = last_verdict(cluster.audit_pods, seen.status)

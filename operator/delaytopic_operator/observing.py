@@ -123,11 +123,11 @@ class ClusterObserver:
         )
 
     def learn(self, key: Key, cluster_id: str) -> bool:
-        """Remember what the Kafka of a DelayTopic calls itself; whether that was news."""
+        """Remember what the Kafka of a DelayTopic calls itself; return whether that is news."""
         return self._routes.learn(key, cluster_id)
 
     def judged(self, seen: Observation) -> Accepted | Refusal | None:
-        """The verdict by what is known now."""
+        """Return the verdict by what is known now."""
         if seen.document is None:
             return seen.verdict
         return self._verdict(seen.key, seen.document, seen.namespace, self._all_classes())

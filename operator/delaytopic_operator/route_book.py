@@ -101,7 +101,7 @@ class RouteBook:
             return self._elders.get(key, Elders(0, 0))
 
     def learn(self, key: Key, cluster_id: str) -> bool:
-        """Remember what the Kafka of a DelayTopic calls itself; whether that was news."""
+        """Remember what the Kafka of a DelayTopic calls itself; return whether that is news."""
         with self._lock:
             self._refresh()
             entry = self._entries.get(Ref(kinds.DELAY_TOPIC.plural, *key))
@@ -137,7 +137,7 @@ class RouteBook:
             self._entries.clear()
 
     def _read_topics(self) -> bool:
-        """Whether anything changed that others are concerned with."""
+        """Read what changed of DelayTopics; return whether it concerns others."""
         versions = self._store.versions(kinds.DELAY_TOPIC)
         gone = [ref for ref in self._entries if ref not in versions]
         for ref in gone:
@@ -156,7 +156,7 @@ class RouteBook:
         return news
 
     def _read_records(self) -> bool:
-        """Whether anything changed that others are concerned with."""
+        """Read what changed of records; return whether it concerns others."""
         versions = self._store.versions(kinds.CONFIG_MAP)
         news = [self._replace_record(ref, None) for ref in self._written.keys() - versions.keys()]
         for ref, version in versions.items():
@@ -284,7 +284,7 @@ def _elders(entries: Iterable[_Entry]) -> dict[Key, Elders]:
 
 
 def _has_room(entry: _Entry, elders: Elders) -> bool:
-    """Whether its class allows it beside the older ones."""
+    """Tell whether its class has room for it beside the older ones."""
     together = elders.partitions + entry.partitions
     fits = entry.most_partitions is None or together <= entry.most_partitions
     return fits and (entry.limit is None or elders.topics < entry.limit)

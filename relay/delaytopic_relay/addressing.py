@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from delaytopic_api.bucket_topics import is_reserved
 from delaytopic_api.choices import Partitioning
 from delaytopic_api.dead_letter import DeadLetter, DeadLetterReason, dead_letter_headers
 from delaytopic_api.headers import CONTROL_HEADERS, RECEIPT, Headers
@@ -20,10 +20,6 @@ LARGEST_KEPT_KEY = 1_024
 
 TopicLimit = Callable[[str], int | None]
 """The largest record batch a topic takes, in bytes; None for a topic that nothing can be sent to."""
-
-
-_NOBODYS_TARGET = re.compile(r"__.*|delaytopic\..+\.delay\.([0-9]+|ids)")
-"""Kafka's own topics, and the bucket topics of any relay."""
 
 
 class FurtherTargets:
@@ -42,7 +38,7 @@ class FurtherTargets:
         """Return why nothing may be sent to a topic; None if something may. `target` is always allowed."""
         if topic == target:
             return None
-        if topic.startswith(self._own) or _NOBODYS_TARGET.fullmatch(topic):
+        if topic.startswith(self._own) or is_reserved(topic):
             return f"it asks for topic {topic}, which belongs to Kafka or to a relay"
         if not self._allowed(topic):
             allowed = ", ".join((target, *self._allowed.globs))

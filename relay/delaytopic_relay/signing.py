@@ -45,7 +45,7 @@ class SegmentSigner:
         return self._marks[0] if self._marks else ""
 
     def knows(self, text: str) -> bool:
-        """Tell whether a text ends or begins with the mark of a key that is here; without keys it always does."""
+        """Tell whether a text names a key that is here, by its mark; without keys every text will do."""
         return not self._marks or any(mark in text for mark in self._marks)
 
     def sign(self, place: bytes, data: bytes) -> bytes:

@@ -37,26 +37,23 @@ def red(make_team: MakeTeam) -> Team:
     """The team that attacks; its developers have the cluster's role edit in its namespace."""
     team = make_team("red")
     team.apply("armed")
-    edit = ("create", "rolebinding", "developers", "--clusterrole=edit", "--group=red:developers")
-    team.platform.kubectl(*edit, "-n", team.namespace)
+    team.let_developers_in()
     return team
 
 
 def attack_once(red: Team, blue: Team, round_number: int) -> None:
     """Apply everything as a developer of the attacking team, then delete it with confirmation."""
-    platform = red.platform
     record = blue.client.get(
         f"/api/v1/namespaces/{OPERATOR_NAMESPACE}/configmaps/{record_name(Key(blue.namespace, 'steady'))}"
     )
-    relay = next(pod for pod in platform.relays(blue.namespace, "steady") if is_running(pod))
+    relay = next(pod for pod in blue.platform.relays(blue.namespace, "steady") if is_running(pod))
     documents = [
         *attacking_documents(red.namespace, blue.topic("steady"), record, BOOTSTRAP_SERVERS, round_number),
         forged_pod(relay, red.namespace),
     ]
-    identity = ("--as=somebody", "--as-group=red:developers", "--as-group=system:authenticated")
     given = json.dumps({"apiVersion": "v1", "kind": "List", "items": documents})
-    platform.kubectl.run(*identity, "apply", "--server-side", "--force-conflicts", "-f", "-", given=given)
-    platform.kubectl.run(*identity, "delete", "--wait=false", "--ignore-not-found", "-f", "-", given=given)
+    red.as_developer("apply", "--server-side", "--force-conflicts", "-f", "-", given=given)
+    red.as_developer("delete", "--wait=false", "--ignore-not-found", "-f", "-", given=given)
 
 
 def test_minutes_of_attacks_lose_double_and_delay_nothing_of_another_team(red: Team, blue: Team) -> None:

@@ -46,23 +46,13 @@ def red(make_team: MakeTeam) -> Team:
     """The tenant that tries; its developers have the cluster's role edit in its namespace."""
     team = make_team("red")
     team.apply("flood")
-    edit = ("create", "rolebinding", "developers", "--clusterrole=edit", "--group=red:developers")
-    team.platform.kubectl(*edit, "-n", team.namespace)
+    team.let_developers_in()
     return team
 
 
-def as_developer(red: Team, *arguments: str, given: str = "") -> str:
-    """What kubectl answers a developer: its output, or the error that it shows."""
-    identity = ("--as=somebody", "--as-group=red:developers", "--as-group=system:authenticated")
-    result = red.platform.kubectl.run(*identity, *arguments, given=given)
-    return result.stdout if result.returncode == 0 else result.stderr
-
-
 def test_a_tenant_cannot_name_topics_of_another(red: Team, blue: Team) -> None:
-    as_developer(
-        red, "apply", "-f", "-", given=json.dumps(red.document("thief", source={"topic": blue.source("calm")}))
-    )
-    as_developer(red, "apply", "-f", "-", given=json.dumps(red.document("spy", target={"topic": blue.target("calm")})))
+    red.as_developer("apply", "-f", "-", given=json.dumps(red.document("thief", source={"topic": blue.source("calm")})))
+    red.as_developer("apply", "-f", "-", given=json.dumps(red.document("spy", target={"topic": blue.target("calm")})))
 
     red.await_condition("thief", "Stalled", reason="SourceNotAllowed")
     red.await_condition("spy", "Stalled", reason="TargetNotAllowed")
@@ -73,14 +63,14 @@ def test_a_tenant_cannot_name_topics_of_another(red: Team, blue: Team) -> None:
 
 
 def test_a_tenant_may_use_delay_topics_and_cannot_read_secrets_or_enter_relays_of_others(red: Team, blue: Team) -> None:
-    own = as_developer(red, "get", "delaytopics", "-n", red.namespace, "-o", "name")
+    own = red.as_developer("get", "delaytopics", "-n", red.namespace, "-o", "name")
     refused = [
-        as_developer(red, "get", "secret", "credentials", "-n", blue.namespace),
-        as_developer(red, "get", "delaytopics", "-n", blue.namespace),
-        as_developer(red, "get", "secrets", "-n", RELAY_NAMESPACE),
-        as_developer(red, "get", "pods", "-n", RELAY_NAMESPACE),
-        as_developer(red, "create", "configmap", "probe", "-n", RELAY_NAMESPACE),
-        as_developer(red, "get", "delayclasses"),
+        red.as_developer("get", "secret", "credentials", "-n", blue.namespace),
+        red.as_developer("get", "delaytopics", "-n", blue.namespace),
+        red.as_developer("get", "secrets", "-n", RELAY_NAMESPACE),
+        red.as_developer("get", "pods", "-n", RELAY_NAMESPACE),
+        red.as_developer("create", "configmap", "probe", "-n", RELAY_NAMESPACE),
+        red.as_developer("get", "delayclasses"),
     ]
 
     assert "delaytopic.delaytopic.dev/flood" in own

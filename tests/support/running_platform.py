@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from tests.cluster.control_plane import ControlPlane
@@ -12,6 +12,9 @@ from tests.cluster.node import NODE_LABEL, LocalNode
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.operator_process import OperatorProcess
 from tests.support.platform import Platform
+
+RunPlatform = Callable[..., AbstractContextManager[Platform]]
+"""Runs a platform on the servers of the test run: from the name of its folder, and the settings of its operator."""
 
 
 @contextmanager

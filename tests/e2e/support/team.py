@@ -48,6 +48,17 @@ class Team:
         """What was applied before and is not given now is taken back, as GitOps tools do."""
         self.platform.kubectl.apply([self.document(name, **spec)])
 
+    def let_developers_in(self) -> None:
+        """Give the group `<namespace>:developers` the cluster's role edit in the namespace."""
+        group = f"--group={self.namespace}:developers"
+        self.platform.kubectl("create", "rolebinding", "developers", "--clusterrole=edit", group, "-n", self.namespace)
+
+    def as_developer(self, *arguments: str, given: str = "") -> str:
+        """Return what kubectl answers a developer of the team: its output, or the error that it shows."""
+        identity = ("--as=somebody", f"--as-group={self.namespace}:developers", "--as-group=system:authenticated")
+        result = self.platform.kubectl.run(*identity, *arguments, given=given)
+        return result.stdout if result.returncode == 0 else result.stderr
+
     def path(self, name: str) -> str:
         return f"{API}/namespaces/{self.namespace}/delaytopics/{name}"
 

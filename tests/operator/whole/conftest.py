@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cluster.control_plane import ControlPlane
@@ -12,7 +14,7 @@ from tests.cluster.node import LocalNode
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.operator_process import OperatorProcess
 from tests.support.platform import Platform
-from tests.support.running_platform import running_platform
+from tests.support.running_platform import RunPlatform, running_platform
 
 
 @pytest.fixture
@@ -30,16 +32,25 @@ def platform(
 
 
 @pytest.fixture(scope="module")
-def running(
+def run_platform(
     control_plane: ControlPlane,
     node: LocalNode,
     kafka: KafkaAddress,
     redis: RedisAddress,
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Platform]:
+) -> RunPlatform:
+    """Runs platforms for all tests of a module, with settings of their own."""
+
+    def run(name: str, **settings: Any) -> AbstractContextManager[Platform]:
+        return running_platform(control_plane, node, kafka, redis, tmp_path_factory.mktemp(name), **settings)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def running(run_platform: RunPlatform) -> Iterator[Platform]:
     """A platform that runs for all tests of a module, which use DelayTopics of different names."""
-    directory = tmp_path_factory.mktemp("running")
-    with running_platform(control_plane, node, kafka, redis, directory, inheritedLabels=["team"]) as platform:
+    with run_platform("running", inheritedLabels=["team"]) as platform:
         yield platform
 
 

@@ -7,15 +7,12 @@ from pathlib import Path
 
 import pytest
 from tests.cluster.awaiting import await_object
-from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kube_client import Object
-from tests.cluster.node import LocalNode
-from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.app_team import AppTeam
 from tests.support.kafka_topics import KafkaTopics
 from tests.support.platform import Platform
 from tests.support.relay_process import wait_for
-from tests.support.running_platform import running_platform
+from tests.support.running_platform import RunPlatform
 
 from delaytopic_operator.fleet import Fleet
 
@@ -26,16 +23,9 @@ NOTICED_SECONDS = 100.0
 
 
 @pytest.fixture(scope="module")
-def one_by_one(
-    control_plane: ControlPlane,
-    node: LocalNode,
-    kafka: KafkaAddress,
-    redis: RedisAddress,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Platform]:
+def one_by_one(run_platform: RunPlatform) -> Iterator[Platform]:
     """A platform whose operator lets one DelayTopic at a time roll when its class changes."""
-    directory = tmp_path_factory.mktemp("one-by-one")
-    with running_platform(control_plane, node, kafka, redis, directory, rollouts=1) as platform:
+    with run_platform("one-by-one", rollouts=1) as platform:
         yield platform
 
 

@@ -9,10 +9,7 @@ from typing import Any
 
 import pytest
 from tests.cluster.awaiting import await_gone, await_object
-from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kube_client import Object
-from tests.cluster.node import LocalNode
-from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.app_team import AppTeam
 from tests.support.backlogs import (
     all_arrived,
@@ -25,7 +22,7 @@ from tests.support.backlogs import (
 )
 from tests.support.platform import Platform
 from tests.support.records import now_ms
-from tests.support.running_platform import running_platform
+from tests.support.running_platform import RunPlatform
 
 from delaytopic_operator.route_record import RecordState
 
@@ -54,16 +51,9 @@ class Outcome:
 
 
 @pytest.fixture(scope="module")
-def platform(
-    control_plane: ControlPlane,
-    node: LocalNode,
-    kafka: KafkaAddress,
-    redis: RedisAddress,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Platform]:
+def platform(run_platform: RunPlatform) -> Iterator[Platform]:
     """One with two app teams, the second of which loses its namespace."""
-    directory = tmp_path_factory.mktemp("deletions")
-    with running_platform(control_plane, node, kafka, redis, directory, teams=2) as platform:
+    with run_platform("deletions", teams=2) as platform:
         platform.apply_topic("drained")
         platform.apply_topic("pruned", **SHORT_DRAIN)
         platform.of_team(1).apply_topic("orphaned")

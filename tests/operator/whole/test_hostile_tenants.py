@@ -13,13 +13,11 @@ import pytest
 from tests.cluster.awaiting import condition_of
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kube_client import KubeClient, Object, RequestRefused
-from tests.cluster.node import LocalNode
 from tests.harness.names import unique
-from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.kafka_topics import KafkaTopics
 from tests.support.platform import Platform
 from tests.support.relay_process import wait_for
-from tests.support.running_platform import running_platform
+from tests.support.running_platform import RunPlatform
 
 from delaytopic_api.connection import KafkaConnection
 from delaytopic_operator.keys import Key
@@ -125,16 +123,9 @@ def test_a_forged_record_is_neither_believed_nor_followed(running: Platform, ten
 
 
 @pytest.fixture(scope="module")
-def shared(
-    control_plane: ControlPlane,
-    node: LocalNode,
-    kafka: KafkaAddress,
-    redis: RedisAddress,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Platform]:
+def shared(run_platform: RunPlatform) -> Iterator[Platform]:
     """A platform of two teams whose class lets both name any topic, and take over what is there."""
-    directory = tmp_path_factory.mktemp("shared")
-    with running_platform(control_plane, node, kafka, redis, directory, teams=2) as platform:
+    with run_platform("shared", teams=2) as platform:
         platform.apply_class(access=EVERYTHING)
         yield platform
 
@@ -300,6 +291,7 @@ def test_a_connection_of_its_own_claims_nothing_of_the_cluster_that_it_names(
     assert "of another namespace" in refused(hostile, "claimer")
 
 
+@pytest.mark.takes_long("the status is written once a Kafka that does not answer was given up")
 def test_who_names_the_servers_of_two_clusters_does_not_make_them_one(
     shared: Platform, hostile: Platform, victim: Victim
 ) -> None:
