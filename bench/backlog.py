@@ -15,7 +15,7 @@ from bench.records import PARTITIONS, spread
 from bench.tally import require_each_once, require_none_early, tally
 from bench.throughput import TIMEOUT_SECONDS, Rate, relay_of, source_ends
 from bench.watch import Sample, Watch, seen_at_ms
-from delaytopic_api.choices import BackendType, Guarantee
+from delaytopic_api.values import BackendType, Guarantee
 
 SPREAD_MS = 600_000
 LEAD_MS = 25_000

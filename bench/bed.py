@@ -9,10 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench.records import PARTITIONS
-from delaytopic_api.bucket_topics import bucket_topics
-from delaytopic_api.choices import BackendType
-from delaytopic_api.relay_config import RelayBackend, RelayConfig
-from delaytopic_api.relay_connection import RedisClient
+from delaytopic_api.relay import RedisClient, RelayBackend, RelayConfig
+from delaytopic_api.values import BackendType, bucket_topics
 from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics, delete_topics

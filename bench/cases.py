@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bench.goals import BACKLOG, FIXED_DELAY, WITHIN_HORIZON, AtLeast
-from delaytopic_api.choices import BackendType
+from delaytopic_api.values import BackendType
 
 
 class Group(StrEnum):

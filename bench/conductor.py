@@ -13,7 +13,7 @@ from bench.horizon import plan, run_within_horizon
 from bench.lateness import PLAN, run_lateness
 from bench.results import Measured
 from bench.throughput import Rate, measure_filling, run_fixed_delay, run_null
-from delaytopic_api.choices import Guarantee
+from delaytopic_api.values import Guarantee
 
 WARM_UP_RECORDS = 150_000
 WARM_UPS = 2

@@ -15,7 +15,7 @@ from bench.records import PARTITIONS, spread
 from bench.tally import require_each_once, require_none_early, tally
 from bench.throughput import TIMEOUT_SECONDS, Rate, all_there, end_ms, relay_of, source_ends
 from bench.watch import Watch
-from delaytopic_api.choices import Guarantee
+from delaytopic_api.values import Guarantee
 
 DUE_PER_MS = 500
 """Faster than any relay delivers, so that from the first due time on it has work until it is done."""

@@ -14,7 +14,7 @@ from bench.processes import BenchProcess, Relay, relay_config
 from bench.reading import Delivered, read_target
 from bench.statistics import Lateness, lateness_of
 from bench.tally import require_each_once, require_none_early, tally
-from delaytopic_api.choices import Guarantee
+from delaytopic_api.values import Guarantee
 
 PRECISION = {Guarantee.AT_LEAST_ONCE: "10ms", Guarantee.EXACTLY_ONCE: "50ms"}
 PLAN = Plan((Phase(2_000, 4), Phase(10_000, 5)), burst=50_000)

@@ -17,8 +17,8 @@ from confluent_kafka import Message
 
 from bench.records import headers_of, key_of, value_of
 from bench.table import Table
-from delaytopic_api.choices import Partitioning
-from delaytopic_api.headers import Headers
+from delaytopic_api.records import Headers
+from delaytopic_api.values import Partitioning
 from delaytopic_relay.addressing import Addressing, FurtherTargets
 from delaytopic_relay.calendar import Calendar
 from delaytopic_relay.dialects.native import NativeDialect

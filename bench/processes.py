@@ -14,19 +14,20 @@ import yaml
 from bench.clock import wait_for
 from bench.errors import Stalled
 from bench.records import PARTITIONS
-from delaytopic_api.choices import Guarantee, Ids
-from delaytopic_api.duration import Duration
-from delaytopic_api.relay_config import (
+from delaytopic_api.relay import (
     HttpServer,
+    KafkaClient,
     RelayBackend,
     RelayConfig,
     RelayDeadLetter,
     RelaySchedule,
     RelaySource,
+    RelayState,
+    RelayStatus,
     RelayTarget,
+    ShardState,
 )
-from delaytopic_api.relay_connection import KafkaClient
-from delaytopic_api.relay_status import RelayState, RelayStatus, ShardState
+from delaytopic_api.values import Duration, Guarantee, Ids
 from delaytopic_cli.embedded.ports import free_port
 from delaytopic_cli.embedded.process import ManagedProcess
 

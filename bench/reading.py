@@ -13,8 +13,7 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from bench.errors import PromiseBroken, Stalled
 from bench.quiet import QUIET
 from bench.records import PARTITIONS, VALUE_BYTES, headers_of, sequence_of
-from delaytopic_api.headers import RECEIPT, Headers
-from delaytopic_api.receipt import Receipt
+from delaytopic_api.records import RECEIPT, Headers, Receipt
 
 LIMIT = 1_000
 TIMEOUT_SECONDS = 60.0

@@ -6,7 +6,7 @@ import random
 from array import array
 from collections.abc import Iterator
 
-from delaytopic_api.headers import DELIVER_AT, Headers
+from delaytopic_api.records import DELIVER_AT, Headers
 
 PARTITIONS = 4
 VALUE_BYTES = 200

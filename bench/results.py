@@ -17,7 +17,7 @@ from bench.goals import (
     all_of,
 )
 from bench.statistics import Lateness, in_and_out_rate, median, median_ratio
-from delaytopic_api.choices import Guarantee
+from delaytopic_api.values import Guarantee
 
 JUDGED_PER_SECOND = 10_000
 """The load that the goals for lateness are about."""

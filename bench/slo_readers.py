@@ -6,7 +6,7 @@ import json
 import sys
 import time
 
-from delaytopic_api.relay_config import RelayConfig
+from delaytopic_api.relay import RelayConfig
 from delaytopic_slo.kafka_connector import read_by_connector
 from delaytopic_slo.kafka_data_source import ReadingJob, read_by_client
 from delaytopic_slo.kafka_facts import KafkaFacts

@@ -8,8 +8,7 @@ from pathlib import Path
 import yaml
 from confluent_kafka import Producer
 
-from delaytopic_api.headers import DELIVER_AT, RECEIPT
-from delaytopic_api.receipt import Receipt
+from delaytopic_api.records import DELIVER_AT, RECEIPT, Receipt
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
 
 HOUR_MS = 3_600_000

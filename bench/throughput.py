@@ -13,7 +13,7 @@ from bench.reading import Delivered, read_target
 from bench.records import PARTITIONS
 from bench.tally import require_each_once, tally
 from bench.watch import Sample, Watch, seen_at_ms
-from delaytopic_api.choices import BackendType, Guarantee
+from delaytopic_api.values import BackendType, Guarantee
 
 TIMEOUT_SECONDS = 90.0
 PRECISION = "100ms"

@@ -7,10 +7,8 @@ from dataclasses import dataclass, replace
 from bench.scaling.fleet import Fleet
 from bench.scaling.horizontal import PHASE_SECONDS
 from bench.scaling.witness import Witness, at_ms
-from delaytopic_api.choices import AutoscalingMode, ScaleToZero
-from delaytopic_api.duration import Duration
-from delaytopic_api.percent import Percent
-from delaytopic_api.settings import AutoscalingSettings
+from delaytopic_api.documents import AutoscalingSettings
+from delaytopic_api.values import AutoscalingMode, Duration, Percent, ScaleToZero
 from delaytopic_operator.scaling.capacity import Capacity
 from delaytopic_operator.scaling.decision import decide
 from delaytopic_operator.scaling.lead_time import LeadTime

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bench.scaling.fleet import Fleet
 from bench.scaling.load import Load
-from delaytopic_api.choices import BackendType, Guarantee
-from delaytopic_api.relay_status import DueBin, RelayState, RelayStatus, ShardState, ShardStatus
+from delaytopic_api.relay import DueBin, RelayState, RelayStatus, ShardState, ShardStatus
+from delaytopic_api.values import BackendType, Guarantee
 from delaytopic_operator.scaling.source import PartitionOffsets, SourceOffsets
 
 EPOCH_MS = 1_800_000_000_000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from delaytopic_api import Settings
-from delaytopic_api.choices import Ids
+from delaytopic_api.values import Ids
 from delaytopic_cli.audit_reading import Rules
 
 

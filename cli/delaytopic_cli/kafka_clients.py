@@ -10,7 +10,7 @@ from typing import cast
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from delaytopic_api.headers import Headers
+from delaytopic_api.records import Headers
 from delaytopic_cli.embedded.kafka_client import QUIET
 from delaytopic_cli.errors import InputError, KafkaUnreachableError, TopicError
 

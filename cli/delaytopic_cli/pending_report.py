@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from delaytopic_api.pending import PendingList, PendingRecord
+from delaytopic_api.relay import PendingList, PendingRecord
 from delaytopic_cli.errors import InputError, RelayUnreachableError
 from delaytopic_cli.relay_listing import RelayAnswer
 

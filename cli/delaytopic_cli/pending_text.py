@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from delaytopic_api.pending import PendingRecord
+from delaytopic_api.relay import PendingRecord
 from delaytopic_cli.pending_report import PendingReport
 from delaytopic_cli.time_text import clock_text
 

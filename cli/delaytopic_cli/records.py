@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from delaytopic_api.duration import Duration
-from delaytopic_api.headers import (
+from delaytopic_api.records import (
     ACTION_CANCEL,
     DELIVER_ACTION,
     DELIVER_AFTER,
@@ -16,6 +15,7 @@ from delaytopic_api.headers import (
     DELIVER_TO,
     Headers,
 )
+from delaytopic_api.values import Duration
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.time_text import duration, instant_ms
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from urllib.parse import urlencode, urlsplit
 
-from delaytopic_api.pending import PendingList
+from delaytopic_api.relay import PendingList
 from delaytopic_cli.errors import InputError
 
 TIMEOUT_SECONDS = 20.0

@@ -17,9 +17,9 @@ from pathlib import Path
 import click
 
 from delaytopic_api import Settings
+from delaytopic_api.documents import TopicSettings
 from delaytopic_api.errors import ApiError
-from delaytopic_api.relay_connection import KafkaClient
-from delaytopic_api.settings import TopicSettings
+from delaytopic_api.relay import KafkaClient
 from delaytopic_cli.demo.__main__ import EXAMPLE
 from delaytopic_cli.demo.arrivals import ArrivalClock
 from delaytopic_cli.demo.scenario import Scenario

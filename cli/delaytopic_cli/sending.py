@@ -9,7 +9,7 @@ from functools import partial
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from delaytopic_api.headers import Headers
+from delaytopic_api.records import Headers
 from delaytopic_cli.errors import TopicError
 from delaytopic_cli.records import OutgoingRecord, due_ms
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from delaytopic_api import DelayClass, DelayTopic, Settings, class_for, load_document, load_relay_config, resolve
 from delaytopic_api.errors import InvalidDocument, Problem
-from delaytopic_api.relay_connection import KafkaClient
-from delaytopic_api.yaml_text import parse_yaml
+from delaytopic_api.loading import parse_yaml
+from delaytopic_api.relay import KafkaClient
 from delaytopic_cli.errors import InputError
 
 STANDARD_INPUT = "-"

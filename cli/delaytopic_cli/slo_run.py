@@ -10,7 +10,7 @@ import click
 from pyspark.sql import SparkSession
 
 from delaytopic_api import Duration, Settings
-from delaytopic_api.relay_connection import KafkaClient
+from delaytopic_api.relay import KafkaClient
 from delaytopic_cli.commands.options import client_settings, kafka_options, split_pair
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.slo_documents import audited_topics, kafka_of

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 
 from delaytopic_api import MalformedHeader, Receipt
-from delaytopic_api.headers import RECEIPT, Headers
+from delaytopic_api.records import RECEIPT, Headers
 from delaytopic_cli.lateness import milliseconds_text
 from delaytopic_cli.time_text import clock_text
 

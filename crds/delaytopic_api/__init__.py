@@ -7,19 +7,19 @@ Imports no client library and reads no clock.
 
 from __future__ import annotations
 
-from delaytopic_api.dead_letter import DeadLetter, DeadLetterReason
-from delaytopic_api.delay_class import DelayClass
-from delaytopic_api.delay_topic import DelayTopic
-from delaytopic_api.duration import Duration
+from delaytopic_api.documents.delay_class import DelayClass
+from delaytopic_api.documents.delay_topic import DelayTopic
+from delaytopic_api.documents.settings import Settings
 from delaytopic_api.errors import ApiError, InvalidDocument, InvalidText, MalformedHeader, Problem, Refused
-from delaytopic_api.loading import dump_yaml, load_document, load_documents, load_relay_config
-from delaytopic_api.percent import Percent
-from delaytopic_api.quantity import Quantity
-from delaytopic_api.receipt import Receipt
-from delaytopic_api.relay_config import RelayConfig
-from delaytopic_api.relay_status import RelayStatus
-from delaytopic_api.resolve import class_for, relay_config, resolve
-from delaytopic_api.settings import Settings
+from delaytopic_api.loading.documents import dump_yaml, load_document, load_documents, load_relay_config
+from delaytopic_api.policy.resolve import class_for, relay_config, resolve
+from delaytopic_api.records.dead_letter import DeadLetter, DeadLetterReason
+from delaytopic_api.records.receipt import Receipt
+from delaytopic_api.relay.config import RelayConfig
+from delaytopic_api.relay.status import RelayStatus
+from delaytopic_api.values.duration import Duration
+from delaytopic_api.values.percent import Percent
+from delaytopic_api.values.quantity import Quantity
 
 __all__ = [
     "ApiError",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from delaytopic_api.status import PlannedAction
+from delaytopic_api.documents import PlannedAction
 from delaytopic_operator.kept_progress import KeptProgress
 from delaytopic_operator.route_record import RouteRecord, record_name
 from delaytopic_operator.scaling.memory import ScalingMemory

@@ -8,8 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
-from delaytopic_api.model import Model
-from delaytopic_api.status import Condition, ConditionType, SloStatus
+from delaytopic_api.documents import Condition, ConditionType, Model, SloStatus
 from delaytopic_operator.conditions import Finding
 
 NO_AUDIT: Final = "NoAudit"

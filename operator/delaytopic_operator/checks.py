@@ -8,9 +8,9 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from delaytopic_api import DelayClass, DelayTopic, Settings, class_for, load_document, resolve
-from delaytopic_api.delay_topic import DelayTopicSpec
+from delaytopic_api.documents import DelayTopicSpec
 from delaytopic_api.errors import ApiError, Problem, Refused
-from delaytopic_api.names import glob_matcher
+from delaytopic_api.values import glob_matcher
 from delaytopic_operator.desired import relay_problems
 from delaytopic_operator.keys import Key
 from delaytopic_operator.needed_buckets import partition_count

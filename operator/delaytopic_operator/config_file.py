@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from delaytopic_api.errors import ApiError
-from delaytopic_api.loading import validate
-from delaytopic_api.yaml_text import parse_yaml
+from delaytopic_api.loading import parse_yaml, validate
 from delaytopic_operator.errors import ConfigurationError
 from delaytopic_operator.operator_config import OperatorConfig
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from delaytopic_api.choices import DeletionPolicy
+from delaytopic_api.values import DeletionPolicy
 
 GRACE_MS: Final = 600_000
 """How long Kafka, Redis or the relays may be out of reach before the object is let go, with everything kept."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from delaytopic_api.metadata import API_VERSION
+from delaytopic_api.documents import API_VERSION
 from delaytopic_operator import kinds
 from delaytopic_operator.actions import (
     FINALIZER,

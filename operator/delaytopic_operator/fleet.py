@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from delaytopic_api import RelayStatus
-from delaytopic_api.relay_status import ShardState, ShardStatus
-from delaytopic_api.status import BacklogStatus, ConditionType
+from delaytopic_api.documents import BacklogStatus, ConditionType
+from delaytopic_api.relay import ShardState, ShardStatus
 from delaytopic_operator.conditions import FALSE, TRUE, UNKNOWN, Finding, instant
 
 _PULL_REASONS: Final = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull")

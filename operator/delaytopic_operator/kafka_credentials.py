@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from delaytopic_api.connection import Authentication, AuthenticationType, KafkaConnection
+from delaytopic_api.documents import Authentication, AuthenticationType, KafkaConnection
 from delaytopic_operator.errors import NotSupported
 from delaytopic_operator.secret_values import SecretValues
 

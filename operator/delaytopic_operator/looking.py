@@ -6,7 +6,7 @@ from dataclasses import replace
 from threading import Lock
 from typing import Final
 
-from delaytopic_api.choices import DeletionPolicy
+from delaytopic_api.values import DeletionPolicy
 from delaytopic_operator.audit_verdict import last_verdict
 from delaytopic_operator.checks import Accepted
 from delaytopic_operator.conditions import instant_ms

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from delaytopic_api import Settings
-from delaytopic_api.bucket_topics import BucketTopic, bucket_topics
-from delaytopic_api.choices import BackendType, Management
-from delaytopic_api.relay_config import RelayLimits
+from delaytopic_api.relay import RelayLimits
+from delaytopic_api.values import BackendType, BucketTopic, Management, bucket_topics
 from delaytopic_operator.kafka_view import TopicFacts
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from delaytopic_api.status import BackendStatus
+from delaytopic_api.documents import BackendStatus
 from delaytopic_operator.audit_verdict import AuditVerdict
 from delaytopic_operator.checks import Accepted, Refusal
 from delaytopic_operator.conditions import Finding

@@ -9,7 +9,7 @@ from typing import Any
 import structlog
 
 from delaytopic_api import DelayClass, load_document
-from delaytopic_api.connection import KafkaConnection
+from delaytopic_api.documents import KafkaConnection
 from delaytopic_api.errors import ApiError
 from delaytopic_operator import kinds
 from delaytopic_operator.checks import Accepted, Refusal, Subject, check

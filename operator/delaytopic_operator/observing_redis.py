@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from delaytopic_api.choices import BackendType
-from delaytopic_api.connection import RedisConnection
+from delaytopic_api.documents import RedisConnection
+from delaytopic_api.values import BackendType
 from delaytopic_operator.checks import Accepted
 from delaytopic_operator.conditions import Finding
 from delaytopic_operator.errors import OperatorError

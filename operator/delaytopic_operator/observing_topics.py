@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from delaytopic_api import Settings
-from delaytopic_api.choices import BackendType, TopicProvisioning
-from delaytopic_api.connection import KafkaConnection
+from delaytopic_api.documents import KafkaConnection
+from delaytopic_api.values import BackendType, TopicProvisioning
 from delaytopic_operator.checks import Accepted
 from delaytopic_operator.conditions import Finding
 from delaytopic_operator.errors import KafkaUnavailable, OperatorError, Rejected, Unavailable

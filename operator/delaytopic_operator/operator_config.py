@@ -7,11 +7,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from delaytopic_api import Duration
-from delaytopic_api.duration import between
-from delaytopic_api.metadata import ApiVersion
-from delaytopic_api.model import Model, require
-from delaytopic_api.names import Glob, Namespace
-from delaytopic_api.relays import KubernetesObject
+from delaytopic_api.documents import ApiVersion, KubernetesObject, Model, require
+from delaytopic_api.values import Glob, Namespace, between
 
 Image = Annotated[str, Field(min_length=1, max_length=512)]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000)]

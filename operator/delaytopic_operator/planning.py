@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from delaytopic_api.choices import Suspend
-from delaytopic_api.status import ConditionType
+from delaytopic_api.documents import ConditionType
+from delaytopic_api.values import Suspend
 from delaytopic_operator import planning_children as relays
 from delaytopic_operator.actions import FINALIZER, Action, DoTopic, ForgetRecord, Hold, Release, WriteRecord
 from delaytopic_operator.checks import Accepted, Refusal

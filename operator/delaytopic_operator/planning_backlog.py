@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delaytopic_api.status import ConditionType
+from delaytopic_api.documents import ConditionType
 from delaytopic_operator import planning_children as relays
 from delaytopic_operator.actions import Purge, WriteRecord
 from delaytopic_operator.conditions import FALSE, TRUE, Finding, Progress, instant_ms

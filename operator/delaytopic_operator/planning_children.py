@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from delaytopic_api.choices import Suspend
-from delaytopic_api.settings import Settings
+from delaytopic_api.documents import Settings
+from delaytopic_api.values import Suspend
 from delaytopic_operator.actions import Action, Apply, Remove
 from delaytopic_operator.checks import Accepted, relay_namespace
 from delaytopic_operator.conditions import Finding

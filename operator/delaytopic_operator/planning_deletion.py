@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from delaytopic_api.choices import DeletionPolicy
-from delaytopic_api.status import ConditionType
+from delaytopic_api.documents import ConditionType
+from delaytopic_api.values import DeletionPolicy
 from delaytopic_operator import planning_children as relays
 from delaytopic_operator.actions import FINALIZER, Action, ForgetRecord, Purge, Release, Remove, WriteRecord
 from delaytopic_operator.checks import RELAYS_OUT_OF_SIGHT, Accepted, Refusal

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from delaytopic_api.duration import Duration
+from delaytopic_api.values import Duration
 from delaytopic_operator.actions import Action, Apply, RestoreProgress
 from delaytopic_operator.kept_progress import forgotten, updated
 from delaytopic_operator.observation import Observation

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from delaytopic_api.choices import BackendType
-from delaytopic_api.status import Ownership
+from delaytopic_api.documents import Ownership
+from delaytopic_api.values import BackendType
 from delaytopic_operator.keys import Key
 from delaytopic_operator.route_record import RouteRecord, TopicRecord
 from delaytopic_operator.strimzi_topic import StrimziTopics, own_document

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from delaytopic_api.connection import RedisConnection
+from delaytopic_api.documents import RedisConnection
 from delaytopic_operator.errors import SecretMissing
 from delaytopic_operator.secret_values import SecretValues
 

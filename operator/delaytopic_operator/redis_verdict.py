@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from delaytopic_api.status import ConditionStatus, ConditionType
+from delaytopic_api.documents import ConditionStatus, ConditionType
 from delaytopic_operator.conditions import FALSE, TRUE, UNKNOWN, Finding
 from delaytopic_operator.errors import NotAllowed, OperatorError
 

@@ -8,9 +8,9 @@ from threading import Lock
 from typing import Any, Final, NamedTuple
 
 from delaytopic_api import DelayClass, Settings, load_document
-from delaytopic_api.choices import Management, TopicProvisioning
+from delaytopic_api.documents import Ownership
 from delaytopic_api.errors import ApiError
-from delaytopic_api.status import Ownership
+from delaytopic_api.values import Management, TopicProvisioning
 from delaytopic_operator import kinds
 from delaytopic_operator.checks import Accepted, Elders, Subject, check
 from delaytopic_operator.conditions import instant_ms

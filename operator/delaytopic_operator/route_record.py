@@ -15,10 +15,8 @@ from typing import Any, Final, Literal
 from pydantic import ConfigDict, Field, ValidationError
 
 from delaytopic_api import Settings
-from delaytopic_api.choices import BackendType
-from delaytopic_api.connection import KafkaConnection
-from delaytopic_api.model import Model
-from delaytopic_api.status import Ownership
+from delaytopic_api.documents import KafkaConnection, Model, Ownership
+from delaytopic_api.values import BackendType
 from delaytopic_operator.errors import RecordUnreadable
 from delaytopic_operator.kept_progress import KeptProgress, parse_progress, progress_text
 from delaytopic_operator.keys import Key

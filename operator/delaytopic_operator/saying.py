@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from delaytopic_api.metadata import API_VERSION
-from delaytopic_api.status import ConditionType
+from delaytopic_api.documents import API_VERSION, ConditionType
 from delaytopic_operator import kinds
 from delaytopic_operator.actions import Apply, DoTopic, Purge, Release, Remove, RestoreProgress
 from delaytopic_operator.audit_verdict import NO_AUDIT

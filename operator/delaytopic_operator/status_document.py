@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from delaytopic_api.metadata import API_VERSION
-from delaytopic_api.status import ConditionType
+from delaytopic_api.documents import API_VERSION, ConditionType
 from delaytopic_operator import __version__
 from delaytopic_operator.actions import Action
 from delaytopic_operator.conditions import instant_ms, merged, summed_up

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from delaytopic_api.status import BackendStatus, EffectiveStatus, RelayFleetStatus
+from delaytopic_api.documents import BackendStatus, EffectiveStatus, RelayFleetStatus
 from delaytopic_operator.conditions import instant
 from delaytopic_operator.desired import selector
 from delaytopic_operator.fleet import backlog

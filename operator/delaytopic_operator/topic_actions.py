@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from delaytopic_api.status import PlannedAction
+from delaytopic_api.documents import PlannedAction
 
 BROKERS_OWN: Final = -1
 """For partitions and copies: as the broker's configuration says."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from delaytopic_api import Settings
-from delaytopic_api.duration import Duration
-from delaytopic_api.resolve import RETENTION_MARGIN
-from delaytopic_api.status import ConditionStatus, ConditionType
+from delaytopic_api.documents import ConditionStatus, ConditionType
+from delaytopic_api.policy import RETENTION_MARGIN
+from delaytopic_api.values import Duration
 from delaytopic_operator.conditions import FALSE, TRUE, UNKNOWN, Finding
 from delaytopic_operator.errors import KafkaUnavailable, OperatorError
 from delaytopic_operator.topic_ownership import Trouble

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from delaytopic_api import Settings
-from delaytopic_api.status import Ownership, TopicStatus
+from delaytopic_api.documents import Ownership, TopicStatus
 from delaytopic_operator.kafka_view import KafkaView, TopicFacts
 from delaytopic_operator.route_record import Role, RouteRecord, TopicRecord
 from delaytopic_operator.topic_actions import BROKERS_OWN, CreateTopic, SetConfig, TopicAction

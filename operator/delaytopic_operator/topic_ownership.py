@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
-from delaytopic_api.choices import Management
-from delaytopic_api.status import Ownership
+from delaytopic_api.documents import Ownership
+from delaytopic_api.values import Management
 from delaytopic_operator.kafka_view import TopicFacts
 from delaytopic_operator.route_record import Role, TopicRecord
 from delaytopic_operator.topic_actions import TopicEvent

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from delaytopic_api import Settings
-from delaytopic_api.choices import TopicProvisioning
-from delaytopic_api.delay_topic import DelayTopicSpec
-from delaytopic_api.status import Ownership, TopicStatus
+from delaytopic_api.documents import DelayTopicSpec, Ownership, TopicStatus
+from delaytopic_api.values import TopicProvisioning
 from delaytopic_operator.conditions import Finding
 from delaytopic_operator.kafka_view import KafkaView
 from delaytopic_operator.route_record import Role, RouteRecord

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from delaytopic_api import Settings
-from delaytopic_api.choices import Partitioning
+from delaytopic_api.values import Partitioning
 from delaytopic_operator.kafka_view import UNLIMITED_MS, TopicFacts
 from delaytopic_operator.route_record import Role
 from delaytopic_operator.topic_actions import GrowTopic, SetConfig

@@ -12,10 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from delaytopic_api import Settings
-from delaytopic_api.choices import Management, Partitioning, TopicProvisioning
-from delaytopic_api.delay_topic import DelayTopicSpec
-from delaytopic_api.settings import TopicSettings
-from delaytopic_api.topics import TopicSpec
+from delaytopic_api.documents import DelayTopicSpec, TopicSettings, TopicSpec
+from delaytopic_api.values import Management, Partitioning, TopicProvisioning
 from delaytopic_operator.kafka_view import TopicFacts
 from delaytopic_operator.route_record import Role
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from delaytopic_api.status import ConditionType
+from delaytopic_api.documents import ConditionType
 
 NORMAL: Final = "Normal"
 WARNING: Final = "Warning"

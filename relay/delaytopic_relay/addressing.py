@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from delaytopic_api.bucket_topics import is_reserved
-from delaytopic_api.choices import Partitioning
-from delaytopic_api.dead_letter import DeadLetter, DeadLetterReason, dead_letter_headers
-from delaytopic_api.headers import CONTROL_HEADERS, RECEIPT, Headers
-from delaytopic_api.receipt import receipt_form
+from delaytopic_api.records import (
+    CONTROL_HEADERS,
+    RECEIPT,
+    DeadLetter,
+    DeadLetterReason,
+    Headers,
+    dead_letter_headers,
+    receipt_form,
+)
+from delaytopic_api.values import Partitioning, is_reserved
 from delaytopic_relay.dialects.policy import TopicGlobs
 from delaytopic_relay.schedule import NO_CONTROL_HEADER, Reject, Schedule
 from delaytopic_relay.sizes import record_batch_bytes

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from delaytopic_api.bucket_topics import bucket_names, ids_name
-from delaytopic_api.relay_config import RelayConfig
+from delaytopic_api.relay import RelayConfig
+from delaytopic_api.values import bucket_names, ids_name
 from delaytopic_relay.startup import Finding
 from delaytopic_relay.topics import TopicFacts
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from delaytopic_api.bucket_topics import bucket_count, bucket_names, ids_name, source_mark
-from delaytopic_api.relay_config import RelayConfig
+from delaytopic_api.relay import RelayConfig
+from delaytopic_api.values import bucket_count, bucket_names, ids_name, source_mark
 from delaytopic_relay.bucket_checks import check_bucket_topics
 from delaytopic_relay.bucket_rules import BucketRules
 from delaytopic_relay.bucket_shelving import BucketNames, BucketShelving

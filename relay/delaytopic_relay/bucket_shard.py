@@ -14,7 +14,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import NamedTuple
 
-from delaytopic_api.dead_letter import DeadLetterReason
+from delaytopic_api.records import DeadLetterReason
 from delaytopic_relay.bucket import Bucket, WaitingBucket
 from delaytopic_relay.bucket_ranges import BucketRanges
 from delaytopic_relay.bucket_rules import ROOM_SHARE, BucketRules

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from delaytopic_api.bucket_topics import bucket_name, ids_name
+from delaytopic_api.values import bucket_name, ids_name
 from delaytopic_relay.addressing import Outgoing
 from delaytopic_relay.bucket_rules import BucketRules
 from delaytopic_relay.bucket_segments import decode_id, encode_id, segment_head, segment_schedules

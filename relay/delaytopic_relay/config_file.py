@@ -6,7 +6,7 @@ from pathlib import Path
 
 from delaytopic_api.errors import ApiError
 from delaytopic_api.loading import load_relay_config
-from delaytopic_api.relay_config import RelayConfig
+from delaytopic_api.relay import RelayConfig
 from delaytopic_relay.errors import ConfigurationError
 
 

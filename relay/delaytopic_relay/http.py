@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from http import HTTPStatus
 
-from delaytopic_api.pending import PendingList
-from delaytopic_api.relay_status import RelayStatus
+from delaytopic_api.relay import PendingList, RelayStatus
 from delaytopic_process.pages import JSON, PROMETHEUS, Answer, CannotListen, Health, Pages, health_answer, text_answer
 from delaytopic_relay.errors import BadRequest, ConfigurationError, Unavailable
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from delaytopic_api.relay_connection import KafkaClient, KafkaSecurity
+from delaytopic_api.relay import KafkaClient, KafkaSecurity
 from delaytopic_relay.errors import ConfigurationError
 from delaytopic_relay.kafka_settings import Settings
 

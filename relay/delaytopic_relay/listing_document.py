@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from delaytopic_api.pending import PendingList, PendingRecord, PendingShard, text_or_base64
-from delaytopic_api.relay_status import RelayStatus, ShardState, ShardStatus
+from delaytopic_api.relay import (
+    PendingList,
+    PendingRecord,
+    PendingShard,
+    RelayStatus,
+    ShardState,
+    ShardStatus,
+    text_or_base64,
+)
 from delaytopic_relay.listing import Listing
 from delaytopic_relay.listing_copy import Copies
 from delaytopic_relay.listing_query import ListingQuery

@@ -6,11 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from delaytopic_api.bucket_topics import source_mark
-from delaytopic_api.choices import BackendType
-from delaytopic_api.pending import PendingList
-from delaytopic_api.relay_config import RelayConfig
-from delaytopic_api.relay_status import RelayState, RelayStatus
+from delaytopic_api.relay import PendingList, RelayConfig, RelayState, RelayStatus
+from delaytopic_api.values import BackendType, source_mark
 from delaytopic_relay.bucket_browsing import BucketPendingReader
 from delaytopic_relay.bucket_shelving import BucketNames
 from delaytopic_relay.errors import Unavailable

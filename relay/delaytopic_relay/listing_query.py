@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 from urllib.parse import parse_qsl
 
-from delaytopic_api.pending import DEFAULT_LIMIT, MOST_LISTED
+from delaytopic_api.relay import DEFAULT_LIMIT, MOST_LISTED
 from delaytopic_relay.errors import BadRequest
 
 LATEST_MS = 253_402_300_800_000

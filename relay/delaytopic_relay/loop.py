@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from delaytopic_api.relay_status import RelayState
+from delaytopic_api.relay import RelayState
 from delaytopic_relay.departures import Departures
 from delaytopic_relay.errors import BucketLost, CommitUnknown, Fenced, LostOwnership, TransactionAborted, Unavailable
 from delaytopic_relay.fixed_shard import FixedShard

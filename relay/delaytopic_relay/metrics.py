@@ -15,8 +15,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
-from delaytopic_api.dead_letter import DeadLetterReason
-from delaytopic_api.relay_status import RelayStatus, ShardState
+from delaytopic_api.records import DeadLetterReason
+from delaytopic_api.relay import RelayStatus, ShardState
 from delaytopic_relay.errors import BucketLost, CommitUnknown, Fenced, LostOwnership, ShelfMoved, TransactionAborted
 from delaytopic_relay.histogram import MillisecondHistogram
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from delaytopic_api.relay_config import RelayConfig
-from delaytopic_api.relay_status import RelayState, RelayStatus
+from delaytopic_api.relay import RelayConfig, RelayState, RelayStatus
 from delaytopic_relay.departures import Departures
 from delaytopic_relay.errors import LostOwnership, RelayError, ShelfUnavailable
 from delaytopic_relay.http import Health, PageServer

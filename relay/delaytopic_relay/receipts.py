@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delaytopic_api.headers import DEAD_LETTER_SOURCE, RECEIPT, Headers
+from delaytopic_api.records import DEAD_LETTER_SOURCE, RECEIPT, Headers
 
 
 def whose_record(headers: Headers) -> tuple[int | None, int | None, bool]:

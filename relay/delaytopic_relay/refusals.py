@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from delaytopic_api.dead_letter import DeadLetterReason
+from delaytopic_api.records import DeadLetterReason
 from delaytopic_relay.addressing import Addressing, Refused
 from delaytopic_relay.errors import TransactionAborted
 from delaytopic_relay.ports import Refusal

@@ -6,8 +6,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from delaytopic_api.dead_letter import DeadLetterReason
-from delaytopic_api.headers import Headers
+from delaytopic_api.records import DeadLetterReason, Headers
 
 MAX_HEADERS = 256
 """Of a record; far more than records have. The shortest header is two bytes on the wire and a hundred in memory:

@@ -12,8 +12,8 @@ from uuid import uuid4
 
 import structlog
 
-from delaytopic_api.choices import BackendType, Guarantee
-from delaytopic_api.relay_config import RelayConfig
+from delaytopic_api.relay import RelayConfig
+from delaytopic_api.values import BackendType, Guarantee
 from delaytopic_relay.addressing import Addressing, FurtherTargets
 from delaytopic_relay.bucket_opening import OpenBuckets, open_buckets
 from delaytopic_relay.bucket_shelving import BucketShelving

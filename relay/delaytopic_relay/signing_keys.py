@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from delaytopic_api.relay_config import RelayBackend
+from delaytopic_api.relay import RelayBackend
 from delaytopic_relay.errors import ConfigurationError
 from delaytopic_relay.signing import SegmentSigner
 

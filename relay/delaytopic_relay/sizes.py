@@ -8,7 +8,7 @@ since 4.0 write.
 
 from __future__ import annotations
 
-from delaytopic_api.headers import Headers
+from delaytopic_api.records import Headers
 
 BATCH_OVERHEAD_BYTES = 61
 """A batch's own header: base offset and length (12 bytes), and what stands before the records (49)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from delaytopic_api.relay_config import RelayConfig
+from delaytopic_api.relay import RelayConfig
 from delaytopic_relay.topics import TopicFacts
 
 

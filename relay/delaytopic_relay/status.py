@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from delaytopic_api.relay_config import RelayConfig
-from delaytopic_api.relay_status import BucketStatus, Cursor, DueBin, RelayState, RelayStatus, ShardState, ShardStatus
+from delaytopic_api.relay import (
+    BucketStatus,
+    Cursor,
+    DueBin,
+    RelayConfig,
+    RelayState,
+    RelayStatus,
+    ShardState,
+    ShardStatus,
+)
 from delaytopic_relay.bucket_shard import BucketShard
 from delaytopic_relay.census import Census, bin_edges_ms, census_of, total
 from delaytopic_relay.progress import Progress

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from delaytopic_api.choices import Suspend
+from delaytopic_api.values import Suspend
 from delaytopic_relay.schedule import Command, Key, Schedule
 
 NEVER_MS = -1

@@ -8,12 +8,10 @@ from enum import StrEnum
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from delaytopic_api.choices import BackendType
-from delaytopic_api.names import topic_matcher
-from delaytopic_api.relay_config import RelayConfig
-from delaytopic_api.relay_connection import KafkaClient
-from delaytopic_api.resolve import relay_config
-from delaytopic_api.settings import BackendSettings, Settings
+from delaytopic_api.documents import BackendSettings, Settings
+from delaytopic_api.policy import relay_config
+from delaytopic_api.relay import KafkaClient, RelayConfig
+from delaytopic_api.values import BackendType, topic_matcher
 from delaytopic_slo.client_settings import client_settings
 from delaytopic_slo.errors import CannotJudge, LedgerError, ReadingError
 from delaytopic_slo.gathering import gather

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from delaytopic_api.relay_connection import KafkaClient
+from delaytopic_api.relay import KafkaClient
 from delaytopic_relay.errors import ConfigurationError
 from delaytopic_relay.kafka_connection import connection_settings
 from delaytopic_slo.errors import SettingsError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from delaytopic_api.relay_connection import KafkaClient, KafkaSecurity, SaslMechanism
+from delaytopic_api.relay import KafkaClient, KafkaSecurity, SaslMechanism
 from delaytopic_slo.errors import SettingsError
 
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"

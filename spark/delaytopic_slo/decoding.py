@@ -11,11 +11,9 @@ from typing import Any, Final, Protocol
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from delaytopic_api.dead_letter import parse_dead_letter
 from delaytopic_api.errors import MalformedHeader
-from delaytopic_api.headers import RECEIPT, Headers
-from delaytopic_api.receipt import Receipt
-from delaytopic_api.relay_config import RelayConfig
+from delaytopic_api.records import RECEIPT, Headers, Receipt, parse_dead_letter
+from delaytopic_api.relay import RelayConfig
 from delaytopic_relay.dialects import dialect_for
 from delaytopic_relay.schedule import Cancel, Schedule, SourceMessage
 from delaytopic_slo.manifest import Role

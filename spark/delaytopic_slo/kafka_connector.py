@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from delaytopic_api.headers import Headers
+from delaytopic_api.records import Headers
 from delaytopic_slo.connector_settings import connector_settings
 from delaytopic_slo.decoding import Decode, Row, decoder_for
 from delaytopic_slo.errors import SparkMissingError

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 
-from delaytopic_api.relay_config import RelayConfig
+from delaytopic_api.relay import RelayConfig
 from delaytopic_slo.client_settings import client_settings
 from delaytopic_slo.data_source import read_shares
 from delaytopic_slo.decoding import batch_of, decoder_for

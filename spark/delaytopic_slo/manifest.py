@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple
 
 from pydantic import Field
 
-from delaytopic_api.model import Model
+from delaytopic_api.documents import Model
 from delaytopic_slo.rules import Rules
 
 STATE: Final = ("digests", "verdicts", "histogram")

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from delaytopic_api.choices import Guarantee
-from delaytopic_api.duration import Duration
+from delaytopic_api.values import Duration, Guarantee
 from delaytopic_slo.report_model import Budget, BurnRate, Counts, Objective, ObjectiveName, Verdict
 from delaytopic_slo.rules import Rules
 from delaytopic_slo.words import MINUTE_MS

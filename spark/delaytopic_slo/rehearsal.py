@@ -15,8 +15,7 @@ from typing import Final
 import pyarrow as pa  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 
-from delaytopic_api.choices import Guarantee
-from delaytopic_api.percent import Percent
+from delaytopic_api.values import Guarantee, Percent
 from delaytopic_slo.audit import report_of
 from delaytopic_slo.data_source import read_shares
 from delaytopic_slo.decoding import Row, batch_of

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from delaytopic_api.model import Model
+from delaytopic_api.documents import Model
 from delaytopic_slo.manifest import ClockReading, Range, TopicRead
 
 

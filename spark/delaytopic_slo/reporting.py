@@ -6,7 +6,7 @@ import bisect
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from delaytopic_api.duration import Duration
+from delaytopic_api.values import Duration
 from delaytopic_slo.buckets import bucket_value_ms, percentile_ms
 from delaytopic_slo.gathered import Gathered
 from delaytopic_slo.manifest import Commit, MinuteRange

@@ -6,9 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from delaytopic_api.choices import Guarantee
-from delaytopic_api.model import Model
-from delaytopic_api.percent import Percent
+from delaytopic_api.documents import Model
+from delaytopic_api.values import Guarantee, Percent
 
 DEFAULT_SETTLING_MS = 60_000
 Milliseconds = Annotated[int, Field(ge=0)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from delaytopic_api.duration import Duration
-from delaytopic_api.status import Condition, ConditionStatus, ConditionType, SloStatus
+from delaytopic_api.documents import Condition, ConditionStatus, ConditionType, SloStatus
+from delaytopic_api.values import Duration
 from delaytopic_slo.report_model import ObjectiveName, Report, Verdict
 
 _STATUS = {

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaytopic_api import InvalidDocument, Problem, load_document, load_documents, load_relay_config
-from delaytopic_api.model import Model
+from delaytopic_api.documents import Model
 
 FIELDS = sorted({field.alias or name for model in Model.__subclasses__() for name, field in model.model_fields.items()})
 VALUES = ["1s", "0", "ByHeader", "RedisZset", "Native", "None", "a", "*", "k:9092", "redis://k:1", "DelayTopic", "5%"]

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaytopic_api import DeadLetter, MalformedHeader
-from delaytopic_api.dead_letter import DeadLetterReason, dead_letter_headers, parse_dead_letter
-from delaytopic_api.headers import Headers
+from delaytopic_api.records import DeadLetterReason, Headers, dead_letter_headers, parse_dead_letter
 
 LETTER = DeadLetter("malformed-header", "deliver-at is no time: “soon”", "shop.delayed", 3, 12345, 1795269686270)
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from delaytopic_api import DelayClass, InvalidDocument, load_document, load_documents
-from delaytopic_api.delay_class import AccessSpec
+from delaytopic_api.documents import AccessSpec
 
 DATA = Path(__file__).parents[1] / "data/api"
 

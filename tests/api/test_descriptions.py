@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from delaytopic_api import DelayTopic, load_documents, resolve
-from delaytopic_api.model import Model
+from delaytopic_api.documents import Model
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.yaml"))
 

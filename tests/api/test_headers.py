@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from delaytopic_api import headers
-from delaytopic_api.dead_letter import DeadLetterReason
+from delaytopic_api.records import DeadLetterReason, headers
 
 
 def test_the_control_headers_are_those_that_producers_were_promised() -> None:

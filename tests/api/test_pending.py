@@ -8,14 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaytopic_api.pending import (
-    LONGEST_SHOWN_BYTES,
-    PendingList,
-    PendingRecord,
-    PendingShard,
-    text_or_base64,
-)
-from delaytopic_api.relay_status import DueBin
+from delaytopic_api.relay import LONGEST_SHOWN_BYTES, DueBin, PendingList, PendingRecord, PendingShard, text_or_base64
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "pending.md"
 LIST = PendingList(

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaytopic_api import MalformedHeader, Receipt
-from delaytopic_api.receipt import receipt_form
+from delaytopic_api.records import receipt_form
 
 ON_THE_WIRE = b"1795269686270:3:12345:1795269686271:shop.reminders.delayed"
 RECEIPT = Receipt(1795269686270, 3, 12345, 1795269686271, "shop.reminders.delayed")

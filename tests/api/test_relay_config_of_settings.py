@@ -15,8 +15,7 @@ from delaytopic_api import (
     relay_config,
     resolve,
 )
-from delaytopic_api.relay_config import HttpServer, RelayLimits
-from delaytopic_api.relay_connection import KafkaClient, RedisClient
+from delaytopic_api.relay import HttpServer, KafkaClient, RedisClient, RelayLimits
 
 EXAMPLE = Path(__file__).parents[2] / "examples/reminders.yaml"
 KAFKA = KafkaClient(bootstrap_servers="127.0.0.1:9092")

@@ -3,8 +3,8 @@ from __future__ import annotations
 import json
 
 from delaytopic_api import RelayStatus
-from delaytopic_api.choices import BackendType, Guarantee
-from delaytopic_api.relay_status import Cursor, DueBin, RelayState, ShardState, ShardStatus
+from delaytopic_api.relay import Cursor, DueBin, RelayState, ShardState, ShardStatus
+from delaytopic_api.values import BackendType, Guarantee
 
 STATUS = RelayStatus(
     relay="relay-0",

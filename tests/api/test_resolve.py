@@ -8,29 +8,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaytopic_api import DelayClass, DelayTopic, Refused, class_for, load_document, load_documents, resolve
-from delaytopic_api.choices import (
-    AutoscalingMode,
-    BackendType,
-    DeletionPolicy,
-    Dialect,
-    Guarantee,
-    Ids,
-    Management,
-    Partitioning,
-    ScaleToZero,
-    Suspend,
-    TopicProvisioning,
-)
-from delaytopic_api.connection import SigningKeySecret
-from delaytopic_api.duration import Duration
-from delaytopic_api.percent import Percent
-from delaytopic_api.settings import (
+from delaytopic_api.documents import (
     AutoscalingSettings,
     BackendSettings,
     ScheduleSettings,
     Settings,
+    SigningKeySecret,
     SloSettings,
     TopicSettings,
+)
+from delaytopic_api.values import (
+    AutoscalingMode,
+    BackendType,
+    DeletionPolicy,
+    Dialect,
+    Duration,
+    Guarantee,
+    Ids,
+    Management,
+    Partitioning,
+    Percent,
+    ScaleToZero,
+    Suspend,
+    TopicProvisioning,
 )
 
 DATA = Path(__file__).parents[1] / "data/api"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
-from delaytopic_api.status import Condition, ConditionStatus, ConditionType, DelayTopicStatus, SloStatus
+from delaytopic_api.documents import Condition, ConditionStatus, ConditionType, DelayTopicStatus, SloStatus
 
 READY = Condition(
     type=ConditionType.READY,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaytopic_api.names import covers, topic_matcher
+from delaytopic_api.values import covers, topic_matcher
 
 globs = st.text("ab.*", min_size=1, max_size=8)
 names = st.text("ab.", min_size=1, max_size=8)

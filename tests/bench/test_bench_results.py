@@ -8,7 +8,7 @@ from bench.report import tables
 from bench.results import Measured, Throughput, Timing, bursts, document, throughputs, timings
 from bench.statistics import Lateness
 
-from delaytopic_api.choices import Guarantee
+from delaytopic_api.values import Guarantee
 
 PLAIN, EXACT = Guarantee.AT_LEAST_ONCE, Guarantee.EXACTLY_ONCE
 

@@ -13,7 +13,7 @@ from tests.harness.names import unique
 from tests.support.relay_process import wait_for
 
 from delaytopic_api import DelayClass, DelayTopic, load_document
-from delaytopic_api.access import refusals
+from delaytopic_api.policy import refusals
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 

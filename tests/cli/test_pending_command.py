@@ -11,8 +11,7 @@ import pytest
 from tests.cli.test_terminal import HARMLESS, HOSTILE
 from tests.support.listings import pending_list
 
-from delaytopic_api.pending import PendingList, PendingRecord, PendingShard
-from delaytopic_api.relay_status import DueBin
+from delaytopic_api.relay import DueBin, PendingList, PendingRecord, PendingShard
 from delaytopic_cli.__main__ import run
 from delaytopic_cli.commands.pending import before_ms
 from delaytopic_cli.errors import InputError

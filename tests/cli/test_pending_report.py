@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from tests.support.listings import AS_OF_MS, pending_list
 
-from delaytopic_api.pending import PendingList, PendingRecord, PendingShard
-from delaytopic_api.relay_status import DueBin
+from delaytopic_api.relay import DueBin, PendingList, PendingRecord, PendingShard
 from delaytopic_cli.errors import CliError, InputError, RelayUnreachableError
 from delaytopic_cli.pending_report import PendingReport, report
 from delaytopic_cli.relay_listing import RelayAnswer

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from delaytopic_api import Duration
-from delaytopic_api.headers import Headers
+from delaytopic_api.records import Headers
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.records import (
     Addressing,

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from tests.gitops.argo import FOLDER, run
 
-from delaytopic_api.delay_topic import DelayTopic
+from delaytopic_api.documents import DelayTopic
 
 
 def _listed(path: str, key: str) -> list[dict[str, Any]]:

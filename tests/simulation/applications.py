@@ -9,7 +9,7 @@ from tests.simulation.plan import Produce, Recipe, Setup
 from tests.simulation.relays import dialect_of
 from tests.simulation.source_log import SourceRecord, SourceTransaction
 
-from delaytopic_api.headers import Headers
+from delaytopic_api.records import Headers
 from delaytopic_relay.progress import Progress, decode_progress
 from delaytopic_relay.schedule import Schedule
 

@@ -9,7 +9,7 @@ from tests.simulation.faults import Fault, Gate
 from tests.simulation.kafka import Kafka, Sent
 from tests.simulation.transactions import State
 
-from delaytopic_api.bucket_topics import source_mark
+from delaytopic_api.values import source_mark
 from delaytopic_relay.bucket_rules import BucketRules
 from delaytopic_relay.bucket_shelving import BucketNames
 from delaytopic_relay.errors import KafkaUnavailable

@@ -13,9 +13,7 @@ from tests.simulation.outcome import Accepted, Delivered, Outcome
 from tests.simulation.refusing import BAD_VALUES, HOPELESS
 from tests.simulation.relays import OTHER, TARGET
 
-from delaytopic_api.dead_letter import DeadLetterReason, parse_dead_letter
-from delaytopic_api.headers import CONTROL_HEADERS, RECEIPT
-from delaytopic_api.receipt import Receipt
+from delaytopic_api.records import CONTROL_HEADERS, RECEIPT, DeadLetterReason, Receipt, parse_dead_letter
 from delaytopic_relay.progress import Progress
 from delaytopic_relay.schedule import Cancel, Key, Reject, Schedule
 

@@ -14,7 +14,7 @@ from tests.simulation.strands import Strand
 from tests.simulation.target_client import SimulatedTarget
 from tests.simulation.witness import Witness
 
-from delaytopic_api.choices import Partitioning
+from delaytopic_api.values import Partitioning
 from delaytopic_relay.addressing import Addressing, FurtherTargets
 from delaytopic_relay.bucket_shard import BucketShard
 from delaytopic_relay.bucket_shelving import BucketShelving

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from delaytopic_api.headers import Headers
+from delaytopic_api.records import Headers
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from tests.simulation.source_client import SimulatedSource
 from tests.simulation.target_client import SimulatedTarget
 from tests.simulation.transactions import TIMEOUT_MS
 
-from delaytopic_api.dead_letter import DeadLetter, dead_letter_headers
+from delaytopic_api.records import DeadLetter, dead_letter_headers
 from delaytopic_relay.addressing import Outgoing
 from delaytopic_relay.errors import CommitUnknown, Fenced, KafkaUnavailable, TransactionAborted
 from delaytopic_relay.ports import Committed

@@ -9,7 +9,7 @@ from tests.simulation.kafka import START_MS
 from tests.simulation.plan import Recipe, Setup
 from tests.simulation.refusing import BAD_VALUES
 
-from delaytopic_api.headers import Headers
+from delaytopic_api.records import Headers
 
 NEAR_MS = (-5_000, -1, 0, 0, 1, 50, 400, 2_000, 9_000, 9_999, 10_000)
 FAR_MS = (10_999, 11_000, 15_000, 20_000, 40_000, 150_000, 3_000_000, 100_000_000)

@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from delaytopic_api import DelayTopic, Settings, load_document, resolve
-from delaytopic_api.relay_connection import KafkaClient
+from delaytopic_api.relay import KafkaClient
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
 from delaytopic_slo.audit import Audit, Options, Reader
 from delaytopic_slo.ledger import Ledger

@@ -9,7 +9,7 @@ from typing import Any
 from tests.slo.delay_topics import Headers
 from tests.slo.truth import Sent, Truth
 
-from delaytopic_api.relay_config import RelayConfig
+from delaytopic_api.relay import RelayConfig
 from delaytopic_slo.decoding import Row, decoder_for
 from delaytopic_slo.manifest import Role
 

@@ -13,10 +13,8 @@ from tests.slo.messages import FakeMessage, config_for
 from tests.slo.truth import Sent
 
 from delaytopic_api import Percent
-from delaytopic_api.choices import Guarantee
-from delaytopic_api.dead_letter import DeadLetter, dead_letter_headers
-from delaytopic_api.headers import RECEIPT
-from delaytopic_api.receipt import Receipt
+from delaytopic_api.records import RECEIPT, DeadLetter, Receipt, dead_letter_headers
+from delaytopic_api.values import Guarantee
 from delaytopic_slo.decoding import Row, batch_of, decoder_for
 from delaytopic_slo.ledger import Ledger
 from delaytopic_slo.manifest import Commit, FirstOffset, Plan, PlannedTopic, Range, Role

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from delaytopic_api import Percent
-from delaytopic_api.choices import Guarantee
+from delaytopic_api.values import Guarantee
 from delaytopic_slo.gathered import Gathered
 from delaytopic_slo.manifest import ClockReading, Commit, MinuteRange, Plan, Range, Role, Run, TopicRead
 from delaytopic_slo.objectives import MinuteCounts

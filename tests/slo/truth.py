@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 
 from tests.slo.delay_topics import HOUR_MS, AuditedTopic, Headers
 
-from delaytopic_api.dead_letter import DeadLetter, dead_letter_headers
-from delaytopic_api.headers import RECEIPT
-from delaytopic_api.receipt import Receipt
+from delaytopic_api.records import RECEIPT, DeadLetter, Receipt, dead_letter_headers
 
 LATENESS_MS = 5_000
 GRACE_MS = 65_000

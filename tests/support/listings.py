@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from delaytopic_api.pending import PendingList
+from delaytopic_api.relay import PendingList
 from delaytopic_relay.segments import decode_segment
 from delaytopic_relay.shelves.browsing import Portion, SliceGone
 from delaytopic_relay.shelves.memory import MemoryShelf

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from tests.support.route import ClientHeaders, Route
 
-from delaytopic_api.choices import BackendType
+from delaytopic_api.values import BackendType
 from delaytopic_cli.audit import Coordinates
 
 MakeRoute = Callable[..., Route]

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from tests.support.quiet_journal import QuietJournal
 from tests.support.world import World, WorldClock, WorldSource, WorldTarget
 
-from delaytopic_api.choices import Partitioning
-from delaytopic_api.headers import Headers
+from delaytopic_api.records import Headers
+from delaytopic_api.values import Partitioning
 from delaytopic_relay.addressing import Addressing, FurtherTargets, Outgoing, TopicLimit
 from delaytopic_relay.dialects.native import NativeDialect
 from delaytopic_relay.dialects.policy import NativePolicy, TopicGlobs

@@ -16,9 +16,8 @@ from confluent_kafka import Consumer as KafkaConsumer
 from confluent_kafka import Producer, TopicPartition
 from tests.support.relay_process import RelayProcess, wait_for
 
-from delaytopic_api.bucket_topics import bucket_topics
-from delaytopic_api.choices import BackendType
-from delaytopic_api.relay_config import RelayConfig
+from delaytopic_api.relay import RelayConfig
+from delaytopic_api.values import BackendType, bucket_topics
 from delaytopic_cli.audit import Coordinates, DeadLetter, DeliveredRecord, Headers, Outage, SourceRecord, Verdict, judge
 from delaytopic_cli.audit_reading import RawRecord, Rules, read_dead_letter, read_delivered, read_source
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from delaytopic_api.dead_letter import DeadLetterReason
+from delaytopic_api.records import DeadLetterReason
 from delaytopic_relay.schedule import Cancel, Key, Reject, Schedule
 
 

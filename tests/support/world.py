@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from delaytopic_api.headers import Headers
+from delaytopic_api.records import Headers
 from delaytopic_relay.addressing import Outgoing
 from delaytopic_relay.errors import Fenced, TransactionAborted
 from delaytopic_relay.ports import Assignment, Batch, Bounds, Committed, Refusal

@@ -8,7 +8,7 @@ import time
 
 import click
 
-from delaytopic_api.pending import DEFAULT_LIMIT, MOST_LISTED
+from delaytopic_api.relay import DEFAULT_LIMIT, MOST_LISTED
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.local_state import read_running_state
 from delaytopic_cli.pending_report import report

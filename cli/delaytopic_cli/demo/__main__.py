@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from delaytopic_api.choices import BackendType
 from delaytopic_api.errors import ApiError
+from delaytopic_api.values import BackendType
 from delaytopic_cli.demo.run import run_demo
 from delaytopic_cli.errors import AuditFailedError, CliError, InputError
 

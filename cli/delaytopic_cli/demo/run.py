@@ -9,8 +9,8 @@ from itertools import chain
 from pathlib import Path
 
 from delaytopic_api import Settings
-from delaytopic_api.choices import BackendType
-from delaytopic_api.settings import BackendSettings
+from delaytopic_api.documents import BackendSettings
+from delaytopic_api.values import BackendType
 from delaytopic_cli.audit import Outage, Verdict, judge
 from delaytopic_cli.audit_reading import read_dead_letter, read_delivered, read_source
 from delaytopic_cli.audit_rules import rules_of

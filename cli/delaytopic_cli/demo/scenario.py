@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from delaytopic_api.headers import ACTION_CANCEL, DELIVER_ACTION, DELIVER_AFTER, DELIVER_AT, DELIVER_ID, Headers
+from delaytopic_api.records import ACTION_CANCEL, DELIVER_ACTION, DELIVER_AFTER, DELIVER_AT, DELIVER_ID, Headers
 from delaytopic_cli.records import OutgoingRecord, cancel_record
 
 MALFORMED: tuple[Headers, ...] = (

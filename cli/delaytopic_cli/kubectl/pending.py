@@ -8,7 +8,7 @@ import time
 
 import click
 
-from delaytopic_api.pending import DEFAULT_LIMIT, MOST_LISTED, PendingList
+from delaytopic_api.relay import DEFAULT_LIMIT, MOST_LISTED, PendingList
 from delaytopic_cli.commands.pending import before_ms
 from delaytopic_cli.kubectl.client import Kubectl
 from delaytopic_cli.kubectl.options import delay_topic, full_name, with_kubectl

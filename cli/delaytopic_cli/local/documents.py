@@ -15,11 +15,9 @@ from delaytopic_api import (
     relay_config,
     resolve,
 )
-from delaytopic_api.bucket_topics import bucket_topics
-from delaytopic_api.choices import BackendType, Management
-from delaytopic_api.relay_config import HttpServer, RelayLimits
-from delaytopic_api.relay_connection import KafkaClient, RedisClient
-from delaytopic_api.settings import TopicSettings
+from delaytopic_api.documents import TopicSettings
+from delaytopic_api.relay import HttpServer, KafkaClient, RedisClient, RelayLimits
+from delaytopic_api.values import BackendType, Management, bucket_topics
 from delaytopic_cli.embedded.topics import TopicPlan
 from delaytopic_cli.errors import InputError
 

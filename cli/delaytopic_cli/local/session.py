@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.live import Live
 
 from delaytopic_api import Settings
-from delaytopic_api.choices import BackendType
+from delaytopic_api.values import BackendType
 from delaytopic_cli.embedded.topics import create_topics
 from delaytopic_cli.local.display import overview_line, overview_table
 from delaytopic_cli.local.documents import read_settings, relay_document, topic_plans

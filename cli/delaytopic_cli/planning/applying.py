@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from delaytopic_api import DelayClass, DelayTopic
+from delaytopic_api.documents import API_VERSION
 from delaytopic_api.errors import ApiError
 from delaytopic_api.loading import load_document
-from delaytopic_api.metadata import API_VERSION
 from delaytopic_cli.planning.documents import name_of
 from delaytopic_cli.planning.outcome import Change, Step
 from delaytopic_operator.conditions import instant

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from delaytopic_api import Settings
-from delaytopic_api.choices import Management
-from delaytopic_api.delay_topic import DelayTopicSpec
-from delaytopic_api.status import Ownership
+from delaytopic_api.documents import DelayTopicSpec, Ownership
+from delaytopic_api.values import Management
 from delaytopic_operator.kafka_view import KafkaView, TopicFacts
 from delaytopic_operator.needed_buckets import needed_buckets
 from delaytopic_operator.route_record import Role, RouteRecord, TopicRecord, begin_record

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from delaytopic_api.errors import ApiError
-from delaytopic_api.loading import validate
-from delaytopic_api.yaml_text import parse_yaml
+from delaytopic_api.loading import parse_yaml, validate
 from delaytopic_cli.kubectl.client import Kubectl, KubectlFailed
 from delaytopic_cli.planning.cluster_state import ClusterState
 from delaytopic_cli.planning.documents import Documents

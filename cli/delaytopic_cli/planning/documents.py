@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from delaytopic_api import DelayClass
+from delaytopic_api.documents import API_VERSION
 from delaytopic_api.errors import ApiError, Problem
-from delaytopic_api.loading import validate
-from delaytopic_api.metadata import API_VERSION
-from delaytopic_api.yaml_text import parse_yaml
+from delaytopic_api.loading import parse_yaml, validate
 from delaytopic_cli.planning.errors import CannotJudge
 
 Document = dict[str, Any]

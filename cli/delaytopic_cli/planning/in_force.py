@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from delaytopic_api import Settings
-from delaytopic_api.resolve import LATENESS_OF_PRECISION, RETENTION_MARGIN
-from delaytopic_api.settings import TopicSettings
+from delaytopic_api.documents import TopicSettings
+from delaytopic_api.policy import LATENESS_OF_PRECISION, RETENTION_MARGIN
 from delaytopic_cli.planning.outcome import InForce
 from delaytopic_operator.checks import Accepted
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from delaytopic_api.choices import AutoscalingMode
-from delaytopic_api.status import ConditionType
+from delaytopic_api.documents import ConditionType
+from delaytopic_api.values import AutoscalingMode
 from delaytopic_cli.planning.applying import own_step
 from delaytopic_cli.planning.cluster_state import ClusterState
 from delaytopic_cli.planning.documents import Documents

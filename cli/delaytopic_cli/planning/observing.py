@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from delaytopic_api.choices import AutoscalingMode, ScaleToZero, TopicProvisioning
+from delaytopic_api.values import AutoscalingMode, ScaleToZero, TopicProvisioning
 from delaytopic_cli.planning.applying import NOT_YET_KNOWN
 from delaytopic_cli.planning.assumed_topics import Lived, assumed_view, record_of_status
 from delaytopic_cli.planning.without_secrets import as_if_read

@@ -10,7 +10,7 @@ import yaml
 
 from delaytopic_api.crd.definition import custom_resource_definition
 from delaytopic_api.crd.kinds import KINDS, Kind
-from delaytopic_api.metadata import GROUP
+from delaytopic_api.documents.metadata import GROUP
 
 HEADER = "# Generated from the models of delaytopic_api by `make crds`: change those.\n"
 CHECKOUT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ from typing import Any
 
 from delaytopic_api.crd.kinds import Kind, Scale
 from delaytopic_api.crd.schema import Schema, structural_schema
-from delaytopic_api.metadata import API_VERSION, GROUP
+from delaytopic_api.documents.metadata import API_VERSION, GROUP
 
 
 def custom_resource_definition(kind: Kind) -> dict[str, Any]:

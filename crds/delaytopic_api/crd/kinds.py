@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from delaytopic_api.delay_class import DelayClass
-from delaytopic_api.delay_topic import DelayTopic
-from delaytopic_api.model import Model
+from delaytopic_api.documents.delay_class import DelayClass
+from delaytopic_api.documents.delay_topic import DelayTopic
+from delaytopic_api.documents.model import Model
 
 DETAIL: Final = 1
 """The priority of a column that only `kubectl get -o wide` shows."""

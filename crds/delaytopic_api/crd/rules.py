@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from delaytopic_api.cluster_rules import Rule
-from delaytopic_api.connection import Authentication, RedisConnection
-from delaytopic_api.delay_class import ClassBackendSpec, DelayClassSpec
-from delaytopic_api.delay_topic import BackendSpec, DelayTopicSpec, ScheduleSpec
-from delaytopic_api.model import Model
-from delaytopic_api.relays import AutoscalingSpec
-from delaytopic_api.topics import SourceSpec, TopicSpec
+from delaytopic_api.documents.connection import Authentication, RedisConnection
+from delaytopic_api.documents.delay_class import ClassBackendSpec, DelayClassSpec
+from delaytopic_api.documents.delay_topic import BackendSpec, DelayTopicSpec, ScheduleSpec
+from delaytopic_api.documents.model import Model
+from delaytopic_api.documents.relays import AutoscalingSpec
+from delaytopic_api.documents.topics import SourceSpec, TopicSpec
+from delaytopic_api.values.cluster_rules import Rule
 
 
 def _credentials(field: str, types: str) -> Rule:

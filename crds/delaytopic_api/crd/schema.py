@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, get_args
 
-from delaytopic_api.cluster_rules import KEY
 from delaytopic_api.crd.rules import rules_of
-from delaytopic_api.model import Model
-from delaytopic_api.relays import RelaySpec
-from delaytopic_api.status import DelayTopicStatus
+from delaytopic_api.documents.model import Model
+from delaytopic_api.documents.relays import RelaySpec
+from delaytopic_api.documents.status import DelayTopicStatus
+from delaytopic_api.values.cluster_rules import KEY
 
 Schema = dict[str, Any]
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from delaytopic_api.delay_class import DelayClass
-from delaytopic_api.delay_topic import DelayTopic
+from delaytopic_api.documents import DelayClass, DelayTopic, Settings
 from delaytopic_api.errors import Refused
-from delaytopic_api.settings import Settings
 from delaytopic_operator.desired.audit_config_map import audit_config_map
 from delaytopic_operator.desired.audit_cron_job import audit_cron_job
 from delaytopic_operator.desired.children import relay_problems, with_inherited

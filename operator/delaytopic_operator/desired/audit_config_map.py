@@ -6,10 +6,7 @@ from typing import Any, Final
 
 import yaml
 
-from delaytopic_api.delay_class import DelayClass
-from delaytopic_api.delay_topic import DelayTopic
-from delaytopic_api.metadata import DEFAULT_CLASS_ANNOTATION
-from delaytopic_api.model import Model
+from delaytopic_api.documents import DEFAULT_CLASS_ANNOTATION, DelayClass, DelayTopic, Model
 from delaytopic_operator.desired.identity import AUDIT, Document, RelayIdentity, metadata
 
 DOCUMENTS_KEY: Final = "documents.yaml"

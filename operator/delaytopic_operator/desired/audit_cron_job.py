@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import Final
 
-from delaytopic_api.quantity import Quantity
+from delaytopic_api.values import Quantity
 from delaytopic_operator.desired.audit_config_map import DOCUMENTS_KEY, audit_documents_name
 from delaytopic_operator.desired.connection_files import SecretFile
 from delaytopic_operator.desired.identity import (

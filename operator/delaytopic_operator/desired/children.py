@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from delaytopic_api.delay_class import RelayTemplate
+from delaytopic_api.documents import NamespacedMetadata, RelaySpec, RelayTemplate, Settings
 from delaytopic_api.errors import Problem, Refused
-from delaytopic_api.metadata import NamespacedMetadata
-from delaytopic_api.relays import RelaySpec
-from delaytopic_api.resolve import relay_config
-from delaytopic_api.settings import Settings
+from delaytopic_api.policy import relay_config
 from delaytopic_operator.desired.config_map import config_map
 from delaytopic_operator.desired.connection_files import connection_files, connection_problems
 from delaytopic_operator.desired.deployment import RelayPods, deployment

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from delaytopic_api.loading import dump_yaml
-from delaytopic_api.relay_config import RelayConfig
+from delaytopic_api.relay import RelayConfig
 from delaytopic_operator.desired.identity import Document, RelayIdentity, metadata
 from delaytopic_operator.desired.pod import CONFIG_KEY
 

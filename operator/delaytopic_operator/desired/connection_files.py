@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from delaytopic_api.choices import BackendType
-from delaytopic_api.connection import Authentication, AuthenticationType, KafkaConnection, RedisConnection, Tls
+from delaytopic_api.documents import Authentication, AuthenticationType, KafkaConnection, RedisConnection, Settings, Tls
 from delaytopic_api.errors import Problem, Refused
-from delaytopic_api.relay_connection import KafkaClient, KafkaSecurity, RedisClient, SaslMechanism, SecurityProtocol
-from delaytopic_api.settings import Settings
+from delaytopic_api.relay import KafkaClient, KafkaSecurity, RedisClient, SaslMechanism, SecurityProtocol
+from delaytopic_api.values import BackendType
 
 SECRETS_FOLDER: Final = "/etc/delaytopic/secrets"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from delaytopic_api.relay_config import RelayConfig
+from delaytopic_api.relay import RelayConfig
 from delaytopic_operator.desired.connection_files import SecretFile
 from delaytopic_operator.desired.hash import CONFIG_HASH, config_hash
 from delaytopic_operator.desired.identity import Document, RelayIdentity, metadata, pod_labels, selector

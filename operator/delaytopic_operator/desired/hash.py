@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any, Final
 
-from delaytopic_api.metadata import GROUP
-from delaytopic_api.relay_config import RelayConfig
+from delaytopic_api.documents import GROUP
+from delaytopic_api.relay import RelayConfig
 from delaytopic_operator.desired.connection_files import SecretFile
 
 CONFIG_HASH: Final = f"{GROUP}/config-hash"

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from hashlib import sha256
 from typing import Any, Final
 
-from delaytopic_api.metadata import API_VERSION, GROUP
+from delaytopic_api.documents import API_VERSION, GROUP
 from delaytopic_operator.keys import Key
 
 Document = dict[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import urlsplit
 
-from delaytopic_api.relay_config import RelayConfig
+from delaytopic_api.relay import RelayConfig
 from delaytopic_operator.desired.identity import (
     AUDIT,
     Document,

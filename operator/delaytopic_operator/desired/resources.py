@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from delaytopic_api.delay_class import RelayTemplate
+from delaytopic_api.documents import RelaySpec, RelayTemplate, Settings
 from delaytopic_api.errors import InvalidText, Problem
-from delaytopic_api.quantity import Quantity
-from delaytopic_api.relay_config import RelayLimits
-from delaytopic_api.relays import RelaySpec
-from delaytopic_api.settings import Settings
+from delaytopic_api.relay import RelayLimits
+from delaytopic_api.values import Quantity
 from delaytopic_operator.desired.identity import Document
 from delaytopic_operator.operator_config import OperatorConfig
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from delaytopic_api.delay_class import RelayTemplate
+from delaytopic_api.documents import RelaySpec, RelayTemplate
 from delaytopic_api.errors import Problem
-from delaytopic_api.relays import RelaySpec
 from delaytopic_operator.desired.identity import Document, is_reserved
 
 PATH: Final = "spec.relay.podTemplate"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from delaytopic_api.choices import AutoscalingMode
-from delaytopic_api.status import ConditionStatus, ConditionType
+from delaytopic_api.documents import ConditionStatus, ConditionType
+from delaytopic_api.values import AutoscalingMode
 from delaytopic_operator.scaling.outcome import Reason, ScalingCondition
 from delaytopic_operator.scaling.rules import BLIND_MS, missing
 from delaytopic_operator.scaling.verdict import Case, Verdict

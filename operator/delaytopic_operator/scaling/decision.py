@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from delaytopic_api.choices import AutoscalingMode
+from delaytopic_api.values import AutoscalingMode
 from delaytopic_operator.scaling import activity, sufficiency
 from delaytopic_operator.scaling.assessment import assess
 from delaytopic_operator.scaling.memory import ScalingMemory, Step

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from delaytopic_api.choices import AutoscalingMode
-from delaytopic_api.status import ConditionStatus, ConditionType
+from delaytopic_api.documents import ConditionStatus, ConditionType
+from delaytopic_api.values import AutoscalingMode
 from delaytopic_operator.scaling.assessment import Assessment
 from delaytopic_operator.scaling.forecast import Forecast
 from delaytopic_operator.scaling.memory import ScalingMemory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from delaytopic_api.choices import AutoscalingMode, ScaleToZero, Suspend
+from delaytopic_api.values import AutoscalingMode, ScaleToZero, Suspend
 from delaytopic_operator.scaling import activity, sufficiency, wording
 from delaytopic_operator.scaling.assessment import Assessment
 from delaytopic_operator.scaling.forecast import Forecast

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from delaytopic_api.choices import Suspend
-from delaytopic_api.settings import AutoscalingSettings, Settings
+from delaytopic_api.documents import AutoscalingSettings, Settings
+from delaytopic_api.values import Suspend
 from delaytopic_operator.scaling.reading import POLL_MS
 from delaytopic_operator.scaling.sizes import Sizes
 

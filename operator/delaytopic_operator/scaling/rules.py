@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from delaytopic_api.choices import Suspend
+from delaytopic_api.values import Suspend
 from delaytopic_operator.scaling import wording, zero
 from delaytopic_operator.scaling.need import Need, NeedKind
 from delaytopic_operator.scaling.outcome import Reason

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from delaytopic_api.relay_status import RelayStatus, ShardState, ShardStatus
+from delaytopic_api.relay import RelayStatus, ShardState, ShardStatus
 from delaytopic_operator.scaling.due_curve import DueCurve, merged
 from delaytopic_operator.scaling.reading import STALE_MS, Reading
 from delaytopic_operator.scaling.source import PartitionOffsets, SourceOffsets, waiting_ahead

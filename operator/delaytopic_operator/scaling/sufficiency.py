@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from delaytopic_api.choices import AutoscalingMode
-from delaytopic_api.status import ConditionStatus, ConditionType
+from delaytopic_api.documents import ConditionStatus, ConditionType
+from delaytopic_api.values import AutoscalingMode
 from delaytopic_operator.scaling import wording
 from delaytopic_operator.scaling.activity import NO_SOURCE
 from delaytopic_operator.scaling.forecast import Forecast

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from delaytopic_api.choices import ScaleToZero
+from delaytopic_api.values import ScaleToZero
 from delaytopic_operator.scaling.assessment import Assessment
 from delaytopic_operator.scaling.memory import ScalingMemory
 from delaytopic_operator.scaling.observing import is_complete

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from delaytopic_api.choices import Dialect as DialectName
-from delaytopic_api.choices import Ids
-from delaytopic_api.relay_config import RelayConfig
+from delaytopic_api.relay import RelayConfig
+from delaytopic_api.values import Dialect as DialectName
+from delaytopic_api.values import Ids
 from delaytopic_relay.dialects.native import NativeDialect
 from delaytopic_relay.dialects.policy import NativePolicy, TopicGlobs
 from delaytopic_relay.schedule import Dialect

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from delaytopic_api.dead_letter import DeadLetterReason
-from delaytopic_api.headers import (
+from delaytopic_api.records import (
     ACTION_CANCEL,
     ACTION_SCHEDULE,
     CONTROL_HEADERS,
@@ -15,6 +14,7 @@ from delaytopic_api.headers import (
     DELIVER_ID,
     DELIVER_TO,
     DELIVER_TZ,
+    DeadLetterReason,
 )
 from delaytopic_relay.dialects.due import due_ms_of, expires_ms_of
 from delaytopic_relay.dialects.header_error import HeaderError, malformed, shown

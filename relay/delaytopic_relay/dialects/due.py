@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from delaytopic_api.dead_letter import DeadLetterReason
-from delaytopic_api.headers import DELIVER_AFTER, DELIVER_AT, DELIVER_EXPIRES_AT
+from delaytopic_api.records import DELIVER_AFTER, DELIVER_AT, DELIVER_EXPIRES_AT, DeadLetterReason
 from delaytopic_relay.dialects.header_error import HeaderError, malformed
 from delaytopic_relay.dialects.instants import delay_ms, delay_text, instant_ms
 from delaytopic_relay.dialects.policy import NativePolicy

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delaytopic_api.dead_letter import DeadLetterReason
+from delaytopic_api.records import DeadLetterReason
 
 _SHOWN_CHARACTERS = 64
 

@@ -10,7 +10,7 @@ import re
 from datetime import datetime
 from functools import lru_cache
 
-from delaytopic_api.duration import Duration
+from delaytopic_api.values import Duration
 
 LAST_INSTANT_MS = 253_402_300_799_999
 """The end of the year 9999. Well below 2**53, so that times stay exact as a score in Redis."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delaytopic_api.headers import CONTROL_HEADERS, DELIVER_AFTER, DELIVER_AT
+from delaytopic_api.records import CONTROL_HEADERS, DELIVER_AFTER, DELIVER_AT
 from delaytopic_relay.dialects.careful import read_carefully, too_many_headers, unreadable_headers
 from delaytopic_relay.dialects.instants import LAST_INSTANT_MS, is_instant
 from delaytopic_relay.dialects.policy import NativePolicy

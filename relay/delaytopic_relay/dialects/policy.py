@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from delaytopic_api.names import topic_matcher
+from delaytopic_api.values import topic_matcher
 
 
 class TopicGlobs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from delaytopic_api.headers import Headers
+from delaytopic_api.records import Headers
 
 
 class Record(NamedTuple):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from delaytopic_api.dead_letter import DeadLetterReason
-from delaytopic_api.headers import DELIVER_TO
+from delaytopic_api.records import DELIVER_TO, DeadLetterReason
 from delaytopic_relay.dialects.header_error import HeaderError, malformed
 from delaytopic_relay.dialects.policy import NativePolicy
 

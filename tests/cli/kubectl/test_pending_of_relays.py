@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delaytopic_api.pending import PendingList
+from delaytopic_api.relay import PendingList
 from delaytopic_cli.kubectl.pending import relay_answer
 from delaytopic_cli.kubectl.relay_pods import PodAnswer
 from delaytopic_cli.relay_listing import RelayAnswer

@@ -13,7 +13,7 @@ from tests.support.relay_process import RelayProcess, wait_for
 from tests.support.route import PARTITIONS, ClientHeaders, Route
 from tests.support.routes import STEADY
 
-from delaytopic_api.dead_letter import DeadLetter, DeadLetterReason, parse_dead_letter
+from delaytopic_api.records import DeadLetter, DeadLetterReason, parse_dead_letter
 from delaytopic_cli.audit import Coordinates, Fate, SourceRecord, Verdict, judge
 from delaytopic_cli.audit_reading import RawRecord, read_delivered, read_source
 from delaytopic_cli.embedded.kafka_client import admin_client

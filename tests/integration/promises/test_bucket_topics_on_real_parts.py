@@ -10,7 +10,7 @@ from tests.support.records import BOTH_BACKENDS, BUCKETS, ONLY_BUCKETS, REDIS, M
 from tests.support.relay_process import RelayProcess, wait_for
 from tests.support.route import PARTITIONS, Route
 
-from delaytopic_api.bucket_topics import bucket_names, ids_name
+from delaytopic_api.values import bucket_names, ids_name
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
 from delaytopic_relay.signing import MAGIC
 

@@ -12,7 +12,7 @@ from tests.support.relay_process import RelayProcess, wait_for
 from tests.support.route import PARTITIONS, Route
 from tests.support.routes import STEADY
 
-from delaytopic_api.dead_letter import parse_dead_letter
+from delaytopic_api.records import parse_dead_letter
 from delaytopic_relay.topic_facts import MOST_KNOWN, TopicReader
 
 pytestmark = pytest.mark.integration

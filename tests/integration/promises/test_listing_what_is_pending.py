@@ -15,7 +15,7 @@ from tests.support.relay_process import RelayProcess, wait_for
 from tests.support.route import LOG_APPEND_TIME, PARTITIONS, Route
 from tests.support.routes import STEADY
 
-from delaytopic_api.pending import PendingList
+from delaytopic_api.relay import PendingList
 
 pytestmark = pytest.mark.integration
 

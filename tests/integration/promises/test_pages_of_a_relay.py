@@ -14,7 +14,7 @@ from tests.support.relay_process import RelayProcess, wait_for
 from tests.support.route import PARTITIONS
 from tests.support.routes import STEADY
 
-from delaytopic_api.relay_status import RelayState, RelayStatus, ShardState, ShardStatus
+from delaytopic_api.relay import RelayState, RelayStatus, ShardState, ShardStatus
 from delaytopic_cli.audit import Coordinates
 
 pytestmark = [pytest.mark.integration, BUCKETS_NIGHTLY]

@@ -12,7 +12,7 @@ from tests.support.records import BUCKETS, REDIS, MakeRoute, Sent, at, now_ms, p
 from tests.support.relay_process import RelayProcess, wait_for
 from tests.support.route import PARTITIONS, ClientHeaders, Route
 
-from delaytopic_api.receipt import Receipt
+from delaytopic_api.records import Receipt
 from delaytopic_cli.audit import Coordinates, DeliveredRecord, SourceRecord, Verdict, judge, out_of_order
 from delaytopic_cli.audit_reading import RawRecord, read_delivered, read_source
 

@@ -9,7 +9,7 @@ from tests.support.records import MakeRoute, Sent, at, now_ms, produce
 from tests.support.relay_process import RelayProcess, wait_for
 from tests.support.route import PARTITIONS, Route
 
-from delaytopic_api.dead_letter import DeadLetter, parse_dead_letter
+from delaytopic_api.records import DeadLetter, parse_dead_letter
 from delaytopic_cli.audit import Coordinates, Fate, SourceRecord, Verdict, judge
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
 

@@ -17,7 +17,7 @@ from tests.support.records import BOTH_BACKENDS, BUCKETS, REDIS, MakeRoute, Sent
 from tests.support.relay_process import wait_for
 from tests.support.route import PARTITIONS, Route
 
-from delaytopic_api.bucket_topics import bucket_name, source_mark
+from delaytopic_api.values import bucket_name, source_mark
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
 from delaytopic_relay.bucket_segments import encode_bucket_segment, pack_parts
 from delaytopic_relay.schedule import Schedule

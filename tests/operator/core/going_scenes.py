@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from delaytopic_api import DelayClass, RelayStatus, load_document
-from delaytopic_api.status import Ownership
+from delaytopic_api.documents import Ownership
 from delaytopic_operator.actions import FINALIZER
 from delaytopic_operator.checks import Accepted, Elders, Refusal, Subject, check
 from delaytopic_operator.conditions import instant

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from delaytopic_api.status import ConditionStatus, ConditionType
+from delaytopic_api.documents import ConditionStatus, ConditionType
 from delaytopic_operator.conditions import (
     FALSE,
     LONGEST_MESSAGE,

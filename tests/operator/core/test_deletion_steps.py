@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaytopic_api.choices import DeletionPolicy
+from delaytopic_api.values import DeletionPolicy
 from delaytopic_operator.deletion import GRACE_MS, NOTICE_MS, Going, Step, deadline_ms, next_step
 
 DRAIN, RETAIN, DELETE = DeletionPolicy.DRAIN, DeletionPolicy.RETAIN, DeletionPolicy.DELETE

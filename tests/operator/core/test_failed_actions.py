@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from delaytopic_api.status import ConditionType
+from delaytopic_api.documents import ConditionType
 from delaytopic_operator.actions import Apply
 from delaytopic_operator.audit_verdict import NO_AUDIT, last_verdict
 from delaytopic_operator.conditions import FALSE, TRUE, UNKNOWN, Finding, summed_up

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from delaytopic_api import RelayStatus
-from delaytopic_api.status import ConditionType
+from delaytopic_api.documents import ConditionType
 from delaytopic_operator.conditions import FALSE, TRUE, UNKNOWN, Finding
 from delaytopic_operator.fleet import Fleet, RelayPage, availability, backlog, punctuality
 

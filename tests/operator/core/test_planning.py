@@ -20,7 +20,7 @@ from tests.operator.core.going_scenes import (
 )
 
 from delaytopic_api import Duration
-from delaytopic_api.status import Ownership
+from delaytopic_api.documents import Ownership
 from delaytopic_operator.actions import Apply, DoTopic, Hold, Release, Remove, WriteRecord
 from delaytopic_operator.checks import Elders, Refusal, Subject, check
 from delaytopic_operator.conditions import UNKNOWN

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from delaytopic_api.crd.fields import fields_table, with_tables
-from delaytopic_api.status import ConditionType
+from delaytopic_api.documents import ConditionType
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "delaytopic.md"
 

@@ -7,11 +7,9 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import AwareDatetime, Field
 
-from delaytopic_api.cluster_rules import Checked, Rule
 from delaytopic_api.crd.schema import structural_schema
-from delaytopic_api.model import Model
-from delaytopic_api.quantity import Quantity
-from delaytopic_api.relays import KubernetesObject
+from delaytopic_api.documents import KubernetesObject, Model
+from delaytopic_api.values import Checked, Quantity, Rule
 
 
 def positive(number: int) -> int:

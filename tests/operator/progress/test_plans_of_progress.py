@@ -19,7 +19,7 @@ from tests.operator.core.going_scenes import (
     seen,
 )
 
-from delaytopic_api.status import Ownership
+from delaytopic_api.documents import Ownership
 from delaytopic_operator.actions import Apply, Purge, Release, Remove, RestoreProgress, WriteRecord
 from delaytopic_operator.fleet import Fleet, RelayPage
 from delaytopic_operator.kafka_view import Committed, KafkaView, TopicFacts

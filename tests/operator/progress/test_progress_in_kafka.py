@@ -10,8 +10,7 @@ from tests.harness.shared_servers import KafkaAddress
 from tests.operator.core.going_scenes import document, record, seen
 from tests.operator.topics.kafka_help import commit, delete_behind_its_back, is_missing, made, wait_for
 
-from delaytopic_api.connection import KafkaConnection
-from delaytopic_api.status import Ownership
+from delaytopic_api.documents import KafkaConnection, Ownership
 from delaytopic_operator.kafka_admin import KafkaCluster, KafkaClusters
 from delaytopic_operator.kafka_view import Committed
 from delaytopic_operator.kept_progress import KeptProgress

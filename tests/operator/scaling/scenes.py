@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 
-from delaytopic_api.choices import AutoscalingMode, BackendType, Guarantee, ScaleToZero
-from delaytopic_api.duration import Duration
-from delaytopic_api.percent import Percent
-from delaytopic_api.relay_status import DueBin, RelayState, RelayStatus, ShardState, ShardStatus
-from delaytopic_api.settings import AutoscalingSettings
+from delaytopic_api.documents import AutoscalingSettings
+from delaytopic_api.relay import DueBin, RelayState, RelayStatus, ShardState, ShardStatus
+from delaytopic_api.values import AutoscalingMode, BackendType, Duration, Guarantee, Percent, ScaleToZero
 from delaytopic_operator.scaling.capacity import Capacity
 from delaytopic_operator.scaling.decision import decide
 from delaytopic_operator.scaling.due_curve import DueCurve, Span

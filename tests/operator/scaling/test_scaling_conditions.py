@@ -16,8 +16,8 @@ from tests.operator.scaling.scenes import (
     status,
 )
 
-from delaytopic_api.choices import AutoscalingMode, Suspend
-from delaytopic_api.status import ConditionStatus, ConditionType
+from delaytopic_api.documents import ConditionStatus, ConditionType
+from delaytopic_api.values import AutoscalingMode, Suspend
 from delaytopic_operator.scaling.memory import Backlog, ScalingMemory
 from delaytopic_operator.scaling.outcome import Reason, ScalingCondition
 from delaytopic_operator.scaling.signals import gather

@@ -19,8 +19,8 @@ from tests.operator.scaling.scenes import (
     steady,
 )
 
-from delaytopic_api.choices import Suspend
-from delaytopic_api.status import ConditionStatus
+from delaytopic_api.documents import ConditionStatus
+from delaytopic_api.values import Suspend
 from delaytopic_operator.scaling.memory import ScalingMemory, Step
 from delaytopic_operator.scaling.outcome import Decision, Reason
 from delaytopic_operator.scaling.signals import gather

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.operator.scaling.scenes import NOW_MS, decided, shard, source, status
 
-from delaytopic_api.relay_status import ShardState
+from delaytopic_api.relay import ShardState
 from delaytopic_operator.scaling.lead_time import LAST_STARTS, LeadTime
 from delaytopic_operator.scaling.memory import ScalingMemory
 from delaytopic_operator.scaling.signals import FleetSignals, gather

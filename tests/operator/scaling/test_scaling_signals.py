@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.operator.scaling.scenes import END, NOW_MS, QUIET, at_once, shard, signals, source, status
 
-from delaytopic_api.relay_status import ShardState
+from delaytopic_api.relay import ShardState
 from delaytopic_operator.scaling.due_curve import Span
 from delaytopic_operator.scaling.reading import STALE_MS, Reading
 from delaytopic_operator.scaling.signals import FleetSignals, gather

@@ -15,8 +15,8 @@ from tests.operator.scaling.scenes import (
     source,
 )
 
-from delaytopic_api.choices import ScaleToZero, Suspend
-from delaytopic_api.status import ConditionStatus
+from delaytopic_api.documents import ConditionStatus
+from delaytopic_api.values import ScaleToZero, Suspend
 from delaytopic_operator.scaling.arrivals import Arrivals, EndOffset
 from delaytopic_operator.scaling.memory import Backlog, ScalingMemory, Step
 from delaytopic_operator.scaling.outcome import Decision, Reason

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from delaytopic_api.connection import KafkaConnection, RedisConnection
+from delaytopic_api.documents import KafkaConnection, RedisConnection
 from delaytopic_operator.errors import NotSupported, SecretMissing
 from delaytopic_operator.kafka_credentials import kafka_secrets, kafka_settings
 from delaytopic_operator.redis_credentials import RedisTarget, redis_target

@@ -24,7 +24,7 @@ from tests.operator.topics.topic_scenes import NAMESPACE_UID, wanted
 from tests.support.secure_servers import PASSWORD, USERNAME, SecureKafka, deny
 from tests.support.tls import Certificates
 
-from delaytopic_api.connection import KafkaConnection
+from delaytopic_api.documents import KafkaConnection
 from delaytopic_operator.errors import KafkaNotAuthenticated, KafkaNotAuthorized
 from delaytopic_operator.kafka_admin import KafkaCluster, KafkaClusters
 from delaytopic_operator.kafka_credentials import kafka_settings

@@ -23,7 +23,7 @@ from tests.operator.topics.kafka_help import (
 )
 from tests.operator.topics.topic_scenes import NAMESPACE_UID, BucketTopic, Wanted, wanted
 
-from delaytopic_api.status import ConditionStatus, Ownership
+from delaytopic_api.documents import ConditionStatus, Ownership
 from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_cli.embedded.ports import free_port
 from delaytopic_operator.errors import KafkaUnavailable, NotLeading, TopicRejected

@@ -12,8 +12,8 @@ from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.operator.topics.kafka_help import commit, made, produce, wait_for
 from tests.operator.topics.topic_scenes import NAMESPACE_UID, wanted
 
-from delaytopic_api.choices import BackendType
-from delaytopic_api.status import Ownership
+from delaytopic_api.documents import Ownership
+from delaytopic_api.values import BackendType
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_operator.errors import NotLeading, RedisUnavailable
 from delaytopic_operator.kafka_admin import KafkaCluster

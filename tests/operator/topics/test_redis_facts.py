@@ -10,7 +10,7 @@ from redis import Redis
 from tests.harness.shared_servers import RedisAddress
 from tests.support.tls import TlsTerminator, make_certificates
 
-from delaytopic_api.status import ConditionStatus
+from delaytopic_api.documents import ConditionStatus
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_operator.errors import RedisNotAuthenticated, RedisUnavailable
 from delaytopic_operator.redis_credentials import RedisTarget

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.operator.topics.topic_scenes import NAMESPACE_UID, SOURCE, TARGET, wanted
 
-from delaytopic_api.choices import BackendType
-from delaytopic_api.status import Ownership
+from delaytopic_api.documents import Ownership
+from delaytopic_api.values import BackendType
 from delaytopic_operator.errors import RecordUnreadable
 from delaytopic_operator.keys import Key
 from delaytopic_operator.route_record import (

@@ -15,7 +15,7 @@ from tests.operator.topics.topic_scenes import (
     wanted,
 )
 
-from delaytopic_api.status import ConditionStatus, ConditionType, Ownership, TopicStatus
+from delaytopic_api.documents import ConditionStatus, ConditionType, Ownership, TopicStatus
 from delaytopic_operator.conditions import Finding
 from delaytopic_operator.route_record import TopicRecord
 from delaytopic_operator.topic_actions import CreateTopic, GrowTopic, SetConfig, TopicEvent

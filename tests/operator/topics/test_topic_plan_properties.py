@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.operator.topics.topic_scenes import DEAD_LETTER, SOURCE, TARGET, BucketTopic, Wanted, World, facts, wanted
 
-from delaytopic_api.status import Ownership
+from delaytopic_api.documents import Ownership
 from delaytopic_operator.kafka_view import TopicFacts
 from delaytopic_operator.topic_actions import CreateTopic, DeleteTopic
 

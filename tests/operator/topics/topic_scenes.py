@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from delaytopic_api import DelayClass, DelayTopic, Settings, load_document, resolve
-from delaytopic_api.delay_topic import DelayTopicSpec
+from delaytopic_api.documents import DelayTopicSpec
 from delaytopic_operator.kafka_view import KafkaView, TopicFacts
 from delaytopic_operator.route_record import RouteRecord, begin_record
 from delaytopic_operator.topic_actions import CreateTopic, DeleteTopic, GrowTopic, SetConfig, TopicAction

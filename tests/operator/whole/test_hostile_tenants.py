@@ -19,7 +19,7 @@ from tests.support.platform import Platform
 from tests.support.relay_process import wait_for
 from tests.support.running_platform import RunPlatform
 
-from delaytopic_api.connection import KafkaConnection
+from delaytopic_api.documents import KafkaConnection
 from delaytopic_operator.keys import Key
 from delaytopic_operator.route_record import former_record_name, parse_record, record_document, record_name
 

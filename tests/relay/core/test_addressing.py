@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 from tests.support.schedules import schedule
 
-from delaytopic_api.choices import Partitioning
-from delaytopic_api.dead_letter import DeadLetterReason
-from delaytopic_api.headers import Headers
+from delaytopic_api.records import DeadLetterReason, Headers
+from delaytopic_api.values import Partitioning
 from delaytopic_relay.addressing import ANY_PARTITION, Addressing, FurtherTargets, Outgoing, Refused
 from delaytopic_relay.schedule import NO_CONTROL_HEADER, SEVERAL_CONTROL_HEADERS, Reject, Schedule
 from delaytopic_relay.sizes import record_batch_bytes

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from delaytopic_api.choices import Partitioning
-from delaytopic_api.dead_letter import DeadLetter, DeadLetterReason, parse_dead_letter
-from delaytopic_api.headers import Headers
+from delaytopic_api.records import DeadLetter, DeadLetterReason, Headers, parse_dead_letter
+from delaytopic_api.values import Partitioning
 from delaytopic_relay.addressing import ANY_PARTITION, Addressing, FurtherTargets, Outgoing, Refused
 from delaytopic_relay.schedule import Reject
 from delaytopic_relay.sizes import record_batch_bytes

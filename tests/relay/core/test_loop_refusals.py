@@ -16,7 +16,7 @@ from tests.support.relay_in_world import (
 )
 from tests.support.world import World
 
-from delaytopic_api.dead_letter import DeadLetter, parse_dead_letter
+from delaytopic_api.records import DeadLetter, parse_dead_letter
 from delaytopic_relay.addressing import Outgoing
 from delaytopic_relay.ports import Refusal
 from delaytopic_relay.receipts import whose_record

@@ -17,7 +17,7 @@ from tests.support.relay_in_world import (
 from tests.support.schedules import cancel, reject, schedule
 from tests.support.world import World
 
-from delaytopic_api.choices import Suspend
+from delaytopic_api.values import Suspend
 from delaytopic_relay.errors import KafkaUnavailable
 from delaytopic_relay.schedule import Command, Key
 from delaytopic_relay.shelves.memory import MemoryShelf

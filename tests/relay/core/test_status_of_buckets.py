@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from delaytopic_api.relay_config import RelayConfig
-from delaytopic_api.relay_status import BucketStatus, RelayState, RelayStatus, ShardState
+from delaytopic_api.relay import BucketStatus, RelayConfig, RelayState, RelayStatus, ShardState
 from delaytopic_relay.bucket_rules import BucketRules
 from delaytopic_relay.bucket_shard import BucketShard
 from delaytopic_relay.bucket_state import BucketsState

@@ -9,7 +9,7 @@ from tests.support.relay_in_world import DEAD, dead_offsets, delivered_offsets, 
 from tests.support.schedules import schedule
 from tests.support.world import Record, World
 
-from delaytopic_api.dead_letter import DeadLetterReason, parse_dead_letter
+from delaytopic_api.records import DeadLetterReason, parse_dead_letter
 from delaytopic_relay.schedule import NOTHING_DELIVERED, Key, Schedule
 from delaytopic_relay.shelves.memory import MemoryShelf
 from delaytopic_relay.terms import NOTHING_MS, Admission, Terms, decode_terms, encode_terms

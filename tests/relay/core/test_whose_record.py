@@ -7,8 +7,8 @@ from tests.support.relay_in_world import native_policy
 from tests.support.schedules import reject
 from tests.support.world import Record
 
-from delaytopic_api.choices import Partitioning
-from delaytopic_api.headers import Headers
+from delaytopic_api.records import Headers
+from delaytopic_api.values import Partitioning
 from delaytopic_relay.addressing import Addressing, FurtherTargets
 from delaytopic_relay.dialects.native import NativeDialect
 from delaytopic_relay.receipts import whose_record

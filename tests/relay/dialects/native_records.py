@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE, Message
 
-from delaytopic_api.dead_letter import DeadLetterReason
+from delaytopic_api.records import DeadLetterReason
 from delaytopic_relay.dialects.native import NativeDialect
 from delaytopic_relay.dialects.policy import NativePolicy, TopicGlobs
 from delaytopic_relay.schedule import Reject, Schedule, SourceMessage

@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.relay.dialects.native_records import KEY, TIMESTAMP_MS, VALUE, Header, native, record
 
-from delaytopic_api.choices import Partitioning
-from delaytopic_api.dead_letter import DeadLetterReason
-from delaytopic_api.headers import CONTROL_HEADERS, DEAD_LETTER_REASON, RECEIPT
+from delaytopic_api.records import CONTROL_HEADERS, DEAD_LETTER_REASON, RECEIPT, DeadLetterReason
+from delaytopic_api.values import Partitioning
 from delaytopic_relay.addressing import Addressing, FurtherTargets, Outgoing, Refused
 from delaytopic_relay.schedule import Reject, Schedule, SourceMessage
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.relay.dialects.native_records import DAY_MS, POLICY, Header, native, record
 
-from delaytopic_api.relay_config import RelayConfig
+from delaytopic_api.relay import RelayConfig
 from delaytopic_relay.dialects import dialect_for
 
 DOCUMENT: dict[str, Any] = {

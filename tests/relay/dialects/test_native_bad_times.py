@@ -13,7 +13,7 @@ from tests.relay.dialects.native_records import (
     reject,
 )
 
-from delaytopic_api.dead_letter import DeadLetterReason
+from delaytopic_api.records import DeadLetterReason
 
 AN_INSTANT = (
     "epoch milliseconds in digits (1795269686270) or RFC 3339 with an offset (2026-11-21T14:01:26.270Z),"

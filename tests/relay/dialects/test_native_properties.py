@@ -15,7 +15,7 @@ from tests.relay.dialects.native_records import (
     record,
 )
 
-from delaytopic_api.headers import CONTROL_HEADERS
+from delaytopic_api.records import CONTROL_HEADERS
 from delaytopic_relay.dialects.careful import read_carefully
 from delaytopic_relay.dialects.native import NativeDialect
 from delaytopic_relay.dialects.policy import NativePolicy

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from tests.relay.dialects.native_records import TIMESTAMP_MS, fixed, native, record, reject, schedule
 
-from delaytopic_api.dead_letter import DeadLetterReason
+from delaytopic_api.records import DeadLetterReason
 from delaytopic_relay.schedule import SEVERAL_CONTROL_HEADERS
 
 

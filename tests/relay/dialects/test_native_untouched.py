@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import Message
 from tests.relay.dialects.native_records import KEY, OFFSET, TIMESTAMP_MS, VALUE, Header, native, record, schedule
 
-from delaytopic_api.dead_letter import DeadLetterReason
+from delaytopic_api.records import DeadLetterReason
 from delaytopic_relay.schedule import MAX_HEADERS, NO_CONTROL_HEADER, SEVERAL_CONTROL_HEADERS, Reject, Schedule
 
 USER_HEADERS: list[Header] = [

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from delaytopic_api.dead_letter import DeadLetterReason
-from delaytopic_api.headers import CONTROL_HEADERS
+from delaytopic_api.records import CONTROL_HEADERS, DeadLetterReason
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "record-contract.md"
 TEXT = REFERENCE.read_text()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from delaytopic_api.choices import BackendType, Guarantee
-from delaytopic_api.relay_status import BucketStatus, RelayState, RelayStatus, ShardState, ShardStatus
+from delaytopic_api.relay import BucketStatus, RelayState, RelayStatus, ShardState, ShardStatus
+from delaytopic_api.values import BackendType, Guarantee
 
 AS_OF_MS = 1_795_269_600_000
 

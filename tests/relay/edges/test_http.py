@@ -11,8 +11,7 @@ from structlog.testing import capture_logs
 from tests.relay.edges.relay_statuses import relay_status
 from tests.support.listings import pending_list
 
-from delaytopic_api.pending import PendingList
-from delaytopic_api.relay_status import RelayStatus
+from delaytopic_api.relay import PendingList, RelayStatus
 from delaytopic_relay.errors import BadRequest, ConfigurationError, RelayError, Unavailable
 from delaytopic_relay.http import Health, PageServer
 

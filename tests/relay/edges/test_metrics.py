@@ -3,8 +3,8 @@ from __future__ import annotations
 from prometheus_client.parser import text_string_to_metric_families
 from tests.relay.edges.relay_statuses import AS_OF_MS, relay_status, shard
 
-from delaytopic_api.dead_letter import DeadLetterReason
-from delaytopic_api.relay_status import ShardState
+from delaytopic_api.records import DeadLetterReason
+from delaytopic_api.relay import ShardState
 from delaytopic_relay.errors import LostOwnership
 from delaytopic_relay.metrics import RECOVERY_CAUSES, RelayMetrics
 

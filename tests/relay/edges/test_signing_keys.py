@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from delaytopic_api.choices import BackendType
-from delaytopic_api.relay_config import RelayBackend
+from delaytopic_api.relay import RelayBackend
+from delaytopic_api.values import BackendType
 from delaytopic_relay.errors import ConfigurationError
 from delaytopic_relay.signing import SegmentSigner
 from delaytopic_relay.signing_keys import signer_of

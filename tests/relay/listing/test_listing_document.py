@@ -4,8 +4,7 @@ from typing import Any
 
 from tests.relay.edges.relay_statuses import AS_OF_MS, relay_status, shard
 
-from delaytopic_api.pending import PendingList, PendingRecord, PendingShard
-from delaytopic_api.relay_status import DueBin, ShardState
+from delaytopic_api.relay import DueBin, PendingList, PendingRecord, PendingShard, ShardState
 from delaytopic_relay.listing import Listing
 from delaytopic_relay.listing_copy import Copies, ShardCopy
 from delaytopic_relay.listing_document import ELSEWHERE, REPLAYING, Subject, pending_list

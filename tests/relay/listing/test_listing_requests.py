@@ -14,9 +14,8 @@ from tests.support.relay_process import wait_for
 from tests.support.schedules import offsets
 from tests.support.world import World
 
-from delaytopic_api.choices import BackendType, Guarantee
-from delaytopic_api.duration import Duration
-from delaytopic_api.relay_config import (
+from delaytopic_api.relay import (
+    KafkaClient,
     RelayBackend,
     RelayConfig,
     RelayDeadLetter,
@@ -24,7 +23,7 @@ from delaytopic_api.relay_config import (
     RelaySource,
     RelayTarget,
 )
-from delaytopic_api.relay_connection import KafkaClient
+from delaytopic_api.values import BackendType, Duration, Guarantee
 from delaytopic_relay import listing_page, listing_requests
 from delaytopic_relay.errors import Unavailable
 from delaytopic_relay.listing import Listing

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaytopic_api.headers import Headers
+from delaytopic_api.records import Headers
 from delaytopic_relay.sizes import record_batch_bytes
 
 NULLABLE = st.none() | st.binary(max_size=300)

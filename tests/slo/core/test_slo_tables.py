@@ -10,7 +10,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from delaytopic_api import Percent
-from delaytopic_api.choices import Guarantee
+from delaytopic_api.values import Guarantee
 from delaytopic_slo import tables
 from delaytopic_slo.buckets import bucket_value_ms
 from delaytopic_slo.digests import digests, disagreeing_minutes, merged

@@ -19,7 +19,7 @@ from tests.operator.desired.routes import Route, route
 from tests.slo.delay_topics import AuditedTopic
 from tests.slo.quick_spark import ENVIRONMENT
 
-from delaytopic_api.status import ConditionStatus, ConditionType
+from delaytopic_api.documents import ConditionStatus, ConditionType
 from delaytopic_cli import __main__ as delaytopic
 from delaytopic_operator.audit_verdict import last_verdict
 from delaytopic_operator.conditions import Finding

@@ -14,8 +14,7 @@ from tests.harness.shared_servers import KafkaAddress
 from tests.slo.delay_topics import AuditedTopic, Headers
 from tests.support.relay_process import wait_for
 
-from delaytopic_api.relay_config import RelayConfig
-from delaytopic_api.relay_connection import KafkaClient
+from delaytopic_api.relay import KafkaClient, RelayConfig
 from delaytopic_slo.decoding import decoder_for
 from delaytopic_slo.errors import ReadingError
 from delaytopic_slo.kafka_connector import read_by_connector

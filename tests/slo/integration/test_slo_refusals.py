@@ -23,8 +23,7 @@ from tests.harness.shared_servers import KafkaAddress
 from tests.slo.delay_topics import AuditedTopic
 from tests.support.relay_process import wait_for
 
-from delaytopic_api.headers import RECEIPT
-from delaytopic_api.receipt import Receipt
+from delaytopic_api.records import RECEIPT, Receipt
 from delaytopic_slo.errors import ReadingError
 from delaytopic_slo.report_model import Counts, Report, Verdict
 

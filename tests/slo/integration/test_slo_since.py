@@ -11,9 +11,7 @@ from pyspark.sql import SparkSession
 from tests.slo.delay_topics import HOUR_MS, AuditedTopic
 from tests.support.relay_process import wait_for
 
-from delaytopic_api.dead_letter import DeadLetter, dead_letter_headers
-from delaytopic_api.headers import RECEIPT
-from delaytopic_api.receipt import Receipt
+from delaytopic_api.records import RECEIPT, DeadLetter, Receipt, dead_letter_headers
 from delaytopic_slo.kafka_facts import KafkaFacts
 from delaytopic_slo.planning import Offsets
 from delaytopic_slo.report_model import Report, Verdict

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Consumer
 from tests.slo.messages import config_for
 
-from delaytopic_api.relay_connection import KafkaClient
+from delaytopic_api.relay import KafkaClient
 from delaytopic_slo.client_settings import client_settings, consumer_settings
 from delaytopic_slo.errors import SettingsError
 from delaytopic_slo.kafka_data_source import ReadingJob

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from delaytopic_api.relay_connection import KafkaClient
+from delaytopic_api.relay import KafkaClient
 from delaytopic_slo.connector_settings import connector_settings
 from delaytopic_slo.errors import SettingsError
 

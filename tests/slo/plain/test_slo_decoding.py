@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.slo.messages import FakeMessage, config_for
 
-from delaytopic_api.dead_letter import DeadLetter, dead_letter_headers
+from delaytopic_api.records import DeadLetter, dead_letter_headers
 from delaytopic_slo.decoding import ARROW, batch_of, decoder_for, id_hash_of
 from delaytopic_slo.kafka_connector import ConnectorMessage
 from delaytopic_slo.manifest import Role

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from delaytopic_api import Percent
-from delaytopic_api.choices import Guarantee
+from delaytopic_api.values import Guarantee
 from delaytopic_slo.buckets import bucket_value_ms, percentile_ms
 from delaytopic_slo.objectives import MinuteCounts, added, budget, burn_rates, objectives, percent_text
 from delaytopic_slo.report_model import Counts, ObjectiveName, Verdict

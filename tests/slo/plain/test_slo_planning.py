@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from delaytopic_api import Percent
-from delaytopic_api.choices import Guarantee
+from delaytopic_api.values import Guarantee
 from delaytopic_slo.errors import CannotJudge
 from delaytopic_slo.manifest import Commit, FirstOffset, Plan, Range, Role, Run
 from delaytopic_slo.planning import Offsets, Request, TopicState, make_plan

@@ -13,7 +13,7 @@ import pytest
 from tests.slo.reference import tables
 from tests.slo.sample_report import NOW_MS, sample_report
 
-from delaytopic_api.status import Condition, ConditionStatus, DelayTopicStatus
+from delaytopic_api.documents import Condition, ConditionStatus, DelayTopicStatus
 from delaytopic_slo.errors import SettingsError, SloError
 from delaytopic_slo.html import html_page
 from delaytopic_slo.outputs import push_metrics, write_outputs

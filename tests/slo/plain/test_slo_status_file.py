@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.slo.sample_report import NOW_MS, sample_report
 
-from delaytopic_api.status import Condition, ConditionStatus, SloStatus
+from delaytopic_api.documents import Condition, ConditionStatus, SloStatus
 from delaytopic_cli.__main__ import cli
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.slo_publishing import publish, publish_failure

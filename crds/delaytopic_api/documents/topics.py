@@ -6,10 +6,10 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from delaytopic_api.choices import Management, Partitioning
-from delaytopic_api.duration import Duration, between
-from delaytopic_api.model import Model, require
-from delaytopic_api.names import PartitionCount, ReplicationFactor, TopicGlob, TopicName
+from delaytopic_api.documents.model import Model, require
+from delaytopic_api.values.choices import Management, Partitioning
+from delaytopic_api.values.duration import Duration, between
+from delaytopic_api.values.names import PartitionCount, ReplicationFactor, TopicGlob, TopicName
 
 LONGEST_RETENTION = "99999h"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any, ClassVar, Self
 
-from delaytopic_api.cluster_rules import Checked, Rule
 from delaytopic_api.errors import InvalidText
-from delaytopic_api.parsed_text import ParsedText
+from delaytopic_api.values.cluster_rules import Checked, Rule
+from delaytopic_api.values.parsed_text import ParsedText
 
 _PATTERN = "^([0-9]{1,5}(h|m|s|ms)){1,4}$"
 _DURATION = re.compile("([0-9]{1,5}(h|m|s|ms)){1,4}", re.ASCII)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from delaytopic_api.errors import InvalidText
-from delaytopic_api.parsed_text import ParsedText
+from delaytopic_api.values.parsed_text import ParsedText
 
 _PERCENT = re.compile(r"(100|[0-9]{1,2}(?:\.[0-9]{1,4})?)%", re.ASCII)
 

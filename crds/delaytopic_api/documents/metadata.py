@@ -6,8 +6,8 @@ from typing import Final, Literal
 
 from pydantic import AwareDatetime, ConfigDict
 
-from delaytopic_api.model import Model
-from delaytopic_api.names import ClassName, Namespace, ObjectName
+from delaytopic_api.documents.model import Model
+from delaytopic_api.values.names import ClassName, Namespace, ObjectName
 
 GROUP: Final = "delaytopic.dev"
 API_VERSION: Final = "delaytopic.dev/v1alpha1"

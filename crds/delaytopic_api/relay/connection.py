@@ -7,8 +7,8 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from delaytopic_api.model import Model, at_most_one, both_or_none, exactly_one, require
-from delaytopic_api.urls import BootstrapServers, RedisUrl
+from delaytopic_api.documents.model import Model, at_most_one, both_or_none, exactly_one, require
+from delaytopic_api.values.urls import BootstrapServers, RedisUrl
 
 FilePath = Annotated[str, Field(min_length=1, max_length=4096)]
 

@@ -6,16 +6,16 @@ from typing import Annotated, Literal, Self
 
 from pydantic import model_validator
 
-from delaytopic_api.choices import BackendType, DeletionPolicy, Dialect, Guarantee, Ids, Suspend
-from delaytopic_api.connection import KafkaConnection, RedisConnection, SigningKeySecret
-from delaytopic_api.duration import Duration, between
-from delaytopic_api.metadata import ApiVersion, NamespacedMetadata
-from delaytopic_api.model import Model, at_most_one, require
-from delaytopic_api.names import ClassName
-from delaytopic_api.percent import Percent
-from delaytopic_api.relays import AutoscalingSpec, RelaySpec
-from delaytopic_api.status import DelayTopicStatus
-from delaytopic_api.topics import SourceSpec, TargetSpec, TopicSpec
+from delaytopic_api.documents.connection import KafkaConnection, RedisConnection, SigningKeySecret
+from delaytopic_api.documents.metadata import ApiVersion, NamespacedMetadata
+from delaytopic_api.documents.model import Model, at_most_one, require
+from delaytopic_api.documents.relays import AutoscalingSpec, RelaySpec
+from delaytopic_api.documents.status import DelayTopicStatus
+from delaytopic_api.documents.topics import SourceSpec, TargetSpec, TopicSpec
+from delaytopic_api.values.choices import BackendType, DeletionPolicy, Dialect, Guarantee, Ids, Suspend
+from delaytopic_api.values.duration import Duration, between
+from delaytopic_api.values.names import ClassName
+from delaytopic_api.values.percent import Percent
 
 LONGEST_DELAY = "87600h"
 

@@ -7,9 +7,9 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from delaytopic_api.model import Model, exactly_one, require
-from delaytopic_api.names import SecretKey, SecretName
-from delaytopic_api.urls import BootstrapServers, RedisUrl
+from delaytopic_api.documents.model import Model, exactly_one, require
+from delaytopic_api.values.names import SecretKey, SecretName
+from delaytopic_api.values.urls import BootstrapServers, RedisUrl
 
 
 class AuthenticationType(StrEnum):

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, ConfigDict, Field
 
-from delaytopic_api.choices import BackendType
-from delaytopic_api.model import Model
-from delaytopic_api.relays import KubernetesObject
+from delaytopic_api.documents.model import Model
+from delaytopic_api.documents.relays import KubernetesObject
+from delaytopic_api.values.choices import BackendType
 
 
 class ConditionType(StrEnum):

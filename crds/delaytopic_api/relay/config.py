@@ -9,15 +9,15 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from delaytopic_api.choices import BackendType, Dialect, Guarantee, Ids, Partitioning, Suspend
-from delaytopic_api.delay_topic import Delay, FixedDelay, Precision
-from delaytopic_api.duration import Duration, between
+from delaytopic_api.documents.delay_topic import Delay, FixedDelay, Precision
+from delaytopic_api.documents.metadata import ApiVersion
+from delaytopic_api.documents.model import Model, require
 from delaytopic_api.errors import InvalidText
-from delaytopic_api.metadata import ApiVersion
-from delaytopic_api.model import Model, require
-from delaytopic_api.names import Matching, Namespace, ObjectName, TopicGlob, TopicName
-from delaytopic_api.quantity import Quantity
-from delaytopic_api.relay_connection import FilePath, KafkaClient, RedisClient
+from delaytopic_api.relay.connection import FilePath, KafkaClient, RedisClient
+from delaytopic_api.values.choices import BackendType, Dialect, Guarantee, Ids, Partitioning, Suspend
+from delaytopic_api.values.duration import Duration, between
+from delaytopic_api.values.names import Matching, Namespace, ObjectName, TopicGlob, TopicName
+from delaytopic_api.values.quantity import Quantity
 
 GroupId = Annotated[str, Field(min_length=1, max_length=255)]
 BackendId = Annotated[

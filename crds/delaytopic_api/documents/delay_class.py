@@ -6,16 +6,16 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from delaytopic_api.choices import BackendType, Guarantee, TopicProvisioning
-from delaytopic_api.connection import KafkaConnection, RedisConnection, SigningKeySecret
-from delaytopic_api.delay_topic import DrainTimeout, LongDelay, Precision
-from delaytopic_api.duration import Duration, between
-from delaytopic_api.metadata import DEFAULT_CLASS_ANNOTATION, ApiVersion, ClusterMetadata
-from delaytopic_api.model import Model, require
-from delaytopic_api.names import Glob, Namespace, PartitionCount, ReplicaCount, ReplicationFactor, TopicTemplate
-from delaytopic_api.quantity import Quantity
-from delaytopic_api.relays import KubernetesObject, Utilization
-from delaytopic_api.topics import LONGEST_RETENTION
+from delaytopic_api.documents.connection import KafkaConnection, RedisConnection, SigningKeySecret
+from delaytopic_api.documents.delay_topic import DrainTimeout, LongDelay, Precision
+from delaytopic_api.documents.metadata import DEFAULT_CLASS_ANNOTATION, ApiVersion, ClusterMetadata
+from delaytopic_api.documents.model import Model, require
+from delaytopic_api.documents.relays import KubernetesObject, Utilization
+from delaytopic_api.documents.topics import LONGEST_RETENTION
+from delaytopic_api.values.choices import BackendType, Guarantee, TopicProvisioning
+from delaytopic_api.values.duration import Duration, between
+from delaytopic_api.values.names import Glob, Namespace, PartitionCount, ReplicaCount, ReplicationFactor, TopicTemplate
+from delaytopic_api.values.quantity import Quantity
 
 TopicTemplates = Annotated[list[TopicTemplate], Field(max_length=100)]
 Globs = Annotated[list[Glob], Field(max_length=100)]

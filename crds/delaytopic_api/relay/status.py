@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import ConfigDict, FailFast
 
-from delaytopic_api.choices import BackendType, Guarantee
-from delaytopic_api.model import Model
+from delaytopic_api.documents.model import Model
+from delaytopic_api.values.choices import BackendType, Guarantee
 
 
 class RelayState(StrEnum):

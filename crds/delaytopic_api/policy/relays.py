@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, Final
 
-from delaytopic_api.delay_class import LimitsSpec, RelayTemplate
+from delaytopic_api.documents.delay_class import LimitsSpec, RelayTemplate
+from delaytopic_api.documents.relays import RelaySpec
 from delaytopic_api.errors import InvalidText, Problem
-from delaytopic_api.names import glob_matcher
-from delaytopic_api.quantity import Quantity
-from delaytopic_api.relays import RelaySpec
+from delaytopic_api.values.names import glob_matcher
+from delaytopic_api.values.quantity import Quantity
 
 _UNLIMITED: Final = ("cpu", "memory")
 _RESOURCES, _POD = "spec.relay.resources", "spec.relay.podTemplate"

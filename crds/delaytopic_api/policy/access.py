@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from delaytopic_api.choices import BackendType, Management
-from delaytopic_api.delay_class import DelayClass, LimitsSpec
-from delaytopic_api.delay_topic import DelayTopic, DelayTopicSpec
-from delaytopic_api.duration import Duration
+from delaytopic_api.documents.delay_class import DelayClass, LimitsSpec
+from delaytopic_api.documents.delay_topic import DelayTopic, DelayTopicSpec
+from delaytopic_api.documents.topics import TopicSpec
 from delaytopic_api.errors import Problem
-from delaytopic_api.names import covers, glob_matcher, topic_matcher
-from delaytopic_api.relay_access import relay_refusals
-from delaytopic_api.topics import TopicSpec
+from delaytopic_api.policy.relays import relay_refusals
+from delaytopic_api.values.choices import BackendType, Management
+from delaytopic_api.values.duration import Duration
+from delaytopic_api.values.names import covers, glob_matcher, topic_matcher
 
 
 def refusals(

@@ -6,13 +6,13 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from delaytopic_api.choices import AutoscalingMode, ScaleToZero
-from delaytopic_api.cluster_rules import Checked, Rule
-from delaytopic_api.duration import Duration, between
+from delaytopic_api.documents.model import Model, require
 from delaytopic_api.errors import InvalidText
-from delaytopic_api.model import Model, require
-from delaytopic_api.names import ReplicaCount
-from delaytopic_api.percent import Percent
+from delaytopic_api.values.choices import AutoscalingMode, ScaleToZero
+from delaytopic_api.values.cluster_rules import Checked, Rule
+from delaytopic_api.values.duration import Duration, between
+from delaytopic_api.values.names import ReplicaCount
+from delaytopic_api.values.percent import Percent
 
 
 def _sensible(utilization: Percent) -> Percent:

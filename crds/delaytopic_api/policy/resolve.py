@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from delaytopic_api.access import refusals
-from delaytopic_api.choices import BackendType, Guarantee, Ids, Partitioning, TopicProvisioning
-from delaytopic_api.delay_class import DefaultsSpec, DelayClass, DelayClassSpec, LimitsSpec
-from delaytopic_api.delay_topic import DelayTopic, DelayTopicSpec
-from delaytopic_api.duration import Duration
+from delaytopic_api.documents.delay_class import DefaultsSpec, DelayClass, DelayClassSpec, LimitsSpec
+from delaytopic_api.documents.delay_topic import DelayTopic, DelayTopicSpec
+from delaytopic_api.documents.settings import (
+    AutoscalingSettings,
+    BackendSettings,
+    ScheduleSettings,
+    Settings,
+    SloSettings,
+    TopicSettings,
+)
+from delaytopic_api.documents.topics import TopicSpec
 from delaytopic_api.errors import Problem, Refused
-from delaytopic_api.percent import Percent
-from delaytopic_api.relay_config import (
+from delaytopic_api.policy.access import refusals
+from delaytopic_api.relay.config import (
     HttpServer,
     RelayBackend,
     RelayConfig,
@@ -22,16 +28,10 @@ from delaytopic_api.relay_config import (
     RelaySource,
     RelayTarget,
 )
-from delaytopic_api.relay_connection import KafkaClient, RedisClient
-from delaytopic_api.settings import (
-    AutoscalingSettings,
-    BackendSettings,
-    ScheduleSettings,
-    Settings,
-    SloSettings,
-    TopicSettings,
-)
-from delaytopic_api.topics import TopicSpec
+from delaytopic_api.relay.connection import KafkaClient, RedisClient
+from delaytopic_api.values.choices import BackendType, Guarantee, Ids, Partitioning, TopicProvisioning
+from delaytopic_api.values.duration import Duration
+from delaytopic_api.values.percent import Percent
 
 DEFAULT_PRECISION: Final = Duration("1s")
 DEFAULT_MAX_DELAY: Final = Duration("720h")

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from delaytopic_api.errors import MalformedHeader
-from delaytopic_api.headers import (
+from delaytopic_api.records.headers import (
     DEAD_LETTER_AT,
     DEAD_LETTER_DETAIL,
     DEAD_LETTER_REASON,

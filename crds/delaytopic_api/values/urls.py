@@ -6,8 +6,8 @@ import re
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from delaytopic_api.cluster_rules import Checked, Rule
 from delaytopic_api.errors import InvalidText
+from delaytopic_api.values.cluster_rules import Checked, Rule
 
 REDIS_SCHEMES = ("redis", "rediss", "unix")
 LONGEST_ADDRESS = 2048

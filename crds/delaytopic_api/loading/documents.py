@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import ValidationError
 
-from delaytopic_api.delay_class import DelayClass
-from delaytopic_api.delay_topic import DelayTopic
+from delaytopic_api.documents.delay_class import DelayClass
+from delaytopic_api.documents.delay_topic import DelayTopic
+from delaytopic_api.documents.model import Model
 from delaytopic_api.errors import InvalidDocument, Problem
-from delaytopic_api.model import Model
-from delaytopic_api.problems import problems_of
-from delaytopic_api.relay_config import RelayConfig
-from delaytopic_api.yaml_text import parse_yaml
+from delaytopic_api.loading.problems import problems_of
+from delaytopic_api.loading.yaml_text import parse_yaml
+from delaytopic_api.relay.config import RelayConfig
 
 M = TypeVar("M", bound=Model)
 

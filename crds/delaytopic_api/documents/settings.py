@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from delaytopic_api.choices import (
+from delaytopic_api.documents.connection import KafkaConnection, RedisConnection, SigningKeySecret
+from delaytopic_api.values.choices import (
     AutoscalingMode,
     BackendType,
     DeletionPolicy,
@@ -17,9 +18,8 @@ from delaytopic_api.choices import (
     Suspend,
     TopicProvisioning,
 )
-from delaytopic_api.connection import KafkaConnection, RedisConnection, SigningKeySecret
-from delaytopic_api.duration import Duration
-from delaytopic_api.percent import Percent
+from delaytopic_api.values.duration import Duration
+from delaytopic_api.values.percent import Percent
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from delaytopic_api.errors import InvalidText
-from delaytopic_api.parsed_text import ParsedText
+from delaytopic_api.values.parsed_text import ParsedText
 
 _QUANTITY = re.compile(
     r"([+-]?)([0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?", re.ASCII

@@ -11,8 +11,8 @@ from typing import Final
 
 from pydantic import ConfigDict
 
-from delaytopic_api.model import Model
-from delaytopic_api.relay_status import DueBin
+from delaytopic_api.documents.model import Model
+from delaytopic_api.relay.status import DueBin
 
 MOST_LISTED: Final = 1_000
 """Records in one answer at the most."""

@@ -11,9 +11,9 @@ from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from delaytopic_api.bucket_topics import RESERVED, is_reserved
-from delaytopic_api.cluster_rules import Checked, Rule
 from delaytopic_api.errors import InvalidText
+from delaytopic_api.values.bucket_topics import RESERVED, is_reserved
+from delaytopic_api.values.cluster_rules import Checked, Rule
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,88 @@
+"""The custom resources DelayTopic and DelayClass, as typed documents."""
+
+from __future__ import annotations
+
+from delaytopic_api.documents.connection import (
+    Authentication,
+    AuthenticationType,
+    KafkaConnection,
+    RedisConnection,
+    SigningKeySecret,
+    Tls,
+)
+from delaytopic_api.documents.delay_class import AccessSpec, DelayClass, RelayTemplate
+from delaytopic_api.documents.delay_topic import DelayTopic, DelayTopicSpec
+from delaytopic_api.documents.metadata import (
+    API_VERSION,
+    DEFAULT_CLASS_ANNOTATION,
+    GROUP,
+    ApiVersion,
+    NamespacedMetadata,
+)
+from delaytopic_api.documents.model import Model, require
+from delaytopic_api.documents.relays import KubernetesObject, RelaySpec
+from delaytopic_api.documents.settings import (
+    AutoscalingSettings,
+    BackendSettings,
+    ScheduleSettings,
+    Settings,
+    SloSettings,
+    TopicSettings,
+)
+from delaytopic_api.documents.status import (
+    BackendStatus,
+    BacklogStatus,
+    Condition,
+    ConditionStatus,
+    ConditionType,
+    DelayTopicStatus,
+    EffectiveStatus,
+    Ownership,
+    PlannedAction,
+    RelayFleetStatus,
+    SloStatus,
+    TopicStatus,
+)
+from delaytopic_api.documents.topics import TopicSpec
+
+__all__ = [
+    "API_VERSION",
+    "DEFAULT_CLASS_ANNOTATION",
+    "GROUP",
+    "AccessSpec",
+    "ApiVersion",
+    "Authentication",
+    "AuthenticationType",
+    "AutoscalingSettings",
+    "BackendSettings",
+    "BackendStatus",
+    "BacklogStatus",
+    "Condition",
+    "ConditionStatus",
+    "ConditionType",
+    "DelayClass",
+    "DelayTopic",
+    "DelayTopicSpec",
+    "DelayTopicStatus",
+    "EffectiveStatus",
+    "KafkaConnection",
+    "KubernetesObject",
+    "Model",
+    "NamespacedMetadata",
+    "Ownership",
+    "PlannedAction",
+    "RedisConnection",
+    "RelayFleetStatus",
+    "RelaySpec",
+    "RelayTemplate",
+    "ScheduleSettings",
+    "Settings",
+    "SigningKeySecret",
+    "SloSettings",
+    "SloStatus",
+    "Tls",
+    "TopicSettings",
+    "TopicSpec",
+    "TopicStatus",
+    "require",
+]

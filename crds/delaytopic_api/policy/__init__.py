@@ -1,0 +1,13 @@
+"""Rules over several documents: what a class allows, and the settings that follow from class and topic."""
+
+from __future__ import annotations
+
+from delaytopic_api.policy.access import refusals
+from delaytopic_api.policy.resolve import LATENESS_OF_PRECISION, RETENTION_MARGIN, relay_config
+
+__all__ = [
+    "LATENESS_OF_PRECISION",
+    "RETENTION_MARGIN",
+    "refusals",
+    "relay_config",
+]

@@ -1,0 +1,47 @@
+"""The record contract: headers, receipts and dead letters."""
+
+from __future__ import annotations
+
+from delaytopic_api.records.dead_letter import DeadLetter, DeadLetterReason, dead_letter_headers, parse_dead_letter
+from delaytopic_api.records.headers import (
+    ACTION_CANCEL,
+    ACTION_SCHEDULE,
+    CONTROL_HEADERS,
+    DEAD_LETTER_REASON,
+    DEAD_LETTER_SOURCE,
+    DELIVER_ACTION,
+    DELIVER_AFTER,
+    DELIVER_AT,
+    DELIVER_CRON,
+    DELIVER_EXPIRES_AT,
+    DELIVER_ID,
+    DELIVER_TO,
+    DELIVER_TZ,
+    RECEIPT,
+    Headers,
+)
+from delaytopic_api.records.receipt import Receipt, receipt_form
+
+__all__ = [
+    "ACTION_CANCEL",
+    "ACTION_SCHEDULE",
+    "CONTROL_HEADERS",
+    "DEAD_LETTER_REASON",
+    "DEAD_LETTER_SOURCE",
+    "DELIVER_ACTION",
+    "DELIVER_AFTER",
+    "DELIVER_AT",
+    "DELIVER_CRON",
+    "DELIVER_EXPIRES_AT",
+    "DELIVER_ID",
+    "DELIVER_TO",
+    "DELIVER_TZ",
+    "RECEIPT",
+    "DeadLetter",
+    "DeadLetterReason",
+    "Headers",
+    "Receipt",
+    "dead_letter_headers",
+    "parse_dead_letter",
+    "receipt_form",
+]

@@ -1,0 +1,55 @@
+"""Documents between operator, relay and commands: configuration, status and pending records."""
+
+from __future__ import annotations
+
+from delaytopic_api.relay.config import (
+    HttpServer,
+    RelayBackend,
+    RelayConfig,
+    RelayDeadLetter,
+    RelayLimits,
+    RelaySchedule,
+    RelaySource,
+    RelayTarget,
+)
+from delaytopic_api.relay.connection import KafkaClient, KafkaSecurity, RedisClient, SaslMechanism, SecurityProtocol
+from delaytopic_api.relay.pending import (
+    DEFAULT_LIMIT,
+    LONGEST_SHOWN_BYTES,
+    MOST_LISTED,
+    PendingList,
+    PendingRecord,
+    PendingShard,
+    text_or_base64,
+)
+from delaytopic_api.relay.status import BucketStatus, Cursor, DueBin, RelayState, RelayStatus, ShardState, ShardStatus
+
+__all__ = [
+    "DEFAULT_LIMIT",
+    "LONGEST_SHOWN_BYTES",
+    "MOST_LISTED",
+    "BucketStatus",
+    "Cursor",
+    "DueBin",
+    "HttpServer",
+    "KafkaClient",
+    "KafkaSecurity",
+    "PendingList",
+    "PendingRecord",
+    "PendingShard",
+    "RedisClient",
+    "RelayBackend",
+    "RelayConfig",
+    "RelayDeadLetter",
+    "RelayLimits",
+    "RelaySchedule",
+    "RelaySource",
+    "RelayState",
+    "RelayStatus",
+    "RelayTarget",
+    "SaslMechanism",
+    "SecurityProtocol",
+    "ShardState",
+    "ShardStatus",
+    "text_or_base64",
+]

@@ -1,0 +1,65 @@
+"""Values that documents and records are made of: durations, quantities, percentages, names, URLs."""
+
+from __future__ import annotations
+
+from delaytopic_api.values.bucket_topics import (
+    BucketTopic,
+    bucket_count,
+    bucket_name,
+    bucket_names,
+    bucket_topics,
+    ids_name,
+    is_reserved,
+    source_mark,
+)
+from delaytopic_api.values.choices import (
+    AutoscalingMode,
+    BackendType,
+    DeletionPolicy,
+    Dialect,
+    Guarantee,
+    Ids,
+    Management,
+    Partitioning,
+    ScaleToZero,
+    Suspend,
+    TopicProvisioning,
+)
+from delaytopic_api.values.cluster_rules import Checked, Rule
+from delaytopic_api.values.duration import Duration, between
+from delaytopic_api.values.names import Glob, Namespace, covers, glob_matcher, topic_matcher
+from delaytopic_api.values.percent import Percent
+from delaytopic_api.values.quantity import Quantity
+
+__all__ = [
+    "AutoscalingMode",
+    "BackendType",
+    "BucketTopic",
+    "Checked",
+    "DeletionPolicy",
+    "Dialect",
+    "Duration",
+    "Glob",
+    "Guarantee",
+    "Ids",
+    "Management",
+    "Namespace",
+    "Partitioning",
+    "Percent",
+    "Quantity",
+    "Rule",
+    "ScaleToZero",
+    "Suspend",
+    "TopicProvisioning",
+    "between",
+    "bucket_count",
+    "bucket_name",
+    "bucket_names",
+    "bucket_topics",
+    "covers",
+    "glob_matcher",
+    "ids_name",
+    "is_reserved",
+    "source_mark",
+    "topic_matcher",
+]
