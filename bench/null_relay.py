@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from confluent_kafka import Consumer, Message, Producer
 
 from delaytopic_process.stop_flag import StopFlag
-from delaytopic_relay.kafka_settings import Settings, consumer_settings, producer_settings
+from delaytopic_relay.kafka.settings import Settings, consumer_settings, producer_settings
 
 POLL_LIMIT = 1_000
 POLL_SECONDS = 0.005

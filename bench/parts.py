@@ -19,13 +19,13 @@ from bench.records import headers_of, key_of, value_of
 from bench.table import Table
 from delaytopic_api.records import Headers
 from delaytopic_api.values import Partitioning
-from delaytopic_relay.addressing import Addressing, FurtherTargets
-from delaytopic_relay.calendar import Calendar
+from delaytopic_relay.backlog.segments import decode_segment, pack
+from delaytopic_relay.core.calendar import Calendar
+from delaytopic_relay.core.commands import Schedule, SourceMessage
+from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
 from delaytopic_relay.dialects.native import NativeDialect
 from delaytopic_relay.dialects.policy import NativePolicy, TopicGlobs
-from delaytopic_relay.metrics import RelayMetrics
-from delaytopic_relay.schedule import Schedule, SourceMessage
-from delaytopic_relay.segments import decode_segment, pack
+from delaytopic_relay.telemetry.metrics import RelayMetrics
 
 NOW_MS = 1_795_000_000_000
 SPREAD_MS = 8_000

@@ -14,35 +14,35 @@ import structlog
 
 from delaytopic_api.relay import RelayConfig
 from delaytopic_api.values import BackendType, Guarantee
-from delaytopic_relay.addressing import Addressing, FurtherTargets
-from delaytopic_relay.bucket_opening import OpenBuckets, open_buckets
-from delaytopic_relay.bucket_shelving import BucketShelving
+from delaytopic_relay.backlog.kafka.manager import BucketShelving
+from delaytopic_relay.backlog.kafka.opening import OpenBuckets, open_buckets
+from delaytopic_relay.backlog.redis.connection import connect_redis
+from delaytopic_relay.backlog.redis.manager import Shelving
+from delaytopic_relay.backlog.redis.preflight import check_redis
+from delaytopic_relay.backlog.redis.store import RedisShelf
+from delaytopic_relay.backlog.signing_keys import signer_of
+from delaytopic_relay.backlog.store import Shelf
 from delaytopic_relay.clock import SystemClock
+from delaytopic_relay.core.suspension import Suspension
+from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
 from delaytopic_relay.dialects import dialect_for
+from delaytopic_relay.engine.loop import Loop
+from delaytopic_relay.engine.loop_parts import Parts
+from delaytopic_relay.engine.pacing import Pace
+from delaytopic_relay.engine.ports import Target
+from delaytopic_relay.engine.recovery import is_of_group, transactional_id
+from delaytopic_relay.engine.takeover import Takeover
 from delaytopic_relay.errors import ConfigurationError, Unavailable
-from delaytopic_relay.garbage import GarbageCollector
-from delaytopic_relay.kafka_connection import connection_settings
-from delaytopic_relay.kafka_settings import Settings, consumer_settings, producer_settings
-from delaytopic_relay.kafka_source import KafkaSource
-from delaytopic_relay.kafka_target import KafkaTarget
-from delaytopic_relay.loop import Loop
-from delaytopic_relay.loop_parts import Parts
-from delaytopic_relay.observer import Observer
-from delaytopic_relay.pacing import Pace
-from delaytopic_relay.ports import Target
-from delaytopic_relay.recovery import is_of_group, transactional_id
-from delaytopic_relay.shelves.protocol import Shelf
-from delaytopic_relay.shelves.redis import RedisShelf
-from delaytopic_relay.shelves.redis_checks import check_redis
-from delaytopic_relay.shelves.redis_connection import connect_redis
-from delaytopic_relay.shelving import Shelving
-from delaytopic_relay.signing_keys import signer_of
-from delaytopic_relay.split_target import SplitTarget
-from delaytopic_relay.startup import Topics, check_topics
-from delaytopic_relay.suspension import Suspension
-from delaytopic_relay.takeover import Takeover
-from delaytopic_relay.topic_facts import TopicReader
-from delaytopic_relay.topics import UNLIMITED_BYTES
+from delaytopic_relay.kafka.connection import connection_settings
+from delaytopic_relay.kafka.preflight import Topics, check_topics
+from delaytopic_relay.kafka.settings import Settings, consumer_settings, producer_settings
+from delaytopic_relay.kafka.source import KafkaSource
+from delaytopic_relay.kafka.split_target import SplitTarget
+from delaytopic_relay.kafka.target import KafkaTarget
+from delaytopic_relay.kafka.topic_facts import TopicReader
+from delaytopic_relay.kafka.topics import UNLIMITED_BYTES
+from delaytopic_relay.telemetry.gc_control import GarbageCollector
+from delaytopic_relay.telemetry.telemetry import Observer
 
 RECEIPT_BYTES = 400
 """More than a receipt with the longest topic name takes in a record."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from delaytopic_api.relay import KafkaClient
 from delaytopic_relay.errors import ConfigurationError
-from delaytopic_relay.kafka_connection import connection_settings
+from delaytopic_relay.kafka.connection import connection_settings
 from delaytopic_slo.errors import SettingsError
 
 READER: Final = {

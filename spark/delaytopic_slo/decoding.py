@@ -14,8 +14,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from delaytopic_api.errors import MalformedHeader
 from delaytopic_api.records import RECEIPT, Headers, Receipt, parse_dead_letter
 from delaytopic_api.relay import RelayConfig
+from delaytopic_relay.core.commands import Cancel, Schedule, SourceMessage
 from delaytopic_relay.dialects import dialect_for
-from delaytopic_relay.schedule import Cancel, Schedule, SourceMessage
 from delaytopic_slo.manifest import Role
 from delaytopic_slo.words import Kind
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from delaytopic_cli.audit import Coordinates, DeadLetter, DeliveredRecord, Fate, Headers, SourceRecord
 from delaytopic_cli.audit_reading import RawRecord, Rules, read_dead_letter, read_delivered, read_source
+from delaytopic_relay.core.commands import Cancel, Schedule, SourceMessage
 from delaytopic_relay.dialects.native import NativeDialect
 from delaytopic_relay.dialects.policy import NativePolicy, TopicGlobs
-from delaytopic_relay.schedule import Cancel, Schedule, SourceMessage
 
 RULES = Rules(target="out", max_delay_ms=86_400_000, allowed_targets=("shop.*",))
 AT = Coordinates("delayed", 3, 12)

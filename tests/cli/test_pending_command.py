@@ -20,7 +20,7 @@ from delaytopic_cli.pending_report import report
 from delaytopic_cli.pending_text import span_text, table_lines
 from delaytopic_cli.relay_listing import RelayAnswer, relay_url
 from delaytopic_relay.errors import Unavailable
-from delaytopic_relay.http import Health, PageServer
+from delaytopic_relay.telemetry.server import Health, PageServer
 
 SOURCE = "shop.reminders.delayed"
 NOW_MS = 1_795_269_600_000

@@ -10,8 +10,8 @@ from tests.simulation.relays import dialect_of
 from tests.simulation.source_log import SourceRecord, SourceTransaction
 
 from delaytopic_api.records import Headers
-from delaytopic_relay.progress import Progress, decode_progress
-from delaytopic_relay.schedule import Schedule
+from delaytopic_relay.core.commands import Schedule
+from delaytopic_relay.core.progress import Progress, decode_progress
 
 PROBES_MS = (0, 300, 11_000)
 LONG_DONE_MS = 5_000

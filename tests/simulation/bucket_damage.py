@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.simulation.bucket_world import NAMES
 from tests.simulation.kafka import Kafka, Life, Sent
 
-from delaytopic_relay.addressing import Outgoing
+from delaytopic_relay.delivery.outbound import Outgoing
 
 NOBODY = Life("nobody", {})
 

@@ -37,11 +37,11 @@ from tests.simulation.redis_server import RedisServer, redis_shelf
 from tests.simulation.relays import Relay
 from tests.simulation.shelf_client import DistantShelf, Line
 
-from delaytopic_relay import shard
+from delaytopic_relay.backlog.redis import partition as shard
+from delaytopic_relay.backlog.redis import parts as redis_parts
+from delaytopic_relay.backlog.redis.memory import MemoryShelf
+from delaytopic_relay.backlog.store import Shelf
 from delaytopic_relay.errors import ShelfUnavailable
-from delaytopic_relay.shelves import redis_parts
-from delaytopic_relay.shelves.memory import MemoryShelf
-from delaytopic_relay.shelves.protocol import Shelf
 
 MOST_RELAYS = 5
 

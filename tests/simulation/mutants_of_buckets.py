@@ -7,12 +7,12 @@ from typing import Any
 
 from tests.simulation.breaking import Mutant, Patch
 
-from delaytopic_relay.bucket import Bucket
-from delaytopic_relay.bucket_shard import BucketShard
-from delaytopic_relay.bucket_shelving import BucketShelving
-from delaytopic_relay.bucket_state import BucketsState, BucketState
-from delaytopic_relay.progress import Progress
-from delaytopic_relay.schedule import Key, Schedule
+from delaytopic_relay.backlog.kafka.bucket import Bucket
+from delaytopic_relay.backlog.kafka.manager import BucketShelving
+from delaytopic_relay.backlog.kafka.partition import BucketShard
+from delaytopic_relay.backlog.kafka.state import BucketsState, BucketState
+from delaytopic_relay.core.commands import Key, Schedule
+from delaytopic_relay.core.progress import Progress
 
 
 def forgets_what_is_only_in_memory() -> Sequence[Patch]:

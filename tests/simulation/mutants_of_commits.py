@@ -7,16 +7,16 @@ from typing import Any
 
 from tests.simulation.breaking import BrokenTarget, Mutant, Patch, with_target
 
-from delaytopic_relay.addressing import Outgoing
-from delaytopic_relay.calendar import Calendar
+from delaytopic_relay.backlog.fixed import FixedShard
+from delaytopic_relay.backlog.redis.manager import Shelving
+from delaytopic_relay.backlog.redis.partition import Shard
+from delaytopic_relay.core.calendar import Calendar
+from delaytopic_relay.core.commands import Key
+from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.delivery.outbound import Outgoing
+from delaytopic_relay.engine.loop import Loop
+from delaytopic_relay.engine.ports import GroupMetadata
 from delaytopic_relay.errors import CommitUnknown, LostOwnership
-from delaytopic_relay.fixed_shard import FixedShard
-from delaytopic_relay.loop import Loop
-from delaytopic_relay.ports import GroupMetadata
-from delaytopic_relay.progress import Progress
-from delaytopic_relay.schedule import Key
-from delaytopic_relay.shard import Shard
-from delaytopic_relay.shelving import Shelving
 
 
 def position_too_far() -> Sequence[Patch]:

@@ -7,15 +7,15 @@ from typing import Any
 
 from tests.simulation.breaking import BrokenTarget, Mutant, Patch, with_target
 
-from delaytopic_relay import takeover
+from delaytopic_relay.backlog.redis.partition import Shard
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, Schedule
+from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.engine import takeover
+from delaytopic_relay.engine.loop import Loop
+from delaytopic_relay.engine.ports import Committed
+from delaytopic_relay.engine.recovery import plan_recovery
+from delaytopic_relay.engine.takeover import Takeover
 from delaytopic_relay.errors import CommitUnknown, Fenced
-from delaytopic_relay.loop import Loop
-from delaytopic_relay.ports import Committed
-from delaytopic_relay.progress import Progress
-from delaytopic_relay.recovery import plan_recovery
-from delaytopic_relay.schedule import NOTHING_DELIVERED, Schedule
-from delaytopic_relay.shard import Shard
-from delaytopic_relay.takeover import Takeover
 
 
 def no_lower_commit() -> Sequence[Patch]:

@@ -7,15 +7,15 @@ from typing import Any
 
 from tests.simulation.breaking import Mutant, Patch
 
-from delaytopic_relay import calendar
-from delaytopic_relay import shard as shard_module
-from delaytopic_relay.id_table import IdTable
-from delaytopic_relay.schedule import Key
-from delaytopic_relay.shard import Put, Shard
-from delaytopic_relay.shelves.memory import MemoryShelf
-from delaytopic_relay.shelves.redis import RedisShelf
-from delaytopic_relay.shelves.redis_layout import encode_position
-from delaytopic_relay.shelving import Shelving
+from delaytopic_relay.backlog.redis import partition as partition_module
+from delaytopic_relay.backlog.redis.layout import encode_position
+from delaytopic_relay.backlog.redis.manager import Shelving
+from delaytopic_relay.backlog.redis.memory import MemoryShelf
+from delaytopic_relay.backlog.redis.partition import Put, Shard
+from delaytopic_relay.backlog.redis.store import RedisShelf
+from delaytopic_relay.core import calendar
+from delaytopic_relay.core.commands import Key
+from delaytopic_relay.core.id_table import IdTable
 
 
 def states_the_position() -> Sequence[Patch]:
@@ -110,7 +110,7 @@ def delivers_half_loaded() -> Sequence[Patch]:
 
 
 def drops_what_is_pending() -> Sequence[Patch]:
-    return [(shard_module, "_is_over", lambda slice_, next_due_ms: True)]
+    return [(partition_module, "_is_over", lambda slice_, next_due_ms: True)]
 
 
 def no_id_entries() -> Sequence[Patch]:

@@ -12,9 +12,9 @@ from tests.simulation.relays import DEAD, dialect_of
 from tests.simulation.source_log import SourceRecord
 from tests.simulation.transactions import State
 
-from delaytopic_relay.progress import Progress
-from delaytopic_relay.receipts import whose_record
-from delaytopic_relay.schedule import Cancel, Command, Key, Schedule
+from delaytopic_relay.core.commands import Cancel, Command, Key, Schedule
+from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.delivery.receipts import whose_record
 
 Place = tuple[int, int]
 """Shard and source offset."""

@@ -14,8 +14,8 @@ from tests.simulation.refusing import BAD_VALUES, HOPELESS
 from tests.simulation.relays import OTHER, TARGET
 
 from delaytopic_api.records import CONTROL_HEADERS, RECEIPT, DeadLetterReason, Receipt, parse_dead_letter
-from delaytopic_relay.progress import Progress
-from delaytopic_relay.schedule import Cancel, Key, Reject, Schedule
+from delaytopic_relay.core.commands import Cancel, Key, Reject, Schedule
+from delaytopic_relay.core.progress import Progress
 
 LATE_MS = 250
 """How late a probe may be: the turns that the simulation itself makes it wait."""

@@ -14,8 +14,8 @@ from typing import Any, cast
 from redis.exceptions import NoScriptError
 from tests.simulation.shelf_client import Line
 
-from delaytopic_relay.shelves.redis import RedisShelf, Script
-from delaytopic_relay.shelves.redis_connection import Client, RedisConnection
+from delaytopic_relay.backlog.redis.connection import Client, RedisConnection
+from delaytopic_relay.backlog.redis.store import RedisShelf, Script
 
 Keys = dict[bytes, Any]
 PUT, DROP = Script.read("put.lua"), Script.read("drop.lua")

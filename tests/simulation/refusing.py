@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from delaytopic_relay.addressing import Outgoing
-from delaytopic_relay.ports import Refusal
-from delaytopic_relay.receipts import whose_record
+from delaytopic_relay.delivery.outbound import Outgoing
+from delaytopic_relay.delivery.receipts import whose_record
+from delaytopic_relay.engine.ports import Refusal
 
 REFUSED = b"refused"
 TOO_LARGE = b"too large"

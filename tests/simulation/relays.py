@@ -15,21 +15,21 @@ from tests.simulation.target_client import SimulatedTarget
 from tests.simulation.witness import Witness
 
 from delaytopic_api.values import Partitioning
-from delaytopic_relay.addressing import Addressing, FurtherTargets
-from delaytopic_relay.bucket_shard import BucketShard
-from delaytopic_relay.bucket_shelving import BucketShelving
+from delaytopic_relay.backlog.kafka.manager import BucketShelving
+from delaytopic_relay.backlog.kafka.partition import BucketShard
+from delaytopic_relay.backlog.redis.manager import Shelving
+from delaytopic_relay.backlog.signing import SegmentSigner
+from delaytopic_relay.backlog.store import Shelf
+from delaytopic_relay.core.suspension import Suspension
+from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
 from delaytopic_relay.dialects.native import NativeDialect
 from delaytopic_relay.dialects.policy import NativePolicy, TopicGlobs
-from delaytopic_relay.loop import Loop
-from delaytopic_relay.loop_parts import Parts
-from delaytopic_relay.pacing import Pace
-from delaytopic_relay.ports import Target
-from delaytopic_relay.shelves.protocol import Shelf
-from delaytopic_relay.shelving import Shelving
-from delaytopic_relay.signing import SegmentSigner
-from delaytopic_relay.split_target import SplitTarget
-from delaytopic_relay.suspension import Suspension
-from delaytopic_relay.takeover import Takeover
+from delaytopic_relay.engine.loop import Loop
+from delaytopic_relay.engine.loop_parts import Parts
+from delaytopic_relay.engine.pacing import Pace
+from delaytopic_relay.engine.ports import Target
+from delaytopic_relay.engine.takeover import Takeover
+from delaytopic_relay.kafka.split_target import SplitTarget
 
 SOURCE, TARGET, DEAD, OTHER = "source", "target", "dead", "other"
 KEYS: Sequence[Sequence[bytes]] = [(), (b"first key",), (b"second key", b"first key"), (b"third key",)]

@@ -9,9 +9,9 @@ from redis.exceptions import RedisError
 from tests.simulation.faults import Fault, Gate, What
 from tests.simulation.kafka import Kafka
 
+from delaytopic_relay.backlog.redis.memory import MemoryShelf
+from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Slice
 from delaytopic_relay.errors import ShelfMoved, ShelfUnavailable
-from delaytopic_relay.shelves.memory import MemoryShelf
-from delaytopic_relay.shelves.protocol import IdEntry, Position, Segment, Slice
 
 T = TypeVar("T")
 

@@ -12,11 +12,11 @@ from tests.simulation.faults import Fault, Gate, What
 from tests.simulation.kafka import Kafka, Life, Sent, committed_of
 from tests.simulation.refusing import refusal_of
 
-from delaytopic_relay.addressing import Outgoing
+from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.delivery.outbound import Outgoing
+from delaytopic_relay.delivery.refusals import Caution
+from delaytopic_relay.engine.ports import GroupMetadata, Refusal
 from delaytopic_relay.errors import CommitUnknown, Fenced, KafkaUnavailable, LostOwnership, TransactionAborted
-from delaytopic_relay.ports import GroupMetadata, Refusal
-from delaytopic_relay.progress import Progress
-from delaytopic_relay.refusals import Caution
 
 
 class Client(StrEnum):

@@ -15,10 +15,10 @@ from tests.simulation.redis_server import RedisServer, redis_shelf
 from tests.simulation.shelf_client import Line
 from tests.support.redis_server import RedisFields
 
+from delaytopic_relay.backlog.redis.connection import connect_redis
+from delaytopic_relay.backlog.redis.store import RedisShelf
+from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Shelf, Slice
 from delaytopic_relay.errors import ShelfMoved, ShelfUnavailable
-from delaytopic_relay.shelves.protocol import IdEntry, Position, Segment, Shelf, Slice
-from delaytopic_relay.shelves.redis import RedisShelf
-from delaytopic_relay.shelves.redis_connection import connect_redis
 
 SLICES = (Slice(0, 1_000), Slice(1_000, 1_000), Slice(60_000, 60_000), Slice(-1_000, 1_000))
 POSITIONS = tuple(Position(owner, counter, counter // 2) for owner in "ab" for counter in range(3))

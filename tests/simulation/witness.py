@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from delaytopic_relay.departures import Departures
+from delaytopic_relay.core.commands import Reject, Schedule
+from delaytopic_relay.core.departures import Departures
+from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.engine.takeover import Recovered
 from delaytopic_relay.errors import CorruptState, LostOwnership, RelayError, Unavailable
-from delaytopic_relay.progress import Progress
-from delaytopic_relay.schedule import Reject, Schedule
-from delaytopic_relay.takeover import Recovered
 
 
 class Witness:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tests.support.world import World
 
+from delaytopic_relay.backlog.redis.memory import MemoryShelf
+from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Slice
 from delaytopic_relay.errors import ShelfUnavailable
-from delaytopic_relay.shelves.memory import MemoryShelf
-from delaytopic_relay.shelves.protocol import IdEntry, Position, Segment, Slice
 
 
 class FlakyShelf(MemoryShelf):

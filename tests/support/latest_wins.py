@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from tests.support.schedules import key_of
 from tests.support.shard_run import Delivered
 
-from delaytopic_relay.schedule import NOTHING_DELIVERED, Cancel, Command, Key, Schedule
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, Cancel, Command, Key, Schedule
 
 
 @dataclass

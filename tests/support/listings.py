@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from delaytopic_api.relay import PendingList
-from delaytopic_relay.segments import decode_segment
-from delaytopic_relay.shelves.browsing import Portion, SliceGone
-from delaytopic_relay.shelves.memory import MemoryShelf
-from delaytopic_relay.shelves.protocol import IdEntry, Position, Slice
+from delaytopic_relay.backlog.reader import Portion, SliceGone
+from delaytopic_relay.backlog.redis.memory import MemoryShelf
+from delaytopic_relay.backlog.segments import decode_segment
+from delaytopic_relay.backlog.store import IdEntry, Position, Slice
 
 AS_OF_MS = 1_795_269_600_000
 

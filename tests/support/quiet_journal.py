@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from delaytopic_relay.departures import Departures
+from delaytopic_relay.core.commands import Reject, Schedule
+from delaytopic_relay.core.departures import Departures
+from delaytopic_relay.engine.takeover import Recovered
 from delaytopic_relay.errors import LostOwnership, RelayError
-from delaytopic_relay.schedule import Reject, Schedule
-from delaytopic_relay.takeover import Recovered
 
 
 class QuietJournal:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis
+from delaytopic_relay.backlog.redis.store import RedisShelf
+from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Slice
 from delaytopic_relay.errors import ConfigurationError
-from delaytopic_relay.shelves.protocol import IdEntry, Position, Segment, Slice
-from delaytopic_relay.shelves.redis import RedisShelf
-from delaytopic_relay.shelves.redis_connection import RedisConnection, connect_redis
 
 
 @dataclass(frozen=True)

@@ -11,19 +11,19 @@ from tests.support.world import World, WorldClock, WorldSource, WorldTarget
 
 from delaytopic_api.records import Headers
 from delaytopic_api.values import Partitioning
-from delaytopic_relay.addressing import Addressing, FurtherTargets, Outgoing, TopicLimit
+from delaytopic_relay.backlog.redis.manager import Shelving
+from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner
+from delaytopic_relay.backlog.store import Shelf
+from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.core.suspension import Suspension
+from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets, Outgoing, TopicLimit
+from delaytopic_relay.delivery.receipts import whose_record
 from delaytopic_relay.dialects.native import NativeDialect
 from delaytopic_relay.dialects.policy import NativePolicy, TopicGlobs
-from delaytopic_relay.loop import Loop
-from delaytopic_relay.loop_parts import Parts
-from delaytopic_relay.pacing import Pace
-from delaytopic_relay.progress import Progress
-from delaytopic_relay.receipts import whose_record
-from delaytopic_relay.shelves.protocol import Shelf
-from delaytopic_relay.shelving import Shelving
-from delaytopic_relay.signing import UNSIGNED, SegmentSigner
-from delaytopic_relay.suspension import Suspension
-from delaytopic_relay.takeover import Takeover
+from delaytopic_relay.engine.loop import Loop
+from delaytopic_relay.engine.loop_parts import Parts
+from delaytopic_relay.engine.pacing import Pace
+from delaytopic_relay.engine.takeover import Takeover
 
 SOURCE, TARGET, DEAD = "source", "target", "dead"
 HORIZON_MS = 10_000

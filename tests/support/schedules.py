@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from delaytopic_api.records import DeadLetterReason
-from delaytopic_relay.schedule import Cancel, Key, Reject, Schedule
+from delaytopic_relay.core.commands import Cancel, Key, Reject, Schedule
 
 
 def schedule(due_ms: int, offset: int, name: bytes | None = None, value: bytes | None = b"v") -> Schedule:

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from delaytopic_relay.ids import from_entry
-from delaytopic_relay.ports import Bounds
-from delaytopic_relay.progress import Progress
-from delaytopic_relay.recovery import plan_recovery
-from delaytopic_relay.schedule import Command, Key, Reject, Schedule
-from delaytopic_relay.segments import decode_segment
-from delaytopic_relay.shard import Load, Put, Shard
-from delaytopic_relay.shelves.memory import MemoryShelf
+from delaytopic_relay.backlog.redis.memory import MemoryShelf
+from delaytopic_relay.backlog.redis.partition import Load, Put, Shard
+from delaytopic_relay.backlog.segments import decode_segment
+from delaytopic_relay.core.commands import Command, Key, Reject, Schedule
+from delaytopic_relay.core.id_state import from_entry
+from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.engine.ports import Bounds
+from delaytopic_relay.engine.recovery import plan_recovery
 
 EVERYTHING = 1_000_000
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from delaytopic_relay.shelves.memory import MemoryShelf
-from delaytopic_relay.shelves.protocol import Shelf
-from delaytopic_relay.shelves.redis import RedisShelf
-from delaytopic_relay.shelves.redis_connection import RedisConnection
+from delaytopic_relay.backlog.redis.connection import RedisConnection
+from delaytopic_relay.backlog.redis.memory import MemoryShelf
+from delaytopic_relay.backlog.redis.store import RedisShelf
+from delaytopic_relay.backlog.store import Shelf
 
 
 class Store(Protocol):

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from delaytopic_api.records import Headers
-from delaytopic_relay.addressing import Outgoing
+from delaytopic_relay.core.progress import Progress, encode_metadata
+from delaytopic_relay.delivery.outbound import Outgoing
+from delaytopic_relay.engine.ports import Assignment, Batch, Bounds, Committed, Refusal
 from delaytopic_relay.errors import Fenced, TransactionAborted
-from delaytopic_relay.ports import Assignment, Batch, Bounds, Committed, Refusal
-from delaytopic_relay.progress import Progress, encode_metadata
 
 
 class Crash(Exception):

@@ -8,9 +8,9 @@ from typing import Final
 from delaytopic_api.relay import RelayConfig
 from delaytopic_api.values import Dialect as DialectName
 from delaytopic_api.values import Ids
+from delaytopic_relay.core.commands import Dialect
 from delaytopic_relay.dialects.native import NativeDialect
 from delaytopic_relay.dialects.policy import NativePolicy, TopicGlobs
-from delaytopic_relay.schedule import Dialect
 
 
 def dialect_for(config: RelayConfig) -> Dialect:

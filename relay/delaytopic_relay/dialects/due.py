@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from delaytopic_api.records import DELIVER_AFTER, DELIVER_AT, DELIVER_EXPIRES_AT, DeadLetterReason
 from delaytopic_relay.dialects.header_error import HeaderError, malformed
-from delaytopic_relay.dialects.instants import delay_ms, delay_text, instant_ms
 from delaytopic_relay.dialects.policy import NativePolicy
 from delaytopic_relay.dialects.record import Record
+from delaytopic_relay.dialects.times import delay_ms, delay_text, instant_ms
 
 _AN_INSTANT = (
     "epoch milliseconds in digits (1795269686270) or RFC 3339 with an offset (2026-11-21T14:01:26.270Z),"

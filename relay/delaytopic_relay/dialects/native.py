@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from delaytopic_api.records import CONTROL_HEADERS, DELIVER_AFTER, DELIVER_AT
-from delaytopic_relay.dialects.careful import read_carefully, too_many_headers, unreadable_headers
-from delaytopic_relay.dialects.instants import LAST_INSTANT_MS, is_instant
-from delaytopic_relay.dialects.policy import NativePolicy
-from delaytopic_relay.dialects.record import Record
-from delaytopic_relay.schedule import (
+from delaytopic_relay.core.commands import (
     MAX_HEADERS,
     NO_CONTROL_HEADER,
     SEVERAL_CONTROL_HEADERS,
@@ -15,6 +11,10 @@ from delaytopic_relay.schedule import (
     Schedule,
     SourceMessage,
 )
+from delaytopic_relay.dialects.policy import NativePolicy
+from delaytopic_relay.dialects.record import Record
+from delaytopic_relay.dialects.strict import read_carefully, too_many_headers, unreadable_headers
+from delaytopic_relay.dialects.times import LAST_INSTANT_MS, is_instant
 
 _TIMESTAMP_NOT_AVAILABLE = 0
 _NOT_PLAIN = -1

@@ -12,7 +12,7 @@ from tests.support.route import PARTITIONS, Route
 
 from delaytopic_api.values import bucket_names, ids_name
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
-from delaytopic_relay.signing import MAGIC
+from delaytopic_relay.backlog.signing import MAGIC
 
 pytestmark = pytest.mark.integration
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pytest
 from tests.support.route import Route
 
-from delaytopic_relay.addressing import Outgoing
+from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.errors import Fenced
-from delaytopic_relay.kafka_connection import connection_settings
-from delaytopic_relay.kafka_settings import Settings, producer_settings
-from delaytopic_relay.kafka_target import KafkaTarget
+from delaytopic_relay.kafka.connection import connection_settings
+from delaytopic_relay.kafka.settings import Settings, producer_settings
+from delaytopic_relay.kafka.target import KafkaTarget
 
 pytestmark = pytest.mark.integration
 

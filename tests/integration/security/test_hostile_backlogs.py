@@ -19,11 +19,11 @@ from tests.support.route import PARTITIONS, Route
 
 from delaytopic_api.values import bucket_name, source_mark
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
-from delaytopic_relay.bucket_segments import encode_bucket_segment, pack_parts
-from delaytopic_relay.schedule import Schedule
-from delaytopic_relay.segments import encode_segment
-from delaytopic_relay.shelves.protocol import Slice
-from delaytopic_relay.shelves.redis_layout import ShardKeys
+from delaytopic_relay.backlog.kafka.segments import encode_bucket_segment, pack_parts
+from delaytopic_relay.backlog.redis.layout import ShardKeys
+from delaytopic_relay.backlog.segments import encode_segment
+from delaytopic_relay.backlog.store import Slice
+from delaytopic_relay.core.commands import Schedule
 
 pytestmark = pytest.mark.integration
 

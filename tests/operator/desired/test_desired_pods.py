@@ -17,7 +17,7 @@ from delaytopic_api import Quantity, RelayConfig, load_relay_config
 from delaytopic_api.errors import Refused
 from delaytopic_operator.desired.resources import relay_limits
 from delaytopic_relay.__main__ import main
-from delaytopic_relay.http import Health, PageServer
+from delaytopic_relay.telemetry.server import Health, PageServer
 
 MIB = 1 << 20
 

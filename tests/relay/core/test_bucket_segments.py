@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from delaytopic_relay.bucket_segments import (
+from delaytopic_relay.backlog.kafka.segments import (
     decode_id,
     encode_bucket_segment,
     encode_id,
@@ -13,9 +13,9 @@ from delaytopic_relay.bucket_segments import (
     segment_head,
     segment_schedules,
 )
+from delaytopic_relay.backlog.store import IdEntry
+from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.errors import ForeignRecord, SegmentError
-from delaytopic_relay.schedule import Schedule
-from delaytopic_relay.shelves.protocol import IdEntry
 
 MARK = 1 << 63
 

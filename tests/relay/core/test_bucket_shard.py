@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from delaytopic_relay.bucket_rules import BucketRules
-from delaytopic_relay.bucket_segments import SegmentHead
-from delaytopic_relay.bucket_shard import BucketShard
-from delaytopic_relay.bucket_state import BucketsState, BucketState
+from delaytopic_relay.backlog.kafka.partition import BucketShard
+from delaytopic_relay.backlog.kafka.rules import BucketRules
+from delaytopic_relay.backlog.kafka.segments import SegmentHead
+from delaytopic_relay.backlog.kafka.state import BucketsState, BucketState
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, Key, Schedule
+from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.errors import BucketLost
-from delaytopic_relay.progress import Progress
-from delaytopic_relay.schedule import NOTHING_DELIVERED, Key, Schedule
 
 NOW_MS = 1_000_000
 RULES = BucketRules(horizon_ms=1_000, buckets=6, mark=1, record_bytes=10_000, full_records=100)

@@ -8,16 +8,16 @@ from tests.support.quiet_journal import QuietJournal
 from tests.support.schedules import schedule
 from tests.support.world import World, WorldClock
 
-from delaytopic_relay.bucket_rules import BucketRules
-from delaytopic_relay.bucket_segments import encode_bucket_segment, encode_id, pack_parts
-from delaytopic_relay.bucket_shard import BucketShard
-from delaytopic_relay.bucket_shelving import MISSING_MS, BucketNames, BucketShelving
-from delaytopic_relay.bucket_state import BucketsState, BucketState
-from delaytopic_relay.ports import Bounds
-from delaytopic_relay.progress import Progress
-from delaytopic_relay.schedule import NOTHING_DELIVERED
-from delaytopic_relay.shelves.protocol import IdEntry
-from delaytopic_relay.signing import MAGIC, UNSIGNED, SegmentSigner, bucket_place
+from delaytopic_relay.backlog.kafka.manager import MISSING_MS, BucketNames, BucketShelving
+from delaytopic_relay.backlog.kafka.partition import BucketShard
+from delaytopic_relay.backlog.kafka.rules import BucketRules
+from delaytopic_relay.backlog.kafka.segments import encode_bucket_segment, encode_id, pack_parts
+from delaytopic_relay.backlog.kafka.state import BucketsState, BucketState
+from delaytopic_relay.backlog.signing import MAGIC, UNSIGNED, SegmentSigner, bucket_place
+from delaytopic_relay.backlog.store import IdEntry
+from delaytopic_relay.core.commands import NOTHING_DELIVERED
+from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.engine.ports import Bounds
 
 MARK, OTHER_MARK = 7, 8
 PLENTY = 1 << 30

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaytopic_relay.bucket import Bucket
-from delaytopic_relay.bucket_state import BucketsState, BucketState
-from delaytopic_relay.progress import Progress, decode_progress, encode_metadata
-from delaytopic_relay.schedule import Key
+from delaytopic_relay.backlog.kafka.bucket import Bucket
+from delaytopic_relay.backlog.kafka.state import BucketsState, BucketState
+from delaytopic_relay.core.commands import Key
+from delaytopic_relay.core.progress import Progress, decode_progress, encode_metadata
 
 OFFSETS_LIMIT = 4_096
 """The broker's default for `offset.metadata.max.bytes`."""

@@ -3,8 +3,8 @@ from __future__ import annotations
 from tests.support.schedules import offsets, schedule
 
 from delaytopic_api.records import Headers
-from delaytopic_relay.calendar import ENTRY_BYTES, HEADER_BYTES, ID_BYTES, SLOT_BITS, Calendar, bytes_of
-from delaytopic_relay.schedule import Schedule
+from delaytopic_relay.core.calendar import ENTRY_BYTES, HEADER_BYTES, ID_BYTES, SLOT_BITS, Calendar, bytes_of
+from delaytopic_relay.core.commands import Schedule
 
 SLOT_MS = 1 << SLOT_BITS
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.support.properties import QUICK
 from tests.support.schedules import key_of, schedule
 
-from delaytopic_relay.calendar import Calendar
-from delaytopic_relay.schedule import Key
+from delaytopic_relay.core.calendar import Calendar
+from delaytopic_relay.core.commands import Key
 
 
 class Add(NamedTuple):

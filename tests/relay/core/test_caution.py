@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delaytopic_relay.refusals import CAREFUL_MS, LONGEST_CAREFUL_MS, Caution
+from delaytopic_relay.delivery.refusals import CAREFUL_MS, LONGEST_CAREFUL_MS, Caution
 
 
 def refused(caution: Caution, now_ms: int) -> Caution:

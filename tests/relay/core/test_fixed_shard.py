@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 from tests.support.properties import QUICK
 from tests.support.schedules import reject, schedule
 
-from delaytopic_relay.calendar import ENTRY_BYTES, HEADER_BYTES, bytes_of
-from delaytopic_relay.departures import NOTHING, Departures
-from delaytopic_relay.fixed_shard import FixedShard
-from delaytopic_relay.progress import Progress
-from delaytopic_relay.schedule import NOTHING_DELIVERED, Command, Key
+from delaytopic_relay.backlog.fixed import FixedShard
+from delaytopic_relay.core.calendar import ENTRY_BYTES, HEADER_BYTES, bytes_of
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, Command, Key
+from delaytopic_relay.core.departures import NOTHING, Departures
+from delaytopic_relay.core.progress import Progress
 
 NOW_MS = 1_000_000
 HORIZON_MS = 10_000

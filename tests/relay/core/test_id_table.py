@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from tests.support.schedules import cancel, key_of, reject, schedule
 
-from delaytopic_relay.id_table import IdTable
-from delaytopic_relay.ids import IdState
-from delaytopic_relay.schedule import NOTHING_DELIVERED, Cancel, Key, Schedule
-from delaytopic_relay.shelves.protocol import IdEntry
+from delaytopic_relay.backlog.store import IdEntry
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, Cancel, Key, Schedule
+from delaytopic_relay.core.id_state import IdState
+from delaytopic_relay.core.id_table import IdTable
 
 A, B = b"a", b"b"
 

@@ -12,7 +12,7 @@ from tests.support.properties import QUICK
 from tests.support.schedules import cancel, schedule
 from tests.support.shard_run import EVERYTHING, ShardRun
 
-from delaytopic_relay.schedule import Command
+from delaytopic_relay.core.commands import Command
 
 START_MS = 1_000_000_000
 HORIZON_MS = 10_000

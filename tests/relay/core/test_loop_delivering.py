@@ -15,10 +15,10 @@ from tests.support.relay_in_world import (
 )
 from tests.support.world import World, WorldClock
 
-from delaytopic_relay.pacing import MARKERS_MS
-from delaytopic_relay.progress import Progress, decode_progress
-from delaytopic_relay.schedule import NOTHING_DELIVERED, Key
-from delaytopic_relay.shelves.memory import MemoryShelf
+from delaytopic_relay.backlog.redis.memory import MemoryShelf
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, Key
+from delaytopic_relay.core.progress import Progress, decode_progress
+from delaytopic_relay.engine.pacing import MARKERS_MS
 
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 

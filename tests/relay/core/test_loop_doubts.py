@@ -8,10 +8,10 @@ import pytest
 from tests.support.relay_in_world import Setup, StrictTarget, delivered_offsets, produce, start
 from tests.support.world import World
 
+from delaytopic_relay.backlog.redis.memory import MemoryShelf
+from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.engine.ports import Refusal
 from delaytopic_relay.errors import CommitUnknown, KafkaUnavailable
-from delaytopic_relay.ports import Refusal
-from delaytopic_relay.progress import Progress
-from delaytopic_relay.shelves.memory import MemoryShelf
 
 
 class DoubtfulTarget(StrictTarget):

@@ -16,8 +16,8 @@ from tests.support.relay_in_world import (
 )
 from tests.support.world import Crash, World
 
-from delaytopic_relay.progress import decode_progress
-from delaytopic_relay.shelves.memory import MemoryShelf
+from delaytopic_relay.backlog.redis.memory import MemoryShelf
+from delaytopic_relay.core.progress import decode_progress
 
 DELAY_MS = 30_000
 FIXED = Setup(delay_ms=DELAY_MS, chunk=10)

@@ -6,10 +6,10 @@ import pytest
 from tests.support.relay_in_world import Setup, StrictTarget, delivered_offsets, produce, run_all, start
 from tests.support.world import Crash, World
 
+from delaytopic_relay.backlog.redis.memory import MemoryShelf
+from delaytopic_relay.core.progress import decode_progress
+from delaytopic_relay.engine.ports import Committed
 from delaytopic_relay.errors import KafkaUnavailable
-from delaytopic_relay.ports import Committed
-from delaytopic_relay.progress import decode_progress
-from delaytopic_relay.shelves.memory import MemoryShelf
 
 
 def owner(world: World, shard: int = 0) -> str:

@@ -6,8 +6,8 @@ from tests.support.flaky_shelf import FlakyShelf
 from tests.support.relay_in_world import PLENTY, Relay, Setup, delivered_offsets, produce, produce_nonsense, start
 from tests.support.world import World
 
-from delaytopic_relay.calendar import ENTRY_BYTES, HEADER_BYTES
-from delaytopic_relay.shelves.memory import MemoryShelf
+from delaytopic_relay.backlog.redis.memory import MemoryShelf
+from delaytopic_relay.core.calendar import ENTRY_BYTES, HEADER_BYTES
 
 RECORD_BYTES = ENTRY_BYTES + len(b"kv") + HEADER_BYTES + len("deliver-at") + 13
 """With one header, and a time of so many digits in it."""

@@ -17,10 +17,10 @@ from tests.support.relay_in_world import (
 from tests.support.world import World
 
 from delaytopic_api.records import DeadLetter, parse_dead_letter
-from delaytopic_relay.addressing import Outgoing
-from delaytopic_relay.ports import Refusal
-from delaytopic_relay.receipts import whose_record
-from delaytopic_relay.shelves.memory import MemoryShelf
+from delaytopic_relay.backlog.redis.memory import MemoryShelf
+from delaytopic_relay.delivery.outbound import Outgoing
+from delaytopic_relay.delivery.receipts import whose_record
+from delaytopic_relay.engine.ports import Refusal
 
 ERROR = "target: Broker: Message size too large"
 

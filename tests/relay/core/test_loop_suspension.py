@@ -18,10 +18,10 @@ from tests.support.schedules import cancel, reject, schedule
 from tests.support.world import World
 
 from delaytopic_api.values import Suspend
+from delaytopic_relay.backlog.redis.memory import MemoryShelf
+from delaytopic_relay.core.commands import Command, Key
+from delaytopic_relay.core.suspension import NEVER_MS, Suspension, until_departure
 from delaytopic_relay.errors import KafkaUnavailable
-from delaytopic_relay.schedule import Command, Key
-from delaytopic_relay.shelves.memory import MemoryShelf
-from delaytopic_relay.suspension import NEVER_MS, Suspension, until_departure
 
 FAR_MS = 40_000
 NO_DELIVERY = Setup(suspension=Suspension(delivery=True))

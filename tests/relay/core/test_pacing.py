@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from delaytopic_relay.pacing import (
+from delaytopic_relay.engine.pacing import (
     LARGEST_FAR_BYTES,
     LONGEST_SLEEP_MS,
     LONGEST_TICK_MS,

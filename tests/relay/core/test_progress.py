@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.properties import QUICK
 
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, Key
+from delaytopic_relay.core.progress import Progress, decode_progress, encode_metadata, fresh_progress
 from delaytopic_relay.errors import ProgressError
-from delaytopic_relay.progress import Progress, decode_progress, encode_metadata, fresh_progress
-from delaytopic_relay.schedule import NOTHING_DELIVERED, Key
 
 WHOLE = st.integers(0, 2**63 - 1)
 

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from delaytopic_relay.ports import Bounds
-from delaytopic_relay.progress import Progress, fresh_progress
-from delaytopic_relay.recovery import Plan, is_of_group, plan_fixed, plan_recovery, transactional_id
-from delaytopic_relay.schedule import NOTHING_DELIVERED, Key
-from delaytopic_relay.shelves.protocol import Position
+from delaytopic_relay.backlog.store import Position
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, Key
+from delaytopic_relay.core.progress import Progress, fresh_progress
+from delaytopic_relay.engine.ports import Bounds
+from delaytopic_relay.engine.recovery import Plan, is_of_group, plan_fixed, plan_recovery, transactional_id
 
 C = Key(5_000, 42)
 WHOLE = Bounds(0, 1_000)

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from tests.support.properties import QUICK
 from tests.support.schedules import schedule
 
+from delaytopic_relay.backlog.segments import LARGEST_SEGMENT, decode_segment, encode_segment, pack
+from delaytopic_relay.backlog.store import Segment, Slice
+from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.errors import ForeignRecord, SegmentError
-from delaytopic_relay.schedule import Schedule
-from delaytopic_relay.segments import LARGEST_SEGMENT, decode_segment, encode_segment, pack
-from delaytopic_relay.shelves.protocol import Segment, Slice
 
 NOW_MS = 1_795_269_600_000
 MINUTE_MS, DAY_MS = 60_000, 86_400_000

@@ -6,14 +6,14 @@ from tests.support.quiet_journal import QuietJournal
 from tests.support.schedules import offsets, schedule
 from tests.support.world import World, WorldClock
 
-from delaytopic_relay.calendar import ENTRY_BYTES
-from delaytopic_relay.progress import Progress
-from delaytopic_relay.schedule import NOTHING_DELIVERED
-from delaytopic_relay.segments import pack
-from delaytopic_relay.shard import MOST_COMPANIONS, PORTION_BYTES, Shard
-from delaytopic_relay.shelves.memory import MemoryShelf
-from delaytopic_relay.shelves.protocol import Position, Slice
-from delaytopic_relay.shelving import Shelving
+from delaytopic_relay.backlog.redis.manager import Shelving
+from delaytopic_relay.backlog.redis.memory import MemoryShelf
+from delaytopic_relay.backlog.redis.partition import MOST_COMPANIONS, PORTION_BYTES, Shard
+from delaytopic_relay.backlog.segments import pack
+from delaytopic_relay.backlog.store import Position, Slice
+from delaytopic_relay.core.calendar import ENTRY_BYTES
+from delaytopic_relay.core.commands import NOTHING_DELIVERED
+from delaytopic_relay.core.progress import Progress
 
 NOW_MS = 1_000_000_000
 HORIZON_MS = 10_000

@@ -3,11 +3,11 @@ from __future__ import annotations
 from tests.support.schedules import offsets, schedule
 from tests.support.shard_run import ShardRun
 
-from delaytopic_relay.progress import Progress
-from delaytopic_relay.schedule import NOTHING_DELIVERED, Key, Schedule
-from delaytopic_relay.segments import pack
-from delaytopic_relay.shard import FIRST_PORTION, LARGEST_PORTION, PORTION_BYTES, Load, Shard
-from delaytopic_relay.shelves.protocol import Position, Slice
+from delaytopic_relay.backlog.redis.partition import FIRST_PORTION, LARGEST_PORTION, PORTION_BYTES, Load, Shard
+from delaytopic_relay.backlog.segments import pack
+from delaytopic_relay.backlog.store import Position, Slice
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, Key, Schedule
+from delaytopic_relay.core.progress import Progress
 
 NOW_MS = 1_000_000_000
 SECOND_MS, MINUTE_MS, HOUR_MS, DAY_MS = 1_000, 60_000, 3_600_000, 86_400_000

@@ -10,8 +10,8 @@ import pytest
 from tests.support.schedules import key_of, schedule
 from tests.support.shard_run import Delivered, ShardRun
 
-from delaytopic_relay.schedule import Key, Schedule
-from delaytopic_relay.slicing import NARROW_MS
+from delaytopic_relay.backlog.slices import NARROW_MS
+from delaytopic_relay.core.commands import Key, Schedule
 
 START_MS = 1_795_269_600_000
 MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000

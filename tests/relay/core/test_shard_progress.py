@@ -3,10 +3,10 @@ from __future__ import annotations
 from tests.support.schedules import cancel, schedule
 from tests.support.shard_run import ShardRun
 
-from delaytopic_relay.progress import Progress
-from delaytopic_relay.schedule import NOTHING_DELIVERED, Key
-from delaytopic_relay.shard import Shard
-from delaytopic_relay.shelves.protocol import Position, Slice
+from delaytopic_relay.backlog.redis.partition import Shard
+from delaytopic_relay.backlog.store import Position, Slice
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, Key
+from delaytopic_relay.core.progress import Progress
 
 NOW_MS = 1_000_000
 HORIZON_MS = 10_000

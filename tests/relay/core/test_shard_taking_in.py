@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 from tests.support.schedules import cancel, offsets, reject, schedule
 
-from delaytopic_relay.departures import NOTHING, Departures
-from delaytopic_relay.progress import Progress
-from delaytopic_relay.schedule import NOTHING_DELIVERED, Command, Key
-from delaytopic_relay.segments import encode_segment
-from delaytopic_relay.shard import Put, Shard
-from delaytopic_relay.shelves.protocol import Position, Segment, Slice
+from delaytopic_relay.backlog.redis.partition import Put, Shard
+from delaytopic_relay.backlog.segments import encode_segment
+from delaytopic_relay.backlog.store import Position, Segment, Slice
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, Command, Key
+from delaytopic_relay.core.departures import NOTHING, Departures
+from delaytopic_relay.core.progress import Progress
 
 NOW_MS = 1_000_500
 HORIZON_MS = 10_000

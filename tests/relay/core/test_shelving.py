@@ -8,14 +8,14 @@ from tests.support.quiet_journal import QuietJournal
 from tests.support.schedules import cancel, schedule
 from tests.support.world import World, WorldClock
 
+from delaytopic_relay.backlog.redis.manager import CHECK_MS, PATIENCE_MS, PAUSE_MS, Shelving
+from delaytopic_relay.backlog.redis.partition import Shard
+from delaytopic_relay.backlog.segments import encode_segment
+from delaytopic_relay.backlog.signing import MAGIC, UNSIGNED, SegmentSigner, slice_place
+from delaytopic_relay.backlog.store import Position, Slice
+from delaytopic_relay.core.commands import NOTHING_DELIVERED
+from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.errors import ShelfMoved, ShelfUnavailable, TransactionAborted
-from delaytopic_relay.progress import Progress
-from delaytopic_relay.schedule import NOTHING_DELIVERED
-from delaytopic_relay.segments import encode_segment
-from delaytopic_relay.shard import Shard
-from delaytopic_relay.shelves.protocol import Position, Slice
-from delaytopic_relay.shelving import CHECK_MS, PATIENCE_MS, PAUSE_MS, Shelving
-from delaytopic_relay.signing import MAGIC, UNSIGNED, SegmentSigner, slice_place
 
 CLAIM = Position("me", 1, 0)
 PLENTY = 1 << 30

@@ -4,9 +4,9 @@ import hmac
 
 import pytest
 
+from delaytopic_relay.backlog.signing import MAGIC, UNSIGNED, SegmentSigner, bucket_place, slice_place
+from delaytopic_relay.backlog.store import Slice
 from delaytopic_relay.errors import ForeignRecord
-from delaytopic_relay.shelves.protocol import Slice
-from delaytopic_relay.signing import MAGIC, UNSIGNED, SegmentSigner, bucket_place, slice_place
 
 PLACE = slice_place(3, Slice(10_000, 1_000))
 SEGMENT = b"\x01 whatever"

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.properties import QUICK
 
-from delaytopic_relay.shelves.protocol import Slice
-from delaytopic_relay.slicing import cascades_at_ms, is_narrow, slice_of, width_for
+from delaytopic_relay.backlog.slices import cascades_at_ms, is_narrow, slice_of, width_for
+from delaytopic_relay.backlog.store import Slice
 
 SECOND_MS, MINUTE_MS, HOUR_MS, DAY_MS = 1_000, 60_000, 3_600_000, 86_400_000
 TIMES_MS = st.integers(0, 10**13)

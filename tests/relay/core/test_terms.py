@@ -10,9 +10,9 @@ from tests.support.schedules import schedule
 from tests.support.world import Record, World
 
 from delaytopic_api.records import DeadLetterReason, parse_dead_letter
-from delaytopic_relay.schedule import NOTHING_DELIVERED, Key, Schedule
-from delaytopic_relay.shelves.memory import MemoryShelf
-from delaytopic_relay.terms import NOTHING_MS, Admission, Terms, decode_terms, encode_terms
+from delaytopic_relay.backlog.redis.memory import MemoryShelf
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, Key, Schedule
+from delaytopic_relay.core.terms import NOTHING_MS, Admission, Terms, decode_terms, encode_terms
 
 NOW_MS = 1_795_269_600_000
 HOUR_MS = 3_600_000

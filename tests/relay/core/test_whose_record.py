@@ -9,10 +9,10 @@ from tests.support.world import Record
 
 from delaytopic_api.records import Headers
 from delaytopic_api.values import Partitioning
-from delaytopic_relay.addressing import Addressing, FurtherTargets
+from delaytopic_relay.core.commands import Schedule
+from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
+from delaytopic_relay.delivery.receipts import whose_record
 from delaytopic_relay.dialects.native import NativeDialect
-from delaytopic_relay.receipts import whose_record
-from delaytopic_relay.schedule import Schedule
 
 SENT_MS = 1_000_000
 FURTHER = FurtherTargets([], "delaytopic.team.shop")

@@ -7,9 +7,9 @@ from typing import Any, cast
 from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE, Message
 
 from delaytopic_api.records import DeadLetterReason
+from delaytopic_relay.core.commands import Reject, Schedule, SourceMessage
 from delaytopic_relay.dialects.native import NativeDialect
 from delaytopic_relay.dialects.policy import NativePolicy, TopicGlobs
-from delaytopic_relay.schedule import Reject, Schedule, SourceMessage
 
 Header = tuple[str, bytes | None]
 Timestamp = tuple[int, int]

@@ -7,8 +7,8 @@ from tests.relay.dialects.native_records import KEY, TIMESTAMP_MS, VALUE, Header
 
 from delaytopic_api.records import CONTROL_HEADERS, DEAD_LETTER_REASON, RECEIPT, DeadLetterReason
 from delaytopic_api.values import Partitioning
-from delaytopic_relay.addressing import Addressing, FurtherTargets, Outgoing, Refused
-from delaytopic_relay.schedule import Reject, Schedule, SourceMessage
+from delaytopic_relay.core.commands import Reject, Schedule, SourceMessage
+from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets, Outgoing, Refused
 
 SOURCE, TARGET, DEAD_LETTER = "shop.reminders.delayed", "shop.reminders", "shop.reminders.dlq"
 SHARD = 3

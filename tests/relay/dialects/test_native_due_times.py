@@ -12,7 +12,7 @@ from tests.relay.dialects.native_records import (
     schedule,
 )
 
-from delaytopic_relay.schedule import SEVERAL_CONTROL_HEADERS
+from delaytopic_relay.core.commands import SEVERAL_CONTROL_HEADERS
 
 AT_MS = TIMESTAMP_MS + 86_270
 

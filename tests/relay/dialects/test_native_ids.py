@@ -4,7 +4,7 @@ import pytest
 from tests.relay.dialects.native_records import OFFSET, TIMESTAMP_MS, native, record, reject, schedule
 
 from delaytopic_api.records import DeadLetterReason
-from delaytopic_relay.schedule import SEVERAL_CONTROL_HEADERS, Cancel
+from delaytopic_relay.core.commands import SEVERAL_CONTROL_HEADERS, Cancel
 
 
 @pytest.mark.parametrize("identity", [b"a", b"\x00\xff", b" ", b"i" * 256])

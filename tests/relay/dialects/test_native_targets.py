@@ -4,7 +4,7 @@ import pytest
 from tests.relay.dialects.native_records import TIMESTAMP_MS, fixed, native, record, reject, schedule
 
 from delaytopic_api.records import DeadLetterReason
-from delaytopic_relay.schedule import SEVERAL_CONTROL_HEADERS
+from delaytopic_relay.core.commands import SEVERAL_CONTROL_HEADERS
 
 
 @pytest.mark.parametrize("topic", ["shop.reminders", "shop.mails", "shop.", "audit"])

@@ -7,7 +7,7 @@ from confluent_kafka import Message
 from tests.relay.dialects.native_records import KEY, OFFSET, TIMESTAMP_MS, VALUE, Header, native, record, schedule
 
 from delaytopic_api.records import DeadLetterReason
-from delaytopic_relay.schedule import MAX_HEADERS, NO_CONTROL_HEADER, SEVERAL_CONTROL_HEADERS, Reject, Schedule
+from delaytopic_relay.core.commands import MAX_HEADERS, NO_CONTROL_HEADER, SEVERAL_CONTROL_HEADERS, Reject, Schedule
 
 USER_HEADERS: list[Header] = [
     ("trace", b"1"),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from tests.support.world import World, WorldClock
 
-from delaytopic_relay.garbage import AT_LEAST_MS, LITTLE_BYTES, OFTEN_MS, GarbageCollector
+from delaytopic_relay.telemetry.gc_control import AT_LEAST_MS, LITTLE_BYTES, OFTEN_MS, GarbageCollector
 
 
 @pytest.fixture

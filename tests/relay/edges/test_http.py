@@ -13,7 +13,7 @@ from tests.support.listings import pending_list
 
 from delaytopic_api.relay import PendingList, RelayStatus
 from delaytopic_relay.errors import BadRequest, ConfigurationError, RelayError, Unavailable
-from delaytopic_relay.http import Health, PageServer
+from delaytopic_relay.telemetry.server import Health, PageServer
 
 HEALTHY = Health(True, "running")
 PLAIN = "text/plain; charset=utf-8"

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import structlog
 
-from delaytopic_relay.logs import configure_logs, record_log
-from delaytopic_relay.schedule import Schedule
+from delaytopic_relay.core.commands import Schedule
+from delaytopic_relay.telemetry.logs import configure_logs, record_log
 
 
 @pytest.fixture(autouse=True)

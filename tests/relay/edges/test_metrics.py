@@ -6,7 +6,7 @@ from tests.relay.edges.relay_statuses import AS_OF_MS, relay_status, shard
 from delaytopic_api.records import DeadLetterReason
 from delaytopic_api.relay import ShardState
 from delaytopic_relay.errors import LostOwnership
-from delaytopic_relay.metrics import RECOVERY_CAUSES, RelayMetrics
+from delaytopic_relay.telemetry.metrics import RECOVERY_CAUSES, RelayMetrics
 
 LABELS = {"delaytopic_namespace": "shop", "delaytopic_name": "reminders"}
 

@@ -8,7 +8,7 @@ from tests.relay.edges.relay_statuses import AS_OF_MS, relay_status, shard
 
 from delaytopic_api.records import DeadLetterReason
 from delaytopic_api.relay import ShardState
-from delaytopic_relay.metrics import LABELS, RECOVERY_CAUSES, RelayMetrics
+from delaytopic_relay.telemetry.metrics import LABELS, RECOVERY_CAUSES, RelayMetrics
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "metrics.md"
 ROW = re.compile(r"^\| `(?P<name>\w+)` \| (?P<type>\w+) \|(?P<labels>[^|]*)\|", re.MULTILINE)

@@ -6,9 +6,9 @@ import pytest
 
 from delaytopic_api.relay import RelayBackend
 from delaytopic_api.values import BackendType
+from delaytopic_relay.backlog.signing import SegmentSigner
+from delaytopic_relay.backlog.signing_keys import signer_of
 from delaytopic_relay.errors import ConfigurationError
-from delaytopic_relay.signing import SegmentSigner
-from delaytopic_relay.signing_keys import signer_of
 
 OLD, NEW = b"an old key, long enough", b"a new key, long enough"
 

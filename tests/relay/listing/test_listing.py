@@ -12,14 +12,14 @@ from tests.support.properties import QUICK
 from tests.support.schedules import cancel, schedule
 from tests.support.shard_run import ShardRun
 
-from delaytopic_relay import listing
+from delaytopic_relay.backlog.reader import SliceGone
+from delaytopic_relay.backlog.store import Position, Slice
+from delaytopic_relay.core.commands import Command
 from delaytopic_relay.errors import RelayError, SegmentError, ShelfUnavailable
-from delaytopic_relay.listing import Listing, list_pending
-from delaytopic_relay.listing_copy import copy_of, may_be_copied
-from delaytopic_relay.listing_query import ListingQuery
-from delaytopic_relay.schedule import Command
-from delaytopic_relay.shelves.browsing import SliceGone
-from delaytopic_relay.shelves.protocol import Position, Slice
+from delaytopic_relay.pending import search as listing
+from delaytopic_relay.pending.query import ListingQuery
+from delaytopic_relay.pending.search import Listing, list_pending
+from delaytopic_relay.pending.snapshot import copy_of, may_be_copied
 
 NOW_MS = 1_000_000_000
 SECOND_MS, MINUTE_MS, HOUR_MS, DAY_MS = 1_000, 60_000, 3_600_000, 86_400_000

@@ -6,18 +6,18 @@ import pytest
 from tests.support.schedules import cancel, offsets, reject, schedule
 from tests.support.shard_run import ShardRun
 
-from delaytopic_relay import listing_copy
-from delaytopic_relay.bucket_rules import BucketRules
-from delaytopic_relay.bucket_shard import BucketShard
-from delaytopic_relay.bucket_state import BucketsState, BucketState
-from delaytopic_relay.calendar import Calendar
-from delaytopic_relay.fixed_shard import FixedShard
-from delaytopic_relay.listing_copy import ShardCopy, copy_of, may_be_copied
-from delaytopic_relay.listing_query import ListingQuery
-from delaytopic_relay.progress import Progress
-from delaytopic_relay.schedule import NOTHING_DELIVERED, Command, Key, Schedule
-from delaytopic_relay.shard import Shard
-from delaytopic_relay.shelves.protocol import Position, Slice
+from delaytopic_relay.backlog.fixed import FixedShard
+from delaytopic_relay.backlog.kafka.partition import BucketShard
+from delaytopic_relay.backlog.kafka.rules import BucketRules
+from delaytopic_relay.backlog.kafka.state import BucketsState, BucketState
+from delaytopic_relay.backlog.redis.partition import Shard
+from delaytopic_relay.backlog.store import Position, Slice
+from delaytopic_relay.core.calendar import Calendar
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, Command, Key, Schedule
+from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.pending import snapshot as listing_copy
+from delaytopic_relay.pending.query import ListingQuery
+from delaytopic_relay.pending.snapshot import ShardCopy, copy_of, may_be_copied
 
 NOW_MS = 1_024_000
 """Where a second and a slot of the calendar begin."""

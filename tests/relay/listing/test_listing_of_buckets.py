@@ -11,17 +11,17 @@ from tests.support.bucket_log import MemoryBucketLog
 from tests.support.properties import QUICK
 from tests.support.schedules import cancel, schedule
 
-from delaytopic_relay import bucket_browsing
-from delaytopic_relay.bucket_browsing import BucketPendingReader
-from delaytopic_relay.bucket_rules import BucketRules
-from delaytopic_relay.bucket_segments import encode_bucket_segment, pack_parts
-from delaytopic_relay.bucket_shard import BucketShard
-from delaytopic_relay.bucket_state import BucketsState
-from delaytopic_relay.listing import Listing, list_pending
-from delaytopic_relay.listing_copy import ShardCopy, copy_of
-from delaytopic_relay.listing_query import ListingQuery
-from delaytopic_relay.progress import Progress
-from delaytopic_relay.schedule import NOTHING_DELIVERED, Command
+from delaytopic_relay.backlog.kafka import reader as bucket_browsing
+from delaytopic_relay.backlog.kafka.partition import BucketShard
+from delaytopic_relay.backlog.kafka.reader import BucketPendingReader
+from delaytopic_relay.backlog.kafka.rules import BucketRules
+from delaytopic_relay.backlog.kafka.segments import encode_bucket_segment, pack_parts
+from delaytopic_relay.backlog.kafka.state import BucketsState
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, Command
+from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.pending.query import ListingQuery
+from delaytopic_relay.pending.search import Listing, list_pending
+from delaytopic_relay.pending.snapshot import ShardCopy, copy_of
 
 NOW_MS = 1_000_000_000
 HOUR_MS = 3_600_000

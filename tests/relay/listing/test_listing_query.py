@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from delaytopic_relay.errors import BadRequest
-from delaytopic_relay.listing_query import ListingQuery, parse_query
+from delaytopic_relay.pending.query import ListingQuery, parse_query
 
 
 @pytest.mark.parametrize(

@@ -24,14 +24,15 @@ from delaytopic_api.relay import (
     RelayTarget,
 )
 from delaytopic_api.values import BackendType, Duration, Guarantee
-from delaytopic_relay import listing_page, listing_requests
+from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.errors import Unavailable
-from delaytopic_relay.listing import Listing
-from delaytopic_relay.listing_copy import Copies
-from delaytopic_relay.listing_page import PendingPage
-from delaytopic_relay.listing_query import ListingQuery
-from delaytopic_relay.listing_requests import ListingRequests
-from delaytopic_relay.shelves.memory import MemoryShelf
+from delaytopic_relay.pending import page as listing_page
+from delaytopic_relay.pending import requests as listing_requests
+from delaytopic_relay.pending.page import PendingPage
+from delaytopic_relay.pending.query import ListingQuery
+from delaytopic_relay.pending.requests import ListingRequests
+from delaytopic_relay.pending.search import Listing
+from delaytopic_relay.pending.snapshot import Copies
 
 LONG_S = 30.0
 CONFIG = RelayConfig(

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from tests.support.properties import QUICK
 from tests.support.schedules import schedule
 
-from delaytopic_relay.schedule import Schedule
-from delaytopic_relay.shortlist import Listed, Shortlist
+from delaytopic_relay.core.commands import Schedule
+from delaytopic_relay.pending.top_n import Listed, Shortlist
 
 PLACES = st.tuples(st.integers(0, 9), st.integers(0, 2), st.integers(0, 9))
 

@@ -9,10 +9,10 @@ from tests.support.redis_server import RedisFields
 from tests.support.stores import MemoryStore, RedisStore, Store
 
 from delaytopic_cli.embedded.redis_server import RedisServer
-from delaytopic_relay.shelves.memory import MemoryShelf
-from delaytopic_relay.shelves.protocol import Shelf
-from delaytopic_relay.shelves.redis import RedisShelf
-from delaytopic_relay.shelves.redis_connection import RedisConnection, connect_redis
+from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis
+from delaytopic_relay.backlog.redis.memory import MemoryShelf
+from delaytopic_relay.backlog.redis.store import RedisShelf
+from delaytopic_relay.backlog.store import Shelf
 
 
 @pytest.fixture(params=["memory", pytest.param("redis", marks=pytest.mark.integration)])

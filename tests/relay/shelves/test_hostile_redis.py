@@ -10,12 +10,12 @@ import pytest
 from tests.support.relay_in_world import Setup, delivered_offsets, deliveries, produce, start
 from tests.support.world import World
 
-from delaytopic_relay.schedule import Schedule
-from delaytopic_relay.segments import encode_segment
-from delaytopic_relay.shelves.redis import RedisShelf
-from delaytopic_relay.shelves.redis_connection import RedisConnection
-from delaytopic_relay.shelves.redis_layout import ShardKeys
-from delaytopic_relay.signing import UNSIGNED, SegmentSigner
+from delaytopic_relay.backlog.redis.connection import RedisConnection
+from delaytopic_relay.backlog.redis.layout import ShardKeys
+from delaytopic_relay.backlog.redis.store import RedisShelf
+from delaytopic_relay.backlog.segments import encode_segment
+from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner
+from delaytopic_relay.core.commands import Schedule
 
 pytestmark = pytest.mark.integration
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from delaytopic_relay.backlog.redis.memory import MemoryShelf
+from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Slice
 from delaytopic_relay.errors import ShelfMoved
-from delaytopic_relay.shelves.memory import MemoryShelf
-from delaytopic_relay.shelves.protocol import IdEntry, Position, Segment, Slice
 
 NEAR = Slice(1000, 1000)
 FIRST, SECOND = Position("relay-a", 1, 10), Position("relay-a", 2, 20)

@@ -12,17 +12,17 @@ from tests.support.redis_server import RedisFields
 from tests.support.schedules import offsets, schedule
 
 from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_relay.backlog.reader import SliceGone
+from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis
+from delaytopic_relay.backlog.redis.reader import FIRST_PORTION, RedisPendingReader
+from delaytopic_relay.backlog.redis.store import RedisShelf
+from delaytopic_relay.backlog.segments import encode_segment
+from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Slice
+from delaytopic_relay.core.commands import Key, Schedule
 from delaytopic_relay.errors import CorruptState, ShelfUnavailable
-from delaytopic_relay.listing import list_pending
-from delaytopic_relay.listing_copy import ShardCopy
-from delaytopic_relay.listing_query import ListingQuery
-from delaytopic_relay.schedule import Key, Schedule
-from delaytopic_relay.segments import encode_segment
-from delaytopic_relay.shelves.browsing import SliceGone
-from delaytopic_relay.shelves.protocol import IdEntry, Position, Segment, Slice
-from delaytopic_relay.shelves.redis import RedisShelf
-from delaytopic_relay.shelves.redis_browsing import FIRST_PORTION, RedisPendingReader
-from delaytopic_relay.shelves.redis_connection import RedisConnection, connect_redis
+from delaytopic_relay.pending.query import ListingQuery
+from delaytopic_relay.pending.search import list_pending
+from delaytopic_relay.pending.snapshot import ShardCopy
 
 pytestmark = pytest.mark.integration
 

@@ -8,9 +8,9 @@ import pytest
 from tests.support.redis_server import RedisFields
 
 from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_relay.backlog.redis.connection import connect_redis
+from delaytopic_relay.backlog.redis.preflight import RedisFacts, check_facts, check_redis, read_facts
 from delaytopic_relay.errors import ConfigurationError
-from delaytopic_relay.shelves.redis_checks import RedisFacts, check_facts, check_redis, read_facts
-from delaytopic_relay.shelves.redis_connection import connect_redis
 
 GOOD = RedisFacts(
     "Redis at cache:6379",

@@ -15,11 +15,11 @@ from tests.support.redis_server import RedisFields, refusal, serves_as_a_shelf
 
 from delaytopic_cli.embedded.ports import free_port
 from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_relay.backlog.redis.connection import connect_redis
+from delaytopic_relay.backlog.redis.preflight import check_redis
+from delaytopic_relay.backlog.redis.store import RedisShelf
+from delaytopic_relay.backlog.store import Position
 from delaytopic_relay.errors import ConfigurationError, RelayError, ShelfUnavailable
-from delaytopic_relay.shelves.protocol import Position
-from delaytopic_relay.shelves.redis import RedisShelf
-from delaytopic_relay.shelves.redis_checks import check_redis
-from delaytopic_relay.shelves.redis_connection import connect_redis
 
 integration = pytest.mark.integration
 StartRedis = Callable[..., RedisServer]

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from redis import exceptions
 
+from delaytopic_relay.backlog.redis.errors import ask, translate
 from delaytopic_relay.errors import ConfigurationError, CorruptState, RelayError, ShelfUnavailable
-from delaytopic_relay.shelves.redis_errors import ask, translate
 
 WHERE = "Redis at cache:6379"
 # How a Redis before 7.0 frames the error of a script's command, and how the client frames one of a pipeline.

@@ -12,12 +12,12 @@ from tests.support.redis_server import RedisFields
 
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_cli.embedded.waiting import wait_until
+from delaytopic_relay.backlog.redis import connection as connection_module
+from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis
+from delaytopic_relay.backlog.redis.parts import MAX_BYTES, MAX_ITEMS
+from delaytopic_relay.backlog.redis.store import RedisShelf
+from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Shelf, Slice
 from delaytopic_relay.errors import ShelfMoved, ShelfUnavailable
-from delaytopic_relay.shelves import redis_connection as connection_module
-from delaytopic_relay.shelves.protocol import IdEntry, Position, Segment, Shelf, Slice
-from delaytopic_relay.shelves.redis import RedisShelf
-from delaytopic_relay.shelves.redis_connection import RedisConnection, connect_redis
-from delaytopic_relay.shelves.redis_parts import MAX_BYTES, MAX_ITEMS
 
 pytestmark = pytest.mark.integration
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaytopic_relay.shelves.protocol import IdEntry, Position, Segment, Slice
-from delaytopic_relay.shelves.redis_parts import MAX_BYTES, MAX_ITEMS, Part, positions, split
+from delaytopic_relay.backlog.redis.parts import MAX_BYTES, MAX_ITEMS, Part, positions, split
+from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Slice
 
 NEAR = Slice(1000, 1000)
 ENTRY = IdEntry(1, 2, 3)

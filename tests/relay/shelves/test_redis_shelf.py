@@ -12,11 +12,11 @@ from tests.support.redis_server import RedisFields
 from tests.support.stores import RedisStore
 
 from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_relay.backlog.redis.connection import Client, RedisConnection, connect_redis
+from delaytopic_relay.backlog.redis.parts import MAX_ITEMS
+from delaytopic_relay.backlog.redis.store import RedisShelf
+from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Shelf, Slice
 from delaytopic_relay.errors import ConfigurationError, CorruptState, ShelfMoved, ShelfUnavailable
-from delaytopic_relay.shelves.protocol import IdEntry, Position, Segment, Shelf, Slice
-from delaytopic_relay.shelves.redis import RedisShelf
-from delaytopic_relay.shelves.redis_connection import Client, RedisConnection, connect_redis
-from delaytopic_relay.shelves.redis_parts import MAX_ITEMS
 
 pytestmark = pytest.mark.integration
 

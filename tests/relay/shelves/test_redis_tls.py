@@ -12,8 +12,8 @@ from tests.support.tls import Certificates, TlsTerminator, make_certificates
 from delaytopic_cli.embedded.ports import free_port
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_cli.errors import ServerStartError
+from delaytopic_relay.backlog.redis.connection import connect_redis
 from delaytopic_relay.errors import ShelfUnavailable
-from delaytopic_relay.shelves.redis_connection import connect_redis
 
 pytestmark = pytest.mark.integration
 

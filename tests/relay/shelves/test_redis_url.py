@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from delaytopic_relay.backlog.redis.url import RedisUrl, parse_redis_url
 from delaytopic_relay.errors import ConfigurationError
-from delaytopic_relay.shelves.redis_url import RedisUrl, parse_redis_url
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
-"""What every shelf must do: each clause of `delaytopic_relay.shelves.protocol`, for each shelf there is."""
+"""What every shelf must do: each clause of `delaytopic_relay.backlog.store`, for each shelf there is."""
 
 from __future__ import annotations
 
 import pytest
 from tests.support.stores import Store
 
+from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Shelf, Slice
 from delaytopic_relay.errors import ShelfMoved
-from delaytopic_relay.shelves.protocol import IdEntry, Position, Segment, Shelf, Slice
 
 SHARD = 3
 CLAIM = Position("relay-a", 1, 0)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from tests.support.stores import Store
 
+from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Shelf, Slice
 from delaytopic_relay.errors import ShelfMoved
-from delaytopic_relay.shelves.protocol import IdEntry, Position, Segment, Shelf, Slice
 
 SHARD = 3
 CLAIM, FIRST, SECOND = Position("relay-a", 1, 0), Position("relay-a", 2, 100), Position("relay-a", 3, 250)

@@ -1,0 +1,1 @@
+"""The backlog in Kafka bucket topics."""

@@ -1,0 +1,137 @@
+"""One bucket of one shard, as its owner keeps it in memory. Pure.
+
+A bucket is a queue of segments whose floors never go back, so that the floor of the first unread one bounds all that is
+unread: nothing of them is due before it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+from delaytopic_relay.backlog.kafka.spans import BucketSpans
+from delaytopic_relay.backlog.kafka.state import BucketState
+from delaytopic_relay.core.commands import Key
+
+
+class Visited(NamedTuple):
+    """A segment that was read, and the last of its schedules that only memory holds."""
+
+    number: int
+    offset: int
+    last: Key
+
+
+class WaitingBucket(NamedTuple):
+    """What waits in a bucket at one moment: segments `[next_number, written)`, at or after `offset`.
+
+    Their schedules are due from `first_ms` to `last_ms`; those below `read_before` may hold what is also elsewhere.
+    """
+
+    bucket: int
+    offset: int
+    next_number: int
+    read_before: int
+    written: int
+    first_ms: int
+    last_ms: int
+    records: int
+
+
+class Bucket:
+    """What was written, what was read, and what of it is not yet done."""
+
+    def __init__(self, state: BucketState) -> None:
+        """As committed; what was read and is not done has to be read again first."""
+        self.offset = state.offset
+        self.next_number = state.kept
+        """Of the segment to read next."""
+        self.read_before = state.read
+        """Segments below this number were read by a predecessor, and what was far in them written anew."""
+        self.written = state.written
+        self.records = state.records
+        """Of the schedules that nobody has read."""
+        self.head_ms = state.head_ms
+        """Nothing that nobody has read is due before."""
+        self.last_ms = state.last_ms
+        self.spans = BucketSpans(state.written, state.first_due_ms, state.last_due_ms, state.records)
+        self._visited: deque[Visited] = deque()
+
+    @property
+    def waits(self) -> bool:
+        """Whether there is anything to read."""
+        return self.next_number < self.written
+
+    @property
+    def again(self) -> bool:
+        """Whether the next segment is one that a predecessor has read."""
+        return self.next_number < self.read_before
+
+    @property
+    def bound_ms(self) -> int | None:
+        """Nothing unread is due before; None when nothing is unread."""
+        if not self.waits:
+            return None
+        return 0 if self.again else self.head_ms
+
+    def waiting(self, number: int) -> WaitingBucket | None:
+        """What waits, for a listing; None when nothing does. `number` is the bucket's own."""
+        if not self.waits:
+            return None
+        first_ms = 0 if self.again else max(self.head_ms, self.spans.first_ms)
+        place = (self.offset, self.next_number, self.read_before, self.written)
+        return WaitingBucket(number, *place, first_ms, max(first_ms, self.spans.last_ms), max(0, self.records))
+
+    def floor_ms(self, wished_ms: int) -> int:
+        """The floor of a segment to write: never below one that still waits."""
+        return max(wished_ms, self.last_ms) if self._first_new < self.written else wished_ms
+
+    @property
+    def _first_new(self) -> int:
+        """The first segment that nobody has read."""
+        return max(self.next_number, self.read_before)
+
+    def wrote(self, floor_ms: int, first_due_ms: int, last_due_ms: int, records: int) -> None:
+        """A segment was written; its schedules are due from the first to the last of these times."""
+        if self._first_new >= self.written:
+            self.head_ms = floor_ms
+        self.written += 1
+        self.last_ms = floor_ms
+        self.records += records
+        self.spans.wrote(self.written, first_due_ms, last_due_ms, records)
+
+    def wave(self, lead_ms: int) -> int:
+        """About how many schedules have to be read within so long, judged by how close floors lie."""
+        spread_ms = max(1, self.last_ms - self.head_ms)
+        return self.records * min(lead_ms, spread_ms) // spread_ms
+
+    def saw(self, floor_ms: int) -> None:
+        """The next segment is known, and not read yet."""
+        self.head_ms = max(self.head_ms, floor_ms)
+
+    def skipped(self, offset: int) -> None:
+        """What lies at this offset is no segment to read."""
+        self.offset = offset + 1
+
+    def visited(self, offset: int, floor_ms: int, records: int, last: Key | None) -> None:
+        """The next segment was read; `last` is the greatest key of its schedules that went to memory."""
+        if not self.again:
+            self.records -= records
+            self.spans.visited(self.next_number + 1, records)
+            self.head_ms = max(self.head_ms, floor_ms)
+        if last is not None:
+            self._visited.append(Visited(self.next_number, offset, last))
+        self.next_number += 1
+        self.offset = offset + 1
+
+    def state(self, cursor: Key) -> BucketState:
+        """What to commit with this cursor."""
+        visited = self._visited
+        while visited and visited[0].last <= cursor:
+            visited.popleft()
+        offset, kept = (visited[0].offset, visited[0].number) if visited else (self.offset, self.next_number)
+        read = self._first_new
+        if read >= self.written:
+            return BucketState(offset, kept, read, self.written)
+        bounds = (self.head_ms, self.last_ms, self.records, self.spans.first_ms, self.spans.last_ms)
+        return BucketState(offset, kept, read, self.written, *bounds)

@@ -1,0 +1,187 @@
+"""Edge: the reader of bucket topics, a consumer of its own that is never a member of a group."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+
+import structlog
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from delaytopic_process.kafka_log import client_logger
+from delaytopic_relay.backlog.kafka.manager import BucketNames
+from delaytopic_relay.engine.ports import BucketPortion, BucketRecord
+from delaytopic_relay.errors import KafkaUnavailable
+from delaytopic_relay.kafka.settings import Settings
+
+REQUEST_TIMEOUT_S = 10.0
+IDS_TIMEOUT_S = 60.0
+AT_ONCE = 500
+MOST_PASSES = 4
+PORTION = 50
+"""Records in an answer at the most."""
+ENOUGH_BYTES = 4 << 20
+"""A partition of which so much waits here is not read on."""
+
+RESTORE = "it has to exist, with as many partitions as the source has"
+
+MISSING = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC})
+
+log = structlog.get_logger()
+
+Place = tuple[str, int]
+
+
+class Stream:
+    """One partition that is being read: what has arrived and was not taken."""
+
+    def __init__(self, offset: int) -> None:
+        self.offset = offset
+        self.messages: deque[Message] = deque()
+        self.size = 0
+        self.at_end = False
+        self.paused = False
+        self.trouble: str | None = None
+        """Why it cannot be read now."""
+
+    def add(self, message: Message) -> None:
+        """One more has arrived."""
+        self.at_end, self.trouble = False, None
+        if (message.offset() or 0) >= self.offset:
+            self.messages.append(message)
+            self.size += len(message)
+
+    def forget_before(self, offset: int) -> None:
+        """What is below was taken."""
+        self.offset = offset
+        while self.messages and (self.messages[0].offset() or 0) < offset:
+            self.size -= len(self.messages.popleft())
+
+
+class KafkaBuckets:
+    """Implements `BucketLog` over one `read_committed` consumer with `assign`."""
+
+    def __init__(self, settings: Settings, names: BucketNames) -> None:
+        self._names = names
+        self._consumer = Consumer(dict(settings), logger=client_logger("buckets"))
+        self._streams: dict[Place, Stream] = {}
+
+    def read(self, shard: int, bucket: int, offset: int) -> BucketPortion:
+        """See `BucketLog.read`."""
+        place = (self._names.bucket(bucket), shard)
+        stream = self._streams.get(place)
+        if stream is None or offset < stream.offset:
+            stream = self._start(place, offset)
+        stream.forget_before(offset)
+        self._drain()
+        self._throttle(place, stream)
+        if stream.trouble is not None and not stream.messages:
+            raise KafkaUnavailable(f"the topic {place[0]}[{place[1]}] cannot be read: {stream.trouble}; {RESTORE}")
+        records = [BucketRecord(message.offset() or 0, message.value()) for message in islice(stream.messages, PORTION)]
+        return BucketPortion(records, stream.at_end and len(stream.messages) <= PORTION)
+
+    def _start(self, place: Place, offset: int) -> Stream:
+        self._stop(place)
+        try:
+            self._consumer.incremental_assign([TopicPartition(*place, offset)])
+        except KafkaException as error:
+            raise self._unavailable(place, error) from error
+        stream = self._streams[place] = Stream(offset)
+        return stream
+
+    def _stop(self, place: Place) -> None:
+        if self._streams.pop(place, None) is not None:
+            self._consumer.incremental_unassign([TopicPartition(*place)])
+
+    def release(self, shard: int, bucket: int) -> None:
+        """See `BucketLog.release`."""
+        self._stop((self._names.bucket(bucket), shard))
+
+    def _drain(self, timeout_s: float = 0) -> None:
+        """Take what the client has fetched."""
+        for _ in range(MOST_PASSES):
+            messages = self._consumer.consume(AT_ONCE, timeout_s)
+            for message in messages:
+                self._sort(message)
+            if len(messages) < AT_ONCE:
+                return
+
+    def _sort(self, message: Message) -> None:
+        error, topic, shard = message.error(), message.topic(), message.partition()
+        stream = self._streams.get((topic, shard)) if topic is not None and shard is not None else None
+        if error is None:
+            if stream is not None:
+                stream.add(message)
+        elif error.code() == KafkaError._PARTITION_EOF:
+            if stream is not None:
+                stream.at_end, stream.trouble = True, None
+        elif stream is not None:
+            stream.trouble = error.str()
+        else:
+            log.warning("bucket not readable", topic=topic, partition=shard, reason=error.str())
+
+    def _throttle(self, place: Place, stream: Stream) -> None:
+        """Keep what waits here within bounds."""
+        if stream.paused != (stream.size > ENOUGH_BYTES):
+            stream.paused = not stream.paused
+            act = self._consumer.pause if stream.paused else self._consumer.resume
+            act([TopicPartition(*place)])
+
+    def ends(self, shard: int, buckets: int) -> list[int]:
+        """See `BucketLog.ends`; all of them are asked for at the same time."""
+        places = [(self._names.bucket(number), shard) for number in range(buckets)]
+        with ThreadPoolExecutor(buckets) as pool:
+            return list(pool.map(self._end, places))
+
+    def _end(self, place: Place) -> int:
+        try:
+            found = self._consumer.get_watermark_offsets(TopicPartition(*place), timeout=REQUEST_TIMEOUT_S)
+        except KafkaException as error:
+            raise self._unavailable(place, error) from error
+        if found is None:
+            raise KafkaUnavailable(f"offsets of {place[0]}[{place[1]}]: no answer within {REQUEST_TIMEOUT_S:.0f} s")
+        return int(found[1])
+
+    def ids(self, shards: Sequence[int]) -> dict[int, dict[bytes, bytes]]:
+        """See `BucketLog.ids`. Reads whole partitions, which compaction keeps short, all of them at the same time."""
+        try:
+            streams = {shard: self._start((self._names.ids, shard), OFFSET_BEGINNING) for shard in shards}
+            return self._read_to_the_end(streams)
+        finally:
+            for shard in shards:
+                self._stop((self._names.ids, shard))
+
+    def _read_to_the_end(self, streams: Mapping[int, Stream]) -> dict[int, dict[bytes, bytes]]:
+        found: dict[int, dict[bytes, bytes]] = {shard: {} for shard in streams}
+        give_up_s = time.monotonic() + IDS_TIMEOUT_S
+        while not all(stream.at_end for stream in streams.values()):
+            self._drain(0.005)
+            for shard, stream in streams.items():
+                while stream.messages:
+                    _learn(found[shard], stream.messages.popleft())
+            if time.monotonic() > give_up_s:
+                open_ones = sorted(shard for shard, stream in streams.items() if not stream.at_end)
+                raise KafkaUnavailable(f"{self._names.ids}{open_ones} not read to its end in {IDS_TIMEOUT_S:.0f} s")
+        return found
+
+    def _unavailable(self, place: Place, exception: KafkaException) -> KafkaUnavailable:
+        error: KafkaError = exception.args[0]
+        advice = f"; {RESTORE}" if error.code() in MISSING else ""
+        return KafkaUnavailable(f"the topic {place[0]}[{place[1]}]: {error.str()}{advice}")
+
+    def close(self) -> None:
+        """See `BucketLog.close`."""
+        self._consumer.close()
+
+
+def _learn(found: dict[bytes, bytes], message: Message) -> None:
+    name, value = message.key(), message.value()
+    if name is None:
+        return
+    if value is None:
+        found.pop(name, None)
+    else:
+        found[name] = value

@@ -1,0 +1,276 @@
+"""Carries out what shards ask of their bucket topics: visits in between, writes as part of the transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from delaytopic_api.values import bucket_name, ids_name
+from delaytopic_relay.backlog.kafka.partition import BucketShard, BucketWrite
+from delaytopic_relay.backlog.kafka.rules import BucketRules
+from delaytopic_relay.backlog.kafka.segments import decode_id, encode_id, segment_head, segment_schedules
+from delaytopic_relay.backlog.kafka.state import BucketsState, BucketState
+from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner, bucket_place
+from delaytopic_relay.backlog.store import IdEntry, Position
+from delaytopic_relay.core.id_state import IdState
+from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.delivery.outbound import Outgoing
+from delaytopic_relay.engine.loop_events import Journal
+from delaytopic_relay.engine.ports import Bounds, BucketLog, BucketRecord, Clock
+from delaytopic_relay.engine.recovery import Plan, plan_recovery
+from delaytopic_relay.errors import BucketLost, ForeignRecord, SegmentError, Unavailable
+
+LOADING_MS = 10
+"""How long visits may keep the loop from what is due."""
+UNREADABLE_MS = 10_000
+"""How long to leave alone what cannot be read."""
+MISSING_MS = 10_000
+"""How long what was committed may stay invisible before it counts as lost: markers are written after the answer."""
+IDLE_MS = 10_000
+"""A bucket of which nothing comes close for so long is let go."""
+REPEAT = "the relay reads it again from the source topic"
+
+
+class BucketNames(NamedTuple):
+    """What the topics of one DelayTopic's buckets are called, the nearest first, and that of its ids."""
+
+    backend_id: str
+
+    def bucket(self, number: int) -> str:
+        """Also one that is not written to any more, because delays became shorter or the horizon longer."""
+        return bucket_name(self.backend_id, number)
+
+    @property
+    def ids(self) -> str:
+        """The compacted topic."""
+        return ids_name(self.backend_id)
+
+
+class BucketShelving:
+    """The bucket topics as loop and takeover use them."""
+
+    def __init__(
+        self,
+        log: BucketLog,
+        names: BucketNames,
+        rules: BucketRules,
+        clock: Clock,
+        journal: Journal,
+        signer: SegmentSigner = UNSIGNED,
+    ) -> None:
+        self._log = log
+        self._signer = signer
+        self._names = names
+        self._rules = rules
+        self._clock = clock
+        self._journal = journal
+        self._turn = 0
+        self._prepared: dict[int, dict[bytes, IdEntry]] = {}
+        self._reading: set[tuple[int, int]] = set()
+        self._lost: dict[int, str] = {}
+        self._missing_since_ms: dict[tuple[int, int], int] = {}
+        self._unreadable_until_ms: dict[int, int] = {}
+        self.unreadable: dict[int, str] = {}
+        """Why shards cannot be loaded any further, by shard."""
+
+    # -- taking over
+
+    def plan(self, shard: int, progress: Progress | None, bounds: Bounds, owner: str, *, by_hand: bool) -> Plan:
+        """Where reading starts: at the committed offset, or where the source begins if the buckets are to be filled.
+
+        They are filled again, too, where what was written is signed with no key that is here.
+        """
+        buckets = progress.buckets if progress is not None else None
+        intact = buckets is not None and shard not in self._lost and self._signer.knows(buckets.key)
+        position = Position("", 0, progress.offset) if progress is not None and intact else None
+        plan = plan_recovery(progress, position, bounds, owner, "", by_hand=by_hand)
+        state = progress.buckets if progress is not None and intact else self._empty(shard)
+        moves = progress is not None and progress.buckets is None and not by_hand
+        return plan._replace(progress=plan.progress._replace(buckets=state), moves=moves)
+
+    def _empty(self, shard: int) -> BucketsState:
+        """Nothing of what the topics hold counts any more.
+
+        No number comes twice while a topic lives, as each segment takes an offset at least: a signed segment that
+        somebody writes again later has a number that was passed.
+        """
+        ends = self._log.ends(shard, self._rules.buckets)
+        return BucketsState(0, 0, tuple(BucketState(end, end, end, end) for end in ends), self._rules.key)
+
+    def prepare(self, shards: Sequence[int]) -> None:
+        """Read what is known of the ids of shards that are ours by now. Raises `KafkaUnavailable`."""
+        self._prepared = {shard: self._decoded(shard, found) for shard, found in self._log.ids(shards).items()}
+
+    def open(self, shard: int, progress: Progress, start: int) -> BucketShard:
+        """A shard that was prepared, from what is committed now."""
+        assert progress.buckets is not None
+        ids = self._prepared.pop(shard)
+        opened = BucketShard(shard, progress, start, progress.buckets, ids, self._rules)
+        opened.advance(self._clock.now_ms())
+        self._lost.pop(shard, None)
+        self.unreadable.pop(shard, None)
+        for key in [key for key in self._missing_since_ms if key[0] == shard]:
+            del self._missing_since_ms[key]
+        for number in range(len(opened.buckets)):
+            self._log.release(shard, number)
+        return opened
+
+    def _decoded(self, shard: int, values: Mapping[bytes, bytes]) -> dict[bytes, IdEntry]:
+        found: dict[bytes, IdEntry] = {}
+        for name, value in values.items():
+            try:
+                mark, entry = decode_id(value)
+                if mark == self._rules.mark:
+                    found[name] = entry
+            except ForeignRecord as error:
+                self._journal.foreign(shard, f"the topic {self._names.ids}[{shard}], key {name!r}: {error}")
+        return found
+
+    # -- the loop
+
+    def look_up(self, shard: BucketShard, names: Sequence[bytes]) -> dict[bytes, IdState]:
+        """What is known of these ids."""
+        return shard.look_up(names) if names else {}
+
+    def put_all(self, shards: Iterable[BucketShard]) -> list[Outgoing]:
+        """The records to write in the transaction that commits these shards."""
+        records: list[Outgoing] = []
+        for shard in shards:
+            if not shard.must_put:
+                continue
+            put = shard.put()
+            records += [
+                Outgoing(self._names.bucket(segment.bucket), self._signed(shard, segment), None, [], shard.partition)
+                for segment in put.segments
+            ]
+            records += [
+                Outgoing(self._names.ids, self._id_value(entry), name, [], shard.partition)
+                for name, entry in put.ids.items()
+            ]
+            shard.put_done(put, self._clock.now_ms())
+        return records
+
+    def _signed(self, shard: BucketShard, segment: BucketWrite) -> bytes:
+        return self._signer.sign(bucket_place(shard.partition, segment.bucket), segment.data)
+
+    def _id_value(self, entry: IdEntry | None) -> bytes | None:
+        return encode_id(self._rules.mark, entry) if entry is not None else None
+
+    def drop_done(self, shards: Iterable[BucketShard]) -> None:
+        """Nothing: retention forgets segments, and ids were forgotten in the transaction."""
+
+    def hand_over(self, shards: Iterable[BucketShard]) -> None:
+        """Nothing: the state of the buckets is part of the progress."""
+
+    def lost(self) -> Collection[int]:
+        """Shards of which a bucket has lost what waited there, until they are open again."""
+        return self._lost.keys()
+
+    def load_next(self, shards: Sequence[BucketShard], room_bytes: int) -> bool:
+        """Visit what comes close, each shard in its turn; whether anything was read that a commit has to say."""
+        self._release_all_but(shards)
+        until_ms = self._clock.monotonic_ms() + LOADING_MS
+        moved = False
+        for _ in shards:
+            self._turn = (self._turn + 1) % len(shards)
+            shard = shards[self._turn]
+            before = shard.size
+            moved = self._tend(shard, room_bytes, until_ms) or moved
+            room_bytes -= shard.size - before
+            if self._clock.monotonic_ms() >= until_ms:
+                break
+        return moved
+
+    def _release_all_but(self, shards: Sequence[BucketShard]) -> None:
+        """Read nothing any more of shards that went to somebody else."""
+        here = {shard.partition for shard in shards}
+        for place in [place for place in self._reading if place[0] not in here]:
+            self._reading.discard(place)
+            self._log.release(*place)
+
+    def _tend(self, shard: BucketShard, room_bytes: int, until_ms: int) -> bool:
+        now_ms = self._clock.now_ms()
+        shard.advance(now_ms)
+        if self._unreadable_until_ms.get(shard.partition, 0) > until_ms:
+            return False
+        full = shard.size + room_bytes
+        moved = False
+        try:
+            while to_visit := shard.to_visit(now_ms, room=shard.size < full):
+                found = [self._visit(shard, number, now_ms, full, until_ms) for number in to_visit]
+                moved = moved or any(found)
+                if not any(found) or self._clock.monotonic_ms() >= until_ms:
+                    break
+        except SegmentError as error:
+            self.unreadable[shard.partition] = str(error)
+            self._unreadable_until_ms[shard.partition] = until_ms + UNREADABLE_MS
+            self._journal.stuck(shard.partition, error)
+        except BucketLost as error:
+            self._lost[shard.partition] = str(error)
+            self._journal.stuck(shard.partition, error)
+        except Unavailable as error:
+            self.unreadable[shard.partition] = str(error)
+            self._journal.unavailable(error)
+        else:
+            self.unreadable.pop(shard.partition, None)
+        return moved
+
+    def _visit(self, shard: BucketShard, number: int, now_ms: int, full: int, until_ms: int) -> bool:
+        """Read on in one bucket, as far as it is close; whether a segment was read."""
+        bucket = shard.buckets[number]
+        self._reading.add((shard.partition, number))
+        portion = self._log.read(shard.partition, number, bucket.offset)
+        moved = False
+        for record in portion.records:
+            lead_ms = shard.lead_ms(number) if shard.size < full else 0
+            if not bucket.waits or not self._take(shard, number, record, now_ms + lead_ms):
+                if (bucket.bound_ms or now_ms) > now_ms + IDLE_MS:
+                    self._reading.discard((shard.partition, number))
+                    self._log.release(shard.partition, number)
+                return moved
+            moved = True
+            if self._clock.monotonic_ms() >= until_ms:
+                return moved
+        self._watch(shard, number, at_end=portion.at_end)
+        return moved
+
+    def _take(self, shard: BucketShard, number: int, record: BucketRecord, close_ms: int) -> bool:
+        """One record of a bucket; false for a segment that is not close yet."""
+        bucket = shard.buckets[number]
+        try:
+            segment = self._signer.verify(bucket_place(shard.partition, number), record.value)
+            head = segment_head(segment)
+            if head.mark != self._rules.mark or head.number < bucket.next_number:
+                bucket.skipped(record.offset)
+            elif shard.is_next(number, head, record.offset, close_ms):
+                shard.visit(number, record.offset, head, segment_schedules(segment))
+            else:
+                return False
+        except ForeignRecord as error:
+            bucket.skipped(record.offset)
+            self._journal.foreign(shard.partition, f"{self._place(shard, number, record)}: {error}")
+        except SegmentError as error:
+            raise SegmentError(f"{self._place(shard, number, record)}: {error}") from error
+        except BucketLost as error:
+            raise self._is_lost(shard, number, str(error)) from error
+        return True
+
+    def _watch(self, shard: BucketShard, number: int, *, at_end: bool) -> None:
+        """What is committed and stays away for long is lost."""
+        place, now_ms = (shard.partition, number), self._clock.monotonic_ms()
+        if not (at_end and shard.buckets[number].waits):
+            self._missing_since_ms.pop(place, None)
+        elif now_ms - self._missing_since_ms.setdefault(place, now_ms) >= MISSING_MS:
+            bucket = shard.buckets[number]
+            missing = f"segments {bucket.next_number} to {bucket.written - 1} are not there"
+            raise self._is_lost(shard, number, f"{missing} at or after offset {bucket.offset}")
+
+    def _is_lost(self, shard: BucketShard, number: int, why: str) -> BucketLost:
+        text = (
+            f"the topic {self._names.bucket(number)}[{shard.partition}] has lost what waited in it: {why}; {REPEAT}. "
+            "Do not delete or truncate it, and keep its retention above maxDelay"
+        )
+        return BucketLost(text)
+
+    def _place(self, shard: BucketShard, number: int, record: BucketRecord) -> str:
+        return f"the topic {self._names.bucket(number)}[{shard.partition}], offset {record.offset}"

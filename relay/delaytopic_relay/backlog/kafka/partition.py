@@ -1,0 +1,279 @@
+"""A shard whose shelf is bucket topics: which bucket a schedule waits in, when a bucket is visited, what follows.
+
+Bucket k takes what is due in at least horizon * 2^k, and is visited when its first unread segment comes close: what is
+near by then goes to memory, the rest moves to nearer buckets. Writes, moves and the buckets' state are committed with
+what is delivered, in one transaction, so nothing here ever disagrees with the progress. Copies do no harm: they have
+the same key, and what is at or below the cursor is done.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from operator import attrgetter
+from typing import NamedTuple
+
+from delaytopic_api.records import DeadLetterReason
+from delaytopic_relay.backlog.kafka.bucket import Bucket, WaitingBucket
+from delaytopic_relay.backlog.kafka.ranges import BucketRanges
+from delaytopic_relay.backlog.kafka.rules import ROOM_SHARE, BucketRules
+from delaytopic_relay.backlog.kafka.segments import SegmentHead, encode_bucket_segment, pack_parts, packed_bytes
+from delaytopic_relay.backlog.kafka.state import BucketsState, BucketState
+from delaytopic_relay.backlog.store import IdEntry
+from delaytopic_relay.core.calendar import bytes_of
+from delaytopic_relay.core.commands import Key, Reject, Schedule
+from delaytopic_relay.core.id_state import IdState, from_entry
+from delaytopic_relay.core.partition import ShardCore
+from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.errors import BucketLost
+
+ID_BYTES = 300
+NEVER_MS = 1 << 62
+
+_due_ms = attrgetter("due_ms")
+
+
+class BucketWrite(NamedTuple):
+    """A segment to write."""
+
+    bucket: int
+    floor_ms: int
+    records: int
+    data: bytes
+
+
+class BucketPut(NamedTuple):
+    """What to write in the transaction that commits it; ids without an entry are forgotten."""
+
+    segments: list[BucketWrite]
+    ids: dict[bytes, IdEntry | None]
+
+
+class BucketShard(ShardCore):
+    """The state machine of one source partition with bucket topics."""
+
+    def __init__(
+        self,
+        partition: int,
+        progress: Progress,
+        start: int,
+        state: BucketsState,
+        ids: Mapping[bytes, IdEntry],
+        rules: BucketRules,
+    ) -> None:
+        """`state` and `ids` are what the bucket topics hold for this shard."""
+        super().__init__(partition, progress, start, rules.horizon_ms)
+        self._rules = rules
+        self.ranges = BucketRanges(rules)
+        buckets = rules.buckets
+        states = [*state.buckets, *[BucketState()] * (buckets - len(state.buckets))]
+        self.buckets = [Bucket(bucket) for bucket in states]
+        self.pending_ids = dict(ids)
+        self._ids_bytes = sum(ID_BYTES + len(name) for name in ids)
+        self._floors = [0] * buckets
+        self._filled = state.filled
+        self._known_reach_ms = self._reach_ms = state.reach_ms
+        self._moved: dict[int, list[Schedule]] = {}
+        self._moving = 0
+
+    @property
+    def size(self) -> int:
+        """About how many bytes of memory schedules take. Ids have a bound of their own: they would stop the reading."""
+        return self.calendar.size + self.far_bytes
+
+    @property
+    def ids_bytes(self) -> int:
+        """About how many bytes of memory ids take, also of those to be written with the next commit."""
+        return self._ids_bytes + ID_BYTES * self.ids.waiting
+
+    @property
+    def pending(self) -> int:
+        """Schedules not yet done, in memory and in buckets (copies in buckets are counted too)."""
+        waiting = sum(bucket.records for bucket in self.buckets)
+        return self.calendar.count + len(self._far) + self._moving + waiting
+
+    def waiting(self) -> Iterator[tuple[int, int, int]]:
+        """Spans in which schedules wait that are not in the calendar: start, width, and how many.
+
+        In a bucket they are as evenly spread as is known.
+        """
+        for schedule in chain(self._far, *self._moved.values()):
+            yield schedule.due_ms, 1, 1
+        for bucket in self.buckets:
+            for span in bucket.spans:
+                if span.records > 0:
+                    yield span.first_ms, span.last_ms - span.first_ms + 1, span.records
+
+    def waiting_buckets(self) -> list[WaitingBucket]:
+        """The buckets in which something waits, as of now."""
+        found = (bucket.waiting(number) for number, bucket in enumerate(self.buckets))
+        return [waiting for waiting in found if waiting is not None]
+
+    # -- time
+
+    def lead_ms(self, number: int) -> int:
+        """How long before its time a bucket is read: longer when so much waits that it takes more than a tick."""
+        lead_ms = self._rules.lead_ms
+        if self.buckets[number].wave(lead_ms) <= self._rules.full_records:
+            return lead_ms
+        return max(lead_ms, self._rules.wait_ms(number) // ROOM_SHARE)
+
+    def advance(self, now_ms: int) -> None:
+        """Move the horizon on; not while schedules are on their way to buckets that were chosen with the old one."""
+        if not self._far and not self._moved:
+            self.ranges.adapt(now_ms)
+            floor_ms = 0
+            for number, wait_ms in enumerate(self.ranges.waits_ms):
+                wished_ms = self.buckets[number].floor_ms(now_ms + wait_ms)
+                floor_ms = self._floors[number] = max(floor_ms, wished_ms)
+            self._frontier_ms = self._floors[0]
+            self._reach_ms = max(self._reach_ms, self._near_until_ms(0))
+        self._bound()
+
+    def _bound(self) -> None:
+        """What is due before the frontier and not in an unread segment is in memory."""
+        bounds = (bucket.bound_ms for bucket in self.buckets)
+        self._loaded_until_ms = min((bound for bound in bounds if bound is not None), default=NEVER_MS)
+        self._loaded_until_ms = min(self._loaded_until_ms, self._frontier_ms)
+
+    # -- taking in
+
+    def _keep_far(self, far: list[Schedule]) -> Sequence[Reject]:
+        """What is read again, and was far for whoever took it in, is in a bucket already, or was rejected."""
+        if self.position < self._filled and far:
+            far = [s for s in far if s.offset >= self._filled or s.due_ms < self._known_reach_ms]
+        largest = self._rules.record_bytes
+        if packed_bytes(far) <= largest:
+            return super()._keep_far(far)
+        too_large = [s for s in far if packed_bytes([s]) > largest]
+        super()._keep_far([s for s in far if s not in too_large])
+        # Below `filled` it was near for whoever took it in, and not rejected: it is delivered from memory.
+        self.calendar.add([s for s in too_large if s.offset < self._filled], only_here=True)
+        return [_too_large(s, largest) for s in too_large if s.offset >= self._filled]
+
+    # -- visiting
+
+    def to_visit(self, now_ms: int, *, room: bool) -> list[int]:
+        """The buckets whose first unread segment is close, the closest first; without `room` only what is due."""
+        found = [
+            (bound_ms, number)
+            for number, bucket in enumerate(self.buckets)
+            if (bound_ms := bucket.bound_ms) is not None and bound_ms <= now_ms + (self.lead_ms(number) if room else 0)
+        ]
+        return [number for _, number in sorted(found)]
+
+    def is_next(self, number: int, head: SegmentHead, offset: int, until_ms: int) -> bool:
+        """Whether this segment of a bucket is to be visited now. Raises `BucketLost`."""
+        bucket = self.buckets[number]
+        if head.number > bucket.next_number:
+            raise BucketLost(
+                f"segments {bucket.next_number} to {head.number - 1} are missing before offset {offset}: the topic was "
+                "truncated, or its retention is too short"
+            )
+        if bucket.again:
+            return True
+        bucket.saw(head.floor_ms)
+        return head.floor_ms <= until_ms
+
+    def visit(self, number: int, offset: int, head: SegmentHead, schedules: Sequence[Schedule]) -> None:
+        """The bucket's next segment: what is near stays in memory, what is far moves to nearer buckets.
+
+        What a predecessor moved on is left out when a segment is read again.
+        """
+        bucket = self.buckets[number]
+        cursor, taken_in = self.cursor, max(self.position, self.replay_until)
+        reach_ms = self._known_reach_ms if bucket.again else NEVER_MS
+        waiting = [
+            s for s in schedules if (s.due_ms, s.offset) > cursor and s.offset < taken_in and s.due_ms < reach_ms
+        ]
+        near_ms = self._near_until_ms(number)
+        near = [s for s in waiting if s.due_ms < near_ms]
+        self.ids.learn(self._entries(self.ids.unknown(near)), cursor)
+        self.ids.loaded(near)
+        self.calendar.add(near, only_here=False)
+        for schedule in waiting:
+            if schedule.due_ms >= near_ms:
+                self._move(schedule, max(0, number - 1))
+        last = max(map(_key, near), default=None)
+        bucket.visited(offset, head.floor_ms, head.records, last)
+        self._bound()
+
+    def _near_until_ms(self, number: int) -> int:
+        """What stays in memory when a bucket is visited; from the nearest also what just missed the horizon."""
+        return self._frontier_ms + (self._horizon_ms if number == 0 else 0)
+
+    def _move(self, schedule: Schedule, farthest: int) -> None:
+        self._moved.setdefault(min(farthest, self._bucket_of(schedule)), []).append(schedule)
+        self._moving += 1
+        self.far_bytes += bytes_of(schedule)
+
+    def _bucket_of(self, schedule: Schedule) -> int:
+        """The farthest bucket whose floor it is not due before; what is far fits at least the first."""
+        return bisect_right(self._floors, schedule.due_ms) - 1
+
+    def _entries(self, names: Iterable[bytes]) -> dict[bytes, IdState]:
+        found = ((name, self.pending_ids.get(name)) for name in names)
+        return {name: from_entry(entry) for name, entry in found if entry is not None}
+
+    def look_up(self, names: Iterable[bytes]) -> dict[bytes, IdState]:
+        """What is known of these ids."""
+        return self._entries(names)
+
+    # -- writing
+
+    @property
+    def must_put(self) -> bool:
+        """Whether there is anything to write with the next commit."""
+        return bool(self._far) or bool(self._moved) or self.ids.must_put or bool(self.ids.to_forget())
+
+    def put(self) -> BucketPut:
+        """All that waits to be written; `put_done` when it is part of the transaction."""
+        groups = self._moved
+        for schedule in self._far:
+            groups.setdefault(self._bucket_of(schedule), []).append(schedule)
+        self._far = []
+        segments: list[BucketWrite] = []
+        for number, group in sorted(groups.items()):
+            bucket, floor_ms = self.buckets[number], self._floors[number]
+            group.sort(key=_due_ms)
+            self.ranges.took(number, len(group))
+            for part in pack_parts(group, self._rules.segment_bytes):
+                data = encode_bucket_segment(self._rules.mark, bucket.written, floor_ms, part)
+                first, last, records = part.schedules[0], part.schedules[-1], len(part.schedules)
+                segments.append(BucketWrite(number, floor_ms, records, data))
+                bucket.wrote(floor_ms, first.due_ms, last.due_ms, records)
+        entries: dict[bytes, IdEntry | None] = {**self.ids.to_put()}
+        entries.update(dict.fromkeys(self.ids.to_forget()))
+        return BucketPut(segments, entries)
+
+    def put_done(self, put: BucketPut, now_ms: int) -> None:
+        """It was produced; should the transaction fail, this shard is dropped."""
+        self._moved, self._moving, self.far_bytes = {}, 0, 0
+        for name, entry in put.ids.items():
+            known = self.pending_ids.pop(name, None)
+            self._ids_bytes -= ID_BYTES + len(name) if known is not None else 0
+            if entry is not None:
+                self.pending_ids[name] = entry
+                self._ids_bytes += ID_BYTES + len(name)
+        self.ids.put_done()
+        self.ids.forgotten()
+        self.advance(now_ms)
+
+    # -- progress
+
+    def progress(self, owner: str) -> Progress:
+        """What to commit now, with the state of the buckets."""
+        buckets = tuple(bucket.state(self.cursor) for bucket in self.buckets)
+        filled = max(self.position, self._filled)
+        return super().progress(owner)._replace(buckets=BucketsState(filled, self._reach_ms, buckets, self._rules.key))
+
+
+def _too_large(schedule: Schedule, largest: int) -> Reject:
+    detail = f"it takes {packed_bytes([schedule])} bytes in a bucket topic, which allows {largest} (max.message.bytes)"
+    reason = DeadLetterReason.TOO_LARGE
+    return Reject(schedule.offset, schedule.key, schedule.value, schedule.headers, reason, detail)
+
+
+def _key(schedule: Schedule) -> Key:
+    return Key(schedule.due_ms, schedule.offset)

@@ -1,0 +1,63 @@
+"""Ranges that adapt to how full they are: where each bucket's begins, in time from now. Pure.
+
+Bucket k takes what is due in at least its wait, up to the next one's: horizon * 2^k at first. Twice in a second or
+so it is seen how much each took. One that took more than can be passed on in a tick is split: the bucket above
+begins in the middle of its range from then on. Where two neighbours together took little, the split is undone.
+
+Waits only ever choose the bucket: floors are what is exact, and they are written down.
+"""
+
+from __future__ import annotations
+
+from delaytopic_relay.backlog.kafka.rules import BucketRules
+
+CALM_SHARE = 4
+"""A split is undone when both took less than this part of what is too much."""
+
+
+class BucketRanges:
+    """The waits of one shard's buckets, the nearest first."""
+
+    def __init__(self, rules: BucketRules) -> None:
+        self._rules = rules
+        self.waits_ms = [rules.wait_ms(number) for number in range(rules.buckets)]
+        self._took = [0] * rules.buckets
+        self._narrowest_ms = 2 * rules.lead_ms
+        self._since_ms = 0
+
+    def took(self, bucket: int, records: int) -> None:
+        """So many schedules were written to a bucket."""
+        self._took[bucket] += records
+
+    def is_split(self, bucket: int) -> bool:
+        """Whether a part of its range was given to the bucket above."""
+        above = bucket + 1
+        return above < len(self.waits_ms) and self.waits_ms[above] < self._rules.wait_ms(above)
+
+    def adapt(self, now_ms: int) -> None:
+        """Split and merge, once in a quarter of the horizon; a clock that was set back counts as one."""
+        if 0 <= now_ms - self._since_ms < self._rules.lead_ms:
+            return
+        self._since_ms = now_ms
+        for number in reversed(range(len(self.waits_ms) - 1)):
+            self._adapt(number)
+        self._took = [0] * len(self._took)
+
+    def _adapt(self, number: int) -> None:
+        waits_ms, above = self.waits_ms, number + 1
+        if self._took[number] > self._rules.full_records:
+            if waits_ms[above] - waits_ms[number] >= 2 * self._narrowest_ms:
+                waits_ms[above] = (waits_ms[number] + waits_ms[above]) // 2
+        elif (self._took[number] + self._took[above]) * CALM_SHARE <= self._rules.full_records:
+            waits_ms[above] = max(waits_ms[above], min(self._merged_ms(number), self._highest_ms(above)))
+
+    def _merged_ms(self, number: int) -> int:
+        """Where the bucket above began before the last split."""
+        return 2 * self.waits_ms[number + 1] - self.waits_ms[number]
+
+    def _highest_ms(self, number: int) -> int:
+        """Where a bucket may begin at the latest: its retention is made for that, and the next one comes after it."""
+        wait_ms = self._rules.wait_ms(number)
+        if number + 1 == len(self.waits_ms):
+            return wait_ms
+        return min(wait_ms, self.waits_ms[number + 1] - self._narrowest_ms)

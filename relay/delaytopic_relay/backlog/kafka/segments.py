@@ -1,0 +1,101 @@
+"""Segments in a bucket topic, and entries in the topic of ids. Pure.
+
+A segment is one record: a version byte, then the source's mark, number, floor and count (three 8-byte and one 4-byte
+big-endian integers), then a msgpack array of schedules as on every shelf. Nothing in this or any later segment of the
+bucket is due before the floor. `signing` puts a tag in front where the backend has a key.
+An id's record has the id as its key, and four integers joined by colons as its value: the entry, and the source's mark.
+No value forgets the id.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from delaytopic_relay.backlog.store import IdEntry
+from delaytopic_relay.core.commands import Schedule
+from delaytopic_relay.errors import ForeignRecord, SegmentError
+
+VERSION = 1
+LARGEST_RECORDS = 500
+
+_head = struct.Struct(">BQQQI")
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(list[Schedule])
+
+
+class Part(NamedTuple):
+    """Schedules that fit into one segment, and how they stand there."""
+
+    schedules: Sequence[Schedule]
+    packed: bytes
+
+
+class SegmentHead(NamedTuple):
+    """Whose segment it is, which one, what bounds it, and how many schedules it has."""
+
+    mark: int
+    number: int
+    floor_ms: int
+    records: int
+
+
+def encode_bucket_segment(mark: int, number: int, floor_ms: int, part: Part) -> bytes:
+    """A segment of schedules that are all due at or after the floor."""
+    return _head.pack(VERSION, mark, number, floor_ms, len(part.schedules)) + part.packed
+
+
+def segment_head(data: bytes) -> SegmentHead:
+    """What can be told without unpacking it; raises `ForeignRecord`, and `SegmentError` for a newer version."""
+    if data[0] != VERSION:
+        raise SegmentError(f"it is a segment of version {data[0]}, this relay reads {VERSION}: run the newer version")
+    if len(data) <= _head.size:
+        raise ForeignRecord("it is too short for a segment")
+    return SegmentHead(*_head.unpack_from(data)[1:])
+
+
+def segment_schedules(data: bytes) -> list[Schedule]:
+    """Unpack it; raises `ForeignRecord` if what follows the head is none of ours."""
+    try:
+        return _decoder.decode(memoryview(data)[_head.size :])
+    except msgspec.MsgspecError as error:
+        raise ForeignRecord(f"it is no segment ({error})") from error
+
+
+def packed_bytes(schedules: Sequence[Schedule]) -> int:
+    """How large a segment of them would be."""
+    return _head.size + len(_encoder.encode(schedules))
+
+
+def pack_parts(schedules: Sequence[Schedule], largest_bytes: int) -> Iterator[Part]:
+    """Cut schedules into segments: neither too many nor too large, at least one in each."""
+    for first in range(0, len(schedules), LARGEST_RECORDS):
+        yield from _halved(schedules[first : first + LARGEST_RECORDS], largest_bytes)
+
+
+def _halved(schedules: Sequence[Schedule], largest_bytes: int) -> Iterator[Part]:
+    """Packing and looking is several times cheaper than counting beforehand."""
+    packed = _encoder.encode(schedules)
+    if len(packed) <= largest_bytes or len(schedules) == 1:
+        yield Part(schedules, packed)
+        return
+    middle = len(schedules) // 2
+    yield from _halved(schedules[:middle], largest_bytes)
+    yield from _halved(schedules[middle:], largest_bytes)
+
+
+def encode_id(mark: int, entry: IdEntry) -> bytes:
+    """The value of an id's record."""
+    return b"%d:%d:%d:%d" % (*entry, mark)
+
+
+def decode_id(value: bytes) -> tuple[int, IdEntry]:
+    """Read it back, the mark first; raises `ForeignRecord`."""
+    try:
+        offset, until_due_ms, until_offset, mark = map(int, value.split(b":"))
+    except ValueError as error:
+        raise ForeignRecord(f"its value {value[:80]!r} is none of an id") from error
+    return mark, IdEntry(offset, until_due_ms, until_offset)

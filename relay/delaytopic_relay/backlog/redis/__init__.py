@@ -1,0 +1,1 @@
+"""The backlog in a Redis sorted set."""

@@ -1,0 +1,188 @@
+"""The edge that opens Redis: from the relay's configuration to a client, with credentials read from files."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import redis
+from redis.backoff import NoBackoff
+from redis.cluster import RedisCluster
+from redis.credentials import CredentialProvider
+from redis.retry import Retry
+
+from delaytopic_relay.backlog.redis.errors import CredentialsError, ask
+from delaytopic_relay.backlog.redis.url import RedisUrl, parse_redis_url
+from delaytopic_relay.errors import ConfigurationError
+
+CONNECT_TIMEOUT_S = 2.0
+READ_TIMEOUT_S = 5.0
+HEALTH_CHECK_S = 15  # an idle connection is tried with a PING before it carries a put
+READ_SIZE = 1 << 18  # bytes; segments come in by the megabyte
+
+Client: TypeAlias = "redis.Redis | RedisCluster"
+
+
+class RedisSettings(Protocol):
+    """The fields of `backend.redis` in the relay's configuration; secrets only ever as paths of files."""
+
+    @property
+    def url(self) -> str | None: ...  # noqa: D102
+
+    @property
+    def url_file(self) -> str | None: ...  # noqa: D102
+
+    @property
+    def ca_file(self) -> str | None: ...  # noqa: D102
+
+    @property
+    def certificate_file(self) -> str | None: ...  # noqa: D102
+
+    @property
+    def key_file(self) -> str | None: ...  # noqa: D102
+
+    @property
+    def username_file(self) -> str | None: ...  # noqa: D102
+
+    @property
+    def password_file(self) -> str | None: ...  # noqa: D102
+
+
+class RedisConnection(NamedTuple):
+    """A client, and the server's name for messages (host and port, or socket; no credentials)."""
+
+    client: Client
+    where: str
+
+
+class FileCredentials(CredentialProvider):
+    """User name and password, read again for each connection, so that a rotated secret needs no restart."""
+
+    def __init__(self, settings: RedisSettings, url: RedisUrl) -> None:
+        """From the files in `settings`; what these do not give may be in the url, if it came from a file."""
+        self._settings = settings
+        self._url = url
+
+    def get_credentials(self) -> tuple[str] | tuple[str, str]:
+        """What AUTH takes. Raises `CredentialsError`."""
+        try:
+            username = _read("usernameFile", self._settings.username_file) or self._url.username
+            password = _read("passwordFile", self._settings.password_file) or self._url.password or ""
+        except ConfigurationError as error:
+            raise CredentialsError(str(error)) from error
+        return (username, password) if username else (password,)
+
+
+def connect_redis(settings: RedisSettings) -> RedisConnection:
+    """A client of the Redis, or Redis Cluster, that the settings name; asks it once what it is.
+
+    Nothing is repeated automatically: the shelf's caller decides, knowing that its writes may be repeated.
+    Raises `ConfigurationError` and `ShelfUnavailable`.
+    """
+    url = _url(settings)
+    options = _options(settings, url)
+    client = _single(url, options)
+    where = f"Redis at {url.where}"
+    if not ask(where, lambda: _is_cluster(client)):
+        return RedisConnection(client, where)
+    client.close()
+    if url.path is not None or url.database:
+        raise ConfigurationError(f"{where} is a Redis Cluster: backend.redis.url must name a host, and no database")
+    del options["retry"]
+    cluster = ask(where, lambda: RedisCluster(host=url.host, port=url.port, retry=_no_retry(), **options))
+    return RedisConnection(cluster, where)
+
+
+def _url(settings: RedisSettings) -> RedisUrl:
+    text = settings.url if settings.url is not None else _read("urlFile", settings.url_file)
+    if not text:
+        raise ConfigurationError("backend.redis has neither url nor urlFile: one of them must name the Redis")
+    url = parse_redis_url(text, secret=settings.url is None)
+    tls_fields = {
+        "caFile": settings.ca_file,
+        "certificateFile": settings.certificate_file,
+        "keyFile": settings.key_file,
+    }
+    given = [name for name, value in tls_fields.items() if value]
+    if given and not url.tls:
+        raise ConfigurationError(f"backend.redis.{given[0]} is set, but the url does not begin with rediss://")
+    return url
+
+
+def _options(settings: RedisSettings, url: RedisUrl) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        "socket_connect_timeout": CONNECT_TIMEOUT_S,
+        "socket_timeout": READ_TIMEOUT_S,
+        "socket_read_size": READ_SIZE,
+        "health_check_interval": HEALTH_CHECK_S,
+        "retry": _no_retry(),
+        "protocol": 2,
+    }
+    if settings.username_file or settings.password_file or url.username or url.password:
+        options["credential_provider"] = FileCredentials(settings, url)
+    if url.tls:
+        _check_tls_files(settings)
+        options |= {
+            "ssl": True,
+            "ssl_ca_certs": settings.ca_file,
+            "ssl_certfile": settings.certificate_file,
+            "ssl_keyfile": settings.key_file,
+            "ssl_min_version": ssl.TLSVersion.TLSv1_2,
+        }
+    return options
+
+
+def _single(url: RedisUrl, options: dict[str, Any]) -> redis.Redis:
+    if url.path is not None:
+        return redis.Redis(unix_socket_path=url.path, db=url.database, **options)
+    return redis.Redis(host=url.host, port=url.port, db=url.database, socket_keepalive=True, **options)
+
+
+def _is_cluster(client: redis.Redis) -> bool:
+    """Whether the server is a node of a Redis Cluster; one too old to say is left to the checks at start."""
+    try:
+        answer = client.execute_command("HELLO")  # type: ignore[no-untyped-call]
+    except redis.ResponseError as error:
+        if str(error).startswith("unknown command"):
+            return False
+        raise
+    facts = dict(zip(answer[::2], answer[1::2], strict=True))
+    return bool(facts.get(b"mode") == b"cluster")
+
+
+def _no_retry() -> Retry:
+    return Retry(NoBackoff(), 0)
+
+
+def _check_tls_files(settings: RedisSettings) -> None:
+    """Load the files once, so that a bad one is told by its field. Raises `ConfigurationError`."""
+    context = ssl.create_default_context()
+    try:
+        if settings.ca_file:
+            context.load_verify_locations(cafile=settings.ca_file)
+    except OSError as error:
+        raise ConfigurationError(
+            f"backend.redis.caFile: {settings.ca_file} is no readable PEM file ({error})"
+        ) from error
+    if bool(settings.certificate_file) != bool(settings.key_file):
+        raise ConfigurationError("backend.redis.certificateFile and keyFile go together: set both or neither")
+    try:
+        if settings.certificate_file:
+            context.load_cert_chain(settings.certificate_file, settings.key_file)
+    except OSError as error:
+        raise ConfigurationError(
+            f"backend.redis.certificateFile and keyFile: {settings.certificate_file} and {settings.key_file} "
+            f"are no readable pair of PEM files ({error})"
+        ) from error
+
+
+def _read(field: str, path: str | None) -> str | None:
+    """The text of a file without its last line end; None without a path. Raises `ConfigurationError`."""
+    if path is None:
+        return None
+    try:
+        return Path(path).read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ConfigurationError(f"backend.redis.{field}: {path} cannot be read: {reason}") from error

@@ -1,0 +1,107 @@
+"""How a shard lies in Redis: key names and the texts of positions, slices and id entries. Pure.
+
+    {<backend id>:<shard>}:position               string  <counter>:<offset>:<owner>
+    {<backend id>:<shard>}:slices                 zset    <start ms>:<width ms> by start ms
+    {<backend id>:<shard>}:counts                 hash    <start ms>:<width ms> -> records put into the slice
+    {<backend id>:<shard>}:s:<start ms>:<width ms>  list  the slice's segments, in the order they were put
+    {<backend id>:<shard>}:ids                    hash    deliver-id -> <offset>:<until due ms>:<until offset>
+
+The braces are a hash tag: all keys of a shard share one slot of a Redis Cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from delaytopic_relay.backlog.store import IdEntry, Position, Slice
+from delaytopic_relay.errors import ConfigurationError, CorruptState
+
+NO_POSITION = b""  # how the scripts say that a shard has none
+
+
+class ShardKeys(NamedTuple):
+    """The keys of one shard; `lists` is what a slice's name is appended to."""
+
+    position: bytes
+    slices: bytes
+    counts: bytes
+    ids: bytes
+    lists: bytes
+
+    @classmethod
+    def of(cls, backend_id: str, shard: int) -> ShardKeys:
+        """The keys of a shard of this backend."""
+        tag = f"{{{backend_id}:{shard}}}:".encode()
+        return cls(tag + b"position", tag + b"slices", tag + b"counts", tag + b"ids", tag + b"s:")
+
+    def list(self, slice_: Slice) -> bytes:
+        """The key of a slice's segments."""
+        return b"%s%d:%d" % (self.lists, slice_.start_ms, slice_.width_ms)
+
+
+def check_backend_id(backend_id: str) -> str:
+    """The id, if it may begin a key. Raises `ConfigurationError`."""
+    if not backend_id or "{" in backend_id or "}" in backend_id:
+        raise ConfigurationError(
+            f"backend.id is {backend_id!r}: it begins every key in Redis, so it must not be empty or contain braces"
+        )
+    return backend_id
+
+
+def encode_position(position: Position | None) -> bytes:
+    """The text of a position; the owner comes last because it may contain anything."""
+    if position is None:
+        return NO_POSITION
+    return f"{position.counter}:{position.offset}:{position.owner}".encode()
+
+
+def decode_position(text: bytes | None, key: bytes) -> Position | None:
+    """The position that `key` holds. Raises `CorruptState`."""
+    if not text:
+        return None
+    try:
+        counter, offset, owner = text.decode().split(":", 2)
+        return Position(owner, int(counter), int(offset))
+    except ValueError:
+        raise _not_ours(key, text) from None
+
+
+def decode_slice(name: bytes, key: bytes) -> Slice:
+    """The slice that a field of the hash `key` names. Raises `CorruptState`."""
+    try:
+        start_ms, width_ms = name.split(b":")
+        return Slice(int(start_ms), int(width_ms))
+    except ValueError:
+        raise _not_ours(key, name) from None
+
+
+def decode_counts(found: Mapping[bytes, bytes], key: bytes) -> dict[Slice, int]:
+    """The slices in the hash `key`, and how many records each has. Raises `CorruptState`."""
+    try:
+        return {decode_slice(name, key): int(records) for name, records in found.items()}
+    except ValueError as error:
+        raise _not_ours(key, str(error).encode()) from None
+
+
+def encode_id_entry(entry: IdEntry) -> bytes:
+    """The text of an id's entry."""
+    return b"%d:%d:%d" % entry
+
+
+def decode_id_entry(text: bytes | None, key: bytes) -> IdEntry | None:
+    """The entry that a field of the hash `key` holds. Raises `CorruptState`."""
+    if text is None:
+        return None
+    try:
+        offset, until_due_ms, until_offset = text.split(b":")
+        return IdEntry(int(offset), int(until_due_ms), int(until_offset))
+    except ValueError:
+        raise _not_ours(key, text) from None
+
+
+def _not_ours(key: bytes, text: bytes) -> CorruptState:
+    return CorruptState(
+        f"the Redis key {key.decode()} holds {text[:80]!r}, which no relay writes: delete the keys that begin with "
+        f"{key.decode().partition('}')[0]}}}; the relay then fills the shelf again from the source topic"
+    )

@@ -1,0 +1,262 @@
+"""Carries out what the shards ask of their shelf: puts before a commit, drops after it, loads in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+from delaytopic_relay.backlog.redis.partition import Load, Put, Shard
+from delaytopic_relay.backlog.segments import decode_slice_segment
+from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner, slice_place
+from delaytopic_relay.backlog.store import Shelf, Slice
+from delaytopic_relay.core.commands import Schedule
+from delaytopic_relay.core.id_state import IdState, from_entry
+from delaytopic_relay.delivery.outbound import Outgoing
+from delaytopic_relay.engine.loop_events import Journal
+from delaytopic_relay.engine.ports import Clock
+from delaytopic_relay.errors import (
+    CorruptState,
+    ForeignRecord,
+    SegmentError,
+    ShelfMoved,
+    ShelfUnavailable,
+    TransactionAborted,
+)
+
+PATIENCE_MS = 10_000
+"""How long a tick waits for a shelf that does not answer, before it is given up."""
+PAUSE_MS = 50
+UNREADABLE_MS = 10_000
+"""How long to leave alone what cannot be read."""
+CHECK_MS = 1_000
+"""How old the knowledge of the shelf's position may be."""
+LOADING_MS = 10
+"""How long loading may keep the loop from what is due."""
+
+T = TypeVar("T")
+Fetched = dict[Load, list[bytes]]
+"""Portions that came with an earlier one; nothing was put on the shelf since."""
+
+
+class Shelving:
+    """The shelf as the loop uses it."""
+
+    def __init__(self, shelf: Shelf, clock: Clock, journal: Journal, signer: SegmentSigner = UNSIGNED) -> None:
+        self._shelf = shelf
+        self._signer = signer
+        self._clock = clock
+        self._journal = journal
+        self._checked_ms: dict[int, int] = {}
+        self._turn = 0
+        self._unreadable_until_ms: dict[int, int] = {}
+        self.unreadable: dict[int, str] = {}
+        """Why shards cannot be loaded any further, by shard."""
+        self._quiet_until_ms = 0
+
+    def look_up(self, shard: Shard, names: Sequence[bytes]) -> dict[bytes, IdState]:
+        """What the shelf knows of these ids."""
+        if not names:
+            return {}
+        self._settle(shard)
+        with self._readable(shard):
+            entries = self._insist(lambda: self._shelf.ids(shard.partition, shard.shelf_position, names))
+        return {name: from_entry(entry) for name, entry in zip(names, entries, strict=True) if entry is not None}
+
+    def put_all(self, shards: Iterable[Shard]) -> Sequence[Outgoing]:
+        """Make the shelf hold everything that a commit of these shards will take for granted: done when it returns."""
+        for shard in shards:
+            self._settle(shard)
+            if shard.must_put:
+                put = shard.put(self._clock.now_ms())
+                self._write(shard, put)
+                shard.put_done(put)
+        return ()
+
+    def _write(self, shard: Shard, put: Put) -> None:
+        started_ms = self._clock.monotonic_ms()
+        number = shard.partition
+        signed = [
+            segment._replace(data=self._signer.sign(slice_place(number, segment.slice), segment.data))
+            for segment in put.segments
+        ]
+        with self._readable(shard, [segment.slice for segment in signed]):
+            self._insist(lambda: self._shelf.put(number, put.expected, put.new, signed, put.ids))
+        self._checked_ms[shard.partition] = self._clock.monotonic_ms()
+        self._journal.put(self._checked_ms[shard.partition] - started_ms)
+
+    @contextmanager
+    def _readable(self, shard: Shard, slices: Sequence[Slice] = ()) -> Iterator[None]:
+        """Take a shard's shelf for lost where it holds what no relay writes.
+
+        Nothing of it can be relied on any more, and the source topic still has it.
+        """
+        try:
+            yield
+        except SegmentError:
+            raise
+        except CorruptState as error:
+            raise self._lost(shard, str(error), slices) from error
+
+    def _lost(self, shard: Shard, why: str, slices: Sequence[Slice] = ()) -> ShelfMoved:
+        """Forget what the shelf has of a shard, so that whoever recovers it fills it again from the source topic."""
+        self._insist(lambda: self._shelf.reset(shard.partition, [*shard.index, *slices]))
+        return ShelfMoved(f"the shelf of shard {shard.partition} counts as lost, and is filled again: {why}")
+
+    def _insist(self, call: Callable[[], T]) -> T:
+        """Repeat a call while the shelf does not answer: a tick that already produced cannot go on without it."""
+        give_up_ms = self._clock.monotonic_ms() + PATIENCE_MS
+        while True:
+            try:
+                return call()
+            except ShelfUnavailable as error:
+                self._journal.unavailable(error)
+                if self._clock.monotonic_ms() >= give_up_ms:
+                    raise TransactionAborted(f"the shelf has not answered for {PATIENCE_MS} ms: {error}") from error
+                self._clock.sleep(PAUSE_MS)
+
+    def _is_old(self, shard: Shard) -> bool:
+        return self._clock.monotonic_ms() - self._checked_ms.get(shard.partition, 0) >= CHECK_MS
+
+    def drop_done(self, shards: Iterable[Shard]) -> None:
+        """After a commit: forget what is done. What cannot be dropped now is dropped later."""
+        for shard in shards:
+            slices, ids = shard.droppable()
+            if not slices:
+                continue
+            try:
+                with self._readable(shard):
+                    self._shelf.drop(shard.partition, shard.shelf_position, slices, ids)
+            except ShelfUnavailable as error:
+                self._journal.unavailable(error)
+                return
+            shard.dropped(slices)
+
+    def hand_over(self, shards: Iterable[Shard]) -> None:
+        """After the last commit: state where a successor starts, so that it reads nothing again."""
+        for shard in shards:
+            try:
+                with self._readable(shard):
+                    self._refresh(shard)
+            except (ShelfUnavailable, ShelfMoved) as error:
+                self._journal.unavailable(error)
+
+    def lost(self) -> Collection[int]:
+        """None: a shelf that lost something says so when it is asked for anything, by `ShelfMoved`."""
+        return ()
+
+    def load_next(self, shards: Sequence[Shard], room_bytes: int) -> bool:
+        """Load a few portions of what comes within the horizon, each shard in its turn; check idle positions.
+
+        `room_bytes` is how much more memory may take; with none, only what was begun is loaded further. Loading never
+        changes what is to be committed.
+        """
+        self._load_some(shards, room_bytes)
+        return False
+
+    def _load_some(self, shards: Sequence[Shard], room_bytes: int) -> None:
+        until_ms = self._clock.monotonic_ms() + LOADING_MS
+        if until_ms < self._quiet_until_ms:
+            return
+        try:
+            for _ in shards:
+                self._turn = (self._turn + 1) % len(shards)
+                shard = shards[self._turn]
+                before = shard.size
+                self._tend(shard, room_bytes, until_ms)
+                room_bytes -= shard.size - before
+                if self._clock.monotonic_ms() >= until_ms:
+                    return
+        except ShelfUnavailable as error:
+            self._journal.unavailable(error)
+            self._quiet_until_ms = until_ms + PAUSE_MS
+
+    def _tend(self, shard: Shard, room_bytes: int, until_ms: int) -> None:
+        if shard.touching or self._is_old(shard):
+            with self._readable(shard):
+                self._refresh(shard)
+        if self._unreadable_until_ms.get(shard.partition, 0) > until_ms:
+            return
+        try:
+            fetched: Fetched = {}
+            full = shard.size + room_bytes
+            while (load := shard.next_load(self._clock.now_ms(), room=shard.size < full)) is not None:
+                with self._readable(shard):
+                    self._load(shard, load, fetched, full - shard.size)
+                if self._clock.monotonic_ms() >= until_ms and not fetched:
+                    break
+        except SegmentError as error:
+            self.unreadable[shard.partition] = f"slice {shard.current}: {error}"
+            self._unreadable_until_ms[shard.partition] = until_ms + UNREADABLE_MS
+            self._journal.stuck(shard.partition, error)
+        else:
+            self.unreadable.pop(shard.partition, None)
+
+    def _refresh(self, shard: Shard) -> None:
+        """Move the shelf's position on, or only compare it: either notices a shelf that lost writes."""
+        if shard.touching or shard.committed_offset > shard.shelf_position.offset:
+            put = shard.touch()
+            self._shelf.put(shard.partition, put.expected, put.new, put.segments, put.ids)
+            shard.touched()
+        else:
+            position = self._shelf.position(shard.partition)
+            if position != shard.shelf_position:
+                raise ShelfMoved(f"shard {shard.partition}: the shelf is at {position}, not at {shard.shelf_position}")
+        self._checked_ms[shard.partition] = self._clock.monotonic_ms()
+
+    def _settle(self, shard: Shard) -> None:
+        """Have a touch that went unanswered acknowledged, before the position is relied on."""
+        if shard.touching:
+            with self._readable(shard):
+                self._insist(lambda: self._refresh(shard))
+
+    def _load(self, shard: Shard, load: Load, fetched: Fetched, room_bytes: int) -> None:
+        data = fetched.pop(load, None)
+        if data is None:
+            fetched.clear()
+            data = self._fetch(shard, load, fetched, room_bytes)
+        schedules = self._genuine(shard, load, data)
+        size = sum(map(len, data))
+        if shard.loads_whole(load):
+            names = shard.ids.unknown(schedules)
+            found = self._shelf.ids(shard.partition, shard.shelf_position, names) if names else []
+            known = zip(names, found, strict=True)
+            shard.loaded(load, size, schedules, {name: from_entry(entry) for name, entry in known if entry is not None})
+        elif schedules:
+            fetched.clear()
+            put = shard.cascade(load, schedules, self._clock.now_ms())
+            self._write(shard, put)
+            shard.cascaded(put, load, size)
+        else:
+            shard.skipped(load, size)
+        if len(data) < load.segments:
+            if shard.missing > 0:
+                raise self._lost(shard, f"slice {load.slice} lacks {shard.missing} of its schedules", [load.slice])
+            shard.load_finished()
+
+    def _genuine(self, shard: Shard, load: Load, data: Sequence[bytes]) -> list[Schedule]:
+        """The schedules of the segments that relays of this backend wrote; others are skipped and named.
+
+        Skipping loses nothing: how many schedules a slice has to have is known, and it is filled again if it has fewer.
+        """
+        place, found = slice_place(shard.partition, load.slice), list[Schedule]()
+        for element, segment in enumerate(data, load.first):
+            try:
+                found += decode_slice_segment(self._signer.verify(place, segment), load.slice)
+            except ForeignRecord as error:
+                where = f"partition {shard.partition}, slice {load.slice.start_ms}:{load.slice.width_ms}"
+                self._journal.foreign(shard.partition, f"{where}, element {element} of the list in Redis: {error}")
+        return found
+
+    def _fetch(self, shard: Shard, load: Load, fetched: Fetched, room_bytes: int) -> list[bytes]:
+        """The portion's segments; the first portions of thin slices behind it come in the same request."""
+        whole = shard.loads_whole(load) and load.first == 0
+        companions = shard.companions(self._clock.now_ms(), room_bytes) if whole else []
+        if companions:
+            slices = [load.slice, *companions]
+            data, *others = self._shelf.load_first(shard.partition, shard.shelf_position, slices, load.segments)
+            fetched.update(zip((load._replace(slice=slice_) for slice_ in companions), others, strict=True))
+        else:
+            data = self._shelf.load(shard.partition, shard.shelf_position, load.slice, load.first, load.segments)
+        self._checked_ms[shard.partition] = self._clock.monotonic_ms()
+        return data

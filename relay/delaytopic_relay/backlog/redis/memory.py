@@ -1,0 +1,116 @@
+"""A shelf in memory: the oracle that the other shelves are compared with, and the shelf of the simulation."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from delaytopic_relay.backlog.moved import moved
+from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Slice
+
+
+@dataclass(slots=True)
+class _Shard:
+    position: Position | None = None
+    segments: dict[Slice, list[bytes]] = field(default_factory=dict)
+    records: dict[Slice, int] = field(default_factory=dict)
+    ids: dict[bytes, IdEntry] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All shards of a memory shelf at one moment, to roll back to."""
+
+    shards: Mapping[int, _Shard]
+
+
+class MemoryShelf:
+    """A `Shelf` that keeps everything in dictionaries.
+
+    Several relays may share one, as they share a server; it is not for several threads.
+    """
+
+    def __init__(self) -> None:
+        """An empty shelf, on which no shard was claimed."""
+        self._shards: dict[int, _Shard] = {}
+
+    def position(self, shard: int) -> Position | None:
+        """See `Shelf.position`."""
+        return self._shard(shard).position
+
+    def put(
+        self,
+        shard: int,
+        expected: Position | None,
+        new: Position,
+        segments: Sequence[Segment],
+        ids: Mapping[bytes, IdEntry],
+    ) -> None:
+        """See `Shelf.put`. Raises `ShelfMoved`."""
+        kept = self._shard(shard)
+        if kept.position == new:
+            return
+        if kept.position != expected:
+            raise moved(shard, expected, kept.position)
+        for segment in segments:
+            kept.segments.setdefault(segment.slice, []).append(segment.data)
+            kept.records[segment.slice] = kept.records.get(segment.slice, 0) + segment.records
+        kept.ids.update(ids)
+        kept.position = new
+        self._shards[shard] = kept
+
+    def slices(self, shard: int) -> dict[Slice, int]:
+        """See `Shelf.slices`."""
+        return dict(self._shard(shard).records)
+
+    def load(self, shard: int, expected: Position, slice_: Slice, first: int, count: int) -> list[bytes]:
+        """See `Shelf.load`. Raises `ShelfMoved`."""
+        return self._owned(shard, expected).segments.get(slice_, [])[first : first + count]
+
+    def load_first(self, shard: int, expected: Position, slices: Sequence[Slice], count: int) -> list[list[bytes]]:
+        """See `Shelf.load_first`. Raises `ShelfMoved`."""
+        segments = self._owned(shard, expected).segments
+        return [segments.get(slice_, [])[:count] for slice_ in slices]
+
+    def ids(self, shard: int, expected: Position, names: Sequence[bytes]) -> list[IdEntry | None]:
+        """See `Shelf.ids`. Raises `ShelfMoved`."""
+        kept = self._owned(shard, expected)
+        return [kept.ids.get(name) for name in names]
+
+    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> None:
+        """See `Shelf.drop`. Raises `ShelfMoved`."""
+        kept = self._owned(shard, expected)
+        for slice_ in slices:
+            kept.records.pop(slice_, None)
+            kept.segments.pop(slice_, None)
+        for name in ids:
+            kept.ids.pop(name, None)
+
+    def reset(self, shard: int, slices: Iterable[Slice]) -> None:
+        """See `Shelf.reset`."""
+        self._shards.pop(shard, None)
+
+    def close(self) -> None:
+        """Nothing to give back: what was put stays, as on a server."""
+
+    def snapshot(self) -> Snapshot:
+        """What is on the shelf now, for `restore`."""
+        return Snapshot(copy.deepcopy(self._shards))
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Roll back, as a server does that fails over to a replica which missed the last writes."""
+        self._shards = copy.deepcopy(dict(snapshot.shards))
+
+    def wipe(self) -> None:
+        """Lose everything, positions included."""
+        self._shards.clear()
+
+    def _shard(self, shard: int) -> _Shard:
+        return self._shards.get(shard) or _Shard()
+
+    def _owned(self, shard: int, expected: Position) -> _Shard:
+        kept = self._shard(shard)
+        if kept.position != expected:
+            raise moved(shard, expected, kept.position)
+        return kept

@@ -1,0 +1,259 @@
+"""A shard whose shelf is sliced by due time: what to put there, what to load from it, what to drop.
+
+Pure: every method takes plain data and the time, and returns what the caller has to do. The caller
+does it in the order that `ShardCore` names.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from delaytopic_relay.backlog.segments import pack
+from delaytopic_relay.backlog.slices import NARROW_MS, cascades_at_ms, is_narrow
+from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Slice
+from delaytopic_relay.core.calendar import ENTRY_BYTES
+from delaytopic_relay.core.commands import Schedule
+from delaytopic_relay.core.id_state import IdState
+from delaytopic_relay.core.partition import ShardCore
+from delaytopic_relay.core.progress import Progress
+
+PORTION_BYTES = 1 << 20
+FIRST_PORTION = 16
+LARGEST_PORTION = 256
+MOST_COMPANIONS = 64
+
+
+class Put(NamedTuple):
+    """A write to the shelf."""
+
+    expected: Position
+    new: Position
+    segments: list[Segment]
+    ids: dict[bytes, IdEntry]
+
+
+class Load(NamedTuple):
+    """A portion of a slice to read: so many segments, from `first` on."""
+
+    slice: Slice
+    first: int
+    segments: int
+
+
+class Shard(ShardCore):
+    """The state machine of one source partition with a shelf."""
+
+    def __init__(
+        self,
+        partition: int,
+        progress: Progress,
+        start: int,
+        position: Position,
+        index: Mapping[Slice, int],
+        horizon_ms: int,
+    ) -> None:
+        """`progress` is what is committed, `start` where reading begins, `position` and `index` the claimed shelf's."""
+        super().__init__(partition, progress, start, horizon_ms)
+        self.shelf_position = position
+        self.index = dict(index)
+        self._agenda = [(_agenda_ms(slice_), slice_) for slice_ in index]
+        heapq.heapify(self._agenda)
+        self._current: Slice | None = None
+        self._next_segment = 0
+        self._portion = FIRST_PORTION
+        self._mean_record_bytes = PORTION_BYTES
+        self._unloaded = 0
+        self._loaded: list[Slice] = []
+        self._touch: Put | None = None
+
+    @property
+    def pending(self) -> int:
+        """Schedules not yet done, in memory and on the shelf (copies on the shelf are counted too)."""
+        return self.calendar.count + len(self._far) + sum(self.index.values()) + self._unloaded
+
+    def waiting(self) -> Iterator[tuple[int, int, int]]:
+        """Spans in which schedules wait that are not in the calendar: start, width, and how many."""
+        yield from ((schedule.due_ms, 1, 1) for schedule in self._far)
+        yield from ((slice_.start_ms, slice_.width_ms, records) for slice_, records in self.index.items())
+        if self._current is not None and self._unloaded:
+            yield self._current.start_ms, self._current.width_ms, self._unloaded
+
+    # -- the shelf
+
+    def put(self, now_ms: int) -> Put:
+        """The write that makes the shelf hold all that is far and was taken in; `put_done` when acknowledged."""
+        new = self._next_position(max(self.committed_offset, self.shelf_position.offset))
+        return Put(self.shelf_position, new, pack(self._far, now_ms), self.ids.to_put())
+
+    def put_done(self, put: Put) -> None:
+        """The shelf acknowledged the put."""
+        self.shelf_position = put.new
+        self._indexed(put.segments)
+        self._far, self.far_bytes = [], 0
+        self.ids.put_done()
+
+    @property
+    def touching(self) -> bool:
+        """Whether a touch is not yet acknowledged: it goes before any other write."""
+        return self._touch is not None
+
+    def touch(self) -> Put:
+        """An empty write that moves the shelf's position on; the same again until it is acknowledged (`touched`).
+
+        A write without an answer may have happened. Another one with the same positions and other contents
+        would then be taken for its repetition.
+        """
+        if self._touch is None:
+            new = self._next_position(max(self.committed_offset, self.shelf_position.offset))
+            self._touch = Put(self.shelf_position, new, [], {})
+        return self._touch
+
+    def touched(self) -> None:
+        """The shelf acknowledged the touch."""
+        self.shelf_position = self.touch().new
+        self._touch = None
+
+    def _next_position(self, offset: int) -> Position:
+        return Position(self.shelf_position.owner, self.shelf_position.counter + 1, offset)
+
+    def _indexed(self, segments: Iterable[Segment]) -> None:
+        for segment in segments:
+            if segment.slice not in self.index:
+                self.index[segment.slice] = 0
+                heapq.heappush(self._agenda, (_agenda_ms(segment.slice), segment.slice))
+            self.index[segment.slice] += segment.records
+
+    def next_load(self, now_ms: int, *, room: bool) -> Load | None:
+        """The next portion to load, or None when all within the horizon is in memory.
+
+        Without `room` in memory no new slice is begun: the horizon shrinks, and what is due goes first.
+        While something is on its way to the shelf (`must_put`) nothing is begun either.
+        """
+        if self._current is None and not self._begin(now_ms, room=room):
+            return None
+        assert self._current is not None
+        return Load(self._current, self._next_segment, self._portion)
+
+    def _target_ms(self, now_ms: int) -> int:
+        return (now_ms + self._horizon_ms) // NARROW_MS * NARROW_MS + NARROW_MS
+
+    def _begin(self, now_ms: int, *, room: bool) -> bool:
+        if not room or self.must_put:
+            return False
+        target_ms = self._target_ms(now_ms)
+        if not self._agenda or self._agenda[0][0] >= target_ms:
+            self._frontier_ms = self._loaded_until_ms = max(self._frontier_ms, target_ms)
+            return False
+        slice_ = heapq.heappop(self._agenda)[1]
+        self._current, self._next_segment, self._portion = slice_, 0, FIRST_PORTION
+        self._unloaded = self.index.pop(slice_, 0)
+        if is_narrow(slice_):
+            self._loaded_until_ms = max(self._loaded_until_ms, slice_.start_ms)
+            self._frontier_ms = max(self._frontier_ms, slice_.end_ms)
+        return True
+
+    def loaded(
+        self, load: Load, data_bytes: int, schedules: Sequence[Schedule], found: Mapping[bytes, IdState]
+    ) -> None:
+        """A portion of a narrow slice arrived; `found` are the shelf's entries for `ids.unknown(schedules)`.
+
+        Entries at or above the position were put by a predecessor that never committed them: they are
+        read again from the source. Entries at or below the cursor are done.
+        """
+        self.ids.learn(found, self.cursor)
+        position, cursor = self.position, self.cursor
+        fresh = [s for s in schedules if s.offset < position and (s.due_ms, s.offset) > cursor]
+        self.ids.loaded(fresh)
+        self.calendar.add(fresh, only_here=False)
+        self._next_portion(load, data_bytes, len(schedules))
+
+    def cascade(self, load: Load, schedules: Sequence[Schedule], now_ms: int) -> Put:
+        """A portion of a wide slice arrived: the write that spreads it over narrower ones, then `cascaded`."""
+        width_below = load.slice.width_ms
+        near_ms = max(now_ms, cascades_at_ms(load.slice))
+        segments = pack(schedules, near_ms)
+        assert all(segment.slice.width_ms < width_below for segment in segments)
+        return Put(self.shelf_position, self._next_position(self.shelf_position.offset), segments, {})
+
+    def cascaded(self, put: Put, load: Load, data_bytes: int) -> None:
+        """The shelf acknowledged a cascade's write."""
+        self._next_portion(load, data_bytes, sum(segment.records for segment in put.segments))
+        self.shelf_position = put.new
+        self._indexed(put.segments)
+
+    def _next_portion(self, load: Load, data_bytes: int, records: int) -> None:
+        self._unloaded = max(0, self._unloaded - records)
+        self._next_segment = load.first + load.segments
+        mean_bytes = max(1, data_bytes // load.segments)
+        self._portion = max(1, min(LARGEST_PORTION, PORTION_BYTES // mean_bytes))
+        if records:
+            self._mean_record_bytes = max(1, data_bytes // records)
+
+    def companions(self, now_ms: int, room_bytes: int) -> list[Slice]:
+        """Slices that come after the current one, and are thin enough to be fetched with it; wide ones are not.
+
+        Together they fit into a portion, and into the room that is left in memory. They stay what they are only
+        until the next put.
+        """
+        if not self._agenda or self._agenda[0][0] >= self._target_ms(now_ms):
+            return []
+        found: list[Slice] = []
+        mean_bytes = self._mean_record_bytes
+        room = min(PORTION_BYTES // mean_bytes, room_bytes // (ENTRY_BYTES + mean_bytes)) - self._unloaded
+        for agenda_ms, slice_ in heapq.nsmallest(MOST_COMPANIONS, self._agenda):
+            room -= self.index.get(slice_, 0)
+            if room < 0 or not is_narrow(slice_) or agenda_ms >= self._target_ms(now_ms):
+                break
+            found.append(slice_)
+        return found
+
+    @property
+    def current(self) -> Slice | None:
+        """The slice that is being loaded."""
+        return self._current
+
+    @property
+    def missing(self) -> int:
+        """Schedules that were put into the current slice, and have not come from it."""
+        return self._unloaded
+
+    def skipped(self, load: Load, data_bytes: int) -> None:
+        """A portion had nothing in it that a relay wrote."""
+        self._next_portion(load, data_bytes, 0)
+
+    def load_finished(self) -> None:
+        """The current slice has no further segments."""
+        assert self._current is not None
+        if is_narrow(self._current):
+            self._loaded_until_ms = self._frontier_ms
+        self._loaded.append(self._current)
+        self._current = None
+        self._unloaded = 0
+
+    def loads_whole(self, load: Load) -> bool:
+        """Whether the portion goes to memory; otherwise it cascades."""
+        return is_narrow(load.slice)
+
+    # -- done
+
+    def droppable(self) -> tuple[list[Slice], list[bytes]]:
+        """Slices and ids that are done with; to be asked after a commit, before anything else is taken in."""
+        next_due_ms = self.calendar.next_due_ms()
+        slices = [s for s in self._loaded if s not in self.index and _is_over(s, next_due_ms)]
+        return slices, self.ids.to_forget() if slices else []
+
+    def dropped(self, slices: Sequence[Slice]) -> None:
+        """The shelf forgot them."""
+        gone = set(slices)
+        self._loaded = [slice_ for slice_ in self._loaded if slice_ not in gone]
+        self.ids.forgotten()
+
+
+def _agenda_ms(slice_: Slice) -> int:
+    return slice_.start_ms if is_narrow(slice_) else cascades_at_ms(slice_)
+
+
+def _is_over(slice_: Slice, next_due_ms: int | None) -> bool:
+    return not is_narrow(slice_) or next_due_ms is None or slice_.end_ms <= next_due_ms

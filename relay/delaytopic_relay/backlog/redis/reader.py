@@ -1,0 +1,121 @@
+"""Reading a shelf in Redis for a listing, over a connection of its own, with the reading commands of the relay's user.
+
+No script and no write: GET, HGETALL, HMGET and LRANGE. Answers are kept small, so that neither Redis nor the
+relay's loop, which shares the interpreter with the reading thread, waits long for any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from delaytopic_relay.backlog.reader import Portion, SliceGone
+from delaytopic_relay.backlog.redis.connection import RedisConnection
+from delaytopic_relay.backlog.redis.errors import ask
+from delaytopic_relay.backlog.redis.layout import (
+    ShardKeys,
+    check_backend_id,
+    decode_counts,
+    decode_id_entry,
+    decode_position,
+)
+from delaytopic_relay.backlog.segments import decode_segment
+from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner, slice_place
+from delaytopic_relay.backlog.store import IdEntry, Position, Slice
+from delaytopic_relay.core.commands import Schedule
+from delaytopic_relay.errors import ForeignRecord
+
+PORTION_BYTES = 256 << 10
+FIRST_PORTION = 4
+LARGEST_PORTION = 256
+"""Segments in one answer."""
+NAMES = 1_000
+"""Ids in one question."""
+
+
+class RedisPendingReader:
+    """A `PendingReader` over Redis."""
+
+    def __init__(self, connection: RedisConnection, backend_id: str, signer: SegmentSigner = UNSIGNED) -> None:
+        """Owns the connection. Raises `ConfigurationError`."""
+        self._client, self._where = connection
+        self._signer = signer
+        self._id = check_backend_id(backend_id)
+
+    def slices(self, shard: int) -> Mapping[Slice, int]:
+        """See `PendingReader.slices`."""
+        key = self._of(shard).counts
+        found: Any = ask(self._where, lambda: self._client.hgetall(key))
+        return decode_counts(found, key)
+
+    def expect(self, shard: int, slices: Sequence[Slice]) -> None:
+        """Nothing: an answer comes at once."""
+
+    def read(self, shard: int, slices: Sequence[Slice], before_ms: Callable[[], int]) -> Iterator[Portion]:
+        """See `PendingReader.read`: the beginnings of all slices in one request, then the rest of each."""
+        keys = [self._of(shard).list(slice_) for slice_ in slices]
+        firsts = self._ranges(keys, 0, FIRST_PORTION - 1)
+        for slice_, key, segments in zip(slices, keys, firsts, strict=True):
+            if not segments:
+                raise SliceGone
+            place = slice_place(shard, slice_)
+            yield self._portion(place, segments)
+            if len(segments) == FIRST_PORTION:
+                yield from self._rest(place, key, segments)
+
+    def _rest(self, place: bytes, key: bytes, segments: Sequence[bytes]) -> Iterator[Portion]:
+        first, last = len(segments), False
+        while not last:
+            mean_bytes = max(1, sum(map(len, segments)) // len(segments))
+            count = max(1, min(LARGEST_PORTION, PORTION_BYTES // mean_bytes))
+            (found,) = self._ranges([key], first, first + count - 1)
+            last = len(found) < count
+            if found:
+                yield self._portion(place, found)
+                segments = found
+            elif not self._ranges([key], 0, 0)[0]:
+                raise SliceGone
+            first += len(found)
+
+    def ids(self, shard: int, names: Sequence[bytes]) -> Sequence[IdEntry | None]:
+        """See `PendingReader.ids`."""
+        key = self._of(shard).ids
+        found: list[IdEntry | None] = []
+        for start in range(0, len(names), NAMES):
+            texts: Any = ask(self._where, lambda: self._client.hmget(key, list(names[start : start + NAMES])))  # noqa: B023
+            found += [decode_id_entry(text, key) for text in texts]
+        return found
+
+    def still_at(self, shard: int, position: Position) -> bool:
+        """See `PendingReader.still_at`; a put in several parts marks the owner in between (`redis_parts`)."""
+        key = self._of(shard).position
+        text: Any = ask(self._where, lambda: self._client.get(key))
+        found = decode_position(text, key)
+        if found is None or found.counter < position.counter:
+            return False
+        return found.owner == position.owner or found.owner.startswith(f"{position.owner}+")
+
+    def close(self) -> None:
+        """See `PendingReader.close`."""
+        self._client.close()
+
+    def _of(self, shard: int) -> ShardKeys:
+        return ShardKeys.of(self._id, shard)
+
+    def _ranges(self, keys: Sequence[bytes], first: int, last: int) -> list[list[bytes]]:
+        def in_one_go() -> list[list[bytes]]:
+            with self._client.pipeline(transaction=False) as pipeline:
+                for key in keys:
+                    pipeline.execute_command("LRANGE", key, first, last)
+                return list(pipeline.execute())
+
+        return ask(self._where, in_one_go)
+
+    def _portion(self, place: bytes, segments: Sequence[bytes]) -> Portion:
+        """What relays wrote of these; the loop counts and names what it skips when it loads the slice."""
+        schedules: list[Schedule] = []
+        for segment in segments:
+            with suppress(ForeignRecord):
+                schedules += decode_segment(self._signer.verify(place, segment))
+        return Portion(schedules, sum(map(len, segments)))

@@ -1,0 +1,199 @@
+"""A shelf in Redis (or Valkey, or a Redis Cluster): a few keys for each shard, see `redis_layout`.
+
+Writes are Lua scripts that begin with the comparison of the position. Reads ask for the position behind the data,
+in one pipeline: a script takes two to three times as long to answer megabytes, and a full Redis refuses MULTI even
+for reads, so that nothing could leave it any more.
+
+The relay's user needs, on the keys `{<backend id>:*`, the commands GET SET RPUSH LRANGE ZADD ZREM HINCRBY HSET
+HGETALL HMGET HDEL UNLINK, and EVAL EVALSHA PING HELLO; INFO and CONFIG|GET serve the checks at start.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from itertools import zip_longest
+from typing import Any, NamedTuple, TypeVar
+
+from redis.exceptions import NoScriptError
+
+from delaytopic_relay.backlog.moved import moved
+from delaytopic_relay.backlog.redis.connection import Client, RedisConnection
+from delaytopic_relay.backlog.redis.errors import ask
+from delaytopic_relay.backlog.redis.layout import (
+    NO_POSITION,
+    ShardKeys,
+    check_backend_id,
+    decode_counts,
+    decode_id_entry,
+    decode_position,
+    encode_id_entry,
+    encode_position,
+)
+from delaytopic_relay.backlog.redis.parts import MAX_ITEMS, Part, positions, split
+from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Slice
+from delaytopic_relay.errors import CorruptState
+
+DROP_SLICES = 100  # in a script: Redis frees lists of megabytes in its one thread unless they are very long
+
+Item = TypeVar("Item")
+Command = tuple[bytes | str | int, ...]
+
+
+class Script(NamedTuple):
+    """A Lua script and the digest that Redis keeps it under."""
+
+    text: str
+    digest: str
+
+    @classmethod
+    def read(cls, name: str) -> Script:
+        """The script in this package's file of that name."""
+        text = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+        return cls(text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
+
+    def run(self, client: Client, keys: Sequence[bytes], arguments: Sequence[bytes | int]) -> bytes:
+        """The script's answer, a text; a server that does not know the script yet learns it."""
+        try:
+            answer = client.evalsha(self.digest, len(keys), *keys, *arguments)
+        except NoScriptError:
+            answer = client.eval(self.text, len(keys), *keys, *arguments)
+        return bytes(answer)
+
+
+class RedisShelf:
+    """A `Shelf` in Redis.
+
+    A put of more than `MAX_ITEMS` segments and ids, or `MAX_BYTES`, is several scripts, see `redis_parts`.
+    """
+
+    def __init__(self, connection: RedisConnection, backend_id: str) -> None:
+        """The shelf whose keys begin with this id. Raises `ConfigurationError`."""
+        self._client, self._where = connection
+        self._id = check_backend_id(backend_id)
+        self._keys: dict[int, ShardKeys] = {}
+        self._put = Script.read("put.lua")
+        self._drop = Script.read("drop.lua")
+
+    def position(self, shard: int) -> Position | None:
+        """See `Shelf.position`. Raises `ShelfUnavailable`, `CorruptState`."""
+        key = self._of(shard).position
+        found: Any = ask(self._where, lambda: self._client.get(key))
+        return decode_position(found, key)
+
+    def put(
+        self,
+        shard: int,
+        expected: Position | None,
+        new: Position,
+        segments: Sequence[Segment],
+        ids: Mapping[bytes, IdEntry],
+    ) -> None:
+        """See `Shelf.put`. Raises `ShelfMoved`, `ShelfUnavailable`."""
+        parts = split(segments, ids)
+        steps = [encode_position(step) for step in positions(expected, new, len(parts))]
+        done = 0
+        while done < len(parts):
+            found = self._put_part(shard, steps[done], steps[done + 1], parts[done])
+            if found not in steps[done + 1 :]:
+                raise moved(shard, expected, decode_position(found, self._of(shard).position))
+            done = steps.index(found, done + 1)
+
+    def slices(self, shard: int) -> dict[Slice, int]:
+        """See `Shelf.slices`. Raises `ShelfUnavailable`, `CorruptState`."""
+        key = self._of(shard).counts
+        found: Any = ask(self._where, lambda: self._client.hgetall(key))
+        return decode_counts(found, key)
+
+    def load(self, shard: int, expected: Position, slice_: Slice, first: int, count: int) -> list[bytes]:
+        """See `Shelf.load`. Raises `ShelfMoved`, `ShelfUnavailable`."""
+        return list(self._read(shard, expected, self._range(shard, slice_, first, count))[0])
+
+    def load_first(self, shard: int, expected: Position, slices: Sequence[Slice], count: int) -> list[list[bytes]]:
+        """See `Shelf.load_first`. Raises `ShelfMoved`, `ShelfUnavailable`."""
+        commands = [self._range(shard, slice_, 0, count) for slice_ in slices]
+        return list(map(list, self._read(shard, expected, *commands)))
+
+    def _range(self, shard: int, slice_: Slice, first: int, count: int) -> Command:
+        last = first + max(count, 0) - 1
+        portion = (first, last) if last >= 0 else (1, 0)  # a negative last counts from the end
+        return ("LRANGE", self._of(shard).list(slice_), *portion)
+
+    def ids(self, shard: int, expected: Position, names: Sequence[bytes]) -> list[IdEntry | None]:
+        """See `Shelf.ids`. Raises `ShelfMoved`, `ShelfUnavailable`, `CorruptState`."""
+        key = self._of(shard).ids
+        if not names:
+            self._read(shard, expected)
+            return []
+        answers = [self._read(shard, expected, ("HMGET", key, *portion))[0] for portion in _portions(names)]
+        return [decode_id_entry(text, key) for answer in answers for text in answer]
+
+    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> None:
+        """See `Shelf.drop`. Raises `ShelfMoved`, `ShelfUnavailable`."""
+        keys, before = self._of(shard), encode_position(expected)
+        for some_slices, some_ids in zip_longest(_portions(slices, DROP_SLICES), _portions(ids), fillvalue=()):
+            names = [*keys[:4], *(keys.list(slice_) for slice_ in some_slices)]
+            found = self._run(self._drop, names, [before, len(keys.lists) + 1, *some_ids])
+            if found != before:
+                raise moved(shard, expected, decode_position(found, keys.position))
+
+    def reset(self, shard: int, slices: Iterable[Slice]) -> None:
+        """See `Shelf.reset`. Raises `ShelfUnavailable`.
+
+        All keys go in one command: a list that went later could have been filled again by then.
+        """
+        keys = self._of(shard)
+        try:
+            known = {*slices, *self.slices(shard)}
+        except CorruptState:
+            known = {*slices}
+        names = [*keys[:4], *map(keys.list, known)]
+        ask(self._where, lambda: self._client.unlink(*names))
+
+    def close(self) -> None:
+        """See `Shelf.close`."""
+        self._client.close()
+
+    def _of(self, shard: int) -> ShardKeys:
+        if shard not in self._keys:
+            self._keys[shard] = ShardKeys.of(self._id, shard)
+        return self._keys[shard]
+
+    def _put_part(self, shard: int, before: bytes, after: bytes, part: Part) -> bytes:
+        """Do one part, if the position is the one before; answers the position that the shard has then."""
+        keys = self._of(shard)
+        names = [*keys[:4]]
+        arguments: list[bytes | int] = [before, after, len(keys.lists) + 1]
+        for slice_, records, data in part.segments:
+            names.append(keys.list(slice_))
+            arguments += (records, data)
+        for name, entry in part.ids:
+            arguments += (name, encode_id_entry(entry))
+        return self._run(self._put, names, arguments)
+
+    def _run(self, script: Script, keys: Sequence[bytes], arguments: Sequence[bytes | int]) -> bytes:
+        return ask(self._where, lambda: script.run(self._client, keys, arguments))
+
+    def _read(self, shard: int, expected: Position, *commands: Command) -> list[Any]:
+        """The answers of reading commands, if the position is the expected one after them.
+
+        Then it was at the commands, too: no position comes back, but with the writes that led to it.
+        """
+        key = self._of(shard).position
+
+        def in_one_go() -> list[Any]:
+            with self._client.pipeline(transaction=False) as pipeline:
+                for command in (*commands, ("GET", key)):
+                    pipeline.execute_command(*command)
+                return list(pipeline.execute())
+
+        *answers, found = ask(self._where, in_one_go)
+        if (found or NO_POSITION) != encode_position(expected):
+            raise moved(shard, expected, decode_position(found, key))
+        return answers
+
+
+def _portions(items: Sequence[Item], size: int = MAX_ITEMS) -> list[Sequence[Item]]:
+    """The items in runs of `size`; one empty run if there are none, so that the position is checked."""
+    return [items[first : first + size] for first in range(0, max(len(items), 1), size)]

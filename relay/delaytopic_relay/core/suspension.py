@@ -1,0 +1,42 @@
+"""What stands still on purpose: `spec.suspend`, constant for the life of a relay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from delaytopic_api.values import Suspend
+from delaytopic_relay.core.commands import Command, Key, Schedule
+
+NEVER_MS = -1
+"""A time at which nothing is due."""
+
+
+class Suspension(NamedTuple):
+    """Whether nothing is taken in, and whether nothing is delivered."""
+
+    ingest: bool = False
+    delivery: bool = False
+
+    @classmethod
+    def of(cls, suspend: Suspend) -> Suspension:
+        """What the field of the DelayTopic means."""
+        both = suspend is Suspend.ALL
+        return cls(both or suspend is Suspend.INGEST, both or suspend is Suspend.DELIVERY)
+
+
+def until_departure(
+    commands: Sequence[Command], cursor: Key, position: int, now_ms: int = NEVER_MS
+) -> Sequence[Command]:
+    """The commands before the first that would have to leave at once, though it may not.
+
+    A schedule at or below the cursor leaves when it is taken in. The cursor may be ahead of the clock: another relay's
+    clock was ahead, or this one was set back. While delivery is suspended nothing is due at all: then `now_ms` is
+    `NEVER_MS`. `position` is the committed one: what is below was taken in before.
+    """
+    for place, command in enumerate(commands):
+        if type(command) is not Schedule or command.due_ms <= now_ms or command.offset < position:
+            continue
+        if (command.due_ms, command.offset) <= cursor:
+            return commands[:place]
+    return commands

@@ -1,0 +1,204 @@
+"""From schedules to records: the receipt in, the control headers out, and where each record goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from delaytopic_api.records import (
+    CONTROL_HEADERS,
+    RECEIPT,
+    DeadLetter,
+    DeadLetterReason,
+    Headers,
+    dead_letter_headers,
+    receipt_form,
+)
+from delaytopic_api.values import Partitioning, is_reserved
+from delaytopic_relay.core.commands import NO_CONTROL_HEADER, Reject, Schedule
+from delaytopic_relay.delivery.sizes import record_batch_bytes
+from delaytopic_relay.dialects.policy import TopicGlobs
+
+ANY_PARTITION = -1
+LARGEST_KEPT_KEY = 1_024
+"""Of a dead letter that is too large for its topic, in bytes."""
+
+TopicLimit = Callable[[str], int | None]
+"""The largest record batch a topic takes, in bytes; None for a topic that nothing can be sent to."""
+
+
+class FurtherTargets:
+    """The topics that a schedule may name instead of the target.
+
+    Dialects ask the same globs when a record is read. What comes from a backlog is asked again when it is sent: the
+    globs may be others by now, and who can write to a backlog can name any topic in it.
+    """
+
+    def __init__(self, globs: Sequence[str], backend_id: str) -> None:
+        """`globs` as in `target.allowed`; `backend_id` begins the names of the relay's own bucket topics."""
+        self._allowed = TopicGlobs(globs)
+        self._own = f"{backend_id}.delay."
+
+    def objection(self, topic: str, target: str) -> str | None:
+        """Return why nothing may be sent to a topic; None if something may. `target` is always allowed."""
+        if topic == target:
+            return None
+        if topic.startswith(self._own) or is_reserved(topic):
+            return f"it asks for topic {topic}, which belongs to Kafka or to a relay"
+        if not self._allowed(topic):
+            allowed = ", ".join((target, *self._allowed.globs))
+            return f"it asks for topic {topic[:249]}, but this DelayTopic now allows {allowed} (target.allowed)"
+        return None
+
+
+class Outgoing(NamedTuple):
+    """One record to produce."""
+
+    topic: str
+    value: bytes | None
+    key: bytes | None
+    headers: Headers
+    partition: int = ANY_PARTITION
+
+
+class Refused(NamedTuple):
+    """A record that Kafka refused when it was produced; `dead_letter` when the dead letter was refused, too."""
+
+    reason: DeadLetterReason
+    detail: str
+    dead_letter: bool = False
+
+
+class Addressing:
+    """Turns what leaves a shard into records for target and dead-letter topics."""
+
+    def __init__(
+        self,
+        source: str,
+        target: str,
+        dead_letter: str,
+        partitioning: Partitioning,
+        partitions: int,
+        limit: TopicLimit,
+        further: FurtherTargets,
+    ) -> None:
+        """`partitions` is the target's count, for round robin; `limit` is asked for large records and other topics."""
+        self._source = source
+        self._target = target
+        self._dead_letter = dead_letter
+        self._partitioning = partitioning
+        self._partitions = partitions
+        self._limit = limit
+        self._further = further
+        self._next_partition = 0
+        self.certain_bytes = 0
+        """Values up to this size need no check; set from the target's limit."""
+        self.refused: dict[tuple[int, int], Refused] = {}
+        self._used_refusals: set[tuple[int, int]] = set()
+
+    def records(self, shard: int, schedules: Sequence[Schedule], sent_ms: int) -> tuple[list[Outgoing], list[Reject]]:
+        """The records for the target, and what cannot be delivered after all.
+
+        The receipt comes last: a record that was delivered before keeps its older receipts in front of it.
+        """
+        target, certain, same = self._target, self.certain_bytes, self._partition(shard)
+        form, new = receipt_form(self._source, shard, sent_ms), tuple.__new__
+        records: list[Outgoing] = []
+        rejects: list[Reject] = []
+        suspicious = bool(self.refused)
+        for schedule in schedules:
+            receipt = (RECEIPT, form % (schedule.due_ms, schedule.offset))
+            headers, control, value = schedule.headers, schedule.control, schedule.value
+            if control >= 0 and headers is not None and control < len(headers):
+                headers = headers.copy()
+                del headers[control]
+                headers.append(receipt)
+            elif control == NO_CONTROL_HEADER:
+                headers = [*headers, receipt] if headers else [receipt]
+            else:
+                headers = [*(h for h in headers or () if h[0] not in CONTROL_HEADERS), receipt]
+            if schedule.target is None:
+                # A third of what the named tuple's own constructor takes.
+                record = new(Outgoing, (target, value, schedule.key, headers, same))
+            else:
+                record = Outgoing(schedule.target, value, schedule.key, headers, ANY_PARTITION)
+            if (
+                suspicious
+                or schedule.expires_ms is not None
+                or schedule.target is not None
+                or (value is not None and len(value) > certain)
+            ):
+                reject = self._objection(shard, schedule, record, sent_ms)
+                if reject is not None:
+                    rejects.append(reject)
+                    continue
+            records.append(record)
+        if self._partitioning is Partitioning.ROUND_ROBIN:
+            records = [r._replace(partition=self._turn()) if r.topic == target else r for r in records]
+        return records, rejects
+
+    def _partition(self, shard: int) -> int:
+        return shard if self._partitioning is Partitioning.SAME_PARTITION else ANY_PARTITION
+
+    def _turn(self) -> int:
+        self._next_partition = (self._next_partition + 1) % self._partitions
+        return self._next_partition
+
+    def _objection(self, shard: int, schedule: Schedule, record: Outgoing, sent_ms: int) -> Reject | None:
+        """Why this schedule goes to the dead-letter topic instead; None if it does not."""
+        refused = self.refused.get((shard, schedule.offset))
+        if refused is not None:
+            self._used_refusals.add((shard, schedule.offset))
+            return _reject(schedule, refused.reason, refused.detail)
+        if schedule.expires_ms is not None and sent_ms > schedule.expires_ms:
+            return _reject(
+                schedule, DeadLetterReason.EXPIRED, f"it expired at {schedule.expires_ms}, before it could be sent"
+            )
+        forbidden = self._further.objection(record.topic, self._target)
+        if forbidden is not None:
+            return _reject(schedule, DeadLetterReason.FORBIDDEN_TARGET, forbidden)
+        limit = self._limit(record.topic)
+        if limit is None:
+            return _reject(
+                schedule,
+                DeadLetterReason.UNKNOWN_TARGET,
+                f"the topic {record.topic} does not exist, or this relay's user may not describe it and write to it",
+            )
+        size = record_batch_bytes(record.key, record.value, record.headers)
+        if size > limit:
+            detail = f"it takes {size} bytes with its receipt, {record.topic} allows {limit} (max.message.bytes)"
+            return _reject(schedule, DeadLetterReason.TOO_LARGE, detail)
+        return None
+
+    def dead_letters(self, shard: int, rejects: Sequence[Reject], sent_ms: int) -> list[Outgoing]:
+        """The records for the dead-letter topic: untouched, with reason and source coordinates appended."""
+        return [self._dead_letter_of(shard, reject, sent_ms) for reject in rejects]
+
+    def _dead_letter_of(self, shard: int, reject: Reject, sent_ms: int) -> Outgoing:
+        letter = DeadLetter(reject.reason.value, reject.detail, self._source, shard, reject.offset, sent_ms)
+        headers = [*(reject.headers or ()), *dead_letter_headers(letter)]
+        refused = self.refused.get((shard, reject.offset))
+        was_refused = refused is not None and refused.dead_letter
+        if not was_refused and self._fits(reject.key, reject.value, headers):
+            return Outgoing(self._dead_letter, reject.value, reject.key, headers)
+        omitted = letter._replace(omitted_bytes=len(reject.value or b""))
+        headers = [*(reject.headers or ()), *dead_letter_headers(omitted)]
+        if was_refused or not self._fits(reject.key, None, headers):
+            key = reject.key if reject.key is not None and len(reject.key) <= LARGEST_KEPT_KEY else None
+            return Outgoing(self._dead_letter, None, key, dead_letter_headers(omitted))
+        return Outgoing(self._dead_letter, None, reject.key, headers)
+
+    def _fits(self, key: bytes | None, value: bytes | None, headers: Headers) -> bool:
+        limit = self._limit(self._dead_letter)
+        return limit is None or record_batch_bytes(key, value, headers) <= limit
+
+    def refusals_settled(self, *, committed: bool) -> None:
+        """The tick has ended: what became of refused records is committed, or has to be done again."""
+        if committed:
+            for place in self._used_refusals:
+                self.refused.pop(place, None)
+        self._used_refusals.clear()
+
+
+def _reject(schedule: Schedule, reason: DeadLetterReason, detail: str) -> Reject:
+    return Reject(schedule.offset, schedule.key, schedule.value, schedule.headers, reason, detail)

@@ -1,0 +1,89 @@
+"""What follows when Kafka refuses a record for good: that record becomes a dead letter, the others are sent again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from delaytopic_api.records import DeadLetterReason
+from delaytopic_relay.core.commands import Reject, Schedule
+from delaytopic_relay.delivery.outbound import Addressing, Refused
+from delaytopic_relay.engine.ports import Refusal
+from delaytopic_relay.errors import TransactionAborted
+
+
+def note_refusals(addressing: Addressing, refusals: Sequence[Refusal]) -> None:
+    """Remember which records were refused, and give the tick up; raises `TransactionAborted` if there was any.
+
+    Where the record is not known yet, the target sends the next ones one by one, and finds it then. After a refusal
+    for its size no record is taken to fit without being measured.
+    """
+    if not refusals:
+        return
+    for refusal in refusals:
+        if refusal.shard is not None and refusal.offset is not None:
+            reason = DeadLetterReason.TOO_LARGE if refusal.too_large else DeadLetterReason.REFUSED_BY_KAFKA
+            addressing.refused[refusal.shard, refusal.offset] = Refused(reason, refusal.error, refusal.dead_letter)
+    if any(refusal.too_large for refusal in refusals):
+        addressing.certain_bytes = 0
+    raise TransactionAborted(f"Kafka refused {len(refusals)} records: {refusals[0].error}")
+
+
+CAREFUL_MS: Final = 5_000
+LONGEST_CAREFUL_MS: Final = 3_600_000
+
+
+class Caution:
+    """The time for which records go one by one, after Kafka has refused a batch without telling which record it was.
+
+    The time counts from the next record that is sent. Reading up to the refused record again may take longer: then it
+    is refused without a name once more, and the time doubles, until the record is found.
+    """
+
+    def __init__(self) -> None:
+        self._until_ms = 0
+        self._lasts_ms = CAREFUL_MS
+        self._begins = False
+
+    def refused(self, *, known: bool) -> None:
+        """Note a refusal; `known` tells whether it names its record."""
+        self._begins = self._begins or not known
+        if known:
+            self._lasts_ms = CAREFUL_MS
+
+    def holds(self, now_ms: int, *, may_begin: bool) -> bool:
+        """Tell whether records go one by one now; the time begins if it is due and `may_begin`."""
+        if self._begins and may_begin:
+            if now_ms - self._until_ms > LONGEST_CAREFUL_MS:
+                self._lasts_ms = CAREFUL_MS
+            self._until_ms = now_ms + self._lasts_ms
+            self._lasts_ms = min(2 * self._lasts_ms, LONGEST_CAREFUL_MS)
+            self._begins = False
+        return now_ms < self._until_ms
+
+
+Sent = Sequence[tuple[int, Sequence[Schedule]]]
+"""What a tick sent: (shard, schedules) in the order of sending."""
+
+
+def dead_letters_for(refusals: Sequence[Refusal], sent: Sent) -> tuple[dict[int, list[Reject]], list[Refusal]]:
+    """Without transactions what was sent with a refused record stays: only that record goes to the dead-letter topic.
+
+    Returns the rejects by shard, and the refusals whose record is not known.
+    """
+    rejects: dict[int, list[Reject]] = {}
+    unknown: list[Refusal] = []
+    for refusal in refusals:
+        schedule = None if refusal.dead_letter else _find(refusal, sent)
+        if schedule is None or refusal.shard is None:
+            unknown.append(refusal)
+            continue
+        reason = DeadLetterReason.TOO_LARGE if refusal.too_large else DeadLetterReason.REFUSED_BY_KAFKA
+        reject = Reject(schedule.offset, schedule.key, schedule.value, schedule.headers, reason, refusal.error)
+        rejects.setdefault(refusal.shard, []).append(reject)
+    return rejects, unknown
+
+
+def _find(refusal: Refusal, sent: Sent) -> Schedule | None:
+    of_shard = (schedules for shard, schedules in sent if shard == refusal.shard)
+    return next((s for schedules in of_shard for s in schedules if s.offset == refusal.offset), None)

@@ -1,0 +1,1 @@
+"""The loop of a relay: read, deliver, commit, recover."""

@@ -1,0 +1,406 @@
+"""The loop: takes records in, delivers what is due, and commits both in ticks.
+
+One tick is one transaction: whatever was taken in is on the shelf or still below the committed
+offset, whatever was due is produced, and (L, P, C) of every shard is committed with it. After any
+doubt the memory is dropped and the committed state read again; nothing is ever put back by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from delaytopic_api.relay import RelayState
+from delaytopic_relay.backlog.fixed import FixedShard
+from delaytopic_relay.core.commands import Command, Schedule
+from delaytopic_relay.core.departures import Departures
+from delaytopic_relay.core.partition import ShardCore
+from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.core.suspension import NEVER_MS
+from delaytopic_relay.delivery.refusals import dead_letters_for, note_refusals
+from delaytopic_relay.engine.loop_parts import Parts
+from delaytopic_relay.engine.pacing import TickState, closes_at_ms, sleep_ms
+from delaytopic_relay.engine.ports import Batch, Refusal
+from delaytopic_relay.engine.takeover import AnyShard
+from delaytopic_relay.errors import BucketLost, CommitUnknown, Fenced, LostOwnership, TransactionAborted, Unavailable
+from delaytopic_relay.telemetry.status import Scene
+
+POLL_LIMIT = 1_000
+DUE_LIMIT = 2_000
+RESUME_SHARE = 0.75
+RETRY_MS = 1_000
+
+
+class Loop:
+    """One relay at work. All methods are called from one thread."""
+
+    def __init__(self, parts: Parts) -> None:
+        """Nothing is read before `start`."""
+        self._source = parts.source
+        self._target = parts.target
+        self._dialect = parts.dialect
+        self._addressing = parts.addressing
+        self._shelving = parts.shelving
+        self._takeover = parts.takeover
+        self._pace = parts.pace
+        self._memory_bytes = parts.memory_bytes
+        self._suspension = parts.suspension
+        self._learn = parts.learn
+        self._max_delay_ms = parts.max_delay_ms
+        self._id_bytes = parts.id_bytes
+        self._deferred: dict[int, Sequence[Command]] = {}
+        self._clock = parts.clock
+        self._journal = parts.journal
+        self.shards: dict[int, AnyShard] = {}
+        self.waiting: dict[int, str] = {}
+        self.joined = False
+        self._retry_at_ms = 0
+        self._committed: dict[int, Progress] = {}
+        self._paused: set[int] = set()
+        self._moving: set[int] = set()
+        self._open = self._moved = self._behind = False
+        self._tick_started_ms = 0
+        self._sent = 0
+        self._tick_sent: list[tuple[int, Sequence[Schedule]]] = []
+        self._last_commit_ms = 0
+        self._held_until_ms = 0
+        self._lost: LostOwnership | None = None
+        self._target_is_spent = False
+        self.idle_ms = 0
+        """How long the loop has waited in vain for records."""
+
+    # -- the group's decisions, called from inside `Source.poll`
+
+    def assigned(self, shards: Sequence[int]) -> None:
+        """Shards that came to us wait until they are recovered."""
+        self.waiting.update(dict.fromkeys(shards, "assigned"))
+        self.joined = True
+        self._retry_at_ms = 0
+
+    def revoked(self, shards: Sequence[int]) -> None:
+        """Commit what was done for the shards that leave, with no owner named, and drop them.
+
+        Nothing is committed any more once a tick has failed: what is in memory may no longer be true.
+        """
+        going = frozenset(shards)
+        if self._lost is None:
+            try:
+                self._close_tick(handing_over=going)
+            except (LostOwnership, Unavailable) as error:
+                self._lost = error if isinstance(error, LostOwnership) else TransactionAborted(str(error))
+        self._forget(going)
+
+    def lost(self, shards: Sequence[int]) -> None:
+        """Drop shards that are somebody else's; an open transaction may hold their records."""
+        self._forget(frozenset(shards))
+        if self._open:
+            self._lost = TransactionAborted(f"shards {sorted(shards)} were lost")
+
+    def _forget(self, shards: frozenset[int]) -> None:
+        for shard in shards:
+            self.shards.pop(shard, None)
+            self.waiting.pop(shard, None)
+            self._committed.pop(shard, None)
+            self._deferred.pop(shard, None)
+        self._paused -= shards
+
+    # -- running
+
+    def start(self) -> None:
+        """Join the group."""
+        self._source.subscribe(self)
+
+    def scene(self) -> Scene:
+        """What is at work here, for the status page."""
+        return Scene(
+            RelayState.RUNNING,
+            dict(self.shards),
+            dict(self.waiting),
+            dict(self._committed),
+            frozenset(self._paused),
+            self._source.ends(self.shards),
+            dict(self._shelving.unreadable) if self._shelving is not None else {},
+            frozenset(self._moving),
+        )
+
+    def finish(self) -> None:
+        """Commit, hand the shards over and leave the group."""
+        self.revoked(list(self.shards))
+        self._target.abort()
+        self._source.close()
+        self._target.close()
+
+    def step(self) -> None:
+        """One turn: whatever arrives, whatever is due, and the commit when its time has come."""
+        try:
+            batches = self._poll()
+            if self._lost is not None:
+                raise self._lost
+            for shard, batch in batches.items():
+                self._take_in(shard, batch)
+            self._apply_deferred()
+            self._adopt()
+            self._deliver()
+            if self._tick_is_due():
+                self._close_tick()
+            self._tend()
+        except LostOwnership as lost:
+            self._start_over(lost)
+        except Unavailable as error:
+            self._journal.unavailable(error)
+
+    def _poll(self) -> dict[int, Batch]:
+        started_ms = self._clock.monotonic_ms()
+        batches = self._source.poll(POLL_LIMIT, self._timeout_ms())
+        if not batches:
+            self.idle_ms += self._clock.monotonic_ms() - started_ms
+        return batches
+
+    def _timeout_ms(self) -> int:
+        now_ms = self._clock.now_ms()
+        wakes = [wake for shard in self.shards.values() if (wake := shard.wake_ms()) is not None]
+        wake_ms = max(min(wakes), now_ms + self._hold_ms()) if wakes else None
+        return sleep_ms(now_ms, wake_ms, self._clock.monotonic_ms(), self._closes_at_ms())
+
+    def _start_over(self, lost: LostOwnership) -> None:
+        """Drop everything in memory; all shards are recovered from what is committed."""
+        self._journal.started_over(lost)
+        self._lost = None
+        self._addressing.refusals_settled(committed=False)
+        self._target.abort()
+        self._target_is_spent = self._target_is_spent or isinstance(lost, Fenced | CommitUnknown)
+        self.waiting.update(dict.fromkeys(self.shards, lost.cause))
+        try:
+            self._source.pause(self.shards)
+        except Unavailable as error:
+            self._journal.unavailable(error)
+        self.shards.clear()
+        self._committed.clear()
+        self._paused.clear()
+        self._deferred.clear()
+        self._open = self._moved = False
+        self._sent = 0
+        self._tick_sent.clear()
+        self._retry_at_ms = 0
+
+    # -- owning
+
+    def _adopt(self) -> None:
+        """Recover the shards that wait for it."""
+        if not self.waiting or self._clock.monotonic_ms() < self._retry_at_ms:
+            return
+        if self._open or self._moved:
+            self._close_tick()
+        self._retry_at_ms = self._clock.monotonic_ms() + RETRY_MS
+        if self._target_is_spent:
+            self._target.replace()
+            self._target_is_spent = False
+        for shard, recovered in self._takeover.recover(dict(self.waiting)).items():
+            cause = self.waiting.pop(shard)
+            self.shards[shard] = recovered.shard
+            self._committed[shard] = recovered.committed
+            self._moving = self._moving | {shard} if recovered.moves else self._moving - {shard}
+            self._journal.recovered(shard, cause, recovered)
+
+    # -- taking in
+
+    def _take_in(self, number: int, batch: Batch) -> None:
+        shard = self.shards.get(number)
+        if shard is None:
+            return
+        read = self._dialect.read
+        commands: Sequence[Command] = [read(message) for message in batch.messages]
+        end = batch.end
+        if self._suspension.ingest:
+            commands = [command for command in commands if command.offset < shard.replay_until]
+            end = min(end, shard.replay_until) if end is not None else None
+        if number in self._deferred:
+            commands = [*self._deferred.pop(number), *commands]
+        self._apply(number, shard, commands)
+        if end is not None and number not in self._deferred and end > shard.position:
+            shard.reached_end(end)
+            self._note_moved()
+
+    def _apply(self, number: int, shard: AnyShard, commands: Sequence[Command]) -> None:
+        now_ms = NEVER_MS if self._suspension.delivery else self._clock.now_ms()
+        if self._suspension.delivery or shard.cursor.due_ms > now_ms:
+            kept = shard.without_departures(commands, now_ms)
+            if len(kept) < len(commands):
+                self._deferred[number] = commands[len(kept) :]
+            commands = kept
+        if not commands:
+            return
+        self._note_moved()
+        next_position = commands[-1].offset + 1
+        if isinstance(shard, FixedShard):
+            leaving = shard.take_in(commands, next_position)
+        else:
+            assert self._shelving is not None
+            ids_full = shard.ids_bytes > self._id_bytes // len(self.shards)
+            shard.renew_terms(self._clock.now_ms(), self._max_delay_ms, ids_full=ids_full)
+            found = self._shelving.look_up(shard, shard.ids.unknown(commands))
+            leaving = shard.take_in(commands, next_position, found)
+        self._send(number, leaving, self._clock.now_ms() if self._suspension.delivery else now_ms)
+
+    def _apply_deferred(self) -> None:
+        """Commands wait, and reading with them, while the cursor is ahead of the clock."""
+        for number in [] if self._suspension.delivery else [*self._deferred]:
+            self._apply(number, self.shards[number], self._deferred.pop(number))
+
+    def _note_moved(self) -> None:
+        if not self._moved and not self._sent:
+            self._tick_started_ms = self._clock.monotonic_ms()
+        self._moved = True
+
+    # -- delivering
+
+    def _deliver(self) -> None:
+        if self._suspension.delivery or self._hold_ms() > 0:
+            return
+        now_ms = self._clock.now_ms()
+        self._behind = False
+        for number, shard in self.shards.items():
+            before = shard.cursor
+            leaving = shard.take_due(now_ms, DUE_LIMIT)
+            self._behind = self._behind or len(leaving.schedules) >= DUE_LIMIT
+            if leaving.schedules or leaving.rejects:
+                self._send(number, leaving, now_ms)
+            elif shard.cursor != before:
+                self._note_moved()
+
+    def _hold_ms(self) -> int:
+        """How long the next transaction waits for the last one's markers; with more to send than time it does not."""
+        return 0 if self._open or self._behind else max(0, self._held_until_ms - self._clock.monotonic_ms())
+
+    def _send(self, number: int, leaving: Departures, decided_ms: int) -> None:
+        """Send what was decided to leave at that time; a clock that was set back since does not make it early."""
+        self._journal.commands(leaving)
+        if not leaving.schedules and not leaving.rejects:
+            return
+        if self._learn is not None and (named := {s.target for s in leaving.schedules if s.target is not None}):
+            self._learn(named)
+        now_ms = max(decided_ms, self._clock.now_ms())
+        records, late_rejects = self._addressing.records(number, leaving.schedules, now_ms)
+        rejects = [*leaving.rejects, *late_rejects]
+        self._begin()
+        if not self._sent:
+            self._tick_started_ms = self._clock.monotonic_ms()
+        if not self._pace.transactional:
+            self._tick_sent.append((number, leaving.schedules))
+        self._sent += len(records) + len(rejects)
+        self._target.send(records)
+        if rejects:
+            self._target.send(self._addressing.dead_letters(number, rejects, now_ms))
+        self._journal.sent(leaving.schedules, rejects, late_rejects, now_ms)
+
+    # -- committing
+
+    def _closes_at_ms(self) -> int | None:
+        far_bytes = sum(shard.far_bytes for shard in self.shards.values())
+        tick = TickState(self._tick_started_ms, self._sent, self._moved, far_bytes)
+        return closes_at_ms(tick, self._pace, self._last_commit_ms)
+
+    def _tick_is_due(self) -> bool:
+        close_ms = self._closes_at_ms()
+        return close_ms is not None and self._clock.monotonic_ms() >= close_ms
+
+    def _close_tick(self, handing_over: frozenset[int] = frozenset()) -> None:
+        """Put, settle, commit, drop: in this order, each acknowledged before the next."""
+        put_ms = self._clock.monotonic_ms()
+        stored = self._store()
+        started_ms = self._clock.monotonic_ms()
+        note_refusals(self._addressing, self._settle())
+        if stored:
+            self._journal.put(self._clock.monotonic_ms() - put_ms)
+        owner = self._target.owner
+        progress = {
+            number: shard.progress("" if number in handing_over else owner) for number, shard in self.shards.items()
+        }
+        changed = {number: new for number, new in progress.items() if self._committed.get(number) != new}
+        if changed or self._open:
+            if self._target.owner:
+                self._begin()
+                self._target.commit(changed, self._source.group_metadata())
+                self._held_until_ms = self._clock.monotonic_ms() + self._pace.hold_ms()
+            else:
+                self._source.commit(changed)
+        self._open = self._moved = False
+        self._sent = 0
+        self._tick_sent.clear()
+        self._committed.update(changed)
+        for number, new in changed.items():
+            self.shards[number].committed_offset = new.offset
+        self._last_commit_ms = self._clock.monotonic_ms() - started_ms
+        self._journal.committed(self._last_commit_ms)
+        self._addressing.refusals_settled(committed=True)
+        if self._shelving is not None:
+            self._shelving.drop_done(self._with_shelf())
+            self._shelving.hand_over(shard for shard in self._with_shelf() if shard.partition in handing_over)
+
+    def _begin(self) -> None:
+        if not self._open:
+            self._target.begin()
+            self._open = True
+
+    def _store(self) -> bool:
+        """Fill the shelf. What one in Kafka takes is part of the transaction; whether there was any."""
+        records = self._shelving.put_all(self._with_shelf()) if self._shelving is not None else ()
+        if records:
+            self._begin()
+            self._target.store(records)
+        return bool(records)
+
+    def _settle(self) -> Sequence[Refusal]:
+        """Wait until all is acknowledged; what cannot be settled by a dead letter alone is returned."""
+        refusals = self._target.settle()
+        if not refusals or self._pace.transactional:
+            return refusals
+        rejects, unknown = dead_letters_for(refusals, self._tick_sent)
+        now_ms = self._clock.now_ms()
+        for number, of_shard in rejects.items():
+            self._target.send(self._addressing.dead_letters(number, of_shard, now_ms))
+            self._journal.sent([], of_shard, [], now_ms)
+        return [*unknown, *self._target.settle()]
+
+    def _with_shelf(self) -> list[ShardCore]:
+        return [shard for shard in self.shards.values() if isinstance(shard, ShardCore)]
+
+    # -- memory
+
+    @property
+    def size(self) -> int:
+        """About how many bytes of memory the schedules take."""
+        return sum(shard.size for shard in self.shards.values())
+
+    def _tend(self) -> None:
+        """Load what comes within the horizon, and stop reading while memory is full."""
+        size = self.size
+        shelving = self._shelving if not self._suspension.delivery else None
+        if shelving is not None and shelving.load_next(self._with_shelf(), self._memory_bytes - size):
+            self._note_moved()
+        self._drop_lost()
+        full = size >= self._memory_bytes * (RESUME_SHARE if self._paused else 1)
+        wanted = {number for number, shard in self.shards.items() if self._can_wait(number, shard, full)}
+        if wanted - self._paused:
+            self._source.pause(wanted - self._paused)
+        if self._paused - wanted:
+            self._source.resume(self._paused - wanted)
+        self._paused = wanted
+
+    def _drop_lost(self) -> None:
+        """Recover those alone whose shelf lost something; what they did is committed first, with that of the others."""
+        if self._shelving is None or not (lost := self.shards.keys() & self._shelving.lost()):
+            return
+        if self._open or self._moved:
+            self._close_tick()
+        self._source.pause(lost)
+        self._forget(frozenset(lost))
+        self.waiting.update(dict.fromkeys(lost, BucketLost.cause))
+        self._retry_at_ms = 0
+
+    def _can_wait(self, number: int, shard: AnyShard, full: bool) -> bool:
+        """Whether reading a shard pauses; never while it reads again what it needs before it may deliver."""
+        if number in self._deferred:
+            return True
+        if shard.replaying:
+            return False
+        return full or self._suspension.ingest or shard.full(self._clock.now_ms(), paused=number in self._paused)

@@ -1,0 +1,38 @@
+"""What a loop is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
+
+from delaytopic_relay.backlog.manager import ShelfKeeping
+from delaytopic_relay.core.commands import Dialect
+from delaytopic_relay.core.suspension import Suspension
+from delaytopic_relay.core.terms import NEVER_MS
+from delaytopic_relay.delivery.outbound import Addressing
+from delaytopic_relay.engine.loop_events import Journal
+from delaytopic_relay.engine.pacing import Pace
+from delaytopic_relay.engine.ports import Clock, Source, Target
+from delaytopic_relay.engine.takeover import Takeover
+
+
+class Parts(NamedTuple):
+    """`shelving` is None for a fixed delay. `id_bytes` is for ids whose schedules are on the shelf, of all shards.
+
+    `learn` is told which topics the next records name, so that all are asked about at once; None where none may be.
+    """
+
+    source: Source
+    target: Target
+    dialect: Dialect
+    addressing: Addressing
+    shelving: ShelfKeeping[Any] | None
+    takeover: Takeover
+    pace: Pace
+    memory_bytes: int
+    clock: Clock
+    journal: Journal
+    suspension: Suspension = Suspension()
+    max_delay_ms: int = NEVER_MS >> 2
+    id_bytes: int = NEVER_MS
+    learn: Callable[[Collection[str]], None] | None = None

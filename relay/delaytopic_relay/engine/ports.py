@@ -1,0 +1,233 @@
+"""What the loop asks of the outside world; the Kafka edges implement it, and so can a simulation.
+
+All calls come from one thread. Offsets are those of the source topic, shards its partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from delaytopic_relay.core.commands import SourceMessage
+from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.delivery.outbound import Outgoing
+
+
+class Batch(NamedTuple):
+    """Records of one shard in source order; `end` is set when the reader has reached the source's end there."""
+
+    messages: Sequence[SourceMessage]
+    end: int | None = None
+
+
+class Committed(NamedTuple):
+    """What the group has committed for a shard."""
+
+    offset: int
+    metadata: str
+
+
+class Bounds(NamedTuple):
+    """The first offset that the source still has, and the one after its last."""
+
+    low: int
+    end: int
+
+
+class Assignment(Protocol):
+    """Who is told of the group's decisions, from inside `Source.poll`."""
+
+    def assigned(self, shards: Sequence[int]) -> None:
+        """These shards are ours from now on; nothing of them is read before `Source.read_from`."""
+        ...
+
+    def revoked(self, shards: Sequence[int]) -> None:
+        """These shards go to somebody else as soon as this returns: the last chance to commit for them."""
+        ...
+
+    def lost(self, shards: Sequence[int]) -> None:
+        """These shards are somebody else's already: drop them."""
+        ...
+
+
+class GroupMetadata(Protocol):
+    """The consumer group's generation, opaque to the loop."""
+
+
+class Source(Protocol):
+    """The consumer of the source topic, a member of the relay's group."""
+
+    def subscribe(self, assignment: Assignment) -> None:
+        """Join the group."""
+        ...
+
+    def poll(self, limit: int, timeout_ms: int) -> dict[int, Batch]:
+        """Up to `limit` records, waiting for the first one at most `timeout_ms`; may call the assignment.
+
+        Raises `LostOwnership` when the consumer itself has failed for good.
+        """
+        ...
+
+    def read_from(self, shard: int, offset: int) -> None:
+        """Read the shard from this offset on; raises `KafkaUnavailable` if that is not possible yet."""
+        ...
+
+    def pause(self, shards: Iterable[int]) -> None:
+        """Stop reading these shards."""
+        ...
+
+    def resume(self, shards: Iterable[int]) -> None:
+        """Read on where these shards were paused."""
+        ...
+
+    def bounds(self, shard: int) -> Bounds:
+        """Where the source's records begin and end now."""
+        ...
+
+    def ends(self, shards: Iterable[int]) -> dict[int, int]:
+        """The ends as last seen with fetched records: for lag, without a request."""
+        ...
+
+    def last_committed(self, shards: Sequence[int]) -> dict[int, Committed]:
+        """What is committed as of now, without waiting for transactions in doubt."""
+        ...
+
+    def committed(self, shards: Sequence[int]) -> dict[int, Committed]:
+        """What is committed once no transaction is in doubt; a shard of which nothing ever was is left out.
+
+        Raises `KafkaUnavailable` when that takes too long.
+        """
+        ...
+
+    def commit(self, progress: Mapping[int, Progress]) -> None:
+        """Commit without a transaction, and wait for the answer; raises `LostOwnership` if it is refused."""
+        ...
+
+    def group_metadata(self) -> GroupMetadata:
+        """The generation as of now."""
+        ...
+
+    def close(self) -> None:
+        """Leave the group; `revoked` is called for what is still owned."""
+        ...
+
+
+class Refusal(NamedTuple):
+    """A record that Kafka refuses for good; `shard` and `offset` are None when only the error is known.
+
+    `dead_letter` tells that it was the dead letter of that source record.
+    """
+
+    error: str
+    too_large: bool
+    shard: int | None = None
+    offset: int | None = None
+    dead_letter: bool = False
+
+
+class Target(Protocol):
+    """The producer of target and dead-letter topics, in transactions or without."""
+
+    @property
+    def owner(self) -> str:
+        """The `transactional.id` to name in progress; "" without transactions."""
+        ...
+
+    def begin(self) -> None:
+        """Open a transaction (nothing without transactions)."""
+        ...
+
+    def send(self, records: Sequence[Outgoing]) -> None:
+        """Produce records, in order; none is acknowledged before `settle` or `commit` returns.
+
+        Raises `LostOwnership`.
+        """
+        ...
+
+    def store(self, records: Sequence[Outgoing]) -> None:
+        """Produce records of the shelf: always part of the transaction. Raises `LostOwnership`."""
+        ...
+
+    def settle(self) -> list[Refusal]:
+        """Wait until all that was produced is acknowledged; those that Kafka refuses for good are returned.
+
+        Raises `LostOwnership`.
+        """
+        ...
+
+    def commit(self, progress: Mapping[int, Progress], group: GroupMetadata) -> None:
+        """Commit what was produced, with the progress; raises `LostOwnership`."""
+        ...
+
+    def abort(self) -> None:
+        """Abort an open transaction, if there is one; never raises `LostOwnership`."""
+        ...
+
+    def fence(self, owner: str) -> None:
+        """Make sure that a former owner can commit nothing any more, and end what it left open."""
+        ...
+
+    def replace(self) -> None:
+        """Start anew with another producer after `Fenced`."""
+        ...
+
+    def close(self) -> None:
+        """Give back connections."""
+        ...
+
+
+class BucketRecord(NamedTuple):
+    """A record of a bucket topic."""
+
+    offset: int
+    value: bytes | None
+
+
+class BucketPortion(NamedTuple):
+    """Committed records in order; `at_end` says that nothing further can be read now."""
+
+    records: Sequence[BucketRecord]
+    at_end: bool
+
+
+class BucketLog(Protocol):
+    """The reader of bucket topics: it sees what is committed, and is no member of a group."""
+
+    def read(self, shard: int, bucket: int, offset: int) -> BucketPortion:
+        """What is there from this offset on, without waiting; the same again until a higher offset is asked for.
+
+        Begins where the topic begins if that is later. Raises `KafkaUnavailable`.
+        """
+        ...
+
+    def release(self, shard: int, bucket: int) -> None:
+        """Nothing of it is wanted for a while."""
+        ...
+
+    def ends(self, shard: int, buckets: int) -> list[int]:
+        """The offset after the last record of each bucket's partition. Raises `KafkaUnavailable`."""
+        ...
+
+    def ids(self, shards: Sequence[int]) -> dict[int, dict[bytes, bytes]]:
+        """What the topic of ids holds for these shards, by shard and id. Raises `KafkaUnavailable`."""
+        ...
+
+    def close(self) -> None:
+        """Give back connections."""
+        ...
+
+
+class Clock(Protocol):
+    """Where the loop reads the time."""
+
+    def now_ms(self) -> int:
+        """Wall clock, epoch milliseconds."""
+        ...
+
+    def monotonic_ms(self) -> int:
+        """A clock that only goes forward, for intervals."""
+        ...
+
+    def sleep(self, duration_ms: int) -> None:
+        """Wait."""
+        ...

@@ -1,0 +1,1 @@
+"""Edge: source, target and topics on Kafka."""

@@ -1,0 +1,43 @@
+"""Edge: the client settings that reach and authenticate to Kafka, from the configuration and the files it names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from delaytopic_api.relay import KafkaClient, KafkaSecurity
+from delaytopic_relay.errors import ConfigurationError
+from delaytopic_relay.kafka.settings import Settings
+
+
+def connection_settings(config: KafkaClient) -> Settings:
+    """Settings common to consumer, producer and admin client; raises `ConfigurationError` for an unreadable file."""
+    return {
+        "bootstrap.servers": config.bootstrap_servers,
+        "reconnect.backoff.max.ms": 1_000,
+        **_security_settings(config.security),
+    }
+
+
+def _security_settings(security: KafkaSecurity) -> Settings:
+    username = _secret("usernameFile", security.username_file) or security.username
+    settings: dict[str, str | None] = {
+        "security.protocol": str(security.protocol),
+        "ssl.ca.location": security.ca_file,
+        "ssl.certificate.location": security.certificate_file,
+        "ssl.key.location": security.key_file,
+        "sasl.mechanism": str(security.mechanism) if security.mechanism is not None else None,
+        "sasl.username": username,
+        "sasl.password": _secret("passwordFile", security.password_file),
+    }
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def _secret(field: str, path: str | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        return Path(path).read_text(encoding="utf-8").rstrip("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(
+            f"kafka.security.{field}: {path} cannot be read ({error}); mount the Secret there"
+        ) from error

@@ -1,0 +1,66 @@
+"""What has to hold before a relay starts: pure checks over what was found, in order, each with what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from delaytopic_api.relay import RelayConfig
+from delaytopic_relay.kafka.topics import TopicFacts
+
+
+class Finding(NamedTuple):
+    """Something that is not as it has to be; `waits` when it may come right by itself."""
+
+    text: str
+    waits: bool
+
+
+class Topics(NamedTuple):
+    """The three topics as found; None for one that does not exist."""
+
+    source: TopicFacts | None
+    target: TopicFacts | None
+    dead_letter: TopicFacts | None
+
+
+def check_topics(config: RelayConfig, topics: Topics) -> Finding | None:
+    """The first thing that keeps the relay from starting; None if nothing does."""
+    return next((finding for check in CHECKS for finding in check(config, topics)), None)
+
+
+def _they_exist(config: RelayConfig, topics: Topics) -> Iterator[Finding]:
+    named = {"source": config.source.topic, "target": config.target.topic, "deadLetter": config.dead_letter.topic}
+    for (field, name), facts in zip(named.items(), topics, strict=True):
+        if facts is None:
+            yield Finding(f"{field}.topic: the topic {name} does not exist; create it, or correct the name", waits=True)
+
+
+def _fixed_delay_needs_broker_time(config: RelayConfig, topics: Topics) -> Iterator[Finding]:
+    if config.schedule.delay is None or topics.source is None or not topics.source.settings:
+        return
+    kind = topics.source.settings.get("message.timestamp.type", "CreateTime")
+    if kind != "LogAppendTime":
+        yield Finding(
+            f"source.topic: {topics.source.name} has message.timestamp.type={kind}; schedule.delay needs "
+            "LogAppendTime, so that source order is due order: alter the topic, or use schedule.defaultDelay",
+            waits=False,
+        )
+
+
+def _same_partition_needs_as_many(config: RelayConfig, topics: Topics) -> Iterator[Finding]:
+    if config.target.partitioning != "SamePartition" or topics.source is None or topics.target is None:
+        return
+    if topics.target.partitions < topics.source.partitions:
+        yield Finding(
+            f"target.partitioning: SamePartition needs as many partitions as the source has: {topics.target.name} has "
+            f"{topics.target.partitions}, {topics.source.name} {topics.source.partitions}; grow it, or use ByKey",
+            waits=False,
+        )
+
+
+CHECKS: tuple[Callable[[RelayConfig, Topics], Iterator[Finding]], ...] = (
+    _they_exist,
+    _fixed_delay_needs_broker_time,
+    _same_partition_needs_as_many,
+)

@@ -1,0 +1,253 @@
+"""Edge: the consumer of the source topic, a member of the relay's group."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, NoReturn, cast
+
+import structlog
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from delaytopic_process.kafka_log import client_logger
+from delaytopic_relay.core.commands import MAX_HEADERS, SourceMessage
+from delaytopic_relay.core.progress import Progress, encode_metadata
+from delaytopic_relay.engine.ports import Assignment, Batch, Bounds, Committed, GroupMetadata
+from delaytopic_relay.errors import KafkaUnavailable, LostOwnership, TransactionAborted
+from delaytopic_relay.kafka.settings import Settings
+
+GATHER_S = 0.002
+"""How long to wait for company once a first record is there: one pass for many costs less than many passes."""
+LONGEST_GATHER_S = 0.02
+"""When records are large, or full of headers: what is due does not wait for a thousand of them."""
+PORTION = 16
+"""Records that the client hands over in one call. It parses the headers of all of them: of a record of a megabyte that
+takes tens of megabytes, until `_light` has seen it. Larger ones are slower (0.7 us a record at 1,000, 0.5 at 16)."""
+REQUEST_TIMEOUT_S = 10.0
+
+Group = Sequence[SourceMessage]
+
+log = structlog.get_logger()
+
+
+class KafkaSource:
+    """Implements `Source` over one consumer, and another that only asks."""
+
+    def __init__(self, settings: Settings, connection: Settings, topic: str) -> None:
+        self._topic = topic
+        self._group = str(settings["group.id"])
+        self._consumer = Consumer(dict(settings), logger=client_logger("source"))
+        doubtful = {**connection, "group.id": self._group, "isolation.level": "read_uncommitted"}
+        self._doubtful = Consumer({**doubtful, "enable.auto.commit": False}, logger=client_logger("source"))
+        self._assigned: set[int] = set()
+        self._ends: dict[int, int] = {}
+        # Behind the last record that was handed out of each shard; none before a shard is read.
+        self._next: dict[int, int] = {}
+        self._failure: LostOwnership | None = None
+
+    def subscribe(self, assignment: Assignment) -> None:
+        """Join the group; the assignment is told inside `poll`."""
+
+        def on_assign(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+            shards = [partition.partition for partition in partitions]
+            consumer.incremental_assign([TopicPartition(self._topic, shard, 0) for shard in shards])
+            consumer.pause([TopicPartition(self._topic, shard) for shard in shards])
+            self._assigned.update(shards)
+            log.info("shards assigned", partitions=shards)
+            assignment.assigned(shards)
+
+        def on_revoke(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+            shards = [partition.partition for partition in partitions]
+            log.info("shards revoked", partitions=shards)
+            assignment.revoked(shards)
+            self._let_go(shards)
+            consumer.incremental_unassign(partitions)
+
+        def on_lost(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+            shards = [partition.partition for partition in partitions]
+            log.warning("shards lost", partitions=shards)
+            assignment.lost(shards)
+            self._let_go(shards)
+            consumer.incremental_unassign(partitions)
+
+        self._consumer.subscribe([self._topic], on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
+
+    def _let_go(self, shards: Iterable[int]) -> None:
+        for shard in shards:
+            self._assigned.discard(shard)
+            self._next.pop(shard, None)
+
+    def poll(self, limit: int, timeout_ms: int) -> dict[int, Batch]:
+        """Up to `limit` records by shard; the first is waited for, the others join it within two milliseconds."""
+        messages: list[Message] = []
+        if timeout_ms > 0:
+            first = self._consumer.poll(timeout_ms / 1000)
+            if first is None:
+                return {}
+            messages.append(_light(first))
+        begun_s = time.monotonic()
+        wait_s = min(GATHER_S, timeout_ms / 1000)
+        waited_s = 0.0
+        while len(messages) < limit and waited_s < LONGEST_GATHER_S:
+            portion = self._consumer.consume(min(PORTION, limit - len(messages)), max(0.0, wait_s - waited_s))
+            messages += map(_light, portion)
+            if len(portion) < PORTION:
+                break
+            waited_s = time.monotonic() - begun_s
+        return self._by_shard(messages)
+
+    def _by_shard(self, messages: Sequence[Message]) -> dict[int, Batch]:
+        groups: dict[int | None, list[Message]] = {}
+        ends: dict[int, int] = {}
+        for message in messages:
+            if message.error() is not None:
+                self._note(message, ends)
+                continue
+            shard = message.partition()
+            group = groups.get(shard)
+            if group is None:
+                groups[shard] = [message]
+            else:
+                group.append(message)
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
+        self._ends.update(ends)
+        self._next.update(ends)
+        self._next.update(
+            (shard, (group[-1].offset() or 0) + 1) for shard, group in groups.items() if shard is not None
+        )
+        shards = {shard for shard in groups if shard is not None} | ends.keys()
+        return {shard: Batch(cast(Group, groups.get(shard, [])), ends.get(shard)) for shard in shards}
+
+    def _note(self, message: Message, ends: dict[int, int]) -> None:
+        error = message.error()
+        assert error is not None
+        code, shard, offset = error.code(), message.partition(), message.offset()
+        if code == KafkaError._PARTITION_EOF and shard is not None and offset is not None:
+            ends[shard] = offset
+        elif code == KafkaError._AUTO_OFFSET_RESET:
+            self._failure = TransactionAborted(f"the source no longer has what is to be read next: {error.str()}")
+        elif error.fatal():
+            self._failure = TransactionAborted(f"the consumer failed: {error.str()}")
+        else:
+            log.warning("source not readable", topic=self._topic, partition=shard, reason=error.str())
+
+    def read_from(self, shard: int, offset: int) -> None:
+        """Seek and resume."""
+        self._next[shard] = offset
+        self._act(lambda: self._consumer.seek(TopicPartition(self._topic, shard, offset)))
+        self._act(lambda: self._consumer.resume(self._partitions([shard])))
+
+    def pause(self, shards: Iterable[int]) -> None:
+        """Stop reading these shards, as far as they are ours."""
+        self._act(lambda: self._consumer.pause(self._partitions(shards)))
+
+    def resume(self, shards: Iterable[int]) -> None:
+        """Read on behind what was handed out, as far as they are ours and were read before."""
+        known = [shard for shard in shards if shard in self._assigned and shard in self._next]
+        self._act(lambda: self._consumer.resume(self._partitions(known)))
+        # The client's fetching thread sleeps for up to a second while all is paused, and only a seek wakes it.
+        for shard in known:
+            self._act(partial(self._consumer.seek, TopicPartition(self._topic, shard, self._next[shard])))
+
+    def _partitions(self, shards: Iterable[int]) -> list[TopicPartition]:
+        return [TopicPartition(self._topic, shard) for shard in shards if shard in self._assigned]
+
+    def _act(self, action: Callable[[], object]) -> None:
+        try:
+            action()
+        except KafkaException as error:
+            raise KafkaUnavailable(f"{self._topic}: {error.args[0].str()}") from error
+
+    def bounds(self, shard: int) -> Bounds:
+        """Ask the broker."""
+        try:
+            found = self._consumer.get_watermark_offsets(TopicPartition(self._topic, shard), timeout=REQUEST_TIMEOUT_S)
+        except KafkaException as error:
+            raise KafkaUnavailable(f"offsets of {self._topic}[{shard}]: {error.args[0].str()}") from error
+        if found is None:
+            raise KafkaUnavailable(f"offsets of {self._topic}[{shard}]: no answer within {REQUEST_TIMEOUT_S:.0f} s")
+        return Bounds(*found)
+
+    def ends(self, shards: Iterable[int]) -> dict[int, int]:
+        """The ends that came with the last fetches."""
+        found: dict[int, int] = {}
+        for shard in shards:
+            if shard in self._assigned:
+                bounds = self._consumer.get_watermark_offsets(TopicPartition(self._topic, shard), cached=True)
+                if bounds[1] >= 0:
+                    found[shard] = bounds[1]
+        return found
+
+    def last_committed(self, shards: Sequence[int]) -> dict[int, Committed]:
+        """Through a `read_uncommitted` consumer that never joins the group: it does not wait for open transactions."""
+        return self._committed_of(self._doubtful, shards)
+
+    def committed(self, shards: Sequence[int]) -> dict[int, Committed]:
+        """Through the `read_committed` consumer, which waits until no transaction is in doubt."""
+        return self._committed_of(self._consumer, shards)
+
+    def _committed_of(self, consumer: Consumer, shards: Sequence[int]) -> dict[int, Committed]:
+        partitions = [TopicPartition(self._topic, shard) for shard in shards]
+        try:
+            return _committed(consumer.committed(partitions, timeout=REQUEST_TIMEOUT_S))
+        except KafkaException as error:
+            raise KafkaUnavailable(f"committed offsets of group {self._group}: {error.args[0].str()}") from error
+
+    def commit(self, progress: Mapping[int, Progress]) -> None:
+        """Commit synchronously as this member of the group."""
+        try:
+            self._consumer.commit(offsets=offsets_of(self._topic, progress), asynchronous=False)
+        except KafkaException as error:
+            raise TransactionAborted(f"the group refused the commit: {error.args[0].str()}") from error
+
+    def group_metadata(self) -> GroupMetadata:
+        """The member's generation."""
+        metadata: GroupMetadata = self._consumer.consumer_group_metadata()
+        return metadata
+
+    def close(self) -> None:
+        """Leave the group at once, so that others take over without waiting for the session to end."""
+        self._consumer.close()
+        self._doubtful.close()
+
+
+class _Undecodable:
+    """A record whose headers the client cannot decode: it may be asked for them only once, and was."""
+
+    def __init__(self, message: Message) -> None:
+        self._message = message
+
+    def headers(self) -> NoReturn:
+        raise UnicodeDecodeError("utf-8", b"", 0, 1, "the name of a header")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._message, name)
+
+
+def _light(message: Message) -> Message:
+    """The record with no more headers than show that it has too many: no dialect takes it then."""
+    try:
+        headers = cast("list[tuple[str, bytes | None]] | None", message.headers())
+    except (SystemError, UnicodeDecodeError):
+        return cast(Message, _Undecodable(message))
+    if headers is not None and len(headers) > MAX_HEADERS:
+        message.set_headers([*headers[: MAX_HEADERS + 1]])
+    return message
+
+
+def offsets_of(topic: str, progress: Mapping[int, Progress]) -> list[TopicPartition]:
+    """Progress as offsets with metadata."""
+    return [TopicPartition(topic, shard, new.offset, encode_metadata(new)) for shard, new in progress.items()]
+
+
+def _committed(partitions: Sequence[TopicPartition] | None) -> dict[int, Committed]:
+    found: dict[int, Committed] = {}
+    for partition in partitions or ():
+        if partition.error is not None:
+            raise KafkaException(partition.error)
+        if partition.offset >= 0:
+            found[partition.partition] = Committed(partition.offset, partition.metadata or "")
+    return found

@@ -1,0 +1,244 @@
+"""Edge: the producer of target and dead-letter topics, with transactions or without."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, TypeVar
+
+import structlog
+from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
+
+from delaytopic_process.kafka_log import client_logger
+from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.delivery.outbound import Outgoing
+from delaytopic_relay.delivery.receipts import whose_record
+from delaytopic_relay.delivery.refusals import Caution
+from delaytopic_relay.engine.ports import GroupMetadata, Refusal
+from delaytopic_relay.errors import CommitUnknown, Fenced, KafkaUnavailable, LostOwnership, TransactionAborted
+from delaytopic_relay.kafka.settings import Settings
+from delaytopic_relay.kafka.source import offsets_of
+from delaytopic_relay.kafka.timeouts import BoundedCalls
+
+COMMIT_TIMEOUT_S = 10.0
+ABORT_TIMEOUT_S = 5.0
+INIT_TIMEOUT_S = 15.0
+REPORT_TIMEOUT_S = 0.5
+PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
+ABOUT_THE_RECORD = frozenset(
+    {KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_RECORD, KafkaError.INVALID_TIMESTAMP, KafkaError._INVALID_ARG}
+)
+FENCED = frozenset(
+    {
+        KafkaError._FENCED,
+        KafkaError.INVALID_PRODUCER_EPOCH,
+        KafkaError.PRODUCER_FENCED,
+        KafkaError.INVALID_PRODUCER_ID_MAPPING,
+    }
+)
+
+MakeSettings = Callable[[str | None], Settings]
+"""Producer settings for a `transactional.id`, or for none."""
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+
+class KafkaTarget:
+    """Implements `Target`. With a `transactional_id`, whatever is sent is visible only once committed."""
+
+    def __init__(self, make_settings: MakeSettings, source_topic: str, transactional_id: str | None) -> None:
+        """Raises `KafkaUnavailable` if the transaction coordinator does not answer."""
+        self._make_settings = make_settings
+        self._source_topic = source_topic
+        self._id = transactional_id
+        self._failures: list[Refusal] = []
+        self._bounded = BoundedCalls()
+        self._abandoned: list[Producer] = []
+        self._caution = Caution()
+        self._producer = self._new_producer()
+
+    @property
+    def owner(self) -> str:
+        """The `transactional.id`; "" without transactions."""
+        return self._id or ""
+
+    def _new_producer(self) -> Producer:
+        settings = {**self._make_settings(self._id), "on_delivery": self._on_failure}
+        producer = Producer(settings, logger=client_logger("target"))
+        if self._id is not None:
+            _init_transactions(producer, self._id)
+        return producer
+
+    def begin(self) -> None:
+        """Open a transaction."""
+        if self._id is not None:
+            self._guard(self._producer.begin_transaction)
+
+    def send(self, records: Sequence[Outgoing]) -> None:
+        """Produce; a full queue is waited for.
+
+        All arguments go by position, which takes a third off the cost of the call. In a transaction nothing
+        more is sent once a record was refused: the tick is given up when it settles.
+        """
+        produce: Any = self._producer.produce
+        careful = self._caution.holds(time.monotonic_ns() // 1_000_000, may_begin=not self._failures)
+        for record in records:
+            if self._failures and self._id is not None:
+                return
+            topic, value, key, headers, partition = record
+            try:
+                produce(topic, value, key, partition, self._tracker(record) if careful else None, None, 0, headers)
+            except BufferError:
+                self._send_after_waiting(record)
+            except KafkaException as error:
+                self._refused_at_once(record, error)
+            if careful:
+                # The broker refuses a whole batch for one record in it: each goes alone.
+                self._guard(partial(self._producer.flush, COMMIT_TIMEOUT_S))
+        self._guard(partial(self._producer.poll, 0))
+
+    def _send_after_waiting(self, record: Outgoing) -> None:
+        topic, value, key, headers, partition = record
+        give_up_s = time.monotonic() + COMMIT_TIMEOUT_S
+        produce: Any = self._producer.produce
+        while True:
+            self._guard(partial(self._producer.poll, 0.01))
+            try:
+                produce(topic, value, key, partition, None, None, 0, headers)
+                return
+            except BufferError as error:
+                if time.monotonic() > give_up_s:
+                    raise TransactionAborted("Kafka takes nothing: the send queue stays full") from error
+            except KafkaException as error:
+                self._refused_at_once(record, error)
+                return
+
+    def _refused_at_once(self, record: Outgoing, exception: KafkaException) -> None:
+        error: KafkaError = exception.args[0]
+        if error.code() in ABOUT_THE_RECORD:
+            self._failures.append(self._refusal(error, record))
+            return
+        # A refused record puts the transaction in error; its report may still be on the way.
+        self._guard(partial(self._producer.poll, REPORT_TIMEOUT_S if error.code() == KafkaError._STATE else 0))
+        if not self._failures:
+            raise self._translated(exception) from exception
+
+    def _on_failure(self, error: KafkaError | None, message: Message) -> None:
+        if error is None or error.code() in PURGED:
+            return
+        self._caution.refused(known=False)
+        self._failures.append(
+            Refusal(f"{message.topic()}: {error.str()}", error.code() == KafkaError.MSG_SIZE_TOO_LARGE)
+        )
+
+    def _tracker(self, record: Outgoing) -> Callable[[KafkaError | None, Message], None]:
+        def on_delivery(error: KafkaError | None, message: Message) -> None:
+            if error is not None and error.code() not in PURGED:
+                self._failures.append(self._refusal(error, record))
+
+        return on_delivery
+
+    def _refusal(self, error: KafkaError, record: Outgoing) -> Refusal:
+        text = f"{record.topic}: {error.str()}"
+        if error.code() not in ABOUT_THE_RECORD:
+            return Refusal(text, too_large=False)
+        self._caution.refused(known=True)
+        shard, offset, dead_letter = whose_record(record.headers)
+        return Refusal(text, error.code() == KafkaError.MSG_SIZE_TOO_LARGE, shard, offset, dead_letter)
+
+    def store(self, records: Sequence[Outgoing]) -> None:
+        """As `send`: all is part of the transaction."""
+        self.send(records)
+
+    def settle(self) -> list[Refusal]:
+        """Flush, before the offsets are sent: the coordinator would say that the transaction is still being built."""
+        remaining = self._guard(partial(self._producer.flush, COMMIT_TIMEOUT_S))
+        failures, self._failures = self._failures, []
+        if remaining and not failures:
+            raise TransactionAborted(f"{remaining} records were not acknowledged within {COMMIT_TIMEOUT_S:.0f} s")
+        return failures
+
+    def commit(self, progress: Mapping[int, Progress], group: GroupMetadata) -> None:
+        """Offsets with their metadata, then the commit."""
+        if progress:
+            offsets = offsets_of(self._source_topic, progress)
+            self._guard(lambda: self._send_offsets(offsets, group))
+        try:
+            self._guard(lambda: self._producer.commit_transaction(COMMIT_TIMEOUT_S))
+        except (Fenced, TransactionAborted):
+            raise
+        except LostOwnership as error:
+            raise CommitUnknown(f"the outcome of the commit is not known: {error}") from error
+
+    def _send_offsets(self, offsets: list[TopicPartition], group: GroupMetadata) -> None:
+        send = partial(self._producer.send_offsets_to_transaction, offsets, group, COMMIT_TIMEOUT_S)
+        try:
+            self._bounded.run(send, COMMIT_TIMEOUT_S)
+        except TimeoutError as error:
+            self._abandoned.append(self._producer)
+            raise CommitUnknown(f"the offsets were not taken into the transaction: {error}") from error
+
+    def abort(self) -> None:
+        """Abort what is open; what cannot be aborted now ends when the producer is replaced or fenced."""
+        self._failures.clear()
+        if self._id is None or self._producer in self._abandoned:
+            return
+        try:
+            with _raised_by_the_client():
+                self._producer.abort_transaction(ABORT_TIMEOUT_S)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError._STATE:
+                log.warning("transaction not aborted", reason=error.args[0].str())
+
+    def fence(self, owner: str) -> None:
+        """`init_transactions` under the former owner's id bumps its epoch and aborts what it left open."""
+        fencer = Producer(self._make_settings(owner), logger=client_logger("target"))
+        _init_transactions(fencer, owner)
+
+    def replace(self) -> None:
+        """A new producer under the same id, which fences the old one."""
+        self._failures.clear()
+        self._producer = self._new_producer()
+
+    def close(self) -> None:
+        """Nothing is left to send after `settle`."""
+        self._producer.purge()
+
+    def _guard(self, call: Callable[[], T]) -> T:
+        try:
+            with _raised_by_the_client():
+                return call()
+        except KafkaException as error:
+            raise self._translated(error) from error
+
+    def _translated(self, exception: KafkaException) -> LostOwnership:
+        error: KafkaError = exception.args[0]
+        if error.code() in FENCED:
+            return Fenced(error.str())
+        if error.fatal():
+            return Fenced(f"the producer failed for good: {error.str()}")
+        if error.txn_requires_abort() or self._id is None:
+            return TransactionAborted(error.str())
+        return CommitUnknown(error.str())
+
+
+@contextmanager
+def _raised_by_the_client() -> Iterator[None]:
+    """A fatal error is raised out of whichever call serves callbacks, as a mere cause if one is called after it."""
+    try:
+        yield
+    except SystemError as error:
+        if isinstance(error.__cause__, KafkaException):
+            raise error.__cause__ from error
+        raise
+
+
+def _init_transactions(producer: Producer, owner: str) -> None:
+    try:
+        producer.init_transactions(INIT_TIMEOUT_S)
+    except KafkaException as error:
+        raise KafkaUnavailable(f"transactions of {owner}: {error.args[0].str()}") from error

@@ -1,0 +1,222 @@
+"""The first records that wait, put together from copies of memory and from the shelf, read only as far as needed.
+
+Everything is as of the moment at which a shard was copied: what was taken in later is left out, what was delivered
+in the meantime may still be listed. The shelf is read after the copy, because what is due moves from the shelf to
+memory and not back, and what moves within the shelf is written to its new place before it leaves the old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import NamedTuple
+
+from delaytopic_relay.backlog.reader import PendingReader, SliceGone
+from delaytopic_relay.backlog.store import Slice
+from delaytopic_relay.core.commands import Schedule
+from delaytopic_relay.core.id_state import from_entry
+from delaytopic_relay.errors import ConfigurationError, CorruptState, Unavailable
+from delaytopic_relay.pending.query import ListingQuery
+from delaytopic_relay.pending.snapshot import ShardCopy
+from delaytopic_relay.pending.top_n import Listed, Shortlist
+
+MOST_READ = 200_000
+"""Records that a listing reads from the shelf."""
+MOST_READ_BYTES = 64 << 20
+GROUP = 32
+GROUP_RECORDS = 2_000
+"""Thin slices that are read together."""
+ATTEMPTS = 3
+"""How often to look for slices anew because one was gone."""
+
+
+OpenReader = Callable[[], PendingReader]
+"""Opens the shelf for one listing."""
+
+
+class Listing(NamedTuple):
+    """The first records, at most one more than the limit; `cut_ms` and `why` tell what could not be listed."""
+
+    records: Sequence[Listed]
+    cut_ms: int | None = None
+    why: str | None = None
+
+
+class Place(NamedTuple):
+    """A slice of a shard, in the order in which slices are read."""
+
+    start_ms: int
+    partition: int
+    slice: Slice
+    records: int
+
+
+def list_pending(copies: Iterable[ShardCopy], open_reader: OpenReader, query: ListingQuery) -> Listing:
+    """The first `query.limit` records, and one more when there are more."""
+    return _Search(copies, open_reader, query).listing()
+
+
+class _Search:
+    def __init__(self, copies: Iterable[ShardCopy], open_reader: OpenReader, query: ListingQuery) -> None:
+        self._copies = {copy.partition: copy for copy in copies}
+        self._open_reader = open_reader
+        self._found = Shortlist(query.limit + 1)
+        self._until_ms = query.due_before_ms
+        self._why: str | None = None
+        self._cut_ms: int | None = None
+        self._records_left, self._bytes_left = MOST_READ, MOST_READ_BYTES
+
+    def listing(self) -> Listing:
+        for copy in self._copies.values():
+            self._found.add(copy.partition, copy.schedules)
+            if copy.cut_ms is not None:
+                self._cut(copy.cut_ms, "too many records in memory are due at about the same time")
+        starts = [copy.shelf_from_ms for copy in self._copies.values() if copy.shelf_from_ms is not None]
+        if starts and not self._is_enough(min(starts)):
+            self._read_shelf(min(starts))
+        records = self._found.records()
+        if self._cut_ms is not None:
+            records = [record for record in records if record.due_ms < self._until_ms]
+        return Listing(records, self._cut_ms, self._why)
+
+    def _cut(self, at_ms: int, why: str) -> None:
+        """Nothing due from then on can be listed."""
+        if at_ms < self._until_ms:
+            self._cut_ms = self._until_ms = at_ms
+            self._why = why
+
+    def _is_enough(self, from_ms: int) -> bool:
+        """Whether nothing that is due from then on belongs to the list."""
+        last_ms = self._found.last_ms
+        return from_ms >= self._until_ms or (last_ms is not None and last_ms < from_ms)
+
+    # -- the shelf
+
+    def _read_shelf(self, from_ms: int) -> None:
+        try:
+            with closing(self._open_reader()) as reader:
+                self._insist(reader, from_ms)
+        except (Unavailable, CorruptState, ConfigurationError) as error:
+            self._cut(from_ms, f"the shelf cannot be read: {error}")
+
+    def _insist(self, reader: PendingReader, from_ms: int) -> None:
+        for _ in range(ATTEMPTS):
+            if self._read_slices(reader):
+                self._check(reader)
+                return
+        self._cut(from_ms, "what is on the shelf moved while it was read; ask again")
+
+    def _check(self, reader: PendingReader) -> None:
+        """What was read is worth nothing if the shelf is somebody else's by now, or lost its last writes."""
+        for copy in self._copies.values():
+            position, from_ms = copy.shelf_position, copy.shelf_from_ms
+            if position is not None and from_ms is not None and not reader.still_at(copy.partition, position):
+                self._cut(
+                    from_ms, f"partition {copy.partition} is being recovered, or went to another relay; ask again"
+                )
+
+    def _read_slices(self, reader: PendingReader) -> bool:
+        """Read slices in the order of their time until there is enough; False if one was gone."""
+        for group in self._groups(self._places(reader)):
+            if self._is_enough(group[0].start_ms):
+                break
+            if sum(place.records for place in group) > self._records_left or self._bytes_left <= 0:
+                self._cut(group[0].start_ms, _too_many(group))
+                break
+            try:
+                self._read(reader, group)
+            except SliceGone:
+                return False
+        return True
+
+    def _places(self, reader: PendingReader) -> list[Place]:
+        return sorted(
+            Place(slice_.start_ms, copy.partition, slice_, records)
+            for copy in self._copies.values()
+            if copy.shelf_from_ms is not None
+            for slice_, records in reader.slices(copy.partition).items()
+            if copy.shelf_from_ms <= slice_.start_ms < self._until_ms
+        )
+
+    def _groups(self, places: Iterable[Place]) -> Iterator[list[Place]]:
+        """Consecutive slices, as many as it takes to have enough, should nothing of them be left out."""
+        group: list[Place] = []
+        records = 0
+        for place in places:
+            if group and records + place.records > min(GROUP_RECORDS, self._records_left):
+                yield group
+                group, records = [], 0
+            group.append(place)
+            records += place.records
+            if records >= max(1, self._found.missing) or len(group) == GROUP:
+                yield group
+                group, records = [], 0
+        if group:
+            yield group
+
+    def _read(self, reader: PendingReader, group: Sequence[Place]) -> None:
+        wanted = _by_partition(group)
+        for partition, slices in wanted.items():
+            reader.expect(partition, slices)
+        for partition, slices in wanted.items():
+            for portion in reader.read(partition, slices, self._before_ms):
+                self._records_left -= len(portion.schedules)
+                self._bytes_left -= portion.data_bytes
+                self._found.add(partition, self._pending(reader, self._copies[partition], portion.schedules))
+                if self._bytes_left <= 0:
+                    self._cut(group[0].start_ms, _too_many(group))
+                    return
+
+    def _before_ms(self) -> int:
+        """What is due from then on is of no more use."""
+        last_ms = self._found.last_ms
+        return self._until_ms if last_ms is None else min(self._until_ms, last_ms + 1)
+
+    def _pending(self, reader: PendingReader, copy: ShardCopy, schedules: Sequence[Schedule]) -> Iterable[Schedule]:
+        """Those that delivery would not leave out: taken in, not done, not superseded or cancelled."""
+        before_ms = self._before_ms()
+        waiting = [
+            schedule
+            for schedule in schedules
+            if schedule.offset < copy.taken_in
+            and (schedule.due_ms, schedule.offset) > copy.cursor
+            and schedule.due_ms < before_ms
+        ]
+        names = list({schedule.id: None for schedule in waiting if schedule.id is not None})
+        if not names:
+            return waiting
+        latest = _latest(reader, copy, names)
+        return [schedule for schedule in waiting if latest.get(schedule.id, -1) <= schedule.offset]
+
+
+def _latest(reader: PendingReader, copy: ShardCopy, names: Sequence[bytes]) -> Mapping[bytes | None, int]:
+    """The offset of the latest command of each id, as of the copy.
+
+    A command that came after the copy has hidden the one before it; its id is taken for unchanged.
+    """
+    states = {
+        name: from_entry(entry)
+        for name, entry in zip(names, reader.ids(copy.partition, names), strict=True)
+        if entry is not None
+    }
+    return {
+        name: state.offset
+        for name, state in states.items()
+        if state.until > copy.cursor and state.offset < copy.taken_in
+    }
+
+
+def _by_partition(group: Iterable[Place]) -> dict[int, list[Slice]]:
+    slices: dict[int, list[Slice]] = {}
+    for place in group:
+        slices.setdefault(place.partition, []).append(place.slice)
+    return slices
+
+
+def _too_many(group: Sequence[Place]) -> str:
+    place = max(group, key=lambda place: place.records)
+    return (
+        f"to put further records in order, more would have to be read than a listing may: {place.records} wait on the "
+        f"shelf of partition {place.partition} within {place.slice.width_ms // 1_000} s; they can be listed closer to "
+        "their time"
+    )

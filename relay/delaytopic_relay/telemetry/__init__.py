@@ -1,0 +1,1 @@
+"""What a relay tells of itself: status, metrics, logs."""

@@ -1,0 +1,196 @@
+"""Edge: what a relay tells Prometheus. Every metric is described in docs/reference/metrics.md.
+
+The loop's thread counts, with calls per batch and never per record; the thread that serves the page
+reads. All times and sizes are in base units, seconds and bytes, whatever the calls take.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from threading import Lock
+
+from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.exposition import generate_latest
+from prometheus_client.registry import Collector
+
+from delaytopic_api.records import DeadLetterReason
+from delaytopic_api.relay import RelayStatus, ShardState
+from delaytopic_relay.errors import BucketLost, CommitUnknown, Fenced, LostOwnership, ShelfMoved, TransactionAborted
+from delaytopic_relay.telemetry.histogram import MillisecondHistogram
+
+LABELS = ("delaytopic_namespace", "delaytopic_name")
+"""On every series: the DelayTopic, which need not live in the namespace of its relays."""
+
+LATENESS_EDGES_MS = (
+    *(1, 2, 5, 10, 20, 50, 100, 200, 500),
+    *(1_000, 2_000, 5_000, 10_000, 30_000),
+    *(60_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000),
+)
+DURATION_EDGES_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
+RECOVERY_CAUSES = (
+    "assigned",
+    *(error.cause for error in (LostOwnership, ShelfMoved, TransactionAborted, CommitUnknown, Fenced, BucketLost)),
+)
+
+
+class RelayMetrics(Collector):
+    """All metrics of one relay, in a registry of their own."""
+
+    def __init__(self, namespace: str, name: str) -> None:
+        """`namespace` and `name` of the DelayTopic."""
+        self._labels = (namespace, name)
+        self._lock = Lock()
+        self._lateness = MillisecondHistogram(LATENESS_EDGES_MS)
+        self._commits = MillisecondHistogram(DURATION_EDGES_MS)
+        self._puts = MillisecondHistogram(DURATION_EDGES_MS)
+        self._superseded = self._cancelled = self._too_late = 0
+        self._shelf_errors = self._foreign_entries = 0
+        # Series that start with their first event have no rate for it: all known ones start at 0.
+        self._dead_letters = Counter(dict.fromkeys(map(str, DeadLetterReason), 0))
+        self._recoveries = Counter(dict.fromkeys(RECOVERY_CAUSES, 0))
+        self._status: RelayStatus | None = None
+        self._registry = CollectorRegistry()
+        self._registry.register(self)
+        ProcessCollector(registry=self._registry)
+
+    # -- counting
+
+    def observe_delivered(self, due_times_ms: Sequence[int], sent_ms: int) -> None:
+        """Records that were sent at `sent_ms`, and are committed."""
+        with self._lock:
+            self._lateness.add_lateness(due_times_ms, sent_ms)
+
+    def add_dead_letter(self, reason: str) -> None:
+        """One record went to the dead-letter topic."""
+        with self._lock:
+            self._dead_letters[reason] += 1
+
+    def add_commands(self, superseded: int, cancelled: int, too_late: int) -> None:
+        """Commands with ids took effect, or came too late for it."""
+        with self._lock:
+            self._superseded += superseded
+            self._cancelled += cancelled
+            self._too_late += too_late
+
+    def observe_commit(self, duration_ms: int) -> None:
+        """One tick was committed."""
+        with self._lock:
+            self._commits.add(duration_ms)
+
+    def observe_put(self, duration_ms: int) -> None:
+        """The shelf acknowledged one write."""
+        with self._lock:
+            self._puts.add(duration_ms)
+
+    def add_recovery(self, cause: str) -> None:
+        """One shard was recovered: `assigned`, or the `cause` of what was lost."""
+        with self._lock:
+            self._recoveries[cause] += 1
+
+    def add_shelf_error(self) -> None:
+        """The shelf did not answer."""
+        with self._lock:
+            self._shelf_errors += 1
+
+    def add_foreign_entry(self) -> None:
+        """Something was skipped that somebody else wrote into the relay's own state."""
+        with self._lock:
+            self._foreign_entries += 1
+
+    def set_backlog(self, status: RelayStatus) -> None:
+        """What is pending, as of the latest count."""
+        self._status = status
+
+    # -- reading
+
+    def render(self) -> bytes:
+        """The page: Prometheus' text format."""
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """All metrics of this moment; called by the registry."""
+        with self._lock:
+            families = [*self._counters(), *self._histograms()]
+        yield from families
+        if self._status is not None:
+            yield from self._backlog(self._status)
+
+    def _counters(self) -> Iterator[Metric]:
+        yield self._counter("delivered_records", "Records sent to a target topic and committed.", self._lateness.count)
+        yield self._counters_by(
+            "dead_letter_records", "Records sent to the dead-letter topic.", "reason", self._dead_letters
+        )
+        yield self._counter("superseded_records", "Schedules dropped for a newer one with their id.", self._superseded)
+        yield self._counter("cancelled_records", "Schedules withdrawn by a cancel.", self._cancelled)
+        yield self._counter("cancels_too_late", "Cancels that found nothing pending.", self._too_late)
+        yield self._counters_by("recoveries", "Shards recovered from committed state.", "cause", self._recoveries)
+        yield self._counter("shelf_errors", "Times that the shelf did not answer.", self._shelf_errors)
+        text = "Entries of the shelf or the group's metadata that were skipped, as no relay of this group wrote them."
+        yield self._counter("foreign_entries", text, self._foreign_entries)
+
+    def _histograms(self) -> Iterator[Metric]:
+        yield self._histogram("lateness", "Sent minus due.", self._lateness)
+        yield self._histogram("commit", "How long a tick's commit took.", self._commits)
+        yield self._histogram("shelf_put", "How long the shelf took to acknowledge a write.", self._puts)
+
+    def _backlog(self, status: RelayStatus) -> Iterator[Metric]:
+        oldest_ms, next_ms = status.oldest_overdue_ms, status.next_due_ms
+        age_ms = status.as_of_ms - oldest_ms if oldest_ms is not None else 0
+        next_seconds = next_ms / 1000 if next_ms is not None else None
+        states = Counter(dict.fromkeys(map(str, ShardState), 0))
+        states.update(str(shard.state) for shard in status.shards)
+        yield self._gauge("pending_records", "Records taken in and not yet delivered.", status.pending)
+        yield self._gauge("overdue_records", "Records due and not yet delivered.", status.overdue)
+        yield self._gauge("oldest_overdue_seconds", "How long ago the oldest overdue record was due.", age_ms / 1000)
+        yield self._gauge("next_due_timestamp_seconds", "The nearest due time; absent without one.", next_seconds)
+        yield self._gauge("ingest_lag_records", "Records of the source not yet taken in.", status.ingest_lag)
+        yield self._gauge("replay_lag_records", "Source offsets still to be read again.", status.replay_lag)
+        yield self._gauge("memory_bytes", "Held by schedules in memory.", status.memory_bytes)
+        yield self._gauge("busy_records_per_second", "Delivery rate while busy; absent at first.", status.busy_rate)
+        shards = GaugeMetricFamily("delaytopic_shards", "Source partitions of this relay.", labels=(*LABELS, "state"))
+        for state, count in states.items():
+            shards.add_metric((*self._labels, state), count)
+        yield shards
+        yield from self._buckets(status)
+
+    def _buckets(self, status: RelayStatus) -> Iterator[Metric]:
+        """Each bucket of all shards together."""
+        pending: Counter[int] = Counter()
+        split: Counter[int] = Counter()
+        for bucket in (bucket for shard in status.shards for bucket in shard.buckets):
+            pending[bucket.bucket] += bucket.pending
+            split[bucket.bucket] += bucket.split
+        yield self._gauges_by("bucket_pending_records", "Records that wait in a bucket.", "bucket", pending)
+        yield self._gauges_by("bucket_split_shards", "Shards in which a bucket's range is split.", "bucket", split)
+
+    # -- shapes
+
+    def _counter(self, name: str, text: str, value: int) -> Metric:
+        family = CounterMetricFamily(f"delaytopic_{name}", text, labels=LABELS)
+        family.add_metric(self._labels, value)
+        return family
+
+    def _counters_by(self, name: str, text: str, label: str, values: Mapping[str, int]) -> Metric:
+        family = CounterMetricFamily(f"delaytopic_{name}", text, labels=(*LABELS, label))
+        for key, value in values.items():
+            family.add_metric((*self._labels, key), value)
+        return family
+
+    def _gauges_by(self, name: str, text: str, label: str, values: Mapping[int, int]) -> Metric:
+        family = GaugeMetricFamily(f"delaytopic_{name}", text, labels=(*LABELS, label))
+        for key, value in values.items():
+            family.add_metric((*self._labels, str(key)), value)
+        return family
+
+    def _gauge(self, name: str, text: str, value: float | None) -> Metric:
+        family = GaugeMetricFamily(f"delaytopic_{name}", text, labels=LABELS)
+        if value is not None:
+            family.add_metric(self._labels, value)
+        return family
+
+    def _histogram(self, name: str, text: str, histogram: MillisecondHistogram) -> Metric:
+        family = HistogramMetricFamily(f"delaytopic_{name}_seconds", text, labels=LABELS)
+        family.add_metric(self._labels, histogram.buckets(), histogram.sum_ms / 1000)
+        return family

@@ -1,0 +1,204 @@
+"""Edge: what the loop reports, turned into metrics, log lines and the pages' documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+import structlog
+
+from delaytopic_api.relay import RelayConfig, RelayState, RelayStatus
+from delaytopic_relay.core.commands import Reject, Schedule
+from delaytopic_relay.core.departures import Departures
+from delaytopic_relay.engine.ports import Clock
+from delaytopic_relay.engine.takeover import Recovered
+from delaytopic_relay.errors import LostOwnership, RelayError, ShelfUnavailable
+from delaytopic_relay.pending.page import PendingPage
+from delaytopic_relay.telemetry.metrics import RelayMetrics
+from delaytopic_relay.telemetry.server import Health, PageServer
+from delaytopic_relay.telemetry.status import Scene, Tally, relay_status
+
+if TYPE_CHECKING:
+    from delaytopic_relay.engine.loop import Loop
+
+SNAPSHOT_MS = 1_000
+STALLED_MS = 60_000
+"""A loop that has not turned for so long is not healthy; longer than any single wait of it."""
+REPEAT_MS = 10_000
+"""How often the same trouble is worth a line."""
+BUSY_MS = 200
+"""A window with less work says nothing about capacity."""
+
+log = structlog.get_logger()
+_due_ms = attrgetter("due_ms")
+
+
+class Observer:
+    """Implements `Journal`, and serves the pages."""
+
+    def __init__(self, config: RelayConfig, relay: str, clock: Clock) -> None:
+        self._config = config
+        self._relay = relay
+        self._clock = clock
+        self._started_at_ms = clock.now_ms()
+        self._tally = Tally()
+        self._scene = Scene(RelayState.STARTING)
+        self._status = self._counted()
+        self._turned_ms = self._snapshot_ms = clock.monotonic_ms()
+        self._window = (self._snapshot_ms, 0, 0)
+        self._trouble: str | None = "starting"
+        self._said: dict[str, int] = {}
+        self._uncommitted: list[tuple[list[int], int]] = []
+        self._dead_letters: list[str] = []
+        self.metrics = RelayMetrics(config.namespace, config.name)
+        self.pending = PendingPage(config, lambda: self._status)
+        self._pages = PageServer(
+            config.http.host,
+            config.http.port,
+            health=self._health,
+            readiness=self._readiness,
+            metrics=self.metrics.render,
+            status=lambda: self._status,
+            pending=self.pending.answer,
+        )
+
+    # -- the pages
+
+    def start(self) -> None:
+        """Serve the pages."""
+        self._pages.start()
+        log.info("http listening", host=self._config.http.host, port=self._pages.port)
+
+    def stop(self) -> None:
+        """Serve them no more."""
+        self._pages.stop()
+
+    def _health(self) -> Health:
+        silent_ms = self._clock.monotonic_ms() - self._turned_ms
+        return Health(silent_ms < STALLED_MS, f"the loop turned {silent_ms} ms ago")
+
+    def _readiness(self) -> Health:
+        return Health(self._trouble is None, self._trouble or "running")
+
+    # -- the loop's turns
+
+    def waiting_for(self, what: str) -> None:
+        """The relay cannot start yet."""
+        self._turned_ms = self._clock.monotonic_ms()
+        self._trouble = what
+        self._say("waiting", what)
+
+    def draining(self) -> None:
+        """The relay was told to stop."""
+        self._trouble = "draining"
+        self._scene = Scene(RelayState.DRAINING)
+        log.info("draining")
+
+    def turn(self, loop: Loop) -> None:
+        """The loop has turned once; now and then, count everything."""
+        self._turned_ms = self._clock.monotonic_ms()
+        self.pending.serve(loop)
+        if self._turned_ms - self._snapshot_ms >= SNAPSHOT_MS:
+            self._snapshot_ms = self._turned_ms
+            self._take_snapshot(loop)
+
+    def _take_snapshot(self, loop: Loop) -> None:
+        self._scene = loop.scene()
+        self._trouble = None if loop.joined else "waiting for the group to assign shards"
+        self._measure_capacity(loop.idle_ms)
+        self._status = self._counted()
+        self.metrics.set_backlog(self._status)
+
+    def _measure_capacity(self, idle_ms: int) -> None:
+        started_ms, delivered, idle_before_ms = self._window
+        busy_ms = self._turned_ms - started_ms - (idle_ms - idle_before_ms)
+        done = self._tally.delivered - delivered
+        if busy_ms >= BUSY_MS and done:
+            self._tally.busy_rate = done * 1_000 / busy_ms
+        self._window = (self._turned_ms, self._tally.delivered, idle_ms)
+
+    def _counted(self) -> RelayStatus:
+        now_ms = self._clock.now_ms()
+        return relay_status(self._config, self._relay, self._started_at_ms, now_ms, self._tally, self._scene)
+
+    # -- the journal
+
+    def commands(self, leaving: Departures) -> None:
+        """See `Journal.commands`."""
+        self._tally.superseded += leaving.superseded
+        self._tally.cancelled += leaving.cancelled
+        self.metrics.add_commands(leaving.superseded, leaving.cancelled, leaving.too_late)
+
+    def sent(
+        self, schedules: Sequence[Schedule], rejects: Sequence[Reject], withheld: Sequence[Reject], sent_ms: int
+    ) -> None:
+        """See `Journal.sent`."""
+        held = {reject.offset for reject in withheld}
+        going = [schedule for schedule in schedules if schedule.offset not in held] if held else schedules
+        if going:
+            self._uncommitted.append((list(map(_due_ms, going)), sent_ms))
+        self._dead_letters += [reject.reason.value for reject in rejects]
+
+    def committed(self, duration_ms: int) -> None:
+        """See `Journal.committed`."""
+        for due_times_ms, sent_ms in self._uncommitted:
+            self._tally.delivered += len(due_times_ms)
+            self.metrics.observe_delivered(due_times_ms, sent_ms)
+        self._tally.dead_lettered += len(self._dead_letters)
+        for reason in self._dead_letters:
+            self.metrics.add_dead_letter(reason)
+        self.metrics.observe_commit(duration_ms)
+        self._uncommitted, self._dead_letters = [], []
+
+    def put(self, duration_ms: int) -> None:
+        """See `Journal.put`."""
+        self.metrics.observe_put(duration_ms)
+
+    def started_over(self, lost: LostOwnership) -> None:
+        """See `Journal.started_over`."""
+        self._uncommitted, self._dead_letters = [], []
+        log.warning("starting over", cause=lost.cause, reason=str(lost))
+
+    def recovered(self, shard: int, cause: str, recovered: Recovered) -> None:
+        """See `Journal.recovered`."""
+        self.metrics.add_recovery(cause)
+        progress = recovered.committed
+        log.info("shard recovered", partition=shard, cause=cause, offset=progress.offset, replay=recovered.replay)
+        if recovered.moves:
+            log.info("the backlog moves here from another backend", partition=shard, offsets=recovered.replay)
+        if recovered.shortened:
+            log.error(
+                "the source ends before the committed position: it was truncated or created anew", partition=shard
+            )
+        if recovered.gone:
+            log.error(
+                "records were to be read again that the source no longer has", partition=shard, offsets=recovered.gone
+            )
+
+    def fenced(self, owner: str) -> None:
+        """See `Journal.fenced`."""
+        log.info("former owner fenced", owner=owner)
+
+    def foreign(self, shard: int, where: str) -> None:
+        """See `Journal.foreign`. All are counted, and of each shard one is logged in a while: there may be millions."""
+        self.metrics.add_foreign_entry()
+        self._say("skipped what no relay of this group wrote", where, key=f"foreign {shard}", partition=shard)
+
+    def stuck(self, shard: int, error: RelayError) -> None:
+        """See `Journal.stuck`."""
+        self._say("shard cannot be recovered yet", str(error), partition=shard)
+
+    def unavailable(self, error: RelayError) -> None:
+        """See `Journal.unavailable`."""
+        if isinstance(error, ShelfUnavailable):
+            self.metrics.add_shelf_error()
+        self._say("not available", str(error))
+
+    def _say(self, event: str, reason: str, *, key: str | None = None, **more: int) -> None:
+        """Log a trouble, and the same again only after a while; `key` tells what the same is, if not the reason."""
+        now_ms, key = self._clock.monotonic_ms(), key or reason
+        if now_ms - self._said.get(key, -REPEAT_MS) >= REPEAT_MS:
+            self._said = {said: at_ms for said, at_ms in self._said.items() if now_ms - at_ms < REPEAT_MS}
+            self._said[key] = now_ms
+            log.warning(event, reason=reason, **more)
