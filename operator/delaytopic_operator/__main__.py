@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from delaytopic_operator.command_line import operator_command
-from delaytopic_operator.doing import Doer
-from delaytopic_operator.kafka_admin import KafkaClusters
-from delaytopic_operator.looking import Looker
-from delaytopic_operator.measuring import Meter
-from delaytopic_operator.observing import ClusterObserver
-from delaytopic_operator.observing_topics import TopicsObserver
-from delaytopic_operator.reconcile import Reconciler
-from delaytopic_operator.saying import Sayer
-from delaytopic_operator.service import Shell
+from delaytopic_operator.config.command_line import operator_command
+from delaytopic_operator.execute.executor import Doer
+from delaytopic_operator.kafka.admin import KafkaClusters
+from delaytopic_operator.observe.cluster import ClusterObserver
+from delaytopic_operator.observe.observer import Looker
+from delaytopic_operator.observe.topics import TopicsObserver
+from delaytopic_operator.reconciler import Reconciler
+from delaytopic_operator.report.status_metrics import Meter
+from delaytopic_operator.report.status_writer import Sayer
+from delaytopic_operator.runtime.manager import Shell
 
 
 def make_reconciler(shell: Shell) -> Reconciler:

@@ -11,8 +11,9 @@ from typing import Any, Final
 from tests.cluster.access import Access
 
 import delaytopic_operator
-from delaytopic_operator import kinds, watched
-from delaytopic_operator.kinds import Kind
+from delaytopic_operator.kube import kinds
+from delaytopic_operator.kube.kinds import Kind
+from delaytopic_operator.runtime import watched
 
 _PACKAGE: Final = Path(str(delaytopic_operator.__file__)).parent
 _CONSTANTS: Final = {name: value for name, value in vars(kinds).items() if isinstance(value, Kind)}

@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 from confluent_kafka import TopicPartition
 
-from delaytopic_operator.cluster_login import ClusterLogin
-from delaytopic_operator.kafka_admin import KafkaCluster, KafkaClusters
-from delaytopic_operator.kafka_client import KafkaClient
-from delaytopic_operator.kube_errors import Call
-from delaytopic_operator.kube_transport import KubeTransport
+from delaytopic_operator.kafka.admin import KafkaCluster, KafkaClusters
+from delaytopic_operator.kafka.client import KafkaClient
+from delaytopic_operator.kube.errors import Call
+from delaytopic_operator.kube.login import ClusterLogin
+from delaytopic_operator.kube.transport import KubeTransport
 
 T = TypeVar("T")
 READS = frozenset({"get", "list"})

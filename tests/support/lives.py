@@ -20,26 +20,26 @@ from tests.support.crashing import Crashed, CrashingClusters, CrashingTransport,
 from tests.support.relay_process import wait_for
 
 from delaytopic_api import RelayStatus
-from delaytopic_operator.cluster_login import ClusterLogin
-from delaytopic_operator.desired import child_name
-from delaytopic_operator.doing import Doer
+from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.decide.record import record_name
 from delaytopic_operator.errors import OperatorError
-from delaytopic_operator.event_recorder import EventRecorder
-from delaytopic_operator.fleet import RelayPage
-from delaytopic_operator.keys import Key
-from delaytopic_operator.kube import KubeApi, always
-from delaytopic_operator.kube_transport import KubeTransport
-from delaytopic_operator.looking import Looker
-from delaytopic_operator.measuring import Meter
-from delaytopic_operator.metrics import OperatorMetrics
-from delaytopic_operator.observing import ClusterObserver
-from delaytopic_operator.observing_topics import TopicsObserver
-from delaytopic_operator.operator_config import OperatorConfig
-from delaytopic_operator.reconcile import Reconciler
-from delaytopic_operator.resync import Resync
-from delaytopic_operator.route_record import record_name
-from delaytopic_operator.saying import Sayer
-from delaytopic_operator.store import Store
+from delaytopic_operator.execute.executor import Doer
+from delaytopic_operator.kube.client import KubeApi, always
+from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.kube.login import ClusterLogin
+from delaytopic_operator.kube.transport import KubeTransport
+from delaytopic_operator.observe.cluster import ClusterObserver
+from delaytopic_operator.observe.fleet import RelayPage
+from delaytopic_operator.observe.observer import Looker
+from delaytopic_operator.observe.topics import TopicsObserver
+from delaytopic_operator.reconciler import Reconciler
+from delaytopic_operator.report.status_metrics import Meter
+from delaytopic_operator.report.status_writer import Sayer
+from delaytopic_operator.resources import child_name
+from delaytopic_operator.runtime.event_recorder import EventRecorder
+from delaytopic_operator.runtime.metrics import OperatorMetrics
+from delaytopic_operator.runtime.object_cache import Store
+from delaytopic_operator.runtime.resync import Resync
 
 API = "/apis/delaytopic.dev/v1alpha1"
 PARTITIONS = 2

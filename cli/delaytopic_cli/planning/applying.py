@@ -12,7 +12,7 @@ from delaytopic_api.errors import ApiError
 from delaytopic_api.loading import load_document
 from delaytopic_cli.planning.documents import name_of
 from delaytopic_cli.planning.outcome import Change, Step
-from delaytopic_operator.conditions import instant
+from delaytopic_operator.report.conditions import instant
 
 Document = dict[str, Any]
 NOT_YET_KNOWN = "known-after-apply"

@@ -13,11 +13,11 @@ from typing import Any
 from delaytopic_api import Settings
 from delaytopic_api.documents import DelayTopicSpec, Ownership
 from delaytopic_api.values import Management
-from delaytopic_operator.kafka_view import KafkaView, TopicFacts
-from delaytopic_operator.needed_buckets import needed_buckets
-from delaytopic_operator.route_record import Role, RouteRecord, TopicRecord, begin_record
-from delaytopic_operator.topic_actions import CreateTopic
-from delaytopic_operator.topic_wishes import Wish, wishes
+from delaytopic_operator.decide.record import Role, RouteRecord, TopicRecord, begin_record
+from delaytopic_operator.kafka.model import KafkaView, TopicFacts
+from delaytopic_operator.topics.actions import CreateTopic
+from delaytopic_operator.topics.desired import Wish, wishes
+from delaytopic_operator.topics.needed_buckets import needed_buckets
 
 UNKNOWN_ID = "known-after-apply"
 ONE_AT_LEAST = 1

@@ -11,7 +11,7 @@ from delaytopic_cli.kubectl.client import Kubectl, KubectlFailed
 from delaytopic_cli.planning.cluster_state import ClusterState
 from delaytopic_cli.planning.documents import Documents
 from delaytopic_cli.planning.errors import CannotJudge
-from delaytopic_operator.operator_config import OperatorConfig
+from delaytopic_operator.config.operator_config import OperatorConfig
 
 Document = dict[str, Any]
 CHILDREN = "configmaps,serviceaccounts,deployments,poddisruptionbudgets,networkpolicies,cronjobs"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from delaytopic_operator.operator_config import OperatorConfig
+from delaytopic_operator.config.operator_config import OperatorConfig
 
 Document = dict[str, Any]
 

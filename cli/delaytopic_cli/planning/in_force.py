@@ -9,7 +9,7 @@ from delaytopic_api import Settings
 from delaytopic_api.documents import TopicSettings
 from delaytopic_api.policy import LATENESS_OF_PRECISION, RETENTION_MARGIN
 from delaytopic_cli.planning.outcome import InForce
-from delaytopic_operator.checks import Accepted
+from delaytopic_operator.decide.validate import Accepted
 
 _ABSENT = object()
 BROKERS = "the broker's"

@@ -26,13 +26,13 @@ from delaytopic_cli.planning.world import (
     world_after,
     world_before,
 )
-from delaytopic_operator.checks import Accepted, Refusal, relay_namespace
-from delaytopic_operator.conditions import FALSE
-from delaytopic_operator.desired import connection_files
-from delaytopic_operator.keys import Key
-from delaytopic_operator.planning import PAUSE, is_paused
-from delaytopic_operator.planning_children import replicas
-from delaytopic_operator.route_record import find_former_record, find_record
+from delaytopic_operator.decide.children import replicas
+from delaytopic_operator.decide.planner import PAUSE, is_paused
+from delaytopic_operator.decide.record import find_former_record, find_record
+from delaytopic_operator.decide.validate import Accepted, Refusal, relay_namespace
+from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.report.conditions import FALSE
+from delaytopic_operator.resources import connection_files
 
 Document = dict[str, Any]
 KAFKA_NOT_ASKED = (

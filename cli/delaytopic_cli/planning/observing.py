@@ -11,21 +11,21 @@ from delaytopic_cli.planning.applying import NOT_YET_KNOWN
 from delaytopic_cli.planning.assumed_topics import Lived, assumed_view, record_of_status
 from delaytopic_cli.planning.without_secrets import as_if_read
 from delaytopic_cli.planning.world import World
-from delaytopic_operator.checks import Accepted, Refusal
-from delaytopic_operator.desired import connection_files, secrets_version
+from delaytopic_operator.decide.children import desired, identity_of, replicas
+from delaytopic_operator.decide.record import COMPONENT, RouteRecord, find_former_record, find_record, record_of
+from delaytopic_operator.decide.validate import Accepted, Refusal
 from delaytopic_operator.errors import RecordUnreadable
-from delaytopic_operator.fleet import Fleet
-from delaytopic_operator.keys import Key
-from delaytopic_operator.needed_buckets import needed_buckets
-from delaytopic_operator.observation import NamespaceFacts, Observation, Topics, Trouble
-from delaytopic_operator.planning_children import desired, identity_of, replicas
-from delaytopic_operator.route_record import COMPONENT, RouteRecord, find_former_record, find_record, record_of
+from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.observe.fleet import Fleet
+from delaytopic_operator.observe.observation import NamespaceFacts, Observation, Topics, Trouble
+from delaytopic_operator.resources import connection_files, secrets_version
+from delaytopic_operator.runtime.indexers import owner_of
 from delaytopic_operator.scaling.decision import decide
 from delaytopic_operator.scaling.memory import ScalingMemory
 from delaytopic_operator.scaling.policy import ScalingPolicy
 from delaytopic_operator.scaling.signals import gather
-from delaytopic_operator.store_terms import owner_of
-from delaytopic_operator.strimzi_topic import strimzi_place, strimzi_topics
+from delaytopic_operator.topics.needed_buckets import needed_buckets
+from delaytopic_operator.topics.strimzi import strimzi_place, strimzi_topics
 
 Document = dict[str, Any]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from delaytopic_operator.keys import Key
+from delaytopic_operator.kube.keys import Key
 
 
 class Judgement(StrEnum):

@@ -17,7 +17,7 @@ from delaytopic_cli.planning.errors import CannotJudge
 from delaytopic_cli.planning.making import make_plan
 from delaytopic_cli.planning.outcome import EXIT_CODES, Outcome
 from delaytopic_cli.planning.text import text_lines
-from delaytopic_operator.operator_config import OperatorConfig
+from delaytopic_operator.config.operator_config import OperatorConfig
 
 
 def planned(files: Sequence[str], kubectl: Kubectl | None, namespace: str | None, config_file: str | None) -> Outcome:

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from delaytopic_cli.planning.assumed_topics import made_topic
-from delaytopic_operator.actions import FINALIZER, Action, Apply, DoTopic, Hold, Release, Remove, WriteRecord
-from delaytopic_operator.fleet import Fleet
-from delaytopic_operator.kafka_view import KafkaView
-from delaytopic_operator.kinds import KAFKA_TOPIC
-from delaytopic_operator.observation import Observation
-from delaytopic_operator.plan import Plan
-from delaytopic_operator.planning import plan
-from delaytopic_operator.strimzi_topic import StrimziTopics
-from delaytopic_operator.topic_actions import CreateTopic, DeleteTopic, GrowTopic, SetConfig, TopicAction
+from delaytopic_operator.decide.actions import FINALIZER, Action, Apply, DoTopic, Hold, Release, Remove, WriteRecord
+from delaytopic_operator.decide.plan import Plan
+from delaytopic_operator.decide.planner import plan
+from delaytopic_operator.kafka.model import KafkaView
+from delaytopic_operator.kube.kinds import KAFKA_TOPIC
+from delaytopic_operator.observe.fleet import Fleet
+from delaytopic_operator.observe.observation import Observation
+from delaytopic_operator.topics.actions import CreateTopic, DeleteTopic, GrowTopic, SetConfig, TopicAction
+from delaytopic_operator.topics.strimzi import StrimziTopics
 
 MOST_PASSES = 10
 Document = dict[str, Any]

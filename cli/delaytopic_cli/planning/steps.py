@@ -9,10 +9,10 @@ from typing import Any
 
 from delaytopic_cli.planning.applying import NOT_SET, shown
 from delaytopic_cli.planning.outcome import Change, Step
-from delaytopic_operator.actions import Action, Apply, Remove, WriteRecord
-from delaytopic_operator.desired.hash import APPLIED_HASH
-from delaytopic_operator.observation import Observation
-from delaytopic_operator.route_record import record_document, record_name
+from delaytopic_operator.decide.actions import Action, Apply, Remove, WriteRecord
+from delaytopic_operator.decide.record import record_document, record_name
+from delaytopic_operator.observe.observation import Observation
+from delaytopic_operator.resources.hash import APPLIED_HASH
 
 Document = Mapping[str, Any]
 _PART = re.compile(r'\["(?P<quoted>[^"]+)"\]|\[(?P<index>\d+)\]|\.?(?P<name>[A-Za-z0-9_-]+)')

@@ -11,7 +11,7 @@ from typing import Any
 
 from delaytopic_api.errors import ApiError
 from delaytopic_api.loading import load_relay_config
-from delaytopic_operator.desired.hash import APPLIED_HASH, CONFIG_HASH, config_hash, stamped
+from delaytopic_operator.resources.hash import APPLIED_HASH, CONFIG_HASH, config_hash, stamped
 
 Document = dict[str, Any]
 CONFIG_KEY = "relay.yaml"

@@ -12,10 +12,10 @@ from delaytopic_cli.planning.applying import applied
 from delaytopic_cli.planning.assumed_topics import Lived
 from delaytopic_cli.planning.cluster_state import ClusterState
 from delaytopic_cli.planning.documents import Documents
-from delaytopic_operator.checks import Accepted, Refusal, Subject, check
-from delaytopic_operator.keys import Key
-from delaytopic_operator.route_book import RouteBook
-from delaytopic_operator.store import Store
+from delaytopic_operator.decide.route_index import RouteBook
+from delaytopic_operator.decide.validate import Accepted, Refusal, Subject, check
+from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.runtime.object_cache import Store
 
 Document = dict[str, Any]
 

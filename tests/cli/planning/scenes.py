@@ -11,7 +11,7 @@ from delaytopic_cli.planning.cluster_state import ClusterState
 from delaytopic_cli.planning.documents import Documents, sorted_out
 from delaytopic_cli.planning.making import make_plan
 from delaytopic_cli.planning.outcome import Outcome, TopicOutcome
-from delaytopic_operator.operator_config import OperatorConfig
+from delaytopic_operator.config.operator_config import OperatorConfig
 
 Document = dict[str, Any]
 NOW_MS = 1_795_270_000_000

@@ -24,7 +24,7 @@ from tests.cli.planning.scenes import (
 from delaytopic_cli.planning.cluster_state import ClusterState
 from delaytopic_cli.planning.outcome import EXIT_CODES, Judgement
 from delaytopic_cli.planning.text import text_lines
-from delaytopic_operator.desired.hash import CONFIG_HASH, stamped
+from delaytopic_operator.resources.hash import CONFIG_HASH, stamped
 
 STANDARD, TOPIC = delay_class(), delay_topic()
 STATE = converged(STANDARD, TOPIC)

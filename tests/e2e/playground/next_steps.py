@@ -11,8 +11,8 @@ from tests.e2e.playground.sample import NAME, PER_SECOND, SENDER, TEAM
 from tests.e2e.support.installation import OPERATOR_NAMESPACE, RELAY_NAMESPACE
 from tests.e2e.support.installed_platform import RELEASE
 
-from delaytopic_operator.desired.identity import child_name
-from delaytopic_operator.keys import Key
+from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.resources.identity import child_name
 
 OPERATOR_PORT: Final = 8081
 RELAY_PORT: Final = 8080

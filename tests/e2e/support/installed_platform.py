@@ -27,8 +27,8 @@ from tests.e2e.support.kubeconfig import client_of
 from tests.e2e.support.node_data import delete_data
 from tests.e2e.support.pod_runs import message_of_job
 
-from delaytopic_operator.desired.identity import audit_name, child_name
-from delaytopic_operator.keys import Key
+from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.resources.identity import audit_name, child_name
 
 API = "/apis/delaytopic.dev/v1alpha1"
 RELEASE = "delaytopic"

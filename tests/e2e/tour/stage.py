@@ -15,8 +15,8 @@ from tests.e2e.support.moments import await_moment, now_ms
 from tests.e2e.tour.volatile import settled
 
 from delaytopic_cli.kubectl.status import WIDTH
-from delaytopic_operator.desired.identity import NAMESPACE_LABEL
-from delaytopic_operator.kafka_memory import KEPT_S
+from delaytopic_operator.kafka.cache import KEPT_S
+from delaytopic_operator.resources.identity import NAMESPACE_LABEL
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "tutorial" / "kubernetes.md"
 TEAM: Final = "bakery"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaytopic_api.values import DeletionPolicy
-from delaytopic_operator.deletion import GRACE_MS, NOTICE_MS, Going, Step, deadline_ms, next_step
+from delaytopic_operator.decide.deletion_policy import GRACE_MS, NOTICE_MS, Going, Step, deadline_ms, next_step
 
 DRAIN, RETAIN, DELETE = DeletionPolicy.DRAIN, DeletionPolicy.RETAIN, DeletionPolicy.DELETE
 NOW_MS = 1_000_000_000

@@ -19,13 +19,13 @@ from tests.operator.core.going_scenes import (
     seen,
 )
 
-from delaytopic_operator.actions import Action, Apply, ForgetRecord, Purge, Release, Remove, WriteRecord
-from delaytopic_operator.checks import Refusal
-from delaytopic_operator.fleet import Fleet
-from delaytopic_operator.observation import Observation, ProgressFacts, Trouble
-from delaytopic_operator.plan import Plan
-from delaytopic_operator.planning import plan
-from delaytopic_operator.route_record import RecordState, RouteRecord, former_record_name, record_name
+from delaytopic_operator.decide.actions import Action, Apply, ForgetRecord, Purge, Release, Remove, WriteRecord
+from delaytopic_operator.decide.plan import Plan
+from delaytopic_operator.decide.planner import plan
+from delaytopic_operator.decide.record import RecordState, RouteRecord, former_record_name, record_name
+from delaytopic_operator.decide.validate import Refusal
+from delaytopic_operator.observe.fleet import Fleet
+from delaytopic_operator.observe.observation import Observation, ProgressFacts, Trouble
 
 RETAINED = RecordState.RETAINED
 PAUSED = {"delaytopic.dev/pause-reconciliation": "true"}

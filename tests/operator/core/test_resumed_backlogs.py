@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from tests.operator.core.going_scenes import NOW_MS, document, fleet, record, seen
 
-from delaytopic_operator.actions import WriteRecord
-from delaytopic_operator.conditions import instant
-from delaytopic_operator.observation import Observation
-from delaytopic_operator.planning import plan
-from delaytopic_operator.planning_backlog import NEWS_MS
-from delaytopic_operator.route_record import RecordState, RouteRecord
+from delaytopic_operator.decide.actions import WriteRecord
+from delaytopic_operator.decide.backlog import NEWS_MS
+from delaytopic_operator.decide.planner import plan
+from delaytopic_operator.decide.record import RecordState, RouteRecord
+from delaytopic_operator.observe.observation import Observation
+from delaytopic_operator.report.conditions import instant
 
 
 def retained(pending: int | None) -> RouteRecord:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-from delaytopic_operator.keys import Key
-from delaytopic_operator.rollout_book import RolloutBook
-from delaytopic_operator.store import Store
+from delaytopic_operator.decide.rollout_book import RolloutBook
+from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.runtime.object_cache import Store
 
 VERSIONS = count(1)
 

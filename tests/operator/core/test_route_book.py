@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaytopic_operator.conditions import instant
-from delaytopic_operator.keys import Key
-from delaytopic_operator.operator_config import OperatorConfig
-from delaytopic_operator.route_book import RouteBook
-from delaytopic_operator.route_record import RouteRecord, record_document
-from delaytopic_operator.store import Store
+from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.decide.record import RouteRecord, record_document
+from delaytopic_operator.decide.route_index import RouteBook
+from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.report.conditions import instant
+from delaytopic_operator.runtime.object_cache import Store
 
 BORN_MS = 1_795_269_686_000
 STANDARD = {

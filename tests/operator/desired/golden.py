@@ -12,8 +12,8 @@ import yaml
 from tests.operator.desired.routes import Route, route_of_yaml
 
 from delaytopic_api.loading import validate
-from delaytopic_operator.desired.identity import Document
-from delaytopic_operator.operator_config import OperatorConfig
+from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.resources.identity import Document
 
 FOLDER = Path(__file__).parents[2] / "data" / "operator"
 GOLDEN = ("class", "inline")

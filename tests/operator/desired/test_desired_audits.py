@@ -16,8 +16,8 @@ from tests.operator.desired.routes import Route, route
 from delaytopic_api.errors import InvalidDocument, Refused
 from delaytopic_cli.slo_documents import audited_topics, kafka_of
 from delaytopic_cli.slo_run import run
-from delaytopic_operator.desired.audit_cron_job import spread_schedule
-from delaytopic_operator.keys import Key
+from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.resources.audit_cron_job import spread_schedule
 
 URL = {"schedule": "0 * * * *", "ledger": "s3a://audits/ledger"}
 VOLUME = {"schedule": "0 * * * *", "volume": {"persistentVolumeClaim": {"claimName": "audits"}}}

@@ -8,8 +8,8 @@ import pytest
 from tests.operator.desired.routes import INLINE, SCRAM, route
 
 from delaytopic_api.errors import Refused
-from delaytopic_operator.desired import connection_files
-from delaytopic_operator.desired.connection_files import SecretFile, connection_problems
+from delaytopic_operator.resources import connection_files
+from delaytopic_operator.resources.connection_files import SecretFile, connection_problems
 
 ROOT = "/etc/delaytopic/secrets"
 CA = {"trustedCertificates": [{"secretName": "ca"}]}

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tests.operator.desired.routes import INLINE, SCRAM, Route, route
 
-from delaytopic_operator.desired import connection_files, secrets_version
-from delaytopic_operator.desired.connection_files import SecretFile
-from delaytopic_operator.desired.hash import APPLIED_HASH, CONFIG_HASH
+from delaytopic_operator.resources import connection_files, secrets_version
+from delaytopic_operator.resources.connection_files import SecretFile
+from delaytopic_operator.resources.hash import APPLIED_HASH, CONFIG_HASH
 
 PASSWORD = SecretFile("delay-scram", "password")
 

@@ -9,9 +9,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.operator.desired.routes import UID, route
 
-from delaytopic_operator.desired import RelayIdentity, audit_name, child_name, former_child_name, selector
-from delaytopic_operator.desired.identity import AUDIT, inherited, labels, pod_labels
-from delaytopic_operator.keys import Key
+from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.resources import RelayIdentity, audit_name, child_name, former_child_name, selector
+from delaytopic_operator.resources.identity import AUDIT, inherited, labels, pod_labels
 
 NAMES = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?", fullmatch=True)
 NAMESPACES = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", fullmatch=True)

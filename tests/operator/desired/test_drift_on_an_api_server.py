@@ -12,10 +12,10 @@ from tests.cluster.kube_client import KubeClient
 from tests.cluster.pods import pods_of
 from tests.operator.desired.routes import Route, route
 
-from delaytopic_operator.desired.hash import APPLIED_HASH
-from delaytopic_operator.desired.identity import Document
-from delaytopic_operator.drift import drift
-from delaytopic_operator.kinds import DEPLOYMENT
+from delaytopic_operator.kube.kinds import DEPLOYMENT
+from delaytopic_operator.report.drift import drift
+from delaytopic_operator.resources.hash import APPLIED_HASH
+from delaytopic_operator.resources.identity import Document
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 

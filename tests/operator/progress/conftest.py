@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from tests.harness.names import unique
 
-from delaytopic_operator.kafka_admin import KafkaClusters
+from delaytopic_operator.kafka.admin import KafkaClusters
 
 
 @pytest.fixture

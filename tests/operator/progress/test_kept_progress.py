@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.operator.core.going_scenes import record
 
-from delaytopic_operator.errors import RecordUnreadable
-from delaytopic_operator.kafka_view import Committed
-from delaytopic_operator.kept_progress import (
+from delaytopic_operator.decide.offsets_backup import (
     KeptProgress,
     forgotten,
     is_too_large,
@@ -20,7 +18,9 @@ from delaytopic_operator.kept_progress import (
     progress_text,
     updated,
 )
-from delaytopic_operator.route_record import PROGRESS_KEY, parse_record, record_document
+from delaytopic_operator.decide.record import PROGRESS_KEY, parse_record, record_document
+from delaytopic_operator.errors import RecordUnreadable
+from delaytopic_operator.kafka.model import Committed
 
 MOST_PARTITIONS = 10_000
 CONFIG_MAP_BYTES = 1_048_576

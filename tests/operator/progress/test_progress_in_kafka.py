@@ -11,13 +11,13 @@ from tests.operator.core.going_scenes import document, record, seen
 from tests.operator.topics.kafka_help import commit, delete_behind_its_back, is_missing, made, wait_for
 
 from delaytopic_api.documents import KafkaConnection, Ownership
-from delaytopic_operator.kafka_admin import KafkaCluster, KafkaClusters
-from delaytopic_operator.kafka_view import Committed
-from delaytopic_operator.kept_progress import KeptProgress
-from delaytopic_operator.observation import Observation
-from delaytopic_operator.observing_topics import TopicsObserver
-from delaytopic_operator.route_record import Role, RouteRecord, TopicRecord
-from delaytopic_operator.secret_values import SecretValues
+from delaytopic_operator.decide.offsets_backup import KeptProgress
+from delaytopic_operator.decide.record import Role, RouteRecord, TopicRecord
+from delaytopic_operator.kafka.admin import KafkaCluster, KafkaClusters
+from delaytopic_operator.kafka.model import Committed
+from delaytopic_operator.kafka.secret_values import SecretValues
+from delaytopic_operator.observe.observation import Observation
+from delaytopic_operator.observe.topics import TopicsObserver
 
 pytestmark = pytest.mark.integration
 

@@ -10,9 +10,9 @@ import pytest
 from tests.cluster.control_plane import ControlPlane
 from tests.support.operator_process import OperatorProcess
 
-from delaytopic_operator.cluster_login import ClusterLogin
-from delaytopic_operator.kube import KubeApi, Sink, always
-from delaytopic_operator.kube_transport import KubeTransport
+from delaytopic_operator.kube.client import KubeApi, Sink, always
+from delaytopic_operator.kube.login import ClusterLogin
+from delaytopic_operator.kube.transport import KubeTransport
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from delaytopic_operator.health import Health, liveness, readiness
+from delaytopic_operator.runtime.health import Health, liveness, readiness
 
 NOW_MS = 1_000_000_000
 

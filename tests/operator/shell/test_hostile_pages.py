@@ -14,8 +14,8 @@ import pytest
 from tests.operator.shell.hostile_server import Answer, drip, hostile_server, pour
 from tests.operator.shell.test_relay_pages import pod, status_page
 
-from delaytopic_operator.fleet import RelayPage
-from delaytopic_operator.relay_pages import RelayPages
+from delaytopic_operator.observe.fleet import RelayPage
+from delaytopic_operator.observe.relay_pages import RelayPages
 
 HEAD = b"HTTP/1.1 200 OK\r\n\r\n"
 MIB = 1 << 20
@@ -41,7 +41,7 @@ def page_with(field: str, item: bytes, size: int) -> bytes:
 
 READ = """
 import json, sys
-from delaytopic_operator.relay_pages import RelayPages
+from delaytopic_operator.observe.relay_pages import RelayPages
 
 def memory(field):
     with open("/proc/self/status") as lines:

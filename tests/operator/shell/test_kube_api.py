@@ -11,7 +11,6 @@ from tests.cluster.fixtures import MakeNamespace
 from tests.operator.shell.documents import config_map, delay_topic
 from tests.support.relay_process import wait_for
 
-from delaytopic_operator import kinds
 from delaytopic_operator.errors import (
     ApiServerForbidden,
     Conflict,
@@ -19,9 +18,10 @@ from delaytopic_operator.errors import (
     ObjectRejected,
     OperatorError,
 )
-from delaytopic_operator.kube import KubeApi
-from delaytopic_operator.kube_errors import KindNotServed, ObjectGone
-from delaytopic_operator.kube_transport import Document
+from delaytopic_operator.kube import kinds
+from delaytopic_operator.kube.client import KubeApi
+from delaytopic_operator.kube.errors import KindNotServed, ObjectGone
+from delaytopic_operator.kube.transport import Document
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 
@@ -178,7 +178,7 @@ def test_only_the_very_object_that_was_meant_is_deleted(kube: KubeApi, namespace
 def test_lists_come_whole_from_many_pages_and_say_what_is_in_them(
     kube: KubeApi, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("delaytopic_operator.kube.LARGE_OBJECTS_PAGE_SIZE", 3)
+    monkeypatch.setattr("delaytopic_operator.kube.client.LARGE_OBJECTS_PAGE_SIZE", 3)
     names = [f"one-{number}" for number in range(7)]
     for name in names:
         document = config_map(namespace, name)

@@ -12,7 +12,17 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delaytopic_operator.lease import Decision, Sighting, Step, Terms, acquired, decide, micro_time, released, renewed
+from delaytopic_operator.runtime.lease import (
+    Decision,
+    Sighting,
+    Step,
+    Terms,
+    acquired,
+    decide,
+    micro_time,
+    released,
+    renewed,
+)
 
 TERMS = Terms(15_000)
 NAMESPACE, NAME = "delaytopic-system", "delaytopic-operator"

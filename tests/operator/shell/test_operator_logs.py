@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from delaytopic_operator.logs import configure_logs
+from delaytopic_operator.runtime.logs import configure_logs
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from delaytopic_api import RelayStatus
-from delaytopic_operator.fleet import RelayPage
-from delaytopic_operator.relay_pages import RelayPages, page_address
+from delaytopic_operator.observe.fleet import RelayPage
+from delaytopic_operator.observe.relay_pages import RelayPages, page_address
 
 Serve = Callable[[bytes, int], dict[str, Any]]
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaytopic_operator import kinds
-from delaytopic_operator.keys import Key
-from delaytopic_operator.kinds import Kind
-from delaytopic_operator.store import Ref, Store
+from delaytopic_operator.kube import kinds
+from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.kube.kinds import Kind
+from delaytopic_operator.runtime.object_cache import Ref, Store
 
 Document = dict[str, Any]
 OPERATOR = "delaytopic-system"

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from tests.operator.core.going_scenes import document, seen
 
-from delaytopic_operator import kinds
-from delaytopic_operator.actions import Apply
-from delaytopic_operator.desired.identity import NAME_LABEL, NAMESPACE_LABEL
-from delaytopic_operator.doing import Doer
+from delaytopic_operator.decide.actions import Apply
+from delaytopic_operator.decide.plan import Plan
 from delaytopic_operator.errors import ObjectForeign
-from delaytopic_operator.kube import KubeApi
-from delaytopic_operator.plan import Plan
-from delaytopic_operator.store import Store
+from delaytopic_operator.execute.executor import Doer
+from delaytopic_operator.kube import kinds
+from delaytopic_operator.kube.client import KubeApi
+from delaytopic_operator.resources.identity import NAME_LABEL, NAMESPACE_LABEL
+from delaytopic_operator.runtime.object_cache import Store
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 

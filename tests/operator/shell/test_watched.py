@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from delaytopic_operator import kinds
-from delaytopic_operator.kinds import Kind
-from delaytopic_operator.operator_config import OperatorConfig
-from delaytopic_operator.watched import namespaces_for
+from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.kube import kinds
+from delaytopic_operator.kube.kinds import Kind
+from delaytopic_operator.runtime.watched import namespaces_for
 
 
 @pytest.mark.parametrize(

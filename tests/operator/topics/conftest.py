@@ -11,7 +11,7 @@ from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
 
 from delaytopic_cli.embedded.redis_server import RedisServer
-from delaytopic_operator.kafka_admin import KafkaCluster, KafkaClusters
+from delaytopic_operator.kafka.admin import KafkaCluster, KafkaClusters
 
 
 @pytest.fixture

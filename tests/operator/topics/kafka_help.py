@@ -14,9 +14,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public 
 )
 
 from delaytopic_cli.embedded.waiting import wait_until
-from delaytopic_operator.kafka_admin import KafkaCluster
-from delaytopic_operator.kafka_view import KafkaView, TopicFacts
-from delaytopic_operator.topic_actions import CreateTopic
+from delaytopic_operator.kafka.admin import KafkaCluster
+from delaytopic_operator.kafka.model import KafkaView, TopicFacts
+from delaytopic_operator.topics.actions import CreateTopic
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:

@@ -9,8 +9,8 @@ import pytest
 from tests.operator.shell.hostile_server import Answer, drip, hostile_server, pour
 
 from delaytopic_operator.errors import RedisUnavailable
-from delaytopic_operator.redis_access import opened
-from delaytopic_operator.redis_credentials import RedisTarget
+from delaytopic_operator.redis.access import opened
+from delaytopic_operator.redis.credentials import RedisTarget
 
 MIB = 1 << 20
 

@@ -26,12 +26,12 @@ from tests.operator.topics.topic_scenes import NAMESPACE_UID, BucketTopic, Wante
 from delaytopic_api.documents import ConditionStatus, Ownership
 from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_cli.embedded.ports import free_port
+from delaytopic_operator.decide.record import RouteRecord, begin_record
 from delaytopic_operator.errors import KafkaUnavailable, NotLeading, TopicRejected
-from delaytopic_operator.kafka_admin import KafkaCluster, KafkaClusters
-from delaytopic_operator.kafka_view import Committed, PartitionOffsets, TopicFacts, hold_nothing
-from delaytopic_operator.route_record import RouteRecord, begin_record
-from delaytopic_operator.topic_actions import CreateTopic, DeleteTopic, GrowTopic, SetConfig, TopicAction
-from delaytopic_operator.topic_plan import TopicPlan, plan_topics, topic_names
+from delaytopic_operator.kafka.admin import KafkaCluster, KafkaClusters
+from delaytopic_operator.kafka.model import Committed, PartitionOffsets, TopicFacts, hold_nothing
+from delaytopic_operator.topics.actions import CreateTopic, DeleteTopic, GrowTopic, SetConfig, TopicAction
+from delaytopic_operator.topics.plan import TopicPlan, plan_topics, topic_names
 
 pytestmark = pytest.mark.integration
 
@@ -318,7 +318,7 @@ def test_where_nobody_listens_it_is_told_and_then_left_alone_for_a_while() -> No
 def test_a_kafka_that_does_not_answer_is_told_and_found_again(
     own_kafka: KafkaServer, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("delaytopic_operator.kafka_client.QUIET_S", 1.0)
+    monkeypatch.setattr("delaytopic_operator.kafka.client.QUIET_S", 1.0)
     settings = {"bootstrap.servers": own_kafka.bootstrap_servers}
     before = made(KafkaClusters().cluster(settings), topic)
     impatient = KafkaClusters(timeout_s=1).cluster(settings)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.operator.topics.topic_scenes import facts
 
-from delaytopic_operator.kafka_memory import KEPT_S, MOST_TOGETHER, SOON_S, UNASKED_S, TopicMemory
-from delaytopic_operator.kafka_view import KafkaView
+from delaytopic_operator.kafka.cache import KEPT_S, MOST_TOGETHER, SOON_S, UNASKED_S, TopicMemory
+from delaytopic_operator.kafka.model import KafkaView
 
 A, B = facts("a"), facts("b")
 

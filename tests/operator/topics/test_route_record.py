@@ -12,9 +12,7 @@ from tests.operator.topics.topic_scenes import NAMESPACE_UID, SOURCE, TARGET, wa
 
 from delaytopic_api.documents import Ownership
 from delaytopic_api.values import BackendType
-from delaytopic_operator.errors import RecordUnreadable
-from delaytopic_operator.keys import Key
-from delaytopic_operator.route_record import (
+from delaytopic_operator.decide.record import (
     DATA_KEY,
     RecordState,
     Role,
@@ -31,6 +29,8 @@ from delaytopic_operator.route_record import (
     record_of,
     refusal_to_resume,
 )
+from delaytopic_operator.errors import RecordUnreadable
+from delaytopic_operator.kube.keys import Key
 
 texts = st.text(min_size=1, max_size=20)
 topics = st.builds(

@@ -9,9 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaytopic_operator.keys import Key
-from delaytopic_operator.route_record import Role
-from delaytopic_operator.routes import Connection, Route, RouteConflict, Use, clusters_of, conflicts, servers_of
+from delaytopic_operator.decide.conflicts import (
+    Connection,
+    Route,
+    RouteConflict,
+    Use,
+    clusters_of,
+    conflicts,
+    servers_of,
+)
+from delaytopic_operator.decide.record import Role
+from delaytopic_operator.kube.keys import Key
 
 HERE: frozenset[Hashable] = frozenset({"here"})
 ROLES = (Role.SOURCE, Role.TARGET, Role.DEAD_LETTER)

@@ -20,9 +20,10 @@ from tests.operator.topics.topic_scenes import (
     wanted,
 )
 
-from delaytopic_operator.keys import Key
-from delaytopic_operator.route_record import begin_record
-from delaytopic_operator.strimzi_topic import (
+from delaytopic_operator.decide.record import begin_record
+from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.topics.plan import TopicPlan, plan_topics, topic_names
+from delaytopic_operator.topics.strimzi import (
     StrimziPlace,
     StrimziTopic,
     StrimziTopics,
@@ -31,7 +32,6 @@ from delaytopic_operator.strimzi_topic import (
     strimzi_place,
     strimzi_topics,
 )
-from delaytopic_operator.topic_plan import TopicPlan, plan_topics, topic_names
 
 PLACE = StrimziPlace("kafka", "my-cluster")
 KEY = Key("shop", "reminders")

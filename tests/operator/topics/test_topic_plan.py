@@ -16,10 +16,10 @@ from tests.operator.topics.topic_scenes import (
 )
 
 from delaytopic_api.documents import ConditionStatus, ConditionType, Ownership, TopicStatus
-from delaytopic_operator.conditions import Finding
-from delaytopic_operator.route_record import TopicRecord
-from delaytopic_operator.topic_actions import CreateTopic, GrowTopic, SetConfig, TopicEvent
-from delaytopic_operator.topic_ownership import ACCEPT_RECREATION
+from delaytopic_operator.decide.record import TopicRecord
+from delaytopic_operator.report.conditions import Finding
+from delaytopic_operator.topics.actions import CreateTopic, GrowTopic, SetConfig, TopicEvent
+from delaytopic_operator.topics.ownership import ACCEPT_RECREATION
 
 MONTH_AND_WEEK_MS = str((720 + 168) * 3_600_000)
 ALL_THERE = "source, target and dead-letter topic are there"

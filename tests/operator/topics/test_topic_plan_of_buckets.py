@@ -12,7 +12,7 @@ from tests.operator.topics.topic_scenes import (
     wanted,
 )
 
-from delaytopic_operator.topic_actions import CreateTopic, DeleteTopic
+from delaytopic_operator.topics.actions import CreateTopic, DeleteTopic
 
 BUCKETS = (
     BucketTopic("delaytopic.shop.reminders.delay.0", {"retention.ms": "700000000"}),

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.operator.topics.topic_scenes import DEAD_LETTER, SOURCE, TARGET, BucketTopic, Wanted, World, facts, wanted
 
 from delaytopic_api.documents import Ownership
-from delaytopic_operator.kafka_view import TopicFacts
-from delaytopic_operator.topic_actions import CreateTopic, DeleteTopic
+from delaytopic_operator.kafka.model import TopicFacts
+from delaytopic_operator.topics.actions import CreateTopic, DeleteTopic
 
 NAMES = (SOURCE, TARGET, DEAD_LETTER)
 BUCKETS = (BucketTopic("delaytopic.shop.reminders.delay.0", {"retention.ms": "700000000"}),)

@@ -14,7 +14,7 @@ from tests.support.platform import Platform
 from tests.support.relay_process import wait_for
 from tests.support.running_platform import RunPlatform
 
-from delaytopic_operator.fleet import Fleet
+from delaytopic_operator.observe.fleet import Fleet
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 

@@ -1,0 +1,79 @@
+"""Edge: the command that starts an operator, whatever its reconciler."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from threading import Event, Thread
+from types import FrameType
+
+import click
+import structlog
+
+from delaytopic_operator.config.config_file import read_operator_config
+from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.errors import ConfigurationError, OperatorError
+from delaytopic_operator.kube.login import ClusterLogin
+from delaytopic_operator.runtime.logs import configure_logs
+from delaytopic_operator.runtime.manager import MakeReconciler, Service
+
+EXIT_FAILED = 1
+EXIT_MISCONFIGURED = 2
+
+HELP = """Look after the DelayTopics of a Kubernetes cluster, until SIGTERM.
+
+Of several operators one leads, by the Lease delaytopic-operator in the operator's namespace; the others stand by.
+SIGTERM: take nothing more up, finish what is under way, release the Lease, all within 10 seconds.
+
+Serves /livez, /readyz and /metrics on httpPort of the configuration. Logs JSON lines to standard error. Exit codes: 0
+stopped, 1 failed, 2 misconfigured (the last line says what to change).
+"""
+
+log = structlog.get_logger()
+
+
+def operator_command(make_reconciler: MakeReconciler) -> click.Command:
+    """The command `delaytopic-operator`."""
+
+    @click.command(name="delaytopic-operator", help=HELP, context_settings={"help_option_names": ["-h", "--help"]})
+    @click.option(
+        "--config",
+        "path",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="The OperatorConfig document (YAML). Without it, every setting has its default.",
+    )
+    @click.option(
+        "--kubeconfig",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="How to reach the cluster from outside. Without it: as the ServiceAccount of the operator's pod.",
+    )
+    @click.option("--verbose", is_flag=True, help="Log more, also what the libraries say.")
+    def main(path: Path | None, kubeconfig: Path | None, verbose: bool) -> None:
+        configure_logs(verbose)
+        stop = _stop_on_signals()
+        try:
+            config = read_operator_config(path) if path is not None else OperatorConfig()
+            Service(config, ClusterLogin(kubeconfig), make_reconciler).run(stop)
+        except ConfigurationError as error:
+            log.critical("misconfigured", reason=str(error))
+            sys.exit(EXIT_MISCONFIGURED)
+        except OperatorError as error:
+            log.critical("failed", reason=str(error))
+            sys.exit(EXIT_FAILED)
+
+    return main
+
+
+def _stop_on_signals() -> Event:
+    """Set by the first SIGTERM or SIGINT; a second one ends the process as if there were no handler."""
+    stop = Event()
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        # Not here: the main thread may hold the event's lock, as it waits for it.
+        Thread(target=stop.set, name="stop").start()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, on_signal)
+    return stop

@@ -1,0 +1,1 @@
+"""Step 2 of a reconciliation: what is to be done. Pure."""

@@ -1,0 +1,126 @@
+"""What a pass does, as data: each step may be repeated, and a pass that is killed between two of them is done again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from delaytopic_api.documents import PlannedAction
+from delaytopic_operator.decide.offsets_backup import KeptProgress
+from delaytopic_operator.decide.record import RouteRecord, record_name
+from delaytopic_operator.scaling.memory import ScalingMemory
+from delaytopic_operator.topics.actions import TopicAction
+
+FINALIZER = "delaytopic.dev/drain"
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Keep the object until its deletion policy was followed."""
+
+    def planned(self) -> PlannedAction:
+        """How a dry run tells it."""
+        return PlannedAction(action="Hold", object="finalizer", detail=FINALIZER)
+
+
+@dataclass(frozen=True)
+class Release:
+    """Let the object go, or go one day without us."""
+
+    def planned(self) -> PlannedAction:
+        """How a dry run tells it."""
+        return PlannedAction(action="Release", object="finalizer", detail=FINALIZER)
+
+
+@dataclass(frozen=True)
+class WriteRecord:
+    """Write down what is owned, and what scaling remembers."""
+
+    record: RouteRecord
+    memory: ScalingMemory | None
+
+    def planned(self) -> PlannedAction:
+        """How a dry run tells it."""
+        name = record_name(self.record.key)
+        return PlannedAction(action="WriteRecord", object=f"ConfigMap {name}", detail=str(self.record.state))
+
+
+@dataclass(frozen=True)
+class ForgetRecord:
+    """Nothing is owned any more."""
+
+    name: str
+
+    def planned(self) -> PlannedAction:
+        """How a dry run tells it."""
+        return PlannedAction(action="Delete", object=f"ConfigMap {self.name}", detail="nothing is owned any more")
+
+
+@dataclass(frozen=True)
+class DoTopic:
+    """Do something to a topic."""
+
+    action: TopicAction
+
+    def planned(self) -> PlannedAction:
+        """How a dry run tells it."""
+        return self.action.planned()
+
+
+@dataclass(frozen=True)
+class RestoreProgress:
+    """Commit again what Kafka forgot of a group without members, and nothing where something is committed."""
+
+    group_id: str
+    progress: KeptProgress
+
+    def planned(self) -> PlannedAction:
+        """How a dry run tells it."""
+        return PlannedAction(action="RestoreProgress", object=self.group_id, detail="where Kafka forgot it")
+
+
+@dataclass(frozen=True)
+class Apply:
+    """Make an object, or correct it where `differences` are."""
+
+    document: dict[str, Any]
+    differences: Sequence[str] = ()
+    exists: bool = False
+
+    def planned(self) -> PlannedAction:
+        """How a dry run tells it."""
+        word = "Update" if self.exists else "Create"
+        return PlannedAction(action=word, object=_name(self.document), detail=", ".join(self.differences[:5]) or None)
+
+
+@dataclass(frozen=True)
+class Remove:
+    """Delete an object."""
+
+    document: dict[str, Any]
+
+    def planned(self) -> PlannedAction:
+        """How a dry run tells it."""
+        return PlannedAction(action="Delete", object=_name(self.document))
+
+
+@dataclass(frozen=True)
+class Purge:
+    """Remove a backlog: what the shelf holds and the group's progress; `topics`: also the topics that are owned."""
+
+    record: RouteRecord
+    topics: bool
+
+    def planned(self) -> PlannedAction:
+        """How a dry run tells it."""
+        what = "everything pending, and the topics that were made for it" if self.topics else "everything pending"
+        return PlannedAction(action="Purge", object=self.record.backend_id, detail=what)
+
+
+Action = Hold | Release | WriteRecord | ForgetRecord | DoTopic | RestoreProgress | Apply | Remove | Purge
+
+
+def _name(document: dict[str, Any]) -> str:
+    metadata = document["metadata"]
+    return f"{document['kind']} {metadata.get('namespace', '')}/{metadata['name']}"

@@ -1,0 +1,93 @@
+"""A backlog that a former DelayTopic of the same name left behind: resumed, discarded, or somebody else's. Pure."""
+
+from __future__ import annotations
+
+from delaytopic_api.documents import ConditionType
+from delaytopic_operator.decide import children as relays
+from delaytopic_operator.decide.actions import Purge, WriteRecord
+from delaytopic_operator.decide.deletion import plan_remains
+from delaytopic_operator.decide.plan import Plan
+from delaytopic_operator.decide.record import RecordState, RouteRecord, refusal_to_resume
+from delaytopic_operator.observe.observation import Observation
+from delaytopic_operator.report.conditions import FALSE, TRUE, Finding, Progress, instant_ms
+from delaytopic_operator.report.status_parts import parts_of
+from delaytopic_operator.report.transitions import WARNING, Event
+
+DISCARD = "delaytopic.dev/discard-retained"
+NEWS_MS = 3_600_000
+"""For how long the status tells of a resumed backlog at most."""
+
+
+def foreign_or_discarded(seen: Observation, accepted: Finding) -> Plan | None:
+    """What to do about a backlog that is not this object's to resume, or that is to be discarded; None: neither.
+
+    What the former object left running is brought to its end first, as if there were no new one.
+    """
+    assert seen.accepted is not None
+    assert seen.namespace is not None
+    record = seen.record
+    if record is None:
+        return None
+    refusal = refusal_to_resume(record, seen.accepted.settings, seen.namespace.uid)
+    discarded = seen.annotations.get(DISCARD) == record.backend_id and record.pending != 0
+    if refusal is not None and not (discarded and record.state is RecordState.RETAINED):
+        return _foreign(seen, accepted, refusal)
+    if discarded and record.state is RecordState.RETAINED:
+        return _discarding(seen, accepted, record)
+    return None
+
+
+def is_resumed(seen: Observation) -> bool:
+    """Whether there is a backlog from before a deletion, not yet delivered as far as is known."""
+    record = seen.record
+    if record is None or record.pending == 0:
+        return False
+    if record.state is not RecordState.ACTIVE:
+        return True
+    return record.pending is not None and seen.fleet.pending != 0 and not _is_old_news(seen)
+
+
+def resumed_finding(seen: Observation) -> Finding:
+    """How many records go on."""
+    pending = seen.record.pending if seen.record is not None else None
+    count = "an unknown number of" if pending is None else str(pending)
+    message = f"the backlog of before goes on: {count} records were pending"
+    return Finding(ConditionType.BACKEND_READY, TRUE, "ResumedBacklog", message)
+
+
+def _is_old_news(seen: Observation) -> bool:
+    """Where new records keep arriving, there is always something pending."""
+    conditions = seen.status.get("conditions") or ()
+    told = next((each for each in conditions if each.get("type") == ConditionType.BACKEND_READY), None)
+    return told is not None and seen.now_ms - instant_ms(told["lastTransitionTime"]) >= NEWS_MS
+
+
+def _foreign(seen: Observation, accepted: Finding, refusal: str) -> Plan:
+    remains = plan_remains(seen)
+    finding = Finding(ConditionType.BACKEND_READY, FALSE, "RetainedBacklogForeign", refusal)
+    return Plan(
+        actions=remains.actions,
+        findings=[accepted, finding],
+        progress=Progress(stalled=refusal, stalled_reason=finding.reason),
+        parts=parts_of(seen, None),
+        next_at_ms=remains.next_at_ms or relays.next_look(seen),
+    )
+
+
+def _discarding(seen: Observation, accepted: Finding, record: RouteRecord) -> Plan:
+    """Once nobody writes any more."""
+    remains = plan_remains(seen)
+    progress = Progress(reconciling="the retained backlog is discarded, as the annotation asks for")
+    stopped = seen.fleet.deployment is None and not seen.fleet.pods
+    if not stopped:
+        return Plan(remains.actions, [accepted], progress, next_at_ms=seen.now_ms + min(seen.config.poll.ms, 5_000))
+    # What is committed now is the end of the source: older progress would bring the backlog back one day.
+    emptied = record.in_state(RecordState.RETAINED, pending=0).model_copy(update={"progress": None})
+    count = "an unknown number of" if record.pending is None else str(record.pending)
+    return Plan(
+        actions=[Purge(record, topics=False), WriteRecord(emptied, None)],
+        findings=[accepted],
+        progress=progress,
+        events=[Event(WARNING, "BacklogDiscarded", f"{count} retained records are discarded")],
+        next_at_ms=seen.now_ms,
+    )

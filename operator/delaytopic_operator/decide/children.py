@@ -1,0 +1,152 @@
+"""The relays of a DelayTopic and the audit: which objects to write or remove, and what their state says. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from delaytopic_api.documents import Settings
+from delaytopic_api.values import Suspend
+from delaytopic_operator.decide.actions import Action, Apply, Remove
+from delaytopic_operator.decide.validate import Accepted, relay_namespace
+from delaytopic_operator.observe.fleet import availability, punctuality
+from delaytopic_operator.observe.observation import Observation
+from delaytopic_operator.report.conditions import Finding
+from delaytopic_operator.report.drift import drift
+from delaytopic_operator.resources import RelayIdentity, audit_children, children, former_child_name
+from delaytopic_operator.resources.hash import APPLIED_HASH
+
+_ROLLS = ".spec.template"
+KINDS = ("ConfigMap", "CronJob", "Deployment", "NetworkPolicy", "PodDisruptionBudget", "ServiceAccount")
+"""What is made for relays and audits. Topics as objects are not among it: nothing removes them but deletion."""
+
+Document = dict[str, Any]
+
+
+def identity_of(seen: Observation, accepted: Accepted) -> RelayIdentity:
+    """Where the relays run: beside an object with a connection of its own, else where the class says."""
+    namespace = relay_namespace(seen.key, accepted.delay_class, seen.config)
+    uid = str(seen.metadata.get("uid", ""))
+    return RelayIdentity(
+        seen.key, uid, namespace, owned=accepted.delay_class is None, former=_has_former(seen, namespace)
+    )
+
+
+def _has_former(seen: Observation, namespace: str) -> bool:
+    wanted = ("Deployment", namespace, former_child_name(seen.key))
+    return any(_address(each) == wanted and "deletionTimestamp" not in each["metadata"] for each in seen.children)
+
+
+def changes(seen: Observation, accepted: Accepted, *, may_begin: bool) -> list[Action]:
+    """What of the children has to be written or removed; nothing is made before everything it needs is there."""
+    if (seen.fleet.deployment is None and not may_begin) or seen.secrets_trouble is not None:
+        return []
+    wanted = desired(seen, accepted, accepted.settings, replicas(seen, accepted.settings))
+    return [*_applied(seen, wanted), *(Remove(document) for document in _not_wanted(seen, wanted))]
+
+
+def draining(seen: Observation, accepted: Accepted) -> list[Action]:
+    """The same while it is being deleted: what is pending is delivered, nothing is taken in, and no audit begins.
+
+    With a fixed delay everything pending waits in the source: what is not taken in would never be delivered.
+    """
+    settings = accepted.settings
+    if settings.schedule.delay is None:
+        holds = settings.suspend in (Suspend.DELIVERY, Suspend.ALL)
+        settings = replace(settings, suspend=Suspend.ALL if holds else Suspend.INGEST)
+    wanted = desired(seen, accepted, settings, max(1, seen.fleet.desired), audited=False)
+    return [*_applied(seen, wanted), *(Remove(document) for document in _not_wanted(seen, wanted))]
+
+
+def desired(
+    seen: Observation, accepted: Accepted, settings: Settings, count: int | None, *, audited: bool = True
+) -> list[Document]:
+    """Every object that there shall be."""
+    identity = identity_of(seen, accepted)
+    spec, of_class = accepted.topic.spec, accepted.delay_class
+    template = of_class.spec.relay if of_class is not None else None
+    documents = children(
+        settings, identity, spec.relay, template, seen.config, seen.secrets_version, count, accepted.topic.metadata
+    )
+    audit = audit_children(accepted.topic, of_class, settings, identity, seen.config) if audited else []
+    return [*documents, *audit]
+
+
+def replicas(seen: Observation, settings: Settings) -> int:
+    """As decided, or where it begins."""
+    if seen.decision is not None:
+        return seen.decision.replicas
+    if seen.fleet.deployment is not None:
+        return seen.fleet.desired
+    scaling = settings.autoscaling
+    most = scaling.max_replicas if scaling.max_replicas is not None else max(scaling.replicas, scaling.min_replicas)
+    return min(max(scaling.replicas, scaling.min_replicas), most)
+
+
+def findings(seen: Observation) -> list[Finding]:
+    """What the relays and the audit have to say; nothing before there are any."""
+    found = [availability(seen.fleet)]
+    if seen.fleet.deployment is None:
+        return found
+    if seen.accepted is not None and seen.fleet.desired > 0:
+        found.append(punctuality(seen.fleet, seen.accepted.settings.precision.ms, seen.now_ms))
+    if seen.decision is not None:
+        for each in (seen.decision.capacity, seen.decision.active):
+            found.append(Finding(each.type, each.status, each.reason, each.message))
+    if seen.slo is not None:
+        found.append(seen.slo.finding)
+    return found
+
+
+def next_look(seen: Observation) -> int:
+    """Relays are asked at every poll, and as soon as scaling has to decide; without any, the next resync is enough."""
+    if seen.topics_trouble is not None or seen.secrets_trouble is not None or seen.fleet.deployment is not None:
+        poll_ms = seen.now_ms + seen.config.poll.ms
+        return min(poll_ms, seen.decision.next_look_ms) if seen.decision is not None else poll_ms
+    return seen.now_ms + seen.config.resync.ms
+
+
+def strimzi_changes(
+    wanted: Iterable[Document], obsolete: Iterable[str], live: Iterable[Mapping[str, Any]]
+) -> list[Action]:
+    """KafkaTopics to write, and those to delete by name."""
+    there = {str(document["metadata"]["name"]): dict(document) for document in live}
+    found: list[Action] = []
+    for document in wanted:
+        before = there.get(document["metadata"]["name"])
+        differences = drift(document, before) if before is not None else []
+        if before is None or differences:
+            found.append(Apply(document, differences, exists=before is not None))
+    return [*found, *(Remove(there[name]) for name in obsolete if name in there)]
+
+
+def _applied(seen: Observation, wanted: Iterable[Document]) -> list[Action]:
+    there = {_address(document): document for document in seen.children}
+    found: list[Action] = []
+    for document in wanted:
+        live = there.get(_address(document))
+        if live is None:
+            found.append(Apply(document))
+        elif (differences := drift(document, live)) and not _waits(seen, document, differences):
+            found.append(Apply(document, differences, exists=True))
+    return found
+
+
+def _waits(seen: Observation, document: Document, differences: Iterable[str]) -> bool:
+    """Whether new pods wait for those of others; what is only about the Deployment itself does not wait."""
+    if document["kind"] != "Deployment" or not seen.waits_to_roll:
+        return False
+    # A field that is wanted no longer shows in the digest alone.
+    paths = list(differences)
+    return any(_ROLLS in f".{path}" for path in paths) or all(APPLIED_HASH in path for path in paths)
+
+
+def _not_wanted(seen: Observation, wanted: Iterable[Document]) -> list[Document]:
+    kept = {_address(document) for document in wanted}
+    return [document for document in seen.children if document["kind"] in KINDS and _address(document) not in kept]
+
+
+def _address(document: Document) -> tuple[str, str, str]:
+    metadata = document["metadata"]
+    return document["kind"], metadata.get("namespace", ""), metadata["name"]

@@ -1,0 +1,252 @@
+"""DelayTopics that cannot go together: topics that are another's, and topics that lead back to where they come from.
+
+Pure. What is written down of a DelayTopic comes before what others ask for, and of two that ask the older comes first:
+
+of another            as a source   as a target           as a dead letter
+its source            refused       Observe               Observe; of another namespace refused
+what it looks after   Observe       Observe               Observe
+
+`Observe`: one only, so that nobody changes or deletes what is another's. What has a connection of its own binds only
+its own namespace: nobody but its author says that this Kafka is what it is taken for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from delaytopic_operator.decide.record import Role
+from delaytopic_operator.kube.keys import Key
+
+CLUSTER_SUFFIX: Final = ".cluster.local"
+STRANGER: Final = "a DelayTopic of another namespace"
+
+
+class Topic(NamedTuple):
+    """A topic of one cluster."""
+
+    cluster: Hashable
+    name: str
+
+
+class Use(NamedTuple):
+    """What a topic is to a DelayTopic."""
+
+    role: Role
+    name: str
+    manages: bool = True
+    """Whether it is made, set right or deleted through this DelayTopic: with any management but Observe."""
+
+
+class Connection(NamedTuple):
+    """Where a Kafka is said to be."""
+
+    servers: frozenset[str]
+    """As `servers_of` has them."""
+    by_class: bool
+    """Whether a class says so, or the DelayTopic itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One DelayTopic as far as others are concerned: as it is asked for, or as it is written down."""
+
+    key: Key
+    created_ms: int
+    """Of two, the younger gives way."""
+    clusters: frozenset[Hashable]
+    """What its Kafka cluster is known by (`clusters_of`)."""
+    uses: tuple[Use, ...]
+    """Source, target and dead letter, the source first; of what is written down perhaps not all. Globs for deliver-to
+    are no part of it."""
+    by_class: bool = True
+    """Whether a class vouches for its connection: if not, it binds its own namespace only."""
+    is_refused: bool = False
+    """Of what is written down: whether its DelayTopic may not be acted upon. It gives way to those that may."""
+    is_gone: bool = False
+    """Of what is written down: whether its DelayTopic is gone."""
+    is_empty: bool = False
+    """Of what is gone: whether nothing of it is pending. Its own namespace may use its topics anew."""
+
+    @property
+    def source(self) -> str:
+        """Where its records come from."""
+        return self.uses[0].name
+
+    @property
+    def leads_to(self) -> tuple[str, ...]:
+        """Target and dead-letter topic."""
+        return tuple(use.name for use in self.uses[1:])
+
+
+class RouteConflict(NamedTuple):
+    """Why a route is refused; the sentence names no object of another namespace."""
+
+    sentence: str
+    others: tuple[Key, ...]
+    """All that it gives way to, for those who may know."""
+
+
+def servers_of(bootstrap_servers: str, namespace: str) -> frozenset[str]:
+    """The servers as one can compare them: a short name is a Service of the namespace from which it is used."""
+    return frozenset(_full_address(server.strip(), namespace) for server in bootstrap_servers.split(",") if server)
+
+
+def clusters_of(
+    connection: Connection, ids: Mapping[Connection, str], recorded_id: str | None = None
+) -> frozenset[Hashable]:
+    """Return what a cluster is known by: Kafka's id, or else its servers; two with anything in common are one.
+
+    A connection without an id is that of each class with a server in common. It makes no two clusters one: whoever
+    writes `a:9092,b:9092` says nothing of others' a and b.
+    """
+    own = ids.get(connection)
+    known = {own, recorded_id} - {None}
+    if own is not None and connection.by_class:
+        return frozenset(known)
+    shared = {each for one, each in ids.items() if one.by_class and one.servers & connection.servers}
+    return frozenset({*known, *shared, *(connection.servers if own is None else ())})
+
+
+def conflicts(routes: Iterable[Route], written: Iterable[Route] = ()) -> dict[Key, RouteConflict]:
+    """The routes that are refused, each with what it has to give way to; `written`: what is written down."""
+    network = _Network()
+    for one in sorted(written, key=lambda one: (one.is_refused, not one.by_class, one.created_ms, one.key)):
+        network.keep(one)
+    refused = {}
+    for route in sorted(routes, key=lambda route: (not route.by_class, route.created_ms, route.key)):
+        conflict = network.admit(route)
+        if conflict is not None:
+            refused[route.key] = conflict
+    return refused
+
+
+class _Claim(NamedTuple):
+    """A topic that others have to respect: somebody's source, or under somebody's care."""
+
+    use: Use
+    owner: Route
+
+
+@dataclass
+class _Network:
+    """The routes that were admitted, none of which is in another's way, and what is written down."""
+
+    claims: dict[Topic, list[_Claim]] = field(default_factory=dict)
+    kept: set[tuple[Key, Use]] = field(default_factory=set)
+    """What was written down, and is in nobody's way: it stays so, whoever comes later."""
+    by_source: dict[Topic, Route] = field(default_factory=dict)
+    led_to: set[Topic] = field(default_factory=set)
+
+    def keep(self, written: Route) -> None:
+        """Enter what is written down, but for what was another's before."""
+        for use in written.uses:
+            if self._objection(written, use) is None:
+                self.kept |= {(written.key, use), (written.key, use._replace(manages=False))}
+                self._claim(written, use)
+
+    def admit(self, route: Route) -> RouteConflict | None:
+        """Enter a route, unless something is in its way."""
+        asked = [use for use in route.uses if (route.key, use) not in self.kept]
+        conflict = next(filter(None, (self._objection(route, use) for use in asked)), None) or self._circle(route)
+        if conflict is None:
+            for use in asked:
+                self._claim(route, use)
+            for cluster in route.clusters:
+                self.by_source.setdefault(Topic(cluster, route.source), route)
+                self.led_to.update(Topic(cluster, name) for name in route.leads_to)
+        return conflict
+
+    def _claim(self, owner: Route, use: Use) -> None:
+        if use.manages or use.role is Role.SOURCE:
+            for cluster in owner.clusters:
+                self.claims.setdefault(Topic(cluster, use.name), []).append(_Claim(use, owner))
+
+    def _objection(self, asking: Route, use: Use) -> RouteConflict | None:
+        for cluster in asking.clusters:
+            for claim in self.claims.get(Topic(cluster, use.name), ()):
+                if _binds(claim.owner, asking.key):
+                    sentence = _clash(asking.key, use, claim)
+                    if sentence is not None:
+                        return RouteConflict(sentence, (claim.owner.key,))
+        return None
+
+    def _circle(self, route: Route) -> RouteConflict | None:
+        for cluster in route.clusters:
+            source = Topic(cluster, route.source)
+            ends = [Topic(cluster, name) for name in route.leads_to]
+            way = self._way_back(route.key, ends, source) if source in self.led_to or source in ends else None
+            if way is not None:
+                return _cycle(route, way)
+        return None
+
+    def _way_back(self, key: Key, starts: list[Topic], goal: Topic) -> list[Route] | None:
+        """The routes that lead from one of the topics to the goal; none if it is one of them."""
+        came_by: dict[Topic, Topic | None] = dict.fromkeys(starts)
+        todo = list(starts)
+        while todo:
+            topic = todo.pop()
+            if topic == goal:
+                return list(self._routes_to(topic, came_by))[::-1]
+            route = self.by_source.get(topic)
+            for name in route.leads_to if route is not None and _binds(route, key) else ():
+                following = Topic(topic.cluster, name)
+                if following not in came_by:
+                    came_by[following] = topic
+                    todo.append(following)
+        return None
+
+    def _routes_to(self, topic: Topic, came_by: Mapping[Topic, Topic | None]) -> Iterator[Route]:
+        before = came_by[topic]
+        while before is not None:
+            yield self.by_source[before]
+            before = came_by[before]
+
+
+def _binds(owner: Route, key: Key) -> bool:
+    if owner.key.namespace != key.namespace:
+        return owner.by_class
+    return owner.key != key and not owner.is_empty
+
+
+def _clash(key: Key, use: Use, claim: _Claim) -> str | None:
+    """Say why a topic must not be used so beside a claim; None: it may."""
+    at_home, of_source = claim.owner.key.namespace == key.namespace, claim.use.role is Role.SOURCE
+    field = f"spec.{use.role.value}"
+    who = _named(claim.owner.key, key)
+    if claim.owner.is_gone:
+        who += ", which is gone, and whose backlog is retained"
+    if of_source and (use.role is Role.SOURCE or (use.role is Role.DEAD_LETTER and not at_home)):
+        return f"{field}.topic: {use.name} is the source topic of {who} already; use another"
+    if use.manages and (claim.use.manages or not at_home):
+        return (
+            f"{field}.management: must be Observe for {use.name}, which is looked after for {who} already; or use "
+            "another topic"
+        )
+    return None
+
+
+def _cycle(route: Route, way: list[Route]) -> RouteConflict:
+    if not way:
+        sentence = f"its records come back to its own source topic {route.source}; use another target or dead letter"
+        return RouteConflict(sentence, ())
+    others = ", ".join(dict.fromkeys(_named(other.key, route.key) for other in way))
+    sentence = (
+        f"its records would go round in a circle: by way of {others} (older) they come back to its source topic "
+        f"{route.source}; use another target or dead letter"
+    )
+    return RouteConflict(sentence, tuple(other.key for other in way))
+
+
+def _named(key: Key, asking: Key) -> str:
+    """Who writes in one namespace is told nothing of another's objects."""
+    return str(key) if key.namespace == asking.namespace else STRANGER
+
+
+def _full_address(server: str, namespace: str) -> str:
+    host, _, port = server.lower().rpartition(":")
+    host = host.removesuffix(".").removesuffix(CLUSTER_SUFFIX).removesuffix(".svc")
+    if "." not in host and not host.startswith("[") and host != "localhost":
+        host = f"{host}.{namespace}"
+    return f"{host}:{port}"

@@ -1,0 +1,252 @@
+"""What is done about a DelayTopic that is being deleted, and about what remains of one that is gone. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from delaytopic_api.documents import ConditionType
+from delaytopic_api.values import DeletionPolicy
+from delaytopic_operator.decide import children as relays
+from delaytopic_operator.decide.actions import FINALIZER, Action, ForgetRecord, Purge, Release, Remove, WriteRecord
+from delaytopic_operator.decide.deletion_policy import GRACE_MS, Deletion, Going, Step, deadline_ms, next_step
+from delaytopic_operator.decide.offsets import is_awaited, not_kept, restored, with_progress
+from delaytopic_operator.decide.plan import Plan
+from delaytopic_operator.decide.record import RecordState, RouteRecord, record_name
+from delaytopic_operator.decide.validate import RELAYS_OUT_OF_SIGHT, Accepted, Refusal
+from delaytopic_operator.observe.observation import Observation
+from delaytopic_operator.report.conditions import FALSE, TRUE, Finding, Progress, instant_ms
+from delaytopic_operator.report.status_parts import parts_of
+from delaytopic_operator.report.transitions import NORMAL, WARNING, Event
+from delaytopic_operator.scaling.reading import fresh
+
+CONFIRM = "delaytopic.dev/confirm-delete"
+DEFAULT_DRAIN_MS = 900_000
+PROGRESS_MS = 60_000
+"""So much longer than Kafka or relays may be out of reach an object waits for the relays' progress."""
+_TENTHS = 10
+_WARNED = ("BacklogRetained", "BacklogRemoved")
+
+
+def needs_hold(policy: DeletionPolicy) -> bool:
+    """Whether the object has to be held until the policy was followed; Retain needs nothing of the kind."""
+    return policy is not DeletionPolicy.RETAIN
+
+
+def policy_of(seen: Observation) -> DeletionPolicy:
+    """Return what the object says; nothing is removed by a record that cannot be read or may be somebody else's."""
+    spec = (seen.document or {}).get("spec") or {}
+    policy = DeletionPolicy(spec.get("deletionPolicy", DeletionPolicy.DRAIN))
+    unsafe = seen.record_trouble is not None or _is_of_former_namespace(seen)
+    return DeletionPolicy.RETAIN if policy is DeletionPolicy.DELETE and unsafe else policy
+
+
+def _is_of_former_namespace(seen: Observation) -> bool:
+    """Tell whether the record is that of a namespace of the same name that somebody else may have had."""
+    record, namespace = seen.record, seen.namespace
+    return record is not None and namespace is not None and record.namespace_uid != namespace.uid
+
+
+def plan_going(seen: Observation) -> Plan:
+    """What to do about a DelayTopic that is being deleted; once it is not ours to hold any more, nothing."""
+    if FINALIZER not in (seen.metadata.get("finalizers") or ()):
+        return Plan()
+    if seen.record is None and not seen.children:
+        return Plan(actions=[Release()])
+    unseen = _relays_out_of_sight(seen)
+    if unseen is not None:
+        return unseen
+    going = _going(seen)
+    deletion = next_step(going, seen.now_ms)
+    stalled = deletion.message if deletion.step is Step.CONFIRM else None
+    return Plan(
+        actions=_steps(seen, going, deletion),
+        findings=[Finding(ConditionType.DRAINING, TRUE, deletion.reason, deletion.message), *relays.findings(seen)],
+        progress=Progress(stalled=stalled, stalled_reason=deletion.reason, reconciling=_reconciling(deletion)),
+        parts=parts_of(seen, None),
+        events=_events(seen, going, deletion),
+        next_at_ms=seen.now_ms + min(seen.config.poll.ms, 5_000),
+    )
+
+
+def _relays_out_of_sight(seen: Observation) -> Plan | None:
+    """Hold the object while relays of it may run where the operator looks no longer: nobody would stop them."""
+    refusal = seen.verdict
+    if not isinstance(refusal, Refusal) or refusal.reason != RELAYS_OUT_OF_SIGHT or seen.goes_with_namespace:
+        return None
+    return Plan(
+        findings=[Finding(ConditionType.POLICY_ACCEPTED, FALSE, refusal.reason, refusal.message)],
+        progress=Progress(stalled=refusal.message, stalled_reason=refusal.reason),
+        parts=parts_of(seen, None),
+        next_at_ms=seen.now_ms + seen.config.resync.ms,
+    )
+
+
+def plan_remains(seen: Observation) -> Plan:
+    """What to do about children and backlog of a DelayTopic that is gone: a drain goes on, all else is retained."""
+    record = seen.record
+    if seen.record_trouble is not None or (record is not None and record.key != seen.key):
+        return Plan()
+    if record is None:
+        return Plan(actions=_removals(seen))
+    if record.state is not RecordState.DRAINING:
+        return _ended(seen, record)
+    deletion = next_step(_of_record(seen, record), seen.now_ms)
+    if not deletion.ends:
+        return Plan(next_at_ms=seen.now_ms + min(seen.config.poll.ms, 5_000))
+    return _ended(seen, record)
+
+
+def _ended(seen: Observation, record: RouteRecord) -> Plan:
+    """Everything stays; once the last relay is gone, their progress is read in a pass of its own."""
+    awaited = bool(_removals(seen) or seen.fleet.pods) or (seen.progress is not None and is_awaited(seen))
+    return Plan(
+        actions=[*_kept(seen, record, _pending(seen)), *_removals(seen)],
+        events=not_kept(seen),
+        next_at_ms=seen.now_ms + min(seen.config.poll.ms, 5_000) if awaited else None,
+    )
+
+
+def _going(seen: Observation) -> Going:
+    accepted, spec = seen.accepted, (seen.document or {}).get("spec") or {}
+    timeout_ms = accepted.settings.drain_timeout.ms if accepted is not None else DEFAULT_DRAIN_MS
+    return Going(
+        policy=policy_of(seen),
+        deleted_ms=instant_ms(str(seen.metadata["deletionTimestamp"])),
+        drain_timeout_ms=timeout_ms,
+        namespace_terminates=seen.namespace is None or seen.namespace.terminates,
+        with_namespace=bool(spec.get("connection")),
+        confirmed=seen.annotations.get(CONFIRM) == seen.key.name,
+        has_relays=_has_relays(seen),
+        stoppable=seen.fleet.deployment is not None or bool(seen.fleet.pods),
+        pending=_pending(seen),
+        at_first=_at_first(seen.record),
+        retained=seen.record is not None and seen.record.state is RecordState.RETAINED,
+        cut_off_since_ms=seen.cut_off_since_ms,
+    )
+
+
+def _has_relays(seen: Observation) -> bool:
+    """Whether there are any, or were when it was looked at last: a deletion in the foreground takes them away first."""
+    return seen.fleet.deployment is not None or bool(seen.status.get("relay"))
+
+
+def _of_record(seen: Observation, record: RouteRecord) -> Going:
+    since_ms = record.drain_since_ms if record.drain_since_ms is not None else seen.now_ms
+    until_ms = record.drain_until_ms if record.drain_until_ms is not None else seen.now_ms
+    return Going(
+        policy=DeletionPolicy.DRAIN,
+        deleted_ms=since_ms,
+        drain_timeout_ms=until_ms - since_ms,
+        namespace_terminates=False,
+        with_namespace=False,
+        confirmed=False,
+        has_relays=seen.fleet.deployment is not None,
+        stoppable=seen.fleet.deployment is not None or bool(seen.fleet.pods),
+        pending=_pending(seen),
+        at_first=_at_first(record),
+        retained=False,
+        cut_off_since_ms=seen.cut_off_since_ms,
+    )
+
+
+def _steps(seen: Observation, going: Going, deletion: Deletion) -> list[Action]:
+    accepted, record = seen.accepted, seen.record
+    released: list[Action]
+    match deletion.step:
+        case Step.DRAIN | Step.HAND_OVER:
+            released = [Release()] if deletion.step is Step.HAND_OVER else []
+            return [*_draining(seen, going, record), *_drained(seen, accepted), *released]
+        case Step.FINISH | Step.RETAIN:
+            released = [] if _waits(seen, going) else [Release()]
+            return [*_kept(seen, record, going.pending), *_removals(seen), *released]
+        case Step.CONFIRM:
+            return []
+        case Step.STOP:
+            return [*_kept(seen, record, going.pending), *_removals(seen)]
+        case Step.PURGE:
+            forgotten = ForgetRecord(record_name(seen.key))
+            purged: list[Action] = [Purge(record, topics=True), forgotten] if record is not None else []
+            return [*purged, *_removals(seen), Release()]
+
+
+def _draining(seen: Observation, going: Going, record: RouteRecord | None) -> list[Action]:
+    if record is None or record.state is RecordState.DRAINING:
+        return []
+    draining = record.draining(
+        going.deleted_ms,
+        deadline_ms(going),
+        pending=going.pending,
+        source_partitions=seen.fleet.partitions,
+    )
+    return [WriteRecord(draining, seen.saved_memory)]
+
+
+def _drained(seen: Observation, accepted: Accepted | None) -> list[Action]:
+    """Without settings (its class is gone, say) the relays go on as they are."""
+    if accepted is None or seen.secrets_trouble is not None or not _has_relays(seen):
+        return []
+    changes = relays.draining(seen, accepted)
+    return [*(restored(seen, seen.record, changes) if seen.record is not None else ()), *changes]
+
+
+def _waits(seen: Observation, going: Going) -> bool:
+    """Whether the object stays until its relays are gone and their progress is written down; not for ever."""
+    since_ms = going.cut_off_since_ms
+    late = since_ms is not None and seen.now_ms - since_ms >= GRACE_MS + PROGRESS_MS
+    return not late and seen.record is not None and (going.stoppable or is_awaited(seen))
+
+
+def _kept(seen: Observation, record: RouteRecord | None, pending: int | None) -> list[Action]:
+    """Counted once: a pass that was killed in between does not count again without relays."""
+    if record is None:
+        return []
+    retained = with_progress(record, seen)
+    if record.state is not RecordState.RETAINED:
+        count = pending if pending is not None else _at_first(record)
+        retained = retained.in_state(RecordState.RETAINED, pending=count)
+    return [WriteRecord(retained, None)] if retained != record else []
+
+
+def _at_first(record: RouteRecord | None) -> int | None:
+    return record.pending if record is not None and record.state is RecordState.DRAINING else None
+
+
+def _removals(seen: Observation) -> list[Action]:
+    return [Remove(document) for document in seen.children if document["kind"] in relays.KINDS]
+
+
+def _pending(seen: Observation) -> int | None:
+    """How many records are pending, where every source partition is accounted for."""
+    if seen.fleet.deployment is None and seen.record is not None and seen.record.state is RecordState.RETAINED:
+        return seen.record.pending
+    if seen.signals is not None and seen.signals.complete:
+        return fresh(seen.signals.pending, seen.now_ms)
+    if seen.fleet.deployment is not None and seen.fleet.desired == 0 and seen.saved_memory is not None:
+        backlog = seen.saved_memory.backlog
+        return backlog.pending if backlog is not None and backlog.pending == 0 else None
+    return seen.fleet.pending
+
+
+def _reconciling(deletion: Deletion) -> str | None:
+    return None if deletion.step is Step.CONFIRM else deletion.message
+
+
+def _events(seen: Observation, going: Going, deletion: Deletion) -> list[Event]:
+    if deletion.step in (Step.FINISH, Step.RETAIN) and _waits(seen, going):
+        return []  # the last pass tells it: until then the condition does
+    if deletion.ends and deletion.step is not Step.HAND_OVER:
+        kind = WARNING if deletion.reason in _WARNED else NORMAL
+        return [Event(kind, deletion.reason, deletion.message), *not_kept(seen)]
+    return list(_drain_progress(seen, going))
+
+
+def _drain_progress(seen: Observation, going: Going) -> Sequence[Event]:
+    """Each tenth of what was pending at first."""
+    first = seen.record.pending if seen.record is not None else None
+    before = (seen.status.get("backlog") or {}).get("pending")
+    if not first or going.pending is None or before is None:
+        return []
+    done, was = (_TENTHS * (first - count) // first for count in (going.pending, int(before)))
+    if done <= was:
+        return []
+    return [Event(NORMAL, "DrainProgress", f"{going.pending} of {first} pending records are left")]

@@ -1,0 +1,72 @@
+"""The relays' progress, which Kafka forgets while there are none: kept, restored, told. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from delaytopic_api.values import Duration
+from delaytopic_operator.decide.actions import Action, Apply, RestoreProgress
+from delaytopic_operator.decide.offsets_backup import forgotten, updated
+from delaytopic_operator.decide.record import RouteRecord
+from delaytopic_operator.observe.observation import Observation
+from delaytopic_operator.report.transitions import WARNING, Event
+
+SHORT_MS: Final = 24 * 3_600_000
+"""Brokers that forget sooner do so before anybody has looked at what is wrong with relays."""
+
+
+def with_progress(record: RouteRecord, seen: Observation) -> RouteRecord:
+    """The record with what was read of the relays' progress."""
+    progress = updated(record.progress, seen.progress.read if seen.progress is not None else None)
+    return record if progress == record.progress else record.model_copy(update={"progress": progress})
+
+
+def restored(seen: Observation, record: RouteRecord, changes: Iterable[Action]) -> list[Action]:
+    """What is kept is restored before relays begin, or while they cannot begin and Kafka is seen to have forgotten."""
+    kept = record.progress
+    if kept is None or record.source is None or record.source.topic_id != kept.topic_id:
+        return []
+    lost = seen.progress is not None and seen.fleet.desired > 0 and forgotten(kept, seen.progress.read)
+    return [RestoreProgress(record.group_id, kept)] if lost or _begin(seen, changes) else []
+
+
+def is_awaited(seen: Observation) -> bool:
+    """Whether an object that goes has to wait until the relays' progress is read: after the last of them has gone."""
+    record = seen.record
+    if record is None or record.source is None or record.source.topic_id is None:
+        return False
+    if seen.progress is None:
+        return True
+    return seen.progress.trouble is not None and seen.progress.trouble.passing
+
+
+def not_kept(seen: Observation) -> list[Event]:
+    """A warning where the progress of a route without relays could not be read."""
+    if seen.progress is None or seen.progress.trouble is None:
+        return []
+    note = (
+        f"the progress of the relays of {seen.key} could not be kept: {seen.progress.trouble.message}. Kafka forgets "
+        "it some time after they have gone (offsets.retention.minutes, a week by default); relays that start later "
+        "than that deliver everything again that the source still holds"
+    )
+    return [Event(WARNING, "ProgressNotKept", note)]
+
+
+def retention_advice(seen: Observation) -> str | None:
+    """What to say where brokers forget progress soon."""
+    kept_ms = seen.topics.offsets_retention_ms if seen.topics is not None else None
+    if kept_ms is None or kept_ms >= SHORT_MS:
+        return None
+    return (
+        f"the brokers forget what relays have delivered {Duration.of_ms(kept_ms)} after the last of them has gone, and "
+        "relays that come back later without the operator deliver it again: set offsets.retention.minutes to 10080"
+    )
+
+
+def _begin(seen: Observation, changes: Iterable[Action]) -> bool:
+    """Whether relays begin to run in this pass."""
+    if seen.fleet.desired > 0:
+        return False
+    deployments = (one.document for one in changes if isinstance(one, Apply) and one.document["kind"] == "Deployment")
+    return any(document["spec"].get("replicas", 1) > 0 for document in deployments)

@@ -1,0 +1,71 @@
+"""The relays' progress, kept while a consumer group has no members, and as text small enough for a ConfigMap. Pure.
+
+Kafka forgets what a group without members has committed after the brokers' `offsets.retention.minutes`, a week by
+default. A relay that then finds nothing begins at the source's start, and delivers everything again.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from delaytopic_operator.kafka.model import Committed
+
+LONGEST_TEXT: Final = 700_000
+"""Of the 1 MiB that a ConfigMap holds at most, the record and what scaling remembers need some, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptProgress:
+    """What relays have committed of one topic, by partition."""
+
+    topic: str
+    topic_id: str
+    """Kafka's id: a topic that was made anew under the same name has nothing to do with these offsets."""
+    partitions: Mapping[int, Committed] = field(default_factory=dict)
+
+
+def updated(kept: KeptProgress | None, read: KeptProgress | None) -> KeptProgress | None:
+    """What to keep now that `read` is committed: what Kafka forgot meanwhile stays as it was kept."""
+    if read is None or not read.partitions:
+        return kept
+    if kept is None or kept.topic_id != read.topic_id:
+        return read
+    return KeptProgress(read.topic, read.topic_id, {**kept.partitions, **read.partitions})
+
+
+def forgotten(kept: KeptProgress | None, read: KeptProgress | None) -> bool:
+    """Whether Kafka no longer has something that is kept; `read` None: it is not known."""
+    if kept is None or read is None or kept.topic_id != read.topic_id:
+        return False
+    return bool(kept.partitions.keys() - read.partitions.keys())
+
+
+def is_too_large(kept: KeptProgress) -> bool:
+    """Whether a ConfigMap cannot hold it: thousands of partitions with bucket topics each."""
+    return len(progress_text(kept)) > LONGEST_TEXT
+
+
+def progress_text(kept: KeptProgress) -> str:
+    """As a ConfigMap holds it: compressed, some 30 bytes for a partition."""
+    partitions = {number: [one.offset, one.metadata] for number, one in sorted(kept.partitions.items())}
+    content = {"topic": kept.topic, "topicId": kept.topic_id, "partitions": partitions}
+    packed = zlib.compress(json.dumps(content, separators=(",", ":")).encode(), 9)
+    return base64.b64encode(packed).decode()
+
+
+def parse_progress(text: str) -> KeptProgress:
+    """The same read back. Raises ValueError for what is damaged."""
+    try:
+        content = json.loads(zlib.decompress(base64.b64decode(text, validate=True)))
+        partitions = {
+            int(number): Committed(int(offset), str(metadata))
+            for number, (offset, metadata) in content["partitions"].items()
+        }
+        return KeptProgress(str(content["topic"]), str(content["topicId"]), partitions)
+    except (ValueError, KeyError, TypeError, AttributeError, zlib.error) as error:
+        raise ValueError(f"no kept progress ({error!r})") from error

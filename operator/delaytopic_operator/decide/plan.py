@@ -1,0 +1,32 @@
+"""What a pass decided: what to do, what to say, and when to look again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from delaytopic_operator.decide.actions import Action
+from delaytopic_operator.report.conditions import Finding, Progress
+from delaytopic_operator.report.transitions import Event
+
+NOTHING_CHANGES = Progress()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The outcome of one look at one DelayTopic."""
+
+    actions: Sequence[Action] = ()
+    """In this order."""
+    findings: Sequence[Finding] = ()
+    """The conditions, without Ready, Reconciling and Stalled, which follow from them."""
+    progress: Progress = NOTHING_CHANGES
+    suspended: str | None = None
+    """What stands still on purpose."""
+    parts: Mapping[str, Any] = field(default_factory=dict)
+    """Parts of the status, as documents have them."""
+    events: Sequence[Event] = ()
+    """Beside those that follow from conditions and actions."""
+    next_at_ms: int | None = None
+    """Look again then, at the latest."""

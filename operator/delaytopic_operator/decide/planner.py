@@ -1,0 +1,240 @@
+"""From what is known to what is done and said: the one decision of a pass. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from delaytopic_api.documents import ConditionType
+from delaytopic_api.values import Suspend
+from delaytopic_operator.decide import children as relays
+from delaytopic_operator.decide.actions import FINALIZER, Action, DoTopic, ForgetRecord, Hold, Release, WriteRecord
+from delaytopic_operator.decide.backlog import foreign_or_discarded, is_resumed, resumed_finding
+from delaytopic_operator.decide.deletion import needs_hold, plan_going, plan_remains
+from delaytopic_operator.decide.offsets import not_kept, restored, retention_advice, with_progress
+from delaytopic_operator.decide.plan import Plan
+from delaytopic_operator.decide.record import RecordState, RouteRecord, begin_record, continue_record
+from delaytopic_operator.decide.validate import Accepted, Refusal
+from delaytopic_operator.observe.observation import Observation, Trouble
+from delaytopic_operator.report.conditions import FALSE, TRUE, UNKNOWN, Finding, Progress
+from delaytopic_operator.report.status_parts import parts_of
+from delaytopic_operator.report.transitions import NORMAL, WARNING, Event
+from delaytopic_operator.topics.plan import TopicPlan, plan_topics
+
+PAUSE = "delaytopic.dev/pause-reconciliation"
+DRY_RUN = "delaytopic.dev/dry-run"
+
+_SUSPENDED = {
+    Suspend.DELIVERY: "spec.suspend is Delivery: what is due is held",
+    Suspend.INGEST: "spec.suspend is Ingest: nothing is taken in",
+    Suspend.ALL: "spec.suspend is All: nothing is taken in, and what is due is held",
+}
+
+
+def is_paused(seen: Observation) -> bool:
+    """Whether nothing is to be changed; a namespace that is being deleted waits for nobody."""
+    return seen.annotations.get(PAUSE) == "true" and not seen.goes_with_namespace
+
+
+def plan(seen: Observation) -> Plan:
+    """Decide what to do and say now."""
+    if seen.document is not None and is_paused(seen):
+        message = f"the annotation {PAUSE} is set: nothing is changed; the relays run on"
+        return Plan(findings=[Finding(ConditionType.PAUSED, TRUE, "Annotation", message)])
+    decided = _decided(seen)
+    renamed = _renamed_record(seen)
+    return replace(decided, actions=[*renamed, *decided.actions]) if renamed else decided
+
+
+def _renamed_record(seen: Observation) -> list[Action]:
+    """Write the record under its name of today before it is removed under that of former operators."""
+    if seen.former_record is None or seen.record is None:
+        return []
+    return [WriteRecord(seen.record, seen.saved_memory), ForgetRecord(seen.former_record)]
+
+
+def _decided(seen: Observation) -> Plan:
+    if seen.document is None:
+        return plan_remains(seen)
+    if seen.is_going:
+        return plan_going(seen)
+    if isinstance(seen.verdict, Refusal):
+        return _refused(seen, seen.verdict)
+    assert isinstance(seen.verdict, Accepted)
+    if seen.record_trouble is not None:
+        return _troubled(seen, ConditionType.TOPICS_READY, seen.record_trouble)
+    former = foreign_or_discarded(seen, _accepted(seen))
+    if former is not None:
+        return former
+    return _living(seen, seen.verdict)
+
+
+def _refused(seen: Observation, refusal: Refusal) -> Plan:
+    """Nothing of what is there is touched; relays that run go on."""
+    finding = Finding(ConditionType.POLICY_ACCEPTED, FALSE, refusal.reason, refusal.message)
+    stalled = refusal.message if refusal.stalled else None
+    return Plan(
+        findings=[finding, *relays.findings(seen)],
+        progress=Progress(stalled=stalled, stalled_reason=refusal.reason),
+        parts=parts_of(seen, None),
+        next_at_ms=relays.next_look(seen),
+    )
+
+
+def _troubled(seen: Observation, type: ConditionType, trouble: Trouble) -> Plan:
+    findings = [_accepted(seen), Finding(type, FALSE, trouble.reason, trouble.message), *relays.findings(seen)]
+    stalled = trouble.message if trouble.stalled else None
+    return Plan(
+        findings=findings,
+        progress=Progress(stalled=stalled, stalled_reason=trouble.reason),
+        parts=parts_of(seen, None),
+        next_at_ms=relays.next_look(seen),
+    )
+
+
+def _living(seen: Observation, accepted: Accepted) -> Plan:
+    record = _record(seen, accepted)
+    topic_plan = _topics(seen, accepted, record)
+    record = with_progress(topic_plan.record if topic_plan is not None else record, seen)
+    backend = _backend_finding(seen, topic_plan)
+    changes = relays.changes(seen, accepted, may_begin=_may_begin(seen, topic_plan))
+    findings = [_accepted(seen), _topics_finding(seen, topic_plan), backend, *relays.findings(seen)]
+    busy = bool(topic_plan and topic_plan.actions)
+    return Plan(
+        actions=[
+            *_held(seen, accepted),
+            *_written(seen, record),
+            *_topic_actions(seen, topic_plan),
+            *restored(seen, record, changes),
+            *changes,
+        ],
+        findings=findings,
+        progress=_progress(seen, topic_plan, [change.planned().object for change in changes]),
+        suspended=_SUSPENDED.get(accepted.settings.suspend),
+        parts=parts_of(seen, topic_plan),
+        events=_events(seen, topic_plan),
+        next_at_ms=seen.now_ms if busy else relays.next_look(seen),
+    )
+
+
+def _accepted(seen: Observation) -> Finding:
+    assert seen.accepted is not None
+    of_class = seen.accepted.delay_class
+    by = f"DelayClass {of_class.metadata.name}" if of_class else "the inline connection"
+    return Finding(ConditionType.POLICY_ACCEPTED, TRUE, "Accepted", f"allowed by {by}")
+
+
+def _record(seen: Observation, accepted: Accepted) -> RouteRecord:
+    assert seen.namespace is not None
+    cluster_id = seen.topics.cluster_id if seen.topics is not None else None
+    if seen.record is None:
+        return begin_record(accepted.settings, seen.namespace.uid).model_copy(update={"cluster_id": cluster_id})
+    resumed = continue_record(seen.record, accepted.settings)
+    now = {
+        "namespace_uid": seen.namespace.uid,
+        "pending": seen.record.pending if is_resumed(seen) else None,
+        "cluster_id": cluster_id or seen.record.cluster_id,
+    }
+    return resumed.model_copy(update=now)
+
+
+def _topics(seen: Observation, accepted: Accepted, record: RouteRecord) -> TopicPlan | None:
+    topics = seen.topics
+    if topics is None:
+        return None
+    return plan_topics(
+        accepted.settings,
+        accepted.topic.spec,
+        topics.view,
+        record,
+        seen.annotations,
+        topics.buckets,
+        topics.released,
+        topics.strimzi,
+    )
+
+
+def _topics_finding(seen: Observation, topic_plan: TopicPlan | None) -> Finding:
+    trouble = seen.secrets_trouble or seen.topics_trouble
+    if topic_plan is not None:
+        return topic_plan.topics
+    if trouble is None:
+        return Finding(ConditionType.TOPICS_READY, UNKNOWN, "Unknown", "not looked at yet")
+    return Finding(ConditionType.TOPICS_READY, UNKNOWN if trouble.passing else FALSE, trouble.reason, trouble.message)
+
+
+def _backend_finding(seen: Observation, topic_plan: TopicPlan | None) -> Finding:
+    """The worst that topics and Redis have to say of where schedules wait."""
+    assert seen.accepted is not None
+    if seen.secrets_trouble is not None:
+        return Finding(ConditionType.BACKEND_READY, FALSE, seen.secrets_trouble.reason, seen.secrets_trouble.message)
+    found = [*(topic_plan.backend if topic_plan else ()), *([seen.backend] if seen.backend else [])]
+    worst = sorted(found, key=lambda finding: finding.status is TRUE)
+    if worst:
+        return worst[0]
+    if is_resumed(seen):
+        return resumed_finding(seen)
+    backend = seen.accepted.settings.backend
+    message = "; ".join(filter(None, [f"schedules wait in {backend.type}", retention_advice(seen)]))
+    return Finding(ConditionType.BACKEND_READY, TRUE, "Ready", message)
+
+
+def _may_begin(seen: Observation, topic_plan: TopicPlan | None) -> bool:
+    """Relays are made once everything they read at the start is there."""
+    return (
+        topic_plan is not None
+        and topic_plan.topics.status is TRUE
+        and not topic_plan.actions
+        and seen.secrets_trouble is None
+    )
+
+
+def _held(seen: Observation, accepted: Accepted) -> list[Action]:
+    held = FINALIZER in (seen.metadata.get("finalizers") or ())
+    wanted = needs_hold(accepted.settings.deletion_policy)
+    if held == wanted:
+        return []
+    return [Hold()] if wanted else [Release()]
+
+
+def _written(seen: Observation, record: RouteRecord) -> list[Action]:
+    memory = seen.decision.memory if seen.decision is not None else None
+    worth = memory is not None and memory.worth_saving(seen.saved_memory)
+    if record == seen.record and not worth:
+        return []
+    return [WriteRecord(record, memory if memory is not None else seen.saved_memory)]
+
+
+def _topic_actions(seen: Observation, topic_plan: TopicPlan | None) -> list[Action]:
+    if topic_plan is None:
+        return []
+    objects = seen.topics.strimzi.live.values() if seen.topics is not None and seen.topics.strimzi is not None else ()
+    return [
+        *(DoTopic(action) for action in topic_plan.actions),
+        *relays.strimzi_changes(topic_plan.documents, topic_plan.obsolete, objects),
+    ]
+
+
+def _progress(seen: Observation, topic_plan: TopicPlan | None, changes: list[str]) -> Progress:
+    if topic_plan is not None and topic_plan.stalled is not None:
+        return Progress(stalled=topic_plan.stalled, stalled_reason=topic_plan.topics.reason)
+    if seen.topics_trouble is not None and seen.topics_trouble.stalled:
+        return Progress(stalled=seen.topics_trouble.message, stalled_reason=seen.topics_trouble.reason)
+    if topic_plan is not None and topic_plan.reconciling is not None:
+        return Progress(reconciling=topic_plan.reconciling)
+    if changes:
+        return Progress(reconciling=f"changing {', '.join(changes)}")
+    return Progress(reconciling=seen.fleet.rolling if seen.fleet.deployment is not None else None)
+
+
+def _events(seen: Observation, topic_plan: TopicPlan | None) -> list[Event]:
+    events = [
+        Event(WARNING if event.warning else NORMAL, event.reason, event.note)
+        for event in (topic_plan.events if topic_plan else ())
+    ]
+    if seen.record is not None and seen.record.state is not RecordState.ACTIVE and seen.record.pending != 0:
+        count = "an unknown number of" if seen.record.pending is None else str(seen.record.pending)
+        events.append(Event(NORMAL, "BacklogResumed", f"{count} retained records go on"))
+    events += not_kept(seen)
+    if seen.decision is not None and seen.decision.changed:
+        events.append(Event(NORMAL, "RelayScaled", seen.decision.sentence))
+    return events

@@ -1,0 +1,53 @@
+"""Whose relays start anew just now, over all Deployments that were seen, kept up to date at the cost of changes."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import NamedTuple
+
+from delaytopic_operator.kube import kinds
+from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.observe.fleet import Fleet
+from delaytopic_operator.runtime.indexers import owner_of
+from delaytopic_operator.runtime.object_cache import Ref, Store
+
+
+class _Entry(NamedTuple):
+    version: int
+    rolling: Key | None
+    """Its DelayTopic, while it is rolled out."""
+
+
+class RolloutBook:
+    """Thread-safe."""
+
+    def __init__(self, store: Store) -> None:
+        """`store` is where Deployments are seen."""
+        self._store = store
+        self._lock = Lock()
+        self._revision: int | None = None
+        self._entries: dict[Ref, _Entry] = {}
+        self._rolling: frozenset[Key] = frozenset()
+
+    def rolling(self) -> frozenset[Key]:
+        """The DelayTopics whose relays start anew."""
+        with self._lock:
+            revision = self._store.revision(kinds.DEPLOYMENT)
+            if revision != self._revision:
+                self._read_again()
+                self._revision = revision
+            return self._rolling
+
+    def _read_again(self) -> None:
+        versions = self._store.versions(kinds.DEPLOYMENT)
+        known = {ref: entry for ref, entry in self._entries.items() if versions.get(ref) == entry.version}
+        for ref in versions.keys() - known.keys():
+            known[ref] = _Entry(versions[ref], self._read(ref))
+        self._entries = known
+        self._rolling = frozenset(entry.rolling for entry in known.values() if entry.rolling is not None)
+
+    def _read(self, ref: Ref) -> Key | None:
+        document = self._store.get(kinds.DEPLOYMENT, ref.namespace, ref.name)
+        if document is None or Fleet(document, (), (), None).rolling is None:
+            return None
+        return owner_of(document)

@@ -1,0 +1,1 @@
+"""Step 3 of a reconciliation: doing it."""

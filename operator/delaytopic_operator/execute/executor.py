@@ -1,0 +1,146 @@
+"""Edge: does what a plan says, in its order; what fails ends it, and is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from delaytopic_api.documents import API_VERSION
+from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.decide.actions import (
+    FINALIZER,
+    Action,
+    Apply,
+    DoTopic,
+    ForgetRecord,
+    Hold,
+    Purge,
+    Release,
+    Remove,
+    RestoreProgress,
+    WriteRecord,
+)
+from delaytopic_operator.decide.children import KINDS
+from delaytopic_operator.decide.plan import Plan
+from delaytopic_operator.errors import Conflict, ObjectForeign, OperatorError
+from delaytopic_operator.kube import kinds
+from delaytopic_operator.kube.client import KubeApi
+from delaytopic_operator.kube.kinds import Kind, kind_of
+from delaytopic_operator.observe.observation import Observation
+from delaytopic_operator.observe.topics import TopicsObserver
+from delaytopic_operator.report.transitions import NORMAL, WARNING, Event
+from delaytopic_operator.resources import is_own
+from delaytopic_operator.scaling.record import with_memory
+from delaytopic_operator.topics.actions import TopicAction
+
+MANAGER: Final = "delaytopic-operator"
+FINALIZER_MANAGER: Final = "delaytopic-operator-finalizer"
+
+
+@dataclass
+class Outcome:
+    """What happened, and what did not."""
+
+    events: list[Event] = field(default_factory=list)
+    failure: OperatorError | None = None
+    failed: Action | None = None
+    was_gone: bool = False
+    """Whether the object had gone before it could be let go: somebody has told all of it already."""
+
+
+class Doer:
+    """Every step may be repeated; none destroys anything that a former step has not written down."""
+
+    def __init__(
+        self,
+        kube: KubeApi,
+        find: Callable[[Kind, str | None, str], Mapping[str, Any] | None],
+        topics: TopicsObserver,
+        config: OperatorConfig,
+        guard: Callable[[], object],
+        corrected: Callable[[str], None],
+    ) -> None:
+        """`find` answers with an object as last seen; `guard` raises `NotLeading`.
+
+        `corrected` counts objects that were not as they should be, by kind.
+        """
+        self._kube = kube
+        self._find = find
+        self._topics = topics
+        self._config = config
+        self._guard = guard
+        self._corrected = corrected
+
+    def do(self, seen: Observation, plan: Plan) -> Outcome:
+        """Do all of it, up to the first step that fails."""
+        outcome = Outcome()
+        for action in plan.actions:
+            try:
+                self._do(seen, action, outcome)
+            except OperatorError as error:
+                outcome.failure, outcome.failed = error, action
+                break
+        return outcome
+
+    def _do(self, seen: Observation, action: Action, outcome: Outcome) -> None:
+        match action:
+            case Hold() | Release():
+                outcome.was_gone = not self._set_finalizers(seen, [FINALIZER] if isinstance(action, Hold) else [])
+            case WriteRecord(record, memory):
+                self._kube.apply(with_memory(record, memory, self._config.namespace, seen.now_ms), MANAGER)
+            case ForgetRecord(name):
+                self._kube.delete(kinds.CONFIG_MAP, self._config.namespace, name)
+            case DoTopic(step):
+                self._do_topic(seen, step, outcome)
+            case RestoreProgress():
+                self._restore(seen, action, outcome)
+            case Apply(document):
+                self._apply(seen, action, document)
+            case Remove(document):
+                metadata = document["metadata"]
+                self._kube.delete(kind_of(document), metadata["namespace"], metadata["name"], metadata["uid"])
+            case Purge(record, topics):
+                self._guard()
+                self._topics.purge(seen, record, topics=topics, guard=self._guard)
+
+    def _do_topic(self, seen: Observation, step: TopicAction, outcome: Outcome) -> None:
+        self._guard()
+        if self._topics.perform(seen, step):
+            told = step.event()
+            outcome.events.append(Event(WARNING if told.warning else NORMAL, told.reason, told.note))
+
+    def _restore(self, seen: Observation, action: RestoreProgress, outcome: Outcome) -> None:
+        self._guard()
+        if self._topics.restore(seen, action.group_id, action.progress):
+            note = f"Kafka had forgotten what {action.group_id} has delivered, while there were no relays: restored"
+            outcome.events.append(Event(NORMAL, "ProgressRestored", note))
+
+    def _apply(self, seen: Observation, action: Apply, document: dict[str, Any]) -> None:
+        if not action.exists and document["kind"] in KINDS:
+            self._require_unowned(seen, document)
+        self._kube.apply(document, MANAGER)
+        if action.exists and action.differences:
+            self._corrected(str(document["kind"]))
+
+    def _require_unowned(self, seen: Observation, document: dict[str, Any]) -> None:
+        """Raise `ObjectForeign` where the name is taken: names end in 32 bits of a digest, which somebody may match."""
+        metadata = document["metadata"]
+        live = self._find(kind_of(document), metadata["namespace"], metadata["name"])
+        if live is not None and not is_own(live, seen.key):
+            place = f"{document['kind']} {metadata['namespace']}/{metadata['name']}"
+            raise ObjectForeign(f"{place} was made for another DelayTopic and is not changed: use another name")
+
+    def _set_finalizers(self, seen: Observation, finalizers: list[str]) -> bool:
+        """Whether the object is still there, or was until now."""
+        uid = seen.metadata["uid"]
+        metadata = {"name": seen.key.name, "namespace": seen.key.namespace, "uid": uid, "finalizers": finalizers}
+        document: dict[str, Any] = {"apiVersion": API_VERSION, "kind": "DelayTopic", "metadata": metadata}
+        try:
+            self._kube.apply(document, FINALIZER_MANAGER)
+        except Conflict:
+            current = self._kube.get(kinds.DELAY_TOPIC, *seen.key)
+            if current is not None and current["metadata"]["uid"] == uid:
+                raise
+            return False
+        return True

@@ -1,0 +1,1 @@
+"""Edge: Kafka's topics, groups and offsets."""

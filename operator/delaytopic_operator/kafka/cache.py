@@ -1,0 +1,93 @@
+"""What was read of a cluster's topics not long ago. Pure but for its lock; times are arguments.
+
+A full pass over a thousand DelayTopics asks for three topics each; together they are a few requests.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from delaytopic_operator.kafka.model import KafkaView, TopicFacts
+
+KEPT_S: Final = 60.0
+"""For how long an answer counts."""
+SOON_S: Final = 30.0
+"""An older one is read again along with others."""
+UNASKED_S: Final = 3_600.0
+"""A topic that nobody has asked for since is forgotten."""
+MOST_TOGETHER: Final = 500
+
+
+class Recall(NamedTuple):
+    """What is known of some topics, and which to read: those that are not known first."""
+
+    known: Mapping[str, TopicFacts]
+    to_read: list[str]
+
+
+class TopicMemory:
+    """Topics that exist, each with the time it was read at; what is missing is never remembered."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._read: dict[str, tuple[float, TopicFacts]] = {}
+        self._asked_s: dict[str, float] = {}
+        self._changed_s: dict[str, float] = {}
+        self._expected: set[str] = set()
+        self._configs: dict[frozenset[tuple[str, str]], Mapping[str, str]] = {}
+
+    def expect(self, names: Iterable[str]) -> None:
+        """Names to read along with the next question."""
+        with self._lock:
+            self._expected.update(names)
+
+    def recall(self, names: Iterable[str], now_s: float) -> Recall:
+        """What is known of these names, and what has to be read to know the rest."""
+        with self._lock:
+            wanted = list(names)
+            self._asked_s.update(dict.fromkeys(wanted, now_s))
+            known = {name: self._read[name][1] for name in wanted if self._age_s(name, now_s) < KEPT_S}
+            stale = [name for name in wanted if name not in known]
+            if not stale:
+                return Recall(known, [])
+            along = [*self._expected, *(name for name in self._asked_s if self._age_s(name, now_s) >= SOON_S)]
+            self._expected.clear()
+            return Recall(known, list(dict.fromkeys([*stale, *along]))[: max(MOST_TOGETHER, len(stale))])
+
+    def remember(self, seen: KafkaView, now_s: float) -> None:
+        """What was read from `now_s` on; equal settings are held once."""
+        with self._lock:
+            for name in (*seen.missing, *seen.forbidden):
+                self._read.pop(name, None)
+            for name, facts in seen.topics.items():
+                if self._changed_s.get(name, 0.0) < now_s:
+                    self._read[name] = (now_s, self._shared(facts))
+            self._forget_unasked(now_s)
+
+    def forget(self, name: str, now_s: float) -> None:
+        """It was changed: what was read before, or is being read just now, does not count."""
+        with self._lock:
+            self._read.pop(name, None)
+            self._changed_s[name] = now_s
+
+    def _age_s(self, name: str, now_s: float) -> float:
+        known = self._read.get(name)
+        return now_s - known[0] if known is not None else UNASKED_S
+
+    def _shared(self, facts: TopicFacts) -> TopicFacts:
+        if facts.config is None:
+            return facts
+        key = frozenset(facts.config.items())
+        return replace(facts, config=self._configs.setdefault(key, facts.config))
+
+    def _forget_unasked(self, now_s: float) -> None:
+        unasked = [name for name, asked_s in self._asked_s.items() if now_s - asked_s >= UNASKED_S]
+        for name in unasked:
+            del self._asked_s[name]
+            self._read.pop(name, None)
+        self._changed_s = {name: at_s for name, at_s in self._changed_s.items() if now_s - at_s < KEPT_S}
+        if len(self._configs) > 2 * len(self._read) + 1:
+            self._configs.clear()

@@ -1,0 +1,162 @@
+"""Edge: one Kafka admin client, whose every question has a deadline."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Hashable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from typing import Any, Final, TypeVar
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from delaytopic_operator.errors import KafkaUnavailable, OperatorError
+from delaytopic_operator.kafka.errors import NOT_LET_IN, not_let_in, translate
+from delaytopic_process.kafka_log import client_logger
+
+Name = TypeVar("Name", bound=Hashable)
+Observe = Callable[[str, str, float], None]
+"""Told of each request: its verb (describe, tell, create, add, set, delete), `ok` or the error's reason, seconds."""
+
+TIMEOUT_S: Final = 10.0
+REPEAT_S: Final = 60.0
+"""How often the same trouble of a cluster is worth a log line."""
+SLACK_S: Final = 2.0
+"""What the client library gets beyond its own timeout, before it is given up."""
+SLICE_S: Final = 0.1
+"""A refused log-in is known at once, but a request would wait for its whole timeout."""
+QUIET_S: Final = 10.0
+"""How long a cluster that did not answer is left alone: passes of other clusters need the threads."""
+
+
+class KafkaClient:
+    """An admin client; any thread may use it."""
+
+    def __init__(self, settings: Mapping[str, str], observe: Observe, timeout_s: float = TIMEOUT_S) -> None:
+        self.servers = settings["bootstrap.servers"]
+        self.timeout_s = timeout_s
+        self._observe = observe
+        self._refused: KafkaError | None = None
+        self._silent_until_s = 0.0
+        self._lock = threading.Lock()
+        self._settings: dict[str, Any] = {
+            "client.id": "delaytopic-operator",
+            "reconnect.backoff.max.ms": 1_000,
+            "socket.connection.setup.timeout.ms": 5_000,
+            "allow.auto.create.topics": False,
+            "error_cb": self._on_error,
+            **settings,
+        }
+        try:
+            self.admin = AdminClient(
+                self._settings, logger=client_logger("kafka-admin", REPEAT_S, servers=self.servers)
+            )
+        except KafkaException as error:
+            raise not_let_in(error.args[0].str()) from error  # certificates and keys are loaded now
+
+    def ask(
+        self, what: str, question: Callable[[float], Mapping[Name, Future[Any]]], *, vital: bool = True
+    ) -> dict[Name, Any]:
+        """The answers to a question, each a value or a `KafkaError`.
+
+        `question` gets the request's timeout. A `vital` one that nobody answers silences the cluster for a while.
+        Raises `KafkaUnavailable` and `KafkaNotAuthenticated`.
+        """
+        started_s = time.monotonic()
+        result = "ok"
+        try:
+            self._check_it_speaks()
+            return self._answers(what, question, started_s, vital=vital)
+        except OperatorError as error:
+            result = error.reason
+            raise
+        finally:
+            self._observe(what.split(maxsplit=1)[0], result, time.monotonic() - started_s)
+
+    def ask_for_group(self, what: str, group_id: str, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        """What a group has committed, asked by a consumer that never joins it.
+
+        Not by the admin client: librdkafka 2.16 ends the process when the group's coordinator is not there yet. The
+        coordinator may be away while the cluster is well, so that no answer does not silence the cluster.
+        Raises `KafkaUnavailable`, `KafkaNotAuthenticated`, `KafkaNotAuthorized`.
+        """
+        started_s = time.monotonic()
+        result = "ok"
+        try:
+            self._check_it_speaks()
+            settings = {**self._settings, "group.id": group_id, "enable.auto.commit": False}
+            consumer = Consumer(settings, logger=client_logger("kafka-admin", REPEAT_S, servers=self.servers))
+            try:
+                return consumer.committed(partitions, timeout=self.timeout_s)
+            finally:
+                consumer.close()
+        except KafkaException as error:
+            translated = translate(error.args[0], what)
+            result = translated.reason
+            raise translated from error
+        except OperatorError as error:
+            result = error.reason
+            raise
+        finally:
+            self._observe(what.split(maxsplit=1)[0], result, time.monotonic() - started_s)
+
+    def _answers(
+        self, what: str, question: Callable[[float], Mapping[Name, Future[Any]]], started_s: float, *, vital: bool
+    ) -> dict[Name, Any]:
+        self._refused = None
+        self.admin.poll(0)
+        futures = question(self.timeout_s)
+        give_up_s = started_s + self.timeout_s + SLACK_S
+        open_ones = set(futures.values())
+        while open_ones:
+            open_ones = wait(open_ones, timeout=SLICE_S, return_when=FIRST_COMPLETED).not_done
+            self.admin.poll(0)
+            refused = self._refused
+            if open_ones and refused is not None:
+                raise not_let_in(refused.str())
+            if open_ones and time.monotonic() > give_up_s:
+                raise self._silent(what, "no answer in time", vital=vital)
+        answers = {name: _outcome(future) for name, future in futures.items()}
+        lost = next((answer for answer in answers.values() if _is_silence(answer)), None)
+        if lost is not None:
+            raise self._silent(what, lost.str(), vital=vital)
+        return answers
+
+    def _silent(self, what: str, text: str, *, vital: bool) -> KafkaUnavailable:
+        if vital:
+            with self._lock:
+                self._silent_until_s = time.monotonic() + QUIET_S
+        return KafkaUnavailable(
+            f"Kafka at {self.servers} did not {what} ({text}); check bootstrapServers, the network and the brokers"
+        )
+
+    def _check_it_speaks(self) -> None:
+        with self._lock:
+            left_s = self._silent_until_s - time.monotonic()
+        if left_s > 0:
+            raise KafkaUnavailable(
+                f"Kafka at {self.servers} did not answer a moment ago, and is asked again in {left_s:.0f} s; check "
+                "bootstrapServers, the network and the brokers"
+            )
+
+    def _on_error(self, error: KafkaError) -> None:
+        if error.code() in NOT_LET_IN:
+            self._refused = error
+
+
+def _outcome(future: Future[Any]) -> Any:
+    try:
+        return future.result(0)
+    except KafkaException as error:
+        return error.args[0]
+
+
+def _is_silence(answer: object) -> bool:
+    return isinstance(answer, KafkaError) and answer.code() in (
+        KafkaError._TIMED_OUT,
+        KafkaError._TRANSPORT,
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._RESOLVE,
+        KafkaError._DESTROY,
+    )

@@ -1,0 +1,1 @@
+"""Step 1 of a reconciliation: what is there."""

@@ -1,0 +1,289 @@
+"""Edge: looks at everything that concerns one DelayTopic; a part that cannot be had now is a trouble, and no error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from delaytopic_api import DelayClass, load_document
+from delaytopic_api.documents import KafkaConnection
+from delaytopic_api.errors import ApiError
+from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.decide.children import identity_of
+from delaytopic_operator.decide.conflicts import RouteConflict
+from delaytopic_operator.decide.record import (
+    COMPONENT,
+    RouteRecord,
+    find_former_record,
+    find_record,
+    parse_record,
+    record_name,
+    record_of,
+)
+from delaytopic_operator.decide.route_index import RouteBook
+from delaytopic_operator.decide.validate import Accepted, Refusal, Subject, check
+from delaytopic_operator.errors import ConnectionUnknown, NamespaceTerminating, RecordUnreadable, SecretMissing
+from delaytopic_operator.kafka.credentials import kafka_secrets
+from delaytopic_operator.kafka.secret_values import SecretValues
+from delaytopic_operator.kafka.ttl_cache import Recently
+from delaytopic_operator.kube import kinds
+from delaytopic_operator.kube.client import KubeApi
+from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.observe.fleet import Fleet
+from delaytopic_operator.observe.observation import NamespaceFacts, Observation, Trouble
+from delaytopic_operator.observe.pod_owners import is_relay, is_run_by_job
+from delaytopic_operator.observe.relay_pages import RelayPages
+from delaytopic_operator.resources import child_name, former_child_name, secrets_version
+from delaytopic_operator.resources.connection_files import SecretFile, connection_files
+from delaytopic_operator.runtime.object_cache import Store
+from delaytopic_operator.scaling.memory import ScalingMemory
+from delaytopic_operator.scaling.record import memory_of
+
+log = structlog.get_logger()
+
+PAGES_DEADLINE_S = 3.0
+NAMESPACE_AGE_MS = 15_000
+SECRET_AGE_MS = 30_000
+RELAY_COMPONENT = "relay"
+COMPONENT_LABEL = "app.kubernetes.io/component"
+
+Document = dict[str, Any]
+Secrets = Mapping[str, Document | None]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What Kubernetes has to do with one DelayTopic."""
+
+    document: Document | None
+    namespace: NamespaceFacts | None
+    verdict: Accepted | Refusal | None
+    record: RouteRecord | None
+    record_document: Document | None
+    record_trouble: Trouble | None
+    former_record: str | None
+    children: list[Document]
+    deployment: Document | None
+    pods: list[Document]
+    audit_pods: list[Document]
+
+
+class ClusterObserver:
+    """Reads from the store, and from the API server what is not watched."""
+
+    def __init__(self, kube: KubeApi, store: Store, pages: RelayPages, config: OperatorConfig) -> None:
+        """`pages` reads what relays say of themselves."""
+        self._kube = kube
+        self._store = store
+        self._pages = pages
+        self._config = config
+        self._labels: dict[str, Mapping[str, str]] = {}
+        self._routes = RouteBook(store, config, self._labels_of)
+        self._told: dict[Key, RouteConflict] = {}
+        self._namespaces: Recently[str, Document | None] = Recently(
+            lambda name: kube.get(kinds.NAMESPACE, None, name), NAMESPACE_AGE_MS
+        )
+        self._secrets: Recently[tuple[str, str], Document | None] = Recently(
+            lambda place: kube.get(kinds.SECRET, *place), SECRET_AGE_MS
+        )
+        self._classes: dict[tuple[str, str], DelayClass] = {}
+
+    def look(self, key: Key, now_ms: int) -> Cluster:
+        """Everything about the objects; raises `OperatorError` when the API server cannot be asked."""
+        document = self._store.get(kinds.DELAY_TOPIC, *key) or self._kube.get(kinds.DELAY_TOPIC, *key)
+        if document is not None:
+            self._store.put(document)  # nothing is judged that others are not judged by
+        classes = self._all_classes()
+        made = self._made(key, classes)
+        if document is None or "deletionTimestamp" in document["metadata"] or "status" not in document:
+            self._namespaces.forget(key.namespace)
+        namespace = self._namespace(key.namespace, now_ms)
+        record_document, record, trouble = self._record(key, made)
+        former = find_former_record(made, key, self._config.namespace)
+        if record_document is None and former is not None:
+            record_document, record = former, parse_record(former)
+        # What relays and audits say is heard only from where the operator runs them for this DelayTopic.
+        running = [each for each in made if each["metadata"]["namespace"] in self._relay_places(key, document, classes)]
+        pods = [each for each in running if each["kind"] == kinds.POD.name]
+        return Cluster(
+            document=document,
+            namespace=namespace,
+            verdict=self._verdict(key, document, namespace, classes) if document is not None else None,
+            record=record,
+            record_document=record_document,
+            record_trouble=trouble,
+            former_record=former["metadata"]["name"] if former is not None else None,
+            children=[each for each in made if each["kind"] != kinds.POD.name and _component(each) != COMPONENT],
+            deployment=_deployment(running, key),
+            pods=[pod for pod in pods if _component(pod) == RELAY_COMPONENT and is_relay(pod, key)],
+            audit_pods=[pod for pod in pods if _component(pod) != RELAY_COMPONENT and is_run_by_job(pod)],
+        )
+
+    def learn(self, key: Key, cluster_id: str) -> bool:
+        """Remember what the Kafka of a DelayTopic calls itself; return whether that is news."""
+        return self._routes.learn(key, cluster_id)
+
+    def judged(self, seen: Observation) -> Accepted | Refusal | None:
+        """Return the verdict by what is known now."""
+        if seen.document is None:
+            return seen.verdict
+        return self._verdict(seen.key, seen.document, seen.namespace, self._all_classes())
+
+    def _made(self, key: Key, classes: Iterable[DelayClass]) -> list[Document]:
+        """List the objects that carry the labels, where the operator makes any: a tenant could write them elsewhere.
+
+        Those in the namespace of the DelayTopic may be the tenant's: they are removed when they are not wanted, and
+        nothing in them is believed unless relays run there.
+        """
+        places = {key.namespace, *self._platform_places(classes)}
+        return [each for each in self._store.children(key) if each["metadata"].get("namespace") in places]
+
+    def _platform_places(self, classes: Iterable[DelayClass]) -> set[str]:
+        return {self._config.namespace, *(each.spec.relay_namespace for each in classes if each.spec.relay_namespace)}
+
+    def _relay_places(self, key: Key, document: Document | None, classes: Iterable[DelayClass]) -> set[str]:
+        """Return where its relays may run: in its own namespace only if it has a connection of its own."""
+        has_class = document is not None and not (document.get("spec") or {}).get("connection")
+        return self._platform_places(classes) | (set() if has_class else {key.namespace})
+
+    def secrets(self, cluster: Cluster, seen: Observation, now_ms: int) -> tuple[Secrets, str, Trouble | None]:
+        """The Secrets that relays need, the version of what they hold, and what is missing of them."""
+        accepted = cluster.verdict
+        assert isinstance(accepted, Accepted)
+        files = connection_files(accepted.settings)
+        namespace = identity_of(seen, accepted).namespace
+        secrets = {name: self._secrets.get((namespace, name), now_ms) for name in files.secrets}
+        return (
+            secrets,
+            secrets_version(files.read_once, secrets),
+            _missing(files.files, SecretValues(namespace, secrets)),
+        )
+
+    def way_to(self, record: RouteRecord, now_ms: int) -> tuple[KafkaConnection, SecretValues]:
+        """How to reach the topics of a route, whether or not its DelayTopic is still there.
+
+        Raises `ConnectionUnknown` without the class, and `OperatorError` when the API server cannot be asked.
+        """
+        connection, namespace = record.connection, record.namespace
+        if record.class_name is not None:
+            of_class = next((one for one in self._all_classes() if one.metadata.name == record.class_name), None)
+            if of_class is None:
+                raise ConnectionUnknown(f"the DelayClass {record.class_name} of {record.key} is gone")
+            connection, namespace = of_class.spec.connection, of_class.spec.relay_namespace or self._config.namespace
+        if connection is None:
+            raise ConnectionUnknown(f"how to reach the Kafka of {record.key} was not written down")
+        secrets = {name: self._secrets.get((namespace, name), now_ms) for name in kafka_secrets(connection)}
+        return connection, SecretValues(namespace, secrets)
+
+    def fleet(self, cluster: Cluster, partitions: int | None) -> Fleet:
+        """The relays, and what they say of themselves."""
+        living = [pod for pod in cluster.pods if "deletionTimestamp" not in pod["metadata"]]
+        pages = self._pages.read(living, PAGES_DEADLINE_S) if living else []
+        return Fleet(cluster.deployment, cluster.pods, pages, partitions)
+
+    def _verdict(
+        self, key: Key, document: Mapping[str, Any], namespace: NamespaceFacts | None, classes: Sequence[DelayClass]
+    ) -> Accepted | Refusal:
+        if namespace is None:
+            raise NamespaceTerminating(f"the namespace {key.namespace} is gone")
+        if self._labels.get(key.namespace) != namespace.labels:
+            self._labels[key.namespace] = namespace.labels
+            self._routes.forget_namespace(key.namespace)
+        conflict = self._routes.conflict(key)
+        self._tell(key, conflict)
+        subject = Subject(
+            key=key,
+            document=document,
+            classes=classes,
+            namespace_labels=namespace.labels,
+            elders=self._routes.elders(key),
+            rival=conflict.sentence if conflict is not None else None,
+            config=self._config,
+        )
+        return check(subject)
+
+    def _labels_of(self, document: Mapping[str, Any]) -> Mapping[str, str]:
+        """Return what the namespace was labelled with when it was looked at last."""
+        name = document["metadata"]["namespace"]
+        if name not in self._labels:
+            found = self._kube.get(kinds.NAMESPACE, None, name)
+            self._labels[name] = (found["metadata"].get("labels") or {}) if found is not None else {}
+        return self._labels[name]
+
+    def _tell(self, key: Key, conflict: RouteConflict | None) -> None:
+        """Log what the status must not say: whom of other namespaces it gives way to."""
+        if conflict is None:
+            self._told.pop(key, None)
+        elif self._told.get(key) != conflict:
+            self._told[key] = conflict
+            log.warning("gives way", delaytopic=str(key), to=[*map(str, conflict.others)], because=conflict.sentence)
+
+    def _all_classes(self) -> list[DelayClass]:
+        """Those that can be read; the API server refuses others, unless they were there before a rule was."""
+        known = self._classes
+        classes = {}
+        for document in self._store.list(kinds.DELAY_CLASS):
+            version = (document["metadata"]["name"], document["metadata"].get("resourceVersion", ""))
+            parsed = known.get(version) or _class_of(document)
+            if parsed is not None:
+                classes[version] = parsed
+        self._classes = classes
+        return list(classes.values())
+
+    def _namespace(self, name: str, now_ms: int) -> NamespaceFacts | None:
+        document = self._namespaces.get(name, now_ms)
+        if document is None:
+            return None
+        metadata = document["metadata"]
+        return NamespaceFacts(metadata["uid"], metadata.get("labels") or {}, "deletionTimestamp" in metadata)
+
+    def _record(self, key: Key, made: list[Document]) -> tuple[Document | None, RouteRecord | None, Trouble | None]:
+        name = record_name(key)
+        document = find_record(made, key, self._config.namespace)
+        if document is None:
+            # What is not seen yet must not look as if nothing had been written down.
+            document = self._kube.get(kinds.CONFIG_MAP, self._config.namespace, name)
+        if document is None:
+            return None, None, None
+        try:
+            return document, record_of(document, key), None
+        except RecordUnreadable as error:
+            return document, None, Trouble(error.reason, str(error), stalled=True)
+
+
+def _deployment(running: Iterable[Document], key: Key) -> Document | None:
+    """Return the Deployment of the relays by its name, that of an earlier operator before all: it is kept."""
+    named = {each["metadata"]["name"]: each for each in running if each["kind"] == kinds.DEPLOYMENT.name}
+    return named.get(former_child_name(key)) or named.get(child_name(key))
+
+
+def _missing(files: Iterable[SecretFile], values: SecretValues) -> Trouble | None:
+    """The first file that no Secret holds."""
+    for secret, key in files:
+        try:
+            values.text(secret, key)
+        except SecretMissing as error:
+            return Trouble(error.reason, str(error))
+    return None
+
+
+def _class_of(document: Document) -> DelayClass | None:
+    try:
+        parsed = load_document(document)
+    except ApiError:
+        return None
+    assert isinstance(parsed, DelayClass)
+    return parsed
+
+
+def saved_memory(cluster: Cluster) -> ScalingMemory | None:
+    """What scaling remembered when the record was written."""
+    return memory_of(cluster.record_document)
+
+
+def _component(document: Document) -> str | None:
+    labels: dict[str, str] = document["metadata"].get("labels") or {}
+    return labels.get(COMPONENT_LABEL)

@@ -1,0 +1,168 @@
+"""The relays of a DelayTopic as a whole: how many, whether they work, and what they say is pending. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from delaytopic_api import RelayStatus
+from delaytopic_api.documents import BacklogStatus, ConditionType
+from delaytopic_api.relay import ShardState, ShardStatus
+from delaytopic_operator.report.conditions import FALSE, TRUE, UNKNOWN, Finding, instant
+
+_PULL_REASONS: Final = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull")
+
+
+@dataclass(frozen=True)
+class RelayPage:
+    """What one relay answered, or why there is no answer."""
+
+    pod: str
+    status: RelayStatus | None
+    failure: str | None = None
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """The relays of one DelayTopic: the Deployment, its pods, and the pages of those that answer."""
+
+    deployment: Mapping[str, Any] | None
+    pods: Sequence[Mapping[str, Any]]
+    pages: Sequence[RelayPage]
+    partitions: int | None
+    """How many partitions the source has, when that is known."""
+
+    @property
+    def desired(self) -> int:
+        """As the Deployment asks for."""
+        return int(self.deployment.get("spec", {}).get("replicas", 1)) if self.deployment else 0
+
+    @property
+    def replicas(self) -> int:
+        """Pods of the Deployment."""
+        return self._count("replicas")
+
+    @property
+    def ready(self) -> int:
+        """Pods that are ready."""
+        return self._count("readyReplicas")
+
+    @property
+    def rolling(self) -> str | None:
+        """What of the Deployment is still on its way, in words."""
+        if self.deployment is None:
+            return "the relays are being made"
+        status, generation = self.deployment.get("status", {}), self.deployment["metadata"].get("generation", 0)
+        if status.get("observedGeneration", 0) < generation:
+            return "the relays are about to change"
+        if self._count("updatedReplicas") < self.desired:
+            return f"{self._count('updatedReplicas')} of {self.desired} relays have the new configuration"
+        if self.replicas > self.desired:
+            return f"{self.replicas - self.desired} relays are about to end"
+        return None
+
+    @property
+    def shards(self) -> dict[int, ShardStatus]:
+        """The newest word about each source partition; two relays may both speak of one that just changed hands."""
+        newest: dict[int, ShardStatus] = {}
+        for page in sorted((page.status for page in self.pages if page.status), key=lambda status: status.as_of_ms):
+            newest |= {shard.partition: shard for shard in page.shards}
+        return newest
+
+    @property
+    def complete(self) -> bool:
+        """Whether every source partition has a relay that knows what of it is pending."""
+        known = [shard for shard in self.shards.values() if shard.state not in _UNKNOWING]
+        return self.partitions is not None and len(known) >= self.partitions
+
+    @property
+    def pending(self) -> int | None:
+        """Taken in and not yet delivered; None while not every partition is accounted for."""
+        return sum(shard.pending for shard in self.shards.values()) if self.complete else None
+
+    @property
+    def to_move(self) -> int:
+        """Source offsets that relays still have to read again before they deliver."""
+        return sum(shard.replay_lag for shard in self.shards.values())
+
+    def _count(self, field: str) -> int:
+        return int(self.deployment.get("status", {}).get(field, 0)) if self.deployment else 0
+
+
+_UNKNOWING: Final = (ShardState.RECOVERING, ShardState.REPLAYING, ShardState.FAILED)
+
+
+def backlog(fleet: Fleet, look_ahead_ms: int) -> BacklogStatus | None:
+    """`status.backlog`, or None when no relay answers."""
+    statuses = [page.status for page in fleet.pages if page.status]
+    if not statuses:
+        return None
+    next_due = [status.next_due_ms for status in statuses if status.next_due_ms is not None]
+    # Bins end as far after the page as it says; the page is younger than the look at the cluster that it is part of.
+    ahead = (
+        bin for status in statuses for bin in status.due_histogram if bin.up_to_ms <= status.as_of_ms + look_ahead_ms
+    )
+    return BacklogStatus.model_validate(
+        {
+            "pending": sum(status.pending for status in statuses),
+            "overdue": sum(status.overdue for status in statuses),
+            "dueWithinLookAhead": sum(bin.records for bin in ahead),
+            "nextDue": instant(min(next_due)) if next_due else None,
+            "asOf": instant(min(status.as_of_ms for status in statuses)),
+        }
+    )
+
+
+def availability(fleet: Fleet) -> Finding:
+    """Whether there are relays that work; the reason is that of the pod that is worst off."""
+    type_ = ConditionType.RELAY_AVAILABLE
+    if fleet.deployment is None:
+        return Finding(type_, FALSE, "Creating", "the relays are being made")
+    if fleet.desired == 0:
+        return Finding(type_, TRUE, "ScaledToZero", "nothing is pending and nothing arrives: no relay is needed")
+    if fleet.ready == 0:
+        reason, message = _trouble(fleet)
+        return Finding(type_, FALSE, reason, message)
+    return Finding(type_, TRUE, "RelaysReady", f"{fleet.ready} of {fleet.desired} relays are ready")
+
+
+def punctuality(fleet: Fleet, precision_ms: int, now_ms: int) -> Finding:
+    """Whether what is due was delivered within precision."""
+    type_ = ConditionType.DELIVERING_ON_TIME
+    statuses = [page.status for page in fleet.pages if page.status]
+    if not statuses:
+        return Finding(type_, UNKNOWN, "NoData", "no relay answers")
+    oldest = [status.oldest_overdue_ms for status in statuses if status.oldest_overdue_ms is not None]
+    overdue = sum(status.overdue for status in statuses)
+    late_ms = now_ms - min(oldest) if oldest else 0
+    if overdue and late_ms > precision_ms:
+        message = f"{overdue} records are overdue, the oldest by {late_ms} ms; precision is {precision_ms} ms"
+        return Finding(type_, FALSE, "Overdue", message)
+    return Finding(type_, TRUE, "OnTime", f"nothing is overdue by more than {precision_ms} ms")
+
+
+def _trouble(fleet: Fleet) -> tuple[str, str]:
+    assert fleet.deployment is not None
+    for condition in fleet.deployment.get("status", {}).get("conditions", ()):
+        if condition.get("type") == "ReplicaFailure" and condition.get("status") == "True":
+            message = str(condition.get("message", ""))
+            return ("QuotaExceeded" if "quota" in message else "PodsRefused"), message
+    for reason, message in _waiting(fleet.pods):
+        if reason in _PULL_REASONS:
+            return "ImagePull", message
+        if reason == "CrashLoopBackOff":
+            return "CrashLoop", message
+        return reason, message
+    return "MinimumReplicasUnavailable", f"0 of {fleet.desired} relays are ready"
+
+
+def _waiting(pods: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, str]]:
+    for pod in pods:
+        for container in pod.get("status", {}).get("containerStatuses", ()):
+            waiting = container.get("state", {}).get("waiting") or {}
+            reason = waiting.get("reason")
+            if reason and reason not in ("ContainerCreating", "PodInitializing"):
+                last = container.get("lastState", {}).get("terminated", {}).get("message", "")
+                detail = last or waiting.get("message") or reason
+                yield str(reason), f"pod {pod['metadata']['name']}: {detail}"

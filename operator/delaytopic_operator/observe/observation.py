@@ -1,0 +1,148 @@
+"""Everything that is known when a pass decides: about the object, its topics, its relays and what was written down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from delaytopic_api.documents import BackendStatus
+from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.decide.offsets_backup import KeptProgress
+from delaytopic_operator.decide.record import RouteRecord
+from delaytopic_operator.decide.validate import Accepted, Refusal
+from delaytopic_operator.kafka.model import KafkaView
+from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.observe.audit_verdict import AuditVerdict
+from delaytopic_operator.observe.fleet import Fleet
+from delaytopic_operator.report.conditions import Finding
+from delaytopic_operator.scaling.memory import ScalingMemory
+from delaytopic_operator.scaling.outcome import Decision
+from delaytopic_operator.scaling.signals import FleetSignals
+from delaytopic_operator.topics.desired import Bucket
+from delaytopic_operator.topics.strimzi import StrimziTopics
+
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class NamespaceFacts:
+    """The namespace of a DelayTopic; a namespace that was made anew has another uid."""
+
+    uid: str
+    labels: Mapping[str, str]
+    terminates: bool
+
+
+@dataclass(frozen=True)
+class Topics:
+    """What Kafka says about the topics of a DelayTopic."""
+
+    view: KafkaView
+    buckets: Sequence[Bucket] = ()
+    """Those that the backend needs."""
+    released: frozenset[str] = frozenset()
+    """Of a former backend, holding nothing any more."""
+    strimzi: StrimziTopics | None = None
+    cluster_id: str | None = None
+    """What the cluster calls itself; None where it does not say."""
+    offsets_retention_ms: int | None = None
+    """For how long the brokers keep the progress of a group without members; None where that may not be read."""
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Something that cannot be looked at now: a word for programs, a sentence, and whether a person has to act."""
+
+    reason: str
+    message: str
+    stalled: bool = False
+    passing: bool = False
+    """Whether the other side only does not answer, so that nothing is known."""
+
+
+@dataclass(frozen=True)
+class ProgressFacts:
+    """What the relays' group has committed of the source: asked while there are no relays."""
+
+    read: KeptProgress | None = None
+    """None: it could not be read, or the source is not the one that was written down."""
+    trouble: Trouble | None = None
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One look at one DelayTopic, in which `topics`, `backend` and `signals` are as far as they could be had."""
+
+    key: Key
+    now_ms: int
+    config: OperatorConfig
+    document: Document | None
+    """The DelayTopic; None when it is gone, on the API server's own word."""
+    namespace: NamespaceFacts | None
+    verdict: Accepted | Refusal | None
+    """None when the DelayTopic is gone."""
+    record: RouteRecord | None
+    record_trouble: Trouble | None
+    children: Sequence[dict[str, Any]]
+    """What the operator made for it, its record and pods not among them."""
+    fleet: Fleet
+    secrets: Mapping[str, Document | None] = field(default_factory=dict, repr=False)
+    """Those that relays need, by name; None for one that is not there."""
+    secrets_version: str = ""
+    """Changes with what they hold."""
+    secrets_trouble: Trouble | None = None
+    topics: Topics | None = None
+    topics_trouble: Trouble | None = None
+    backend: Finding | None = None
+    """What is the matter with Redis; None: nothing, or there is none."""
+    signals: FleetSignals | None = None
+    decision: Decision | None = None
+    """How many relays there shall be, as far as the operator's own budget of steps allows."""
+    saved_memory: ScalingMemory | None = None
+    """What scaling remembers, as written down."""
+    cut_off_since_ms: int | None = None
+    slo: AuditVerdict | None = None
+    """What the last audit found."""
+    backend_status: BackendStatus | None = None
+    progress: ProgressFacts | None = None
+    """None where there was no reason to ask."""
+    former_record: str | None = None
+    """A ConfigMap that holds this record under the name of former operators."""
+    rollouts_elsewhere: int = 0
+    """While a class's change is under way: of how many other DelayTopics the relays start anew just now."""
+
+    @property
+    def accepted(self) -> Accepted | None:
+        """The settings in force, if it may be acted upon."""
+        return self.verdict if isinstance(self.verdict, Accepted) else None
+
+    @property
+    def waits_to_roll(self) -> bool:
+        """Whether relays must not start anew now: a changed class must not start all of its relays at once."""
+        return self.rollouts_elsewhere >= self.config.rollouts
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """Of the DelayTopic; empty when it is gone."""
+        return self.document["metadata"] if self.document is not None else {}
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """Of the DelayTopic."""
+        return self.metadata.get("annotations") or {}
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        """As the pass before left it."""
+        return (self.document or {}).get("status") or {}
+
+    @property
+    def is_going(self) -> bool:
+        """Whether it is being deleted."""
+        return "deletionTimestamp" in self.metadata
+
+    @property
+    def goes_with_namespace(self) -> bool:
+        """Whether it is being deleted because its namespace is, which must wait for nobody."""
+        return self.is_going and (self.namespace is None or self.namespace.terminates)

@@ -1,0 +1,218 @@
+"""Edge: puts together all that a pass has to know, and asks scaling what it would do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from threading import Lock
+from typing import Final
+
+from delaytopic_api.values import DeletionPolicy
+from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.decide.deletion import policy_of
+from delaytopic_operator.decide.offsets_backup import is_too_large
+from delaytopic_operator.decide.planner import is_paused
+from delaytopic_operator.decide.rollout_book import RolloutBook
+from delaytopic_operator.decide.validate import Accepted
+from delaytopic_operator.errors import OperatorError
+from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.observe.audit_verdict import last_verdict
+from delaytopic_operator.observe.cluster import Cluster, ClusterObserver, saved_memory
+from delaytopic_operator.observe.fleet import Fleet
+from delaytopic_operator.observe.observation import Observation, ProgressFacts, Trouble
+from delaytopic_operator.observe.offsets_cache import ProgressMemory
+from delaytopic_operator.observe.topics import TopicsObserver, TopicsSeen, trouble_of
+from delaytopic_operator.report.conditions import instant_ms
+from delaytopic_operator.runtime.object_cache import Store
+from delaytopic_operator.scaling.budget import Budget, deferred, prevented_ms
+from delaytopic_operator.scaling.decision import decide
+from delaytopic_operator.scaling.memory import ScalingMemory
+from delaytopic_operator.scaling.outcome import Decision
+from delaytopic_operator.scaling.policy import ScalingPolicy
+from delaytopic_operator.scaling.signals import FleetSignals, gather
+
+NOTHING_KNOWN: Final = TopicsSeen()
+ROLLOUT_BEGINS_MS: Final = 60_000
+"""So long a pass has, from its leave to roll out a changed class until this shows."""
+
+
+class Looker:
+    """Thread-safe; what it remembers from pass to pass is lost with the process, and only saves learning again."""
+
+    def __init__(self, cluster: ClusterObserver, topics: TopicsObserver, store: Store, config: OperatorConfig) -> None:
+        """The parts that look at Kubernetes and at Kafka."""
+        self._cluster = cluster
+        self._topics = topics
+        self._store = store
+        self._config = config
+        self._lock = Lock()
+        self._budget = Budget(steps_a_minute=config.scale_steps_per_minute)
+        self._memories: dict[Key, ScalingMemory] = {}
+        self._cut_off_since: dict[Key, int] = {}
+        self._may_roll: dict[Key, int] = {}
+        self._progress = ProgressMemory()
+        self._rollouts_seen = RolloutBook(store)
+
+    def look(self, key: Key, now_ms: int) -> Observation:
+        """Everything about one DelayTopic; raises `OperatorError` when the API server cannot be asked."""
+        cluster = self._cluster.look(key, now_ms)
+        seen = Observation(
+            key=key,
+            now_ms=now_ms,
+            config=self._config,
+            document=cluster.document,
+            namespace=cluster.namespace,
+            verdict=cluster.verdict,
+            record=cluster.record,
+            record_trouble=cluster.record_trouble,
+            children=cluster.children,
+            fleet=Fleet(None, cluster.pods, (), None),
+            saved_memory=saved_memory(cluster),
+            former_record=cluster.former_record,
+        )
+        if seen.document is None:
+            self._forget(key)
+        if is_paused(seen):
+            return seen
+        seen = self._with_fleet(seen, cluster)
+        return self._with_progress(self._with_cut_off(self._with_decision(seen)))
+
+    def refreshed(self, seen: Observation) -> Observation:
+        """The same with the topics as they are now: nothing is changed on the word of a minute ago."""
+        if seen.accepted is None or seen.topics is None:
+            return seen
+        topics = self._topics.look(seen, seen.accepted, fresh=True)
+        self._learn_cluster(seen, topics)
+        verdict = self._cluster.judged(seen)
+        return replace(seen, topics=topics.topics, topics_trouble=topics.trouble, verdict=verdict)
+
+    def _learn_cluster(self, seen: Observation, topics: TopicsSeen) -> bool:
+        """Remember what Kafka calls itself; return whether that is news.
+
+        Whatever its address, it may be a cluster whose topics are others'.
+        """
+        cluster_id = topics.topics.cluster_id if topics.topics is not None else None
+        return cluster_id is not None and self._cluster.learn(seen.key, cluster_id)
+
+    def keep(self, key: Key, decision: Decision) -> None:
+        """Remember what was decided, now that it was carried out."""
+        with self._lock:
+            self._memories[key] = decision.memory
+
+    def keep_progress(self, seen: Observation) -> None:
+        """Remember that it was read, now that it is written down."""
+        if seen.progress is not None:
+            self._progress.was_read(seen.key, seen.now_ms, kept=seen.progress.trouble is None)
+
+    def cut_off(self, key: Key, now_ms: int) -> None:
+        """A backlog could not be removed, from now on at the latest."""
+        with self._lock:
+            self._cut_off_since.setdefault(key, now_ms)
+
+    def _with_fleet(self, seen: Observation, cluster: Cluster) -> Observation:
+        topics = NOTHING_KNOWN
+        if isinstance(cluster.verdict, Accepted):
+            secrets, version, trouble = self._cluster.secrets(cluster, seen, seen.now_ms)
+            seen = replace(seen, secrets=secrets, secrets_version=version, secrets_trouble=trouble)
+            if trouble is None:
+                topics = self._topics.look(seen, cluster.verdict)
+                if self._learn_cluster(seen, topics):
+                    seen = replace(seen, verdict=self._cluster.judged(seen))
+        fleet = self._cluster.fleet(cluster, topics.partitions or _known_partitions(seen))
+        slo = last_verdict(cluster.audit_pods, seen.status)
+        return replace(
+            seen,
+            fleet=fleet,
+            topics=topics.topics,
+            topics_trouble=topics.trouble,
+            backend=topics.backend,
+            signals=_signals(seen, fleet, topics),
+            slo=slo,
+            rollouts_elsewhere=self._rollouts(seen),
+        )
+
+    def _with_decision(self, seen: Observation) -> Observation:
+        accepted, deployment = seen.accepted, seen.fleet.deployment
+        if accepted is None or deployment is None or seen.signals is None or seen.is_going:
+            return seen
+        memory = self._memory(seen)
+        policy = replace(ScalingPolicy.of(accepted.settings, seen.annotations), poll_ms=self._config.poll.ms)
+        decision = decide(policy, seen.fleet.desired, seen.signals, memory, seen.now_ms)
+        return replace(seen, decision=self._within_budget(seen, decision, memory))
+
+    def _memory(self, seen: Observation) -> ScalingMemory:
+        with self._lock:
+            return self._memories.get(seen.key) or seen.saved_memory or ScalingMemory()
+
+    def _within_budget(self, seen: Observation, decision: Decision, before: ScalingMemory) -> Decision:
+        if not decision.changed:
+            return decision
+        with self._lock:
+            answer = self._budget.ask(seen.key, prevented_ms(decision), seen.now_ms)
+            self._budget = answer.budget
+        if answer.granted:
+            return decision
+        return deferred(decision, before, answer.ask_again_ms or seen.now_ms + self._config.poll.ms)
+
+    def _with_cut_off(self, seen: Observation) -> Observation:
+        """Since when an object that goes cannot be accounted for."""
+        removes = seen.is_going and policy_of(seen) is DeletionPolicy.DELETE and not seen.goes_with_namespace
+        known = not removes and ((seen.signals is not None and seen.signals.complete) or seen.fleet.complete)
+        with self._lock:
+            if known or (seen.document is not None and not seen.is_going):
+                self._cut_off_since.pop(seen.key, None)
+                return seen
+            if removes:
+                return replace(seen, cut_off_since_ms=self._cut_off_since.get(seen.key))
+            return replace(seen, cut_off_since_ms=self._cut_off_since.setdefault(seen.key, seen.now_ms))
+
+    def _with_progress(self, seen: Observation) -> Observation:
+        """What the relays have committed, while there are none: Kafka will forget it."""
+        if seen.record is None or not self._progress.is_due(seen):
+            return seen
+        try:
+            connection, values = self._cluster.way_to(seen.record, seen.now_ms)
+            read = self._topics.progress(seen.record, connection, values)
+        except OperatorError as error:
+            return replace(seen, progress=ProgressFacts(trouble=trouble_of(error)))
+        if read is not None and is_too_large(read):
+            message = f"that of {len(read.partitions)} partitions is too large for a ConfigMap"
+            return replace(seen, progress=ProgressFacts(trouble=Trouble("ProgressTooLarge", message)))
+        return replace(seen, progress=ProgressFacts(read))
+
+    def _forget(self, key: Key) -> None:
+        with self._lock:
+            self._memories.pop(key, None)
+
+    def _rollouts(self, seen: Observation) -> int:
+        """How many others are being rolled out, or are about to be; asked only while a class's change is under way."""
+        of_class = seen.accepted.delay_class if seen.accepted is not None else None
+        applied = (seen.status.get("effective") or {}).get("delayClassGeneration")
+        if of_class is None or applied is None or applied == of_class.metadata.generation:
+            with self._lock:
+                self._may_roll.pop(seen.key, None)
+            return 0
+        rolling = self._rollouts_seen.rolling()
+        with self._lock:
+            self._may_roll = {key: at for key, at in self._may_roll.items() if seen.now_ms - at < ROLLOUT_BEGINS_MS}
+            others = len((rolling | self._may_roll.keys()) - {seen.key})
+            if others < self._config.rollouts:
+                self._may_roll[seen.key] = seen.now_ms
+        return others
+
+
+def _signals(seen: Observation, fleet: Fleet, topics: TopicsSeen) -> FleetSignals | None:
+    if seen.accepted is None or fleet.deployment is None:
+        return None
+    delay = seen.accepted.settings.schedule.delay
+    statuses = [page.status for page in fleet.pages if page.status is not None]
+    created = {pod["metadata"]["name"]: instant_ms(pod["metadata"]["creationTimestamp"]) for pod in fleet.pods}
+    delay_ms = delay.ms if delay is not None else None
+    return gather(statuses, topics.offsets, seen.now_ms, pods=created, delay_ms=delay_ms)
+
+
+def _known_partitions(seen: Observation) -> int | None:
+    """As they were seen last."""
+    if seen.record is not None and seen.record.source_partitions is not None:
+        return seen.record.source_partitions
+    count = (seen.status.get("source") or {}).get("partitions")
+    return int(count) if count is not None else None

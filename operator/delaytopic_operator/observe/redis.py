@@ -1,0 +1,47 @@
+"""Edge: whether the Redis of a DelayTopic is fit to hold schedules; asked now and then, since nothing waits for it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from delaytopic_api.documents import RedisConnection
+from delaytopic_api.values import BackendType
+from delaytopic_operator.decide.validate import Accepted
+from delaytopic_operator.errors import OperatorError
+from delaytopic_operator.kafka.secret_values import SecretValues
+from delaytopic_operator.kafka.ttl_cache import Recently
+from delaytopic_operator.redis.credentials import RedisTarget, redis_target
+from delaytopic_operator.redis.facts import read_redis_facts
+from delaytopic_operator.redis.verdict import redis_failure, redis_finding
+from delaytopic_operator.report.conditions import Finding
+
+AGE_MS: Final = 15_000
+
+
+class RedisObserver:
+    """Thread-safe; one question for all DelayTopics of a Redis."""
+
+    def __init__(self) -> None:
+        self._findings: Recently[RedisTarget, Finding | None] = Recently(_finding, AGE_MS)
+
+    def look(self, accepted: Accepted, secrets: SecretValues, now_ms: int) -> Finding | None:
+        """What is the matter with it; None: nothing, or schedules wait elsewhere."""
+        redis = accepted.settings.backend.redis
+        if accepted.settings.backend.type is not BackendType.REDIS_ZSET or redis is None:
+            return None
+        try:
+            return self._findings.get(redis_target(redis, secrets), now_ms)
+        except OperatorError as error:
+            return redis_failure(error)
+
+    def target(self, connection: RedisConnection | None, secrets: SecretValues) -> RedisTarget | None:
+        """Where to remove keys; None: there is no Redis."""
+        return redis_target(connection, secrets) if connection is not None else None
+
+
+def _finding(target: RedisTarget) -> Finding | None:
+    """A failure is an answer, too: a Redis that is away is not asked by a thousand passes."""
+    try:
+        return redis_finding(read_redis_facts(target))
+    except OperatorError as error:
+        return redis_failure(error)

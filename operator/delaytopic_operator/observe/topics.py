@@ -1,0 +1,175 @@
+"""Edge: what Kafka and Redis have to say about one DelayTopic, and what is done there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from delaytopic_api import Settings
+from delaytopic_api.documents import KafkaConnection
+from delaytopic_api.values import BackendType, TopicProvisioning
+from delaytopic_operator.decide.children import identity_of
+from delaytopic_operator.decide.offsets_backup import KeptProgress
+from delaytopic_operator.decide.purges import DeleteObject, purge_steps
+from delaytopic_operator.decide.record import RouteRecord
+from delaytopic_operator.decide.validate import Accepted
+from delaytopic_operator.errors import KafkaUnavailable, OperatorError, Rejected, Unavailable
+from delaytopic_operator.execute.purge import do_purge_step
+from delaytopic_operator.kafka.admin import KafkaCluster, KafkaClusters
+from delaytopic_operator.kafka.credentials import kafka_settings
+from delaytopic_operator.kafka.model import KafkaView, hold_nothing
+from delaytopic_operator.kafka.model import PartitionOffsets as Offsets
+from delaytopic_operator.kafka.secret_values import SecretValues
+from delaytopic_operator.kube.client import KubeApi
+from delaytopic_operator.kube.kinds import KAFKA_TOPIC
+from delaytopic_operator.observe.observation import Observation, Topics, Trouble
+from delaytopic_operator.observe.redis import RedisObserver
+from delaytopic_operator.report.conditions import Finding
+from delaytopic_operator.scaling.source import PartitionOffsets, SourceOffsets, times_to_ask
+from delaytopic_operator.topics.actions import TopicAction
+from delaytopic_operator.topics.needed_buckets import needed_buckets
+from delaytopic_operator.topics.plan import topic_names
+from delaytopic_operator.topics.strimzi import CLUSTER_LABEL, StrimziTopics, strimzi_place, strimzi_topics
+
+
+@dataclass(frozen=True)
+class TopicsSeen:
+    """As far as it could be had."""
+
+    topics: Topics | None = None
+    trouble: Trouble | None = None
+    partitions: int | None = None
+    """Of the source."""
+    offsets: SourceOffsets | None = None
+    backend: Finding | None = None
+
+
+class TopicsObserver:
+    """Thread-safe."""
+
+    def __init__(self, kafka: KafkaClusters, kube: KubeApi) -> None:
+        """`kafka` holds a connection for each cluster and user; `kube` has the topics that are objects."""
+        self._kafka = kafka
+        self._kube = kube
+        self._redis = RedisObserver()
+
+    def look(self, seen: Observation, accepted: Accepted, *, fresh: bool = False) -> TopicsSeen:
+        """The topics, and the source's offsets; what fails is a trouble. What exists was read up to a minute ago, or
+        is read now (`fresh`).
+        """
+        settings = accepted.settings
+        backend = self._redis.look(accepted, _values(seen, accepted), seen.now_ms)
+        try:
+            cluster = self._cluster(seen, accepted)
+            buckets = needed_buckets(settings)
+            view = cluster.view(topic_names(settings, seen.record, buckets), fresh=fresh)
+            strimzi = self._strimzi(seen, accepted)
+        except OperatorError as error:
+            return TopicsSeen(trouble=trouble_of(error), backend=backend)
+        source = view.find(settings.source.topic)
+        return TopicsSeen(
+            topics=Topics(
+                view,
+                needed_buckets(settings, source),
+                released=_released(seen, cluster, view),
+                strimzi=strimzi,
+                cluster_id=cluster.cluster_id(fresh=fresh),
+                offsets_retention_ms=cluster.offsets_retention_ms(),
+            ),
+            partitions=source.partitions if source is not None else None,
+            backend=backend,
+            offsets=_offsets(cluster, settings, source.partitions, seen.now_ms) if source is not None else None,
+        )
+
+    def _strimzi(self, seen: Observation, accepted: Accepted) -> StrimziTopics | None:
+        settings = accepted.settings
+        if settings.topic_provisioning is not TopicProvisioning.STRIMZI_KAFKA_TOPIC or settings.connection is None:
+            return None
+        place = strimzi_place(settings.connection.bootstrap_servers, identity_of(seen, accepted).namespace)
+        if place is None:
+            return None
+        labels = {CLUSTER_LABEL: place.cluster}
+        return strimzi_topics(place, self._kube.list(KAFKA_TOPIC, place.namespace, labels))
+
+    def perform(self, seen: Observation, action: TopicAction) -> bool:
+        """Do it; whether there was anything to do."""
+        assert seen.accepted is not None
+        return self._cluster(seen, seen.accepted).perform(action)
+
+    def purge(self, seen: Observation, record: RouteRecord, *, topics: bool, guard: Callable[[], object]) -> None:
+        """Remove a backlog; with `topics`, those that are owned, too. `guard` raises what ends it."""
+        accepted = seen.accepted
+        if accepted is None:
+            raise KafkaUnavailable(
+                f"the backlog {record.backend_id} cannot be removed: without valid settings and a DelayClass it is not "
+                "known where it is; correct them, or set deletionPolicy to Retain"
+            )
+        cluster, values = self._cluster(seen, accepted), _values(seen, accepted)
+        target = self._redis.target(accepted.settings.backend.redis, values)
+        for step in purge_steps(record, topics=topics, strimzi=self._strimzi(seen, accepted)):
+            if isinstance(step, DeleteObject):
+                metadata = step.document["metadata"]
+                self._kube.delete(KAFKA_TOPIC, metadata["namespace"], metadata["name"], metadata["uid"])
+            else:
+                do_purge_step(step, cluster, target, guard)
+
+    def progress(self, record: RouteRecord, connection: KafkaConnection, values: SecretValues) -> KeptProgress | None:
+        """What the relays' group has committed; None when the source is not the one of the record. Raises as Kafka."""
+        assert record.source is not None
+        name, topic_id = record.source.name, record.source.topic_id
+        cluster = self._kafka.cluster(kafka_settings(connection, values))
+        facts = cluster.view([name], fresh=True).find(name)
+        if facts is None or facts.topic_id != topic_id:
+            return None
+        return KeptProgress(name, facts.topic_id, cluster.progress(record.group_id, name))
+
+    def restore(self, seen: Observation, group_id: str, kept: KeptProgress) -> bool:
+        """Commit again what the group lost; nothing for a topic that was made anew. Whether there was anything."""
+        assert seen.accepted is not None
+        cluster = self._cluster(seen, seen.accepted)
+        facts = cluster.view([kept.topic], fresh=True).find(kept.topic)
+        if facts is None or facts.topic_id != kept.topic_id:
+            return False
+        return cluster.restore_progress(group_id, kept.topic, kept.partitions)
+
+    def _cluster(self, seen: Observation, accepted: Accepted) -> KafkaCluster:
+        connection = accepted.settings.connection
+        assert connection is not None
+        return self._kafka.cluster(kafka_settings(connection, _values(seen, accepted)))
+
+
+def _values(seen: Observation, accepted: Accepted) -> SecretValues:
+    return SecretValues(identity_of(seen, accepted).namespace, seen.secrets)
+
+
+def _released(seen: Observation, cluster: KafkaCluster, view: KafkaView) -> frozenset[str]:
+    """Bucket topics of a former backend that hold nothing any more."""
+    assert seen.accepted is not None
+    former = list(seen.record.buckets) if seen.record is not None else []
+    if not former or seen.accepted.settings.backend.type is BackendType.KAFKA_BUCKETS:
+        return frozenset()
+    return hold_nothing(cluster.offsets([name for name in former if view.find(name) is not None]))
+
+
+def _offsets(cluster: KafkaCluster, settings: Settings, partitions: int, now_ms: int) -> SourceOffsets | None:
+    topic, delay = settings.source.topic, settings.schedule.delay
+    times_ms = times_to_ask(now_ms, delay.ms, settings.autoscaling.look_ahead.ms) if delay is not None else ()
+    try:
+        found = cluster.offsets([topic]).get(topic, {})
+        by_time = cluster.offsets_at(topic, times_ms)
+    except KafkaUnavailable:
+        # A partition without a leader while all else is well: scaling holds, as without any signal.
+        return None
+    return SourceOffsets(now_ms, partitions, {each: _for_scaling(found[each], each, by_time) for each in found})
+
+
+def _for_scaling(offsets: Offsets, number: int, by_time: Mapping[int, Mapping[int, int | None]]) -> PartitionOffsets:
+    """Without what is committed, which relays say themselves; before there are any nothing is known to be unread."""
+    reached = {at_ms: answers[number] for at_ms, answers in by_time.items() if number in answers}
+    return PartitionOffsets.answered(offsets.begin, offsets.end, reached)
+
+
+def trouble_of(error: OperatorError) -> Trouble:
+    """How an error shows in what was seen."""
+    rejected, passing = isinstance(error, Rejected), isinstance(error, Unavailable)
+    return Trouble(error.reason, str(error), stalled=rejected, passing=passing)

@@ -1,0 +1,1 @@
+"""Edge: what Redis is asked before relays use it."""

@@ -1,0 +1,80 @@
+"""Whether a Redis is fit to hold schedules, from what its servers say. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from delaytopic_api.documents import ConditionStatus, ConditionType
+from delaytopic_operator.errors import NotAllowed, OperatorError
+from delaytopic_operator.report.conditions import FALSE, TRUE, UNKNOWN, Finding
+
+NEAR_PERCENT: Final = 80
+"""Above this share of maxmemory it is time to do something: when it is full, relays take nothing in."""
+
+
+@dataclass(frozen=True, slots=True)
+class RedisFacts:
+    """What one server says of itself; None where it does not permit the question."""
+
+    where: str
+    maxmemory_policy: str | None = None
+    append_only: bool | None = None
+    snapshots: str | None = None
+    """The setting `save`; empty: none are made."""
+    used_bytes: int | None = None
+    limit_bytes: int | None = None
+    """maxmemory; None also where there is none."""
+    is_unlimited: bool = False
+
+
+def redis_finding(servers: Iterable[RedisFacts]) -> Finding | None:
+    """BackendReady, if there is something to say: the gravest rule that a server breaks. None: all is well."""
+    facts = list(servers)
+    for rule in (_eviction, _memory, _persistence):
+        said = [finding for finding in map(rule, facts) if finding is not None]
+        if said:
+            message = "; ".join(finding.message for finding in said)
+            return said[0]._replace(message=message)
+    return None
+
+
+def redis_failure(error: OperatorError) -> Finding:
+    """BackendReady when Redis cannot be asked; where it does not answer, relays may still reach it."""
+    return _backend(FALSE if isinstance(error, NotAllowed) else UNKNOWN, error.reason, str(error))
+
+
+def _eviction(facts: RedisFacts) -> Finding | None:
+    if facts.maxmemory_policy in (None, "noeviction"):
+        return None
+    message = (
+        f"{facts.where} has maxmemory-policy {facts.maxmemory_policy}, and would evict pending records; set "
+        "maxmemory-policy noeviction"
+    )
+    return _backend(FALSE, "EvictionPolicyUnsafe", message)
+
+
+def _memory(facts: RedisFacts) -> Finding | None:
+    used, limit = facts.used_bytes, facts.limit_bytes
+    if used is None or limit is None or used * 100 < limit * NEAR_PERCENT:
+        return None
+    message = (
+        f"{facts.where} uses {used * 100 // limit} % of maxmemory ({limit >> 20} MiB): when it is full, nothing more "
+        "is taken in, and records wait in the source topic; raise maxmemory"
+    )
+    return _backend(TRUE, "MemoryLimitNear", message)
+
+
+def _persistence(facts: RedisFacts) -> Finding | None:
+    if facts.append_only is not False or facts.snapshots != "":
+        return None
+    message = (
+        f"{facts.where} has no persistence: after a restart, relays read everything pending again from the source "
+        "topic; set appendonly yes"
+    )
+    return _backend(TRUE, "PersistenceOff", message)
+
+
+def _backend(status: ConditionStatus, reason: str, message: str) -> Finding:
+    return Finding(ConditionType.BACKEND_READY, status, reason, message)

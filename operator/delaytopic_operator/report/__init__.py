@@ -1,0 +1,1 @@
+"""Step 4 of a reconciliation: conditions, status, events, metrics."""

@@ -1,0 +1,97 @@
+"""The parts of the status that are no conditions: topics, backend, relays, backlog, scaling and SLO. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from delaytopic_api.documents import BackendStatus, EffectiveStatus, RelayFleetStatus
+from delaytopic_operator.observe.fleet import backlog
+from delaytopic_operator.observe.observation import Observation
+from delaytopic_operator.report.conditions import instant
+from delaytopic_operator.resources import selector
+from delaytopic_operator.scaling.explanation import explain
+from delaytopic_operator.topics.plan import TopicPlan
+
+KEPT_WHEN_UNKNOWN = ("source", "target", "deadLetter", "backlog", "slo", "effective", "backend")
+"""Parts that stay as they were while there is nothing newer to say."""
+
+
+def parts_of(seen: Observation, topic_plan: TopicPlan | None) -> dict[str, Any]:
+    """What is known now, and of some parts what was known last."""
+    last = {name: seen.status[name] for name in KEPT_WHEN_UNKNOWN if name in seen.status}
+    now = {**_topics(topic_plan), **_settings(seen), **_fleet(seen), **_scaling(seen), **_slo(seen)}
+    # An empty object that held something before becomes null on the API server, which refuses it.
+    return {name: part for name, part in {**last, **now}.items() if part}
+
+
+def _topics(topic_plan: TopicPlan | None) -> dict[str, Any]:
+    if topic_plan is None:
+        return {}
+    statuses = {"source": topic_plan.source, "target": topic_plan.target, "deadLetter": topic_plan.dead_letter}
+    return {name: status.to_document() for name, status in statuses.items()}
+
+
+def _settings(seen: Observation) -> dict[str, Any]:
+    if seen.accepted is None:
+        return {}
+    settings, of_class = seen.accepted.settings, seen.accepted.delay_class
+    effective = EffectiveStatus(
+        precision=str(settings.precision),
+        max_delay=str(settings.schedule.max_delay),
+        delay_class=of_class.metadata.name if of_class else None,
+        delay_class_generation=_applied_generation(seen),
+    )
+    backend = BackendStatus(type=settings.backend.type, id=settings.backend.id, to_move=seen.fleet.to_move or None)
+    return {"effective": effective.to_document(), "backend": (seen.backend_status or backend).to_document()}
+
+
+def _applied_generation(seen: Observation) -> int | None:
+    """Of the class; the one before, while the relays wait for their turn to start anew."""
+    of_class = seen.accepted.delay_class if seen.accepted is not None else None
+    if of_class is None:
+        return None
+    if seen.waits_to_roll:
+        before = (seen.status.get("effective") or {}).get("delayClassGeneration")
+        return int(before) if before is not None else None
+    return of_class.metadata.generation
+
+
+def _fleet(seen: Observation) -> dict[str, Any]:
+    fleet, decision = seen.fleet, seen.decision
+    if fleet.deployment is None:
+        return {}
+    status = RelayFleetStatus(
+        replicas=fleet.replicas,
+        ready_replicas=fleet.ready,
+        desired_replicas=decision.wanted if decision is not None else fleet.desired,
+        max_useful_replicas=decision.max_useful if decision is not None else None,
+        selector=",".join(f"{name}={value}" for name, value in selector(seen.key).items()),
+        summary=f"{fleet.ready}/{fleet.desired}",
+        version=_version(fleet.deployment),
+    )
+    relay = {**status.to_document(), **_last_scale(seen)}
+    look_ahead_ms = seen.accepted.settings.autoscaling.look_ahead.ms if seen.accepted is not None else 0
+    counted = backlog(fleet, look_ahead_ms)
+    return {"relay": relay, **({"backlog": counted.to_document()} if counted is not None else {})}
+
+
+def _last_scale(seen: Observation) -> dict[str, Any]:
+    step = seen.decision.memory.step if seen.decision is not None else None
+    return {"lastScaleTime": instant(step.at_ms)} if step is not None else {}
+
+
+def _scaling(seen: Observation) -> dict[str, Any]:
+    if seen.decision is None or seen.signals is None:
+        return {}
+    return {"scaling": explain(seen.decision, seen.signals)}
+
+
+def _slo(seen: Observation) -> dict[str, Any]:
+    return {"slo": dict(seen.slo.slo)} if seen.slo is not None else {}
+
+
+def _version(deployment: Mapping[str, Any]) -> str | None:
+    containers = deployment.get("spec", {}).get("template", {}).get("spec", {}).get("containers") or [{}]
+    image = str(containers[0].get("image", ""))
+    return image.rpartition(":")[2] if ":" in image.rpartition("/")[2] else None

@@ -1,0 +1,31 @@
+"""What there should be in Kubernetes for one DelayTopic: pure builders, one file for each object."""
+
+from __future__ import annotations
+
+from delaytopic_operator.resources.audit import audit_children
+from delaytopic_operator.resources.children import children, relay_problems
+from delaytopic_operator.resources.connection_files import ConnectionFiles, connection_files
+from delaytopic_operator.resources.hash import secrets_version
+from delaytopic_operator.resources.identity import (
+    RelayIdentity,
+    audit_name,
+    child_name,
+    former_child_name,
+    is_own,
+    selector,
+)
+
+__all__ = [
+    "ConnectionFiles",
+    "RelayIdentity",
+    "audit_children",
+    "audit_name",
+    "child_name",
+    "children",
+    "connection_files",
+    "former_child_name",
+    "is_own",
+    "relay_problems",
+    "secrets_version",
+    "selector",
+]

@@ -1,0 +1,178 @@
+"""The CronJob that audits one DelayTopic."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import Final
+
+from delaytopic_api.values import Quantity
+from delaytopic_operator.config.operator_config import AuditConfig, OperatorConfig
+from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.resources.audit_config_map import DOCUMENTS_KEY, audit_documents_name
+from delaytopic_operator.resources.connection_files import SecretFile
+from delaytopic_operator.resources.identity import (
+    AUDIT,
+    Document,
+    RelayIdentity,
+    audit_name,
+    metadata,
+    pod_labels,
+)
+from delaytopic_operator.resources.pod import (
+    CONFIG_FILE,
+    CONFIG_FOLDER,
+    TEMPORARY_FOLDER,
+    config_volume,
+    container_security,
+    mount,
+    pod_spec,
+    secret_mounts,
+    secret_volumes,
+    temporary_volume,
+)
+
+DOCUMENTS_FOLDER: Final = "/etc/delaytopic/audit"
+LEDGER_FOLDER: Final = "/var/lib/delaytopic"
+REPORTS_FOLDER: Final = "reports"
+STATUS_FILE: Final = "/dev/termination-log"
+"""The kubelet puts its content, up to 4096 bytes, into the status of the pod: the verdict reaches the operator although
+the audit has no right to speak to the API server."""
+TEMPORARY_SIZE: Final = "10Gi"
+LATE_START_SECONDS: Final = 600
+LONGEST_RUN_SECONDS: Final = 3_600
+RETRIES: Final = 2
+KEPT_RUNS: Final = 3
+DEFAULT_HEAP_MIB: Final = 1_024
+IMAGE_GROUP: Final = 65_532
+"""So that the process can write to a volume that belongs to root."""
+
+
+def audit_cron_job(identity: RelayIdentity, kafka_files: Iterable[SecretFile], config: OperatorConfig) -> Document:
+    """Runs `delaytopic slo run` on `audit.schedule`, which must be set.
+
+    A missed objective is a result, with exit code 0; only a run without a verdict fails, and is tried again.
+    """
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": metadata(identity, audit_name(identity.key), AUDIT),
+        "spec": {
+            "schedule": spread_schedule(config.audit.schedule or "", identity.key),
+            "timeZone": "Etc/UTC",
+            "concurrencyPolicy": "Forbid",
+            "startingDeadlineSeconds": LATE_START_SECONDS,
+            "successfulJobsHistoryLimit": KEPT_RUNS,
+            "failedJobsHistoryLimit": KEPT_RUNS,
+            "jobTemplate": {
+                "metadata": {"labels": pod_labels(identity, AUDIT)},
+                "spec": {
+                    "activeDeadlineSeconds": LONGEST_RUN_SECONDS,
+                    "backoffLimit": RETRIES,
+                    # A ledger takes one run at a time.
+                    "podReplacementPolicy": "Failed",
+                    "template": _pod(identity, tuple(kafka_files), config),
+                },
+            },
+        },
+    }
+
+
+def spread_schedule(schedule: str, key: Key) -> str:
+    """The cron line with `H` replaced, as the minute or the hour, by a number that follows from the DelayTopic's name.
+
+    So a thousand audits on `H * * * *` do not begin at once.
+    """
+    number = int(sha256(str(key).encode()).hexdigest(), 16)
+    fields = schedule.split()
+    for place, values in enumerate((60, 24)):
+        if place < len(fields):
+            fields[place] = re.sub(r"\bH\b", str(number % values), fields[place])
+    return " ".join(fields)
+
+
+def _pod(identity: RelayIdentity, kafka_files: tuple[SecretFile, ...], config: OperatorConfig) -> Document:
+    volumes = [
+        config_volume("config", identity.child),
+        config_volume("audit", audit_documents_name(identity)),
+        temporary_volume(TEMPORARY_SIZE),
+        *secret_volumes(kafka_files),
+    ]
+    spec = pod_spec(config, identity.child, _container(identity, kafka_files, config), volumes)
+    if config.audit.volume is not None:
+        volumes.append({"name": "ledger", **config.audit.volume})
+        spec["securityContext"] |= {"fsGroup": IMAGE_GROUP, "fsGroupChangePolicy": "OnRootMismatch"}
+    return {
+        "metadata": {"labels": pod_labels(identity, AUDIT)},
+        "spec": {**spec, "restartPolicy": "Never"},
+    }
+
+
+def _container(identity: RelayIdentity, kafka_files: tuple[SecretFile, ...], config: OperatorConfig) -> Document:
+    audit = config.audit
+    mounts = [
+        mount("config", CONFIG_FOLDER),
+        mount("audit", DOCUMENTS_FOLDER),
+        mount("tmp", TEMPORARY_FOLDER, writable=True),
+        *secret_mounts(kafka_files),
+    ]
+    if audit.volume is not None:
+        mounts += _ledger_mounts(identity.key, audit)
+    return {
+        "name": "audit",
+        "image": config.images.audit,
+        "imagePullPolicy": config.images.pull_policy,
+        "command": ["delaytopic"],
+        "args": _arguments(identity.key, audit),
+        # Spark writes beside where it is started, and into the home of its user.
+        "workingDir": TEMPORARY_FOLDER,
+        "env": [{"name": "HOME", "value": TEMPORARY_FOLDER}, {"name": "SPARK_LOCAL_DIRS", "value": TEMPORARY_FOLDER}],
+        "resources": {field: dict(quantities) for field, quantities in audit.resources.items()},
+        "terminationMessagePath": STATUS_FILE,
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "securityContext": container_security(),
+        "volumeMounts": mounts,
+    }
+
+
+def _ledger_mounts(key: Key, audit: AuditConfig) -> list[Document]:
+    """Of the volume that all audits share, only what is this DelayTopic's: no audit can change what others found."""
+    own = f"{key.namespace}.{key.name}"
+    folders = [REPORTS_FOLDER] if _is_url(audit) else [REPORTS_FOLDER, _ledger_folder(audit)]
+    return [
+        {**mount("ledger", f"{LEDGER_FOLDER}/{folder}/{own}", writable=True), "subPath": f"{folder}/{own}"}
+        for folder in folders
+    ]
+
+
+def _arguments(key: Key, audit: AuditConfig) -> list[str]:
+    options = {
+        "--file": f"{DOCUMENTS_FOLDER}/{DOCUMENTS_KEY}",
+        "--name": str(key),
+        "--relay-config": CONFIG_FILE,
+        "--ledger": _ledger(audit),
+        "--output": f"{LEDGER_FOLDER if audit.volume is not None else TEMPORARY_FOLDER}/{REPORTS_FOLDER}",
+        "--master": audit.master,
+        "--memory": f"{_heap_mib(audit)}m",
+        "--status-file": STATUS_FILE,
+    }
+    return ["slo", "run", *(word for option in options.items() for word in option), "--exit-zero"]
+
+
+def _ledger(audit: AuditConfig) -> str:
+    return audit.ledger or "" if _is_url(audit) else f"{LEDGER_FOLDER}/{_ledger_folder(audit)}"
+
+
+def _ledger_folder(audit: AuditConfig) -> str:
+    return (audit.ledger or "ledger").strip("/")
+
+
+def _is_url(audit: AuditConfig) -> bool:
+    return "://" in (audit.ledger or "")
+
+
+def _heap_mib(audit: AuditConfig) -> int:
+    """Half of the container's memory; the rest is for Python, which reads Kafka, and for what Java takes beside."""
+    limit = audit.resources.get("limits", {}).get("memory")
+    return max(512, Quantity.of(limit).value // (2 << 20)) if limit is not None else DEFAULT_HEAP_MIB

@@ -1,0 +1,140 @@
+"""The Deployment of relays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from delaytopic_api.relay import RelayConfig
+from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.resources.connection_files import SecretFile
+from delaytopic_operator.resources.hash import CONFIG_HASH, config_hash
+from delaytopic_operator.resources.identity import Document, RelayIdentity, metadata, pod_labels, selector
+from delaytopic_operator.resources.pod import (
+    CONFIG_FILE,
+    CONFIG_FOLDER,
+    TEMPORARY_FOLDER,
+    config_volume,
+    container_security,
+    mount,
+    pod_spec,
+    secret_mounts,
+    secret_volumes,
+    temporary_volume,
+)
+from delaytopic_operator.resources.template import PodTemplate
+
+SETTLING_SECONDS: Final = 10
+"""A relay counts as available so long after it joined the group: its shards have come to it by then, and the next
+relay leaves into a group at rest."""
+GRACE_MARGIN_SECONDS: Final = 10
+"""Between what a relay may take to hand over and the kubelet's SIGKILL."""
+OLD_REPLICA_SETS: Final = 2
+TEMPORARY_SIZE: Final = "64Mi"
+
+_STRATEGY: Final = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": 0}}
+"""New relays come before old ones go: there are never fewer than wanted, and a single relay does not leave its shards
+to nobody for as long as a pod takes to start. (A relay that gets no shard, as there are more relays than shards for a
+while, is ready all the same.) Each one that joins or leaves is a rebalance, which costs every member a tick: a quarter
+at a time, their coming and going falls together."""
+
+
+@dataclass(frozen=True, slots=True)
+class RelayPods:
+    """What the pods of relays are made of."""
+
+    image: str
+    resources: Document
+    template: PodTemplate
+    files: tuple[SecretFile, ...]
+    secrets_version: str
+
+
+def deployment(
+    identity: RelayIdentity, relay: RelayConfig, pods: RelayPods, config: OperatorConfig, replicas: int | None
+) -> Document:
+    """Relays on pods that nothing but a change of what they read at start makes anew.
+
+    Without `replicas` their number is left to others.
+    """
+    spec: Document = {
+        "replicas": replicas,
+        "revisionHistoryLimit": OLD_REPLICA_SETS,
+        "minReadySeconds": SETTLING_SECONDS,
+        "strategy": _STRATEGY,
+        "selector": {"matchLabels": selector(identity.key)},
+        "template": _pod(identity, relay, pods, config),
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": metadata(identity, identity.child),
+        "spec": {field: value for field, value in spec.items() if value is not None},
+    }
+
+
+def _pod(identity: RelayIdentity, relay: RelayConfig, pods: RelayPods, config: OperatorConfig) -> Document:
+    name, template = identity.child, pods.template
+    volumes = [config_volume("config", name), temporary_volume(TEMPORARY_SIZE), *secret_volumes(pods.files)]
+    grace_seconds = -(-relay.limits.shutdown_grace.ms // 1000) + GRACE_MARGIN_SECONDS
+    spec = {
+        **pod_spec(config, name, _container(relay, pods, config), volumes),
+        "terminationGracePeriodSeconds": grace_seconds,
+        **template.spec,
+        "topologySpreadConstraints": _spread(identity, template),
+    }
+    return {
+        "metadata": {
+            "labels": {**template.labels, **pod_labels(identity)},
+            "annotations": {
+                **identity.annotations,
+                **template.annotations,
+                CONFIG_HASH: config_hash(relay, pods.secrets_version),
+            },
+        },
+        "spec": {field: value for field, value in spec.items() if value != []},
+    }
+
+
+def _container(relay: RelayConfig, pods: RelayPods, config: OperatorConfig) -> Document:
+    return {
+        "name": "relay",
+        "image": pods.image,
+        "imagePullPolicy": config.images.pull_policy,
+        "command": ["delaytopic-relay"],
+        "args": ["--config", CONFIG_FILE],
+        "ports": [{"name": "http", "containerPort": relay.http.port, "protocol": "TCP"}],
+        "resources": pods.resources,
+        "startupProbe": _probe("/healthz", period_s=1, failures=60),
+        "livenessProbe": _probe("/healthz", period_s=10, failures=3),
+        "readinessProbe": _probe("/readyz", period_s=5, failures=3),
+        # The last line of a relay that gives up says what to change.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "securityContext": container_security(),
+        "volumeMounts": [
+            mount("config", CONFIG_FOLDER),
+            mount("tmp", TEMPORARY_FOLDER, writable=True),
+            *secret_mounts(pods.files),
+        ],
+    }
+
+
+def _probe(path: str, *, period_s: int, failures: int) -> Document:
+    """The pages answer from a thread of their own, also while the relay waits for Kafka."""
+    return {
+        "httpGet": {"path": path, "port": "http"},
+        "periodSeconds": period_s,
+        "timeoutSeconds": 3,
+        "failureThreshold": failures,
+    }
+
+
+def _spread(identity: RelayIdentity, template: PodTemplate) -> list[Document]:
+    """Over zones and hosts, where nothing else is asked for; as far as there is room, since late is better than lost.
+
+    A constraint without selector means the relays of the same DelayTopic.
+    """
+    softly = {"maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway", "matchLabelKeys": ["pod-template-hash"]}
+    default = [{**softly, "topologyKey": key} for key in ("topology.kubernetes.io/zone", "kubernetes.io/hostname")]
+    constraints = template.spec.get("topologySpreadConstraints", default)
+    return [{"labelSelector": {"matchLabels": selector(identity.key)}, **constraint} for constraint in constraints]

@@ -1,0 +1,129 @@
+"""Names, labels and owners of everything that is made for a DelayTopic."""
+
+from __future__ import annotations
+
+from base64 import b32encode
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from hashlib import sha256
+from typing import Any, Final
+
+from delaytopic_api.documents import API_VERSION, GROUP
+from delaytopic_operator.kube.keys import Key
+
+Document = dict[str, Any]
+
+MANAGER: Final = "delaytopic-operator"
+RELAY: Final = "delaytopic-relay"
+AUDIT: Final = "delaytopic-audit"
+NAMESPACE_LABEL: Final = f"{GROUP}/namespace"
+NAME_LABEL: Final = f"{GROUP}/name"
+OWNER_LABEL: Final = f"{GROUP}/owner-uid"
+LONGEST_CHILD: Final = 55
+"""Kubernetes cuts the names of pods, which begin with it."""
+LONGEST_CRON_JOB: Final = 52
+"""Kubernetes adds eleven characters to the name of each Job that a CronJob makes."""
+
+_RESERVED_LABELS = ("app.kubernetes.io/name", "app.kubernetes.io/managed-by", "app.kubernetes.io/component")
+
+
+@dataclass(frozen=True, slots=True)
+class RelayIdentity:
+    """Whose relays these are, and where they run."""
+
+    key: Key
+    """The DelayTopic."""
+    uid: str
+    """Its uid."""
+    namespace: str
+    """Where the relays run."""
+    owned: bool
+    """Whether Kubernetes removes the children with the DelayTopic; not possible across namespaces."""
+    former: bool = False
+    """Whether the relays are there under the name that an earlier operator gave them: they keep it, as another name
+    would be another Deployment, and its relays would come while these go."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """What the children inherit from the DelayTopic; `children` sets it from the allow list."""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """What the children inherit from the DelayTopic; `children` sets it from the allow list."""
+
+    @property
+    def child(self) -> str:
+        """The name of what relays consist of."""
+        return former_child_name(self.key) if self.former else child_name(self.key)
+
+
+def child_name(key: Key) -> str:
+    """What every child is called: different for different DelayTopics, also where somebody seeks names that are not."""
+    return _named(key, "relay", LONGEST_CHILD)
+
+
+def former_child_name(key: Key) -> str:
+    """What operators called it that had 32 bits of the digest in names; such relays keep their names."""
+    return f"{key.name}-relay-{sha256(str(key).encode()).hexdigest()[:8]}"
+
+
+def audit_name(key: Key) -> str:
+    """What the CronJob of the audit is called: up to 52 characters."""
+    return _named(key, "audit", LONGEST_CRON_JOB)
+
+
+def selector(key: Key, program: str = RELAY) -> dict[str, str]:
+    """The labels by which the pods of a DelayTopic are found; they never change."""
+    return {"app.kubernetes.io/name": program, NAMESPACE_LABEL: key.namespace, NAME_LABEL: key.name}
+
+
+def labels(identity: RelayIdentity, program: str = RELAY) -> dict[str, str]:
+    """The labels of every child."""
+    return {
+        **identity.labels,
+        **selector(identity.key, program),
+        "app.kubernetes.io/managed-by": MANAGER,
+        "app.kubernetes.io/component": program.removeprefix("delaytopic-"),
+        OWNER_LABEL: identity.uid,
+    }
+
+
+def pod_labels(identity: RelayIdentity, program: str = RELAY) -> dict[str, str]:
+    """The labels of pods: without the owner's uid, so that applying a deleted DelayTopic again starts no pod anew."""
+    return {name: value for name, value in labels(identity, program).items() if name != OWNER_LABEL}
+
+
+def is_reserved(name: str) -> bool:
+    """Whether a label or an annotation is the operator's own."""
+    return name in _RESERVED_LABELS or name.partition("/")[0] == GROUP
+
+
+def inherited(values: Mapping[str, str], allowed: Iterable[str]) -> dict[str, str]:
+    """Of the DelayTopic's labels or annotations those that its children get: on the list, which may hold globs."""
+    globs = tuple(allowed)
+    return {
+        name: value
+        for name, value in sorted(values.items())
+        if not is_reserved(name) and any(fnmatchcase(name, glob) for glob in globs)
+    }
+
+
+def metadata(identity: RelayIdentity, name: str, program: str = RELAY) -> Document:
+    """The metadata of a child; the owner's deletion is not held up by it (`blockOwnerDeletion` needs a right)."""
+    document: Document = {"name": name, "namespace": identity.namespace, "labels": labels(identity, program)}
+    if identity.annotations:
+        document["annotations"] = dict(identity.annotations)
+    if identity.owned:
+        owner = {"apiVersion": API_VERSION, "kind": "DelayTopic", "name": identity.key.name, "uid": identity.uid}
+        document["ownerReferences"] = [{**owner, "controller": True}]
+    return document
+
+
+def is_own(document: Mapping[str, Any], key: Key) -> bool:
+    """Tell whether an object is this DelayTopic's by its labels, or by none: labels that were lost are restored."""
+    labels = document["metadata"].get("labels") or {}
+    return (labels.get(NAMESPACE_LABEL, key.namespace), labels.get(NAME_LABEL, key.name)) == key
+
+
+def _named(key: Key, program: str, longest: int) -> str:
+    """As much of the name as there is room for, and 128 bits of the digest of the whole key."""
+    digest = b32encode(sha256(str(key).encode()).digest()[:16]).decode().rstrip("=").lower()
+    ending = f"-{program}-{digest}"
+    return key.name[: longest - len(ending)].rstrip("-") + ending

@@ -1,0 +1,94 @@
+"""The NetworkPolicies of relays and audits: who may reach them, and what they may reach."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import urlsplit
+
+from delaytopic_api.relay import RelayConfig
+from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.resources.identity import (
+    AUDIT,
+    Document,
+    RelayIdentity,
+    audit_name,
+    metadata,
+    selector,
+)
+
+DNS_PORTS: Final = (53, 5353)
+"""Rules see the pod behind a Service: OpenShift's name servers listen on 5353. Any address: node-local caches have
+one of the node's."""
+DEFAULT_REDIS_PORT: Final = 6379
+
+
+def network_policy(identity: RelayIdentity, relay: RelayConfig, config: OperatorConfig) -> Document:
+    """In: the pages, for the operator and for monitoring. Out: DNS, and the ports of Kafka and Redis, anywhere.
+
+    Brokers may be anywhere, so that addresses cannot be told. Where the Redis URL is in a Secret, every TCP port is
+    open: a wrong guess would stop delivery, and the policy must not tell what the Secret holds.
+    """
+    ports = _ports(relay, config)
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": metadata(identity, identity.child),
+        "spec": {
+            "podSelector": {"matchLabels": selector(identity.key)},
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [
+                {
+                    "from": [
+                        {
+                            **_namespaces({"kubernetes.io/metadata.name": config.namespace}),
+                            "podSelector": {"matchLabels": config.operator_labels},
+                        },
+                        _namespaces(config.monitoring_namespaces),
+                    ],
+                    "ports": [_port("TCP", relay.http.port)],
+                }
+            ],
+            "egress": [_dns(), _open_to(ports)],
+        },
+    }
+
+
+def audit_network_policy(identity: RelayIdentity) -> Document:
+    """In: nothing. Out: everything, as a ledger may be in any store."""
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": metadata(identity, audit_name(identity.key), AUDIT),
+        "spec": {
+            "podSelector": {"matchLabels": selector(identity.key, AUDIT)},
+            "policyTypes": ["Ingress", "Egress"],
+            "egress": [{}],
+        },
+    }
+
+
+def _ports(relay: RelayConfig, config: OperatorConfig) -> list[int] | None:
+    """None: any."""
+    ports = {int(server.rpartition(":")[2]) for server in relay.kafka.bootstrap_servers.split(",")}
+    redis = relay.backend.redis
+    if redis is not None:
+        if redis.url is None:
+            return None
+        ports.add(urlsplit(redis.url).port or DEFAULT_REDIS_PORT)
+    return sorted(ports | set(config.relay_egress_ports))
+
+
+def _dns() -> Document:
+    return {"ports": [_port(protocol, port) for port in DNS_PORTS for protocol in ("UDP", "TCP")]}
+
+
+def _open_to(ports: list[int] | None) -> Document:
+    return {"ports": [{"protocol": "TCP"}] if ports is None else [_port("TCP", port) for port in ports]}
+
+
+def _port(protocol: str, port: int) -> Document:
+    return {"protocol": protocol, "port": port}
+
+
+def _namespaces(labels: dict[str, str]) -> Document:
+    return {"namespaceSelector": {"matchLabels": labels}}

@@ -1,0 +1,71 @@
+"""Requests and limits of a relay's container, and how much of its memory schedules may take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from delaytopic_api.documents import RelaySpec, RelayTemplate, Settings
+from delaytopic_api.errors import InvalidText, Problem
+from delaytopic_api.relay import RelayLimits
+from delaytopic_api.values import Quantity
+from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.resources.identity import Document
+
+LEAST_CONTAINER_MEMORY: Final = Quantity("128Mi")
+"""Twice what schedules get at least; a relay takes about 60Mi before it has any."""
+LEAST_SCHEDULE_MEMORY: Final = Quantity("64Mi")
+
+_MIB = 1 << 20
+_FIELDS = ("requests", "limits")
+
+
+def chosen_resources(relay: RelaySpec, template: RelayTemplate | None, config: OperatorConfig) -> Document:
+    """The DelayTopic's, else the class's, else the operator's: one of them as a whole, quantities as text."""
+    chosen = relay.resources or (template.resources if template else None) or config.relay_resources
+    return {field: {name: str(value) for name, value in chosen[field].items()} for field in _FIELDS if field in chosen}
+
+
+def resource_problems(relay: RelaySpec, template: RelayTemplate | None, of_class: str) -> Iterator[Problem]:
+    """What is wrong with the resources that are in force; `of_class` is how to speak of the class."""
+    if relay.resources:
+        yield from _problems(relay.resources, "")
+    elif template is not None:
+        yield from _problems(template.resources, of_class)
+
+
+def relay_limits(settings: Settings, resources: Document) -> RelayLimits:
+    """The bounds of a relay process in a container with these resources.
+
+    Schedules may take half of the container's memory limit (without one, of its request; without both, what a relay
+    takes by default), in whole Mi and at least 64Mi. The other half is for the process, reads ahead and batches.
+    """
+    look_ahead = settings.autoscaling.look_ahead
+    sizes = (resources.get(field, {}).get("memory") for field in reversed(_FIELDS))
+    memory = next((Quantity(size) for size in sizes if size is not None), None)
+    if memory is None:
+        return RelayLimits(look_ahead=look_ahead)
+    schedules = max(memory.value // 2 // _MIB, LEAST_SCHEDULE_MEMORY.value // _MIB)
+    return RelayLimits(memory=Quantity(f"{schedules}Mi"), look_ahead=look_ahead)
+
+
+def _problems(resources: Mapping[str, Any], subject: str) -> Iterator[Problem]:
+    for field, quantities in resources.items():
+        path = f"spec.relay.resources.{field}"
+        if field not in _FIELDS:
+            yield Problem(path, f"is not a field; allowed: {', '.join(_FIELDS)}", subject)
+        elif not isinstance(quantities, Mapping):
+            yield Problem(path, "must be a mapping such as {cpu: 250m, memory: 512Mi}", subject)
+        else:
+            yield from (problem for item in quantities.items() for problem in _quantity_problems(path, *item, subject))
+
+
+def _quantity_problems(path: str, name: str, value: object, subject: str) -> Iterator[Problem]:
+    path = f"{path}.{name}" if name.isidentifier() else f'{path}["{name}"]'
+    try:
+        quantity = Quantity.of(str(value) if isinstance(value, float) else value)
+    except InvalidText as error:
+        yield Problem(path, str(error), subject)
+        return
+    if path.endswith("limits.memory") and quantity.value < LEAST_CONTAINER_MEMORY.value:
+        yield Problem(path, f'"{value}" is too little; a relay needs at least {LEAST_CONTAINER_MEMORY}', subject)

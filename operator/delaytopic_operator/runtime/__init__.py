@@ -1,0 +1,1 @@
+"""What runs the operator: watches, cache, queue, workers, election, health, metrics, events."""

@@ -1,0 +1,140 @@
+"""Events as Kubernetes has them (events.k8s.io/v1), and how many are written: pure.
+
+The same thing said again of the same object becomes a series: one Event that counts, instead of many. Of one object,
+25 Events may be written at once, and then one every 5 minutes, as the other controllers of Kubernetes do.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final
+
+from delaytopic_operator.kube.kinds import EVENT
+from delaytopic_operator.runtime.lease import micro_time
+
+Document = dict[str, Any]
+
+CONTROLLER: Final = "delaytopic.dev/operator"
+LONGEST_NOTE: Final = 1_024
+SERIES_ENDS_MS: Final = 6 * 60_000
+BURST: Final = 25
+REFILL_MS: Final = 300_000
+REMEMBERED: Final = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """Something that happened to an object; `kind` is Normal or Warning, `action` what the operator did."""
+
+    regarding: Document
+    reason: str
+    note: str
+    kind: str
+    action: str
+
+    @property
+    def same(self) -> tuple[str, ...]:
+        """What is the same in all of a series."""
+        return (self.regarding["uid"], self.reason, self.note, self.kind, self.action)
+
+
+@dataclass(slots=True)
+class _Series:
+    namespace: str
+    name: str
+    count: int
+    last_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewEvent:
+    """Create this Event."""
+
+    document: Document
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """Patch this Event: it happened again."""
+
+    namespace: str
+    name: str
+    patch: Document
+
+
+def reference(document: Document) -> Document:
+    """How an Event names an object."""
+    metadata = document["metadata"]
+    names = {name: metadata[name] for name in ("namespace", "name", "uid", "resourceVersion") if metadata.get(name)}
+    return {"apiVersion": document["apiVersion"], "kind": document["kind"], "uid": ""} | names
+
+
+class EventBudget:
+    """What to write about a happening, or nothing. Not thread-safe."""
+
+    def __init__(self, instance: str) -> None:
+        """`instance`: of the operator that writes."""
+        self._instance = instance
+        self._series: OrderedDict[tuple[str, ...], _Series] = OrderedDict()
+        self._tokens: OrderedDict[str, tuple[float, int]] = OrderedDict()
+
+    def write(self, happening: Happening, now_ms: int) -> NewEvent | Repeated | None:
+        """None: too much was said of this object already."""
+        if not self._may(happening.regarding["uid"], now_ms):
+            return None
+        series = self._series.get(happening.same)
+        if series is not None and now_ms - series.last_ms < SERIES_ENDS_MS:
+            series.count += 1
+            series.last_ms = now_ms
+            self._series.move_to_end(happening.same)
+            return Repeated(series.namespace, series.name, {"series": _series(series)})
+        document = _document(happening, self._instance, now_ms)
+        metadata = document["metadata"]
+        _remember(self._series, happening.same, _Series(metadata["namespace"], metadata["name"], 1, now_ms))
+        return NewEvent(document)
+
+    def forget(self, happening: Happening) -> None:
+        """Its Event was not written, or is gone: begin a new one next time."""
+        self._series.pop(happening.same, None)
+
+    def _may(self, uid: str, now_ms: int) -> bool:
+        tokens, since_ms = self._tokens.get(uid, (float(BURST), now_ms))
+        tokens = min(float(BURST), tokens + (now_ms - since_ms) / REFILL_MS)
+        allowed = tokens >= 1
+        _remember(self._tokens, uid, (tokens - allowed, now_ms))
+        return allowed
+
+
+def _remember(table: OrderedDict[Any, Any], name: object, value: object) -> None:
+    table[name] = value
+    table.move_to_end(name)
+    if len(table) > REMEMBERED:
+        table.popitem(last=False)
+
+
+def _series(series: _Series) -> Document:
+    return {"count": series.count, "lastObservedTime": micro_time(series.last_ms)}
+
+
+def _document(happening: Happening, instance: str, now_ms: int) -> Document:
+    regarding = happening.regarding
+    suffix = sha256("\0".join((*happening.same, str(now_ms), instance)).encode()).hexdigest()[:16]
+    return {
+        "apiVersion": EVENT.api_version,
+        "kind": EVENT.name,
+        "metadata": {
+            # Objects of the whole cluster have their Events in the namespace default.
+            "namespace": regarding.get("namespace") or "default",
+            "name": f"{regarding['name']}.{suffix}",
+        },
+        "eventTime": micro_time(now_ms),
+        "type": happening.kind,
+        "reason": happening.reason,
+        "action": happening.action,
+        "note": happening.note if len(happening.note) <= LONGEST_NOTE else f"{happening.note[: LONGEST_NOTE - 3]}...",
+        "regarding": regarding,
+        "reportingController": CONTROLLER,
+        "reportingInstance": instance,
+    }

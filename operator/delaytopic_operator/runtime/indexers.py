@@ -1,0 +1,80 @@
+"""By which words an object is found again: pure.
+
+A term is a tuple; its first part says what the others are. Objects with a common term concern each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from delaytopic_operator.kube import kinds
+from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.kube.kinds import Kind
+
+Document = dict[str, Any]
+Term = tuple[str, ...]
+
+NAMESPACE_LABEL = "delaytopic.dev/namespace"
+NAME_LABEL = "delaytopic.dev/name"
+MANAGED = {"app.kubernetes.io/managed-by": "delaytopic-operator"}
+"""The label that all children and their pods have."""
+
+NO_CLASS = ""
+"""The class of a DelayTopic that names none, and is the default class's, if there is one."""
+
+
+def terms_of(kind: Kind, document: Document, operator_namespace: str) -> set[Term]:
+    """All terms of an object."""
+    match kind:
+        case kinds.DELAY_TOPIC:
+            return set(_delay_topic_terms(document))
+        case kinds.DELAY_CLASS:
+            # The Secrets of classes are the platform team's, beside the operator.
+            return {secret_term(operator_namespace, name) for name in secret_names(document.get("spec"))}
+    owner = owner_of(document)
+    return {child_term(owner)} if owner is not None else set()
+
+
+def owner_of(document: Document) -> Key | None:
+    """The DelayTopic that a child or a relay's pod belongs to, by its labels."""
+    labels = document["metadata"].get("labels") or {}
+    if NAMESPACE_LABEL not in labels or NAME_LABEL not in labels:
+        return None
+    return Key(labels[NAMESPACE_LABEL], labels[NAME_LABEL])
+
+
+def secret_names(part: object) -> Iterator[str]:
+    """The Secrets that are named anywhere below; in all of the API their names stand in fields called secretName."""
+    if isinstance(part, dict):
+        for name, value in part.items():
+            if name == "secretName" and isinstance(value, str):
+                yield value
+            else:
+                yield from secret_names(value)
+    elif isinstance(part, list):
+        for value in part:
+            yield from secret_names(value)
+
+
+def class_term(name: str) -> Term:
+    """DelayTopics of a class."""
+    return ("class", name)
+
+
+def secret_term(namespace: str, name: str) -> Term:
+    """DelayTopics and classes that use a Secret."""
+    return ("secret", namespace, name)
+
+
+def child_term(key: Key) -> Term:
+    """Children of a DelayTopic."""
+    return ("child", *key)
+
+
+def _delay_topic_terms(document: Document) -> Iterator[Term]:
+    namespace, spec = document["metadata"].get("namespace", ""), document.get("spec") or {}
+    if spec.get("delayClassName") or not spec.get("connection"):
+        yield class_term(spec.get("delayClassName") or NO_CLASS)
+    for name in secret_names(spec):
+        yield secret_term(namespace, name)

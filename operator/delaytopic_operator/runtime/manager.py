@@ -1,0 +1,179 @@
+"""Edge: puts the operator together, runs it until it is to stop, and stops it in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import random
+from secrets import token_hex
+from socket import gethostname
+from threading import Event
+
+import structlog
+
+from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.kube.client import KubeApi, WriteGuard, always
+from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.kube.login import ClusterLogin
+from delaytopic_operator.kube.transport import KubeTransport
+from delaytopic_operator.observe.relay_pages import RelayPages
+from delaytopic_operator.runtime import health
+from delaytopic_operator.runtime.clock import epoch_ms
+from delaytopic_operator.runtime.election import LeaderElection
+from delaytopic_operator.runtime.event_recorder import EventRecorder
+from delaytopic_operator.runtime.handlers import Watches
+from delaytopic_operator.runtime.lease import Terms
+from delaytopic_operator.runtime.metrics import Gauges, OperatorMetrics
+from delaytopic_operator.runtime.object_cache import Store
+from delaytopic_operator.runtime.passes import Reconciler, Result
+from delaytopic_operator.runtime.resync import Resync
+from delaytopic_operator.runtime.server import PageServer, health_page, metrics_page
+from delaytopic_operator.runtime.workers import Workers
+from delaytopic_operator.runtime.workqueue import WorkQueue
+
+LEASE_NAME = "delaytopic-operator"
+# A pod gets 10 s in the promise: passes, Events, the Lease and the watches, one after the other.
+PASSES_STOP_SECONDS = 4.0
+EVENTS_STOP_SECONDS = 0.5
+WATCHES_STOP_SECONDS = 0.5
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """What a reconciler works with. `guard` raises `NotLeading`: ask it before each write elsewhere, to Kafka say."""
+
+    kube: KubeApi
+    store: Store
+    pages: RelayPages
+    events: EventRecorder
+    config: OperatorConfig
+    metrics: OperatorMetrics
+    guard: WriteGuard
+
+
+MakeReconciler = Callable[[Shell], Reconciler]
+
+
+class Service:
+    """One operator."""
+
+    def __init__(self, config: OperatorConfig, login: ClusterLogin, make_reconciler: MakeReconciler) -> None:
+        self._config = config
+        self._identity = f"{gethostname()}_{token_hex(4)}"
+        self._stopping = False
+        self._metrics = OperatorMetrics()
+        self._store = Store(config.namespace, config.watch_namespaces)
+        self._transport = KubeTransport(login, self._metrics.observe_request, at_once=config.workers + 4)
+        self._election = self._make_election()
+        kube = KubeApi(self._transport, self._election.guard, self._store)
+        self._pages = RelayPages()
+        self._events = EventRecorder(kube, self._identity)
+        self._reconciler = make_reconciler(
+            Shell(kube, self._store, self._pages, self._events, config, self._metrics, self._election.guard)
+        )
+        self._workers = Workers(
+            WorkQueue(random, config.workers_per_namespace or -(-config.workers // 2)),
+            self._pass,
+            config.workers,
+            self._may_run,
+            self._metrics.observe_pass,
+        )
+        self._watches = Watches(login, self._store, self._workers.put, config)
+        self._resync = Resync(kube, self._store, config, self._reconciler.keys, self._workers.put_at)
+        self._http = self._make_pages()
+        self._connect_metrics()
+
+    @property
+    def port(self) -> int:
+        """Where the pages are."""
+        return self._http.port
+
+    def run(self, stop: Event) -> None:
+        """Run until `stop` is set; raises `ConfigurationError` when it cannot even begin."""
+        self._http.start()
+        log.info("starting", identity=self._identity, port=self.port, namespaces=self._config.watch_namespaces or "all")
+        self._events.start()
+        self._workers.start()
+        self._watches.start()
+        self._resync.start()
+        self._election.start()
+        try:
+            stop.wait()
+        finally:
+            self._stop()
+
+    # -- parts
+
+    def _make_election(self) -> LeaderElection:
+        terms = Terms(self._config.lease_duration.ms)
+        kube = KubeApi(self._transport, always, deadline_s=terms.writable_ms / 3_000)
+        return LeaderElection(
+            kube, self._config.namespace, LEASE_NAME, self._identity, terms, self._on_leading, self._on_lost
+        )
+
+    def _make_pages(self) -> PageServer:
+        return PageServer(
+            self._config.http_port,
+            {
+                "/livez": health_page(self._liveness),
+                "/readyz": health_page(self._readiness),
+                "/metrics": metrics_page(self._metrics.render),
+            },
+        )
+
+    def _connect_metrics(self) -> None:
+        self._metrics.connect(
+            Gauges(
+                load=self._workers.load,
+                is_leader=lambda: self._election.is_leader,
+                signs_of_life_ms=self._watches.signs_of_life_ms,
+                resynced_ms=lambda: self._resync.done_ms,
+                objects=self._store.counts,
+            )
+        )
+
+    def _liveness(self) -> health.Health:
+        return health.liveness(
+            self._watches.loop_lag_ms(), self._watches.signs_of_life_ms(), self._transport.answered_ms, epoch_ms()
+        )
+
+    def _readiness(self) -> health.Health:
+        return health.readiness(self._resync.done_ms, self._election.is_leader, self._stopping)
+
+    # -- leading
+
+    def _may_run(self) -> bool:
+        """Not before everything is known: what is not yet listed would look as if it were gone."""
+        return self._election.is_leader and self._resync.done_ms > 0 and not self._stopping
+
+    def _pass(self, key: Key, now_ms: int) -> Result:
+        self._election.bind()
+        return self._reconciler.reconcile(key, now_ms)
+
+    def _on_leading(self) -> None:
+        """Everything is looked at; if nothing is listed yet, the first resync does it."""
+        self._workers.put(self._reconciler.keys())
+
+    def _on_lost(self) -> None:
+        self._workers.clear()
+
+    # -- stopping
+
+    def _stop(self) -> None:
+        self._stopping = True
+        self._watches.ask_to_stop()
+        self._resync.stop()
+        unfinished = self._workers.stop(PASSES_STOP_SECONDS)
+        self._events.stop(EVENTS_STOP_SECONDS)
+        if unfinished:
+            log.warning(
+                "passes did not end in time; the lease is kept until it ends", delaytopics=[*map(str, unfinished)]
+            )
+        self._election.stop(release=not unfinished)
+        self._watches.stop(WATCHES_STOP_SECONDS)
+        self._http.stop()
+        self._pages.close()
+        self._transport.close()
+        log.info("stopped")

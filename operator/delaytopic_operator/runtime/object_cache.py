@@ -1,0 +1,274 @@
+"""The objects as last seen, in memory: fed by watches, by the resync's lists and by the operator's own writes.
+
+Thread-safe. Objects are kept as JSON text: a fifth of the memory of dicts, and whoever reads gets a copy of their own.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable, Collection, Iterable
+from threading import RLock
+from typing import Any, NamedTuple
+
+from delaytopic_operator.kube import kinds
+from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.kube.kinds import Kind, kind_of
+from delaytopic_operator.runtime.indexers import (
+    NO_CLASS,
+    Document,
+    Term,
+    child_term,
+    class_term,
+    owner_of,
+    secret_term,
+    terms_of,
+)
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+CONTENTS = ("data", "binaryData")
+LARGEST_CONTENTS = 64 << 10
+"""Of a ConfigMap, in characters: a relay's is a few thousand. Without its contents it counts as changed by others."""
+REMEMBERED_DELETIONS = 5_000
+REMEMBERED_WRITES = 10_000
+
+
+class Ref(NamedTuple):
+    """Where an object is; `kind` is the plural."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
+class _Entry(NamedTuple):
+    text: bytes
+    version: int
+    terms: frozenset[Term]
+
+
+class Store:
+    """What is known of the cluster. An older state never replaces a newer one, whatever comes first."""
+
+    def __init__(self, operator_namespace: str, watch_namespaces: Collection[str] = ()) -> None:
+        """`watch_namespaces`: DelayTopics elsewhere are ignored; empty: there are none to ignore."""
+        self._operator_namespace = operator_namespace
+        self._watched = frozenset(watch_namespaces)
+        self._lock = RLock()
+        self._entries: dict[str, dict[Ref, _Entry]] = defaultdict(dict)
+        self._by_term: dict[Term, set[Ref]] = defaultdict(set)
+        self._deleted: OrderedDict[Ref, int] = OrderedDict()
+        self._own: OrderedDict[Ref, int] = OrderedDict()
+        self._revisions: Counter[str] = Counter()
+
+    # -- feeding
+
+    def put(self, document: Document) -> bool:
+        """The object is so now; whether that was news."""
+        kind, ref, version = kind_of(document), _ref(document), _version(document)
+        if kind == kinds.DELAY_TOPIC and not self.concerns(Key(ref.namespace, ref.name)):
+            return False
+        entry = _Entry(
+            json.dumps(_trimmed(document, self._operator_namespace), separators=(",", ":")).encode(),
+            version,
+            frozenset(terms_of(kind, document, self._operator_namespace)),
+        )
+        with self._lock:
+            known = self._entries[ref.kind].get(ref)
+            if (known is not None and version <= known.version) or version <= self._deleted.get(ref, -1):
+                return False
+            self._forget(ref)
+            self._entries[ref.kind][ref] = entry
+            self._revisions[ref.kind] += 1
+            for term in entry.terms:
+                self._by_term[term].add(ref)
+            return True
+
+    def remove(self, document: Document) -> bool:
+        """The object is gone, and was so last; whether that was news."""
+        ref, version = _ref(document), _version(document)
+        with self._lock:
+            known = self._entries[ref.kind].get(ref)
+            if known is not None and known.version > version:
+                return False
+            self._deleted[ref] = max(version, self._deleted.pop(ref, -1))
+            while len(self._deleted) > REMEMBERED_DELETIONS:
+                self._deleted.popitem(last=False)
+            self._forget(ref)
+            return known is not None
+
+    def written(self, document: Document) -> None:
+        """The operator itself has just made the object so."""
+        with self._lock:
+            self._own[_ref(document)] = _version(document)
+            self._own.move_to_end(_ref(document))
+            if len(self._own) > REMEMBERED_WRITES:
+                self._own.popitem(last=False)
+        self.put(document)
+
+    def deleted(self, document: Document) -> None:
+        """The operator itself has just deleted the object."""
+        self.remove(document)
+
+    def is_own(self, document: Document) -> bool:
+        """Whether this very state of the object is what the operator itself wrote last."""
+        with self._lock:
+            return self._own.get(_ref(document)) == _version(document)
+
+    def keep_only(
+        self, kind: Kind, namespace: str | None, listed: Collection[Ref], as_of: str
+    ) -> builtins.list[Document]:
+        """Forget what a whole list of the namespace (None: of all) did not have, and answer with it.
+
+        `as_of`: the list's resourceVersion; what is newer stays.
+        """
+        version = _number(as_of)
+        with self._lock:
+            gone = [
+                ref
+                for ref, entry in self._entries[kind.plural].items()
+                if ref not in listed and namespace in {None, ref.namespace} and entry.version <= version
+            ]
+            documents = [self._read(ref) for ref in gone]
+            for ref in gone:
+                self._forget(ref)
+            return documents
+
+    # -- reading
+
+    def get(self, kind: Kind, namespace: str | None, name: str) -> Document | None:
+        """The object as last seen."""
+        ref = Ref(kind.plural, namespace or "", name)
+        with self._lock:
+            return self._read(ref) if ref in self._entries[kind.plural] else None
+
+    def list(self, kind: Kind, namespace: str | None = None) -> builtins.list[Document]:
+        """All objects of the kind, or those in the namespace."""
+        with self._lock:
+            return self._read_all(ref for ref in self._entries[kind.plural] if namespace in {None, ref.namespace})
+
+    def revision(self, kind: Kind) -> int:
+        """Another number whenever an object of the kind came, changed or went."""
+        with self._lock:
+            return self._revisions[kind.plural]
+
+    def versions(self, kind: Kind) -> dict[Ref, int]:
+        """Which objects of the kind there are, and a number for each that changes when the object does."""
+        with self._lock:
+            return {ref: entry.version for ref, entry in self._entries[kind.plural].items()}
+
+    def children(self, key: Key, kind: Kind | None = None) -> builtins.list[Document]:
+        """The objects made for a DelayTopic, of all kinds or of one, pods among them; also when it is gone."""
+        return self._with(child_term(key), lambda ref: kind is None or ref.kind == kind.plural)
+
+    def of_class(self, name: str | None) -> builtins.list[Document]:
+        """The DelayTopics of a class; None: those that take the default one."""
+        return self._with(class_term(name or NO_CLASS))
+
+    def with_secret(self, namespace: str, name: str) -> builtins.list[Document]:
+        """The DelayTopics and classes that use a Secret."""
+        return self._with(secret_term(namespace, name))
+
+    def counts(self) -> dict[str, int]:
+        """How many objects are known, by resource."""
+        with self._lock:
+            return {plural: len(entries) for plural, entries in self._entries.items()}
+
+    def keys(self) -> set[Key]:
+        """All DelayTopics, and those that are gone while there are still children of theirs."""
+        with self._lock:
+            topics = {Key(ref.namespace, ref.name) for ref in self._entries[kinds.DELAY_TOPIC.plural]}
+            owners = {Key(term[1], term[2]) for term in self._by_term if term[0] == "child"}
+        return topics | {key for key in owners if self.concerns(key)}
+
+    def concerns(self, key: Key) -> bool:
+        """Whether DelayTopics of that namespace are looked after."""
+        return not self._watched or key.namespace in self._watched
+
+    # -- what an event is about
+
+    def keys_for(self, kind: Kind, document: Document) -> set[Key]:
+        """The DelayTopics to look at because of this object, whatever happened to it."""
+        metadata = document["metadata"]
+        match kind:
+            case kinds.DELAY_TOPIC:
+                keys = {Key(metadata["namespace"], metadata["name"])}
+            case kinds.DELAY_CLASS:
+                keys = self._keys_of_class(metadata["name"])
+            case kinds.SECRET:
+                keys = self._keys_of_secret(metadata["namespace"], metadata["name"])
+            case kinds.NAMESPACE:
+                keys = {key for key in self.keys() if key.namespace == metadata["name"]}
+            case _:
+                owner = owner_of(document)
+                keys = {owner} if owner is not None else set()
+        return {key for key in keys if self.concerns(key)}
+
+    def _keys_of_class(self, name: str) -> set[Key]:
+        # Any class may become the default one, or stop being it.
+        return {_key(topic) for topic in [*self.of_class(name), *self.of_class(None)]}
+
+    def _keys_of_secret(self, namespace: str, name: str) -> set[Key]:
+        keys = set()
+        for user in self.with_secret(namespace, name):
+            of_class = user["kind"] == kinds.DELAY_CLASS.name
+            keys |= self._keys_of_class(user["metadata"]["name"]) if of_class else {_key(user)}
+        return keys
+
+    # -- inside
+
+    def _with(self, term: Term, wanted: Callable[[Ref], bool] = lambda _: True) -> builtins.list[Document]:
+        with self._lock:
+            return self._read_all(ref for ref in self._by_term.get(term, ()) if wanted(ref))
+
+    def _read_all(self, refs: Iterable[Ref]) -> builtins.list[Document]:
+        return [self._read(ref) for ref in sorted(refs)]
+
+    def _read(self, ref: Ref) -> Document:
+        document: Document = json.loads(self._entries[ref.kind][ref].text)
+        return document
+
+    def _forget(self, ref: Ref) -> None:
+        entry = self._entries[ref.kind].pop(ref, None)
+        self._revisions[ref.kind] += 1
+        for term in entry.terms if entry is not None else ():
+            self._by_term[term].discard(ref)
+            if not self._by_term[term]:
+                del self._by_term[term]
+
+
+def ref_of(document: Document) -> Ref:
+    """Where the object is."""
+    return _ref(document)
+
+
+def _ref(document: Document) -> Ref:
+    metadata = document["metadata"]
+    return Ref(kind_of(document).plural, metadata.get("namespace", ""), metadata["name"])
+
+
+def _key(document: Document) -> Key:
+    return Key(document["metadata"]["namespace"], document["metadata"]["name"])
+
+
+def _version(document: Document) -> int:
+    """Newer states have greater ones; Kubernetes promises that for one kind of objects."""
+    return _number(document["metadata"].get("resourceVersion"))
+
+
+def _number(version: Any) -> int:
+    return int(version) if str(version or "").isdigit() else 0
+
+
+def _trimmed(document: Document, operator_namespace: str) -> Document:
+    """Return what is worth keeping; of a ConfigMap that a tenant may have written, no more than ours ever hold."""
+    metadata = {name: value for name, value in document["metadata"].items() if name != "managedFields"}
+    if LAST_APPLIED in (metadata.get("annotations") or {}):
+        metadata["annotations"] = {n: v for n, v in metadata["annotations"].items() if n != LAST_APPLIED}
+    trimmed = document | {"metadata": metadata}
+    if kind_of(document) == kinds.CONFIG_MAP and metadata.get("namespace") != operator_namespace:
+        contents = [text for part in CONTENTS for text in (document.get(part) or {}).values()]
+        if sum(map(len, contents)) > LARGEST_CONTENTS:
+            trimmed = {field: value for field, value in trimmed.items() if field not in CONTENTS}
+    return trimmed

@@ -1,0 +1,35 @@
+"""Which kinds are watched and listed, and where: pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.kube import kinds
+from delaytopic_operator.kube.kinds import Kind
+from delaytopic_operator.runtime.indexers import MANAGED
+
+OWN: Final = (kinds.DELAY_CLASS, kinds.DELAY_TOPIC)
+"""What people write; all of them are of interest."""
+CHILDREN: Final = (
+    kinds.DEPLOYMENT, kinds.CONFIG_MAP, kinds.SERVICE_ACCOUNT, kinds.POD_DISRUPTION_BUDGET, kinds.NETWORK_POLICY,
+    kinds.CRON_JOB, kinds.POD,
+)  # fmt: skip
+"""What the operator makes, and the pods that follow from it: those with its label."""
+ALL: Final = OWN + CHILDREN
+
+
+def labels_of(kind: Kind) -> dict[str, str] | None:
+    """The labels that objects of the kind must have to be of interest; None: all are."""
+    return MANAGED if kind in CHILDREN else None
+
+
+def namespaces_for(kind: Kind, config: OperatorConfig) -> list[str | None]:
+    """Return where to look for objects of the kind; None: everywhere at once.
+
+    Children are looked for only where relays may run: elsewhere they would be somebody else's.
+    """
+    if kind in CHILDREN:
+        named = config.relay_namespaces
+        return [None] if named is None else [*sorted({config.namespace, *named})]
+    return [*sorted(config.watch_namespaces)] if kind.namespaced and config.watch_namespaces else [None]

@@ -1,0 +1,142 @@
+"""Edge: the threads that do the passes, one key at a time each, as the queue says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from threading import Condition, Thread
+from time import monotonic
+
+import structlog
+
+from delaytopic_operator.errors import ApiServerUnavailable, NotLeading, OperatorError
+from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.runtime.clock import epoch_ms
+from delaytopic_operator.runtime.passes import Result
+from delaytopic_operator.runtime.workqueue import WorkQueue
+
+IDLE_SECONDS = 0.5
+UNEXPECTED = "Unexpected"
+
+log = structlog.get_logger()
+
+PassObserver = Callable[[str, float], None]
+"""Told of each pass: its result (`Success`, or the reason of its error) and its seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkLoad:
+    """What there is to do; times in ms, those of `running` are epoch ms."""
+
+    depth: int
+    oldest_age_ms: int
+    running: dict[Key, int]
+
+
+class Workers:
+    """Does passes between `start` and `stop`, while `may_run`."""
+
+    def __init__(
+        self,
+        queue: WorkQueue,
+        run: Callable[[Key, int], Result],
+        count: int,
+        may_run: Callable[[], bool],
+        observe: PassObserver,
+    ) -> None:
+        """The queue belongs to the workers from now on. `run` is called in `count` threads."""
+        self._queue = queue
+        self._run = run
+        self._may_run = may_run
+        self._observe = observe
+        self._changed = Condition()
+        self._stopping = False
+        self._threads = [Thread(target=self._work, name=f"worker-{n}", daemon=True) for n in range(count)]
+
+    def put(self, keys: Iterable[Key]) -> None:
+        """Look at the keys now. Forgotten where no passes are run: who may run them looks at everything first."""
+        now_ms = epoch_ms()
+        self.put_at(dict.fromkeys(keys, now_ms))
+
+    def put_at(self, times: Mapping[Key, int]) -> None:
+        """Look at each key at its time (epoch ms)."""
+        if not times or not self._may_run():
+            return
+        with self._changed:
+            for key, at_ms in times.items():
+                self._queue.put(key, at_ms)
+            self._changed.notify(len(times))
+
+    def clear(self) -> None:
+        """Forget what was put; passes that run go on."""
+        with self._changed:
+            self._queue.clear()
+
+    def load(self) -> WorkLoad:
+        """What there is to do now."""
+        now_ms = epoch_ms()
+        with self._changed:
+            return WorkLoad(self._queue.depth(now_ms), self._queue.oldest_age_ms(now_ms), self._queue.out())
+
+    def start(self) -> None:
+        """Begin."""
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self, deadline_s: float) -> list[Key]:
+        """Take no more keys, and wait for the passes that run; those that did not end in time are returned."""
+        ends = monotonic() + deadline_s
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join(max(0.0, ends - monotonic()))
+        with self._changed:
+            return list(self._queue.out())
+
+    def _work(self) -> None:
+        while (key := self._next()) is not None:
+            self._pass(key)
+
+    def _next(self) -> Key | None:
+        with self._changed:
+            while not self._stopping:
+                now_ms = epoch_ms()
+                due_ms = self._queue.next_due_ms() if self._may_run() else None
+                if due_ms is not None and due_ms <= now_ms:
+                    return self._queue.take(now_ms)
+                self._changed.wait(IDLE_SECONDS if due_ms is None else min(IDLE_SECONDS, (due_ms - now_ms) / 1_000))
+        return None
+
+    def _pass(self, key: Key) -> None:
+        started = monotonic()
+        outcome = "Success"
+        try:
+            result = self._run(key, epoch_ms())
+            with self._changed:
+                self._queue.done(key, result.next_at_ms)
+        except NotLeading as error:
+            outcome = error.reason
+            with self._changed:
+                self._queue.done(key)
+        except BaseException as error:  # whatever a pass does, its thread and all others go on
+            outcome = error.reason if isinstance(error, OperatorError) else UNEXPECTED
+            self._failed(key, error)
+        finally:
+            self._observe(outcome, monotonic() - started)
+
+    def _failed(self, key: Key, error: BaseException) -> None:
+        now_ms = epoch_ms()
+        pause_s = error.retry_after_s if isinstance(error, ApiServerUnavailable) else None
+        with self._changed:
+            again_ms = self._queue.failed(key, now_ms, None if pause_s is None else now_ms + int(pause_s * 1_000))
+            times = self._queue.failures(key)
+        expected = isinstance(error, OperatorError)
+        log.warning(
+            "pass failed" if expected else "pass failed: a bug of the operator's",
+            delaytopic=str(key),
+            reason=str(error),
+            times=times,
+            again_in_ms=again_ms - now_ms,
+            exc_info=None if expected else error,
+        )

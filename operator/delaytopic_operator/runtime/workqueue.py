@@ -1,0 +1,157 @@
+"""The keys to look at and when: pure, time is an argument. Not thread-safe; `workers` guards it.
+
+A key is there once, however often it is put; the earliest time counts. It is never out twice at once: one that is put
+while it is out is due again when it comes back. Nothing that was put is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from heapq import heapify, heappop, heappush
+from typing import Final
+
+from delaytopic_operator.kube.keys import Key
+
+FIRST_BACKOFF_MS: Final = 1_000
+LONGEST_BACKOFF_MS: Final = 300_000
+
+Random = Callable[[], float]
+"""At least 0 and less than 1, such as `random.random`."""
+
+
+class WorkQueue:
+    """Keys by due time (epoch ms)."""
+
+    def __init__(self, random: Random, most_of_namespace: int | None = None) -> None:
+        """`random` spreads what is tried again. Of one namespace, `most_of_namespace` keys are out at once."""
+        self._random = random
+        self._most = most_of_namespace
+        self._out_of: Counter[str] = Counter()
+        self._held: dict[str, deque[tuple[int, Key]]] = {}
+        """What is due of namespaces that have as much out as they may; one comes back for each that does."""
+        self._due: dict[Key, int] = {}
+        self._heap: list[tuple[int, Key]] = []
+        """Every entry of `_due`, and older ones that no longer count."""
+        self._out: dict[Key, int] = {}
+        self._again: dict[Key, int] = {}
+        self._failures: dict[Key, int] = {}
+
+    # -- putting and taking
+
+    def put(self, key: Key, at_ms: int) -> None:
+        """Look at the key at `at_ms`, or at an earlier time that it was put for."""
+        waiting = self._again if key in self._out else self._due
+        known_ms = waiting.get(key)
+        if known_ms is not None and known_ms <= at_ms:
+            return
+        waiting[key] = at_ms
+        if waiting is self._due:
+            self._push(at_ms, key)
+
+    def take(self, now_ms: int) -> Key | None:
+        """The key that has been due for longest; it is out until `done` or `failed`. None: nothing is due."""
+        due_ms = self.next_due_ms()
+        if due_ms is None or due_ms > now_ms:
+            return None
+        _, key = heappop(self._heap)
+        del self._due[key]
+        self._out[key] = now_ms
+        self._out_of[key.namespace] += 1
+        return key
+
+    def done(self, key: Key, next_at_ms: int | None = None) -> None:
+        """The key is back, with success: earlier failures are forgotten. `next_at_ms`: look at it again then."""
+        self._failures.pop(key, None)
+        self._come_back(key, next_at_ms)
+
+    def failed(self, key: Key, now_ms: int, not_before_ms: int | None = None) -> int:
+        """The key is back, without success: it is due again later each time, which is returned.
+
+        `not_before_ms`: the other side asked not to be bothered until then.
+        """
+        failures = self._failures[key] = self._failures.get(key, 0) + 1
+        at_ms = max(now_ms + backoff_ms(failures, self._random()), not_before_ms or 0)
+        self._come_back(key, at_ms)
+        return at_ms
+
+    def clear(self) -> None:
+        """Forget everything but which keys are out: somebody else looks after them now."""
+        self._due.clear()
+        self._heap.clear()
+        self._held.clear()
+        self._again.clear()
+        self._failures.clear()
+
+    # -- looking
+
+    def next_due_ms(self) -> int | None:
+        """When the next key is due that may be taken, or None."""
+        while self._heap:
+            due_ms, key = self._heap[0]
+            if self._due.get(key) != due_ms:
+                heappop(self._heap)
+            elif self._most is not None and self._out_of[key.namespace] >= self._most:
+                self._held.setdefault(key.namespace, deque()).append(heappop(self._heap))
+            else:
+                return due_ms
+        return None
+
+    def depth(self, now_ms: int) -> int:
+        """How many keys are due and not out."""
+        return sum(due_ms <= now_ms for due_ms in self._due.values())
+
+    def oldest_age_ms(self, now_ms: int) -> int:
+        """For how long the first key in line has been due; 0 if none is."""
+        return max(0, now_ms - min(self._due.values(), default=now_ms))
+
+    def out(self) -> dict[Key, int]:
+        """The keys that are out, and since when."""
+        return dict(self._out)
+
+    def failures(self, key: Key) -> int:
+        """How often in a row the key failed."""
+        return self._failures.get(key, 0)
+
+    # -- inside
+
+    def _come_back(self, key: Key, at_ms: int | None) -> None:
+        del self._out[key]
+        self._out_of[key.namespace] -= 1
+        self._let_go(key.namespace)
+        for due_ms in (self._again.pop(key, None), at_ms):
+            if due_ms is not None:
+                self.put(key, due_ms)
+
+    def _let_go(self, namespace: str) -> None:
+        """Put back the first of the namespace that is still due at its time, and forget it when there is none."""
+        held = self._held.get(namespace, deque())
+        while held:
+            due_ms, key = held.popleft()
+            if self._due.get(key) == due_ms:
+                heappush(self._heap, (due_ms, key))
+                break
+        if not held:
+            self._held.pop(namespace, None)
+        if not self._out_of[namespace]:
+            del self._out_of[namespace]
+
+    def _push(self, at_ms: int, key: Key) -> None:
+        heappush(self._heap, (at_ms, key))
+        if len(self._heap) > 2 * len(self._due) + 64:
+            self._heap = [(due_ms, key) for key, due_ms in self._due.items()]
+            heapify(self._heap)
+
+
+def backoff_ms(failures: int, random: float) -> int:
+    """How long to wait after so many failures in a row: at least 1 s, doubled each time, at most 5 min.
+
+    Half of it is chance, so that those that failed together are not tried together.
+    """
+    upper_ms = min(LONGEST_BACKOFF_MS, 2 * FIRST_BACKOFF_MS << min(failures - 1, 16))
+    return upper_ms // 2 + int(upper_ms // 2 * random)
+
+
+def spread(keys: Iterable[Key], now_ms: int, width_ms: int, random: Random) -> dict[Key, int]:
+    """A time for each key, by chance within `width_ms` from now on: for looks at everything."""
+    return {key: now_ms + int(width_ms * random()) for key in keys}

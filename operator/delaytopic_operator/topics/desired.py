@@ -1,0 +1,191 @@
+"""How each topic of a DelayTopic should be: what is written, what follows from it, what is a default. Pure.
+
+What the author wrote holds exactly, for as long as it is written. A default of the class or of this file counts when
+the topic is made; of a topic that is there, a default is at most a lower bound, so that nobody's records are removed
+and nobody's partitions grow because a default changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol
+
+from delaytopic_api import Settings
+from delaytopic_api.documents import DelayTopicSpec, TopicSettings, TopicSpec
+from delaytopic_api.values import Management, Partitioning, TopicProvisioning
+from delaytopic_operator.decide.record import Role
+from delaytopic_operator.kafka.model import TopicFacts
+
+LOG_APPEND_TIME: Final = "LogAppendTime"
+DEFAULT_MAX_MESSAGE_BYTES: Final = 1_048_588
+DEAD_LETTER_HEADROOM_BYTES: Final = 64 * 1024
+"""For the headers that a dead letter has beside those of the record."""
+OF_SOURCE: Final = {
+    "cleanup.policy": "delete",
+    "message.timestamp.type": LOG_APPEND_TIME,
+    "retention.bytes": "-1",
+}
+"""Of a source that the operator made: nothing pending is compacted away or makes room for what is newer, and the time
+in each record is the broker's, which the audit and a fixed delay count from."""
+OF_TARGET: Final = {"message.timestamp.type": LOG_APPEND_TIME}
+"""Of a target that the operator made: the audit takes the broker's time as the time of delivery."""
+
+
+class Bucket(Protocol):
+    """A topic of the KafkaBuckets backend, as `delaytopic_api` describes it."""
+
+    @property
+    def name(self) -> str:
+        """The topic's name."""
+
+    @property
+    def config(self) -> Mapping[str, str]:
+        """Its settings."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """One topic as it should be."""
+
+    name: str
+    management: Management
+    role: Role | None
+    """None for a bucket topic."""
+    partitions: int | None = None
+    """When it is made; None for the broker's default."""
+    least_partitions: int | None = None
+    """It is grown to."""
+    written_partitions: int | None = None
+    replication_factor: int | None = None
+    """When it is made; None for the broker's default."""
+    written_replication_factor: int | None = None
+    created_config: Mapping[str, str] = field(default_factory=dict)
+    """What the operator sets when it makes the topic, and keeps if it made it."""
+    exact_config: Mapping[str, str] = field(default_factory=dict)
+    """What is written: kept on every topic under the operator's care."""
+    waits_for_source: bool = False
+    """Whether it cannot be made before it is known how many partitions the source has."""
+    least_config: Mapping[str, int] = field(default_factory=dict)
+    """Lower bounds, kept on every topic under the operator's care; -1 is without bound."""
+
+    @property
+    def what(self) -> str:
+        """How sentences call it."""
+        kind = {Role.SOURCE: "source", Role.TARGET: "target", Role.DEAD_LETTER: "dead-letter"}
+        return f"the {kind[self.role] if self.role else 'bucket'} topic {self.name}"
+
+    @property
+    def field(self) -> str:
+        """The field of the document that describes it."""
+        return f"spec.{self.role.value}" if self.role else "spec.backend"
+
+    @property
+    def new_config(self) -> dict[str, str]:
+        """All settings of a topic that is made."""
+        least = {name: str(value) for name, value in self.least_config.items()}
+        return {**self.created_config, **least, **self.exact_config}
+
+
+def wishes(
+    settings: Settings, spec: DelayTopicSpec, source: TopicFacts | None, buckets: Sequence[Bucket]
+) -> list[Wish]:
+    """All topics, in the order in which they are made: the source last, so that all is there when records come."""
+    of_source = _source(settings, spec.source, source)
+    partitions = _partitions_of(of_source, source)
+    copies = source.replication_factor if source else settings.source.replication_factor
+    kept = _managed_by(settings, Management.ADOPT)
+    return [
+        *(_bucket(bucket, kept, partitions, copies) for bucket in buckets),
+        _dead_letter(settings, spec.dead_letter, source),
+        _target(settings, spec.target, partitions),
+        of_source,
+    ]
+
+
+def _source(settings: Settings, spec: TopicSpec, facts: TopicFacts | None) -> Wish:
+    written_retention = spec.retention is not None or "retention.ms" in spec.config
+    wanted = settings.source.retention
+    least = {"retention.ms": wanted.ms} if wanted is not None and not written_retention else {}
+    return _wish(settings, Role.SOURCE, settings.source, spec, OF_SOURCE, least)
+
+
+def _target(settings: Settings, spec: TopicSpec, source_count: int | None) -> Wish:
+    wish = _wish(settings, Role.TARGET, settings.target, spec, OF_TARGET, {})
+    if settings.partitioning is not Partitioning.SAME_PARTITION:
+        return wish
+    if source_count is None:
+        return replace(wish, waits_for_source=wish.partitions is None)
+    return _with_at_least(wish, source_count)
+
+
+def _dead_letter(settings: Settings, spec: TopicSpec | None, source: TopicFacts | None) -> Wish:
+    written = spec or TopicSpec(topic=settings.dead_letter.topic)
+    room = _largest_record(settings.source.config, source) + DEAD_LETTER_HEADROOM_BYTES
+    least = {} if "max.message.bytes" in written.config else {"max.message.bytes": room}
+    return _wish(settings, Role.DEAD_LETTER, settings.dead_letter, written, {}, least)
+
+
+def _bucket(bucket: Bucket, management: Management, partitions: int | None, copies: int | None) -> Wish:
+    return Wish(
+        bucket.name,
+        management,
+        role=None,
+        partitions=partitions,
+        least_partitions=partitions,
+        replication_factor=copies,
+        exact_config=dict(bucket.config),
+        waits_for_source=partitions is None,
+    )
+
+
+def _wish(
+    settings: Settings,
+    role: Role,
+    topic: TopicSettings,
+    spec: TopicSpec,
+    created: Mapping[str, str],
+    least: Mapping[str, int],
+) -> Wish:
+    written = {"retention.ms": str(spec.retention.ms)} if spec.retention is not None else {}
+    return Wish(
+        topic.topic,
+        _managed_by(settings, topic.management),
+        role,
+        partitions=topic.partitions,
+        least_partitions=spec.partitions,
+        written_partitions=spec.partitions,
+        replication_factor=topic.replication_factor,
+        written_replication_factor=spec.replication_factor,
+        created_config={name: value for name, value in created.items() if name not in spec.config},
+        exact_config={**written, **spec.config},
+        least_config=least,
+    )
+
+
+def _managed_by(settings: Settings, management: Management) -> Management:
+    return Management.OBSERVE if settings.topic_provisioning is TopicProvisioning.NONE else management
+
+
+def _with_at_least(wish: Wish, partitions: int) -> Wish:
+    """SamePartition: a record of the last source partition must have somewhere to go."""
+    if wish.written_partitions is not None:
+        return wish
+    return replace(wish, partitions=_larger(wish.partitions, partitions), least_partitions=partitions)
+
+
+def _larger(one: int | None, other: int) -> int:
+    return other if one is None else max(one, other)
+
+
+def _partitions_of(wish: Wish, facts: TopicFacts | None) -> int | None:
+    if facts is None:
+        return wish.partitions
+    grows = wish.management is not Management.OBSERVE
+    return max(facts.partitions, wish.least_partitions or 0) if grows else facts.partitions
+
+
+def _largest_record(written: Mapping[str, str], source: TopicFacts | None) -> int:
+    values = (written.get("max.message.bytes"), ((source.config if source else None) or {}).get("max.message.bytes"))
+    known = [int(value) for value in values if value is not None and value.isdecimal()]
+    return max(known, default=DEFAULT_MAX_MESSAGE_BYTES)

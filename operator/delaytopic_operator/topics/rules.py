@@ -1,0 +1,172 @@
+"""What a topic that is there has to be changed to, and what is wrong with it that only a person may change. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from delaytopic_api import Settings
+from delaytopic_api.values import Partitioning
+from delaytopic_operator.decide.record import Role
+from delaytopic_operator.kafka.model import UNLIMITED_MS, TopicFacts
+from delaytopic_operator.topics.actions import GrowTopic, SetConfig
+from delaytopic_operator.topics.desired import LOG_APPEND_TIME, Wish
+from delaytopic_operator.topics.ownership import Trouble
+
+SAFE_COPIES: Final = 3
+"""From this many copies on, two of them can be asked for without standing still when one is away."""
+SAFE_IN_SYNC: Final = 2
+
+
+class Corrected(NamedTuple):
+    """A topic as it will be when its changes are done."""
+
+    wish: Wish
+    partitions: int
+    replication_factor: int
+    config: Mapping[str, str] | None
+    """None where it may not be read."""
+
+
+def growth(wish: Wish, facts: TopicFacts) -> GrowTopic | None:
+    """Partitions to add."""
+    least = wish.least_partitions or 0
+    return GrowTopic(wish.name, least, facts.partitions) if least > facts.partitions else None
+
+
+def corrections(wish: Wish, facts: TopicFacts, *, created: bool) -> SetConfig | None:
+    """Settings to set again: those that are written, lower bounds, and of a topic that the operator made its own."""
+    if facts.config is None:
+        return None
+    wanted = {**(wish.created_config if created else {}), **wish.exact_config}
+    changed = {name: value for name, value in wanted.items() if _differs(facts.config.get(name), value)}
+    changed |= {
+        name: str(least)
+        for name, least in wish.least_config.items()
+        if name not in wanted and _is_below(facts.config.get(name), least)
+    }
+    if not changed:
+        return None
+    return SetConfig(wish.name, changed, {name: facts.config.get(name) for name in changed})
+
+
+def care_troubles(wish: Wish, facts: TopicFacts) -> Iterator[Trouble]:
+    """What is written of a topic under the operator's care, and cannot be done."""
+    written, copies = wish.written_partitions, wish.written_replication_factor
+    if written is not None and written < facts.partitions:
+        yield Trouble(
+            "PartitionDecrease",
+            f"{wish.what} has {facts.partitions} partitions, and Kafka cannot take any away: set "
+            f"{wish.field}.partitions to {facts.partitions} or more",
+        )
+    if copies is not None and copies != facts.replication_factor:
+        yield Trouble(
+            "ReplicationFactorChange",
+            f"{wish.what} has {facts.replication_factor} copies, {wish.field}.replicationFactor is {copies}: reassign "
+            f"its partitions with Kafka's own tools, or set it to {facts.replication_factor}",
+        )
+    if facts.config is None:
+        yield Trouble("AuthorizationFailed", f"{_unreadable(wish)}, and correct them (AlterConfigs)", stalled=False)
+
+
+def troubles(settings: Settings, topic: Corrected) -> Iterator[Trouble]:
+    """What keeps a topic from doing its part, whoever looks after it."""
+    config, wish = topic.config or {}, topic.wish
+    if wish.role is Role.SOURCE and "compact" in config.get("cleanup.policy", ""):
+        yield Trouble(
+            "CompactedSource",
+            f"{wish.what} has cleanup.policy={config['cleanup.policy']}: compaction removes records that are still to "
+            f"be delivered; {_listing(wish, 'cleanup.policy', 'delete')}",
+        )
+    fixed = settings.schedule.delay is not None
+    if wish.role is Role.SOURCE and fixed and not _by_brokers_time(config, topic.config is None):
+        yield Trouble(
+            "TimestampType",
+            f"{wish.what} has message.timestamp.type={config['message.timestamp.type']}: spec.schedule.delay needs "
+            f"{LOG_APPEND_TIME}, so that source order is due order; "
+            f"{_listing(wish, 'message.timestamp.type', LOG_APPEND_TIME)}",
+        )
+    in_sync = _number(config.get("min.insync.replicas"))
+    if in_sync is not None and in_sync > topic.replication_factor:
+        yield Trouble(
+            "TooFewCopies",
+            f"{wish.what} has {topic.replication_factor} copies and min.insync.replicas={in_sync}: nothing can be "
+            "written to it; lower the setting, or add copies",
+        )
+
+
+def advice(topic: Corrected) -> Iterator[str]:
+    """What works and could be better."""
+    wish, config = topic.wish, topic.config
+    if config is None:
+        yield _unreadable(wish)
+        return
+    if wish.role in (Role.SOURCE, Role.TARGET) and not _by_brokers_time(config, unknown=False):
+        yield (
+            f"{wish.what} has message.timestamp.type={config['message.timestamp.type']}: the audit needs "
+            f"{LOG_APPEND_TIME} to measure lateness by the broker's clock"
+        )
+    in_sync = _number(config.get("min.insync.replicas"))
+    if in_sync is not None and in_sync < SAFE_IN_SYNC and topic.replication_factor >= SAFE_COPIES:
+        yield (
+            f"{wish.what} has min.insync.replicas={in_sync}: a record is acknowledged that only one broker has; "
+            f"{_listing(wish, 'min.insync.replicas', '2')}"
+        )
+
+
+def pair_troubles(settings: Settings, source: Corrected, target: Corrected) -> Iterator[Trouble]:
+    """What source and target have to have in common."""
+    if settings.partitioning is Partitioning.SAME_PARTITION and target.partitions < source.partitions:
+        yield Trouble(
+            "TooFewPartitions",
+            f"{target.wish.what} has {target.partitions} partitions, {source.wish.what} {source.partitions}: "
+            "partitioning SamePartition needs as many; grow it, or use ByKey",
+        )
+
+
+def kept_ms(config: Mapping[str, str]) -> int | None:
+    """For how long a topic keeps its records; None for ever."""
+    if "delete" not in config.get("cleanup.policy", "delete"):
+        return None
+    retention = _number(config.get("retention.ms"))
+    return None if retention is None or retention == UNLIMITED_MS else retention
+
+
+def _listing(wish: Wish, name: str, value: str) -> str:
+    return f'alter the topic, or let the operator do it with {wish.field}.config: {{{name}: "{value}"}}'
+
+
+def _unreadable(wish: Wish) -> str:
+    return f"the operator's Kafka user may not read the settings of {wish.what}: grant it DescribeConfigs"
+
+
+def _by_brokers_time(config: Mapping[str, str], unknown: bool) -> bool:
+    return unknown or config.get("message.timestamp.type", LOG_APPEND_TIME) == LOG_APPEND_TIME
+
+
+def _differs(found: str | None, wanted: str) -> bool:
+    if found is None:
+        return True
+    numbers = _number(found), _number(wanted)
+    if None not in numbers:
+        return numbers[0] != numbers[1]
+    return _parts(found) != _parts(wanted)
+
+
+def _parts(value: str) -> list[str]:
+    """A list setting such as cleanup.policy means the same in any order."""
+    return sorted(part.strip() for part in value.split(","))
+
+
+def _is_below(found: str | None, least: int) -> bool:
+    value = _number(found)
+    if value is None:
+        return True
+    return value != UNLIMITED_MS and (least == UNLIMITED_MS or value < least)
+
+
+def _number(text: str | None) -> int | None:
+    try:
+        return int(text) if text is not None else None
+    except ValueError:
+        return None
