@@ -35,9 +35,9 @@ from delaytopic_cli.slo_options import rules_of
 from delaytopic_cli.slo_publishing import EXIT_CODES, clock_ms, fail, say
 from delaytopic_slo.audit import Audit, Options
 from delaytopic_slo.errors import SloError
-from delaytopic_slo.outputs import write_outputs
-from delaytopic_slo.report_model import Report
-from delaytopic_slo.session import spark_session
+from delaytopic_slo.model.report_model import Report
+from delaytopic_slo.report.outputs import write_outputs
+from delaytopic_slo.runtime.session import spark_session
 
 BROKERS_CLOCK = {"message.timestamp.type": "LogAppendTime"}
 WINDOW_MS = 10 * 60_000

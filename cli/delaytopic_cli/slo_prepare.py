@@ -6,7 +6,7 @@ import click
 
 from delaytopic_cli.slo_publishing import fail
 from delaytopic_slo.errors import SloError
-from delaytopic_slo.java_archive import make_archive
+from delaytopic_slo.runtime.java_archive import make_archive
 
 
 @click.command(short_help="Let Java learn once what audits do: they take less time.")

@@ -11,9 +11,9 @@ import click
 from delaytopic_cli.slo_status_file import write_status
 from delaytopic_cli.terminal import echo, printable
 from delaytopic_slo.errors import SloError
-from delaytopic_slo.outputs import push_metrics, write_outputs
-from delaytopic_slo.report_model import Report, Verdict
-from delaytopic_slo.reporting import no_verdict
+from delaytopic_slo.model.report_model import Report, Verdict
+from delaytopic_slo.report.outputs import push_metrics, write_outputs
+from delaytopic_slo.report.reporting import no_verdict
 
 CANNOT_JUDGE = 2
 EXIT_CODES = {Verdict.MET: 0, Verdict.MISSED: 1, Verdict.CANNOT_JUDGE: CANNOT_JUDGE}

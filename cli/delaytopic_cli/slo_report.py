@@ -11,8 +11,8 @@ from delaytopic_cli.slo_options import ledger_options, spark_options
 from delaytopic_cli.slo_publishing import clock_ms, publish, publish_failure
 from delaytopic_slo.audit import report_of
 from delaytopic_slo.errors import SloError
-from delaytopic_slo.ledger import Ledger
-from delaytopic_slo.session import spark_session
+from delaytopic_slo.ledger.ledger import Ledger
+from delaytopic_slo.runtime.session import spark_session
 
 
 @click.command(short_help="Write the last run's report again, for another window.")

@@ -19,8 +19,8 @@ from delaytopic_cli.slo_publishing import clock_ms, publish, publish_failure
 from delaytopic_cli.slo_publishing import say as say_aloud
 from delaytopic_slo.audit import Audit, Options, Reader
 from delaytopic_slo.errors import SloError
-from delaytopic_slo.progress import Say, silent
-from delaytopic_slo.session import spark_session
+from delaytopic_slo.reading.progress import Say, silent
+from delaytopic_slo.runtime.session import spark_session
 
 
 @click.command(short_help="Read what is new, judge it, and write the report.")

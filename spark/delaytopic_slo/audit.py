@@ -12,20 +12,20 @@ from delaytopic_api.documents import BackendSettings, Settings
 from delaytopic_api.policy import relay_config
 from delaytopic_api.relay import KafkaClient, RelayConfig
 from delaytopic_api.values import BackendType, topic_matcher
-from delaytopic_slo.client_settings import client_settings
 from delaytopic_slo.errors import CannotJudge, LedgerError, ReadingError
-from delaytopic_slo.gathering import gather
-from delaytopic_slo.kafka_connector import read_by_connector
-from delaytopic_slo.kafka_data_source import ReadingJob, read_by_client
-from delaytopic_slo.kafka_facts import KafkaFacts
-from delaytopic_slo.ledger import Ledger
-from delaytopic_slo.manifest import Commit, Plan, Range
-from delaytopic_slo.pipeline import carry_out
-from delaytopic_slo.planning import Request, make_plan
-from delaytopic_slo.progress import Say
-from delaytopic_slo.report_model import Report
-from delaytopic_slo.reporting import final_before, make_report, no_verdict, window_of
-from delaytopic_slo.rules import Rules
+from delaytopic_slo.ledger.ledger import Ledger
+from delaytopic_slo.model.manifest import Commit, Plan, Range
+from delaytopic_slo.model.report_model import Report
+from delaytopic_slo.model.rules import Rules
+from delaytopic_slo.reading.client_settings import client_settings
+from delaytopic_slo.reading.connector import read_by_connector
+from delaytopic_slo.reading.kafka_data_source import ReadingJob, read_by_client
+from delaytopic_slo.reading.kafka_facts import KafkaFacts
+from delaytopic_slo.reading.planning import Request, make_plan
+from delaytopic_slo.reading.progress import Say
+from delaytopic_slo.report.gathering import gather
+from delaytopic_slo.report.reporting import final_before, make_report, no_verdict, window_of
+from delaytopic_slo.runtime.pipeline import carry_out
 
 
 class Reader(StrEnum):

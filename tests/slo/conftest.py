@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from tests.slo.connector_jars import connector_jars
 from tests.slo.quick_spark import ENVIRONMENT
 
-from delaytopic_slo.session import spark_session
+from delaytopic_slo.runtime.session import spark_session
 
 
 @pytest.fixture(scope="session")

@@ -13,10 +13,10 @@ from delaytopic_api import DelayTopic, Settings, load_document, resolve
 from delaytopic_api.relay import KafkaClient
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
 from delaytopic_slo.audit import Audit, Options, Reader
-from delaytopic_slo.ledger import Ledger
-from delaytopic_slo.progress import silent
-from delaytopic_slo.report_model import Report
-from delaytopic_slo.rules import Rules, default_grace_ms
+from delaytopic_slo.ledger.ledger import Ledger
+from delaytopic_slo.model.report_model import Report
+from delaytopic_slo.model.rules import Rules, default_grace_ms
+from delaytopic_slo.reading.progress import silent
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS

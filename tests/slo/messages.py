@@ -10,8 +10,8 @@ from tests.slo.delay_topics import Headers
 from tests.slo.truth import Sent, Truth
 
 from delaytopic_api.relay import RelayConfig
-from delaytopic_slo.decoding import Row, decoder_for
-from delaytopic_slo.manifest import Role
+from delaytopic_slo.model.manifest import Role
+from delaytopic_slo.reading.decoding import Row, decoder_for
 
 LOG_APPEND_TIME = 2
 

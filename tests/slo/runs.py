@@ -15,13 +15,13 @@ from tests.slo.truth import Sent
 from delaytopic_api import Percent
 from delaytopic_api.records import RECEIPT, DeadLetter, Receipt, dead_letter_headers
 from delaytopic_api.values import Guarantee
-from delaytopic_slo.decoding import Row, batch_of, decoder_for
-from delaytopic_slo.ledger import Ledger
-from delaytopic_slo.manifest import Commit, FirstOffset, Plan, PlannedTopic, Range, Role
-from delaytopic_slo.pipeline import carry_out
-from delaytopic_slo.progress import silent
-from delaytopic_slo.rules import Rules
-from delaytopic_slo.schemas import EXTRACT
+from delaytopic_slo.ledger.ledger import Ledger
+from delaytopic_slo.model.manifest import Commit, FirstOffset, Plan, PlannedTopic, Range, Role
+from delaytopic_slo.model.rules import Rules
+from delaytopic_slo.model.schemas import EXTRACT
+from delaytopic_slo.reading.decoding import Row, batch_of, decoder_for
+from delaytopic_slo.reading.progress import silent
+from delaytopic_slo.runtime.pipeline import carry_out
 
 SOURCE, TARGET, DEAD_LETTERS = "orders.source", "orders.target", "orders.dlq"
 ROLES = {SOURCE: Role.SOURCE, TARGET: Role.TARGET, DEAD_LETTERS: Role.DEAD_LETTER}

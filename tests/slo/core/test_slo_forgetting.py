@@ -14,10 +14,10 @@ from tests.slo.delay_topics import HOUR_MS
 from tests.slo.runs import Runs, cancelled, delivered, refused, rules_of, scheduled
 
 from delaytopic_slo.audit import report_of
-from delaytopic_slo.files import Files
-from delaytopic_slo.ledger import Ledger
-from delaytopic_slo.manifest import Commit
-from delaytopic_slo.report_model import Report
+from delaytopic_slo.ledger.files import Files
+from delaytopic_slo.ledger.ledger import Ledger
+from delaytopic_slo.model.manifest import Commit
+from delaytopic_slo.model.report_model import Report
 
 pytestmark = pytest.mark.long
 

@@ -11,15 +11,15 @@ from pyspark.sql.types import StructType
 
 from delaytopic_api import Percent
 from delaytopic_api.values import Guarantee
-from delaytopic_slo import tables
-from delaytopic_slo.buckets import bucket_value_ms
-from delaytopic_slo.digests import digests, disagreeing_minutes, merged
-from delaytopic_slo.judging import judged_alike, judged_one_by_one
-from delaytopic_slo.rules import Rules
-from delaytopic_slo.schemas import COMMANDS, EXTRACT, JUDGED, RECORDS, WITHDRAWALS
-from delaytopic_slo.verdicts import bucket_of, findings, sums, verdicts
-from delaytopic_slo.withdrawals import withdrawals
-from delaytopic_slo.words import MINUTE_MS, Kind
+from delaytopic_slo.model.rules import Rules
+from delaytopic_slo.model.schemas import COMMANDS, EXTRACT, JUDGED, RECORDS, WITHDRAWALS
+from delaytopic_slo.model.words import MINUTE_MS, Kind
+from delaytopic_slo.report.buckets import bucket_value_ms
+from delaytopic_slo.tables import frames as tables
+from delaytopic_slo.tables.digests import digests, disagreeing_minutes, merged
+from delaytopic_slo.tables.judging import judged_alike, judged_one_by_one
+from delaytopic_slo.tables.verdicts import bucket_of, findings, sums, verdicts
+from delaytopic_slo.tables.withdrawals import withdrawals
 
 M = MINUTE_MS
 RULES = Rules(

@@ -25,10 +25,10 @@ from tests.support.relay_process import wait_for
 
 from delaytopic_cli.running import INTERRUPTED
 from delaytopic_slo.audit import Audit
-from delaytopic_slo.files import Files
-from delaytopic_slo.ledger import Ledger
-from delaytopic_slo.progress import silent
-from delaytopic_slo.report_model import Report
+from delaytopic_slo.ledger.files import Files
+from delaytopic_slo.ledger.ledger import Ledger
+from delaytopic_slo.model.report_model import Report
+from delaytopic_slo.reading.progress import silent
 
 pytestmark = pytest.mark.integration
 TIMES = ("generatedAtMs",)
@@ -39,7 +39,7 @@ SOME = ("delete runs/00000001", "write_sorted", "write runs/00000001 verdicts", 
 ENDS_BEFORE_ITS_COMMIT = """
 import os, sys
 from delaytopic_cli.__main__ import main
-from delaytopic_slo.ledger import Ledger
+from delaytopic_slo.ledger.ledger import Ledger
 
 def end(ledger, commit):
     os.kill({process}, {number})

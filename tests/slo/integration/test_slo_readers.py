@@ -15,14 +15,14 @@ from tests.slo.delay_topics import AuditedTopic, Headers
 from tests.support.relay_process import wait_for
 
 from delaytopic_api.relay import KafkaClient, RelayConfig
-from delaytopic_slo.decoding import decoder_for
 from delaytopic_slo.errors import ReadingError
-from delaytopic_slo.kafka_connector import read_by_connector
-from delaytopic_slo.kafka_data_source import ReadingJob, read_by_client
-from delaytopic_slo.kafka_facts import KafkaFacts
-from delaytopic_slo.manifest import Range, Role
-from delaytopic_slo.range_reader import RangeReader
-from delaytopic_slo.schemas import EXTRACT
+from delaytopic_slo.model.manifest import Range, Role
+from delaytopic_slo.model.schemas import EXTRACT
+from delaytopic_slo.reading.connector import read_by_connector
+from delaytopic_slo.reading.decoding import decoder_for
+from delaytopic_slo.reading.kafka_data_source import ReadingJob, read_by_client
+from delaytopic_slo.reading.kafka_facts import KafkaFacts
+from delaytopic_slo.reading.range_reader import RangeReader
 
 pytestmark = pytest.mark.integration
 MakeTopic = Callable[..., AuditedTopic]

@@ -9,9 +9,9 @@ from confluent_kafka import Consumer
 from tests.slo.messages import config_for
 
 from delaytopic_api.relay import KafkaClient
-from delaytopic_slo.client_settings import client_settings, consumer_settings
 from delaytopic_slo.errors import SettingsError
-from delaytopic_slo.kafka_data_source import ReadingJob
+from delaytopic_slo.reading.client_settings import client_settings, consumer_settings
+from delaytopic_slo.reading.kafka_data_source import ReadingJob
 
 
 def client(**security: str) -> KafkaClient:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from delaytopic_slo.errors import SparkMissingError
-from delaytopic_slo.java_archive import archive_file, archive_options, make_archive
-from delaytopic_slo.worker_daemon import without_archives
+from delaytopic_slo.runtime.java_archive import archive_file, archive_options, make_archive
+from delaytopic_slo.runtime.worker_daemon import without_archives
 
 
 @pytest.fixture(autouse=True)

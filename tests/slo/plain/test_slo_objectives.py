@@ -8,10 +8,10 @@ import pytest
 
 from delaytopic_api import Percent
 from delaytopic_api.values import Guarantee
-from delaytopic_slo.buckets import bucket_value_ms, percentile_ms
-from delaytopic_slo.objectives import MinuteCounts, added, budget, burn_rates, objectives, percent_text
-from delaytopic_slo.report_model import Counts, ObjectiveName, Verdict
-from delaytopic_slo.rules import Rules
+from delaytopic_slo.model.report_model import Counts, ObjectiveName, Verdict
+from delaytopic_slo.model.rules import Rules
+from delaytopic_slo.report.buckets import bucket_value_ms, percentile_ms
+from delaytopic_slo.report.objectives import MinuteCounts, added, budget, burn_rates, objectives, percent_text
 
 RULES = Rules(
     lateness_ms=1_000,

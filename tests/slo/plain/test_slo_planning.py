@@ -9,9 +9,9 @@ import pytest
 from delaytopic_api import Percent
 from delaytopic_api.values import Guarantee
 from delaytopic_slo.errors import CannotJudge
-from delaytopic_slo.manifest import Commit, FirstOffset, Plan, Range, Role, Run
-from delaytopic_slo.planning import Offsets, Request, TopicState, make_plan
-from delaytopic_slo.rules import Rules
+from delaytopic_slo.model.manifest import Commit, FirstOffset, Plan, Range, Role, Run
+from delaytopic_slo.model.rules import Rules
+from delaytopic_slo.reading.planning import Offsets, Request, TopicState, make_plan
 
 RULES = Rules(
     lateness_ms=1,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from delaytopic_slo.manifest import MinuteRange, Range, Role, Run
-from delaytopic_slo.retention import forgotten_asks, remembered
+from delaytopic_slo.ledger.retention import forgotten_asks, remembered
+from delaytopic_slo.model.manifest import MinuteRange, Range, Role, Run
 
 FLOOR = 100
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaytopic_slo.manifest import MinuteRange, Range, Role
-from delaytopic_slo.minutes import minutes_in, ranges_of
-from delaytopic_slo.splitting import shares
+from delaytopic_slo.model.manifest import MinuteRange, Range, Role
+from delaytopic_slo.reading.splitting import shares
+from delaytopic_slo.tables.minutes import minutes_in, ranges_of
 
 RANGES = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 1_000), st.integers(0, 300_000)), max_size=8)
 

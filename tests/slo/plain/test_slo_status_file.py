@@ -18,7 +18,7 @@ from delaytopic_cli.errors import InputError
 from delaytopic_cli.slo_publishing import publish, publish_failure
 from delaytopic_cli.slo_status_file import LARGEST_BYTES, status_document, status_text, write_status
 from delaytopic_slo.errors import SloError
-from delaytopic_slo.reporting import no_verdict
+from delaytopic_slo.report.reporting import no_verdict
 
 TOPIC = """
 apiVersion: delaytopic.dev/v1alpha1

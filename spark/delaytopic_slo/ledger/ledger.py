@@ -1,0 +1,160 @@
+"""Edge: the ledger of one DelayTopic: plans, tables and commits, on any file system that Spark takes.
+
+    plans/<run>.json    what a run is to read; there until its outputs are written
+    runs/<run>/...      its tables, of no meaning without the commit
+    commits/<run>.json  that they count
+
+A run that is killed leaves a plan, and perhaps tables. The next one carries out the same plan, over whatever is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from pydantic import ValidationError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
+
+from delaytopic_slo.errors import LedgerError
+from delaytopic_slo.ledger.files import Files
+from delaytopic_slo.model.manifest import Commit, Plan
+from delaytopic_slo.tables.frames import SORTING
+
+ROWS_PER_GROUP = 100_000
+RECENT_COMMITS = 3
+_DIFFERING = ("deadline_ms", "offset", "due_ms", "append_ms", "sent_ms", "id_hash", "at_offset")
+_NO_DICTIONARIES = {f"parquet.enable.dictionary#{name}": "false" for name in _DIFFERING}
+_STAGED_FILE: dict[str, str] = {"compression": "snappy", **_NO_DICTIONARIES}
+_SORTED_FILE: dict[str, str] = {
+    "parquet.block.row.count.limit": str(ROWS_PER_GROUP),
+    # Numbers that hardly repeat: as differences they are smaller than by a dictionary, and sooner written.
+    "parquet.writer.version": "PARQUET_2_0",
+    **_NO_DICTIONARIES,
+}
+Document = TypeVar("Document", Plan, Commit)
+
+
+class Ledger:
+    """One DelayTopic's ledger."""
+
+    def __init__(self, spark: SparkSession, root: str, delay_topic: str) -> None:
+        """`root` is a folder or URL that may hold several ledgers; `delay_topic` is `namespace/name`."""
+        self._spark = spark
+        self._files = Files(spark, f"{root.rstrip('/')}/{delay_topic.replace('/', '.')}")
+
+    @property
+    def place(self) -> str:
+        """Where it is."""
+        return self._files.place("")
+
+    # -- plans and commits
+
+    def last_commit(self) -> Commit | None:
+        """The last run that counts."""
+        names = self._documents("commits")
+        return self._commit(names[-1]) if names else None
+
+    def open_plan(self) -> Plan | None:
+        """The plan of a run that did not come to its end."""
+        names = self._documents("plans")
+        if not names:
+            return None
+        return _parsed(Plan, self._files.read(f"plans/{names[-1]}"), names[-1])
+
+    def write_plan(self, plan: Plan) -> None:
+        """Before anything is read; raises LedgerError when another run was quicker."""
+        self._files.create(f"plans/{_name(plan.sequence)}.json", _text(plan))
+
+    def close_plan(self, plan: Plan) -> None:
+        """After the outputs are written."""
+        self._files.delete(f"plans/{_name(plan.sequence)}.json")
+
+    def commit(self, commit: Commit) -> None:
+        """From now on the run counts."""
+        self._files.create(f"commits/{_name(commit.plan.sequence)}.json", _text(commit))
+
+    # -- tables
+
+    def begin(self, plan: Plan) -> str:
+        """The run's folder, empty: what a killed run left there is removed."""
+        folder = f"runs/{_name(plan.sequence)}"
+        self._files.delete(folder)
+        return folder
+
+    def write(self, folder: str, table: str, rows: DataFrame) -> DataFrame:
+        """Write a table of a run into one file, and return it as it was written."""
+        place = self._files.place(f"{folder}/{table}")
+        rows.coalesce(1).write.mode("overwrite").parquet(place)
+        return self._spark.read.schema(rows.schema).parquet(place)
+
+    def stage(self, folder: str, table: str, rows: DataFrame) -> DataFrame:
+        """Write what this run alone reads, in a file for each task, as quickly as may be."""
+        place = self._files.place(f"{folder}/{table}")
+        rows.write.options(**_STAGED_FILE).mode("overwrite").parquet(place)
+        return self._spark.read.schema(rows.schema).parquet(place)
+
+    def write_sorted(self, folder: str, table: str, rows: DataFrame) -> DataFrame:
+        """Write one file in the order of deadlines, in groups small enough to skip those of other times."""
+        place = self._files.place(f"{folder}/{table}")
+        ordered = rows.coalesce(1).sortWithinPartitions(*SORTING)
+        ordered.write.options(**_SORTED_FILE).mode("overwrite").parquet(place)
+        return self._spark.read.schema(rows.schema).parquet(place)
+
+    def read(self, folders: Iterable[str], table: str, schema: StructType) -> DataFrame:
+        """A table of several runs, as one; empty for no run."""
+        places = [self._files.place(f"{folder}/{table}") for folder in folders]
+        if not places:
+            return self._empty(schema)
+        return self._spark.read.schema(schema).parquet(*places)
+
+    def _empty(self, schema: StructType) -> DataFrame:
+        """No rows, of which Spark's planner knows: to create them from a list would ask a Python worker."""
+        nothing = self._spark.range(0).filter(sf.lit(False))
+        return nothing.select(*(sf.lit(None).cast(field.dataType).alias(field.name) for field in schema))
+
+    def minutes(self, minutes: Iterable[int]) -> DataFrame:
+        """Some minutes as a table, to join with."""
+        return self._spark.createDataFrame([(minute,) for minute in minutes], "minute long")
+
+    def drop(self, folder: str, table: str) -> None:
+        """Remove a table of a run."""
+        self._files.delete(f"{folder}/{table}")
+
+    def sweep(self, last: Commit) -> None:
+        """Remove what no reader of the last commit needs.
+
+        What an earlier commit counted, and this one does not, goes before that commit does: a sweep that was killed is
+        made up for by the next.
+        """
+        names, living = self._documents("commits"), {run.folder for run in last.runs}
+        for name in names[:-1]:
+            for table in sorted(self._commit(name).tables - last.tables):
+                self._files.delete(table)
+        for name in self._files.names("runs"):
+            if f"runs/{name}" not in living:
+                self._files.delete(f"runs/{name}")
+        for name in names[:-RECENT_COMMITS]:
+            self._files.delete(f"commits/{name}")
+
+    def _commit(self, name: str) -> Commit:
+        return _parsed(Commit, self._files.read(f"commits/{name}"), name)
+
+    def _documents(self, folder: str) -> list[str]:
+        return [name for name in self._files.names(folder) if name.endswith(".json") and not name.startswith(".")]
+
+
+def _name(sequence: int) -> str:
+    return f"{sequence:08d}"
+
+
+def _text(document: Plan | Commit) -> str:
+    return document.model_dump_json(by_alias=True, exclude_none=True, indent=1) + "\n"
+
+
+def _parsed(kind: type[Document], text: str, name: str) -> Document:
+    try:
+        return kind.model_validate_json(text)
+    except ValidationError as error:
+        raise LedgerError(f"{name} in the ledger is not a {kind.__name__} of this version: {error}") from error

@@ -1,0 +1,1 @@
+"""Documents of the audit: rules, manifest, schemas, report."""

@@ -1,0 +1,176 @@
+"""The documents of a run: the plan, written before anything is read, and the commit, which makes its results count."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final, Literal, NamedTuple
+
+from pydantic import Field
+
+from delaytopic_api.documents import Model
+from delaytopic_slo.model.rules import Rules
+
+STATE: Final = ("digests", "verdicts", "histogram")
+"""Tables that each run writes whole: those of the last commit say everything."""
+
+
+class Role(StrEnum):
+    """What a topic is to a DelayTopic."""
+
+    SOURCE = "source"
+    TARGET = "target"
+    DEAD_LETTER = "dead-letter"
+
+
+class Range(Model):
+    """Offsets of one partition to read: from `start`, up to and without `end`."""
+
+    topic: str
+    """Its name."""
+    role: Role
+    """source, target or dead-letter."""
+    partition: int
+    """Its number."""
+    start: int
+    """The first offset."""
+    end: int
+    """The first offset that is not read."""
+
+
+class PlannedTopic(Model):
+    """A topic as it was when its ranges were planned."""
+
+    topic: str
+    role: Role
+    topic_id: str
+    partitions: int
+
+
+class FirstOffset(Model):
+    """Where the audit of one source partition began: what is before it is not judged."""
+
+    partition: int
+    offset: int
+
+
+class Plan(Model):
+    """What one run reads, and the moment up to which it judges. A repeated run has the same one."""
+
+    schema_version: Literal[1] = 1
+    delay_topic: str
+    """`namespace/name`."""
+    sequence: int
+    """Counts the runs of a ledger from 1."""
+    epoch: int
+    """Counts the times the audit began anew; only runs of the last epoch count."""
+    planned_at_ms: int
+    """Taken before the ends of the ranges."""
+    source: str
+    target: str
+    dead_letter: str
+    trusts_any_clock: bool = False
+    """Whether CreateTime is good enough for append times."""
+    rules: Rules
+    topics: list[PlannedTopic]
+    ranges: list[Range]
+    scope: list[FirstOffset]
+
+
+class MinuteRange(NamedTuple):
+    """Minutes from `start`, up to and without `end`."""
+
+    start: int
+    end: int
+
+
+class Run(Model):
+    """A run whose tables still count."""
+
+    sequence: int
+    folder: str
+    """Where its tables are, relative to the ledger."""
+    first_minute: int | None = None
+    """Of its records' deadlines; None without records."""
+    last_minute: int | None = None
+    """The same."""
+    commands: int
+    """Rows of its table of commands."""
+    overdue: int
+    """Rows of its table of overdue records."""
+    asks: list[Range]
+    """What it read of the source."""
+    graded: list[MinuteRange]
+    """The minutes that it graded, anew or again: of several runs that graded a minute, the last one counts."""
+
+    @property
+    def tables(self) -> list[str]:
+        """Those of its tables that count: without any, the run is forgotten."""
+        counts = {
+            "records": self.last_minute is not None,
+            "findings": bool(self.graded),
+            "commands": self.commands > 0,
+            "overdue": self.overdue > 0,
+        }
+        return [name for name, does in counts.items() if does]
+
+
+class TopicRead(Model):
+    """How many records of a topic were read."""
+
+    topic: str
+    """Its name."""
+    role: Role
+    """source, target or dead-letter."""
+    records: int
+    """How many there were."""
+    by_broker: int
+    """Of these, with LogAppendTime."""
+    foreign: int
+    """Of these, not written for this source."""
+
+
+class ClockReading(Model):
+    """For one target partition: the least of append time minus sent time. Below zero, clocks disagree."""
+
+    topic: str
+    """The target topic."""
+    partition: int
+    """The target partition."""
+    least_ms: int
+    """The least difference, milliseconds."""
+
+
+class Commit(Model):
+    """That a run is done: what it wrote. Readers list commits, never folders."""
+
+    schema_version: Literal[1] = 1
+    plan: Plan
+    closed_minute: int
+    """Minutes before this one are graded."""
+    floor_minute: int = 0
+    """Minutes before this one are forgotten."""
+    runs: list[Run]
+    """All runs that count, this one last."""
+    forgotten: list[Range] = Field(default_factory=list)
+    """Offsets of the source whose records are all of minutes that are forgotten."""
+    read: list[TopicRead]
+    clocks: list[ClockReading]
+    named: list[str]
+    """Topics that records asked for by `deliver-to`."""
+    out_of_scope: int
+    """Outcomes of source records from before the audit began."""
+    beyond_retention: int
+    """Records of minutes that the ledger no longer knows."""
+    restated_minutes: int
+    """Of the minutes graded now, those that an earlier run had graded."""
+
+    @property
+    def folder(self) -> str:
+        """Where this run's tables are."""
+        return self.runs[-1].folder
+
+    @property
+    def tables(self) -> set[str]:
+        """The places of all tables that count, and of those of this run that are empty."""
+        of_runs = {f"{run.folder}/{table}" for run in self.runs for table in run.tables}
+        return of_runs | {f"{self.folder}/{table}" for table in ("records", "findings", *STATE)}

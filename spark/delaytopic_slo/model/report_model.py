@@ -1,0 +1,277 @@
+"""report.json: the documented, versioned result of an audit. HTML, metrics and status are made from it alone."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from delaytopic_api.documents import Model
+from delaytopic_slo.model.manifest import ClockReading, Range, TopicRead
+
+
+class Verdict(StrEnum):
+    """The answer."""
+
+    MET = "Met"
+    MISSED = "Missed"
+    CANNOT_JUDGE = "CannotJudge"
+    NOT_PROMISED = "NotPromised"
+    """Of one objective: this DelayTopic does not promise it."""
+
+
+class ObjectiveName(StrEnum):
+    """What is graded apart, as one good figure would hide another bad one."""
+
+    TIMELY = "Timely"
+    COMPLETE = "Complete"
+    UNIQUE = "Unique"
+    NOT_EARLY = "NotEarly"
+
+
+class Objective(Model):
+    """One objective over the window."""
+
+    name: ObjectiveName
+    """Timely, Complete, Unique or NotEarly."""
+    objective: str
+    """The share that has to be good, such as `99.9%`."""
+    attainment: str | None
+    """The share that was good, cut off after four decimals, never rounded up; null when nothing was due."""
+    good: int
+    """Records that were."""
+    bad: int
+    """Records that were not."""
+    verdict: Verdict
+    """Met, Missed or NotPromised."""
+    sentence: str
+    """For people."""
+
+
+class Window(Model):
+    """The deadlines that are graded: from the first, up to and without the second. Epoch milliseconds."""
+
+    from_ms: int
+    """Start."""
+    to_ms: int
+    """End: minutes after it are not closed yet."""
+
+
+class Counts(Model):
+    """What became of the records of some time."""
+
+    asked: int = 0
+    """Source records that asked for something to happen, cancelled ones included."""
+    delivered: int = 0
+    """Arrived, late ones and those that came twice included."""
+    on_time: int = 0
+    """Arrived, and not late."""
+    late: int = 0
+    """Arrived later than allowed."""
+    early: int = 0
+    """Arrived before they were due."""
+    lost: int = 0
+    """Did not arrive, and nothing explains why."""
+    misdirected: int = 0
+    """Arrived on another topic than asked for."""
+    duplicated: int = 0
+    """Arrived more than once."""
+    copies: int = 0
+    """How many times too many, in all."""
+    unwanted: int = 0
+    """Arrived although withdrawn in good time, or although they could not be scheduled."""
+    unknown: int = 0
+    """Arrivals whose source record asked for nothing, or does not exist."""
+    cancelled: int = 0
+    """Withdrawn by a cancel."""
+    replaced: int = 0
+    """Withdrawn by a later record with the same id."""
+    dead_lettered: int = 0
+    """On the dead-letter topic."""
+
+
+class Lateness(Model):
+    """Arrival minus deadline of delivered records, milliseconds; within 1 % but for the greatest, which is exact."""
+
+    p50_ms: float | None
+    """Half of the records."""
+    p90_ms: float | None
+    """90 of 100."""
+    p99_ms: float | None
+    """99 of 100."""
+    p999_ms: float | None
+    """999 of 1000."""
+    max_ms: int | None
+    """The latest."""
+
+
+class Span(Model):
+    """One of the equal parts that the window is drawn in."""
+
+    from_ms: int
+    """Start."""
+    to_ms: int
+    """End."""
+    counts: Counts
+    """What became of its records."""
+    lateness: Lateness
+    """How late they were."""
+    bins: list[int]
+    """Delivered records by lateness; the upper edges are the report's `binEdgesMs`, the last bin has none."""
+
+
+class WorstMinute(Model):
+    """A minute that cost more of the budget than others."""
+
+    minute_ms: int
+    """Its start."""
+    counts: Counts
+    """What became of its records."""
+    latest_ms: int | None
+    """The greatest lateness."""
+
+
+class PartitionCounts(Model):
+    """One source partition over the window."""
+
+    partition: int
+    """Its number."""
+    counts: Counts
+    """What became of its records."""
+
+
+class Listed(Model):
+    """One record by its coordinates."""
+
+    partition: int
+    """Of the source record."""
+    offset: int
+    """Of the source record."""
+    deadline_ms: int
+    """When it had to arrive."""
+    lateness_ms: int | None = None
+    """How late its first arrival was."""
+    copies: int = 0
+    """How often it arrived."""
+    topic: str | None = None
+    """Where its first arrival is."""
+    at_partition: int | None = None
+    """Where its first arrival is."""
+    at_offset: int | None = None
+    """Where its first arrival is."""
+    reason: str | None = None
+    """Of a dead letter."""
+
+
+class FindingList(Model):
+    """All records of which the same is to be said."""
+
+    finding: str
+    """lost, duplicated, early, late, misdirected, unwanted, unknown, cancelled, replaced or dead-lettered."""
+    records: int
+    """How many there are."""
+    provisional: int
+    """Of these, too young to be final: a late arrival may still heal them. Losses only."""
+    listed: list[Listed]
+    """The first of them by deadline, up to a bound; the ledger has all."""
+
+
+class Budget(Model):
+    """The error budget over the objective's own window."""
+
+    window: str
+    """Its length."""
+    from_ms: int
+    """Its start, or when the audit began if that was later."""
+    total: int
+    """Records that were due."""
+    allowed: float
+    """How many of them may be late or lost."""
+    spent: int
+    """How many were."""
+    remaining: float | None
+    """The share of the budget that is left; below zero when it is overspent, null when nothing was due."""
+
+
+class BurnRate(Model):
+    """How many times faster than allowed the budget was spent over the last so many hours."""
+
+    window: str
+    """The length."""
+    total: int
+    """Records that were due."""
+    bad: int
+    """Late or lost."""
+    rate: float | None
+    """1 spends exactly the budget; null when nothing was due."""
+
+
+class Reading(Model):
+    """What the run read."""
+
+    run: int
+    """The number of the run in its ledger."""
+    planned_at_ms: int
+    """When its ranges were planned, up to when it judges."""
+    ranges: list[Range]
+    """The offsets, from `start` up to and without `end`."""
+    topics: list[TopicRead]
+    """How many records that were."""
+    clocks: list[ClockReading]
+    """By target partition."""
+    out_of_scope: int
+    """Arrivals of source records from before the audit began."""
+    beyond_retention: int
+    """Records of minutes that the ledger no longer knows."""
+    restated_minutes: int
+    """Minutes that were graded before, and again now because more was found of them."""
+
+
+class Report(Model):
+    """The result of one audit of one DelayTopic."""
+
+    schema_version: Literal[1] = 1
+    """Grows when a field changes its meaning; new fields do not count."""
+    delay_topic: str
+    """`namespace/name`."""
+    verdict: Verdict
+    """Met, Missed or CannotJudge."""
+    sentence: str
+    """For people."""
+    reasons: list[str] = Field(default_factory=list)
+    """Why there is no verdict, one sentence each."""
+    generated_at_ms: int
+    """When this document was made."""
+    source: str = ""
+    """The source topic; coordinates are its."""
+    target: str = ""
+    """The target topic."""
+    window: Window | None = None
+    """What is graded."""
+    lateness_objective_ms: int | None = None
+    """Later than this is late."""
+    objectives: list[Objective] = Field(default_factory=list)
+    """Graded apart."""
+    counts: Counts | None = None
+    """Over the window."""
+    lateness: Lateness | None = None
+    """Over the window."""
+    budget: Budget | None = None
+    """Over the objective's own window."""
+    burn_rates: list[BurnRate] = Field(default_factory=list)
+    """Shortest first."""
+    bin_edges_ms: list[int] = Field(default_factory=list)
+    """Upper edges of the bins of `spans`."""
+    spans: list[Span] = Field(default_factory=list)
+    """Over the window, in order."""
+    worst_minutes: list[WorstMinute] = Field(default_factory=list)
+    """Worst first; none when nothing was wrong."""
+    partitions: list[PartitionCounts] = Field(default_factory=list)
+    """In order."""
+    findings: list[FindingList] = Field(default_factory=list)
+    """Faults first."""
+    notes: list[str] = Field(default_factory=list)
+    """What a reader has to know before trusting the figures."""
+    reading: Reading | None = None
+    """What the run read."""

@@ -1,0 +1,1 @@
+"""From Kafka to rows."""

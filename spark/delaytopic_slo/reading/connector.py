@@ -1,0 +1,114 @@
+"""Edge: Kafka for Spark by the official connector, where its jars are on the class path."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from delaytopic_api.records import Headers
+from delaytopic_slo.errors import SparkMissingError
+from delaytopic_slo.model.schemas import EXTRACT
+from delaytopic_slo.reading.connector_settings import connector_settings
+from delaytopic_slo.reading.decoding import Decode, Row, decoder_for
+from delaytopic_slo.reading.kafka_data_source import ReadingJob
+from delaytopic_slo.runtime.session import has_connector
+
+UNREADABLE = "\ufffd"
+_COLUMNS = ("topic", "partition", "offset", "key", "headers", "timestampType")
+
+
+def read_by_connector(spark: SparkSession, job: ReadingJob) -> DataFrame:
+    """The extract of these ranges, the same rows as `read_by_client`; values never leave the JVM.
+
+    Raises SparkMissingError without the jars.
+    """
+    if not has_connector(spark):
+        raise SparkMissingError(
+            "the official Kafka connector is not on Spark's class path:"
+            " give its jars with --jars, or read with --reader client"
+        )
+    wanted = [piece for piece in job.ranges if piece.end > piece.start]
+    if not wanted:
+        return spark.createDataFrame([], EXTRACT)
+    starts: dict[str, dict[str, int]] = defaultdict(dict)
+    ends: dict[str, dict[str, int]] = defaultdict(dict)
+    for piece in wanted:
+        starts[piece.topic][str(piece.partition)] = piece.start
+        ends[piece.topic][str(piece.partition)] = piece.end
+    reader = (
+        spark.read.format("kafka")
+        .option("assign", json.dumps({topic: [int(p) for p in partitions] for topic, partitions in starts.items()}))
+        .option("startingOffsets", json.dumps(starts))
+        .option("endingOffsets", json.dumps(ends))
+        .option("includeHeaders", "true")
+        .option("failOnDataLoss", "true")
+        .option("minPartitions", str(max(len(wanted), spark.sparkContext.defaultParallelism)))
+        .options(**connector_settings(job.config.kafka, job.client))
+    )
+    narrow = reader.load().select(*_COLUMNS, sf.unix_millis("timestamp").alias("timestamp_ms"))
+    # Not mapInArrow, which asks for pandas.
+    decode = sf.udf(partial(_decoded, json.dumps(job.to_options())), EXTRACT, useArrow=False)
+    return narrow.select(decode(*narrow.columns).alias("row")).select("row.*")
+
+
+def _decoded(options: str, *columns: Any) -> Row:
+    message = ConnectorMessage(dict(zip((*_COLUMNS, "timestamp_ms"), columns, strict=True)))
+    return _decoders(options)[message.topic()](message)
+
+
+@cache
+def _decoders(options: str) -> dict[str, Decode]:
+    """Made once in each worker."""
+    job = ReadingJob.of_options(json.loads(options))
+    return {piece.topic: decoder_for(piece.role, piece.topic, job.config) for piece in job.ranges}
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorMessage:
+    """A row of the connector, with the methods and the ways of the client library's messages."""
+
+    row: dict[str, Any]
+
+    def topic(self) -> str:
+        """The topic."""
+        return str(self.row["topic"])
+
+    def partition(self) -> int:
+        """The partition."""
+        return int(self.row["partition"])
+
+    def offset(self) -> int:
+        """The offset."""
+        return int(self.row["offset"])
+
+    def timestamp(self) -> tuple[int, int]:
+        """Its kind as the client library counts, and epoch milliseconds."""
+        return int(self.row["timestampType"]) + 1, int(self.row["timestamp_ms"])
+
+    def key(self) -> bytes | None:
+        """The key."""
+        return _bytes(self.row["key"])
+
+    def value(self) -> bytes | None:
+        """Nothing: no rule of the record contract looks at the value."""
+        return None
+
+    def headers(self) -> Headers | None:
+        """As the client library has them: names end at a null character, and what is not UTF-8 cannot be read."""
+        headers = self.row["headers"]
+        if headers is None:
+            return None
+        if any(UNREADABLE in header["key"] for header in headers):
+            raise UnicodeDecodeError("utf-8", b"", 0, 1, "a header name")
+        return [(header["key"].partition("\0")[0], _bytes(header["value"])) for header in headers]
+
+
+def _bytes(value: bytearray | None) -> bytes | None:
+    """Spark hands bytes over as an array that can be changed."""
+    return None if value is None else bytes(value)

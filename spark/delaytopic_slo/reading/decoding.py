@@ -1,0 +1,137 @@
+"""From Kafka's records to rows of the extract: the relay's own dialect, and what relays write on delivered records.
+
+Pure: a decoder is made once for each topic, and collects columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import Any, Final, Protocol
+
+import pyarrow as pa  # type: ignore[import-untyped]
+
+from delaytopic_api.errors import MalformedHeader
+from delaytopic_api.records import RECEIPT, Headers, Receipt, parse_dead_letter
+from delaytopic_api.relay import RelayConfig
+from delaytopic_relay.core.commands import Cancel, Schedule, SourceMessage
+from delaytopic_relay.dialects import dialect_for
+from delaytopic_slo.model.manifest import Role
+from delaytopic_slo.model.words import Kind
+
+LOG_APPEND_TIME: Final = 2
+"""Of the client library's kinds of timestamp the one that a broker gives."""
+
+ARROW: Final = pa.schema(
+    [
+        *(("kind", pa.int8()), ("partition", pa.int32()), ("offset", pa.int64()), ("due_ms", pa.int64())),
+        *(("append_ms", pa.int64()), ("by_broker", pa.bool_()), ("sent_ms", pa.int64()), ("id_hash", pa.int64())),
+        *(("topic", pa.string()), ("at_partition", pa.int32()), ("at_offset", pa.int64()), ("reason", pa.string())),
+    ]
+)
+"""`schemas.EXTRACT`, for Arrow."""
+
+Row = tuple[
+    int, int, int, int | None, int, bool, int | None, int | None, str | None, int | None, int | None, str | None
+]
+
+
+class Message(SourceMessage, Protocol):
+    """A record as the Kafka client hands it over."""
+
+    def topic(self) -> str | None:
+        """The topic that it was read from."""
+        ...
+
+
+Decode = Callable[[Any], Row]
+"""From a `Message` to a row of the extract."""
+
+
+def decoder_for(role: Role, topic: str, config: RelayConfig) -> Decode:
+    """What reads the records of one topic."""
+    if role is Role.SOURCE:
+        return _source_decoder(config)
+    return _target_decoder(topic, config.source.topic) if role is Role.TARGET else _letter_decoder(topic, config)
+
+
+def batch_of(rows: list[Row]) -> pa.RecordBatch:
+    """Rows as Arrow's columns."""
+    columns = zip(*rows, strict=True) if rows else ([] for _ in ARROW)
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, ARROW.types, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=ARROW)
+
+
+def id_hash_of(identity: bytes) -> int:
+    """64 bits of a schedule's id: a million ids a day meet once in a hundred thousand years."""
+    return int.from_bytes(blake2b(identity, digest_size=8).digest(), "little", signed=True)
+
+
+def _source_decoder(config: RelayConfig) -> Decode:
+    read, default_target = dialect_for(config).read, config.target.topic
+    schedule, reject, cancel = int(Kind.SCHEDULE), int(Kind.REJECT), int(Kind.CANCEL)
+
+    def decode(message: Message) -> Row:
+        command = read(message)
+        clock, append_ms = message.timestamp()
+        partition, by_broker = message.partition() or 0, clock == LOG_APPEND_TIME
+        if type(command) is Schedule:
+            id_hash = None if command.id is None else id_hash_of(command.id)
+            target = command.target or default_target
+            at = (schedule, partition, command.offset, command.due_ms, append_ms, by_broker)
+            return (*at, None, id_hash, target, None, None, None)
+        if type(command) is Cancel:
+            at_cancel = (cancel, partition, command.offset, None, append_ms, by_broker)
+            return (*at_cancel, None, id_hash_of(command.id), None, None, None, None)
+        return (reject, partition, command.offset, None, append_ms, by_broker, None, None, None, None, None, None)
+
+    return decode
+
+
+def _target_decoder(topic: str, source: str) -> Decode:
+    delivered = int(Kind.DELIVERED)
+
+    def decode(message: Message) -> Row:
+        clock, append_ms = message.timestamp()
+        by_broker = clock == LOG_APPEND_TIME
+        receipt = _receipt_of(message)
+        if receipt is None or receipt.topic != source:
+            return _foreign(message, topic, append_ms, by_broker)
+        due_ms, partition, offset, sent_ms, _ = receipt
+        place = (topic, message.partition(), message.offset(), None)
+        return (delivered, partition, offset, due_ms, append_ms, by_broker, sent_ms, None, *place)
+
+    return decode
+
+
+def _letter_decoder(topic: str, config: RelayConfig) -> Decode:
+    def decode(message: Message) -> Row:
+        clock, append_ms = message.timestamp()
+        by_broker = clock == LOG_APPEND_TIME
+        try:
+            letter = parse_dead_letter(message.headers())
+        except (MalformedHeader, SystemError, UnicodeDecodeError):
+            letter = None
+        if letter is None or letter.topic != config.source.topic:
+            return _foreign(message, topic, append_ms, by_broker)
+        at = (int(Kind.DEAD_LETTER), letter.partition, letter.offset, None, append_ms, by_broker, letter.at_ms)
+        return (*at, None, None, message.partition(), message.offset(), letter.reason)
+
+    return decode
+
+
+def _receipt_of(message: Message) -> Receipt | None:
+    """The last receipt: that of the relay that wrote this record, not of one before it."""
+    try:
+        headers: Headers = message.headers() or []
+        for name, value in reversed(headers):
+            if name == RECEIPT:
+                return Receipt.parse(value)
+    except (MalformedHeader, SystemError, UnicodeDecodeError):  # the client cannot read a name that is not UTF-8
+        return None
+    return None
+
+
+def _foreign(message: Message, topic: str, append_ms: int, by_broker: bool) -> Row:
+    place = (topic, message.partition(), message.offset(), None)
+    return (int(Kind.FOREIGN), -1, -1, None, append_ms, by_broker, None, None, *place)

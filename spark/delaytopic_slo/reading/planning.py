@@ -1,0 +1,167 @@
+"""Which offsets a run reads, decided before it reads any; and why a run cannot be. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from delaytopic_slo.errors import CannotJudge
+from delaytopic_slo.model.manifest import Commit, FirstOffset, Plan, PlannedTopic, Range, Role
+from delaytopic_slo.model.rules import Rules
+
+BROKERS_CLOCK = "LogAppendTime"
+ANEW = "begin the audit anew with --restart"
+
+
+class Offsets(NamedTuple):
+    """Of one partition: the first offset that is still there, where reading begins at first, and the last stable
+    offset, up to which transactions are decided.
+    """
+
+    low: int
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
+class TopicState:
+    """A topic as Kafka describes it."""
+
+    topic: str
+    topic_id: str
+    partitions: Mapping[int, Offsets]
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be audited."""
+
+    delay_topic: str
+    source: str
+    target: str
+    dead_letter: str
+    rules: Rules
+    now_ms: int
+    trusts_any_clock: bool = False
+    restarts: bool = False
+
+    def role_of(self, topic: str) -> Role:
+        """What a topic is to the DelayTopic."""
+        return {self.source: Role.SOURCE, self.dead_letter: Role.DEAD_LETTER}.get(topic, Role.TARGET)
+
+
+def make_plan(request: Request, states: Mapping[str, TopicState], last: Commit | None) -> Plan:
+    """The plan of the next run; raises CannotJudge with every reason there is.
+
+    `last` is the last run's commit, after which this one goes on. Only the three topics of the DelayTopic, and the
+    targets that records have asked for, have to be fit to be judged.
+    """
+    before = None if request.restarts else last
+    needed = [request.source, request.target, request.dead_letter, *(before.named if before is not None else [])]
+    reasons = [reason for topic in dict.fromkeys(needed) for reason in _reasons(request, topic, states, before)]
+    if reasons:
+        raise CannotJudge(reasons)
+    ranges = [piece for state in states.values() for piece in _ranges(request, state, before)]
+    return Plan(
+        delay_topic=request.delay_topic,
+        sequence=last.plan.sequence + 1 if last is not None else 1,
+        epoch=(last.plan.epoch if last is not None else 0) + (1 if before is None else 0),
+        planned_at_ms=request.now_ms,
+        source=request.source,
+        target=request.target,
+        dead_letter=request.dead_letter,
+        trusts_any_clock=request.trusts_any_clock,
+        rules=request.rules,
+        topics=[_planned(request, state) for state in states.values()],
+        ranges=ranges,
+        scope=_scope(request.source, ranges, before),
+    )
+
+
+def _planned(request: Request, state: TopicState) -> PlannedTopic:
+    role = request.role_of(state.topic)
+    return PlannedTopic(topic=state.topic, role=role, topic_id=state.topic_id, partitions=len(state.partitions))
+
+
+def _ranges(request: Request, state: TopicState, last: Commit | None) -> Iterator[Range]:
+    """From where the last run ended; in the first run from where it is to begin, of added topics and partitions all."""
+    positions, role = _positions(last) if _is_known(state, last) else {}, request.role_of(state.topic)
+    for partition, offsets in sorted(state.partitions.items()):
+        first = offsets.begin if last is None else offsets.low
+        start = positions.get((state.topic, partition), first)
+        yield Range(topic=state.topic, role=role, partition=partition, start=start, end=offsets.end)
+
+
+def _is_known(state: TopicState, last: Commit | None) -> bool:
+    """Whether the last run planned this very topic, and not an earlier one of its name."""
+    known = _planned_before(state.topic, last) if last is not None else None
+    return known is not None and known.topic_id == state.topic_id
+
+
+def _planned_before(topic: str, last: Commit) -> PlannedTopic | None:
+    return next((planned for planned in last.plan.topics if planned.topic == topic), None)
+
+
+def _positions(last: Commit | None) -> dict[tuple[str, int], int]:
+    return {} if last is None else {(r.topic, r.partition): r.end for r in last.plan.ranges}
+
+
+def _scope(source: str, ranges: Sequence[Range], last: Commit | None) -> list[FirstOffset]:
+    """The first offsets of the source that are judged; of partitions that were added since, all."""
+    known = {} if last is None else {first.partition: first for first in last.plan.scope}
+    of_source = (piece for piece in ranges if piece.topic == source)
+    return [known.get(r.partition, FirstOffset(partition=r.partition, offset=r.start)) for r in of_source]
+
+
+def _reasons(request: Request, topic: str, states: Mapping[str, TopicState], last: Commit | None) -> Iterator[str]:
+    state, role = states.get(topic), request.role_of(topic)
+    if state is None:
+        # A target that only records name, and that never was, holds nothing: what was to go there became dead letters.
+        if topic in (request.source, request.target, request.dead_letter):
+            yield f"the {role} topic {topic} does not exist"
+        elif last is not None and _planned_before(topic, last) is not None:
+            yield f"the {role} topic {topic} was deleted since the last run: {ANEW}"
+        return
+    yield from _of_settings(state, role, request.trusts_any_clock)
+    if last is not None:
+        yield from _of_history(state, last)
+
+
+def _of_settings(state: TopicState, role: Role, trusts_any_clock: bool) -> Iterator[str]:
+    clock = state.settings.get("message.timestamp.type", BROKERS_CLOCK)
+    if role is not Role.DEAD_LETTER and clock != BROKERS_CLOCK and not trusts_any_clock:
+        yield (
+            f"the {role} topic {state.topic} has message.timestamp.type={clock}: its times are whatever producers"
+            f" wrote, so nobody can say when a record arrived; set {BROKERS_CLOCK}, which holds for records from then"
+            " on, or take those times as they are with --any-clock"
+        )
+    if "compact" in state.settings.get("cleanup.policy", ""):
+        yield (
+            f"the {role} topic {state.topic} is compacted: a record that compaction removed cannot be told from a lost"
+            " one; set cleanup.policy=delete"
+        )
+
+
+def _of_history(state: TopicState, last: Commit) -> Iterator[str]:
+    known = _planned_before(state.topic, last)
+    if known is None:
+        return
+    if known.topic_id != state.topic_id or len(state.partitions) < known.partitions:
+        yield f"the topic {state.topic} was deleted and made anew since the last run: {ANEW}"
+        return
+    for (topic, partition), position in sorted(_positions(last).items()):
+        if topic != state.topic:
+            continue
+        offsets = state.partitions[partition]
+        if offsets.low > position:
+            yield (
+                f"{topic} partition {partition}: the offsets {position} to {offsets.low - 1} expired before the audit"
+                f" read them, so nobody can say what they held; run it more often than retention, and {ANEW}"
+            )
+        elif offsets.end < position:
+            yield (
+                f"{topic} partition {partition} ends at offset {offsets.end}, but was read up to {position} before:"
+                f" Kafka lost records of it; {ANEW}"
+            )

@@ -1,0 +1,1 @@
+"""From verdicts to objectives, pages and metrics."""

@@ -1,0 +1,40 @@
+"""Numbers, times and durations as the report's text. Pure."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from fractions import Fraction
+
+from delaytopic_slo.report.objectives import percent_text
+
+NOTHING = "\u2013"
+
+
+def number(value: int) -> str:
+    """With thousands set apart."""
+    return f"{value:,}"
+
+
+def instant(moment_ms: int) -> str:
+    """To the second, UTC."""
+    return datetime.fromtimestamp(moment_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S").removesuffix(":00")
+
+
+def instant_ms(moment_ms: int) -> str:
+    """To the millisecond, UTC."""
+    return datetime.fromtimestamp(moment_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.") + f"{moment_ms % 1000:03d}"
+
+
+def milliseconds(value: float | None) -> str:
+    """In the unit that people would say it in."""
+    if value is None:
+        return NOTHING
+    for limit, unit_ms, unit in ((1_000, 1, "ms"), (60_000, 1_000, "s"), (3_600_000, 60_000, "min")):
+        if abs(value) < limit:
+            return f"{value / unit_ms:.3g} {unit}"
+    return f"{value / 3_600_000:.3g} h"
+
+
+def share(part: int, whole: int) -> str:
+    """As percent, never rounded up."""
+    return percent_text(Fraction(part, whole)) if whole else NOTHING

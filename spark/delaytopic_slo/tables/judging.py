@@ -1,0 +1,97 @@
+"""From rows of graded minutes to one judged row for each record.
+
+Where the digests of a minute agree, each outcome stands for its ask; elsewhere asks and outcomes are joined.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+
+from delaytopic_slo.model.rules import Rules
+from delaytopic_slo.model.schemas import JUDGED
+from delaytopic_slo.model.words import Kind, Outcome
+from delaytopic_slo.tables.frames import is_kind, minute
+
+_PLACE = ("append_ms", "topic", "at_partition", "at_offset")
+
+
+def judged_alike(records: DataFrame, rules: Rules) -> DataFrame:
+    """Rows of minutes whose digests agree: one judged row for each outcome."""
+    delivered = is_kind(Kind.DELIVERED)
+    outcomes = records.filter(is_kind(Kind.DELIVERED, Kind.DEAD_LETTER))
+    named = sf.when(delivered, str(Outcome.DELIVERED)).otherwise(str(Outcome.DEAD_LETTERED))
+    return outcomes.select(
+        *(
+            minute(),
+            "partition",
+            "offset",
+            "deadline_ms",
+            named.alias("outcome"),
+            sf.lit(1).cast("long").alias("copies"),
+        ),
+        (delivered & _is_early(rules)).alias("early"),
+        sf.lit(False).alias("unwanted"),
+        sf.when(delivered, sf.col("append_ms") - sf.col("deadline_ms")).alias("lateness_ms"),
+        *(*_PLACE, "reason"),
+    ).select(*JUDGED.names)
+
+
+def judged_one_by_one(records: DataFrame, withdrawn: DataFrame, rules: Rules) -> DataFrame:
+    """Rows of minutes whose digests disagree, or hold withdrawn schedules: asks and outcomes joined by coordinates."""
+    joined = _joined(records, rules).join(withdrawn, ["minute", "partition", "offset"], "left")
+    delivered = sf.col("deliveries") > 0
+    certain = sf.coalesce("certain", sf.lit(False))
+    copies = sf.col("deliveries") + sf.col("letters")
+    return joined.select(
+        *("minute", "partition", "offset", "deadline_ms", _outcome().alias("outcome"), copies.alias("copies")),
+        (sf.col("scheduled") & sf.coalesce("first.early", sf.lit(False))).alias("early"),
+        (delivered & ((sf.col("scheduled") & certain) | sf.col("rejected"))).alias("unwanted"),
+        sf.when(sf.col("scheduled") & delivered, sf.col("first.append_ms") - sf.col("deadline_ms")).alias(
+            "lateness_ms"
+        ),
+        *(sf.coalesce(f"first.{name}", f"letter.{name}").alias(name) for name in _PLACE),
+        sf.col("letter.reason").alias("reason"),
+    ).select(*JUDGED.names)
+
+
+def _joined(records: DataFrame, rules: Rules) -> DataFrame:
+    """One row for each source record of a minute; `first` is its first delivery, `letter` its first dead letter."""
+    scheduled, delivered, letter = is_kind(Kind.SCHEDULE), is_kind(Kind.DELIVERED), is_kind(Kind.DEAD_LETTER)
+    asked = is_kind(Kind.SCHEDULE, Kind.REJECT)
+    first = sf.struct(*_PLACE, _is_early(rules).alias("early"))
+    return records.groupBy(minute(), "partition", "offset").agg(
+        sf.coalesce(sf.max(sf.when(asked, sf.col("deadline_ms"))), sf.max("deadline_ms")).alias("deadline_ms"),
+        sf.bool_or(scheduled).alias("scheduled"),
+        sf.bool_or(is_kind(Kind.REJECT)).alias("rejected"),
+        sf.max(sf.when(scheduled, sf.col("topic"))).alias("wanted"),
+        sf.count_if(delivered).alias("deliveries"),
+        sf.count_if(letter).alias("letters"),
+        sf.min(sf.when(delivered, first)).alias("first"),
+        sf.min(sf.when(letter, sf.struct(*_PLACE, "reason"))).alias("letter"),
+    )
+
+
+def _outcome() -> Column:
+    lost = sf.lit(str(Outcome.LOST))
+    letters, delivered = sf.col("letters") > 0, sf.col("deliveries") > 0
+    of_schedule = (
+        sf.when(delivered & (sf.col("first.topic") != sf.col("wanted")), str(Outcome.MISDIRECTED))
+        .when(delivered, str(Outcome.DELIVERED))
+        .when(letters, str(Outcome.DEAD_LETTERED))
+        .when(sf.col("by") == int(Kind.CANCEL), str(Outcome.CANCELLED))
+        .when(sf.col("by") == int(Kind.SCHEDULE), str(Outcome.REPLACED))
+        .otherwise(lost)
+    )
+    of_reject = sf.when(letters, str(Outcome.DEAD_LETTERED)).otherwise(lost)
+    return sf.when(sf.col("scheduled"), of_schedule).when(sf.col("rejected"), of_reject).otherwise(str(Outcome.UNKNOWN))
+
+
+def _is_early(rules: Rules) -> Column:
+    """Appended before it was due, by more than the clocks' tolerance and what its receipt proves of their difference.
+
+    An append time before the sending time is impossible on one clock: so far the broker's is behind the relay's.
+    """
+    proven = sf.col("sent_ms") - sf.col("append_ms")
+    skew = sf.least(sf.greatest(proven, sf.lit(0)), sf.lit(rules.max_skew_ms))
+    return sf.col("append_ms") + skew + rules.clock_tolerance_ms < sf.col("due_ms")
