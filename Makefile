@@ -65,7 +65,7 @@ bench-slo: $(STAMP) ## Measure the SLO audit on this machine
 	@$(BIN)/python -m bench.slo
 
 report: $(STAMP) ## Run the demo, audit its topics with Spark, and show the report
-	@$(BIN)/python -m delaytopic_cli.report_demo
+	@$(BIN)/python -m delaytopic_cli.demo.report
 
 e2e: $(STAMP) ## The whole system on a real cluster, under load and faults: CLUSTER=kind or existing (see tests/e2e/README.md)
 	@E2E_CLUSTER=$(CLUSTER) $(BIN)/python -m pytest -m e2e tests/e2e

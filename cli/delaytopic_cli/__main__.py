@@ -7,8 +7,8 @@ from importlib.metadata import version
 
 import click
 
+from delaytopic_cli.commands.lazy_group import LazyGroup
 from delaytopic_cli.errors import CliError
-from delaytopic_cli.lazy_group import LazyGroup
 from delaytopic_cli.running import fail, run_group
 
 _OF_THE_AUDIT = frozenset({"py4j", "pyarrow", "pyspark"})
@@ -19,7 +19,7 @@ _COMMANDS = {
     "watch": "delaytopic_cli.commands.watch:watch",
     "pending": "delaytopic_cli.commands.pending:pending",
     "plan": "delaytopic_cli.commands.plan:plan",
-    "slo": "delaytopic_cli.slo:slo",
+    "slo": "delaytopic_cli.slo.group:slo",
 }
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaytopic_cli.audit import (
+from delaytopic_cli.judge.verdict import (
     Coordinates,
     DeadLetter,
     DeliveredRecord,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaytopic_cli.lateness import LatenessSummary, histogram, milliseconds_text, summarize
+from delaytopic_cli.client.lateness import LatenessSummary, histogram, milliseconds_text, summarize
 
 
 def test_percentiles_are_values_that_occurred() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from delaytopic_cli.local_state import LocalState, read_running_state, remove_state, state_file, write_state
+from delaytopic_cli.local.state import LocalState, read_running_state, remove_state, state_file, write_state
 
 
 @pytest.fixture(autouse=True)

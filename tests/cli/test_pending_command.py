@@ -13,12 +13,12 @@ from tests.support.listings import pending_list
 
 from delaytopic_api.relay import DueBin, PendingList, PendingRecord, PendingShard
 from delaytopic_cli.__main__ import run
+from delaytopic_cli.client.pending_report import report
+from delaytopic_cli.client.pending_text import span_text, table_lines
+from delaytopic_cli.client.relay_listing import RelayAnswer, relay_url
 from delaytopic_cli.commands.pending import before_ms
 from delaytopic_cli.errors import InputError
-from delaytopic_cli.local_state import LocalState, write_state
-from delaytopic_cli.pending_report import report
-from delaytopic_cli.pending_text import span_text, table_lines
-from delaytopic_cli.relay_listing import RelayAnswer, relay_url
+from delaytopic_cli.local.state import LocalState, write_state
 from delaytopic_relay.errors import Unavailable
 from delaytopic_relay.telemetry.server import Health, PageServer
 

@@ -4,8 +4,7 @@ import pytest
 
 from delaytopic_api import Duration
 from delaytopic_api.records import Headers
-from delaytopic_cli.errors import InputError
-from delaytopic_cli.records import (
+from delaytopic_cli.client.records import (
     Addressing,
     KeyedValue,
     OutgoingRecord,
@@ -16,6 +15,7 @@ from delaytopic_cli.records import (
     records_to_send,
     values_of_lines,
 )
+from delaytopic_cli.errors import InputError
 
 AFTER_5S = Timing(after=Duration("5s"))
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from delaytopic_cli.client.time_text import clock_text, duration, instant_ms
 from delaytopic_cli.errors import InputError
-from delaytopic_cli.time_text import clock_text, duration, instant_ms
 
 NOON_MS = 1_795_262_400_000  # 2026-11-21T12:00:00Z
 

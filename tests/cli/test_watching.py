@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 from delaytopic_api import Receipt
-from delaytopic_cli.watching import Arrival, json_line, preview, receipt_of, table_head, table_line
+from delaytopic_cli.client.watching import Arrival, json_line, preview, receipt_of, table_head, table_line
 
 RECEIPT = Receipt(1_795_262_400_000, 3, 17, 1_795_262_400_007, "shop.delayed")
 ARRIVAL = Arrival(1, 42, 1_795_262_400_050, b"customer-1", b"tea is ready", RECEIPT)

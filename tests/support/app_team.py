@@ -9,8 +9,8 @@ from tests.support.platform import Platform
 from tests.support.records import at, now_ms
 from tests.support.route import ClientHeaders, Route, Servers, patient
 
-from delaytopic_cli.audit import DeliveredRecord, Verdict
-from delaytopic_cli.audit_reading import read_delivered
+from delaytopic_cli.judge.reading import read_delivered
+from delaytopic_cli.judge.verdict import DeliveredRecord, Verdict
 
 
 class AppTeam(Route):

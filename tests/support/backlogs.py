@@ -10,7 +10,7 @@ from tests.support.app_team import AppTeam
 from tests.support.platform import Platform
 from tests.support.relay_process import wait_for
 
-from delaytopic_cli.audit import Verdict
+from delaytopic_cli.judge.verdict import Verdict
 from delaytopic_operator.decide.record import RecordState, RouteRecord, parse_record, record_name
 from delaytopic_operator.kube.keys import Key
 from delaytopic_operator.resources import child_name

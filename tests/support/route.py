@@ -18,9 +18,18 @@ from tests.support.relay_process import RelayProcess, wait_for
 
 from delaytopic_api.relay import RelayConfig
 from delaytopic_api.values import BackendType, bucket_topics
-from delaytopic_cli.audit import Coordinates, DeadLetter, DeliveredRecord, Headers, Outage, SourceRecord, Verdict, judge
-from delaytopic_cli.audit_reading import RawRecord, Rules, read_dead_letter, read_delivered, read_source
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+from delaytopic_cli.judge.reading import RawRecord, Rules, read_dead_letter, read_delivered, read_source
+from delaytopic_cli.judge.verdict import (
+    Coordinates,
+    DeadLetter,
+    DeliveredRecord,
+    Headers,
+    Outage,
+    SourceRecord,
+    Verdict,
+    judge,
+)
 
 ClientHeaders = list[tuple[str, str | bytes | None]]
 

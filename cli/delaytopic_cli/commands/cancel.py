@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
+from delaytopic_cli.client.kafka_clients import partitions_of, producer
+from delaytopic_cli.client.records import cancel_record
+from delaytopic_cli.client.sending import Sending
 from delaytopic_cli.commands.options import client_settings, kafka_options
-from delaytopic_cli.kafka_clients import partitions_of, producer
-from delaytopic_cli.records import cancel_record
-from delaytopic_cli.sending import Sending
 from delaytopic_cli.terminal import echo
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from delaytopic_cli.errors import InputError
-from delaytopic_cli.local_state import read_running_state
+from delaytopic_cli.local.state import read_running_state
 
 F = TypeVar("F", bound=Callable[..., Any])
 

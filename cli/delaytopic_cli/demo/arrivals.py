@@ -10,9 +10,9 @@ from typing import Self
 from confluent_kafka import OFFSET_BEGINNING, KafkaException
 
 from delaytopic_api import Receipt
-from delaytopic_cli.audit import Lateness
-from delaytopic_cli.kafka_clients import Settings, assignment, committed_reader, headers_of, partitions_of
-from delaytopic_cli.watching import receipt_of
+from delaytopic_cli.client.kafka_clients import Settings, assignment, committed_reader, headers_of, partitions_of
+from delaytopic_cli.client.watching import receipt_of
+from delaytopic_cli.judge.verdict import Lateness
 
 
 class ArrivalClock:

@@ -11,24 +11,24 @@ from pathlib import Path
 from delaytopic_api import Settings
 from delaytopic_api.documents import BackendSettings
 from delaytopic_api.values import BackendType
-from delaytopic_cli.audit import Outage, Verdict, judge
-from delaytopic_cli.audit_reading import read_dead_letter, read_delivered, read_source
-from delaytopic_cli.audit_rules import rules_of
+from delaytopic_cli.client.kafka_clients import producer
+from delaytopic_cli.client.lateness import milliseconds_text, summarize
+from delaytopic_cli.client.sending import Sending
+from delaytopic_cli.client.time_text import clock_text
+from delaytopic_cli.client.topic_reader import read_topic
 from delaytopic_cli.demo.arrivals import ArrivalClock
 from delaytopic_cli.demo.scenario import MALFORMED, Scenario
 from delaytopic_cli.demo.summary import summary_lines
 from delaytopic_cli.embedded.topics import create_topics
 from delaytopic_cli.errors import RelayError
-from delaytopic_cli.kafka_clients import producer
-from delaytopic_cli.lateness import milliseconds_text, summarize
+from delaytopic_cli.judge.reading import read_dead_letter, read_delivered, read_source
+from delaytopic_cli.judge.rules import rules_of
+from delaytopic_cli.judge.verdict import Outage, Verdict, judge
 from delaytopic_cli.local.documents import read_settings, topic_plans
 from delaytopic_cli.local.relay_pages import read_status
 from delaytopic_cli.local.relay_process import RelayProcess
 from delaytopic_cli.local.servers import Servers, data_directory, running_servers
 from delaytopic_cli.local.session import needs_a_redis, relay_groups
-from delaytopic_cli.sending import Sending
-from delaytopic_cli.time_text import clock_text
-from delaytopic_cli.topic_reader import read_topic
 
 RELAY_START_SECONDS = 30.0
 LATEST_ARRIVAL_SECONDS = 60.0

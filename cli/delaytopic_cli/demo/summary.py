@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from delaytopic_cli.audit import Lateness, Outage, Verdict
-from delaytopic_cli.lateness import histogram, milliseconds_text, summarize
+from delaytopic_cli.client.lateness import histogram, milliseconds_text, summarize
+from delaytopic_cli.judge.verdict import Lateness, Outage, Verdict
 
 _EXAMPLES = 3
 _NAME_WIDTH = 36

@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 import click
 
-from delaytopic_cli.lazy_group import LazyGroup
+from delaytopic_cli.commands.lazy_group import LazyGroup
 from delaytopic_cli.running import run_group
 
 PROGRAM = "kubectl delaytopic"

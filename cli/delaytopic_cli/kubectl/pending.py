@@ -9,13 +9,13 @@ import time
 import click
 
 from delaytopic_api.relay import DEFAULT_LIMIT, MOST_LISTED, PendingList
+from delaytopic_cli.client.pending_report import report
+from delaytopic_cli.client.pending_text import table_lines
+from delaytopic_cli.client.relay_listing import RelayAnswer
 from delaytopic_cli.commands.pending import before_ms
 from delaytopic_cli.kubectl.client import Kubectl
 from delaytopic_cli.kubectl.options import delay_topic, full_name, with_kubectl
 from delaytopic_cli.kubectl.relay_pods import PodAnswer, ask_pods, running_pods
-from delaytopic_cli.pending_report import report
-from delaytopic_cli.pending_text import table_lines
-from delaytopic_cli.relay_listing import RelayAnswer
 from delaytopic_cli.terminal import echo, echo_json
 
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from delaytopic_cli.lateness import milliseconds_text
+from delaytopic_cli.client.lateness import milliseconds_text
+from delaytopic_cli.client.time_text import clock_text
 from delaytopic_cli.local.overview import Overview
-from delaytopic_cli.time_text import clock_text
 
 
 def overview_table(overviews: Sequence[Overview], *, now_ms: int) -> Table:

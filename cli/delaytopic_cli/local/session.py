@@ -23,8 +23,8 @@ from delaytopic_cli.local.overview import Overview, Tally
 from delaytopic_cli.local.relay_pages import Buckets, read_lateness, read_status
 from delaytopic_cli.local.relay_process import RelayProcess
 from delaytopic_cli.local.servers import Servers, data_directory, running_servers
+from delaytopic_cli.local.state import LocalState, remove_state, write_state
 from delaytopic_cli.local.supervisor import Supervisor
-from delaytopic_cli.local_state import LocalState, remove_state, write_state
 
 _TURN_SECONDS = 1.0
 

@@ -11,10 +11,10 @@ from tests.harness.shared_servers import KafkaAddress
 
 from delaytopic_api import Receipt
 from delaytopic_cli.__main__ import run
-from delaytopic_cli.audit import Coordinates, Headers
+from delaytopic_cli.client.topic_reader import read_topic
 from delaytopic_cli.embedded.kafka_client import admin_client
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics, partitions_by_topic
-from delaytopic_cli.topic_reader import read_topic
+from delaytopic_cli.judge.verdict import Coordinates, Headers
 
 Content = tuple[bytes | None, bytes | None, Headers]
 
@@ -124,7 +124,7 @@ def test_the_reader_knows_where_each_record_was(broker: str, topic: str) -> None
 
 
 def test_no_broker_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("delaytopic_cli.kafka_clients.METADATA_TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr("delaytopic_cli.client.kafka_clients.METADATA_TIMEOUT_SECONDS", 0.5)
 
     code = run(["watch", "b", "-b", "127.0.0.1:1"])
 

@@ -19,7 +19,7 @@ from tests.harness.fixtures import QUICK_START
 
 from delaytopic_cli.__main__ import run
 from delaytopic_cli.embedded.waiting import wait_until
-from delaytopic_cli.local_state import read_running_state
+from delaytopic_cli.local.state import read_running_state
 
 DOCUMENTS = """
 apiVersion: delaytopic.dev/v1alpha1

@@ -7,9 +7,9 @@ from confluent_kafka import Producer
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
 
+from delaytopic_cli.client.topic_reader import read_topic
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
 from delaytopic_cli.errors import KafkaUnreachableError
-from delaytopic_cli.topic_reader import read_topic
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public 
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
 
+from delaytopic_cli.client.topic_reader import read_topic
 from delaytopic_cli.embedded.kafka_client import admin_client
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics, delete_topics, partitions_by_topic
 from delaytopic_cli.embedded.waiting import wait_until
 from delaytopic_cli.errors import KafkaUnreachableError, TopicError
-from delaytopic_cli.topic_reader import read_topic
 
 PATIENCE_S = 60
 

@@ -14,7 +14,7 @@ from tests.support.records import BOTH_BACKENDS
 from tests.support.relay_process import RelayProcess, wait_for
 from tests.support.route import PARTITIONS, Route
 
-from delaytopic_cli.audit import SourceRecord, Verdict, judge
+from delaytopic_cli.judge.verdict import SourceRecord, Verdict, judge
 
 pytestmark = pytest.mark.integration
 

@@ -11,7 +11,7 @@ from tests.support.records import MakeRoute, Sent, at, produce
 from tests.support.relay_process import wait_for
 from tests.support.route import LOG_APPEND_TIME, PARTITIONS, Route
 
-from delaytopic_cli.audit import Coordinates
+from delaytopic_cli.judge.verdict import Coordinates
 
 pytestmark = pytest.mark.integration
 

@@ -10,7 +10,7 @@ from tests.support.records import BOTH_BACKENDS, MakeRoute, Sent, at, now_ms, pr
 from tests.support.relay_process import RelayProcess, wait_for
 from tests.support.route import PARTITIONS, ClientHeaders, Route
 
-from delaytopic_cli.audit import Verdict
+from delaytopic_cli.judge.verdict import Verdict
 
 pytestmark = [pytest.mark.integration, BOTH_BACKENDS]
 

@@ -12,7 +12,7 @@ from tests.support.records import BUCKETS_NIGHTLY, MakeRoute, Sent, at, count_re
 from tests.support.relay_process import RelayProcess, wait_for
 from tests.support.route import LOG_APPEND_TIME, PARTITIONS, SESSION_TIMEOUT_S, Route
 
-from delaytopic_cli.audit import Outage, Verdict
+from delaytopic_cli.judge.verdict import Outage, Verdict
 
 pytestmark = [pytest.mark.integration, pytest.mark.alone]
 

@@ -15,7 +15,7 @@ from tests.support.route import PARTITIONS
 from tests.support.routes import STEADY
 
 from delaytopic_api.relay import RelayState, RelayStatus, ShardState, ShardStatus
-from delaytopic_cli.audit import Coordinates
+from delaytopic_cli.judge.verdict import Coordinates
 
 pytestmark = [pytest.mark.integration, BUCKETS_NIGHTLY]
 

@@ -13,8 +13,8 @@ from tests.support.relay_process import RelayProcess, wait_for
 from tests.support.route import PARTITIONS, ClientHeaders, Route
 
 from delaytopic_api.records import Receipt
-from delaytopic_cli.audit import Coordinates, DeliveredRecord, SourceRecord, Verdict, judge, out_of_order
-from delaytopic_cli.audit_reading import RawRecord, read_delivered, read_source
+from delaytopic_cli.judge.reading import RawRecord, read_delivered, read_source
+from delaytopic_cli.judge.verdict import Coordinates, DeliveredRecord, SourceRecord, Verdict, judge, out_of_order
 
 pytestmark = [
     pytest.mark.integration,

@@ -10,8 +10,8 @@ from tests.support.relay_process import RelayProcess, wait_for
 from tests.support.route import PARTITIONS, Route
 
 from delaytopic_api.records import DeadLetter, parse_dead_letter
-from delaytopic_cli.audit import Coordinates, Fate, SourceRecord, Verdict, judge
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+from delaytopic_cli.judge.verdict import Coordinates, Fate, SourceRecord, Verdict, judge
 
 pytestmark = pytest.mark.integration
 

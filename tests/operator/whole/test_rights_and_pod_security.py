@@ -20,7 +20,7 @@ from tests.support.app_team import AppTeam
 from tests.support.platform import Platform
 from tests.support.running_platform import running_platform
 
-from delaytopic_cli.audit import Verdict
+from delaytopic_cli.judge.verdict import Verdict
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 

@@ -14,7 +14,7 @@ from tests.slo.delay_topics import AuditedTopic, Headers
 from tests.support.relay_process import wait_for
 from tests.support.route import LOG_APPEND_TIME, PARTITIONS, Route, Servers
 
-from delaytopic_cli.audit_reading import RawRecord
+from delaytopic_cli.judge.reading import RawRecord
 from delaytopic_slo.model.report_model import FindingList, Report, Verdict
 
 pytestmark = pytest.mark.integration

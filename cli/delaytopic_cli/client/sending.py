@@ -10,8 +10,8 @@ from functools import partial
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from delaytopic_api.records import Headers
+from delaytopic_cli.client.records import OutgoingRecord, due_ms
 from delaytopic_cli.errors import TopicError
-from delaytopic_cli.records import OutgoingRecord, due_ms
 
 FLUSH_TIMEOUT_SECONDS = 60.0
 _REPORT_SECONDS = 1.0

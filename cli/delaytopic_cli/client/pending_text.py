@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from delaytopic_api.relay import PendingRecord
-from delaytopic_cli.pending_report import PendingReport
-from delaytopic_cli.time_text import clock_text
+from delaytopic_cli.client.pending_report import PendingReport
+from delaytopic_cli.client.time_text import clock_text
 
 _NAME_WIDTH = 24
 _UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s"))

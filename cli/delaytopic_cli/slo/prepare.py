@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from delaytopic_cli.slo_publishing import fail
+from delaytopic_cli.slo.publishing import fail
 from delaytopic_slo.errors import SloError
 from delaytopic_slo.runtime.java_archive import make_archive
 

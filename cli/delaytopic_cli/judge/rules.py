@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from delaytopic_api import Settings
 from delaytopic_api.values import Ids
-from delaytopic_cli.audit_reading import Rules
+from delaytopic_cli.judge.reading import Rules
 
 
 def rules_of(settings: Settings) -> Rules:

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 from confluent_kafka import OFFSET_BEGINNING, KafkaError, Message
 
-from delaytopic_cli.audit import Coordinates
-from delaytopic_cli.audit_reading import RawRecord
+from delaytopic_cli.client.kafka_clients import assignment, committed_reader, headers_of, partitions_of
 from delaytopic_cli.errors import KafkaUnreachableError
-from delaytopic_cli.kafka_clients import assignment, committed_reader, headers_of, partitions_of
+from delaytopic_cli.judge.reading import RawRecord
+from delaytopic_cli.judge.verdict import Coordinates
 
 READ_TIMEOUT_SECONDS = 60.0
 # `consume` returns with fewer records than it was asked for only after this time.

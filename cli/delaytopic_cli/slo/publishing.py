@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from delaytopic_cli.slo_status_file import write_status
+from delaytopic_cli.slo.status_file import write_status
 from delaytopic_cli.terminal import echo, printable
 from delaytopic_slo.errors import SloError
 from delaytopic_slo.model.report_model import Report, Verdict

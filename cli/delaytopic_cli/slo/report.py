@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from delaytopic_cli.errors import InputError
-from delaytopic_cli.slo_options import ledger_options, spark_options
-from delaytopic_cli.slo_publishing import clock_ms, publish, publish_failure
+from delaytopic_cli.slo.options import ledger_options, spark_options
+from delaytopic_cli.slo.publishing import clock_ms, publish, publish_failure
 from delaytopic_slo.audit import report_of
 from delaytopic_slo.errors import SloError
 from delaytopic_slo.ledger.ledger import Ledger

@@ -9,7 +9,7 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from delaytopic_cli.audit import Coordinates, DeadLetter, DeliveredRecord, Fate, Headers, SourceRecord
+from delaytopic_cli.judge.verdict import Coordinates, DeadLetter, DeliveredRecord, Fate, Headers, SourceRecord
 
 _CONTROL = frozenset(
     {"deliver-at", "deliver-after", "deliver-id", "deliver-action", "deliver-to", "deliver-cron", "deliver-tz"}

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from delaytopic_api import MalformedHeader, Receipt
 from delaytopic_api.records import RECEIPT, Headers
-from delaytopic_cli.lateness import milliseconds_text
-from delaytopic_cli.time_text import clock_text
+from delaytopic_cli.client.lateness import milliseconds_text
+from delaytopic_cli.client.time_text import clock_text
 
 _PRINTABLE_SHARE = 0.9
 _KEY_WIDTH = 20

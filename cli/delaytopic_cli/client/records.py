@@ -16,8 +16,8 @@ from delaytopic_api.records import (
     Headers,
 )
 from delaytopic_api.values import Duration
+from delaytopic_cli.client.time_text import duration, instant_ms
 from delaytopic_cli.errors import InputError
-from delaytopic_cli.time_text import duration, instant_ms
 
 NUMBER = "{n}"
 

@@ -1,6 +1,6 @@
 """`make report`: the demo's records and its crash, audited by Spark, and the report left open to look at.
 
-python -m delaytopic_cli.report_demo [--output DIR] [--no-open]
+python -m delaytopic_cli.demo.report [--output DIR] [--no-open]
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from delaytopic_api import Settings
 from delaytopic_api.documents import TopicSettings
 from delaytopic_api.errors import ApiError
 from delaytopic_api.relay import KafkaClient
+from delaytopic_cli.client.kafka_clients import producer
+from delaytopic_cli.client.sending import Sending
 from delaytopic_cli.demo.__main__ import EXAMPLE
 from delaytopic_cli.demo.arrivals import ArrivalClock
 from delaytopic_cli.demo.scenario import Scenario
 from delaytopic_cli.embedded.topics import create_topics
 from delaytopic_cli.embedded.waiting import wait_until
 from delaytopic_cli.errors import CliError, RelayError
-from delaytopic_cli.kafka_clients import producer
 from delaytopic_cli.local.documents import read_settings, topic_plans
 from delaytopic_cli.local.servers import Servers, data_directory, running_servers
 from delaytopic_cli.local.session import needs_a_redis, relay_groups
-from delaytopic_cli.sending import Sending
-from delaytopic_cli.slo_options import rules_of
-from delaytopic_cli.slo_publishing import EXIT_CODES, clock_ms, fail, say
+from delaytopic_cli.slo.options import rules_of
+from delaytopic_cli.slo.publishing import EXIT_CODES, clock_ms, fail, say
 from delaytopic_slo.audit import Audit, Options
 from delaytopic_slo.errors import SloError
 from delaytopic_slo.model.report_model import Report

@@ -13,10 +13,10 @@ from delaytopic_api import Duration, Settings
 from delaytopic_api.relay import KafkaClient
 from delaytopic_cli.commands.options import client_settings, kafka_options, split_pair
 from delaytopic_cli.errors import InputError
-from delaytopic_cli.slo_documents import audited_topics, kafka_of
-from delaytopic_cli.slo_options import DurationOption, ledger_options, rules_of, spark_options
-from delaytopic_cli.slo_publishing import clock_ms, publish, publish_failure
-from delaytopic_cli.slo_publishing import say as say_aloud
+from delaytopic_cli.slo.documents import audited_topics, kafka_of
+from delaytopic_cli.slo.options import DurationOption, ledger_options, rules_of, spark_options
+from delaytopic_cli.slo.publishing import clock_ms, publish, publish_failure
+from delaytopic_cli.slo.publishing import say as say_aloud
 from delaytopic_slo.audit import Audit, Options, Reader
 from delaytopic_slo.errors import SloError
 from delaytopic_slo.reading.progress import Say, silent

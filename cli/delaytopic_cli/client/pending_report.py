@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from delaytopic_api.relay import PendingList, PendingRecord
+from delaytopic_cli.client.relay_listing import RelayAnswer
 from delaytopic_cli.errors import InputError, RelayUnreachableError
-from delaytopic_cli.relay_listing import RelayAnswer
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Kafka and relays as the commands see them: sending, watching, listing."""

@@ -1,0 +1,1 @@
+"""Comparing what was delivered with what was sent."""

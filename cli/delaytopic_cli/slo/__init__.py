@@ -1,0 +1,1 @@
+"""`delaytopic slo`: audits from the command line and in the cluster."""
