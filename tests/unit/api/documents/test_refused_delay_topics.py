@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from tests.support.paths import DATA
 
 from delaytopic_api import InvalidDocument, load_documents
 
-CASES = yaml.safe_load((Path(__file__).parents[1] / "data/api/refused_delay_topics.yaml").read_text(encoding="utf-8"))
+CASES = yaml.safe_load((DATA / "api/refused_delay_topics.yaml").read_text(encoding="utf-8"))
 MINIMAL: dict[str, Any] = {
     "apiVersion": "delaytopic.dev/v1alpha1",
     "kind": "DelayTopic",

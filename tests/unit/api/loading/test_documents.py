@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import yaml
+from tests.support.paths import DATA
 
 from delaytopic_api import DelayClass, DelayTopic, InvalidDocument, dump_yaml, load_document, load_documents
 
-DATA = Path(__file__).parents[1] / "data/api"
+API_DATA = DATA / "api"
 TOPIC = """
 apiVersion: delaytopic.dev/v1alpha1
 kind: DelayTopic
@@ -30,7 +29,7 @@ def test_three_lines_of_spec_are_enough() -> None:
 
 
 def test_documents_come_in_the_order_of_the_file_and_empty_ones_do_not_count() -> None:
-    text = "---\n" + TOPIC + "---\n---\n" + (DATA / "accepted_delay_class.yaml").read_text() + "---\n# nothing\n"
+    text = "---\n" + TOPIC + "---\n---\n" + (API_DATA / "accepted_delay_class.yaml").read_text() + "---\n# nothing\n"
 
     assert [type(document) for document in load_documents(text)] == [DelayTopic, DelayClass]
 
@@ -41,7 +40,7 @@ def test_a_text_without_documents_is_an_empty_list() -> None:
 
 @pytest.mark.parametrize("file", ["accepted_delay_topics.yaml", "accepted_delay_class.yaml"])
 def test_a_document_survives_being_written_and_read_again(file: str) -> None:
-    documents = load_documents((DATA / file).read_text())
+    documents = load_documents((API_DATA / file).read_text())
 
     again = load_documents("---\n".join(dump_yaml(document) for document in documents))
 
@@ -49,7 +48,7 @@ def test_a_document_survives_being_written_and_read_again(file: str) -> None:
 
 
 def test_every_field_of_a_written_document_is_what_the_author_wrote() -> None:
-    text = (DATA / "accepted_delay_topics.yaml").read_text()
+    text = (API_DATA / "accepted_delay_topics.yaml").read_text()
     written = list(yaml.safe_load_all(text))[1]
 
     loaded = load_documents(text)[1].to_document()

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from tests.support.paths import ROOT
 
 from delaytopic_api import (
     DelayTopic,
@@ -17,7 +16,7 @@ from delaytopic_api import (
 )
 from delaytopic_api.relay import HttpServer, KafkaClient, RedisClient, RelayLimits
 
-EXAMPLE = Path(__file__).parents[2] / "examples/reminders.yaml"
+EXAMPLE = ROOT / "examples/reminders.yaml"
 KAFKA = KafkaClient(bootstrap_servers="127.0.0.1:9092")
 REDIS = RedisClient(url="redis://127.0.0.1:6379/0")
 

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.paths import DATA
 
 from delaytopic_api import DelayClass, DelayTopic, Refused, class_for, load_document, load_documents, resolve
 from delaytopic_api.documents import (
@@ -33,7 +33,7 @@ from delaytopic_api.values import (
     TopicProvisioning,
 )
 
-DATA = Path(__file__).parents[1] / "data/api"
+API_DATA = DATA / "api"
 
 
 def topic_with(name: str = "reminders", namespace: str = "shop", **spec: Any) -> DelayTopic:
@@ -62,7 +62,7 @@ def class_with(name: str = "standard", default: bool = False, **spec: Any) -> De
 
 
 def full_class() -> DelayClass:
-    [delay_class] = load_documents((DATA / "accepted_delay_class.yaml").read_text())
+    [delay_class] = load_documents((API_DATA / "accepted_delay_class.yaml").read_text())
     assert isinstance(delay_class, DelayClass)
     return delay_class
 

@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.paths import ROOT
 
 from delaytopic_api.relay import LONGEST_SHOWN_BYTES, DueBin, PendingList, PendingRecord, PendingShard, text_or_base64
 
-REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "pending.md"
+REFERENCE = ROOT / "docs" / "reference" / "pending.md"
 LIST = PendingList(
     relay="relay-0",
     delay_topic="shop/reminders",

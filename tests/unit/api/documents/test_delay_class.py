@@ -1,15 +1,15 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from tests.support.paths import DATA
 
 from delaytopic_api import DelayClass, InvalidDocument, load_document, load_documents
 from delaytopic_api.documents import AccessSpec
 
-DATA = Path(__file__).parents[1] / "data/api"
+API_DATA = DATA / "api"
 
 
 def class_document(**spec: Any) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def test_a_class_that_says_nothing_of_access_gives_each_namespace_its_own_topics
 
 
 def test_a_class_is_the_default_when_its_annotation_says_so() -> None:
-    [marked] = load_documents((DATA / "accepted_delay_class.yaml").read_text())
+    [marked] = load_documents((API_DATA / "accepted_delay_class.yaml").read_text())
     unmarked = load_document(class_document())
 
     assert isinstance(marked, DelayClass)
@@ -53,7 +53,7 @@ def test_a_class_is_the_default_when_its_annotation_says_so() -> None:
 
 
 def test_every_field_of_a_written_class_is_what_the_author_wrote() -> None:
-    text = (DATA / "accepted_delay_class.yaml").read_text()
+    text = (API_DATA / "accepted_delay_class.yaml").read_text()
 
     [loaded] = load_documents(text)
 

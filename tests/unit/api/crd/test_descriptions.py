@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.paths import ROOT
 
 from delaytopic_api import DelayTopic, load_documents, resolve
 from delaytopic_api.documents import Model
 
-EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.yaml"))
+EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
 
 
 def models(of: type[Model] = Model) -> Iterator[type[Model]]:
