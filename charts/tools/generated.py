@@ -34,7 +34,7 @@ def generated_files() -> dict[Path, str]:
     monitored = with_part(text_of(monitoring), "operator metrics", operator_metrics_table())
     security = DOCS / "explanation/security.md"
     return {
-        **{CHART / "files/crds" / path.name: text_of(path) for path in sorted(CRDS.glob("*.yaml"))},
+        **{CHART / "files/crds" / path.name: text_of(path) for path in sorted(CRDS.glob("delaytopic.dev_*.yaml"))},
         **{CHART / "dashboards" / name: text for name, text in dashboards().items()},
         CHART / "values.schema.json": values_schema(values, yaml.safe_load(text_of(CRDS / _CLASS))),
         CHART / "README.md": readme,

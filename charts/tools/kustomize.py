@@ -1,4 +1,4 @@
-"""Edge: the Kustomize base, which is the chart rendered with its own values."""
+"""Edge: the Kustomize base: the chart rendered with its own values, and the CRDs as they are."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ kind: Kustomization
 namespace: delaytopic-system
 resources:
   - namespace.yaml
-  - crds.yaml
+  - ../../../crds
   - operator.yaml
 """
 _NAMESPACE: Final = """\
@@ -37,7 +37,6 @@ def kustomize_base(helm: Path) -> dict[Path, str]:
     return {
         BASE / "kustomization.yaml": _HEAD + _KUSTOMIZATION,
         BASE / "namespace.yaml": _HEAD + _NAMESPACE,
-        BASE / "crds.yaml": _HEAD + rendered(helm, "--set", "crds.keep=false", "--show-only", "templates/crds.yaml"),
         BASE / "operator.yaml": _HEAD + rendered(helm, "--set", "crds.install=false"),
     }
 

@@ -25,7 +25,7 @@ def test_a_generated_file_is_up_to_date(path: Path) -> None:
 
 def test_the_chart_holds_every_definition_and_no_other_file() -> None:
     assert [path.name for path in sorted((CHART / "files/crds").iterdir())] == [
-        path.name for path in sorted(CRDS.glob("*.yaml"))
+        path.name for path in sorted(CRDS.glob("delaytopic.dev_*.yaml"))
     ]
 
 
