@@ -21,7 +21,7 @@ SPREAD_MS = 600_000
 LEAD_MS = 25_000
 """From filling the source to the first due time: enough to fill it, and to take all of it in."""
 HORIZON_MS = 11_000
-"""What is due sooner stays in memory: ten seconds, and the slice that has begun."""
+"""The span that stays in memory: ten seconds, and the slice that has begun."""
 SETTLED_MS = 500
 RIPE_MS = 40_000
 FEWEST = 2_000
@@ -30,7 +30,7 @@ FEWEST = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What went in or out, and the most memory that the relay had."""
+    """Records that went in or out, and the relay's peak memory."""
 
     rate: Rate
     peak_memory_bytes: int
@@ -86,7 +86,7 @@ class Backlog:
 
     @property
     def ripe_at_ms(self) -> float:
-        """When enough of it is due to measure how fast it comes out."""
+        """Return the time at which enough is due to measure how fast it comes out."""
         return min(self._due_ms[: self._records]) + RIPE_MS
 
     def drain(self) -> Moved:

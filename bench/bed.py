@@ -1,4 +1,4 @@
-"""What all cases of a run share: the servers, a directory for logs, and fresh topics."""
+"""Shared parts of a run's cases: the servers, a directory for logs, and fresh topics."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Bed:
             create_topics(self.bootstrap_servers, [TopicPlan(each.name, PARTITIONS, each.config) for each in topics])
 
     def backend(self, name: str, kind: BackendType = BackendType.REDIS_ZSET) -> RelayBackend:
-        """Where what is not due soon waits."""
+        """Return the backend of what is not due soon."""
         return RelayBackend(type=kind, id=f"delaytopic.bench.{name}", redis=RedisClient(url=self.redis_url))
 
     def delete(self, *topics: str) -> None:

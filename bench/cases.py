@@ -10,7 +10,7 @@ from delaytopic_api.values import BackendType
 
 
 class Group(StrEnum):
-    """What `--only` chooses from."""
+    """The groups that `--only` chooses from."""
 
     FIXED = "fixed"
     HORIZON = "horizon"
@@ -20,7 +20,7 @@ class Group(StrEnum):
 
 
 class Case(StrEnum):
-    """What is compared with the null relay."""
+    """A case that is compared with the null relay."""
 
     FIXED = "fixed delay"
     HORIZON = "delays inside the horizon"
@@ -42,7 +42,7 @@ BACKENDS: dict[Case, BackendType] = {Case.REDIS: BackendType.REDIS_ZSET, Case.BU
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How many records each case gets, so that all take a second or a few on any machine."""
+    """Numbers of records of each case, so that all take a second or a few on any machine."""
 
     copied: int
     """By the null relays and with a fixed delay."""

@@ -1,4 +1,4 @@
-"""What the figures are held to, and the verdicts. Pure."""
+"""Goals of the figures, and the verdicts. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 
 class Verdict(StrEnum):
-    """Whether a figure reaches its goal."""
+    """A figure, its goal, and whether it is reached."""
 
     OK = "ok"
     MISSED = "missed"

@@ -26,12 +26,12 @@ LATE_MS = 100
 
 @dataclass(frozen=True, slots=True)
 class Agenda:
-    """What the due times are planned by, before the source is filled."""
+    """The plan of due times, made before the source is filled."""
 
     fill_ms: float
-    """How long filling the source may take."""
+    """The longest time that filling the source may take."""
     intake_ms: float
-    """How long after the start line the first record is due: until then the relay only takes in."""
+    """The time from the start line to the first due time: until then the relay only takes in."""
 
     def doubled(self) -> Agenda:
         """For another attempt."""

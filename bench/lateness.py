@@ -23,7 +23,7 @@ TIMEOUT_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class LatenessRun:
-    """What one relay did with the plan: lateness in each phase, and how long the burst took from its due time."""
+    """Lateness of one relay in each phase of the plan, and the time the burst took from its due time."""
 
     phases: tuple[tuple[Phase, Lateness], ...]
     burst_ms: float

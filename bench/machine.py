@@ -1,4 +1,4 @@
-"""What is worth knowing of the machine that a result comes from."""
+"""Facts about the machine that a result comes from."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def describe_machine() -> dict[str, Any]:
 
 
 def processors() -> int:
-    """How many this process may use."""
+    """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0))
 
 

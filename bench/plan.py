@@ -1,4 +1,4 @@
-"""What the steady producer sends, and which sequence numbers belong to what. Pure."""
+"""The plan of the steady producer, and its sequence numbers. Pure."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Phase:
 
     @property
     def records(self) -> int:
-        """How many that are."""
+        """Return the number of records."""
         return self.per_second * self.seconds
 
     def __str__(self) -> str:
-        """As `parse` reads it."""
+        """Return the text that `parse` reads."""
         return f"{self.per_second}x{self.seconds}"
 
 
@@ -33,7 +33,7 @@ class Plan:
 
     @property
     def records(self) -> int:
-        """How many in all."""
+        """Return the number of all records."""
         return sum(phase.records for phase in self.phases) + self.burst
 
     def ranges(self) -> list[range]:
@@ -60,5 +60,5 @@ class Plan:
 
 
 def due_by_now(phase: Phase, elapsed_s: float) -> int:
-    """How many records of a phase should have been sent after this time."""
+    """Return how many records of a phase should have been sent after this time."""
     return min(phase.records, int(elapsed_s * phase.per_second))

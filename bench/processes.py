@@ -116,7 +116,7 @@ class Relay(BenchProcess):
         wait_for(delivers, f"{self.name}: owning all partitions", timeout_s=START_SECONDS)
 
     def status(self) -> RelayStatus | None:
-        """What it says of itself; None while it does not answer."""
+        """Return the status of the relay; None while it does not answer."""
         try:
             with urllib.request.urlopen(self._status_url, timeout=5) as answer:
                 return RelayStatus.model_validate_json(answer.read())

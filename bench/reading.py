@@ -26,7 +26,7 @@ def _column() -> array[int]:
 
 @dataclass(slots=True)
 class Delivered:
-    """What a target holds, a column for each fact; `appended_ms` is the broker's LogAppendTime."""
+    """The records of a target, a column for each fact; `appended_ms` is the broker's LogAppendTime."""
 
     sequence: array[int] = field(default_factory=_column)
     partition: array[int] = field(default_factory=_column)

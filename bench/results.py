@@ -78,7 +78,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Burst:
-    """How long a burst took from its due time."""
+    """The time that a burst took from its due time."""
 
     name: str
     ms: float

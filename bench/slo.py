@@ -1,4 +1,4 @@
-"""What an SLO audit costs on this machine: `python -m bench.slo [--only digests|hour|backlog] [--records N]`.
+"""The cost of an SLO audit on this machine: `python -m bench.slo [--only digests|hour|backlog] [--records N]`.
 
 Run from the repository's root. Needs the `slo` extra; Kafka comes with the packages. The audit runs as a process of its
 own, as it would in a CronJob, with a heap of 1 GiB.
@@ -89,7 +89,7 @@ def _readers(hour: Hour, folder: Path, jars: str) -> dict[str, object]:
 
 
 def _prepare() -> dict[str, object]:
-    """What `delaytopic slo prepare` takes, which is done once on a machine."""
+    """Measure `delaytopic slo prepare`, which is done once on a machine."""
     cost = run_watched([sys.executable, "-m", "delaytopic_cli", "slo", "prepare"])
     _say(f"prepare: {cost.seconds:.1f} s, {cost.cpu_seconds:.1f} s of processors")
     return {"seconds": round(cost.seconds, 1), "cpuSeconds": round(cost.cpu_seconds, 1)}

@@ -33,7 +33,7 @@ def median_ratio(values: Sequence[float], bases: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """How late a set of records was, in milliseconds."""
+    """Lateness of a set of records, in milliseconds."""
 
     records: int
     p50_ms: float

@@ -55,7 +55,7 @@ class SteadyProducer:
             self._producer.poll(STEP_SECONDS)
 
     def burst(self, records: int) -> None:
-        """As fast as possible, but all due in one instant; sent when the phases before it are over."""
+        """Send as fast as possible records that are all due in one instant, after the phases before it."""
         time.sleep(FARTHEST_MS / 1_000)
         due_ms = int(now_ms()) + BURST_AHEAD_MS
         for _ in range(records):

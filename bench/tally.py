@@ -1,4 +1,4 @@
-"""Whether what was produced is what arrived: each record once, none before its time. Pure."""
+"""The comparison of what was produced with what arrived: each record once, none early. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from bench.errors import PromiseBroken
 
 SHOWN = 5
-"""How many offenders an error names."""
+"""The most offenders that an error names."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ def source_ends(records: int) -> list[int]:
 
 
 def all_there(records: int, ends: Sequence[int], *, transactional: bool) -> Callable[[Sample], bool]:
-    """Whether a sample shows so many records delivered, which end the source partitions at these offsets.
+    """Return whether a sample shows so many records delivered, which end the source partitions at these offsets.
 
     The ends of a plain target count records. Those of a transactional one count markers, too; there the committed
     offsets, which move in the same transactions, tell.
@@ -57,14 +57,14 @@ def all_there(records: int, ends: Sequence[int], *, transactional: bool) -> Call
 
 
 def end_ms(delivered: Delivered, samples: list[Sample], *, transactional: bool) -> float:
-    """When the last record was there: appended or, in a transaction, seen by a `read_committed` reader."""
+    """Return when the last record was there: appended or, in a transaction, seen by a `read_committed` reader."""
     if transactional:
         return seen_at_ms(samples, delivered.last_offsets())
     return max(delivered.appended_ms)
 
 
 def measure_filling(bed: Bed, topic: str, records: int) -> float:
-    """How fast a source fills, in records per second."""
+    """Measure how fast a source fills, in records per second."""
     bed.create(topic)
     preload = Preload(bed.bootstrap_servers, topic)
     started_ms = now_ms()

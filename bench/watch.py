@@ -34,7 +34,7 @@ NOT_YET = frozenset(
 
 
 class Sample(NamedTuple):
-    """What was visible at a moment."""
+    """The records visible at one moment."""
 
     at_ms: float
     target_ends: tuple[int, ...]
@@ -114,7 +114,7 @@ def _not_yet(error: KafkaException) -> None:
 
 
 def seen_at_ms(samples: list[Sample], last_offsets: Mapping[int, int]) -> float:
-    """When all of these target offsets were first seen; raises `Stalled` if they never were."""
+    """Return when all of these target offsets were first seen. Raises `Stalled` if they never were."""
     for sample in samples:
         if all(sample.target_ends[partition] > offset for partition, offset in last_offsets.items()):
             return sample.at_ms

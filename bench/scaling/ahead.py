@@ -31,14 +31,14 @@ SETTINGS = AutoscalingSettings(
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """What the operator starts with; None: what it knows when it is new. `fixed` beliefs are never corrected."""
+    """Knowledge that the operator starts with; None: that of a new one. `fixed` beliefs are never corrected."""
 
     per_second: int | None = None
     lead_seconds: int | None = None
     fixed: bool = False
 
     def memory(self) -> ScalingMemory:
-        """As if it had been learnt."""
+        """Return the memory of an operator that has learnt this."""
         lead = LeadTime() if self.lead_seconds is None else LeadTime((self.lead_seconds * 1_000,) * 5)
         return ScalingMemory(
             capacity=Capacity(delivery=RateEstimate(remembered=self.per_second)),

@@ -35,7 +35,7 @@ def stays(fleet: Fleet, second: int) -> None:
 
 
 def overdue(fleet: Fleet, second: int) -> int:
-    """What KEDA's Redis scaler would count."""
+    """Return the count of KEDA's Redis scaler."""
     return fleet.overdue
 
 
@@ -71,7 +71,7 @@ def comparison(load: Load, physics: Physics) -> list[Result]:
 
 
 def sensitivity(load: Load, physics: Physics) -> list[Result]:
-    """What wrong beliefs cost the operator's rule; they stay wrong all the time."""
+    """Measure the cost of wrong beliefs, which stay wrong all the time."""
     slow = Physics(start_seconds=60)
     true, start = physics.per_second, physics.start_seconds
     beliefs = [
@@ -93,7 +93,7 @@ def sensitivity(load: Load, physics: Physics) -> list[Result]:
 
 
 def resolution(physics: Physics) -> list[Result]:
-    """What it is worth that relays count in narrower bins."""
+    """Measure the gain of narrower bins."""
     most, known = physics.partitions, Belief(physics.per_second, physics.start_seconds)
     results: list[Result] = []
     for name, load in (("lumps", lumpy()), ("short bursts", bursting())):

@@ -10,7 +10,7 @@ from delaytopic_operator.scaling.sizes import power
 
 @dataclass(frozen=True, slots=True)
 class Physics:
-    """How relays really are, whatever a rule believes."""
+    """The real speed of relays, whatever a rule believes."""
 
     partitions: int = 12
     per_second: int = 2_500
@@ -41,7 +41,7 @@ class Fleet:
         return sum(records for _, records in self._queue)
 
     def rebalancing(self, second: int) -> bool:
-        """Whether nobody delivers."""
+        """Return whether nobody delivers."""
         return second < self._pause_until
 
     def scale(self, relays: int, second: int) -> None:

@@ -1,4 +1,4 @@
-"""What a rule made of three hours. Pure."""
+"""Results of a rule over three hours. Pure."""
 
 from __future__ import annotations
 

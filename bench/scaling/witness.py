@@ -1,4 +1,4 @@
-"""What the operator would see of the simulated relays: their status documents and Kafka's offsets. Pure."""
+"""The operator's view of the simulated relays: their status documents and Kafka's offsets. Pure."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is generated in charts/ and gitops/, and from what: `python -m charts.tools` writes it."""
+"""The generated files of charts/ and gitops/ and their sources: `python -m charts.tools` writes them."""

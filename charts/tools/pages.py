@@ -38,7 +38,7 @@ def settings_table() -> str:
 
 
 def access_table(rules: Iterable[Rule]) -> str:
-    """What the operator may do."""
+    """Return the table of the operator's rights."""
     rows = []
     for rule in rules:
         group = rule["apiGroup"] or "core"
@@ -50,7 +50,7 @@ def access_table(rules: Iterable[Rule]) -> str:
 
 
 def operator_metrics_table() -> str:
-    """What the operator serves."""
+    """Return the table of the operator's metrics."""
     rows = [
         (
             f"`{each.name}{'_total' if each.type == 'counter' else ''}`",

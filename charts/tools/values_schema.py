@@ -117,7 +117,7 @@ _LEDGER_LASTS: Final = {
         ]
     },
 }
-"""What OperatorConfig checks with code: what audits remember is in a store, or in a volume."""
+"""The rule that OperatorConfig checks with code: an audit's ledger is in a store or in a volume."""
 
 
 def values_schema(values: list[Value], class_definition: Schema) -> str:
@@ -152,7 +152,7 @@ def _operator_settings() -> tuple[Schema, Schema]:
 
 
 def _class_spec(definition: Schema) -> Schema:
-    """What the API server takes, and nothing that it would drop."""
+    """Return the schema of a class's spec as the API server takes it, without what it would drop."""
     (version,) = definition["spec"]["versions"]
     spec: Schema = _without_unknown(version["schema"]["openAPIV3Schema"]["properties"]["spec"])
     return spec

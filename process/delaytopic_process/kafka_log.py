@@ -10,7 +10,7 @@ from typing import Final
 import structlog
 
 REPEAT_S: Final = 10.0
-"""How often the same trouble is worth a line, unless told otherwise."""
+"""The least time between two lines about the same trouble."""
 _NUMBER = re.compile(r"\d+")
 
 log = structlog.get_logger("kafka")

@@ -23,20 +23,20 @@ log = structlog.get_logger()
 
 
 class Health(NamedTuple):
-    """Whether something is as it should be, and why, in a few words."""
+    """A verdict on health, with its reason in a few words."""
 
     ok: bool
     reason: str
 
 
 class Answer(NamedTuple):
-    """What one request gets."""
+    """The answer to one request."""
 
     status: HTTPStatus
     content_type: str
     body: bytes
     retry_after_s: int | None = None
-    """When to ask again, for an answer that says that it cannot be given now."""
+    """The time after which to ask again, for an answer that cannot be given now."""
 
 
 class CannotListen(Exception):

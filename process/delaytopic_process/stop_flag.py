@@ -19,5 +19,5 @@ class StopFlag:
         signal.signal(number, signal.SIG_DFL)
 
     def __call__(self) -> bool:
-        """Whether to stop."""
+        """Return whether to stop."""
         return self.is_set

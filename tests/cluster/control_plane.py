@@ -307,4 +307,5 @@ class OwnControlPlane(ControlPlane):
 
 def custom_resource_definitions() -> list[Object]:
     """Load the project's own, as they are in the checkout."""
-    return [document for path in sorted(CRDS.glob("delaytopic.dev_*.yaml")) for document in yaml.safe_load_all(path.read_text())]
+    paths = sorted(CRDS.glob("delaytopic.dev_*.yaml"))
+    return [document for path in paths for document in yaml.safe_load_all(path.read_text())]

@@ -40,7 +40,7 @@ class Panel:
     transformations: Sequence[Document] = ()
 
     def document(self, number: int, x: int, y: int) -> Document:
-        """As Grafana has it, at a place."""
+        """Return Grafana's document of the panel at a place."""
         defaults: Document = {"unit": self.unit, "thresholds": {"mode": "absolute", "steps": list(self.steps)}}
         if self.custom:
             defaults["custom"] = self.custom
@@ -133,7 +133,7 @@ class Dashboard:
     variables: Sequence[tuple[str, str]] = ()
 
     def document(self) -> Document:
-        """As Grafana has it."""
+        """Return Grafana's document."""
         return {
             "uid": self.uid,
             "title": self.title,

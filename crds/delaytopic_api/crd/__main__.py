@@ -22,7 +22,7 @@ def file_name(kind: Kind) -> str:
 
 
 def file_text(kind: Kind) -> str:
-    """What the file of a kind holds."""
+    """Return the text of a kind's file."""
     document = custom_resource_definition(kind)
     return HEADER + yaml.dump(document, Dumper=_WithoutAnchors, sort_keys=False, allow_unicode=True, width=120)
 

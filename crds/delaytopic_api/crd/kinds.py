@@ -1,4 +1,4 @@
-"""What Kubernetes is told about each kind besides its fields: names, columns, what can be selected and scaled."""
+"""Names, columns, selectable fields and scale subresource of each kind."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Column:
     priority: int = 0
 
     def document(self) -> dict[str, Any]:
-        """As a CustomResourceDefinition has it."""
+        """Return the part of a CustomResourceDefinition."""
         priority = {"priority": self.priority} if self.priority else {}
         return {"name": self.name, "type": self.type, "jsonPath": self.path, **priority}
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Where the scale subresource finds its numbers."""
+    """The paths from which the scale subresource reads its numbers."""
 
     spec_replicas: str
     status_replicas: str

@@ -1,4 +1,4 @@
-"""Where Kafka and Redis are, and which Secrets hold the credentials; DelayTopic and DelayClass share it."""
+"""Addresses of Kafka and Redis, and the Secrets with their credentials, as DelayTopic and DelayClass share them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from delaytopic_api.values.urls import BootstrapServers, RedisUrl
 
 
 class AuthenticationType(StrEnum):
-    """How a client proves to Kafka who it is."""
+    """The way in which a client proves its identity to Kafka."""
 
     SCRAM_SHA_512 = "ScramSha512"
     SCRAM_SHA_256 = "ScramSha256"
@@ -84,7 +84,7 @@ class Tls(Model):
 
 
 class Authentication(Model):
-    """How the relays authenticate to Kafka."""
+    """The credentials with which the relays authenticate to Kafka."""
 
     type: AuthenticationType
     """The mechanism."""
@@ -121,7 +121,7 @@ class Authentication(Model):
 
 
 class KafkaConnection(Model):
-    """How the relays reach Kafka. Secrets are read from the namespace where the relays run."""
+    """The connection of the relays to Kafka. Secrets are read from the namespace where the relays run."""
 
     bootstrap_servers: BootstrapServers
     """Brokers to ask first, `host:port`, separated by commas."""
@@ -132,7 +132,7 @@ class KafkaConnection(Model):
 
 
 class RedisConnection(Model):
-    """How the relays reach Redis."""
+    """The connection of the relays to Redis."""
 
     url: RedisUrl | None = None
     """`redis://host:port/0` or, encrypted, `rediss://...`, without credentials."""
@@ -141,7 +141,7 @@ class RedisConnection(Model):
     password_secret: PasswordSecret | None = None
     """The password, if url does not need to be secret."""
     tls: Tls | None = None
-    """What to trust, for `rediss://`."""
+    """The certificate authority to trust, for `rediss://`."""
 
     @model_validator(mode="after")
     def _rules(self) -> Self:

@@ -22,14 +22,14 @@ Globs = Annotated[list[Glob], Field(max_length=100)]
 
 
 class NamespaceSelector(Model):
-    """Which namespaces, by their labels."""
+    """A selection of namespaces by their labels."""
 
     match_labels: dict[str, str]
     """Labels that a namespace must have, all of them."""
 
 
 class AccessSpec(Model):
-    """Who may use the class, and for which topics."""
+    """Namespaces that may use the class, and the topics they may name."""
 
     namespace_selector: NamespaceSelector | None = None
     """Namespaces whose DelayTopics may use the class. Absent: all."""
@@ -42,7 +42,7 @@ class AccessSpec(Model):
 
 
 class LimitsSpec(Model):
-    """What a DelayTopic may ask for at most."""
+    """The most that a DelayTopic may ask for."""
 
     max_delay: LongDelay | None = None
     """The longest schedule.maxDelay and schedule.delay."""
@@ -88,12 +88,12 @@ class DefaultsSpec(Model):
 
 
 class ClassBackendSpec(Model):
-    """Where schedules wait that are not due soon."""
+    """The place where schedules wait that are not due soon."""
 
     type: BackendType
     """For DelayTopics that do not choose: RedisZset or KafkaBuckets."""
     redis: RedisConnection | None = None
-    """Where Redis is; without it, no DelayTopic of the class can use RedisZset."""
+    """The Redis of the class; without it, no DelayTopic of the class can use RedisZset."""
     signing_key: SigningKeySecret | None = None
     """Keys that sign what waits in the backend, in a Secret where the relays run: relays then believe nobody else who
     can write to Redis or to bucket topics. Absent: nothing is signed."""
@@ -106,7 +106,7 @@ class ClassBackendSpec(Model):
 
 
 class RelayAllowed(Model):
-    """What DelayTopics may say about pods, which run beside those of others: globs, none by default."""
+    """Globs of what DelayTopics may set on pods, which run beside those of others; none by default."""
 
     labels: Globs = []
     """Of labels."""
@@ -119,11 +119,11 @@ class RelayAllowed(Model):
     priority_class_names: Globs = []
     """Of PriorityClasses."""
     affinity: bool = False
-    """Whether any affinity may be asked for: one against other pods keeps these away from a node."""
+    """Allow any affinity; an anti-affinity can keep pods of others away from a node."""
 
 
 class RelayTemplate(Model):
-    """What all relays of the class have in common."""
+    """Settings that all relays of the class share."""
 
     resources: KubernetesObject = {}
     """Requests and limits, for DelayTopics that set none."""
@@ -131,28 +131,28 @@ class RelayTemplate(Model):
     """Of the pods; a DelayTopic adds what allowed lets it, and changes nothing that is said here but
     topologySpreadConstraints."""
     allowed: RelayAllowed = RelayAllowed()
-    """What DelayTopics may add to podTemplate."""
+    """Settings that DelayTopics may add to podTemplate."""
 
 
 class DelayClassSpec(Model):
-    """What the class brings and allows."""
+    """Connections, defaults, limits and access that the class gives."""
 
     connection: KafkaConnection
     """Kafka; Secrets are read from the namespace where the relays run, and from nowhere else."""
     topic_provisioning: TopicProvisioning = TopicProvisioning.DIRECT
     """Direct: in Kafka. StrimziKafkaTopic: as KafkaTopic objects. None: topics must exist."""
     backend: ClassBackendSpec = ClassBackendSpec(type=BackendType.KAFKA_BUCKETS)
-    """Where schedules wait. Absent: KafkaBuckets, which need nothing but Kafka."""
+    """The default backend. Absent: KafkaBuckets, which need nothing but Kafka."""
     relay_namespace: Namespace | None = None
-    """Where the relays run. Absent: the operator's namespace."""
+    """The namespace of the relays. Absent: the operator's."""
     access: AccessSpec = AccessSpec()
-    """Who may use the class, and for which topics."""
+    """Namespaces that may use the class, and the topics they may name."""
     limits: LimitsSpec = LimitsSpec()
-    """What a DelayTopic may ask for at most."""
+    """The most that a DelayTopic may ask for."""
     defaults: DefaultsSpec = DefaultsSpec()
     """For what a DelayTopic does not say."""
     relay: RelayTemplate = RelayTemplate()
-    """What all relays of the class have in common."""
+    """Settings that all relays of the class share."""
 
     @model_validator(mode="after")
     def _rules(self) -> Self:
@@ -187,9 +187,9 @@ class DelayClass(Model):
     metadata: ClusterMetadata
     """Name, and whether it is the default class."""
     spec: DelayClassSpec
-    """What the class brings and allows."""
+    """Connections, defaults, limits and access that the class gives."""
 
     @property
     def is_default(self) -> bool:
-        """Whether DelayTopics that name no class get this one."""
+        """Tell whether DelayTopics that name no class get this one."""
         return self.metadata.annotations.get(DEFAULT_CLASS_ANNOTATION) == "true"

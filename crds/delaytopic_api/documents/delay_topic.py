@@ -27,7 +27,7 @@ DrainTimeout = Annotated[Duration, between("0s", LONGEST_DELAY)]
 
 
 class ScheduleSpec(Model):
-    """How records say when they are due, and how far ahead that may be."""
+    """The way records state their due time, and the longest delay."""
 
     dialect: Dialect = Dialect.NATIVE
     """Native: the headers deliver-at, deliver-after and their companions."""
@@ -64,12 +64,12 @@ class ScheduleSpec(Model):
 
 
 class BackendSpec(Model):
-    """Where schedules wait that are not due soon. A change moves the backlog while it is delivered."""
+    """The place where schedules wait that are not due soon. A change moves the backlog while it is delivered."""
 
     type: BackendType
     """RedisZset: in Redis, the faster one. KafkaBuckets: in topics beside the source, nothing else to run."""
     redis: RedisConnection | None = None
-    """Where Redis is; only with an inline connection, a class brings its own."""
+    """The Redis to use; only with an inline connection, as a class brings its own."""
     signing_key: SigningKeySecret | None = None
     """Keys that sign what waits, so that relays believe nobody else who can write to the backend; only with an inline
     connection, a class brings its own."""
@@ -82,7 +82,7 @@ class BackendSpec(Model):
 
 
 class SloSpec(Model):
-    """What the audit holds delivery to."""
+    """The objectives that the audit checks."""
 
     lateness: Annotated[Duration, between("10ms", "24h")] | None = None
     """A record sent later than this after its due time is late. Absent: five times precision."""
@@ -93,7 +93,7 @@ class SloSpec(Model):
 
 
 class DelayTopicSpec(Model):
-    """What is wanted. Source and target are enough; the class and the defaults say the rest."""
+    """The desired state. Source and target are enough; the class and the defaults give the rest."""
 
     delay_class_name: ClassName | None = None
     """The DelayClass that brings connection, limits and defaults; it cannot be changed later. Absent: the default."""
@@ -106,28 +106,28 @@ class DelayTopicSpec(Model):
     dead_letter: TopicSpec | None = None
     """The topic for records that cannot be delivered. Absent: the source's name with .dlq at the end."""
     schedule: ScheduleSpec = ScheduleSpec()
-    """How records say when they are due."""
+    """The way records state their due time."""
     precision: Precision | None = None
-    """How late a record may be while there is capacity; also how often is committed. Absent: the class's default,
+    """The lateness allowed while there is capacity, and the interval of commits. Absent: the class's default,
     else 1s."""
     guarantee: Guarantee | None = None
     """ExactlyOnce: read_committed consumers see each record once. AtLeastOnce: faster, with duplicates after a crash.
     Absent: the class's default, else ExactlyOnce."""
     backend: BackendSpec | None = None
-    """Where schedules wait. Absent: the class's backend, else RedisZset."""
+    """The place where schedules wait. Absent: the class's backend, else RedisZset."""
     autoscaling: AutoscalingSpec = AutoscalingSpec()
-    """How many relays, and who decides."""
+    """The number of relays, and who sets it."""
     relay: RelaySpec = RelaySpec()
     """The relays themselves."""
     slo: SloSpec = SloSpec()
-    """What the audit holds delivery to."""
+    """The objectives that the audit checks."""
     suspend: Suspend = Suspend.NONE
     """Delivery: take records in, hold what is due. Ingest: deliver, take nothing in. All: both stand still."""
     deletion_policy: DeletionPolicy = DeletionPolicy.DRAIN
     """Drain: pending records leave at their own time, up to drainTimeout, then as Retain. Retain: they stay, and
     applying the same object again resumes them. Delete: they are removed, after confirmation."""
     drain_timeout: DrainTimeout | None = None
-    """How long Drain lasts. Absent: the class's default, else 15m."""
+    """The longest time that Drain lasts. Absent: the class's default, else 15m."""
 
     @property
     def dead_letter_topic(self) -> str:
@@ -178,9 +178,9 @@ class DelayTopic(Model):
     metadata: NamespacedMetadata
     """Name and namespace."""
     spec: DelayTopicSpec
-    """What is wanted."""
+    """The desired state."""
     status: DelayTopicStatus | None = None
-    """What is; written by the operator."""
+    """The observed state, written by the operator."""
 
     @property
     def full_name(self) -> str:

@@ -34,7 +34,7 @@ class _Metadata(Model):
     deletion_timestamp: AwareDatetime | None = None
     """Set while the object is being deleted."""
     finalizers: list[str] = []
-    """What has to happen before the object goes."""
+    """Finalizers: each has to be removed before the object goes."""
 
 
 class NamespacedMetadata(_Metadata):

@@ -25,7 +25,7 @@ class Model(BaseModel):
     )
 
     def to_document(self) -> dict[str, Any]:
-        """What JSON or YAML holds: camelCase, plain types, no absent fields."""
+        """Return the document as JSON or YAML holds it: camelCase, plain types, no absent fields."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
@@ -37,17 +37,17 @@ def require(*rules: tuple[bool, str, str]) -> None:
 
 
 def exactly_one(**values: object) -> bool:
-    """Whether exactly one of the values is given."""
+    """Return whether exactly one of the values is given."""
     return _given(values.values()) == 1
 
 
 def at_most_one(**values: object) -> bool:
-    """Whether none or one of the values is given."""
+    """Return whether at most one of the values is given."""
     return _given(values.values()) <= 1
 
 
 def both_or_none(one: object, other: object) -> bool:
-    """Whether the values are given together, or neither."""
+    """Return whether both values are given, or neither."""
     return (one is None) == (other is None)
 
 

@@ -29,7 +29,7 @@ KubernetesObject = Annotated[dict[str, Any], Field(json_schema_extra={"x-kuberne
 
 
 class AutoscalingSpec(Model):
-    """How the number of relays follows the schedule: a relay knows its future load."""
+    """Bounds and pace at which the number of relays follows the schedule: relays know their future load."""
 
     mode: AutoscalingMode = AutoscalingMode.OPERATOR
     """Operator: from the due times ahead. External: an HPA or KEDA, through the scale subresource. Fixed: as
@@ -41,9 +41,9 @@ class AutoscalingSpec(Model):
     scale_to_zero: ScaleToZero = ScaleToZero.NEVER
     """WhenNothingPending: no relay runs while nothing is pending and nothing arrives."""
     look_ahead: Annotated[Duration, between("10s", "24h")] = Duration("10m")
-    """How far ahead due times are counted."""
+    """The span ahead in which due times are counted."""
     scale_down_stabilization: Annotated[Duration, between("0s", "24h")] = Duration("5m")
-    """How long less must have been enough before relays are taken away."""
+    """The time that fewer relays must have sufficed before some are removed."""
     target_utilization: Utilization | None = None
     """The load to plan a relay for. Absent: the class's default, else 60%."""
 
@@ -69,7 +69,7 @@ class RelaySpec(Model):
     """The relay processes."""
 
     replicas: ReplicaCount = 1
-    """How many, with autoscaling mode Fixed or External; where Operator starts. The scale subresource writes it."""
+    """The number of relays with mode Fixed or External, the first one with Operator. The scale subresource sets it."""
     image: Annotated[str, Field(min_length=1, max_length=512)] | None = None
     """The container image. Absent: the one that this release of the operator was tested with."""
     resources: KubernetesObject = {}

@@ -1,4 +1,4 @@
-"""What is in force for a DelayTopic: its own fields, its class's, and the defaults, decided and checked."""
+"""Effective settings of a DelayTopic: its own fields, its class's, and the defaults, decided and checked."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TopicSettings:
 
 @dataclass(frozen=True)
 class ScheduleSettings:
-    """How records say when they are due."""
+    """The way records state their due time."""
 
     dialect: Dialect
     default_delay: Duration | None
@@ -47,18 +47,18 @@ class ScheduleSettings:
 
 @dataclass(frozen=True)
 class BackendSettings:
-    """Where schedules wait; `redis` is None unless the type is RedisZset and the documents say where it is."""
+    """The backend in force; `redis` is None unless the type is RedisZset and the documents say where it is."""
 
     type: BackendType
     id: str
     redis: RedisConnection | None
     signing_key: SigningKeySecret | None = None
-    """What signs what waits there; None for nothing."""
+    """The key that signs what waits there; None without one."""
 
 
 @dataclass(frozen=True)
 class AutoscalingSettings:
-    """How many relays; `max_replicas` None means as many as the source has partitions."""
+    """The number of relays; `max_replicas` None means as many as the source has partitions."""
 
     mode: AutoscalingMode
     replicas: int
@@ -72,7 +72,7 @@ class AutoscalingSettings:
 
 @dataclass(frozen=True)
 class SloSettings:
-    """What the audit holds delivery to."""
+    """The objectives that the audit checks."""
 
     lateness: Duration
     objective: Percent

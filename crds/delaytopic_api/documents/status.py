@@ -13,7 +13,7 @@ from delaytopic_api.values.choices import BackendType
 
 
 class ConditionType(StrEnum):
-    """What a condition speaks of; Ready sums up, Reconciling and Stalled are as kstatus defines them."""
+    """The subject of a condition. Ready sums up; Reconciling and Stalled are as kstatus defines them."""
 
     READY = "Ready"
     RECONCILING = "Reconciling"
@@ -31,7 +31,7 @@ class ConditionType(StrEnum):
 
 
 class ConditionStatus(StrEnum):
-    """Whether a condition holds."""
+    """The truth of a condition."""
 
     TRUE = "True"
     FALSE = "False"
@@ -39,7 +39,7 @@ class ConditionStatus(StrEnum):
 
 
 class Ownership(StrEnum):
-    """How a topic came under the operator's care."""
+    """The way a topic came to be managed by the operator."""
 
     CREATED = "Created"
     ADOPTED = "Adopted"
@@ -54,13 +54,13 @@ class Condition(_Status):
     """One observation, in the shape of Kubernetes' meta/v1 Condition."""
 
     type: Annotated[str, Field(min_length=1, max_length=316)]
-    """What it speaks of; one of `ConditionType`, or one of a newer operator."""
+    """The condition's type; one of `ConditionType`, or one of a newer operator."""
     status: ConditionStatus
     """True, False or Unknown."""
     observed_generation: Annotated[int, Field(ge=0)] | None = None
     """The generation of spec that was looked at."""
     last_transition_time: AwareDatetime
-    """When status last changed."""
+    """The time at which status last changed."""
     reason: Annotated[str, Field(max_length=1024, pattern="^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")]
     """A word for programs."""
     message: Annotated[str, Field(max_length=32_768)]
@@ -68,7 +68,7 @@ class Condition(_Status):
 
 
 class EffectiveStatus(_Status):
-    """What follows from spec, class and defaults."""
+    """Values that follow from spec, class and defaults."""
 
     precision: str | None = None
     """In force."""
@@ -86,9 +86,9 @@ class TopicStatus(_Status):
     topic_id: str | None = None
     """Kafka's id: another one means that the topic was made anew."""
     partitions: int | None = None
-    """How many there are."""
+    """The number of partitions."""
     ownership: Ownership | None = None
-    """How it came under the operator's care."""
+    """The way it came to be managed by the operator."""
 
 
 class BackendStatus(_Status):
@@ -97,7 +97,7 @@ class BackendStatus(_Status):
     type: BackendType | None = None
     """RedisZset or KafkaBuckets."""
     id: str | None = None
-    """What the backlog is found by when the same object is applied again."""
+    """The identity by which the backlog is found when the same object is applied again."""
     to_move: int | None = None
     """Source offsets that relays still have to read again: the backlog that moves after a change of backend, or what
     only memory held before a crash."""
@@ -111,7 +111,7 @@ class RelayFleetStatus(_Status):
     ready_replicas: int | None = None
     """Running and assigned."""
     desired_replicas: int | None = None
-    """What the schedule ahead asks for."""
+    """The number of relays that the schedule ahead asks for."""
     max_useful_replicas: int | None = None
     """More than this cannot help."""
     selector: str | None = None
@@ -121,11 +121,11 @@ class RelayFleetStatus(_Status):
     version: str | None = None
     """Of the relays' image."""
     last_scale_time: AwareDatetime | None = None
-    """When the number last changed."""
+    """The time at which the number last changed."""
 
 
 class BacklogStatus(_Status):
-    """What is pending."""
+    """Counts of pending records."""
 
     pending: int | None = None
     """Taken in and not yet delivered."""
@@ -136,7 +136,7 @@ class BacklogStatus(_Status):
     next_due: AwareDatetime | None = None
     """The nearest due time."""
     as_of: AwareDatetime | None = None
-    """When this was counted."""
+    """The time of the count."""
 
 
 class SloStatus(_Status):
@@ -147,29 +147,29 @@ class SloStatus(_Status):
     attainment_percent: str | None = None
     """The share of records that were not late."""
     report: str | None = None
-    """Where the full report is."""
+    """The place of the full report."""
 
 
 class PlannedAction(_Status):
     """One step that a dry run would take."""
 
     action: str
-    """What would be done."""
+    """The change that would be made."""
     object: str
     """To what."""
     detail: str | None = None
-    """Why, and with which values."""
+    """The reason, with its values."""
 
 
 class DelayTopicStatus(_Status):
-    """What is."""
+    """The observed state."""
 
     observed_generation: int | None = None
     """The generation of spec that this status is about."""
     conditions: Annotated[list[Condition], Field(max_length=32)] = []
     """One of each type."""
     effective: EffectiveStatus | None = None
-    """What follows from spec, class and defaults."""
+    """Values that follow from spec, class and defaults."""
     source: TopicStatus | None = None
     """The source topic."""
     target: TopicStatus | None = None
@@ -181,15 +181,15 @@ class DelayTopicStatus(_Status):
     relay: RelayFleetStatus | None = None
     """The relays as they are."""
     backlog: BacklogStatus | None = None
-    """What is pending."""
+    """Counts of pending records."""
     scaling: KubernetesObject | None = None
-    """Why there are as many relays as there are; `kubectl delaytopic why-scale` reads it out."""
+    """The reasons for the number of relays; `kubectl delaytopic why-scale` shows them."""
     slo: SloStatus | None = None
     """The last audit."""
     plan: Annotated[list[PlannedAction], Field(max_length=50)] = []
-    """What a dry run would do."""
+    """The changes that a dry run would make."""
     operator_version: str | None = None
-    """Which operator wrote this."""
+    """The version of the operator that wrote this."""
     last_handled_reconcile_at: str | None = None
     """The last request for a pass that was served."""
 

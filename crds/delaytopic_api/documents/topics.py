@@ -25,12 +25,12 @@ class TopicSpec(Model):
     """Managed: created, and a topic that is there already is refused. Adopt: one that is there is taken over.
     Observe: never changed."""
     partitions: PartitionCount | None = None
-    """How many partitions; they can only grow. Absent: the class's default, else the broker's."""
+    """The number of partitions, which can only grow. Absent: the class's default, else the broker's."""
     replication_factor: ReplicationFactor | None = None
     """Copies of each partition. Absent: the class's default, else the broker's."""
     retention: Annotated[Duration, between("1s", LONGEST_RETENTION)] | None = None
-    """How long records are kept. Absent: for the source maxDelay and a week, so that a lost backend can be rebuilt;
-    for others the broker's default."""
+    """The time that records are kept. Absent: for the source maxDelay and a week, so that a lost backend can be
+    rebuilt; for others the broker's default."""
     config: TopicConfig = {}
     """Other settings of the topic. Only those listed are written and corrected."""
 

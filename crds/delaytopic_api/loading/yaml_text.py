@@ -9,7 +9,7 @@ import yaml
 from delaytopic_api.errors import InvalidDocument, Problem
 
 MOST_REPEATED_NODES: Final = 10_000
-"""What aliases may add to what is written: nine lines of them can stand for a billion nodes."""
+"""The most nodes that aliases may add: nine lines of them can stand for a billion."""
 
 _TEXT, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
 

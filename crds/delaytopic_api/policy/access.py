@@ -1,4 +1,4 @@
-"""What a DelayClass allows: which namespaces, which topics, how much of everything."""
+"""The rules of a DelayClass: allowed namespaces, topics and amounts."""
 
 from __future__ import annotations
 

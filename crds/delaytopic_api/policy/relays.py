@@ -1,4 +1,4 @@
-"""What a DelayClass lets its DelayTopics ask of Kubernetes: resources, and fields of pods beside those of others."""
+"""The rules of a DelayClass for pods: resources and fields that its DelayTopics may set."""
 
 from __future__ import annotations
 

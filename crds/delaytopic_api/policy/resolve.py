@@ -60,7 +60,7 @@ def class_for(topic: DelayTopic, classes: Iterable[DelayClass]) -> DelayClass | 
 def resolve(
     topic: DelayTopic, delay_class: DelayClass | None = None, namespace_labels: Mapping[str, str] | None = None
 ) -> Settings:
-    """What is in force; raises `Refused`, with every field that class or defaults do not allow.
+    """Return the effective settings. Raises `Refused` with every field that class or defaults do not allow.
 
     Without `namespace_labels` there is no cluster to ask, and the class's namespace selector is not checked.
     """

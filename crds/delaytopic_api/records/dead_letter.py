@@ -22,7 +22,7 @@ _NUMBER = re.compile(rb"[0-9]{1,19}")
 
 
 class DeadLetterReason(StrEnum):
-    """Why a record went to the dead-letter topic; the value of the `dead-letter-reason` header."""
+    """The reason of a dead letter; the value of the `dead-letter-reason` header."""
 
     MALFORMED_HEADER = "malformed-header"
     CONTRADICTORY_HEADERS = "contradictory-headers"
@@ -39,7 +39,7 @@ class DeadLetterReason(StrEnum):
 
 
 class DeadLetter(NamedTuple):
-    """Why, whence and when; `omitted_bytes` is the size of a value that the dead-letter topic refused, too."""
+    """Reason, origin and time; `omitted_bytes` is the size of a value that the dead-letter topic refused, too."""
 
     reason: str
     """A token of `DeadLetterReason`, or one of a newer relay."""
@@ -65,7 +65,7 @@ def dead_letter_headers(letter: DeadLetter) -> Headers:
 
 
 def parse_dead_letter(headers: Sequence[tuple[str, bytes | None]] | None) -> DeadLetter | None:
-    """What the relay appended last, or None if this is no dead letter; raises `MalformedHeader`.
+    """Return what the relay appended last, or None if this is no dead letter. Raises `MalformedHeader`.
 
     A dead letter that was sent again and failed again carries two sets of headers: only what follows the last
     reason counts.

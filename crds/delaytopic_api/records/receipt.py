@@ -11,7 +11,7 @@ _RECEIPT = re.compile(rb"(-?[0-9]{1,19}):([0-9]{1,10}):([0-9]{1,19}):([0-9]{1,19
 
 
 class Receipt(NamedTuple):
-    """When a delivered record was due and sent, and the source record that it came from."""
+    """Due time, sending time and source coordinates of a delivered record."""
 
     due_ms: int
     partition: int

@@ -33,35 +33,35 @@ def _enough_memory(memory: Quantity) -> Quantity:
 
 
 class RelaySource(Model):
-    """Where records come from."""
+    """The topic that records come from."""
 
     topic: TopicName
     """The source topic."""
 
 
 class RelayTarget(Model):
-    """Where records go."""
+    """The topic that records go to."""
 
     topic: TopicName
     """The target topic."""
     allowed: list[TopicGlob] = []
     """Globs of further topics that deliver-to may name."""
     partitioning: Partitioning = Partitioning.BY_KEY
-    """How the target partition is chosen."""
+    """The choice of the target partition."""
 
 
 class RelayDeadLetter(Model):
-    """Where records go that cannot be delivered."""
+    """The topic for records that cannot be delivered."""
 
     topic: TopicName
     """The dead-letter topic."""
 
 
 class RelaySchedule(Model):
-    """How records say when they are due."""
+    """The way records state their due time."""
 
     dialect: Dialect = Dialect.NATIVE
-    """Which headers are read."""
+    """The headers that are read."""
     default_delay: Delay | None = None
     """For records without a time header."""
     delay: FixedDelay | None = None
@@ -69,18 +69,18 @@ class RelaySchedule(Model):
     max_delay: FixedDelay
     """A record that is due later goes to the dead-letter topic."""
     ids: Ids = Ids.BY_HEADER
-    """Whether deliver-id names schedules."""
+    """Let header deliver-id name schedules."""
 
 
 class RelayBackend(Model):
-    """Where schedules wait that are not due soon."""
+    """The place where schedules wait that are not due soon."""
 
     type: BackendType
     """RedisZset or KafkaBuckets."""
     id: BackendId
     """Prefix of everything the backend stores: Redis keys, bucket topics."""
     redis: RedisClient | None = None
-    """Where Redis is; for RedisZset."""
+    """The Redis to use, for RedisZset."""
     signing_keys_file: FilePath | None = None
     """A file that holds the keys by which segments are signed, one a line: the first signs, all verify. Absent: nothing
     is signed."""
@@ -93,7 +93,7 @@ class RelayBackend(Model):
 
 
 class HttpServer(Model):
-    """Where health, metrics and status are served."""
+    """The address at which health, metrics and status are served."""
 
     host: str = "0.0.0.0"
     """The address to listen on."""
@@ -110,13 +110,13 @@ class RelayLimits(Model):
     """For ids of schedules in bucket topics, beside memory, shared equally by a relay's partitions. Where it is used
     up, further schedules with an id go to the dead-letter topic for an hour or more."""
     horizon: Annotated[Duration, between("1s", "10m")] = Duration("10s")
-    """How far ahead schedules are held in memory."""
+    """The span ahead in which schedules are held in memory."""
     look_ahead: Annotated[Duration, between("10s", "24h")] = Duration("10m")
-    """How far ahead due times are counted for autoscaling."""
+    """The span ahead in which due times are counted for autoscaling."""
     session_timeout: Annotated[Duration, between("1s", "30m")] = Duration("6s")
     """After this much silence the group gives a relay's partitions to others."""
     shutdown_grace: Annotated[Duration, between("0s", "10m")] = Duration("20s")
-    """How long a relay may take to hand over when it is told to stop."""
+    """The longest time that a relay takes to hand over when it is told to stop."""
 
 
 class RelayConfig(Model):
@@ -133,24 +133,24 @@ class RelayConfig(Model):
     group_id: GroupId
     """The consumer group, which carries the progress of every partition."""
     source: RelaySource
-    """Where records come from."""
+    """The topic that records come from."""
     target: RelayTarget
-    """Where records go."""
+    """The topic that records go to."""
     dead_letter: RelayDeadLetter
-    """Where records go that cannot be delivered."""
+    """The topic for records that cannot be delivered."""
     schedule: RelaySchedule
-    """How records say when they are due."""
+    """The way records state their due time."""
     precision: Precision
-    """How late a record may be while there is capacity."""
+    """The lateness allowed while there is capacity."""
     guarantee: Guarantee
     """ExactlyOnce or AtLeastOnce."""
     backend: RelayBackend
-    """Where schedules wait that are not due soon."""
+    """The place where schedules wait that are not due soon."""
     kafka: KafkaClient
-    """How to reach Kafka."""
+    """The connection to Kafka."""
     suspend: Suspend = Suspend.NONE
-    """What stands still on purpose."""
+    """Parts that are paused on request."""
     http: HttpServer = HttpServer()
-    """Where health, metrics and status are served."""
+    """The address at which health, metrics and status are served."""
     limits: RelayLimits = RelayLimits()
     """Bounds of one relay process."""

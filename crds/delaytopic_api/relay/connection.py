@@ -1,4 +1,4 @@
-"""How a relay reaches Kafka and Redis: addresses, and files that hold what is secret."""
+"""A relay's connections to Kafka and Redis: addresses, and files that hold secrets."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class KafkaSecurity(Model):
 
 
 class KafkaClient(Model):
-    """How to reach Kafka."""
+    """The connection to Kafka."""
 
     bootstrap_servers: BootstrapServers
     """Brokers to ask first, `host:port`, separated by commas."""
@@ -78,7 +78,7 @@ class KafkaClient(Model):
 
 
 class RedisClient(Model):
-    """How to reach Redis."""
+    """The connection to Redis."""
 
     url: RedisUrl | None = None
     """`redis://`, `rediss://` or `unix://`, without credentials."""

@@ -30,7 +30,7 @@ class PendingRecord(_Pending):
     """One record that waits for its time."""
 
     due_ms: int
-    """When it is due."""
+    """The due time."""
     partition: int
     """Its source partition."""
     offset: int
@@ -57,15 +57,15 @@ class PendingShard(_Pending):
     partition: int
     """Its number."""
     listed: bool
-    """Whether its records are in this list."""
+    """True if its records are in this list."""
     pending: int | None = None
-    """How many records wait there; null when this relay does not know."""
+    """The number of records that wait there; null when this relay does not know."""
     message: str | None = None
-    """Why it is not listed, or not wholly."""
+    """The reason why it is not listed, or not wholly."""
 
 
 class PendingList(_Pending):
-    """What one relay holds: how many records wait, when they are due, and the first of them."""
+    """The pending records of one relay: counts, due times, and the first of them."""
 
     relay: str
     """The instance."""
@@ -74,9 +74,9 @@ class PendingList(_Pending):
     source: str
     """The source topic."""
     source_partitions: int
-    """How many partitions the source topic has."""
+    """The number of partitions of the source topic."""
     as_of_ms: int
-    """When the records were counted."""
+    """The time of the count."""
     pending: int
     """Taken in and not yet delivered."""
     overdue: int
@@ -92,20 +92,20 @@ class PendingList(_Pending):
     limit: int
     """So many records were asked for."""
     complete: bool
-    """Whether all that this relay holds of what was asked for is listed."""
+    """True if everything that was asked for and is held here is listed."""
     limited: bool = False
-    """Whether there are further records that the limit leaves out."""
+    """True if the limit leaves out further records."""
     listed_until_ms: int | None = None
     """Nothing due at or after this time could be listed; null when only the limit, or nothing, ends the list."""
     message: str | None = None
-    """Why the list is not complete."""
+    """The reason why the list is not complete."""
     shards: list[PendingShard] = []
     """The source partitions; those of other relays are not listed here."""
     records: list[PendingRecord] = []
     """The first in the order of (due, partition, offset)."""
 
     def to_json(self) -> str:
-        """As `GET /pending` answers: absent values are null."""
+        """Return the answer of `GET /pending`: absent values are null."""
         return self.model_dump_json(by_alias=True)
 
 

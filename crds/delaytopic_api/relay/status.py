@@ -12,7 +12,7 @@ from delaytopic_api.values.choices import BackendType, Guarantee
 
 
 class RelayState(StrEnum):
-    """What the process does."""
+    """The state of the process."""
 
     STARTING = "Starting"
     RUNNING = "Running"
@@ -20,7 +20,7 @@ class RelayState(StrEnum):
 
 
 class ShardState(StrEnum):
-    """What one source partition does."""
+    """The state of one source partition."""
 
     RECOVERING = "Recovering"
     REPLAYING = "Replaying"
@@ -35,7 +35,7 @@ class _Status(Model):
 
 
 class DueBin(_Status):
-    """How many records are due in one span, from the end of the bin before (at first: now) to its own."""
+    """The number of records due in one span, from the end of the bin before (at first: now) to its own."""
 
     up_to_ms: int
     """The bin's end."""
@@ -62,13 +62,13 @@ class BucketStatus(_Status):
     to_delay_ms: int | None = None
     """And in less than this; null for the last one."""
     split: bool = False
-    """Whether the upper part of its range was given to the bucket above, because it was too full."""
+    """True if the upper part of its range was given to the bucket above, because it was too full."""
     pending: int
     """Records that wait in it (copies counted too)."""
     next_due_ms: int | None = None
     """Nothing that waits in it is due before; null when nothing waits."""
     read_at_ms: int | None = None
-    """When the next of it is read; null when nothing waits."""
+    """The time at which the next of it is read; null when nothing waits."""
 
 
 class ShardStatus(_Status):
@@ -77,9 +77,9 @@ class ShardStatus(_Status):
     partition: int
     """Its number."""
     state: ShardState
-    """What it does."""
+    """The state of the partition."""
     committed_offset: int
-    """Where a successor starts to read."""
+    """The offset at which a successor starts to read."""
     position: int
     """All offsets below are taken in."""
     cursor: Cursor | None = None
@@ -102,7 +102,7 @@ class ShardStatus(_Status):
     buckets: Annotated[list[BucketStatus], FailFast()] = []
     """Its buckets, the nearest first; empty with another backend."""
     message: str | None = None
-    """Why it is paused, failed or replaying."""
+    """The reason why it is paused, failed or replaying."""
 
 
 class RelayStatus(_Status):
@@ -113,11 +113,11 @@ class RelayStatus(_Status):
     delay_topic: str
     """`namespace/name`."""
     started_at_ms: int
-    """When the process started."""
+    """The time at which the process started."""
     as_of_ms: int
-    """When this was counted."""
+    """The time of the count."""
     state: RelayState
-    """What the process does."""
+    """The state of the process."""
     guarantee: Guarantee
     """ExactlyOnce or AtLeastOnce."""
     backend: BackendType
@@ -152,5 +152,5 @@ class RelayStatus(_Status):
     """The source partitions of this relay."""
 
     def to_json(self) -> str:
-        """As `GET /status` answers: absent values are null."""
+        """Return the answer of `GET /status`: absent values are null."""
         return self.model_dump_json(by_alias=True)

@@ -54,7 +54,7 @@ def is_reserved(topic: str) -> bool:
 
 
 def source_mark(source: str) -> int:
-    """Which source topic a record of these topics belongs to: 64 bits, the same in every version."""
+    """Return the mark of a source topic: 64 bits, the same in every version."""
     return int.from_bytes(blake2b(source.encode(), digest_size=8).digest(), "big")
 
 

@@ -6,34 +6,34 @@ from enum import StrEnum
 
 
 class Dialect(StrEnum):
-    """How a record says when it is due."""
+    """The way a record states its due time."""
 
     NATIVE = "Native"
 
 
 class Ids(StrEnum):
-    """Whether schedules have names, to replace and cancel them by."""
+    """The use of names, by which schedules are replaced and cancelled."""
 
     BY_HEADER = "ByHeader"
     DISABLED = "Disabled"
 
 
 class Guarantee(StrEnum):
-    """What a consumer of the target can rely on."""
+    """The guarantee that a consumer of the target gets."""
 
     EXACTLY_ONCE = "ExactlyOnce"
     AT_LEAST_ONCE = "AtLeastOnce"
 
 
 class BackendType(StrEnum):
-    """Where schedules wait that are not due soon."""
+    """The place where schedules wait that are not due soon."""
 
     REDIS_ZSET = "RedisZset"
     KAFKA_BUCKETS = "KafkaBuckets"
 
 
 class Partitioning(StrEnum):
-    """How the target partition of a record is chosen."""
+    """The choice of a record's target partition."""
 
     BY_KEY = "ByKey"
     SAME_PARTITION = "SamePartition"
@@ -41,7 +41,7 @@ class Partitioning(StrEnum):
 
 
 class Management(StrEnum):
-    """Who looks after a topic."""
+    """The party that manages a topic."""
 
     MANAGED = "Managed"
     ADOPT = "Adopt"
@@ -49,7 +49,7 @@ class Management(StrEnum):
 
 
 class Suspend(StrEnum):
-    """What stands still on purpose."""
+    """Parts that are paused on request."""
 
     NONE = "None"
     DELIVERY = "Delivery"
@@ -58,7 +58,7 @@ class Suspend(StrEnum):
 
 
 class DeletionPolicy(StrEnum):
-    """What happens to pending records when the DelayTopic is deleted."""
+    """The fate of pending records when the DelayTopic is deleted."""
 
     DRAIN = "Drain"
     RETAIN = "Retain"
@@ -66,7 +66,7 @@ class DeletionPolicy(StrEnum):
 
 
 class AutoscalingMode(StrEnum):
-    """Who sets the number of relays."""
+    """The party that sets the number of relays."""
 
     OPERATOR = "Operator"
     EXTERNAL = "External"
@@ -74,14 +74,14 @@ class AutoscalingMode(StrEnum):
 
 
 class ScaleToZero(StrEnum):
-    """Whether there may be no relay at all."""
+    """The permission to run no relay at all."""
 
     NEVER = "Never"
     WHEN_NOTHING_PENDING = "WhenNothingPending"
 
 
 class TopicProvisioning(StrEnum):
-    """How topics come to be."""
+    """The way topics are made."""
 
     DIRECT = "Direct"
     STRIMZI_KAFKA_TOPIC = "StrimziKafkaTopic"

@@ -25,10 +25,10 @@ class Rule:
     path: str = ""
     """Of the field that has to change, relative to the value."""
     is_expression: bool = False
-    """Whether the message is itself CEL."""
+    """True if the message is itself CEL."""
 
     def document(self) -> dict[str, Any]:
-        """As a CustomResourceDefinition has it."""
+        """Return the part of a CustomResourceDefinition."""
         said = {"messageExpression" if self.is_expression else "message": self.message}
         return {"rule": self.holds, **said, **({"fieldPath": f".{self.path}"} if self.path else {})}
 

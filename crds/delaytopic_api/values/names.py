@@ -140,7 +140,7 @@ def topic_matcher(globs: Sequence[str]) -> Callable[[str], bool]:
 
 
 def covers(outer: Sequence[str], inner: str) -> bool:
-    """Whether every topic that matches the glob `inner` surely matches one of the globs `outer`.
+    """Tell whether every topic that matches the glob `inner` surely matches one of the globs `outer`.
 
     Literal text of `outer` never matches a `*`, so a match of the glob as text is one for all its topics.
     """

@@ -1,4 +1,4 @@
-"""What the API's text types have in common: text that is checked when it is made, and stays text."""
+"""The base of the API's text types: text that is checked when it is made, and stays text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ParsedText(str):
 
     @classmethod
     def of(cls, value: object) -> Self:
-        """What a document holds, as this type; raises `InvalidText`."""
+        """Return a document's value as this type. Raises `InvalidText`."""
         if isinstance(value, cls):
             return value
         if not isinstance(value, str):
