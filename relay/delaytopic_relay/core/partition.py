@@ -16,7 +16,7 @@ from delaytopic_relay.core.id_state import IdState
 from delaytopic_relay.core.id_table import IdTable
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.suspension import until_departure
-from delaytopic_relay.core.terms import NOTHING_MS, Admission
+from delaytopic_relay.core.terms import ANY_SIZE, NOTHING_MS, Admission
 
 
 class ShardCore:
@@ -44,6 +44,11 @@ class ShardCore:
         self.far_bytes = 0
 
     @property
+    def record_bytes(self) -> int:
+        """The largest schedule that the backlog takes."""
+        return ANY_SIZE
+
+    @property
     def replaying(self) -> bool:
         """Whether records taken in before are being read again; until that is over nothing is delivered."""
         return self.position < self.replay_until
@@ -66,7 +71,8 @@ class ShardCore:
 
     def renew_terms(self, now_ms: int, max_delay_ms: int, *, ids_full: bool) -> None:
         """Decide what is taken in from now on; to be called before records are."""
-        self.admission.renew(now_ms, max(self.position, self.replay_until), max_delay_ms, ids_full=ids_full)
+        offset = max(self.position, self.replay_until)
+        self.admission.renew(now_ms, offset, max_delay_ms, ids_full=ids_full, record_bytes=self.record_bytes)
 
     def take_in(self, commands: Sequence[Command], next_position: int, found: Mapping[bytes, IdState]) -> Departures:
         """Sort a chunk into memory, shelf and what leaves at once.
@@ -100,23 +106,31 @@ class ShardCore:
                 if command.offset >= self.replay_until:
                     counts[1 if withdrew else 2] += 1
         self.calendar.add(near, only_here=True)
-        leaving.rejects.extend(self._keep_far(far))
+        self._keep_far(far)
         self.position = max(self.position, next_position)
         leaving.schedules.sort(key=_key)
         return leaving._replace(superseded=counts[0], cancelled=counts[1], too_late=counts[2])
 
     def _admitted(self, commands: Sequence[Command], rejects: list[Reject]) -> Sequence[Command]:
         """Those that the terms at their offsets allow; the others are rejects, unless they were refused before."""
-        _, latest_ms, ids = self.admission.now if not self.replaying else (0, NOTHING_MS, False)
+        _, latest_ms, ids, _ = self.admission.now if not self.replaying else (0, NOTHING_MS, False, 0)
+        sizes = self._large(commands)
         doubtful = [
-            c for c in commands if type(c) is Schedule and (c.due_ms > latest_ms or (c.id is not None and not ids))
+            c
+            for c in commands
+            if type(c) is Schedule and (c.due_ms > latest_ms or (c.id is not None and not ids) or c.offset in sizes)
         ]
-        refused = [reject for reject in map(self.admission.refusal, doubtful) if reject is not None]
+        asked = (self.admission.refusal(schedule, sizes.get(schedule.offset, 0)) for schedule in doubtful)
+        refused = [reject for reject in asked if reject is not None]
         if not refused:
             return commands
         rejects += [reject for reject in refused if reject.offset >= self.replay_until]
         gone = {reject.offset for reject in refused}
         return [command for command in commands if command.offset not in gone]
+
+    def _large(self, commands: Sequence[Command]) -> Mapping[int, int]:
+        """Return offset and size of those that the backlog may be too small for, but for what leaves at once."""
+        return {}
 
     def _past(self, schedule: Schedule, leaving: Departures, counts: list[int]) -> None:
         """A schedule at or below the cursor: done, if it was taken in before; otherwise it leaves at once."""
@@ -143,11 +157,10 @@ class ShardCore:
         self.cursor = max(self.cursor, Key(taken[-1].due_ms, taken[-1].offset))
         return Departures(self.ids.without_superseded(taken), [])
 
-    def _keep_far(self, far: list[Schedule]) -> Sequence[Reject]:
-        """Keep what waits for the next put; what the shelf can never take is returned."""
+    def _keep_far(self, far: list[Schedule]) -> None:
+        """Keep what waits for the next put."""
         self._far += far
         self.far_bytes += sum(map(bytes_of, far))
-        return ()
 
     # -- what the loop asks
 

@@ -10,6 +10,7 @@ from delaytopic_relay.backlog.kafka.segments import SegmentHead
 from delaytopic_relay.backlog.kafka.state import BucketsState, BucketState
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Key, Schedule
 from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.core.terms import NEVER_MS
 from delaytopic_relay.errors import BucketLost
 
 NOW_MS = 1_000_000
@@ -18,9 +19,12 @@ FRESH = Progress(0, 0, NOTHING_DELIVERED)
 EMPTY = BucketsState(0, 0, ())
 
 
-def open_shard(progress: Progress = FRESH, state: BucketsState = EMPTY) -> BucketShard:
-    shard = BucketShard(0, progress, progress.offset, state, {}, RULES)
-    shard.advance(NOW_MS)
+def open_shard(
+    progress: Progress = FRESH, state: BucketsState = EMPTY, rules: BucketRules = RULES, later_ms: int = 0
+) -> BucketShard:
+    shard = BucketShard(0, progress, progress.offset, state, {}, rules)
+    shard.advance(NOW_MS + later_ms)
+    shard.renew_terms(NOW_MS + later_ms, NEVER_MS >> 1, ids_full=False)
     return shard
 
 
@@ -64,20 +68,47 @@ def test_a_schedule_that_no_bucket_can_take_is_a_dead_letter_at_once() -> None:
     assert shard.pending == 1
 
 
-def test_a_near_schedule_may_be_as_large_as_it_likes() -> None:
+def test_a_near_schedule_is_held_to_the_same_size_as_a_far_one() -> None:
     shard = open_shard()
 
     leaving = shard.take_in([due_in(500, 0, bytes(10_000))], 1, {})
 
+    assert ([reject.reason for reject in leaving.rejects], shard.pending) == (["too-large"], 0)
+
+
+def test_what_leaves_at_once_may_be_as_large_as_it_likes() -> None:
+    shard = open_shard(FRESH._replace(cursor=Key(NOW_MS, 0)))
+
+    leaving = shard.take_in([due_in(-1, 1, bytes(10_000))], 2, {})
+
+    assert (len(leaving.schedules), leaving.rejects, shard.pending) == (1, [], 0)
+
+
+@pytest.mark.parametrize("record_bytes", [10_000, 20_000], ids=["as before", "larger records are allowed since"])
+@pytest.mark.parametrize("later_ms", [0, 4_500], ids=["still far", "near by now"])
+def test_what_was_rejected_before_is_neither_rejected_nor_delivered_when_it_is_read_again(
+    record_bytes: int, later_ms: int
+) -> None:
+    before = open_shard()
+    before.take_in([due_in(500, 0), due_in(5_000, 1, bytes(10_000))], 2, {})
+    progress = before.progress("relay")
+    shard = open_shard(progress, progress.buckets or EMPTY, RULES._replace(record_bytes=record_bytes), later_ms)
+
+    leaving = shard.take_in([due_in(500, 0), due_in(5_000, 1, bytes(10_000))], 2, {})
+
+    assert (progress.offset, progress.position) == (0, 2)
     assert (leaving.rejects, shard.pending) == ([], 1)
 
 
-def test_what_was_rejected_before_is_not_rejected_again_when_it_is_read_again() -> None:
-    shard = open_shard(Progress(0, 2, NOTHING_DELIVERED), BucketsState(2, NOW_MS + 2_000, ()))
+def test_what_was_taken_in_is_delivered_though_the_topic_allows_only_smaller_records_since() -> None:
+    before = open_shard(rules=RULES._replace(record_bytes=20_000))
+    before.take_in([due_in(500, 0, bytes(10_000))], 1, {})
+    progress = before.progress("relay")
+    shard = open_shard(progress, progress.buckets or EMPTY)
 
-    leaving = shard.take_in([due_in(5_000, 0, bytes(10_000))], 1, {})
+    leaving = shard.take_in([due_in(500, 0, bytes(10_000))], 1, {})
 
-    assert (leaving.rejects, shard.pending) == ([], 0)
+    assert (leaving.rejects, shard.pending) == ([], 1)
 
 
 def test_what_was_in_memory_before_and_is_too_large_for_a_bucket_now_stays_in_memory() -> None:
@@ -95,6 +126,21 @@ def test_a_backlog_that_comes_from_another_backend_may_hold_what_is_too_large_fo
     leaving = shard.take_in([due_in(5_000, 0, bytes(10_000))], 1, {})
 
     assert [reject.offset for reject in leaving.rejects] == [0]
+
+
+def test_what_was_too_large_for_the_backlog_it_moved_to_is_a_dead_letter_once() -> None:
+    chunk = [due_in(500, 0), *(due_in(5_000, offset, bytes(10_000)) for offset in (1, 2, 3))]
+    first = open_shard(Progress(0, 4, NOTHING_DELIVERED))
+
+    # The first relay comes as far as offset 2, and its successor reads all of it again.
+    rejects = [first.take_in(chunk[:3], 3, {}).rejects]
+    for _ in range(2):
+        progress = first.progress("relay")
+        first = open_shard(progress, progress.buckets or EMPTY)
+        rejects.append(first.take_in(chunk, 4, {}).rejects)
+
+    assert [[reject.offset for reject in each] for each in rejects] == [[1, 2], [3], []]
+    assert first.pending == 1
 
 
 def test_a_bucket_is_read_a_quarter_of_the_horizon_before_anything_in_it_can_be_due() -> None:

@@ -75,10 +75,12 @@ def test_terms_whose_records_are_done_become_one_that_allows_nothing_more() -> N
 
     kept = Admission(terms).kept(Key(25, 0))
 
-    assert kept == (Terms(0, NOTHING_MS, False), Terms(9, 30, True), Terms(12, 40, True))
+    assert kept == (Terms(0, NOTHING_MS, False, 0), Terms(9, 30, True), Terms(12, 40, True))
 
 
-@given(st.lists(st.builds(Terms, st.integers(0), st.integers(-1), st.booleans()), min_size=1, max_size=5))
+@given(
+    st.lists(st.builds(Terms, st.integers(0), st.integers(-1), st.booleans(), st.integers(0)), min_size=1, max_size=5)
+)
 def test_terms_survive_their_text(terms: list[Terms]) -> None:
     assert decode_terms(encode_terms(terms)) == tuple(terms)
 

@@ -14,7 +14,6 @@ from itertools import chain
 from operator import attrgetter
 from typing import NamedTuple
 
-from delaytopic_api.records import DeadLetterReason
 from delaytopic_relay.backlog.kafka.bucket import Bucket, WaitingBucket
 from delaytopic_relay.backlog.kafka.ranges import BucketRanges
 from delaytopic_relay.backlog.kafka.rules import ROOM_SHARE, BucketRules
@@ -22,7 +21,7 @@ from delaytopic_relay.backlog.kafka.segments import SegmentHead, encode_bucket_s
 from delaytopic_relay.backlog.kafka.state import BucketsState, BucketState
 from delaytopic_relay.backlog.store import IdEntry
 from delaytopic_relay.core.calendar import bytes_of
-from delaytopic_relay.core.commands import Key, Reject, Schedule
+from delaytopic_relay.core.commands import Command, Key, Reject, Schedule
 from delaytopic_relay.core.id_state import IdState, from_entry
 from delaytopic_relay.core.partition import ShardCore
 from delaytopic_relay.core.progress import Progress
@@ -139,18 +138,36 @@ class BucketShard(ShardCore):
 
     # -- taking in
 
-    def _keep_far(self, far: list[Schedule]) -> Sequence[Reject]:
-        """What is read again, and was far for whoever took it in, is in a bucket already, or was rejected."""
+    @property
+    def record_bytes(self) -> int:
+        """See `ShardCore.record_bytes`."""
+        return self._rules.record_bytes
+
+    def _large(self, commands: Sequence[Command]) -> Mapping[int, int]:
+        """See `ShardCore._large`. The size in memory is a bound that costs less than packing."""
+        least, cursor = min(self.record_bytes, self.admission.least_bytes), self.cursor
+        large = [c for c in commands if type(c) is Schedule and bytes_of(c) > least and (c.due_ms, c.offset) > cursor]
+        return {schedule.offset: packed_bytes([schedule]) for schedule in large}
+
+    def _admitted(self, commands: Sequence[Command], rejects: list[Reject]) -> Sequence[Command]:
+        """See `ShardCore._admitted`. What another backlog took in may be too large for this one."""
+        admitted = super()._admitted(commands, rejects)
+        if not self.replaying:
+            return admitted
+        sizes = self._large(admitted)
+        moved = [c for c in admitted if self._filled <= c.offset < self.replay_until and c.offset in sizes]
+        too_large = [c for c in moved if type(c) is Schedule and sizes[c.offset] > self.record_bytes]
+        rejects += [self.admission.refuse_moved(each, sizes[each.offset], self.record_bytes) for each in too_large]
+        return [command for command in admitted if command not in too_large] if too_large else admitted
+
+    def _keep_far(self, far: list[Schedule]) -> None:
+        """What is read again, and was far for whoever took it in, is in a bucket already."""
         if self.position < self._filled and far:
             far = [s for s in far if s.offset >= self._filled or s.due_ms < self._known_reach_ms]
-        largest = self._rules.record_bytes
-        if packed_bytes(far) <= largest:
-            return super()._keep_far(far)
-        too_large = [s for s in far if packed_bytes([s]) > largest]
-        super()._keep_far([s for s in far if s not in too_large])
-        # Below `filled` it was near for whoever took it in, and not rejected: it is delivered from memory.
-        self.calendar.add([s for s in too_large if s.offset < self._filled], only_here=True)
-        return [_too_large(s, largest) for s in too_large if s.offset >= self._filled]
+        # What was taken in when the topic allowed larger records is delivered from memory.
+        too_large = [s for s in far if bytes_of(s) > self.record_bytes < packed_bytes([s])]
+        self.calendar.add(too_large, only_here=True)
+        super()._keep_far([s for s in far if s not in too_large] if too_large else far)
 
     # -- visiting
 
@@ -267,12 +284,6 @@ class BucketShard(ShardCore):
         buckets = tuple(bucket.state(self.cursor) for bucket in self.buckets)
         filled = max(self.position, self._filled)
         return super().progress(owner)._replace(buckets=BucketsState(filled, self._reach_ms, buckets, self._rules.key))
-
-
-def _too_large(schedule: Schedule, largest: int) -> Reject:
-    detail = f"it takes {packed_bytes([schedule])} bytes in a bucket topic, which allows {largest} (max.message.bytes)"
-    reason = DeadLetterReason.TOO_LARGE
-    return Reject(schedule.offset, schedule.key, schedule.value, schedule.headers, reason, detail)
 
 
 def _key(schedule: Schedule) -> Key:
