@@ -218,7 +218,8 @@ class History:
             relay.clock.set_right()
             relay.source.chunk = max(relay.source.chunk, 8)
         for relay in list(self.relays):
-            if relay.frozen:
+            # What stood still inside an effect may stand still once more right after it.
+            while relay.frozen:
                 self.wake(relay)
         for relay in list(self.relays):
             if relay.suspended:
