@@ -13,7 +13,7 @@ PHYSICS = Physics()
 
 
 def scaled(value: int, current: int) -> int:
-    """What the autoscaler makes of a fleet at one look, with a threshold of 100 and at most 12."""
+    """Return what the autoscaler makes of a fleet at one look, with a threshold of 100 and at most 12."""
     fleet = Fleet(PHYSICS, current)
     HorizontalPodAutoscaler(lambda fleet, second: value, threshold=100, most=12)(fleet, PHASE_SECONDS)
     return fleet.wanted

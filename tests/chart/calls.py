@@ -1,4 +1,4 @@
-"""What the operator's code asks of the API server, read from its source: no call, no right."""
+"""The operator's calls of the API server, read from its source: no call, no right."""
 
 from __future__ import annotations
 

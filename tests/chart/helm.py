@@ -18,7 +18,7 @@ VALUES = sorted((CHART / "ci").glob("*-values.yaml"))
 EVERYTHING = CHART / "ci/everything-values.yaml"
 TRY = CHART / "ci/try-values.yaml"
 NAMESPACES = (NAMESPACE, "shop", "billing", "kafka", "delay-relays", "elsewhere")
-"""Those that EVERYTHING names, and one that it does not."""
+"""The kinds that EVERYTHING names, and one that it does not."""
 RESTRICTED = {
     "pod-security.kubernetes.io/enforce": "restricted",
     "pod-security.kubernetes.io/warn": "restricted",

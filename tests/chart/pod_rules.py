@@ -1,4 +1,4 @@
-"""What every pod of the chart has to keep. Pure."""
+"""Rules for every pod of the chart. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CONTAINER = {
 
 
 def broken_rules(document: Document) -> list[str]:
-    """What a document breaks, one sentence each; those without pods can only lack labels."""
+    """Return what a document breaks, one sentence each; those without pods can only lack labels."""
     return [*_labels(document), *_pod(document)]
 
 

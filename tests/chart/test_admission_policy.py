@@ -92,7 +92,7 @@ class Guarded:
         }
 
     def refusal(self, topic: Object) -> str:
-        """What the API server says against it; empty: nothing."""
+        """Return what the API server says against it; empty: nothing."""
         path = f"/apis/delaytopic.dev/v1alpha1/namespaces/{self.namespace}/delaytopics"
         try:
             self.client.create(path, topic, dryRun="All")
@@ -102,7 +102,7 @@ class Guarded:
 
 
 def _told(path: str) -> str:
-    """How the policy calls a field; adoptions are refused together."""
+    """Return how the policy calls a field; adoptions are refused together."""
     return "management: Adopt" if path.endswith(".management") else path.partition("[")[0]
 
 

@@ -1,4 +1,4 @@
-"""What was asked of the API server, from its audit log: who did what, to be counted by tests."""
+"""Requests to the API server, counted from its audit log."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class AuditLog:
         return self._path.stat().st_size if self._path.exists() else 0
 
     def calls(self, since: int = 0, *, user: str = "", agent: str = "") -> list[Call]:
-        """Those answered since a mark; of a user, or of agents whose name begins so, if wanted."""
+        """Return those answered since a mark; of a user, or of agents whose name begins so, if wanted."""
         if not self._path.exists():
             return []
         with self._path.open("rb") as log:
@@ -57,7 +57,7 @@ class AuditLog:
 
 
 def by_verb(calls: Iterable[Call]) -> dict[str, int]:
-    """How many of each verb: get, list, watch, create, update, patch, delete, deletecollection."""
+    """Return how many of each verb: get, list, watch, create, update, patch, delete, deletecollection."""
     return dict(Counter(call.verb for call in calls))
 
 

@@ -14,7 +14,7 @@ Holds = Callable[[Object | None], bool]
 
 
 class NotInTime(AssertionError):
-    """What was waited for did not come; the text shows the object as it was last."""
+    """A wait that ended in vain; the text shows the object as it was last."""
 
 
 def await_object(client: KubeClient, path: str, holds: Holds, *, seconds: float = 30.0) -> Object | None:

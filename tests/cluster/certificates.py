@@ -36,7 +36,7 @@ class Authority:
 
     @property
     def certificate(self) -> Path:
-        """What clients trust."""
+        """Return what clients trust."""
         return self._own.certificate
 
     def server(self, names: Sequence[str]) -> KeyPair:

@@ -301,7 +301,7 @@ class OwnControlPlane(ControlPlane):
             return False
 
     def _manager_works(self) -> bool:
-        """Whether controllers run: the default namespace has been given its ServiceAccount."""
+        """Return whether controllers run: the default namespace has been given its ServiceAccount."""
         return self.client.find("/api/v1/namespaces/default/serviceaccounts/default") is not None
 
 

@@ -89,12 +89,12 @@ def linked_version() -> str:
 
 
 def fingerprint(*inputs: str) -> str:
-    """What a build depends on, this machine's kind included, as a short name."""
+    """Return what a build depends on, this machine's kind included, as a short name."""
     parts = [platform.system(), platform.machine(), *BUILD_FLAGS, *inputs]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:8]
 
 
 def program_folder(name: str) -> Path:
-    """Where built programs are kept; of all, or of one."""
+    """Return where built programs are kept; of all, or of one."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cache / "delaytopic" / "kubernetes" / name

@@ -137,7 +137,7 @@ class KubeClient:
             return response.read().decode()
 
     def watch(self, path: str, resource_version: str, *, seconds: int, **query: str) -> Watch:
-        """What changes after a version, for some seconds."""
+        """Return what changes after a version, for some seconds."""
         asked = {"watch": "true", "resourceVersion": resource_version, "timeoutSeconds": str(seconds), **query}
         return Watch(*self._send("GET", path, None, "", asked, seconds + ANSWER_SECONDS))
 

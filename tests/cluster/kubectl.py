@@ -28,7 +28,7 @@ class Kubectl:
         self._cache = cache
 
     def __call__(self, *arguments: str, given: str = "") -> str:
-        """What it printed on standard output; `given` is its standard input. Raises KubectlError."""
+        """Return what it printed on standard output; `given` is its standard input. Raises KubectlError."""
         result = self.run(*arguments, given=given)
         if result.returncode != 0:
             raise KubectlError(f"kubectl {' '.join(arguments)}: {result.stderr.strip() or result.stdout.strip()}")

@@ -91,7 +91,7 @@ class LocalNode:
         self._addresses.close()
 
     def pods(self, namespace: str, **labels: str) -> list[RunningPod]:
-        """Those whose process has been started, in the order of their names; `labels` are some that they have."""
+        """Return the started ones, in the order of their names; `labels` are some that they have."""
         return sorted(
             (
                 pod

@@ -1,4 +1,4 @@
-"""What a container runs: its command line and its environment, as processes of this machine have them. Pure."""
+"""Command line and environment of a container, as processes of this machine have them. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CannotRun(Exception):
 
 
 def container_environment(pod: Object, container: Object, root: PodRoot, find: Find, pod_ip: str) -> dict[str, str]:
-    """What the container's `env` and `envFrom` say; raises ConfigurationMissing."""
+    """Return what the container's `env` and `envFrom` say; raises ConfigurationMissing."""
     found: dict[str, str] = {}
     for source in container.get("envFrom", []):
         for kind, field in (("configMap", "configMapRef"), ("secret", "secretRef")):

@@ -74,7 +74,7 @@ class Container:
             self._process.kill()
 
     def is_stopped(self) -> bool:
-        """Whether there is no process."""
+        """Return whether there is no process."""
         return self._process is None or not self._process.is_running()
 
     def _start(self, environment: dict[str, str]) -> None:

@@ -32,7 +32,7 @@ class PodRoot:
     mount_paths: frozenset[str] = field(default_factory=frozenset)
 
     def path(self, inside: str) -> Path:
-        """Where a path of the pod really is."""
+        """Return where a path of the pod really is."""
         return self.folder / inside.lstrip("/")
 
     def mapped(self, text: str) -> str:
@@ -74,7 +74,7 @@ def remove_volumes(root: PodRoot) -> None:
 
 
 def volume_files(pod: Object, volume: Object, find: Find, token: Callable[[], str]) -> Files:
-    """What is in a volume, by relative path; nothing for an emptyDir. Raises VolumeNotReady."""
+    """Return what is in a volume, by relative path; nothing for an emptyDir. Raises VolumeNotReady."""
     sources = volume.get("projected", {}).get("sources") or [volume]
     files: Files = {}
     for source in sources:

@@ -25,7 +25,7 @@ class ContainerState:
 
     @property
     def running(self) -> bool:
-        """Whether its process is there."""
+        """Return whether its process is there."""
         return self.waiting is None and self.started_at is not None and self.ended_at is None
 
 

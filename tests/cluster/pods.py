@@ -7,7 +7,7 @@ from tests.cluster.kube_client import KubeClient, Object
 
 
 def pods_of(client: KubeClient, namespace: str, **labels: str) -> list[Object]:
-    """Those with all of these labels (dots and slashes: pass them as `**{"app.kubernetes.io/name": ...}`)."""
+    """Return those with all of these labels (dots and slashes: pass them as `**{"app.kubernetes.io/name": ...}`)."""
     selector = ",".join(f"{name}={value}" for name, value in labels.items())
     return list(client.get(f"/api/v1/namespaces/{namespace}/pods", labelSelector=selector)["items"])
 
@@ -27,6 +27,6 @@ def await_rollout(client: KubeClient, namespace: str, name: str, replicas: int, 
 
 
 def waiting_reasons(pod: Object) -> dict[str, str]:
-    """Why containers of a pod do not run, by container: CreateContainerConfigError, CrashLoopBackOff, ..."""
+    """Return why containers of a pod do not run, by container: CreateContainerConfigError, CrashLoopBackOff, ..."""
     statuses = pod.get("status", {}).get("containerStatuses", [])
     return {status["name"]: status["state"]["waiting"]["reason"] for status in statuses if "waiting" in status["state"]}

@@ -30,9 +30,9 @@ class Probe:
         self._bad_since: float | None = None
         self._successes_in_a_row = 0
         self.failed = False
-        """Whether no good answer has come for as long as its failures may last."""
+        """True if no good answer has come for as long as its failures may last."""
         self.passes = False
-        """Whether enough good answers came in a row, and it has not failed since."""
+        """True if enough good answers came in a row, and it has not failed since."""
 
     def ask(self, age_seconds: float) -> None:
         """Ask if it is time to, for a process of this age."""

@@ -31,7 +31,7 @@ KINDS = ("kind", "existing")
 def cluster_and_images(
     pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Cluster, Images]]:
-    """As E2E_CLUSTER says; the images are known to its nodes."""
+    """Return the cluster that E2E_CLUSTER names; the images are known to its nodes."""
     wanted = os.environ.get("E2E_CLUSTER", "kind")
     if wanted not in KINDS:
         pytest.fail(f"E2E_CLUSTER={wanted}: allowed are {' and '.join(KINDS)}", pytrace=False)

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.e2e
 SECONDS = 300
 PER_SECOND = 1_000
 PRECISION_MS = 5_000
-"""As fine as two cores allow that also run the cluster, three brokers and both sides of the attack."""
+"""The precision that two cores allow that also run the cluster, three brokers and both sides of the attack."""
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ SHORT_DRAIN = {"drainTimeout": "5s"}
 
 
 class Outcome(NamedTuple):
-    """What the reader says at the end, when the last record was due, and when the deleted object was gone."""
+    """The reader's result, when the last record was due, and when the deleted object was gone."""
 
     verdict: dict[str, Any]
     last_due_ms: int

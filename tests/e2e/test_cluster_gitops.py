@@ -24,7 +24,7 @@ def team(make_team: MakeTeam) -> Team:
 
 @pytest.fixture(scope="module")
 def folder(team: Team, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What is in Git: one DelayTopic that is fine, one with more to say, one that its class refuses."""
+    """Return what is in Git: one DelayTopic that is fine, one with more to say, one that its class refuses."""
     folder = tmp_path_factory.mktemp("git")
     documents = [
         team.document("plain"),
@@ -50,7 +50,7 @@ def sync(team: Team, folder: Path) -> str:
 
 
 def state(team: Team) -> dict[str, Any]:
-    """What an application changes when it is none: generations, and what the tool is said to have set, and when."""
+    """Return what an application changes when it is none: generations, and what the tool set, and when."""
     found = {name: team.topic(name)["metadata"] for name in ("plain", "rich", "refused")}
     relays = {name: team.client.get(team.platform.relay_deployment(team.namespace, name)) for name in ("plain", "rich")}
     return {

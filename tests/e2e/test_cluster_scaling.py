@@ -1,4 +1,4 @@
-"""How many relays there are on a real cluster: as the due times ahead ask for, or as an autoscaler says."""
+"""The number of relays on a real cluster follows the due times ahead, or an autoscaler."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def await_replicas(team: Team, name: str, holds: range, seconds: float) -> Objec
 
 
 def why_scale(team: Team, name: str, kubectl: Path, kubeconfig: Path) -> str:
-    """What `kubectl delaytopic why-scale` prints."""
+    """Return what `kubectl delaytopic why-scale` prints."""
     command = [sys.executable, "-m", "delaytopic_cli.kubectl", "why-scale", name, "-n", team.namespace]
     environment = {**os.environ, "PATH": f"{kubectl.parent}:{os.environ['PATH']}"}
     answer = subprocess.run(
@@ -72,7 +72,7 @@ def test_relays_come_before_a_burst_that_is_known_go_after_it_and_why_is_told(
 
 
 def test_an_autoscaler_of_kubernetes_may_name_a_delay_topic_and_scale_it(team: Team) -> None:
-    """As an HPA would: it is accepted as one's target, and the same subresource is written.
+    """Scale as an HPA would: it is accepted as one's target, and the same subresource is written.
 
     No metrics server runs here, so that no HPA decides anything itself.
     """

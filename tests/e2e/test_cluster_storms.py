@@ -25,7 +25,7 @@ PER_SECOND = 1_000
 KILLS = {"relay": 6, "operator": 3, "redis": 2, "kafka": 2}
 LATENESS_MS = 15_000
 PROMISES = (ObjectiveName.COMPLETE, ObjectiveName.UNIQUE, ObjectiveName.NOT_EARLY)
-"""What a slow machine does not explain."""
+"""A lateness that a slow machine does not explain."""
 AWAY_MS = 60_000
 HEADLESS = 7_500
 """Sent for as long as the API server takes to go, is away, and begins to come back."""

@@ -1,4 +1,4 @@
-"""What Argo CD does with a resource customization: runs it in Lua 5.1, with the object as `obj`."""
+"""Runs a resource customization as Argo CD does: in Lua 5.1, with the object as `obj`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FOLDER = Path(__file__).parents[2] / "gitops/argocd/resource_customizations/dela
 
 
 def run(script: str, obj: dict[str, Any]) -> Any:
-    """What the script (a file below the customization's folder) returns for the object, as plain data."""
+    """Return what the script (a file below the customization's folder) returns for the object, as plain data."""
     lua = LuaRuntime(unpack_returned_tuples=True)
     lua.globals().obj = _table(lua, obj)
     return _plain(lua.execute((FOLDER / script).read_text(encoding="utf-8")))

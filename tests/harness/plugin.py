@@ -1,4 +1,4 @@
-"""What a test run does besides running tests: shares servers, ends with its parent, reports where the time went.
+"""The plugin of every test run: shares servers, ends with its parent, reports where the time went.
 
 `tests/conftest.py` registers it. With pytest-xdist one process controls the run and the others are workers; without,
 one process is both.
@@ -20,9 +20,9 @@ from tests.harness.shared_servers import SharedServers
 from xdist.scheduler import LoadFileScheduling
 
 BOUND_S: Final = 10.0
-"""How long a test's own part may take. A test that needs longer has the mark `takes_long` with the reason."""
+"""The longest time of a test's own part. A test that needs longer has the mark `takes_long` with the reason."""
 NOISE: Final = 6.0
-"""How many times as long a test without that mark may take before it fails the run: no busy machine explains more."""
+"""The factor by which a test without that mark may exceed it before it fails the run: no busy machine explains more."""
 NOT_EVERY_DAY: Final = ("nightly", "e2e", "backlog")
 SPARK: Final = ("tests/slo/core/", "tests/slo/integration/")
 SNAPSHOT: Final = "DELAYTOPIC_TEST_DURATIONS"

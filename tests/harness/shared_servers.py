@@ -77,7 +77,7 @@ class SharedRedis:
 
 @dataclass(frozen=True)
 class SharedControlPlane:
-    """Where a control plane has its files; `ControlPlane(programs, directory)` connects to it."""
+    """The files of a control plane; `ControlPlane(programs, directory)` connects to it."""
 
     directory: Path
 
@@ -114,7 +114,7 @@ class SharedServers:
             shutil.rmtree(self.directory, ignore_errors=True)
 
     def get(self, name: str) -> Any:
-        """What is known of a server; starts it when nobody has asked before. A failed start fails every caller."""
+        """Return what is known of a server; start it when nobody has asked before. A failed start fails all callers."""
         with self._lock:
             starting = self._starting.setdefault(name, threading.Lock())
         with starting:

@@ -18,7 +18,7 @@ from tests.simulation.tracing import told
 
 MUTANT_SEEDS = 2_000
 SHOWN = 3
-"""How many failing seeds are shrunk and shown."""
+"""The number of failing seeds that are shrunk and shown."""
 
 
 @click.command()

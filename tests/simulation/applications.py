@@ -83,7 +83,7 @@ class Applications:
         return sorted(due_ms)
 
     def due_times(self) -> Iterator[int]:
-        """When the records are due."""
+        """Return when the records are due."""
         for log in self._kafka.source.values():
             for record in log.accepted():
                 command = self._read(record)

@@ -1,4 +1,4 @@
-"""How a mutant breaks the relay: by patching a production function, or by standing between the loop and its clients."""
+"""Ways to break the relay: a patch of a production function, or something between the loop and its clients."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from delaytopic_relay.engine.loop_parts import Parts
 from delaytopic_relay.engine.ports import GroupMetadata, Source, Target
 
 Patch = tuple[Any, str, Any]
-"""Whose attribute, its name, and what stands in its place."""
+"""The owner of an attribute, its name, and what stands in its place."""
 
 
 class Mutant(NamedTuple):
@@ -22,10 +22,10 @@ class Mutant(NamedTuple):
 
     name: str
     sentence: str
-    """What it does wrong."""
+    """The fault of the mutant."""
     patches: Callable[[], Sequence[Patch]]
     backend: str = "RedisZset"
-    """Whose histories are to catch it."""
+    """The family of histories that is to catch it."""
 
     @contextmanager
     def applied(self) -> Iterator[None]:

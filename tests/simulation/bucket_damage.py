@@ -1,4 +1,4 @@
-"""What people do to bucket topics: truncate them, empty them, write into them."""
+"""Damage to bucket topics by people: truncated, emptied, written into."""
 
 from __future__ import annotations
 

@@ -29,5 +29,5 @@ class SimulatedClock:
         self._kafka.pass_time(duration_ms)
 
     def set_right(self) -> None:
-        """As a time server does."""
+        """Set the clock right, as a time server does."""
         self.wrong_ms = self.drift_permille = 0

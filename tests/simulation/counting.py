@@ -1,4 +1,4 @@
-"""What has to have happened in ten thousand histories: every fault, and every way to recover."""
+"""Events that ten thousand histories have to contain: every fault, and every way to recover."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ EXPECTED: dict[str, Names] = {"RedisZset": (FAULTS, PATHS), "KafkaBuckets": (FAU
 
 
 def missing(counts: Mapping[str, int], backend: str = "RedisZset") -> list[str]:
-    """What never happened."""
+    """Return what never happened."""
     faults, paths = EXPECTED[backend]
     return [name for name in (*faults, *paths) if counts.get(name, 0) == 0]
 

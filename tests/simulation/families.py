@@ -1,4 +1,4 @@
-"""Which histories a seed stands for: those of relays with Redis, or those with bucket topics and both in turn."""
+"""Families of histories: of relays with Redis, or with bucket topics and both in turn."""
 
 from __future__ import annotations
 

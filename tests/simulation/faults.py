@@ -1,4 +1,4 @@
-"""What can go wrong at an effect of a relay: the table of faults, and the gate through which every effect goes."""
+"""Faults at the effects of a relay, and the gate through which every effect goes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Crash(BaseException):
 
 
 class What(StrEnum):
-    """What happens. The first four happen to the process, the others are the answer that it gets."""
+    """A kind of fault. The first four happen to the process, the others are the answer that it gets."""
 
     CRASH = "crash"
     FREEZE = "freeze"
@@ -71,7 +71,7 @@ WEIGHTS = {
     "fence": 3,
     "replace": 3,
 }
-"""How often a fault is planned for an effect; once where nothing is said."""
+"""The weight of an effect among planned faults; 1 where nothing is said."""
 
 
 class Fault(NamedTuple):
@@ -81,13 +81,13 @@ class Fault(NamedTuple):
     nth: int
     what: What
     before: bool = True
-    """Whether it happens to the process before the effect or after it; an answer takes the effect's place."""
+    """True if it happens to the process before the effect or after it; an answer takes the effect's place."""
     length_ms: int = 0
-    """How late a late request arrives, or how long a freeze lasts; one of 0 lasts until a successor has committed."""
+    """The delay of a late request, or the length of a freeze; one of 0 lasts until a successor has committed."""
 
     @property
     def name(self) -> str:
-        """As it is counted."""
+        """Return the name by which it is counted."""
         if self.what in PROCESS:
             return f"{self.what} {'before' if self.before else 'after'} {self.effect}"
         return f"{self.effect} {self.what}"
@@ -120,7 +120,7 @@ class Gate:
 
     @property
     def may_freeze(self) -> bool:
-        """Whether the next step may be suspended."""
+        """Return whether the next step may be suspended."""
         return any(fault.what is What.FREEZE for fault in self._armed)
 
     def call(self, effect: str, act: Callable[[], T], answer: Callable[[Fault], T]) -> T:

@@ -82,7 +82,7 @@ class Group:
 
     @property
     def settled(self) -> bool:
-        """Whether nothing is about to change: everybody is there, and has heard everything."""
+        """Return whether nothing is about to change: everybody is there, and has heard everything."""
         return not any(member.silent_since_ms is not None or member.news for member in self._members.values())
 
     def pass_time(self, now_ms: int) -> None:
@@ -92,7 +92,7 @@ class Group:
                 self.evict(member, now_ms)
 
     def check(self, number: int, generation: int) -> None:
-        """Whether such a member may commit; raises `TransactionAborted`."""
+        """Return whether such a member may commit; raises `TransactionAborted`."""
         if number not in self._members:
             raise TransactionAborted("unknown member id")
         if generation != self.generation:

@@ -158,7 +158,7 @@ class History:
         return Line(self.kafka, gate, self.shelf_is_away, silence, self.setup.load_ms)
 
     def shelf_is_away(self) -> bool:
-        """Whether the shelf's server does not answer now."""
+        """Return whether the shelf's server does not answer now."""
         return self.kafka.now_ms < self._away_until_ms
 
     def attempt(self, relay: Relay, action: Callable[[Relay], None]) -> None:
@@ -198,7 +198,7 @@ class History:
             self._bury(relay)
 
     def _happen(self, relay: Relay, fault: Fault) -> None:
-        """What happens to a process at an effect."""
+        """Let something happen to a process at an effect."""
         member = relay.source.member
         assert member is not None
         if fault.what is What.CRASH:

@@ -42,7 +42,7 @@ NOTHING_YET = Findings(0, [], Counter())
 
 
 def wrong_with(plan: Plan, counts: Counter[str] | None = None) -> list[str]:
-    """What is wrong with a history; an error of the relay or of the world is wrong, too."""
+    """Return what is wrong with a history; an error of the relay or of the world is wrong, too."""
     try:
         outcome = History(plan).run()
         if counts is not None:

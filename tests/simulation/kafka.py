@@ -19,7 +19,7 @@ START_MS = 1_000_000_000
 
 
 class Life(NamedTuple):
-    """Which relay sent something, and how often it had recovered the shard before."""
+    """The relay that sent something, and how often it had recovered the shard before."""
 
     relay: str
     recoveries: Mapping[int, Progress]
@@ -63,7 +63,7 @@ class Kafka:
         self._later: list[tuple[int, Callable[[], object]]] = []
 
     def log_of(self, record: Outgoing) -> list[Any]:
-        """Where a record goes: to a bucket topic, or to what the readers of targets see."""
+        """Return where a record goes: to a bucket topic, or to what the readers of targets see."""
         is_stored = record.topic.startswith("source.delay.")
         return self.stored.setdefault((record.topic, record.partition), []) if is_stored else self.target
 
@@ -72,7 +72,7 @@ class Kafka:
         self._later.append((self.now_ms + delay_ms, action))
 
     def requests_under_way(self) -> int:
-        """How many requests may still arrive."""
+        """Return how many requests may still arrive."""
         return len(self._later)
 
     def pass_time(self, duration_ms: int) -> None:
@@ -99,7 +99,7 @@ class Kafka:
         return len(self.commits) - 1
 
     def read_committed(self) -> list[Sent]:
-        """What a `read_committed` consumer sees: up to the first open transaction, and nothing that was aborted."""
+        """Return what a `read_committed` consumer sees: up to the first open transaction, nothing aborted."""
         seen: list[Sent] = []
         for sent in self.target:
             state = State.COMMITTED if sent.transaction is None else sent.transaction.state
@@ -110,7 +110,7 @@ class Kafka:
         return seen
 
     def read_uncommitted(self) -> list[Sent]:
-        """What a `read_uncommitted` consumer sees: everything."""
+        """Return what a `read_uncommitted` consumer sees: everything."""
         return list(self.target)
 
 

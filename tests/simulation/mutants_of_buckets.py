@@ -1,4 +1,4 @@
-"""What a relay can get wrong about its bucket topics."""
+"""Mutants of bucket topics."""
 
 from __future__ import annotations
 

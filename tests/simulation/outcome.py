@@ -1,4 +1,4 @@
-"""What became of a history: the final logs, read as an auditor would."""
+"""The outcome of a history: the final logs, read as an auditor would."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Delivered(NamedTuple):
     place: Place
     dead: bool
     commit: int | None
-    """Which commit made it visible; None without transactions."""
+    """The commit that made it visible; None without transactions."""
 
     @property
     def life(self) -> Life:
@@ -57,16 +57,16 @@ class Outcome:
 
     setup: Setup
     rested: bool
-    """Whether everything came to rest once there were no more faults."""
+    """True if everything came to rest once there were no more faults."""
     source: Mapping[Place, Accepted]
     delivered: Sequence[Delivered]
-    """As a `read_committed` reader sees them, in order."""
+    """The records that a `read_committed` reader sees, in order."""
     commits: Sequence[Commit]
     probes: Set[Place]
     counts: Mapping[str, int]
 
     def before(self, shard: int, commit: int) -> Progress | None:
-        """What was committed for a shard before this commit."""
+        """Return what was committed for a shard before this commit."""
         for number in range(commit - 1, -1, -1):
             if shard in self.commits[number].progress:
                 return self.commits[number].progress[shard]

@@ -9,30 +9,30 @@ from tests.simulation.faults import Fault
 
 
 class Setup(NamedTuple):
-    """What stays the same for a whole history."""
+    """Settings of a whole history."""
 
     shards: int = 1
     relays: int = 1
-    """How many are kept running; others join, and zombies stay."""
+    """The number of relays kept running; others join, and zombies stay."""
     transactional: bool = True
     delay_ms: int | None = None
     redis: bool = False
-    """Which shelf: the production `RedisShelf` over a simulated Redis, or the memory shelf."""
+    """The shelf: True for the production `RedisShelf` over a simulated Redis, False for the memory shelf."""
     memory_bytes: int = 1 << 30
     chunk: int = 8
     session_ms: int = 6_000
     deaf_ms: int = 0
-    """How long an evicted relay goes on without knowing it."""
+    """The time that an evicted relay goes on without knowing it."""
     precision_ms: int = 50
     lingers: bool = False
     part_items: int = 1_000
-    """How many segments and ids go in one script of a Redis shelf."""
+    """The number of segments and ids in one script of a Redis shelf."""
     portion: int = 16
-    """How many segments are loaded at first."""
+    """The number of segments loaded at first."""
     load_ms: int = 0
-    """How long the shelf takes to answer a load."""
+    """The time that the shelf takes to answer a load."""
     keys: str = ""
-    """Whether segments are signed: "" is never, "same" with the same key, "changing" as `KEYS` of `relays` says."""
+    """True if segments are signed: "" is never, "same" with the same key, "changing" as `KEYS` of `relays` says."""
     backends: str = ""
     """A letter for each relay in turn: "B" for one with bucket topics, "R" for one with Redis; "" is all with Redis."""
 

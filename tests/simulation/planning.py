@@ -96,7 +96,7 @@ def _produced(rng: random.Random, workload: Workload) -> list[Action]:
 
 
 def _trouble(rng: random.Random, setup: Setup, skew_ms: int) -> list[Action]:
-    """What goes wrong in one turn: mostly at an effect of a relay, else around them."""
+    """Return what goes wrong in one turn: mostly at an effect of a relay, else around them."""
     if rng.random() < 0.7:
         return [Arm(rng.choice([0, 0, 1]), _fault(rng, setup)) for _ in range(rng.choice([1, 1, 1, 2]))]
     shelf: list[Action] = [

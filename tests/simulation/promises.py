@@ -18,7 +18,7 @@ from delaytopic_relay.core.commands import Cancel, Key, Reject, Schedule
 from delaytopic_relay.core.progress import Progress
 
 LATE_MS = 250
-"""How late a probe may be: the turns that the simulation itself makes it wait."""
+"""The lateness allowed for a probe: the turns that the simulation itself makes it wait."""
 
 Complaints = Iterator[str]
 Promise = Callable[[Outcome], Complaints]

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 TURN_MS = 100
 LONGEST_TURNS = 600
 LONGEST_TURNS_WITH_BUCKETS = 3_000
-"""What is far moves from bucket to bucket, each time with a commit."""
+"""More turns, as what is far moves from bucket to bucket, each time with a commit."""
 RESTED_TURNS = 3
 
 
@@ -24,7 +24,7 @@ class Quiet:
         self._due_ms: list[int] = []
 
     def run(self) -> bool:
-        """Whether everything came to rest, and the probes left."""
+        """Return whether everything came to rest, and the probes left."""
         self._history.calm()
         if not self._wait():
             return False
@@ -52,7 +52,7 @@ class Quiet:
         return False
 
     def _recovering(self) -> bool:
-        """Whether a relay is taking over, or reads again what it needs."""
+        """Return whether a relay is taking over, or reads again what it needs."""
         loops = [relay.loop for relay in self._history.relays]
         return any(loop.waiting or any(shard.replaying for shard in loop.shards.values()) for loop in loops)
 

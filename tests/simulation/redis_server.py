@@ -22,7 +22,7 @@ PUT, DROP = Script.read("put.lua"), Script.read("drop.lua")
 
 
 class RedisServer:
-    """What is stored: strings, hashes and lists; a sorted set is kept as a hash of scores."""
+    """A store of strings, hashes and lists; a sorted set is kept as a hash of scores."""
 
     def __init__(self) -> None:
         self.keys: Keys = {}
@@ -99,7 +99,7 @@ class RedisServer:
         self._scripts.clear()
 
     def snapshot(self) -> Keys:
-        """What is stored now, for `restore`."""
+        """Return what is stored now, for `restore`."""
         return copy.deepcopy(self.keys)
 
     def restore(self, snapshot: Keys) -> None:
@@ -114,7 +114,7 @@ class RedisServer:
 
 
 class RedisClient:
-    """As much of the client library as `RedisShelf` uses; every command is an effect."""
+    """The part of the client library that `RedisShelf` uses; every command is an effect."""
 
     def __init__(self, server: RedisServer, line: Line) -> None:
         self._server = server

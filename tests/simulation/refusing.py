@@ -1,4 +1,4 @@
-"""Which records the simulated Kafka refuses for good, by their value, and what the client can tell of it."""
+"""Records that the simulated Kafka refuses for good, by their value, and what the client can tell of it."""
 
 from __future__ import annotations
 

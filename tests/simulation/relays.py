@@ -122,7 +122,7 @@ class Relay:
     def _kept(
         self, shelf: Shelf | SimulatedBucketLog | None
     ) -> tuple[Shelving | BucketShelving | None, Shelf | BucketShelving | None]:
-        """What the loop works with, and what shards are taken over with."""
+        """Return what the loop works with, and what shards are taken over with."""
         if isinstance(shelf, SimulatedBucketLog):
             rules = RULES._replace(key=self.signer.mark)
             buckets = BucketShelving(shelf, NAMES, rules, self.clock, self.journal, self.signer)
@@ -131,7 +131,7 @@ class Relay:
 
     @property
     def frozen(self) -> bool:
-        """Whether it stands still in the middle of a call."""
+        """Return whether it stands still in the middle of a call."""
         return self.strand is not None
 
     def step(self) -> None:
@@ -187,7 +187,7 @@ class Relay:
 
     @property
     def wakes_up(self) -> bool:
-        """Whether it stood still long enough."""
+        """Return whether it stood still long enough."""
         if self._wakes_at_ms is not None:
             return self._wakes_at_ms <= self.kafka.now_ms
         return any(commit.relay != self.name for commit in self.kafka.commits[self._frozen_at_commit :])

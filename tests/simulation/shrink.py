@@ -21,7 +21,7 @@ class Shrinker:
         self._runs_left = most_runs
 
     def shrink(self) -> Plan:
-        """As small as it gets."""
+        """Shrink it as far as possible."""
         before: Plan | None = None
         while before != self.plan and self._runs_left > 0:
             before = self.plan

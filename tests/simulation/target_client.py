@@ -40,7 +40,7 @@ class SimulatedTarget:
         self.owner = name if transactional else ""
         self.lingers = False
         self.recovered: dict[int, Progress] = {}
-        """What the relay recovered its shards with, to mark what it sends."""
+        """The recoveries of the relay's shards, to mark what it sends."""
         self._state = Client.READY
         self._buffer: list[Sent] = []
         self._failures: list[Refusal] = []
@@ -84,7 +84,7 @@ class SimulatedTarget:
             self._flush()
 
     def _flush(self) -> None:
-        """What was buffered reaches the broker; it tells a fenced producer so only in the reports."""
+        """Let what was buffered reach the broker; it tells a fenced producer so only in the reports."""
         records, self._buffer = self._buffer, []
         if not self.owner:
             self._kafka.target += records

@@ -50,7 +50,7 @@ def a_request(rng: random.Random, now: Position | None) -> Request:
 
 
 def answer(shelf: Shelf, request: Request, state: Any, rng: random.Random) -> Any:
-    """What comes back; the same chance for every shelf that is asked."""
+    """Return what comes back; the same chance for every shelf that is asked."""
     rng.setstate(state)
     try:
         return request(shelf)

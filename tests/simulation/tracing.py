@@ -1,4 +1,4 @@
-"""What happened in a history, line by line, for people."""
+"""The story of a history, line by line, for people."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class State(StrEnum):
 
 @dataclass(eq=False)
 class Transaction:
-    """What one transaction holds; the records point to it."""
+    """The contents of one transaction; the records point to it."""
 
     owner: str
     opened_ms: int
@@ -91,12 +91,12 @@ class Transactions:
         return len(old)
 
     def in_doubt(self, shards: Iterable[int]) -> bool:
-        """Whether the committed offset of one of these shards waits for a transaction."""
+        """Return whether the committed offset of one of these shards waits for a transaction."""
         wanted = set(shards)
         return any(not wanted.isdisjoint(transaction.offsets) for transaction in self._current.values())
 
     def unfinished(self) -> Mapping[str, Transaction]:
-        """What is open or decided, by `transactional.id`."""
+        """Return what is open or decided, by `transactional.id`."""
         return self._current
 
     def _check(self, owner: str, epoch: int) -> None:

@@ -1,4 +1,4 @@
-"""What applications produce: kinds of records, and when they are due."""
+"""Workloads of applications: kinds of records, and when they are due."""
 
 from __future__ import annotations
 

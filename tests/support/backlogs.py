@@ -99,7 +99,7 @@ def await_event(platform: Platform, name: str, reason: str) -> tuple[str, str]:
 
 
 def retained_metric(platform: Platform, name: str) -> float | None:
-    """As the operator's page has it; None: there is no such series."""
+    """Return the value on the operator's page; None: there is no such series."""
     series = f'{METRIC}{{delaytopic_name="{name}",delaytopic_namespace="{platform.team}"}}'
     lines = platform.operator.get("/metrics").splitlines()
     values = {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(METRIC)}

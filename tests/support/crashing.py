@@ -44,7 +44,7 @@ class CrashPoint:
 
     @property
     def writes(self) -> list[str]:
-        """What was to be changed."""
+        """Return what was to be changed."""
         return [what for what in self.calls if is_write(what)]
 
 
@@ -64,7 +64,7 @@ class Meddling(CrashPoint):
 
 
 def is_write(what: str) -> bool:
-    """Whether a call changes anything."""
+    """Return whether a call changes anything."""
     return what.split()[1] not in READS | set(ASKS)
 
 

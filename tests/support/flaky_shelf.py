@@ -19,7 +19,7 @@ class FlakyShelf(MemoryShelf):
         self.world = world
         self.load_ms = load_ms
         self.away = False
-        """Whether it cannot be reached."""
+        """True if it cannot be reached."""
         self.deaf_puts = 0
         """So many puts are done, and not answered."""
         self.damaged: set[int] = set()

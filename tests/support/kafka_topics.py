@@ -23,7 +23,7 @@ class KafkaTopics:
         self._admin = AdminClient({"bootstrap.servers": bootstrap_servers})
 
     def partitions(self, name: str) -> int:
-        """How many a topic has; 0: there is no such topic."""
+        """Return how many a topic has; 0: there is no such topic."""
         found = self._admin.list_topics(timeout=30).topics
         return len(found[name].partitions) if name in found else 0
 

@@ -1,4 +1,4 @@
-"""What ids should do, said as simply as possible: the model that shards are compared with."""
+"""The model of ids, as simple as possible, that shards are compared with."""
 
 from __future__ import annotations
 

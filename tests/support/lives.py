@@ -64,7 +64,7 @@ class World:
     class_name: str
     now_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
     pending: int | None = None
-    """What relays say is pending; None: they say nothing."""
+    """The number of pending records that relays report; None: they report nothing."""
 
     def __post_init__(self) -> None:
         self._reader = Consumer({"bootstrap.servers": self.bootstrap_servers, "group.id": "looks"})
@@ -247,7 +247,7 @@ def dies(life: Life, name: str, **how: Any) -> str | None:
 
 
 class _Pages:
-    """What relays would say: all shards are at work, and hold what the world says."""
+    """The relays' view: all shards are at work, and hold what the world says."""
 
     def __init__(self, world: World) -> None:
         self._world = world

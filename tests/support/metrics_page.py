@@ -1,4 +1,4 @@
-"""What a relay's `/metrics` says, read as Prometheus reads it."""
+"""A relay's `/metrics`, read as Prometheus reads it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def value_of(page: Mapping[Series, float], name: str, **labels: str) -> float:
 def histogram_between(
     before: Mapping[Series, float], after: Mapping[Series, float], name: str
 ) -> list[tuple[float, float]]:
-    """What was added to a histogram: (upper bound, cumulative count), in order."""
+    """Return what was added to a histogram: (upper bound, cumulative count), in order."""
     added = [
         (float(dict(pairs)["le"]), value - before.get((given, pairs), 0.0))
         for (given, pairs), value in after.items()

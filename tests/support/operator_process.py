@@ -51,7 +51,7 @@ class OperatorProcess(ChildProcess):
         return _of_event(self.log_file.read_text(), event)
 
     def port(self) -> int:
-        """Where its pages are since its last start."""
+        """Return where its pages are since its last start."""
 
         def starting() -> list[dict[str, Any]]:
             return _of_event(self.log_file.read_bytes()[self._started_at :].decode(errors="replace"), "starting")

@@ -1,4 +1,4 @@
-"""How hard the properties of the core are tried: no deadline, since the machine may be busy with other tests."""
+"""Settings of property tests: no deadline, since the machine may be busy with other tests."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def produce(bootstrap_servers: str, topic: str, records: Sequence[Sent]) -> list
 
 
 def count_records(bootstrap_servers: str, topic: str) -> int:
-    """How many records a topic has that was never written to in transactions, nor shortened."""
+    """Return how many records a topic has that was never written to in transactions, nor shortened."""
     consumer = Consumer({"bootstrap.servers": bootstrap_servers, "group.id": "counter"})
     partitions = consumer.list_topics(topic, timeout=30).topics[topic].partitions
     ends = [consumer.get_watermark_offsets(TopicPartition(topic, partition), 30) for partition in partitions]

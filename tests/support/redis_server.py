@@ -26,7 +26,7 @@ class RedisFields:
 
 
 def refusal(fields: RedisFields) -> str:
-    """What is said about settings that are wrong."""
+    """Return what is said about settings that are wrong."""
     with pytest.raises(ConfigurationError) as caught:
         connect_redis(fields)
     return str(caught.value)

@@ -1,4 +1,4 @@
-"""How a relay came to its end, or what it waits for: what an operator of it would see."""
+"""Ends and waits of a relay, as an operator of it would see them."""
 
 from __future__ import annotations
 

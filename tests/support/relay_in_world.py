@@ -92,7 +92,7 @@ class Relay:
 
 
 class Setup(NamedTuple):
-    """How a relay differs from the usual one; `delay_ms` makes it one of a fixed delay, without a shelf."""
+    """Differences of a relay from the usual one; `delay_ms` makes it one of a fixed delay, without a shelf."""
 
     shards: Sequence[int] = (0,)
     transactional: bool = True

@@ -37,7 +37,7 @@ class RelayProcess(ChildProcess):
         return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
 
     def port(self) -> int:
-        """Where its pages are."""
+        """Return where its pages are."""
         line = wait_for(
             lambda: next((e for e in self.log_lines() if e.get("event") == "http listening"), None), self.why
         )

@@ -41,7 +41,7 @@ SESSION_TIMEOUT_S = 6
 
 @dataclass
 class Servers:
-    """Where Kafka and Redis are, and how many brokers have a copy of each partition."""
+    """Addresses of Kafka and Redis, and how many brokers have a copy of each partition."""
 
     bootstrap_servers: str
     redis_url: str
@@ -172,7 +172,7 @@ class Route:
     # -- the verdict
 
     def rules(self) -> Rules:
-        """What the specification says about records."""
+        """Return what the specification says about records."""
         schedule = self.config().schedule
         return Rules(
             target=self.target,
@@ -187,16 +187,16 @@ class Route:
         return read_topic(self.servers.bootstrap_servers, topic, committed=committed)
 
     def source_records(self) -> list[SourceRecord]:
-        """What was asked for."""
+        """Return what was asked for."""
         rules = self.rules()
         return [read_source(record, rules) for record in self.read(self.source)]
 
     def delivered(self) -> list[DeliveredRecord]:
-        """What arrived."""
+        """Return what arrived."""
         return [read_delivered(record) for topic in (self.target, self.other) for record in self.read(topic)]
 
     def dead_letters(self) -> list[DeadLetter]:
-        """What was refused."""
+        """Return what was refused."""
         return [read_dead_letter(record) for record in self.read(self.dead_letter)]
 
     def verdict(self, outages: Sequence[Outage] = ()) -> Verdict:

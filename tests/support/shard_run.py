@@ -27,7 +27,7 @@ class Delivered(NamedTuple):
 
 @dataclass
 class Outcome:
-    """What left, and what became of ids; only what was committed counts."""
+    """Records that left, and the fate of ids; only what was committed counts."""
 
     delivered: list[Delivered] = field(default_factory=list)
     rejected: list[int] = field(default_factory=list)

@@ -13,14 +13,14 @@ from delaytopic_relay.backlog.store import Shelf
 
 
 class Store(Protocol):
-    """What several relays' shelves have in common."""
+    """The common part of several relays' shelves."""
 
     def open(self) -> Shelf:
         """Another relay's access."""
         ...
 
     def snapshot(self) -> Callable[[], None]:
-        """What rolls the store back to now."""
+        """Return a function that rolls the store back to now."""
         ...
 
     def wipe(self) -> None:

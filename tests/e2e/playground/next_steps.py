@@ -1,4 +1,4 @@
-"""What to do with the cluster of `make up`, as its last words. Pure."""
+"""The last words of `make up`: what to do with the cluster. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a hostile team writes with the rights of its Role: DelayTopics, forged records, forged pods. Pure."""
+"""Documents that a hostile team writes with the rights of its Role: DelayTopics, forged records, forged pods. Pure."""
 
 from __future__ import annotations
 

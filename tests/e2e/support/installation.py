@@ -1,4 +1,4 @@
-"""What a platform team puts into the cluster: the values of the chart, and the class. Pure."""
+"""The platform team's documents: the values of the chart, and the class. Pure."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ MANIFESTS = Path(__file__).parents[1] / "manifests"
 
 
 class CommandLines(NamedTuple):
-    """Where the programs are that people use."""
+    """Paths of the programs that people use."""
 
     kubectl: Path
     helm: Path
@@ -71,7 +71,7 @@ class InstalledPlatform:
         self.install()
 
     def install(self) -> None:
-        """As docs/how-to/install.md says, in that order; what is installed already is brought up to date."""
+        """Install as docs/how-to/install.md says, in that order; what is installed already is brought up to date."""
         self.kubectl.apply([namespace(OPERATOR_NAMESPACE)])
         self.upgrade(self._chart, self.images)
         self.kubectl.apply([delay_class()])
@@ -143,7 +143,7 @@ class InstalledPlatform:
         return condition_of(found, "SLOMet")
 
     def remove(self) -> None:
-        """As docs/how-to/install.md says, in that order; what tests made is gone, too. Nothing where nothing is."""
+        """Remove it as docs/how-to/install.md says, with what tests made. Nothing where nothing is."""
         if self.client.find(API) is not None:
             self.kubectl("delete", "delaytopics", "--all", "--all-namespaces", "--wait=false")
             self.kubectl("wait", "delaytopics", "--all", "--all-namespaces", "--for=delete", "--timeout=100s")

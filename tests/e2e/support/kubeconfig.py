@@ -16,7 +16,7 @@ class KubeconfigNotUnderstood(Exception):
 
 
 def client_of(kubeconfig: Path, directory: Path) -> KubeClient:
-    """As the user of the current context; `directory` is for certificates. Raises KubeconfigNotUnderstood."""
+    """Connect as the user of the current context; `directory` is for certificates. Raises KubeconfigNotUnderstood."""
     document = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
     context = _named(document["contexts"], document["current-context"])["context"]
     cluster = _named(document["clusters"], context["cluster"])["cluster"]
@@ -38,7 +38,7 @@ def _named(entries: list[dict[str, Any]], name: str) -> dict[str, Any]:
 
 
 def _file(holder: dict[str, Any], name: str, directory: Path) -> Path | None:
-    """What the kubeconfig holds, or names a file for."""
+    """Return what the kubeconfig holds, or names a file for."""
     if (content := holder.get(f"{name}-data")) is None:
         return Path(holder[name]) if name in holder else None
     path = directory / name

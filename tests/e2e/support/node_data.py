@@ -1,4 +1,4 @@
-"""What Kafka and Redis keep on the nodes that they ran on, which outlives their pods."""
+"""Data of Kafka and Redis on the nodes, which outlives their pods."""
 
 from __future__ import annotations
 

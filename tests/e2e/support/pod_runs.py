@@ -43,20 +43,20 @@ class PodRun:
         await_object(self.client, self.path, lambda found: _phase(found) in ("Running", *POD_ENDS), seconds=seconds)
 
     def message(self, seconds: float) -> dict[str, Any]:
-        """What it left as termination message, once it has succeeded. Raises PodFailed, NotInTime."""
+        """Return what it left as termination message, once it has succeeded. Raises PodFailed, NotInTime."""
         found = await_object(self.client, self.path, lambda found: _phase(found) in POD_ENDS, seconds=seconds)
         return _message(self.client, [found] if found else [])
 
 
 def start_pod(client: KubeClient, namespace: str, name: str, image: str, command: Sequence[str]) -> PodRun:
-    """As Pod Security `restricted` wants it."""
+    """Return it as Pod Security `restricted` wants it."""
     spec = {"restartPolicy": "Never", **restricted_pod(image, command)}
     client.create(f"/api/v1/namespaces/{namespace}/pods", {"metadata": {"name": name}, "spec": spec})
     return PodRun(client, namespace, name)
 
 
 def message_of_job(client: KubeClient, namespace: str, name: str, seconds: float) -> dict[str, Any]:
-    """What a pod of a Job left as termination message, once the Job has ended. Raises PodFailed, NotInTime."""
+    """Return what a pod of a Job left as termination message, once the Job has ended. Raises PodFailed, NotInTime."""
     await_object(client, f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}", _has_ended, seconds=seconds)
     return _message(client, pods_of(client, namespace, **{"batch.kubernetes.io/job-name": name}))
 

@@ -1,4 +1,4 @@
-"""What has to be there before the first test, and takes minutes: seen as it is made, and one line where it can't be."""
+"""Preparations before the first test, which take minutes: seen as they are made, and one line where they can't be."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.e2e.images.errors import TestImagesError
 from tests.e2e.support.vacancy import Occupied
 
 REASONS: Final = (ClusterError, Occupied, ImagesError, TestImagesError, ProgramsMissingError, ProgramsNotBuiltError)
-"""Why no test can run at all."""
+"""The reason why no test can run at all."""
 
 
 @contextmanager

@@ -76,5 +76,5 @@ def kill(client: KubeClient, cluster: Cluster, pod: Object) -> None:
 
 
 def is_running(pod: Object) -> bool:
-    """Whether it runs and nobody has asked it to end."""
+    """Return whether it runs and nobody has asked it to end."""
     return pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]

@@ -45,7 +45,7 @@ class Team:
         }
 
     def apply(self, name: str, **spec: Any) -> None:
-        """What was applied before and is not given now is taken back, as GitOps tools do."""
+        """Apply a document; what was applied before and is not given now is taken back, as GitOps tools do."""
         self.platform.kubectl.apply([self.document(name, **spec)])
 
     def let_developers_in(self) -> None:
@@ -131,7 +131,7 @@ class Sending:
         self._said: dict[str, Any] = {}
 
     def await_sent(self) -> dict[str, Any]:
-        """What the sender says once everything is acknowledged: when it began and ended, when the last one is due."""
+        """Return the sender's result once everything is acknowledged: begin, end, and when the last one is due."""
         if not self._said:
             seconds = self.plan.records / self.plan.per_second if self.plan.per_second else 0
             self._said = self._pod.message(POD_SECONDS + seconds + 300)
@@ -139,7 +139,7 @@ class Sending:
 
     @property
     def last_due_ms(self) -> int:
-        """When the last record is due."""
+        """Return when the last record is due."""
         return int(self.await_sent()["last_due_ms"])
 
     def start_reading(self, *, settle_ms: int = 2_000, patience_s: int = 60, quiet_s: int = 3) -> Reading:
@@ -153,7 +153,7 @@ class Sending:
     def verdict(
         self, *, settle_ms: int = 2_000, patience_s: int = 60, quiet_s: int = 3, besides: Collection[str] = ()
     ) -> dict[str, Any]:
-        """What the reader says once everything has come, and nothing more comes; it starts when everything was sent.
+        """Return the reader's result once everything has come, and nothing more; it starts when everything was sent.
 
         Raises PromiseBroken for a fault that is not among `besides`.
         """
@@ -169,7 +169,7 @@ class Reading(NamedTuple):
     seconds: float
 
     def verdict(self, besides: Collection[str] = ()) -> dict[str, Any]:
-        """What it says at the end. Raises PromiseBroken for a fault that is not among `besides`."""
+        """Return what it says at the end. Raises PromiseBroken for a fault that is not among `besides`."""
         self.sending.await_sent()
         verdict = self.pod.message(self.seconds)
         require_kept(verdict, besides)

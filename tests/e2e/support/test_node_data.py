@@ -12,7 +12,7 @@ from tests.e2e.support.node_data import FOLDER, PARENT, cleaner
 
 
 def host_folders() -> Iterator[Path]:
-    """Those of Kafka and Redis."""
+    """Return those of Kafka and Redis."""
     for path in sorted(MANIFESTS.glob("*.yaml")):
         objects: list[dict[str, Any]] = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
         for each in objects:

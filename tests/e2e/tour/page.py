@@ -28,7 +28,7 @@ class Step:
     printed: str
 
     def text(self) -> str:
-        """As it stands on the page."""
+        """Return it as it stands on the page."""
         return f"{PROMPT}{self.command}\n{self.printed}"
 
 

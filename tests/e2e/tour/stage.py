@@ -1,4 +1,4 @@
-"""Where the tour takes place: the namespace of a team that is new each time."""
+"""The stage of the tour: the namespace of a team that is new each time."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def page() -> str:
 
 
 def blocks(kind: str) -> list[str]:
-    """What is in fences of a kind."""
+    """Return what is in fences of a kind."""
     return [each.partition("\n```")[0] for each in page().split(f"```{kind}\n")[1:]]
 
 

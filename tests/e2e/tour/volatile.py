@@ -1,4 +1,4 @@
-"""What is another in each run of the same commands: moments, ages, how late. Pure.
+"""Parts of a command's output that differ in each run: moments, ages, lateness. Pure.
 
 Words stand for it, of one width, so that tables stay tables, and what is printed twice is equal.
 """
@@ -13,7 +13,7 @@ _AGE: Final = r"(?:\d+[dhms])+"
 
 
 def settled(printed: str) -> str:
-    """What a command printed, without what is volatile; each line has an end. Settled text stays as it is."""
+    """Return what a command printed, without what is volatile; each line has an end. Settled text stays as it is."""
     return "".join(f"{_settled_line(line.rstrip())}\n" for line in printed.splitlines())
 
 

@@ -1,4 +1,4 @@
-"""What a sender sends, record by record: it follows from a few numbers, so that a run can be told in one line. Pure."""
+"""The plan of a sender, record by record: it follows from a few numbers, so that one line states a run. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Plan:
     seed: int = 1
 
     def encode(self) -> str:
-        """As one argument of a command."""
+        """Return it as one argument of a command."""
         return json.dumps(asdict(self))
 
     @classmethod

@@ -24,7 +24,7 @@ DEAD_LETTER = ".dlq"
 
 @dataclass(frozen=True)
 class Work:
-    """What is read, and how long: `quiet_s` is for how long nothing more may come, once everything has.
+    """The plan of a reader: `quiet_s` is for how long nothing more may come, once everything has.
 
     `patience_s` is how long a record may be missing after the last one was due.
     """
@@ -34,7 +34,7 @@ class Work:
     quiet_s: int = 3
 
     def encode(self) -> str:
-        """As one argument of a command."""
+        """Return it as one argument of a command."""
         return json.dumps(asdict(self))
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What the records of a run carry, and what is read from them; knows nothing of the project's own code. Pure."""
+"""Contents of a run's records; knows nothing of the project's own code. Pure."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def content_of(value: bytes | None) -> Content | None:
 
 
 def headers_of(content: Content, id: bytes | None) -> Headers:
-    """What asks for the delivery, or withdraws it."""
+    """Return what asks for the delivery, or withdraws it."""
     named = [("deliver-id", id)] if id is not None else []
     if content.due_ms is None:
         return [*named, ("deliver-action", b"cancel")]

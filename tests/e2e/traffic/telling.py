@@ -1,4 +1,4 @@
-"""How a program of this folder tells its result: one JSON line, and the same where Kubernetes keeps it."""
+"""The result of a program of this folder: one JSON line, and the same where Kubernetes keeps it."""
 
 from __future__ import annotations
 

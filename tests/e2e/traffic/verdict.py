@@ -1,4 +1,4 @@
-"""What happened to the records of a run, against what had to happen. Pure; independent of the project's own audit."""
+"""The verdict on a run's records: what happened against what had to. Pure; independent of the project's audit."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Seen:
 
 
 class Expected(NamedTuple):
-    """What was sent where: a run's name, and how many numbers it has, from 0 on.
+    """A run that was sent: its name, and how many numbers it has, from 0 on.
 
     A cancel that came at least `settle_ms` before its record was due has to take effect; for a later one, both
     outcomes are right.
@@ -63,7 +63,7 @@ def awaited(seen: Seen, expected: Expected) -> set[int]:
 
 
 def last_due_ms(seen: Seen) -> int:
-    """When the last record is due; 0 without any."""
+    """Return when the last record is due; 0 without any."""
     return max((sent.due_ms for sent in seen.sent if sent.due_ms is not None), default=0)
 
 
@@ -111,7 +111,7 @@ def _is_early(arrival: Arrival) -> bool:
 
 
 def _is_attributed(arrival: Arrival, schedules: Mapping[int, Sent], expected: Expected) -> bool:
-    """Whether the receipt names the very record of the source that this is, and its due time."""
+    """Return whether the receipt names the very record of the source that this is, and its due time."""
     sent, receipt = schedules.get(arrival.number), arrival.receipt
     if sent is None or receipt is None:
         return sent is None

@@ -95,7 +95,7 @@ def processes() -> Iterator[tuple[int, int, str]]:
 
 
 def remaining(pids: Collection[int]) -> set[int]:
-    """Those of the processes that are still there."""
+    """Return those of the processes that are still there."""
     return {pid for pid, _, _ in processes() if pid in pids}
 
 

@@ -89,7 +89,7 @@ def produce_backlog(route: Route) -> None:
 
 
 def taken_in(relay: RelayProcess) -> bool:
-    """Whether everything is on the shelf, and committed."""
+    """Return whether everything is on the shelf, and committed."""
     status = relay.status()
     committed = sum(shard["committedOffset"] for shard in status["shards"])
     return bool(status["pending"] == committed == PENDING)
@@ -102,7 +102,7 @@ def memory_of(relay: RelayProcess) -> int:
 
 
 def shelf_bytes(route: Route, kafka: KafkaServer) -> int:
-    """What the backend holds: the records of all bucket topics on disk, or what Redis has in memory."""
+    """Return what the backend holds: the records of all bucket topics on disk, or what Redis has in memory."""
     if route.config().backend.type == REDIS:
         client = redis_client.Redis.from_url(route.servers.redis_url)
         return int(client.info("memory")["used_memory"])

@@ -138,7 +138,7 @@ def _seen(route: Route, relay: RelayProcess, places: dict[str, Coordinates]) -> 
 
 
 def _expected(raw: dict[Coordinates, RawRecord], too_large: Coordinates, route: Route) -> list[SourceRecord]:
-    """What the records ask for, as the audit reads them; sizes are not its business."""
+    """Return what the records ask for, as the audit reads them; sizes are not its business."""
     rules = route.rules()
     sources = [read_source(record, rules) for record in raw.values()]
     return [replace(record, fate=Fate.DEAD_LETTER) if record.at == too_large else record for record in sources]

@@ -1,4 +1,4 @@
-"""What people do to bucket topics, and to a DelayTopic's backend and partitions, while it delivers."""
+"""Changes by people to bucket topics, and to a DelayTopic's backend and partitions, while it delivers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def names(route: Route) -> list[str]:
 
 
 def logged(relay: RelayProcess, *words: str) -> bool:
-    """Whether one line of its log has all of these words."""
+    """Return whether one line of its log has all of these words."""
     return any(all(word in str(line) for word in words) for line in relay.log_lines())
 
 
@@ -139,7 +139,7 @@ def succeed(relay: RelayProcess, route: Route, backend: str) -> RelayProcess:
 
 
 def moved_offsets(relay: RelayProcess) -> int:
-    """How many source offsets it read again because their backlog was on another backend."""
+    """Return how many source offsets it read again because their backlog was on another backend."""
     moves = [line for line in relay.log_lines() if line["event"] == "the backlog moves here from another backend"]
     return sum(int(line["offsets"]) for line in moves)
 

@@ -92,7 +92,7 @@ def test_p1_p2_p3_nothing_is_lost_twice_or_early_while_three_relays_join_and_lea
 
 
 def share_shards(relays: list[RelayProcess]) -> bool:
-    """Whether each of them delivers for some shards, and each shard is delivered by one of them."""
+    """Return whether each of them delivers for some shards, and each shard is delivered by one of them."""
     try:
         shards = [relay.shards() for relay in relays]
     except OSError:

@@ -39,13 +39,13 @@ def memory_of(relay: RelayProcess) -> int:
 
 
 def totals(relay: RelayProcess) -> tuple[int, int]:
-    """How many records were delivered, and how many dead-lettered."""
+    """Return how many records were delivered, and how many dead-lettered."""
     status = relay.status()
     return status["deliveredTotal"], status["deadLetteredTotal"]
 
 
 def reasons(route: Route) -> list[str]:
-    """Why records are on the dead-letter topic, in its order."""
+    """Return why records are on the dead-letter topic, in its order."""
     letters = [parse_dead_letter(record.headers) for record in route.read(route.dead_letter)]
     return [letter.reason for letter in letters if letter is not None]
 

@@ -108,7 +108,7 @@ def test_what_is_listed_while_the_relay_delivers_is_what_arrives_and_nothing_is_
 
 
 def lateness_of(relay: RelayProcess, answers: list[Asked]) -> Late:
-    """How late it is for a while without questions, and for as long with them; adds their answers."""
+    """Measure how late it is for a while without questions, and for as long with them; adds their answers."""
     first = samples(relay)
     pass_time(WHILE_S)
     second = samples(relay)

@@ -15,7 +15,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
 
 
 def models(of: type[Model] = Model) -> Iterator[type[Model]]:
-    """Those of the API: other packages may have been imported, too."""
+    """Return those of the API: other packages may have been imported, too."""
     for model in of.__subclasses__():
         if model.__module__.startswith("delaytopic_api."):
             yield model

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.properties import QUICK
@@ -15,7 +17,7 @@ from delaytopic_relay.core.progress import Progress, decode_progress, encode_met
 from delaytopic_relay.core.terms import Terms
 from delaytopic_relay.engine.ports import Bounds
 from delaytopic_relay.engine.recovery import plan_fixed, plan_recovery
-from delaytopic_relay.errors import ProgressError, RelayError
+from delaytopic_relay.errors import RelayError
 
 NOW_MS = 1_795_000_000_000
 NUMBERS = st.integers(0, 1 << 40)
@@ -29,7 +31,7 @@ PROGRESS = st.builds(
     st.none() | st.builds(BucketsState, NUMBERS, NUMBERS, BUCKETS, st.sampled_from(["", "k1"])),
     st.lists(st.builds(Terms, NUMBERS, NUMBERS, st.booleans(), NUMBERS), max_size=3).map(tuple),
 )
-PIECES = st.sampled_from(["1", "2", "3", "-1", "-", ";", ":", ",", "0", "9" * 19, "9" * 5_000, "1_0", "٣", "\x00", " 7"])
+PIECES = st.sampled_from([*"123-;:,0٣\x00", "-1", "9" * 19, "9" * 5_000, "1_0", " 7"])
 
 
 @st.composite
@@ -62,12 +64,9 @@ def work_with(progress: Progress) -> None:
 @QUICK
 @given(st.text(max_size=200) | mutated())
 def test_metadata_of_anybody_is_refused_by_name_or_worked_with(text: str) -> None:
-    try:
+    # Any other error is a defect: it would end the relay, and each successor that reads the same.
+    with suppress(RelayError):
         work_with(decode_progress(5, text))
-    except ProgressError as error:
-        assert "committed offset 5" in str(error)
-    except RelayError as error:
-        assert str(error)
 
 
 @QUICK
