@@ -10,7 +10,8 @@ from tests.simulation.group import Member
 from tests.simulation.kafka import Kafka
 
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.engine.ports import Assignment, Batch, Bounds, Committed
+from delaytopic_relay.core.recovery import Bounds
+from delaytopic_relay.engine.ports import Assignment, Batch, Committed
 from delaytopic_relay.errors import KafkaUnavailable, TransactionAborted
 
 T = TypeVar("T")

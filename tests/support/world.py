@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 from delaytopic_api.records import Headers
 from delaytopic_relay.core.progress import Progress, encode_metadata
+from delaytopic_relay.core.recovery import Bounds
 from delaytopic_relay.delivery.outbound import Outgoing
-from delaytopic_relay.engine.ports import Assignment, Batch, Bounds, Committed, Refusal
+from delaytopic_relay.engine.ports import Assignment, Batch, Committed, Refusal
 from delaytopic_relay.errors import Fenced, TransactionAborted
 
 

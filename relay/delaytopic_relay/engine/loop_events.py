@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from delaytopic_relay.core.commands import Reject, Schedule
+from delaytopic_relay.core.departures import Departures
+from delaytopic_relay.core.recovery import Plan
 from delaytopic_relay.errors import LostOwnership, RelayError
-
-if TYPE_CHECKING:
-    from delaytopic_relay.core.departures import Departures
-    from delaytopic_relay.engine.takeover import Recovered
 
 
 class Journal(Protocol):
@@ -38,8 +36,8 @@ class Journal(Protocol):
         """Everything in memory was dropped; what was sent since the last commit does not count."""
         ...
 
-    def recovered(self, shard: int, cause: str, recovered: Recovered) -> None:
-        """A shard goes on."""
+    def recovered(self, shard: int, cause: str, plan: Plan) -> None:
+        """A shard goes on, recovered by this plan."""
         ...
 
     def fenced(self, owner: str) -> None:

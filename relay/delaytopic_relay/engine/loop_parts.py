@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
-from delaytopic_relay.backlog.manager import ShelfKeeping
+from delaytopic_relay.backlog.protocol import BacklogManager
 from delaytopic_relay.core.commands import Dialect
 from delaytopic_relay.core.suspension import Suspension
 from delaytopic_relay.core.terms import NEVER_MS
@@ -17,7 +17,7 @@ from delaytopic_relay.engine.takeover import Takeover
 
 
 class Parts(NamedTuple):
-    """`shelving` is None for a fixed delay. `id_bytes` is for ids whose schedules are on the shelf, of all shards.
+    """`manager` is that of the backlog. `id_bytes` is for ids whose schedules are there, of all shards.
 
     `learn` is told which topics the next records name, so that all are asked about at once; None where none may be.
     """
@@ -26,7 +26,7 @@ class Parts(NamedTuple):
     target: Target
     dialect: Dialect
     addressing: Addressing
-    shelving: ShelfKeeping[Any] | None
+    manager: BacklogManager[Any]
     takeover: Takeover
     pace: Pace
     memory_bytes: int

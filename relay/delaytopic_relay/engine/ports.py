@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 from delaytopic_relay.core.commands import SourceMessage
 from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.core.recovery import Bounds
 from delaytopic_relay.delivery.outbound import Outgoing
 
 
@@ -25,13 +26,6 @@ class Committed(NamedTuple):
 
     offset: int
     metadata: str
-
-
-class Bounds(NamedTuple):
-    """The first offset that the source still has, and the one after its last."""
-
-    low: int
-    end: int
 
 
 class Assignment(Protocol):

@@ -13,7 +13,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from delaytopic_process.kafka_log import client_logger
 from delaytopic_relay.core.commands import MAX_HEADERS, SourceMessage
 from delaytopic_relay.core.progress import Progress, encode_metadata
-from delaytopic_relay.engine.ports import Assignment, Batch, Bounds, Committed, GroupMetadata
+from delaytopic_relay.core.recovery import Bounds
+from delaytopic_relay.engine.ports import Assignment, Batch, Committed, GroupMetadata
 from delaytopic_relay.errors import KafkaUnavailable, LostOwnership, TransactionAborted
 from delaytopic_relay.kafka.settings import Settings
 

@@ -50,8 +50,9 @@ class Run:
         return copy_of(self.shard, query)
 
     def listed(self, query: ListingQuery = ALL, copy: ShardCopy | None = None) -> Listing:
-        copies = {0: copy or self.copy(query)}
-        return list_pending(copies.values(), lambda: BucketPendingReader(self.log, copies, MARK), query)
+        taken = copy or self.copy(query)
+        reader = BucketPendingReader(self.log, {0: taken.stored.state}, MARK)
+        return list_pending([taken], lambda: reader, query)
 
 
 def offsets(found: Listing) -> list[int]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from delaytopic_relay.backlog.reader import Portion, SliceGone
+from delaytopic_relay.backlog.protocol import Portion, SliceGone
 from delaytopic_relay.backlog.redis.connection import RedisConnection
 from delaytopic_relay.backlog.redis.errors import ask
 from delaytopic_relay.backlog.redis.layout import (
