@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 from uuid import uuid4
 
 import structlog
 
+from delaytopic_api.errors import ApiError
+from delaytopic_api.loading import load_relay_config
 from delaytopic_api.relay import RelayConfig
 from delaytopic_api.values import Guarantee
 from delaytopic_relay.backlog.opening import open_backlog
 from delaytopic_relay.backlog.protocol import Backlog
 from delaytopic_relay.backlog.signing_keys import signer_of
-from delaytopic_relay.clock import SystemClock
 from delaytopic_relay.core.suspension import Suspension
 from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
 from delaytopic_relay.dialects import dialect_for
 from delaytopic_relay.engine.loop import Loop
 from delaytopic_relay.engine.loop_parts import Parts
 from delaytopic_relay.engine.pacing import Pace
-from delaytopic_relay.engine.ports import Target
 from delaytopic_relay.engine.recovery import is_of_group, transactional_id
 from delaytopic_relay.engine.takeover import Takeover
 from delaytopic_relay.errors import ConfigurationError, Unavailable
@@ -35,6 +37,7 @@ from delaytopic_relay.kafka.source import KafkaSource
 from delaytopic_relay.kafka.split_target import SplitTarget
 from delaytopic_relay.kafka.target import KafkaTarget
 from delaytopic_relay.kafka.topic_facts import TopicReader
+from delaytopic_relay.ports import Target
 from delaytopic_relay.telemetry.gc_control import GarbageCollector
 from delaytopic_relay.telemetry.telemetry import Observer
 
@@ -46,6 +49,30 @@ log = structlog.get_logger()
 
 Stop = Callable[[], bool]
 T = TypeVar("T")
+
+
+class SystemClock:
+    """Implements `Clock`."""
+
+    def now_ms(self) -> int:
+        """Wall clock, epoch milliseconds, rounded down: a record is never early by it."""
+        return time.time_ns() // 1_000_000
+
+    def monotonic_ms(self) -> int:
+        """For intervals."""
+        return time.monotonic_ns() // 1_000_000
+
+    def sleep(self, duration_ms: int) -> None:
+        """Wait."""
+        time.sleep(duration_ms / 1000)
+
+
+def read_relay_config(path: Path) -> RelayConfig:
+    """The configuration in a YAML file; raises `ConfigurationError` with a line for each thing to change."""
+    try:
+        return load_relay_config(path.read_text(encoding="utf-8"), str(path))
+    except (OSError, UnicodeDecodeError, ApiError) as error:
+        raise ConfigurationError(f"{error}") from error
 
 
 class Service:

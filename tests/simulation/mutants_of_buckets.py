@@ -10,7 +10,7 @@ from tests.simulation.breaking import Mutant, Patch
 from delaytopic_relay.backlog.kafka.backlog import BucketBacklog
 from delaytopic_relay.backlog.kafka.bucket import Bucket
 from delaytopic_relay.backlog.kafka.partition import BucketShard
-from delaytopic_relay.backlog.kafka.state import BucketsState, BucketState
+from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.commands import Key, Schedule
 from delaytopic_relay.core.progress import Progress
 

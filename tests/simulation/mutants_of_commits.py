@@ -15,8 +15,8 @@ from delaytopic_relay.core.commands import Key
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.engine.loop import Loop
-from delaytopic_relay.engine.ports import GroupMetadata
 from delaytopic_relay.errors import CommitUnknown, LostOwnership
+from delaytopic_relay.ports import GroupMetadata
 
 
 def position_too_far() -> Sequence[Patch]:

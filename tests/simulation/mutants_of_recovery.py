@@ -15,9 +15,9 @@ from delaytopic_relay.core.commands import NOTHING_DELIVERED, Schedule
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Plan, plan_recovery
 from delaytopic_relay.engine.loop import Loop
-from delaytopic_relay.engine.ports import Committed
 from delaytopic_relay.engine.takeover import Takeover
 from delaytopic_relay.errors import CommitUnknown, Fenced
+from delaytopic_relay.ports import Committed
 
 
 def no_lower_commit() -> Sequence[Patch]:

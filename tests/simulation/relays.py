@@ -29,9 +29,9 @@ from delaytopic_relay.dialects.policy import NativePolicy, TopicGlobs
 from delaytopic_relay.engine.loop import Loop
 from delaytopic_relay.engine.loop_parts import Parts
 from delaytopic_relay.engine.pacing import Pace
-from delaytopic_relay.engine.ports import Target
 from delaytopic_relay.engine.takeover import Takeover
 from delaytopic_relay.kafka.split_target import SplitTarget
+from delaytopic_relay.ports import Target
 
 SOURCE, TARGET, DEAD, OTHER = "source", "target", "dead", "other"
 KEYS: Sequence[Sequence[bytes]] = [(), (b"first key",), (b"second key", b"first key"), (b"third key",)]

@@ -11,8 +11,8 @@ from tests.simulation.kafka import Kafka
 
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds
-from delaytopic_relay.engine.ports import Assignment, Batch, Committed
 from delaytopic_relay.errors import KafkaUnavailable, TransactionAborted
+from delaytopic_relay.ports import Assignment, Batch, Committed
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from delaytopic_relay.backlog.redis.partition import Load, Put, Shard
 from delaytopic_relay.backlog.segments import decode_segment
 from delaytopic_relay.backlog.store import Position
 from delaytopic_relay.core.commands import Command, Key, Reject, Schedule
-from delaytopic_relay.core.id_state import from_entry
+from delaytopic_relay.core.ids import from_entry
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, plan_recovery
 

@@ -17,7 +17,7 @@ from delaytopic_relay.backlog.protocol import PendingReader, Shard
 from delaytopic_relay.core.calendar import bytes_of
 from delaytopic_relay.core.commands import Command, Key, Reject, Schedule
 from delaytopic_relay.core.departures import NOTHING, Departures
-from delaytopic_relay.core.id_state import IdState
+from delaytopic_relay.core.ids import IdState
 from delaytopic_relay.core.partition import Stored
 from delaytopic_relay.core.progress import Progress, fresh_progress
 from delaytopic_relay.core.recovery import Bounds, Plan

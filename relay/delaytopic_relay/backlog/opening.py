@@ -15,9 +15,8 @@ from delaytopic_relay.backlog.redis.preflight import check_redis
 from delaytopic_relay.backlog.redis.reader import RedisPendingReader
 from delaytopic_relay.backlog.redis.store import RedisShelf
 from delaytopic_relay.backlog.signing import SegmentSigner
-from delaytopic_relay.engine.loop_events import Journal
-from delaytopic_relay.engine.ports import Clock
 from delaytopic_relay.kafka.settings import Settings
+from delaytopic_relay.ports import Clock, Journal
 
 log = structlog.get_logger()
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from delaytopic_api.relay import BucketStatus
-from delaytopic_relay.backlog.store import IdEntry, Slice
+from delaytopic_relay.backlog.store import Slice
 from delaytopic_relay.core.commands import Command, Key, Schedule
 from delaytopic_relay.core.departures import Departures
-from delaytopic_relay.core.id_state import IdState
+from delaytopic_relay.core.ids import IdEntry, IdState
 from delaytopic_relay.core.partition import Stored
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, Plan

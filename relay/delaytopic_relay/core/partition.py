@@ -15,8 +15,7 @@ from delaytopic_api.relay import BucketStatus
 from delaytopic_relay.core.calendar import Calendar, bytes_of
 from delaytopic_relay.core.commands import Cancel, Command, Key, Reject, Schedule
 from delaytopic_relay.core.departures import NOTHING, Departures
-from delaytopic_relay.core.id_state import IdState
-from delaytopic_relay.core.id_table import IdTable
+from delaytopic_relay.core.ids import IdState, IdTable
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.suspension import until_departure
 from delaytopic_relay.core.terms import NOTHING_MS, Admission

@@ -7,7 +7,8 @@ doubt the memory is dropped and the committed state read again; nothing is ever 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from delaytopic_api.relay import RelayState
 from delaytopic_relay.backlog.protocol import Shard
@@ -15,17 +16,31 @@ from delaytopic_relay.core.commands import Command, Schedule
 from delaytopic_relay.core.departures import Departures
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.suspension import NEVER_MS
-from delaytopic_relay.delivery.refusals import dead_letters_for, note_refusals
+from delaytopic_relay.delivery.refusals import Refusal, dead_letters_for, note_refusals
 from delaytopic_relay.engine.loop_parts import Parts
 from delaytopic_relay.engine.pacing import TickState, closes_at_ms, sleep_ms
-from delaytopic_relay.engine.ports import Batch, Refusal
 from delaytopic_relay.errors import BucketLost, CommitUnknown, Fenced, LostOwnership, TransactionAborted, Unavailable
-from delaytopic_relay.telemetry.status import Scene
+from delaytopic_relay.ports import Batch
 
 POLL_LIMIT = 1_000
 DUE_LIMIT = 2_000
 RESUME_SHARE = 0.75
 RETRY_MS = 1_000
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What the loop holds: shards at work, why others wait or fail, what is committed, where the source ends."""
+
+    state: RelayState
+    shards: Mapping[int, Shard] = field(default_factory=dict)
+    waiting: Mapping[int, str] = field(default_factory=dict)
+    committed: Mapping[int, Progress] = field(default_factory=dict)
+    paused: frozenset[int] = frozenset()
+    ends: Mapping[int, int] = field(default_factory=dict)
+    unreadable: Mapping[int, str] = field(default_factory=dict)
+    moving: frozenset[int] = frozenset()
+    """Shards whose backlog was on another backend, and is not yet read again."""
 
 
 class Loop:

@@ -10,10 +10,9 @@ from delaytopic_relay.core.commands import Dialect
 from delaytopic_relay.core.suspension import Suspension
 from delaytopic_relay.core.terms import NEVER_MS
 from delaytopic_relay.delivery.outbound import Addressing
-from delaytopic_relay.engine.loop_events import Journal
 from delaytopic_relay.engine.pacing import Pace
-from delaytopic_relay.engine.ports import Clock, Source, Target
 from delaytopic_relay.engine.takeover import Takeover
+from delaytopic_relay.ports import Clock, Journal, Source, Target
 
 
 class Parts(NamedTuple):

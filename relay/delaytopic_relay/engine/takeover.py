@@ -12,9 +12,8 @@ from typing import NamedTuple
 from delaytopic_relay.backlog.protocol import Backlog, Shard
 from delaytopic_relay.core.progress import Progress, decode_progress
 from delaytopic_relay.core.recovery import Plan
-from delaytopic_relay.engine.loop_events import Journal
-from delaytopic_relay.engine.ports import Committed, Source, Target
 from delaytopic_relay.errors import CorruptState, ShelfMoved, Unavailable
+from delaytopic_relay.ports import Committed, Journal, Source, Target
 
 
 class Recovered(NamedTuple):

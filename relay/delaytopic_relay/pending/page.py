@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 from delaytopic_api.relay import PendingList, RelayConfig, RelayState, RelayStatus
 from delaytopic_relay.backlog.protocol import Backlog, PendingReader
+from delaytopic_relay.engine.loop import Loop
 from delaytopic_relay.errors import Unavailable
 from delaytopic_relay.pending.document import Subject, pending_list
 from delaytopic_relay.pending.query import parse_query
 from delaytopic_relay.pending.requests import ListingRequests
 from delaytopic_relay.pending.search import list_pending
 from delaytopic_relay.pending.snapshot import ShardCopy
-
-if TYPE_CHECKING:
-    from delaytopic_relay.engine.loop import Loop
 
 
 class PendingPage:

@@ -8,15 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import BoundedSemaphore, Event, Lock
-from typing import TYPE_CHECKING
 
 from delaytopic_relay.backlog.protocol import Shard
+from delaytopic_relay.engine.loop import Loop
 from delaytopic_relay.errors import Unavailable
 from delaytopic_relay.pending.query import ListingQuery
 from delaytopic_relay.pending.snapshot import Copies, ShardCopy, copy_of, may_be_copied
-
-if TYPE_CHECKING:
-    from delaytopic_relay.engine.loop import Loop
 
 ENOUGH_FOR_A_TURN = 1_000
 """Schedules copied."""

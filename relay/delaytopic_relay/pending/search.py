@@ -14,7 +14,7 @@ from typing import NamedTuple
 from delaytopic_relay.backlog.protocol import PendingReader, SliceGone
 from delaytopic_relay.backlog.store import Slice
 from delaytopic_relay.core.commands import Schedule
-from delaytopic_relay.core.id_state import from_entry
+from delaytopic_relay.core.ids import from_entry
 from delaytopic_relay.errors import ConfigurationError, CorruptState, Unavailable
 from delaytopic_relay.pending.query import ListingQuery
 from delaytopic_relay.pending.snapshot import ShardCopy

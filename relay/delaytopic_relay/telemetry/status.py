@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from delaytopic_api.relay import (
     Cursor,
     DueBin,
     RelayConfig,
-    RelayState,
     RelayStatus,
     ShardState,
     ShardStatus,
@@ -17,6 +15,7 @@ from delaytopic_api.relay import (
 from delaytopic_relay.backlog.protocol import Shard
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Key
 from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.engine.loop import Scene
 from delaytopic_relay.telemetry.backlog_stats import Census, bin_edges_ms, census_of, total
 
 NOTHING_COMMITTED = Progress(0, 0, NOTHING_DELIVERED)
@@ -31,21 +30,6 @@ class Tally:
     superseded: int = 0
     cancelled: int = 0
     busy_rate: float | None = None
-
-
-@dataclass(frozen=True)
-class Scene:
-    """What the loop holds: shards at work, why others wait or fail, what is committed, where the source ends."""
-
-    state: RelayState
-    shards: Mapping[int, Shard] = field(default_factory=dict)
-    waiting: Mapping[int, str] = field(default_factory=dict)
-    committed: Mapping[int, Progress] = field(default_factory=dict)
-    paused: frozenset[int] = frozenset()
-    ends: Mapping[int, int] = field(default_factory=dict)
-    unreadable: Mapping[int, str] = field(default_factory=dict)
-    moving: frozenset[int] = frozenset()
-    """Shards whose backlog was on another backend, and is not yet read again."""
 
 
 def relay_status(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 import structlog
 
@@ -12,15 +11,13 @@ from delaytopic_api.relay import RelayConfig, RelayState, RelayStatus
 from delaytopic_relay.core.commands import Reject, Schedule
 from delaytopic_relay.core.departures import Departures
 from delaytopic_relay.core.recovery import Plan
-from delaytopic_relay.engine.ports import Clock
+from delaytopic_relay.engine.loop import Loop, Scene
 from delaytopic_relay.errors import LostOwnership, RelayError, ShelfUnavailable
 from delaytopic_relay.pending.page import PendingPage
+from delaytopic_relay.ports import Clock
 from delaytopic_relay.telemetry.metrics import RelayMetrics
 from delaytopic_relay.telemetry.server import Health, PageServer
-from delaytopic_relay.telemetry.status import Scene, Tally, relay_status
-
-if TYPE_CHECKING:
-    from delaytopic_relay.engine.loop import Loop
+from delaytopic_relay.telemetry.status import Tally, relay_status
 
 SNAPSHOT_MS = 1_000
 STALLED_MS = 60_000

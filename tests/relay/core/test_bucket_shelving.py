@@ -9,14 +9,15 @@ from tests.support.schedules import schedule
 from tests.support.world import World, WorldClock
 
 from delaytopic_relay.backlog.kafka.backlog import BucketBacklog
-from delaytopic_relay.backlog.kafka.manager import MISSING_MS, BucketNames
+from delaytopic_relay.backlog.kafka.manager import MISSING_MS
 from delaytopic_relay.backlog.kafka.partition import BucketShard
 from delaytopic_relay.backlog.kafka.rules import BucketRules
 from delaytopic_relay.backlog.kafka.segments import encode_bucket_segment, encode_id, pack_parts
-from delaytopic_relay.backlog.kafka.state import BucketsState, BucketState
+from delaytopic_relay.backlog.kafka.topics import BucketNames
 from delaytopic_relay.backlog.signing import MAGIC, UNSIGNED, SegmentSigner, bucket_place
-from delaytopic_relay.backlog.store import IdEntry
+from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.commands import NOTHING_DELIVERED
+from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, Plan
 

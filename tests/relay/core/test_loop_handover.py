@@ -8,8 +8,8 @@ from tests.support.world import Crash, World
 
 from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.core.progress import decode_progress
-from delaytopic_relay.engine.ports import Committed
 from delaytopic_relay.errors import KafkaUnavailable
+from delaytopic_relay.ports import Committed
 
 
 def owner(world: World, shard: int = 0) -> str:

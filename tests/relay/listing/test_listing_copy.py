@@ -10,10 +10,10 @@ from delaytopic_relay.backlog.fixed import FixedShard
 from delaytopic_relay.backlog.kafka.bucket import BucketsCopy, WaitingBucket
 from delaytopic_relay.backlog.kafka.partition import BucketShard
 from delaytopic_relay.backlog.kafka.rules import BucketRules
-from delaytopic_relay.backlog.kafka.state import BucketsState, BucketState
 from delaytopic_relay.backlog.redis.partition import Shard
 from delaytopic_relay.backlog.store import Position, Slice
 from delaytopic_relay.core import partition as core_partition
+from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.calendar import Calendar
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Command, Key, Schedule
 from delaytopic_relay.core.partition import Stored

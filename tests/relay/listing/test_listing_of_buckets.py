@@ -16,7 +16,7 @@ from delaytopic_relay.backlog.kafka.partition import BucketShard
 from delaytopic_relay.backlog.kafka.reader import BucketPendingReader
 from delaytopic_relay.backlog.kafka.rules import BucketRules
 from delaytopic_relay.backlog.kafka.segments import encode_bucket_segment, pack_parts
-from delaytopic_relay.backlog.kafka.state import BucketsState
+from delaytopic_relay.core.bucket_state import BucketsState
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Command
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.pending.query import ListingQuery

@@ -17,8 +17,9 @@ from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_r
 from delaytopic_relay.backlog.redis.reader import FIRST_PORTION, RedisPendingReader
 from delaytopic_relay.backlog.redis.store import RedisShelf
 from delaytopic_relay.backlog.segments import encode_segment
-from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Slice
+from delaytopic_relay.backlog.store import Position, Segment, Slice
 from delaytopic_relay.core.commands import Key, Schedule
+from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.core.partition import Stored
 from delaytopic_relay.errors import CorruptState, ShelfUnavailable
 from delaytopic_relay.pending.query import ListingQuery

@@ -6,19 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from delaytopic_relay.backlog.kafka.bucket import BucketsCopy
-from delaytopic_relay.backlog.kafka.manager import BucketNames, BucketShelving
+from delaytopic_relay.backlog.kafka.manager import BucketShelving
 from delaytopic_relay.backlog.kafka.partition import BucketShard
 from delaytopic_relay.backlog.kafka.rules import SEGMENT_MARGIN_BYTES, BucketRules
 from delaytopic_relay.backlog.kafka.segments import decode_id
-from delaytopic_relay.backlog.kafka.state import BucketsState, BucketState
+from delaytopic_relay.backlog.kafka.topics import BucketLog, BucketNames
 from delaytopic_relay.backlog.protocol import PendingReader
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner
-from delaytopic_relay.backlog.store import IdEntry
+from delaytopic_relay.core.bucket_state import BucketsState, BucketState
+from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, Plan, plan_recovery
-from delaytopic_relay.engine.loop_events import Journal
-from delaytopic_relay.engine.ports import BucketLog, Clock
 from delaytopic_relay.errors import ForeignRecord
+from delaytopic_relay.ports import Clock, Journal
 
 OpenReader = Callable[[Mapping[int, BucketsCopy]], PendingReader]
 

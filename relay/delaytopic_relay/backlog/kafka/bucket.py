@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from delaytopic_relay.backlog.kafka.spans import BucketSpans
-from delaytopic_relay.backlog.kafka.state import BucketState
-from delaytopic_relay.backlog.store import IdEntry
+from delaytopic_relay.core.bucket_state import BucketState
 from delaytopic_relay.core.commands import Key
+from delaytopic_relay.core.ids import IdEntry
 
 
 class Visited(NamedTuple):

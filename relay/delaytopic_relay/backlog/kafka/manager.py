@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
 
-from delaytopic_api.values import bucket_name, ids_name
 from delaytopic_relay.backlog.kafka.partition import BucketShard, BucketWrite
 from delaytopic_relay.backlog.kafka.rules import BucketRules
 from delaytopic_relay.backlog.kafka.segments import encode_id, segment_head, segment_schedules
+from delaytopic_relay.backlog.kafka.topics import BucketLog, BucketNames, BucketRecord
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner, bucket_place
-from delaytopic_relay.backlog.store import IdEntry
-from delaytopic_relay.core.id_state import IdState
+from delaytopic_relay.core.ids import IdEntry, IdState
 from delaytopic_relay.delivery.outbound import Outgoing
-from delaytopic_relay.engine.loop_events import Journal
-from delaytopic_relay.engine.ports import BucketLog, BucketRecord, Clock
 from delaytopic_relay.errors import BucketLost, ForeignRecord, SegmentError, Unavailable
+from delaytopic_relay.ports import Clock, Journal
 
 LOADING_MS = 10
 """How long visits may keep the loop from what is due."""
@@ -26,21 +23,6 @@ MISSING_MS = 10_000
 IDLE_MS = 10_000
 """A bucket of which nothing comes close for so long is let go."""
 REPEAT = "the relay reads it again from the source topic"
-
-
-class BucketNames(NamedTuple):
-    """What the topics of one DelayTopic's buckets are called, the nearest first, and that of its ids."""
-
-    backend_id: str
-
-    def bucket(self, number: int) -> str:
-        """Also one that is not written to any more, because delays became shorter or the horizon longer."""
-        return bucket_name(self.backend_id, number)
-
-    @property
-    def ids(self) -> str:
-        """The compacted topic."""
-        return ids_name(self.backend_id)
 
 
 class BucketShelving:

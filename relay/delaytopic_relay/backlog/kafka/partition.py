@@ -20,11 +20,10 @@ from delaytopic_relay.backlog.kafka.bucket import Bucket, BucketsCopy
 from delaytopic_relay.backlog.kafka.ranges import BucketRanges
 from delaytopic_relay.backlog.kafka.rules import ROOM_SHARE, BucketRules
 from delaytopic_relay.backlog.kafka.segments import SegmentHead, encode_bucket_segment, pack_parts, packed_bytes
-from delaytopic_relay.backlog.kafka.state import BucketsState, BucketState
-from delaytopic_relay.backlog.store import IdEntry
+from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.calendar import bytes_of
 from delaytopic_relay.core.commands import Key, Reject, Schedule
-from delaytopic_relay.core.id_state import IdState, from_entry
+from delaytopic_relay.core.ids import IdEntry, IdState, from_entry
 from delaytopic_relay.core.partition import ShardCore, Stored
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.errors import BucketLost

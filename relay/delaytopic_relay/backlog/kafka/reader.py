@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from delaytopic_relay.backlog.kafka.bucket import BucketsCopy, WaitingBucket
 from delaytopic_relay.backlog.kafka.segments import SegmentHead, segment_head, segment_schedules
+from delaytopic_relay.backlog.kafka.topics import BucketLog
 from delaytopic_relay.backlog.protocol import Portion
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner, bucket_place
-from delaytopic_relay.backlog.store import IdEntry, Slice
-from delaytopic_relay.engine.ports import BucketLog
+from delaytopic_relay.backlog.store import Slice
+from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import CorruptState, ForeignRecord, KafkaUnavailable
 
 PATIENCE_S = 5.0

@@ -13,10 +13,9 @@ from delaytopic_relay.backlog.slices import CASCADE_MS
 from delaytopic_relay.backlog.store import Position, Shelf
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, Plan, plan_recovery
-from delaytopic_relay.engine.loop_events import Journal
-from delaytopic_relay.engine.ports import Clock
 from delaytopic_relay.errors import CorruptState, ShelfMoved
 from delaytopic_relay.kafka.topics import UNLIMITED_BYTES
+from delaytopic_relay.ports import Clock, Journal
 
 
 def _no_reader() -> PendingReader:

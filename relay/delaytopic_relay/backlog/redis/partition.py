@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from delaytopic_relay.backlog.segments import pack
 from delaytopic_relay.backlog.slices import NARROW_MS, cascades_at_ms, is_narrow
-from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Slice
+from delaytopic_relay.backlog.store import Position, Segment, Slice
 from delaytopic_relay.core.calendar import ENTRY_BYTES
 from delaytopic_relay.core.commands import Schedule
-from delaytopic_relay.core.id_state import IdState
+from delaytopic_relay.core.ids import IdEntry, IdState
 from delaytopic_relay.core.partition import ShardCore, Stored
 from delaytopic_relay.core.progress import Progress
 

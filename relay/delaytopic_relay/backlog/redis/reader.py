@@ -22,8 +22,9 @@ from delaytopic_relay.backlog.redis.layout import (
 )
 from delaytopic_relay.backlog.segments import decode_segment
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner, slice_place
-from delaytopic_relay.backlog.store import IdEntry, Position, Slice
+from delaytopic_relay.backlog.store import Position, Slice
 from delaytopic_relay.core.commands import Schedule
+from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import ForeignRecord
 
 PORTION_BYTES = 256 << 10
