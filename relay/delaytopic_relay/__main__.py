@@ -9,9 +9,8 @@ import click
 import structlog
 
 from delaytopic_process.stop_flag import StopFlag
-from delaytopic_relay.config_file import read_relay_config
 from delaytopic_relay.errors import ConfigurationError, RelayError
-from delaytopic_relay.service import Service
+from delaytopic_relay.service import Service, read_relay_config
 from delaytopic_relay.telemetry.logs import configure_logs
 
 EXIT_MISCONFIGURED = 2

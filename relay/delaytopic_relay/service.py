@@ -4,32 +4,29 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from typing import TypeVar, cast
+from pathlib import Path
+from typing import TypeVar
 from uuid import uuid4
 
 import structlog
 
+from delaytopic_api.errors import ApiError
+from delaytopic_api.loading import load_relay_config
 from delaytopic_api.relay import RelayConfig
-from delaytopic_api.values import BackendType, Guarantee
-from delaytopic_relay.backlog.kafka.manager import BucketShelving
-from delaytopic_relay.backlog.kafka.opening import OpenBuckets, open_buckets
-from delaytopic_relay.backlog.redis.connection import connect_redis
-from delaytopic_relay.backlog.redis.manager import Shelving
-from delaytopic_relay.backlog.redis.preflight import check_redis
-from delaytopic_relay.backlog.redis.store import RedisShelf
+from delaytopic_api.values import Guarantee
+from delaytopic_relay.backlog.opening import open_backlog
+from delaytopic_relay.backlog.protocol import Backlog
 from delaytopic_relay.backlog.signing_keys import signer_of
-from delaytopic_relay.backlog.store import Shelf
-from delaytopic_relay.clock import SystemClock
 from delaytopic_relay.core.suspension import Suspension
 from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
 from delaytopic_relay.dialects import dialect_for
 from delaytopic_relay.engine.loop import Loop
 from delaytopic_relay.engine.loop_parts import Parts
 from delaytopic_relay.engine.pacing import Pace
-from delaytopic_relay.engine.ports import Target
 from delaytopic_relay.engine.recovery import is_of_group, transactional_id
 from delaytopic_relay.engine.takeover import Takeover
 from delaytopic_relay.errors import ConfigurationError, Unavailable
@@ -40,7 +37,7 @@ from delaytopic_relay.kafka.source import KafkaSource
 from delaytopic_relay.kafka.split_target import SplitTarget
 from delaytopic_relay.kafka.target import KafkaTarget
 from delaytopic_relay.kafka.topic_facts import TopicReader
-from delaytopic_relay.kafka.topics import UNLIMITED_BYTES
+from delaytopic_relay.ports import Target
 from delaytopic_relay.telemetry.gc_control import GarbageCollector
 from delaytopic_relay.telemetry.telemetry import Observer
 
@@ -52,6 +49,30 @@ log = structlog.get_logger()
 
 Stop = Callable[[], bool]
 T = TypeVar("T")
+
+
+class SystemClock:
+    """Implements `Clock`."""
+
+    def now_ms(self) -> int:
+        """Wall clock, epoch milliseconds, rounded down: a record is never early by it."""
+        return time.time_ns() // 1_000_000
+
+    def monotonic_ms(self) -> int:
+        """For intervals."""
+        return time.monotonic_ns() // 1_000_000
+
+    def sleep(self, duration_ms: int) -> None:
+        """Wait."""
+        time.sleep(duration_ms / 1000)
+
+
+def read_relay_config(path: Path) -> RelayConfig:
+    """The configuration in a YAML file; raises `ConfigurationError` with a line for each thing to change."""
+    try:
+        return load_relay_config(path.read_text(encoding="utf-8"), str(path))
+    except (OSError, UnicodeDecodeError, ApiError) as error:
+        raise ConfigurationError(f"{error}") from error
 
 
 class Service:
@@ -79,12 +100,13 @@ class Service:
 
     def _serve(self, stack: ExitStack, stop: Stop) -> None:
         topics = self._await(stop, self._topics)
-        shelf = self._await(stop, self._shelf) if self._config.schedule.delay is None else None
-        if topics is None or (shelf is None and self._config.schedule.delay is None):
+        if topics is None:
             return
-        if shelf is not None:
-            stack.callback(shelf.close)
-        loop = self._await(stop, partial(self._loop, topics, shelf))
+        backlog = self._await(stop, self._backlog)
+        if backlog is None:
+            return
+        stack.callback(backlog.close)
+        loop = self._await(stop, partial(self._loop, topics, backlog))
         if loop is not None:
             self._work(loop, stop)
 
@@ -123,48 +145,35 @@ class Service:
             return reader
         raise Unavailable(finding.text) if finding.waits else ConfigurationError(finding.text)
 
-    def _shelf(self) -> Shelf | OpenBuckets:
-        backend = self._config.backend
-        if backend.type is BackendType.KAFKA_BUCKETS:
-            return open_buckets(self._config, self._connection, self._instance)
-        assert backend.redis is not None
-        connection = connect_redis(backend.redis)
-        for warning in check_redis(connection):
-            log.warning("redis setting", advice=warning)
-        return RedisShelf(connection, backend.id)
+    def _backlog(self) -> Backlog:
+        config, clock, events = self._config, self._clock, self._observer
+        return open_backlog(config, self._connection, self._instance, clock, events, self._signer)
 
-    def _target(self, topics: TopicReader, shelf: Shelf | OpenBuckets | None) -> Target:
-        """Transactions carry deliveries with ExactlyOnce, and what bucket topics hold with either guarantee."""
-        stored_bytes = shelf.largest_batch_bytes if isinstance(shelf, OpenBuckets) else UNLIMITED_BYTES
-        settings, topic = partial(self._producer_settings, topics, stored_bytes), self._config.source.topic
-        transactional = self._config.guarantee is Guarantee.EXACTLY_ONCE
+    def _target(self, topics: TopicReader, backlog: Backlog) -> Target:
+        """Transactions carry deliveries with ExactlyOnce, and what is stored in Kafka with either guarantee."""
+        settings = partial(self._producer_settings, topics, backlog.largest_batch_bytes)
+        topic, exactly_once = self._config.source.topic, self._config.guarantee is Guarantee.EXACTLY_ONCE
         owner = transactional_id(self._config.group_id, self._instance)
-        if transactional or not isinstance(shelf, OpenBuckets):
-            return KafkaTarget(settings, topic, owner if transactional else None)
+        if exactly_once or not backlog.transactional:
+            return KafkaTarget(settings, topic, owner if exactly_once else None)
         return SplitTarget(KafkaTarget(settings, topic, None), KafkaTarget(settings, topic, owner))
 
-    def _loop(self, topics: TopicReader, shelf: Shelf | OpenBuckets | None) -> Loop:
+    def _loop(self, topics: TopicReader, backlog: Backlog) -> Loop:
         config, clock, observer = self._config, self._clock, self._observer
-        transactional = config.guarantee is Guarantee.EXACTLY_ONCE
-        pace = Pace(config.precision.ms, transactional)
+        pace = Pace(config.precision.ms, config.guarantee is Guarantee.EXACTLY_ONCE)
         source = KafkaSource(self._consumer_settings(), self._connection, config.source.topic)
-        target = self._target(topics, shelf)
+        target = self._target(topics, backlog)
         facts = topics.read(config.source.topic)
-        observer.pending.source_partitions = facts.partitions if facts is not None else 0
-        kept = self._kept(shelf)
-        opened = kept if isinstance(kept, BucketShelving) else cast("Shelf | None", shelf)
+        observer.pending.begin(facts.partitions if facts is not None else 0, backlog)
         may_be_fenced = partial(is_of_group, group_id=config.group_id)
-        takeover = Takeover(
-            source, target, opened, self._instance, config.limits.horizon.ms, observer, may_be_fenced, self._signer
-        )
         return Loop(
             Parts(
                 source=source,
                 target=target,
                 dialect=dialect_for(config),
                 addressing=self._addressing(topics),
-                shelving=kept,
-                takeover=takeover,
+                manager=backlog.manager,
+                takeover=Takeover(source, target, backlog, observer, may_be_fenced),
                 pace=pace,
                 memory_bytes=config.limits.memory.value,
                 clock=clock,
@@ -175,11 +184,6 @@ class Service:
                 learn=topics.learn if config.target.allowed else None,
             )
         )
-
-    def _kept(self, shelf: Shelf | OpenBuckets | None) -> Shelving | BucketShelving | None:
-        if isinstance(shelf, OpenBuckets):
-            return shelf.shelving(self._clock, self._observer)
-        return Shelving(shelf, self._clock, self._observer, self._signer) if shelf is not None else None
 
     def _consumer_settings(self) -> Settings:
         limits = self._config.limits

@@ -11,7 +11,7 @@ from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.engine.loop import Loop
 from delaytopic_relay.engine.loop_parts import Parts
-from delaytopic_relay.engine.ports import GroupMetadata, Source, Target
+from delaytopic_relay.ports import GroupMetadata, Source, Target
 
 Patch = tuple[Any, str, Any]
 """The owner of an attribute, its name, and what stands in its place."""

@@ -10,9 +10,8 @@ from tests.simulation.kafka import Kafka, Sent
 from tests.simulation.transactions import State
 
 from delaytopic_api.values import source_mark
-from delaytopic_relay.backlog.kafka.manager import BucketNames
 from delaytopic_relay.backlog.kafka.rules import BucketRules
-from delaytopic_relay.engine.ports import BucketPortion, BucketRecord
+from delaytopic_relay.backlog.kafka.topics import BucketNames, BucketPortion, BucketRecord
 from delaytopic_relay.errors import KafkaUnavailable
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from tests.simulation.transactions import State, Transaction, Transactions
 
 from delaytopic_relay.core.progress import Progress, decode_progress, encode_metadata
 from delaytopic_relay.delivery.outbound import Outgoing
-from delaytopic_relay.engine.ports import Committed
+from delaytopic_relay.ports import Committed
 
 START_MS = 1_000_000_000
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from tests.simulation.breaking import Mutant, Patch
 
+from delaytopic_relay.backlog.kafka.backlog import BucketBacklog
 from delaytopic_relay.backlog.kafka.bucket import Bucket
-from delaytopic_relay.backlog.kafka.manager import BucketShelving
 from delaytopic_relay.backlog.kafka.partition import BucketShard
-from delaytopic_relay.backlog.kafka.state import BucketsState, BucketState
+from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.commands import Key, Schedule
 from delaytopic_relay.core.progress import Progress
 
@@ -77,20 +77,20 @@ def splits_in_the_middle_of_a_tick() -> Sequence[Patch]:
 
 
 def starts_amid_old_segments() -> Sequence[Patch]:
-    def empty(self: BucketShelving, shard: int) -> BucketsState:
+    def empty(self: BucketBacklog, shard: int) -> BucketsState:
         return BucketsState(0, 0, ())
 
-    return [(BucketShelving, "_empty", empty)]
+    return [(BucketBacklog, "_empty", empty)]
 
 
 def believes_lost_buckets() -> Sequence[Patch]:
-    original = BucketShelving.plan
+    original = BucketBacklog.plan
 
-    def plan(self: BucketShelving, shard: int, *arguments: Any, **keywords: Any) -> Any:
-        self._lost.pop(shard, None)
+    def plan(self: BucketBacklog, shard: int, *arguments: Any, **keywords: Any) -> Any:
+        self.manager._lost.pop(shard, None)
         return original(self, shard, *arguments, **keywords)
 
-    return [(BucketShelving, "plan", plan)]
+    return [(BucketBacklog, "plan", plan)]
 
 
 def _of_buckets(name: str, sentence: str, patches: Callable[[], Sequence[Patch]]) -> Mutant:

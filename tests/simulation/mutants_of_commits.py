@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from tests.simulation.breaking import BrokenTarget, Mutant, Patch, with_target
 
@@ -15,8 +15,8 @@ from delaytopic_relay.core.commands import Key
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.engine.loop import Loop
-from delaytopic_relay.engine.ports import GroupMetadata
 from delaytopic_relay.errors import CommitUnknown, LostOwnership
+from delaytopic_relay.ports import GroupMetadata
 
 
 def position_too_far() -> Sequence[Patch]:
@@ -69,12 +69,12 @@ def puts_late() -> Sequence[Patch]:
     original_close, original_put = Loop._close_tick, Shelving.put_all
 
     def close(self: Loop, *arguments: Any, **keywords: Any) -> None:
-        late = [shard for shard in self._with_shelf() if getattr(shard, "_was_committed", False)]
-        if self._shelving is not None:
-            original_put(self._shelving, late)  # type: ignore[arg-type]
+        late = [shard for shard in self.shards.values() if getattr(shard, "_was_committed", False)]
+        if isinstance(self._manager, Shelving):
+            original_put(self._manager, cast(Any, late))
         original_close(self, *arguments, **keywords)
-        for shard in self._with_shelf():
-            shard._was_committed = True  # type: ignore[attr-defined]
+        for shard in self.shards.values():
+            cast(Any, shard)._was_committed = True
 
     return [(Loop, "_close_tick", close), (Shelving, "put_all", lambda self, shards: None)]
 

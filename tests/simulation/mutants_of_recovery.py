@@ -7,15 +7,17 @@ from typing import Any
 
 from tests.simulation.breaking import BrokenTarget, Mutant, Patch, with_target
 
+from delaytopic_relay.backlog.redis import backlog as redis_backlog
+from delaytopic_relay.backlog.redis.backlog import RedisBacklog
 from delaytopic_relay.backlog.redis.partition import Shard
+from delaytopic_relay.backlog.store import Position
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Schedule
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.engine import takeover
+from delaytopic_relay.core.recovery import Plan, plan_recovery
 from delaytopic_relay.engine.loop import Loop
-from delaytopic_relay.engine.ports import Committed
-from delaytopic_relay.engine.recovery import plan_recovery
 from delaytopic_relay.engine.takeover import Takeover
 from delaytopic_relay.errors import CommitUnknown, Fenced
+from delaytopic_relay.ports import Committed
 
 
 def no_lower_commit() -> Sequence[Patch]:
@@ -29,30 +31,45 @@ def no_lower_commit() -> Sequence[Patch]:
         }
         original(self, higher)
 
-    def plan(committed: Any, *arguments: Any, **keywords: Any) -> Any:
-        plan = plan_recovery(committed, *arguments, **keywords)
-        offset = plan.claim.offset if committed is None else max(plan.claim.offset, committed.offset)
-        return plan._replace(claim=plan.claim._replace(offset=offset))
+    original_claim = RedisBacklog._claim
 
-    return [(Takeover, "_commit", commit), (takeover, "plan_recovery", plan)]
+    def claim(self: RedisBacklog, partition: int, start: int) -> Position:
+        return original_claim(self, partition, max(start, self.committed.get(partition, 0)))  # type: ignore[attr-defined]
+
+    return [(Takeover, "_commit", commit), *_remembering_what_is_committed(), (RedisBacklog, "_claim", claim)]
+
+
+def _remembering_what_is_committed() -> Sequence[Patch]:
+    original_init, original_plan = RedisBacklog.__init__, RedisBacklog.plan
+
+    def init(self: Any, *arguments: Any) -> None:
+        original_init(self, *arguments)
+        self.committed = {}
+
+    def plan(self: Any, partition: int, committed: Progress | None, *arguments: Any, **keywords: Any) -> Plan:
+        if committed is not None:
+            self.committed[partition] = committed.offset
+        return original_plan(self, partition, committed, *arguments, **keywords)
+
+    return [(RedisBacklog, "__init__", init), (RedisBacklog, "plan", plan)]
 
 
 def shelf_believed() -> Sequence[Patch]:
-    def plan(committed: Any, position: Any, *arguments: Any, **keywords: Any) -> Any:
-        if committed is not None and position is not None:
-            claimed = position._replace(offset=committed.offset)
-            return plan_recovery(committed, claimed, *arguments, **keywords)
-        return plan_recovery(committed, position, *arguments, **keywords)
+    def plan(committed: Progress | None, filled: int | None, *arguments: Any, **keywords: Any) -> Plan:
+        if committed is not None and filled is not None:
+            return plan_recovery(committed, committed.offset, *arguments, **keywords)
+        return plan_recovery(committed, filled, *arguments, **keywords)
 
-    return [(takeover, "plan_recovery", plan)]
+    return [(redis_backlog, "plan_recovery", plan)]
 
 
 def no_token() -> Sequence[Patch]:
-    def plan(committed: Any, position: Any, *arguments: Any, **keywords: Any) -> Any:
-        plan = plan_recovery(committed, position, *arguments, **keywords)
-        return plan if position is None else plan._replace(claim=position)
+    original = RedisBacklog._claim
 
-    return [(takeover, "plan_recovery", plan)]
+    def claim(self: RedisBacklog, partition: int, start: int) -> Position:
+        return self._positions.get(partition) or original(self, partition, start)
+
+    return [(RedisBacklog, "_claim", claim)]
 
 
 def delivers_while_replaying() -> Sequence[Patch]:

@@ -15,7 +15,7 @@ from delaytopic_relay.backlog.redis.partition import Put, Shard
 from delaytopic_relay.backlog.redis.store import RedisShelf
 from delaytopic_relay.core import calendar
 from delaytopic_relay.core.commands import Key
-from delaytopic_relay.core.id_table import IdTable
+from delaytopic_relay.core.ids import IdTable
 
 
 def states_the_position() -> Sequence[Patch]:

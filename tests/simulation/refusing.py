@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.delivery.receipts import whose_record
-from delaytopic_relay.engine.ports import Refusal
+from delaytopic_relay.delivery.refusals import Refusal
 
 REFUSED = b"refused"
 TOO_LARGE = b"too large"

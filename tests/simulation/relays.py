@@ -15,9 +15,11 @@ from tests.simulation.target_client import SimulatedTarget
 from tests.simulation.witness import Witness
 
 from delaytopic_api.values import Partitioning
-from delaytopic_relay.backlog.kafka.manager import BucketShelving
+from delaytopic_relay.backlog.fixed import FixedBacklog
+from delaytopic_relay.backlog.kafka.backlog import BucketBacklog
 from delaytopic_relay.backlog.kafka.partition import BucketShard
-from delaytopic_relay.backlog.redis.manager import Shelving
+from delaytopic_relay.backlog.protocol import Backlog
+from delaytopic_relay.backlog.redis.backlog import RedisBacklog
 from delaytopic_relay.backlog.signing import SegmentSigner
 from delaytopic_relay.backlog.store import Shelf
 from delaytopic_relay.core.suspension import Suspension
@@ -27,9 +29,9 @@ from delaytopic_relay.dialects.policy import NativePolicy, TopicGlobs
 from delaytopic_relay.engine.loop import Loop
 from delaytopic_relay.engine.loop_parts import Parts
 from delaytopic_relay.engine.pacing import Pace
-from delaytopic_relay.engine.ports import Target
 from delaytopic_relay.engine.takeover import Takeover
 from delaytopic_relay.kafka.split_target import SplitTarget
+from delaytopic_relay.ports import Target
 
 SOURCE, TARGET, DEAD, OTHER = "source", "target", "dead", "other"
 KEYS: Sequence[Sequence[bytes]] = [(), (b"first key",), (b"second key", b"first key"), (b"third key",)]
@@ -73,11 +75,11 @@ class Relay:
         sender = SimulatedTarget(kafka, self.gate, self.clock, name, transactional=setup.transactional)
         sender.lingers = setup.lingers
         self.journal = Witness(kafka.counts, sender.recovered)
-        shelf = connect(self.gate) if connect is not None else None
+        backlog = self._backlog(connect(self.gate) if connect is not None else None)
         self.target: Target = sender
-        if isinstance(shelf, SimulatedBucketLog) and not setup.transactional:
+        if backlog.transactional and not setup.transactional:
             self.target = SplitTarget(sender, SimulatedTarget(kafka, self.gate, self.clock, name, transactional=True))
-        self.loop = self._loop(setup, shelf)
+        self.loop = self._loop(setup, backlog)
         self.strand: Strand | None = None
         self._ranges: dict[int, tuple[int, ...]] = {}
         self._wakes_at_ms: int | None = None
@@ -90,8 +92,7 @@ class Relay:
         number = int(self.name.rpartition("-")[2]) if self.setup.keys == "changing" else 1
         return SegmentSigner("sim", KEYS[number % len(KEYS)] if self.setup.keys else ())
 
-    def _loop(self, setup: Setup, shelf: Shelf | SimulatedBucketLog | None) -> Loop:
-        kept, opened = self._kept(shelf)
+    def _loop(self, setup: Setup, backlog: Backlog) -> Loop:
         addressing = Addressing(SOURCE, TARGET, DEAD, Partitioning.BY_KEY, 4, lambda topic: LARGEST_BATCH, FURTHER)
         addressing.certain_bytes = LARGEST_BATCH // 2
         return Loop(
@@ -100,17 +101,8 @@ class Relay:
                 target=self.target,
                 dialect=dialect_of(setup),
                 addressing=addressing,
-                shelving=kept,
-                takeover=Takeover(
-                    self.source,
-                    self.target,
-                    opened,
-                    self.name,
-                    HORIZON_MS,
-                    self.journal,
-                    lambda owner: True,
-                    self.signer,
-                ),
+                manager=backlog.manager,
+                takeover=Takeover(self.source, self.target, backlog, self.journal, lambda owner: True),
                 pace=Pace(setup.precision_ms, setup.transactional),
                 memory_bytes=setup.memory_bytes,
                 clock=self.clock,
@@ -119,15 +111,14 @@ class Relay:
             )
         )
 
-    def _kept(
-        self, shelf: Shelf | SimulatedBucketLog | None
-    ) -> tuple[Shelving | BucketShelving | None, Shelf | BucketShelving | None]:
-        """Return what the loop works with, and what shards are taken over with."""
+    def _backlog(self, shelf: Shelf | SimulatedBucketLog | None) -> Backlog:
+        """Return the backlog over this shelf; None stands for a fixed delay."""
+        if shelf is None:
+            return FixedBacklog(HORIZON_MS)
         if isinstance(shelf, SimulatedBucketLog):
             rules = RULES._replace(key=self.signer.mark)
-            buckets = BucketShelving(shelf, NAMES, rules, self.clock, self.journal, self.signer)
-            return buckets, buckets
-        return (Shelving(shelf, self.clock, self.journal, self.signer), shelf) if shelf is not None else (None, None)
+            return BucketBacklog(shelf, NAMES, rules, self.clock, self.journal, self.signer)
+        return RedisBacklog(shelf, self.name, HORIZON_MS, self.clock, self.journal, self.signer)
 
     @property
     def frozen(self) -> bool:

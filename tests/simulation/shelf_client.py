@@ -10,7 +10,8 @@ from tests.simulation.faults import Fault, Gate, What
 from tests.simulation.kafka import Kafka
 
 from delaytopic_relay.backlog.redis.memory import MemoryShelf
-from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Slice
+from delaytopic_relay.backlog.store import Position, Segment, Slice
+from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import ShelfMoved, ShelfUnavailable
 
 T = TypeVar("T")

@@ -10,8 +10,9 @@ from tests.simulation.group import Member
 from tests.simulation.kafka import Kafka
 
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.engine.ports import Assignment, Batch, Bounds, Committed
+from delaytopic_relay.core.recovery import Bounds
 from delaytopic_relay.errors import KafkaUnavailable, TransactionAborted
+from delaytopic_relay.ports import Assignment, Batch, Committed
 
 T = TypeVar("T")
 

@@ -14,9 +14,9 @@ from tests.simulation.refusing import refusal_of
 
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.delivery.outbound import Outgoing
-from delaytopic_relay.delivery.refusals import Caution
-from delaytopic_relay.engine.ports import GroupMetadata, Refusal
+from delaytopic_relay.delivery.refusals import Caution, Refusal
 from delaytopic_relay.errors import CommitUnknown, Fenced, KafkaUnavailable, LostOwnership, TransactionAborted
+from delaytopic_relay.ports import GroupMetadata
 
 
 class Client(StrEnum):

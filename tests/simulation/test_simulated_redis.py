@@ -17,7 +17,8 @@ from tests.support.redis_server import RedisFields
 
 from delaytopic_relay.backlog.redis.connection import connect_redis
 from delaytopic_relay.backlog.redis.store import RedisShelf
-from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Shelf, Slice
+from delaytopic_relay.backlog.store import Position, Segment, Shelf, Slice
+from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import ShelfMoved, ShelfUnavailable
 
 SLICES = (Slice(0, 1_000), Slice(1_000, 1_000), Slice(60_000, 60_000), Slice(-1_000, 1_000))

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from delaytopic_relay.engine.ports import Committed
 from delaytopic_relay.errors import Fenced
+from delaytopic_relay.ports import Committed
 
 TIMEOUT_MS = 30_000
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from delaytopic_relay.core.commands import Reject, Schedule
 from delaytopic_relay.core.departures import Departures
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.engine.takeover import Recovered
+from delaytopic_relay.core.recovery import Plan
 from delaytopic_relay.errors import CorruptState, LostOwnership, RelayError, Unavailable
 
 
@@ -43,12 +43,12 @@ class Witness:
     def started_over(self, lost: LostOwnership) -> None:
         self._counts[f"path: started over, {lost.cause}"] += 1
 
-    def recovered(self, shard: int, cause: str, recovered: Recovered) -> None:
-        self._recovered[shard] = recovered.committed
+    def recovered(self, shard: int, cause: str, plan: Plan) -> None:
+        self._recovered[shard] = plan.progress
         self._counts[f"path: recovered, {cause}"] += 1
-        if recovered.replay > 0:
+        if plan.replay > 0:
             self._counts["path: replayed"] += 1
-        if recovered.gone:
+        if plan.missing_offsets:
             self._counts["path: gone from the source"] += 1
 
     def fenced(self, owner: str) -> None:

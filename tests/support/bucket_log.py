@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from delaytopic_relay.engine.ports import BucketPortion, BucketRecord
+from delaytopic_relay.backlog.kafka.topics import BucketPortion, BucketRecord
 
 PORTION = 2
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from tests.support.world import World
 
 from delaytopic_relay.backlog.redis.memory import MemoryShelf
-from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Slice
+from delaytopic_relay.backlog.store import Position, Segment, Slice
+from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import ShelfUnavailable
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from delaytopic_api.relay import PendingList
-from delaytopic_relay.backlog.reader import Portion, SliceGone
+from delaytopic_relay.backlog.protocol import Portion, SliceGone
 from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.backlog.segments import decode_segment
-from delaytopic_relay.backlog.store import IdEntry, Position, Slice
+from delaytopic_relay.backlog.store import Position, Slice
+from delaytopic_relay.core.ids import IdEntry
 
 AS_OF_MS = 1_795_269_600_000
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from delaytopic_relay.core.commands import Reject, Schedule
 from delaytopic_relay.core.departures import Departures
-from delaytopic_relay.engine.takeover import Recovered
+from delaytopic_relay.core.recovery import Plan
 from delaytopic_relay.errors import LostOwnership, RelayError
 
 
@@ -37,7 +37,7 @@ class QuietJournal:
         self.counts.update([lost.cause])
         self.errors.append(lost)
 
-    def recovered(self, shard: int, cause: str, recovered: Recovered) -> None:
+    def recovered(self, shard: int, cause: str, plan: Plan) -> None:
         self.counts.update(recovered=1)
 
     def fenced(self, owner: str) -> None:

@@ -11,7 +11,9 @@ from tests.support.world import World, WorldClock, WorldSource, WorldTarget
 
 from delaytopic_api.records import Headers
 from delaytopic_api.values import Partitioning
-from delaytopic_relay.backlog.redis.manager import Shelving
+from delaytopic_relay.backlog.fixed import FixedBacklog
+from delaytopic_relay.backlog.protocol import Backlog
+from delaytopic_relay.backlog.redis.backlog import RedisBacklog
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner
 from delaytopic_relay.backlog.store import Shelf
 from delaytopic_relay.core.progress import Progress
@@ -123,24 +125,17 @@ def start(world: World, shelf: Shelf, name: str = "relay", setup: Setup = USUAL)
     clock, journal = setup.clock(world), QuietJournal()
     source = WorldSource(world, setup.shards, setup.chunk)
     target = setup.target(world, name if setup.transactional else "")
-    used_shelf = shelf if setup.delay_ms is None else None
+    backlog: Backlog = FixedBacklog(HORIZON_MS)
+    if setup.delay_ms is None:
+        backlog = RedisBacklog(shelf, name, HORIZON_MS, clock, journal, setup.signer)
     loop = Loop(
         Parts(
             source=source,
             target=target,
             dialect=NativeDialect(native_policy(setup.delay_ms)),
             addressing=Addressing(SOURCE, TARGET, DEAD, Partitioning.BY_KEY, 4, setup.limit, FURTHER),
-            shelving=Shelving(used_shelf, clock, journal, setup.signer) if used_shelf is not None else None,
-            takeover=Takeover(
-                source,
-                target,
-                used_shelf,
-                name,
-                HORIZON_MS,
-                journal,
-                lambda owner: owner not in setup.strangers,
-                setup.signer,
-            ),
+            manager=backlog.manager,
+            takeover=Takeover(source, target, backlog, journal, lambda owner: owner not in setup.strangers),
             pace=Pace(50, setup.transactional),
             memory_bytes=setup.memory_bytes,
             clock=clock,

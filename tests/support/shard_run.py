@@ -9,11 +9,11 @@ from typing import NamedTuple
 from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.backlog.redis.partition import Load, Put, Shard
 from delaytopic_relay.backlog.segments import decode_segment
+from delaytopic_relay.backlog.store import Position
 from delaytopic_relay.core.commands import Command, Key, Reject, Schedule
-from delaytopic_relay.core.id_state import from_entry
+from delaytopic_relay.core.ids import from_entry
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.engine.ports import Bounds
-from delaytopic_relay.engine.recovery import plan_recovery
+from delaytopic_relay.core.recovery import Bounds, plan_recovery
 
 EVERYTHING = 1_000_000
 
@@ -56,10 +56,12 @@ class ShardRun:
         self.owners += 1
         position = self.shelf.position(0)
         token = f"owner-{self.owners}"
-        plan = plan_recovery(self.committed, position, Bounds(0, len(self.source)), token, token)
-        self.committed = plan.progress
-        self.shelf.put(0, position, plan.claim, [], {})
-        self.shard = Shard(0, plan.progress, plan.progress.offset, plan.claim, self.shelf.slices(0), self.horizon_ms)
+        filled, counter = (position.offset, position.counter) if position is not None else (None, 0)
+        plan = plan_recovery(self.committed, filled, Bounds(0, len(self.source)), token)
+        self.committed, start = plan.progress, plan.progress.offset
+        claim = Position(token, counter + 1, start)
+        self.shelf.put(0, position, claim, [], {})
+        self.shard = Shard(0, plan.progress, start, claim, self.shelf.slices(0), self.horizon_ms)
         self._open = Outcome()
 
     def tick(self, now_ms: int, *, chunk: int = EVERYTHING, limit: int = EVERYTHING, room: bool = True) -> None:

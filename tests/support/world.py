@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 
 from delaytopic_api.records import Headers
 from delaytopic_relay.core.progress import Progress, encode_metadata
+from delaytopic_relay.core.recovery import Bounds
 from delaytopic_relay.delivery.outbound import Outgoing
-from delaytopic_relay.engine.ports import Assignment, Batch, Bounds, Committed, Refusal
+from delaytopic_relay.delivery.refusals import Refusal
 from delaytopic_relay.errors import Fenced, TransactionAborted
+from delaytopic_relay.ports import Assignment, Batch, Committed
 
 
 class Crash(Exception):

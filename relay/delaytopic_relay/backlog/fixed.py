@@ -1,18 +1,30 @@
-"""A shard of a DelayTopic with a fixed delay: source order is due order, so a queue is all it takes.
+"""The backlog of a DelayTopic with a fixed delay: source order is due order, so a queue is all it takes.
 
-No shelf and no calendar: what is further away than the horizon stays on the source topic, and the
+Nothing is stored and there is no calendar: what is further away than the horizon stays on the source topic, and the
 caller pauses the partition while `full` says so.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from types import MappingProxyType
+from typing import Any
 
+from delaytopic_api.relay import BucketStatus
+from delaytopic_relay.backlog.protocol import PendingReader, Shard
 from delaytopic_relay.core.calendar import bytes_of
 from delaytopic_relay.core.commands import Command, Key, Reject, Schedule
 from delaytopic_relay.core.departures import NOTHING, Departures
-from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.core.ids import IdState
+from delaytopic_relay.core.partition import Stored
+from delaytopic_relay.core.progress import Progress, fresh_progress
+from delaytopic_relay.core.recovery import Bounds, Plan
+from delaytopic_relay.delivery.outbound import Outgoing
+from delaytopic_relay.kafka.topics import UNLIMITED_BYTES
+
+NO_IDS: Mapping[bytes, IdState] = MappingProxyType({})
 
 
 class FixedShard:
@@ -36,7 +48,8 @@ class FixedShard:
         self._last_due_ms = 0
         self.size = 0
         self.far_bytes = 0
-        self.replaying = False
+        self.replaying = self.must_put = self.refuses_ids = False
+        self.ids_bytes = 0
 
     def without_departures(self, commands: Sequence[Command], now_ms: int) -> Sequence[Command]:
         """Those of a chunk that can be taken in while only what is due by then may leave: all, they only queue."""
@@ -47,7 +60,16 @@ class FixedShard:
         """Records in memory that are not yet done."""
         return len(self._queue)
 
-    def take_in(self, commands: Sequence[Command], next_position: int) -> Departures:
+    def unknown_ids(self, commands: Sequence[Command]) -> Sequence[bytes]:
+        """None: records that all wait equally long have no ids."""
+        return ()
+
+    def renew_terms(self, now_ms: int, max_delay_ms: int, *, ids_full: bool) -> None:
+        """Nothing is refused: the broker's time is not ahead of the clock, and there are no ids."""
+
+    def take_in(
+        self, commands: Sequence[Command], next_position: int, found: Mapping[bytes, IdState] = NO_IDS
+    ) -> Departures:
         """Append a chunk, leaving out what an earlier owner has done."""
         queue = self._queue
         for command in commands:
@@ -96,17 +118,95 @@ class FixedShard:
         offset = self._queue[0].offset if self._queue else self.position
         return Progress(offset, offset, self.cursor, owner)
 
-    def due_times(self) -> Iterator[int]:
-        """When each queued record is due, in order."""
-        return (entry.due_ms for entry in self._queue if type(entry) is Schedule)
-
-    def upcoming(self) -> Iterator[Schedule]:
-        """The queued records in order, to look at and not to change."""
-        return (entry for entry in self._queue if type(entry) is Schedule)
-
     def wake_ms(self) -> int | None:
         """When the first record is due; None for an empty queue."""
         if not self._queue:
             return None
         head = self._queue[0]
         return head.due_ms if type(head) is Schedule else 0
+
+    # -- for the pages
+
+    def _upcoming(self) -> Iterator[Schedule]:
+        return (entry for entry in self._queue if type(entry) is Schedule)
+
+    def spans(self) -> Iterator[tuple[int, int, int]]:
+        """Yield when each queued record is due."""
+        return ((entry.due_ms, 1, 1) for entry in self._upcoming())
+
+    def next_due_ms(self) -> int | None:
+        """Return when the first record is due; None for an empty queue."""
+        return next((entry.due_ms for entry in self._upcoming()), None)
+
+    def first_in_memory(self, before_ms: int, wanted: int) -> tuple[list[Schedule], int | None]:
+        """Return the first queued records; all can be looked at."""
+        return [entry for entry in islice(self._upcoming(), wanted) if entry.due_ms < before_ms], None
+
+    def stored(self) -> Stored:
+        """Return that everything is in memory, or still on the source."""
+        return Stored()
+
+    def bucket_status(self) -> list[BucketStatus]:
+        """Return that there are no buckets."""
+        return []
+
+
+class FixedManager:
+    """A `BacklogManager` with nothing to do."""
+
+    unreadable: Mapping[int, str] = MappingProxyType({})
+
+    def look_up(self, shard: Shard, names: Sequence[bytes]) -> Mapping[bytes, IdState]:
+        """Return that no id is known."""
+        return NO_IDS
+
+    def put_all(self, shards: Iterable[Shard]) -> Sequence[Outgoing]:
+        """Store nothing: the source has it."""
+        return ()
+
+    def drop_done(self, shards: Iterable[Shard]) -> None:
+        """Nothing was stored."""
+
+    def hand_over(self, shards: Iterable[Shard]) -> None:
+        """Nothing was stored."""
+
+    def lost(self) -> Collection[int]:
+        """Nothing was stored."""
+        return ()
+
+    def load_next(self, shards: Sequence[Shard], room_bytes: int) -> bool:
+        """Nothing was stored."""
+        return False
+
+
+class FixedBacklog:
+    """A `Backlog` for a fixed delay: the source topic itself."""
+
+    transactional = False
+    largest_batch_bytes = UNLIMITED_BYTES
+
+    def __init__(self, horizon_ms: int) -> None:
+        self._horizon_ms = horizon_ms
+        self.manager = FixedManager()
+
+    def plan(
+        self, partition: int, committed: Progress | None, bounds: Bounds, owner: str, *, offset_reset: bool
+    ) -> Plan:
+        """Start at the committed offset."""
+        was = committed or fresh_progress(bounds.low)
+        start = min(max(was.offset, bounds.low), bounds.end)
+        return Plan(Progress(start, min(max(was.position, start), bounds.end), was.cursor, owner))
+
+    def prepare(self, partitions: Sequence[int]) -> None:
+        """Nothing was stored."""
+
+    def open(self, partition: int, plan: Plan) -> FixedShard:
+        """Return the shard; there is nothing to claim."""
+        return FixedShard(partition, plan.progress, plan.progress.offset, self._horizon_ms)
+
+    def reader(self, states: Mapping[int, Any]) -> PendingReader:
+        """Not called: a shard that has everything in memory has nothing to read."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Nothing was opened."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from delaytopic_relay.core.ids import IdEntry
+
 
 class Position(NamedTuple):
     """How far a shard's shelf is filled, by whom, and after how many writes.
@@ -43,18 +45,6 @@ class Segment(NamedTuple):
     slice: Slice
     records: int
     data: bytes
-
-
-class IdEntry(NamedTuple):
-    """The latest command for an id that has schedules on the shelf.
-
-    `offset` is that command's source offset; `until_due_ms` and `until_offset` are the key of the
-    last pending schedule with the id: past it the entry is of no more use.
-    """
-
-    offset: int
-    until_due_ms: int
-    until_offset: int
 
 
 class Shelf(Protocol):

@@ -7,19 +7,33 @@ commit, then confirm and drop. Where schedules wait that are due later is the bu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
+from delaytopic_api.relay import BucketStatus
 from delaytopic_relay.core.calendar import Calendar, bytes_of
 from delaytopic_relay.core.commands import Cancel, Command, Key, Reject, Schedule
 from delaytopic_relay.core.departures import NOTHING, Departures
-from delaytopic_relay.core.id_state import IdState
-from delaytopic_relay.core.id_table import IdTable
+from delaytopic_relay.core.ids import IdState, IdTable
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.suspension import until_departure
 from delaytopic_relay.core.terms import ANY_SIZE, NOTHING_MS, Admission
 
+MOST_LOOKED_AT = 10_000
+"""Schedules in the memory of one shard, for a list: up to 3 ms of the loop's time for a burst, else some tenths."""
 
-class ShardCore:
+
+class Stored(NamedTuple):
+    """The part of a shard that is not in memory, at one moment."""
+
+    from_ms: int | None = None
+    """What is due before is in memory; None when everything is."""
+    state: Any = None
+    """What a reader of this backlog needs to know; opaque to everybody else."""
+
+
+class ShardCore(ABC):
     """The state machine of one source partition.
 
     What is due before `_frontier_ms` is held in memory; all that is due before `_loaded_until_ms` is there, and
@@ -42,6 +56,19 @@ class ShardCore:
         self._loaded_until_ms = 0
         self._far: list[Schedule] = []
         self.far_bytes = 0
+
+    @property
+    @abstractmethod
+    def pending(self) -> int:
+        """Schedules not yet done, in memory and in the backlog."""
+
+    @abstractmethod
+    def waiting(self) -> Iterator[tuple[int, int, int]]:
+        """Yield the spans in which schedules wait that are not in the calendar: start, width, and how many."""
+
+    @abstractmethod
+    def stored(self) -> Stored:
+        """Return what is not in memory, as of now."""
 
     @property
     def record_bytes(self) -> int:
@@ -67,7 +94,16 @@ class ShardCore:
         """About how many bytes of memory ids take whose schedules are on the shelf: none, where it keeps them, too."""
         return 0
 
+    @property
+    def refuses_ids(self) -> bool:
+        """Whether schedules with an id are refused."""
+        return not self.admission.now.ids
+
     # -- taking in
+
+    def unknown_ids(self, commands: Sequence[Command]) -> Sequence[bytes]:
+        """Return the ids that the backlog has to be asked about before these commands are taken in."""
+        return self.ids.unknown(commands)
 
     def renew_terms(self, now_ms: int, max_delay_ms: int, *, ids_full: bool) -> None:
         """Decide what is taken in from now on; to be called before records are."""
@@ -186,6 +222,47 @@ class ShardCore:
     def full(self, now_ms: int, *, paused: bool) -> bool:
         """Whether reading on can wait; with a shelf it never can."""
         return False
+
+    # -- for the pages
+
+    def spans(self) -> Iterator[tuple[int, int, int]]:
+        """Yield the spans in which schedules wait: start, width, and how many."""
+        yield from ((start_ms, 1, records) for start_ms, records in self.calendar.counts())
+        yield from self.waiting()
+
+    def next_due_ms(self) -> int | None:
+        """Return when the first schedule is due, wherever it waits; None without any."""
+        elsewhere = min((start_ms for start_ms, _, _ in self.waiting()), default=None)
+        return min((due_ms for due_ms in (self.calendar.next_due_ms(), elsewhere) if due_ms is not None), default=None)
+
+    def first_in_memory(self, before_ms: int, wanted: int) -> tuple[list[Schedule], int | None]:
+        """Return the first schedules that are in effect, and from when on some could not be looked at."""
+        found: list[Schedule] = []
+        allowance = MOST_LOOKED_AT
+        for start_ms, slot in self.calendar.upcoming():
+            if start_ms >= before_ms or len(found) >= wanted:
+                break
+            if len(slot.entries) - slot.head > allowance and not slot.in_order:
+                return found, start_ms
+            last = slot.head + (min(allowance, wanted) if slot.in_order and not len(self.ids) else allowance)
+            found += self._in_effect(slot.entries[slot.head : last], before_ms)
+            if last < len(slot.entries) and len(found) < wanted:
+                return found, slot.entries[last].due_ms
+            allowance -= min(last, len(slot.entries)) - slot.head
+        return found, None
+
+    def _in_effect(self, schedules: Sequence[Schedule], before_ms: int) -> Iterable[Schedule]:
+        """Those of a slot that would be delivered; of copies one."""
+        in_effect = {
+            (schedule.due_ms, schedule.offset): schedule
+            for schedule in schedules
+            if schedule.due_ms < before_ms and (schedule.id is None or self.ids.in_effect(schedule))
+        }
+        return in_effect.values()
+
+    def bucket_status(self) -> list[BucketStatus]:
+        """Return the state of each bucket, where there are any."""
+        return []
 
 
 def _key(schedule: Schedule) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from delaytopic_relay.backlog.kafka.state import BucketsState, decode_buckets, encode_buckets
+from delaytopic_relay.core.bucket_state import BucketsState, decode_buckets, encode_buckets
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Key
 from delaytopic_relay.core.terms import Terms, decode_terms, encode_terms
 from delaytopic_relay.errors import ProgressError

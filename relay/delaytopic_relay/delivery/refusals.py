@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from delaytopic_api.records import DeadLetterReason
 from delaytopic_relay.core.commands import Reject, Schedule
 from delaytopic_relay.delivery.outbound import Addressing, Refused
-from delaytopic_relay.engine.ports import Refusal
 from delaytopic_relay.errors import TransactionAborted
+
+
+class Refusal(NamedTuple):
+    """A record that Kafka refuses for good; `shard` and `offset` are None when only the error is known.
+
+    `dead_letter` tells that it was the dead letter of that source record.
+    """
+
+    error: str
+    too_large: bool
+    shard: int | None = None
+    offset: int | None = None
+    dead_letter: bool = False
 
 
 def note_refusals(addressing: Addressing, refusals: Sequence[Refusal]) -> None:

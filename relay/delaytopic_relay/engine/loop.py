@@ -7,27 +7,40 @@ doubt the memory is dropped and the committed state read again; nothing is ever 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from delaytopic_api.relay import RelayState
-from delaytopic_relay.backlog.fixed import FixedShard
+from delaytopic_relay.backlog.protocol import Shard
 from delaytopic_relay.core.commands import Command, Schedule
 from delaytopic_relay.core.departures import Departures
-from delaytopic_relay.core.partition import ShardCore
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.suspension import NEVER_MS
-from delaytopic_relay.delivery.refusals import dead_letters_for, note_refusals
+from delaytopic_relay.delivery.refusals import Refusal, dead_letters_for, note_refusals
 from delaytopic_relay.engine.loop_parts import Parts
 from delaytopic_relay.engine.pacing import TickState, closes_at_ms, sleep_ms
-from delaytopic_relay.engine.ports import Batch, Refusal
-from delaytopic_relay.engine.takeover import AnyShard
 from delaytopic_relay.errors import BucketLost, CommitUnknown, Fenced, LostOwnership, TransactionAborted, Unavailable
-from delaytopic_relay.telemetry.status import Scene
+from delaytopic_relay.ports import Batch
 
 POLL_LIMIT = 1_000
 DUE_LIMIT = 2_000
 RESUME_SHARE = 0.75
 RETRY_MS = 1_000
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What the loop holds: shards at work, why others wait or fail, what is committed, where the source ends."""
+
+    state: RelayState
+    shards: Mapping[int, Shard] = field(default_factory=dict)
+    waiting: Mapping[int, str] = field(default_factory=dict)
+    committed: Mapping[int, Progress] = field(default_factory=dict)
+    paused: frozenset[int] = frozenset()
+    ends: Mapping[int, int] = field(default_factory=dict)
+    unreadable: Mapping[int, str] = field(default_factory=dict)
+    moving: frozenset[int] = frozenset()
+    """Shards whose backlog was on another backend, and is not yet read again."""
 
 
 class Loop:
@@ -39,7 +52,7 @@ class Loop:
         self._target = parts.target
         self._dialect = parts.dialect
         self._addressing = parts.addressing
-        self._shelving = parts.shelving
+        self._manager = parts.manager
         self._takeover = parts.takeover
         self._pace = parts.pace
         self._memory_bytes = parts.memory_bytes
@@ -50,7 +63,7 @@ class Loop:
         self._deferred: dict[int, Sequence[Command]] = {}
         self._clock = parts.clock
         self._journal = parts.journal
-        self.shards: dict[int, AnyShard] = {}
+        self.shards: dict[int, Shard] = {}
         self.waiting: dict[int, str] = {}
         self.joined = False
         self._retry_at_ms = 0
@@ -118,7 +131,7 @@ class Loop:
             dict(self._committed),
             frozenset(self._paused),
             self._source.ends(self.shards),
-            dict(self._shelving.unreadable) if self._shelving is not None else {},
+            dict(self._manager.unreadable),
             frozenset(self._moving),
         )
 
@@ -197,9 +210,9 @@ class Loop:
         for shard, recovered in self._takeover.recover(dict(self.waiting)).items():
             cause = self.waiting.pop(shard)
             self.shards[shard] = recovered.shard
-            self._committed[shard] = recovered.committed
-            self._moving = self._moving | {shard} if recovered.moves else self._moving - {shard}
-            self._journal.recovered(shard, cause, recovered)
+            self._committed[shard] = recovered.plan.progress
+            self._moving = self._moving | {shard} if recovered.plan.backend_changed else self._moving - {shard}
+            self._journal.recovered(shard, cause, recovered.plan)
 
     # -- taking in
 
@@ -220,7 +233,7 @@ class Loop:
             shard.reached_end(end)
             self._note_moved()
 
-    def _apply(self, number: int, shard: AnyShard, commands: Sequence[Command]) -> None:
+    def _apply(self, number: int, shard: Shard, commands: Sequence[Command]) -> None:
         now_ms = NEVER_MS if self._suspension.delivery else self._clock.now_ms()
         if self._suspension.delivery or shard.cursor.due_ms > now_ms:
             kept = shard.without_departures(commands, now_ms)
@@ -231,14 +244,10 @@ class Loop:
             return
         self._note_moved()
         next_position = commands[-1].offset + 1
-        if isinstance(shard, FixedShard):
-            leaving = shard.take_in(commands, next_position)
-        else:
-            assert self._shelving is not None
-            ids_full = shard.ids_bytes > self._id_bytes // len(self.shards)
-            shard.renew_terms(self._clock.now_ms(), self._max_delay_ms, ids_full=ids_full)
-            found = self._shelving.look_up(shard, shard.ids.unknown(commands))
-            leaving = shard.take_in(commands, next_position, found)
+        ids_full = shard.ids_bytes > self._id_bytes // len(self.shards)
+        shard.renew_terms(self._clock.now_ms(), self._max_delay_ms, ids_full=ids_full)
+        found = self._manager.look_up(shard, shard.unknown_ids(commands))
+        leaving = shard.take_in(commands, next_position, found)
         self._send(number, leaving, self._clock.now_ms() if self._suspension.delivery else now_ms)
 
     def _apply_deferred(self) -> None:
@@ -332,9 +341,8 @@ class Loop:
         self._last_commit_ms = self._clock.monotonic_ms() - started_ms
         self._journal.committed(self._last_commit_ms)
         self._addressing.refusals_settled(committed=True)
-        if self._shelving is not None:
-            self._shelving.drop_done(self._with_shelf())
-            self._shelving.hand_over(shard for shard in self._with_shelf() if shard.partition in handing_over)
+        self._manager.drop_done(self.shards.values())
+        self._manager.hand_over(shard for shard in self.shards.values() if shard.partition in handing_over)
 
     def _begin(self) -> None:
         if not self._open:
@@ -343,7 +351,7 @@ class Loop:
 
     def _store(self) -> bool:
         """Fill the shelf. What one in Kafka takes is part of the transaction; whether there was any."""
-        records = self._shelving.put_all(self._with_shelf()) if self._shelving is not None else ()
+        records = self._manager.put_all(self.shards.values())
         if records:
             self._begin()
             self._target.store(records)
@@ -361,9 +369,6 @@ class Loop:
             self._journal.sent([], of_shard, [], now_ms)
         return [*unknown, *self._target.settle()]
 
-    def _with_shelf(self) -> list[ShardCore]:
-        return [shard for shard in self.shards.values() if isinstance(shard, ShardCore)]
-
     # -- memory
 
     @property
@@ -374,8 +379,8 @@ class Loop:
     def _tend(self) -> None:
         """Load what comes within the horizon, and stop reading while memory is full."""
         size = self.size
-        shelving = self._shelving if not self._suspension.delivery else None
-        if shelving is not None and shelving.load_next(self._with_shelf(), self._memory_bytes - size):
+        room_bytes = self._memory_bytes - size
+        if not self._suspension.delivery and self._manager.load_next([*self.shards.values()], room_bytes):
             self._note_moved()
         self._drop_lost()
         full = size >= self._memory_bytes * (RESUME_SHARE if self._paused else 1)
@@ -388,7 +393,7 @@ class Loop:
 
     def _drop_lost(self) -> None:
         """Recover those alone whose shelf lost something; what they did is committed first, with that of the others."""
-        if self._shelving is None or not (lost := self.shards.keys() & self._shelving.lost()):
+        if not (lost := self.shards.keys() & self._manager.lost()):
             return
         if self._open or self._moved:
             self._close_tick()
@@ -397,7 +402,7 @@ class Loop:
         self.waiting.update(dict.fromkeys(lost, BucketLost.cause))
         self._retry_at_ms = 0
 
-    def _can_wait(self, number: int, shard: AnyShard, full: bool) -> bool:
+    def _can_wait(self, number: int, shard: Shard, full: bool) -> bool:
         """Whether reading a shard pauses; never while it reads again what it needs before it may deliver."""
         if number in self._deferred:
             return True

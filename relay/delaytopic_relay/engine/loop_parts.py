@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
-from delaytopic_relay.backlog.manager import ShelfKeeping
+from delaytopic_relay.backlog.protocol import BacklogManager
 from delaytopic_relay.core.commands import Dialect
 from delaytopic_relay.core.suspension import Suspension
 from delaytopic_relay.core.terms import NEVER_MS
 from delaytopic_relay.delivery.outbound import Addressing
-from delaytopic_relay.engine.loop_events import Journal
 from delaytopic_relay.engine.pacing import Pace
-from delaytopic_relay.engine.ports import Clock, Source, Target
 from delaytopic_relay.engine.takeover import Takeover
+from delaytopic_relay.ports import Clock, Journal, Source, Target
 
 
 class Parts(NamedTuple):
-    """`shelving` is None for a fixed delay. `id_bytes` is for ids whose schedules are on the shelf, of all shards.
+    """`manager` is that of the backlog. `id_bytes` is for ids whose schedules are there, of all shards.
 
     `learn` is told which topics the next records name, so that all are asked about at once; None where none may be.
     """
@@ -26,7 +25,7 @@ class Parts(NamedTuple):
     target: Target
     dialect: Dialect
     addressing: Addressing
-    shelving: ShelfKeeping[Any] | None
+    manager: BacklogManager[Any]
     takeover: Takeover
     pace: Pace
     memory_bytes: int

@@ -13,9 +13,10 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from delaytopic_process.kafka_log import client_logger
 from delaytopic_relay.core.commands import MAX_HEADERS, SourceMessage
 from delaytopic_relay.core.progress import Progress, encode_metadata
-from delaytopic_relay.engine.ports import Assignment, Batch, Bounds, Committed, GroupMetadata
+from delaytopic_relay.core.recovery import Bounds
 from delaytopic_relay.errors import KafkaUnavailable, LostOwnership, TransactionAborted
 from delaytopic_relay.kafka.settings import Settings
+from delaytopic_relay.ports import Assignment, Batch, Committed, GroupMetadata
 
 GATHER_S = 0.002
 """How long to wait for company once a first record is there: one pass for many costs less than many passes."""

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.delivery.outbound import Outgoing
-from delaytopic_relay.engine.ports import GroupMetadata, Refusal, Target
+from delaytopic_relay.delivery.refusals import Refusal
+from delaytopic_relay.ports import GroupMetadata, Target
 
 
 class SplitTarget:

@@ -15,12 +15,12 @@ from delaytopic_process.kafka_log import client_logger
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.delivery.receipts import whose_record
-from delaytopic_relay.delivery.refusals import Caution
-from delaytopic_relay.engine.ports import GroupMetadata, Refusal
+from delaytopic_relay.delivery.refusals import Caution, Refusal
 from delaytopic_relay.errors import CommitUnknown, Fenced, KafkaUnavailable, LostOwnership, TransactionAborted
 from delaytopic_relay.kafka.settings import Settings
 from delaytopic_relay.kafka.source import offsets_of
 from delaytopic_relay.kafka.timeouts import BoundedCalls
+from delaytopic_relay.ports import GroupMetadata
 
 COMMIT_TIMEOUT_S = 10.0
 ABORT_TIMEOUT_S = 5.0

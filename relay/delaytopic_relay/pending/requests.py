@@ -8,15 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import BoundedSemaphore, Event, Lock
-from typing import TYPE_CHECKING
 
+from delaytopic_relay.backlog.protocol import Shard
+from delaytopic_relay.engine.loop import Loop
 from delaytopic_relay.errors import Unavailable
 from delaytopic_relay.pending.query import ListingQuery
 from delaytopic_relay.pending.snapshot import Copies, ShardCopy, copy_of, may_be_copied
-
-if TYPE_CHECKING:
-    from delaytopic_relay.engine.loop import Loop
-    from delaytopic_relay.engine.takeover import AnyShard
 
 ENOUGH_FOR_A_TURN = 1_000
 """Schedules copied."""
@@ -76,7 +73,7 @@ class _Request:
         self.copies = Copies({}, {})
         self.answered = Event()
 
-    def serve(self, shards: Mapping[int, AnyShard], waiting: Mapping[int, str]) -> None:
+    def serve(self, shards: Mapping[int, Shard], waiting: Mapping[int, str]) -> None:
         """Copy what may be copied now; done when every shard is that is still here."""
         wanted = [number for number in shards if self._query.partition in (None, number)]
         copied = 0

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import NamedTuple
 
-from delaytopic_relay.backlog.reader import PendingReader, SliceGone
+from delaytopic_relay.backlog.protocol import PendingReader, SliceGone
 from delaytopic_relay.backlog.store import Slice
 from delaytopic_relay.core.commands import Schedule
-from delaytopic_relay.core.id_state import from_entry
+from delaytopic_relay.core.ids import from_entry
 from delaytopic_relay.errors import ConfigurationError, CorruptState, Unavailable
 from delaytopic_relay.pending.query import ListingQuery
 from delaytopic_relay.pending.snapshot import ShardCopy
@@ -71,7 +71,7 @@ class _Search:
             self._found.add(copy.partition, copy.schedules)
             if copy.cut_ms is not None:
                 self._cut(copy.cut_ms, "too many records in memory are due at about the same time")
-        starts = [copy.shelf_from_ms for copy in self._copies.values() if copy.shelf_from_ms is not None]
+        starts = [copy.stored.from_ms for copy in self._copies.values() if copy.stored.from_ms is not None]
         if starts and not self._is_enough(min(starts)):
             self._read_shelf(min(starts))
         records = self._found.records()
@@ -109,8 +109,8 @@ class _Search:
     def _check(self, reader: PendingReader) -> None:
         """What was read is worth nothing if the shelf is somebody else's by now, or lost its last writes."""
         for copy in self._copies.values():
-            position, from_ms = copy.shelf_position, copy.shelf_from_ms
-            if position is not None and from_ms is not None and not reader.still_at(copy.partition, position):
+            from_ms, state = copy.stored
+            if from_ms is not None and not reader.still_at(copy.partition, state):
                 self._cut(
                     from_ms, f"partition {copy.partition} is being recovered, or went to another relay; ask again"
                 )
@@ -133,9 +133,9 @@ class _Search:
         return sorted(
             Place(slice_.start_ms, copy.partition, slice_, records)
             for copy in self._copies.values()
-            if copy.shelf_from_ms is not None
+            if copy.stored.from_ms is not None
             for slice_, records in reader.slices(copy.partition).items()
-            if copy.shelf_from_ms <= slice_.start_ms < self._until_ms
+            if copy.stored.from_ms <= slice_.start_ms < self._until_ms
         )
 
     def _groups(self, places: Iterable[Place]) -> Iterator[list[Place]]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from delaytopic_relay.backlog.fixed import FixedShard
-from delaytopic_relay.backlog.kafka.partition import BucketShard
-from delaytopic_relay.backlog.redis.partition import Shard
+from delaytopic_relay.backlog.protocol import Shard
 
 STEPS_MS = (1_000, 2_000, 5_000)
 """Bin edges are these times powers of ten."""
@@ -34,29 +32,18 @@ def bin_edges_ms(look_ahead_ms: int) -> tuple[int, ...]:
     return (*edges, look_ahead_ms)
 
 
-AnyShard = Shard | BucketShard | FixedShard
-
-
-def census_of(shard: AnyShard, now_ms: int, look_ahead_ms: int) -> Census:
+def census_of(shard: Shard, now_ms: int, look_ahead_ms: int) -> Census:
     """Count one shard; what lies in a wide slice is spread evenly over it."""
     edges = bin_edges_ms(look_ahead_ms)
     bins = [0.0] * (len(edges) + 1)
     overdue = 0.0
-    for start_ms, width_ms, records in _spans(shard):
+    for start_ms, width_ms, records in shard.spans():
         late = records * _share(start_ms, width_ms, now_ms)
         overdue += late
         _spread(bins, edges, max(0, start_ms - now_ms), start_ms + width_ms - now_ms, records - late)
-    next_due_ms = _next_due_ms(shard)
+    next_due_ms = shard.next_due_ms()
     oldest = next_due_ms if next_due_ms is not None and next_due_ms <= now_ms else None
     return Census(shard.pending, round(overdue), oldest, next_due_ms, tuple(round(count) for count in bins[:-1]))
-
-
-def _spans(shard: AnyShard) -> Iterator[tuple[int, int, int]]:
-    if isinstance(shard, FixedShard):
-        yield from ((due_ms, 1, 1) for due_ms in shard.due_times())
-        return
-    yield from ((start_ms, 1, records) for start_ms, records in shard.calendar.counts())
-    yield from shard.waiting()
 
 
 def _share(start_ms: int, width_ms: int, until_ms: int) -> float:
@@ -78,14 +65,6 @@ def _spread(bins: list[float], edges: tuple[int, ...], start_ms: int, end_ms: in
         share = _share(start_ms, width_ms, edges[number]) if number < len(edges) else 1.0
         bins[number] += records * (share - done)
         done = share
-
-
-def _next_due_ms(shard: AnyShard) -> int | None:
-    if isinstance(shard, FixedShard):
-        return next(shard.due_times(), None)
-    in_memory = shard.calendar.next_due_ms()
-    elsewhere = min((start_ms for start_ms, _, _ in shard.waiting()), default=None)
-    return min((due_ms for due_ms in (in_memory, elsewhere) if due_ms is not None), default=None)
 
 
 def total(censuses: Iterable[Census]) -> Census:

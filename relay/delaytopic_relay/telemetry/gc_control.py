@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 
-from delaytopic_relay.engine.ports import Clock
+from delaytopic_relay.ports import Clock
 
 OFTEN_MS = 60_000
 LITTLE_BYTES = 8 << 20

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from delaytopic_api.relay import (
-    BucketStatus,
     Cursor,
     DueBin,
     RelayConfig,
-    RelayState,
     RelayStatus,
     ShardState,
     ShardStatus,
 )
-from delaytopic_relay.backlog.kafka.partition import BucketShard
+from delaytopic_relay.backlog.protocol import Shard
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Key
-from delaytopic_relay.core.partition import ShardCore
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.engine.takeover import AnyShard
+from delaytopic_relay.engine.loop import Scene
 from delaytopic_relay.telemetry.backlog_stats import Census, bin_edges_ms, census_of, total
 
 NOTHING_COMMITTED = Progress(0, 0, NOTHING_DELIVERED)
@@ -34,21 +30,6 @@ class Tally:
     superseded: int = 0
     cancelled: int = 0
     busy_rate: float | None = None
-
-
-@dataclass(frozen=True)
-class Scene:
-    """What the loop holds: shards at work, why others wait or fail, what is committed, where the source ends."""
-
-    state: RelayState
-    shards: Mapping[int, AnyShard] = field(default_factory=dict)
-    waiting: Mapping[int, str] = field(default_factory=dict)
-    committed: Mapping[int, Progress] = field(default_factory=dict)
-    paused: frozenset[int] = frozenset()
-    ends: Mapping[int, int] = field(default_factory=dict)
-    unreadable: Mapping[int, str] = field(default_factory=dict)
-    moving: frozenset[int] = frozenset()
-    """Shards whose backlog was on another backend, and is not yet read again."""
 
 
 def relay_status(
@@ -86,9 +67,7 @@ def relay_status(
     )
 
 
-def _shard(
-    number: int, shard: AnyShard, census: Census, scene: Scene, now_ms: int, edges: tuple[int, ...]
-) -> ShardStatus:
+def _shard(number: int, shard: Shard, census: Census, scene: Scene, now_ms: int, edges: tuple[int, ...]) -> ShardStatus:
     committed = scene.committed.get(number, NOTHING_COMMITTED)
     return ShardStatus(
         partition=number,
@@ -102,45 +81,27 @@ def _shard(
         ingest_lag=max(0, scene.ends.get(number, shard.position) - shard.position),
         replay_lag=_replay_lag(shard),
         due_histogram=_bins(census, edges, now_ms),
-        buckets=_buckets(shard) if isinstance(shard, BucketShard) else [],
+        buckets=shard.bucket_status(),
         message=_message(number, shard, scene),
     )
 
 
-def _replay_lag(shard: AnyShard) -> int:
+def _replay_lag(shard: Shard) -> int:
     return max(0, shard.replay_until - shard.position) if shard.replaying else 0
 
 
-def _buckets(shard: BucketShard) -> list[BucketStatus]:
-    return [_bucket(shard, number) for number in range(len(shard.ranges.waits_ms))]
-
-
-def _bucket(shard: BucketShard, number: int) -> BucketStatus:
-    bucket, waits_ms = shard.buckets[number], shard.ranges.waits_ms
-    waiting = bucket.waiting(number)
-    return BucketStatus(
-        bucket=number,
-        from_delay_ms=waits_ms[number],
-        to_delay_ms=waits_ms[number + 1] if number + 1 < len(waits_ms) else None,
-        split=shard.ranges.is_split(number),
-        pending=bucket.records,
-        next_due_ms=waiting.first_ms if waiting is not None else None,
-        read_at_ms=bucket.head_ms - shard.lead_ms(number) if waiting is not None else None,
-    )
-
-
-def _message(number: int, shard: AnyShard, scene: Scene) -> str | None:
+def _message(number: int, shard: Shard, scene: Scene) -> str | None:
     if number in scene.unreadable:
         return scene.unreadable[number]
     if shard.replaying:
         what = "the backlog moves here from another backend" if number in scene.moving else "reads again what it lacks"
         return f"{what}: {_replay_lag(shard)} source offsets to go"
-    if isinstance(shard, ShardCore) and not shard.admission.now.ids:
+    if shard.refuses_ids:
         return f"schedules with an id are refused: those that wait take {shard.ids_bytes} bytes (limits.idMemory)"
     return "reading pauses: memory is full, or enough is in it" if number in scene.paused else None
 
 
-def _state(number: int, shard: AnyShard, scene: Scene) -> ShardState:
+def _state(number: int, shard: Shard, scene: Scene) -> ShardState:
     if number in scene.unreadable:
         return ShardState.FAILED
     if shard.replaying:

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 import structlog
 
 from delaytopic_api.relay import RelayConfig, RelayState, RelayStatus
 from delaytopic_relay.core.commands import Reject, Schedule
 from delaytopic_relay.core.departures import Departures
-from delaytopic_relay.engine.ports import Clock
-from delaytopic_relay.engine.takeover import Recovered
+from delaytopic_relay.core.recovery import Plan
+from delaytopic_relay.engine.loop import Loop, Scene
 from delaytopic_relay.errors import LostOwnership, RelayError, ShelfUnavailable
 from delaytopic_relay.pending.page import PendingPage
+from delaytopic_relay.ports import Clock
 from delaytopic_relay.telemetry.metrics import RelayMetrics
 from delaytopic_relay.telemetry.server import Health, PageServer
-from delaytopic_relay.telemetry.status import Scene, Tally, relay_status
-
-if TYPE_CHECKING:
-    from delaytopic_relay.engine.loop import Loop
+from delaytopic_relay.telemetry.status import Tally, relay_status
 
 SNAPSHOT_MS = 1_000
 STALLED_MS = 60_000
@@ -160,20 +157,22 @@ class Observer:
         self._uncommitted, self._dead_letters = [], []
         log.warning("starting over", cause=lost.cause, reason=str(lost))
 
-    def recovered(self, shard: int, cause: str, recovered: Recovered) -> None:
+    def recovered(self, shard: int, cause: str, plan: Plan) -> None:
         """See `Journal.recovered`."""
         self.metrics.add_recovery(cause)
-        progress = recovered.committed
-        log.info("shard recovered", partition=shard, cause=cause, offset=progress.offset, replay=recovered.replay)
-        if recovered.moves:
-            log.info("the backlog moves here from another backend", partition=shard, offsets=recovered.replay)
-        if recovered.shortened:
+        offset, replay = plan.progress.offset, plan.replay
+        log.info("shard recovered", partition=shard, cause=cause, offset=offset, replay=replay)
+        if plan.backend_changed:
+            log.info("the backlog moves here from another backend", partition=shard, offsets=replay)
+        if plan.source_truncated:
             log.error(
                 "the source ends before the committed position: it was truncated or created anew", partition=shard
             )
-        if recovered.gone:
+        if plan.missing_offsets:
             log.error(
-                "records were to be read again that the source no longer has", partition=shard, offsets=recovered.gone
+                "records were to be read again that the source no longer has",
+                partition=shard,
+                offsets=plan.missing_offsets,
             )
 
     def fenced(self, owner: str) -> None:

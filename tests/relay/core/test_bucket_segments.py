@@ -13,8 +13,8 @@ from delaytopic_relay.backlog.kafka.segments import (
     segment_head,
     segment_schedules,
 )
-from delaytopic_relay.backlog.store import IdEntry
 from delaytopic_relay.core.commands import Schedule
+from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import ForeignRecord, SegmentError
 
 MARK = 1 << 63

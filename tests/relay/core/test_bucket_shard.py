@@ -7,7 +7,7 @@ import pytest
 from delaytopic_relay.backlog.kafka.partition import BucketShard
 from delaytopic_relay.backlog.kafka.rules import BucketRules
 from delaytopic_relay.backlog.kafka.segments import SegmentHead
-from delaytopic_relay.backlog.kafka.state import BucketsState, BucketState
+from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Key, Schedule
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.terms import NEVER_MS

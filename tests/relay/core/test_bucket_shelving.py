@@ -8,16 +8,18 @@ from tests.support.quiet_journal import QuietJournal
 from tests.support.schedules import schedule
 from tests.support.world import World, WorldClock
 
-from delaytopic_relay.backlog.kafka.manager import MISSING_MS, BucketNames, BucketShelving
+from delaytopic_relay.backlog.kafka.backlog import BucketBacklog
+from delaytopic_relay.backlog.kafka.manager import MISSING_MS
 from delaytopic_relay.backlog.kafka.partition import BucketShard
 from delaytopic_relay.backlog.kafka.rules import BucketRules
 from delaytopic_relay.backlog.kafka.segments import encode_bucket_segment, encode_id, pack_parts
-from delaytopic_relay.backlog.kafka.state import BucketsState, BucketState
+from delaytopic_relay.backlog.kafka.topics import BucketNames
 from delaytopic_relay.backlog.signing import MAGIC, UNSIGNED, SegmentSigner, bucket_place
-from delaytopic_relay.backlog.store import IdEntry
+from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.commands import NOTHING_DELIVERED
+from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.engine.ports import Bounds
+from delaytopic_relay.core.recovery import Bounds, Plan
 
 MARK, OTHER_MARK = 7, 8
 PLENTY = 1 << 30
@@ -32,7 +34,8 @@ class Run:
         self.journal = QuietJournal()
         rules = BucketRules(horizon_ms=1_000, buckets=2, mark=MARK, key=signer.mark)
         clock, names = WorldClock(self.world), BucketNames("shop")
-        self.shelving = BucketShelving(self.log, names, rules, clock, self.journal, signer)
+        self.backlog = BucketBacklog(self.log, names, rules, clock, self.journal, signer)
+        self.shelving = self.backlog.manager
         self.shards = {shard: self.open(shard) for shard in shards}
 
     @property
@@ -44,8 +47,8 @@ class Run:
         return Progress(9, 9, NOTHING_DELIVERED, "", BucketsState(9, 0, (waiting, BucketState())))
 
     def open(self, shard: int) -> BucketShard:
-        self.shelving.prepare([shard])
-        return self.shelving.open(shard, self.progress(), 9)
+        self.backlog.prepare([shard])
+        return self.backlog.open(shard, Plan(self.progress()))
 
     def segment(self, number: int, offset: int, mark: int = MARK) -> bytes:
         (part,) = pack_parts([schedule(self.now_ms + 500, offset)], 1 << 20)
@@ -126,7 +129,7 @@ def test_buckets_that_were_filled_without_the_key_are_filled_again_from_the_sour
     run = Run(signer=KEY)
     run.log.records[0, 0] = [run.segment(0, 5)]
 
-    plan = run.shelving.plan(0, run.progress(), Bounds(2, 20), "me", by_hand=False)
+    plan = run.backlog.plan(0, run.progress(), Bounds(2, 20), "me", offset_reset=False)
 
     empty = BucketsState(0, 0, (BucketState(1, 1, 1, 1), BucketState(0)), KEY.mark)
     assert plan.progress == Progress(2, 9, NOTHING_DELIVERED, "me", empty)
@@ -138,7 +141,7 @@ def test_buckets_of_a_key_that_still_verifies_stay_as_they_are() -> None:
     assert progress.buckets is not None
     signed = progress._replace(buckets=progress.buckets._replace(key=KEY.mark))
 
-    plan = run.shelving.plan(0, signed, Bounds(2, 20), "me", by_hand=False)
+    plan = run.backlog.plan(0, signed, Bounds(2, 20), "me", offset_reset=False)
 
     assert (plan.progress.offset, plan.progress.buckets) == (9, signed.buckets)
 
@@ -179,17 +182,17 @@ def test_a_lost_bucket_is_filled_again_from_where_the_source_begins() -> None:
     run.log.records[0, 0] = [run.segment(4, 5)]
     run.load()
 
-    plan = run.shelving.plan(0, run.progress(), Bounds(2, 20), "me", by_hand=False)
+    plan = run.backlog.plan(0, run.progress(), Bounds(2, 20), "me", offset_reset=False)
 
     assert plan.progress == Progress(
         2, 9, NOTHING_DELIVERED, "me", BucketsState(0, 0, (BucketState(1, 1, 1, 1), BucketState(0)))
     )
-    assert not plan.moves
+    assert not plan.backend_changed
 
 
 def test_the_progress_of_another_backend_means_that_the_backlog_moves() -> None:
     run = Run()
 
-    plan = run.shelving.plan(0, Progress(9, 9, NOTHING_DELIVERED), Bounds(2, 20), "me", by_hand=False)
+    plan = run.backlog.plan(0, Progress(9, 9, NOTHING_DELIVERED), Bounds(2, 20), "me", offset_reset=False)
 
-    assert (plan.progress.offset, plan.progress.position, plan.moves) == (2, 9, True)
+    assert (plan.progress.offset, plan.progress.position, plan.backend_changed) == (2, 9, True)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaytopic_relay.backlog.kafka.bucket import Bucket
-from delaytopic_relay.backlog.kafka.state import BucketsState, BucketState
+from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.commands import Key
 from delaytopic_relay.core.progress import Progress, decode_progress, encode_metadata
 

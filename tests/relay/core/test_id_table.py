@@ -2,10 +2,8 @@ from __future__ import annotations
 
 from tests.support.schedules import cancel, key_of, reject, schedule
 
-from delaytopic_relay.backlog.store import IdEntry
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Cancel, Key, Schedule
-from delaytopic_relay.core.id_state import IdState
-from delaytopic_relay.core.id_table import IdTable
+from delaytopic_relay.core.ids import IdEntry, IdState, IdTable
 
 A, B = b"a", b"b"
 

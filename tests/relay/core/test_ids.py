@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 from tests.support.properties import QUICK
 from tests.support.schedules import cancel, schedule
 
-from delaytopic_relay.backlog.store import IdEntry
 from delaytopic_relay.core.commands import Key
-from delaytopic_relay.core.id_state import Effect, IdState, apply_cancel, apply_done, apply_schedule, from_entry
+from delaytopic_relay.core.ids import Effect, IdEntry, IdState, apply_cancel, apply_done, apply_schedule, from_entry
 
 NAME = b"id"
 PENDING = IdState(10, False, Key(500, 10), False)

@@ -10,7 +10,7 @@ from tests.support.world import World
 
 from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.engine.ports import Refusal
+from delaytopic_relay.delivery.refusals import Refusal
 from delaytopic_relay.errors import CommitUnknown, KafkaUnavailable
 
 

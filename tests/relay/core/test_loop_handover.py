@@ -8,8 +8,8 @@ from tests.support.world import Crash, World
 
 from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.core.progress import decode_progress
-from delaytopic_relay.engine.ports import Committed
 from delaytopic_relay.errors import KafkaUnavailable
+from delaytopic_relay.ports import Committed
 
 
 def owner(world: World, shard: int = 0) -> str:
@@ -247,7 +247,7 @@ def test_records_that_retention_removed_before_they_were_delivered_are_reported(
     world.low[0] = 4
     reported: list[int] = []
     second = start(world, shelf, "second")
-    second.journal.recovered = lambda shard, cause, recovered: reported.append(recovered.gone)  # type: ignore[method-assign]
+    second.journal.recovered = lambda shard, cause, plan: reported.append(plan.missing_offsets)  # type: ignore[method-assign]
 
     second.run(500)
 

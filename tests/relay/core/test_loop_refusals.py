@@ -20,7 +20,7 @@ from delaytopic_api.records import DeadLetter, parse_dead_letter
 from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.delivery.receipts import whose_record
-from delaytopic_relay.engine.ports import Refusal
+from delaytopic_relay.delivery.refusals import Refusal
 
 ERROR = "target: Broker: Message size too large"
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from delaytopic_api.relay import BucketStatus, RelayConfig, RelayState, RelayStatus, ShardState
 from delaytopic_relay.backlog.kafka.partition import BucketShard
 from delaytopic_relay.backlog.kafka.rules import BucketRules
-from delaytopic_relay.backlog.kafka.state import BucketsState
+from delaytopic_relay.core.bucket_state import BucketsState
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Schedule
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.telemetry.status import Scene, Tally, relay_status
+from delaytopic_relay.engine.loop import Scene
+from delaytopic_relay.telemetry.status import Tally, relay_status
 
 NOW_MS = 1_000_000
 CONFIG = RelayConfig.model_validate(

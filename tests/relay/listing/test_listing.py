@@ -12,7 +12,7 @@ from tests.support.properties import QUICK
 from tests.support.schedules import cancel, schedule
 from tests.support.shard_run import ShardRun
 
-from delaytopic_relay.backlog.reader import SliceGone
+from delaytopic_relay.backlog.protocol import SliceGone
 from delaytopic_relay.backlog.store import Position, Slice
 from delaytopic_relay.core.commands import Command
 from delaytopic_relay.errors import RelayError, SegmentError, ShelfUnavailable

@@ -7,15 +7,17 @@ from tests.support.schedules import cancel, offsets, reject, schedule
 from tests.support.shard_run import ShardRun
 
 from delaytopic_relay.backlog.fixed import FixedShard
+from delaytopic_relay.backlog.kafka.bucket import BucketsCopy, WaitingBucket
 from delaytopic_relay.backlog.kafka.partition import BucketShard
 from delaytopic_relay.backlog.kafka.rules import BucketRules
-from delaytopic_relay.backlog.kafka.state import BucketsState, BucketState
 from delaytopic_relay.backlog.redis.partition import Shard
 from delaytopic_relay.backlog.store import Position, Slice
+from delaytopic_relay.core import partition as core_partition
+from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.calendar import Calendar
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Command, Key, Schedule
+from delaytopic_relay.core.partition import Stored
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.pending import snapshot as listing_copy
 from delaytopic_relay.pending.query import ListingQuery
 from delaytopic_relay.pending.snapshot import ShardCopy, copy_of, may_be_copied
 
@@ -46,7 +48,7 @@ def test_a_copy_says_where_memory_ends_and_what_counts_on_the_shelf() -> None:
 
     copy = copy_of(shard_with(schedule(NOW_MS, 3), index=index), ListingQuery())
 
-    assert copy == ShardCopy(0, [schedule(NOW_MS, 3)], None, NOW_MS + 30_000, CLAIM, Key(9, 9), 100, False)
+    assert copy == ShardCopy(0, [schedule(NOW_MS, 3)], None, Stored(NOW_MS + 30_000, CLAIM), Key(9, 9), 100, False)
 
 
 def test_a_slice_that_is_being_loaded_is_still_on_the_shelf() -> None:
@@ -54,7 +56,7 @@ def test_a_slice_that_is_being_loaded_is_still_on_the_shelf() -> None:
     shard = Shard(0, Progress(5, 5, NOTHING_DELIVERED), 5, CLAIM, {slice_: 1}, 10_000)
     assert shard.next_load(NOW_MS, room=True) is not None
 
-    assert copy_of(shard, ListingQuery()).shelf_from_ms == slice_.start_ms
+    assert copy_of(shard, ListingQuery()).stored.from_ms == slice_.start_ms
 
 
 def test_memory_ends_where_the_first_unread_segment_of_a_bucket_may_begin() -> None:
@@ -64,7 +66,8 @@ def test_memory_ends_where_the_first_unread_segment_of_a_bucket_may_begin() -> N
 
     copy = copy_of(shard, ListingQuery())
 
-    assert (copy.schedules, copy.shelf_from_ms, copy.shelf_position) == ([], NOW_MS + 20_000, None)
+    waiting = WaitingBucket(1, 0, 0, 0, 1, NOW_MS + 20_000, NOW_MS + 20_000, 3)
+    assert (copy.schedules, copy.stored) == ([], Stored(NOW_MS + 20_000, BucketsCopy([waiting], {})))
     assert may_be_copied(shard)
 
 
@@ -113,7 +116,7 @@ def test_what_is_due_later_is_left_out() -> None:
 
 @pytest.mark.parametrize("in_order", [False, True])
 def test_a_burst_is_copied_only_so_far(in_order: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing_copy, "MOST_LOOKED_AT", 10)
+    monkeypatch.setattr(core_partition, "MOST_LOOKED_AT", 10)
     burst = [schedule(NOW_MS + 64 + number, 20 - number, b"id") for number in range(20)]
     shard = shard_with(schedule(NOW_MS, 50), *reversed(burst))
     if in_order:
@@ -127,7 +130,7 @@ def test_a_burst_is_copied_only_so_far(in_order: bool, monkeypatch: pytest.Monke
 
 
 def test_a_burst_that_is_in_order_is_listed_up_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing_copy, "MOST_LOOKED_AT", 10)
+    monkeypatch.setattr(core_partition, "MOST_LOOKED_AT", 10)
     shard = shard_with(*(schedule(NOW_MS, number) for number in range(20)))
     shard.calendar.next_due_ms()
 
@@ -151,5 +154,5 @@ def test_a_fixed_delay_is_a_queue(limit: int, expected: Iterable[int]) -> None:
 
     copy = copy_of(shard, ListingQuery(8, limit))
 
-    assert (copy.partition, offsets(copy.schedules), copy.shelf_from_ms) == (2, expected, None)
+    assert (copy.partition, offsets(copy.schedules), copy.stored) == (2, expected, Stored())
     assert may_be_copied(shard)

@@ -16,7 +16,7 @@ from delaytopic_relay.backlog.kafka.partition import BucketShard
 from delaytopic_relay.backlog.kafka.reader import BucketPendingReader
 from delaytopic_relay.backlog.kafka.rules import BucketRules
 from delaytopic_relay.backlog.kafka.segments import encode_bucket_segment, pack_parts
-from delaytopic_relay.backlog.kafka.state import BucketsState
+from delaytopic_relay.core.bucket_state import BucketsState
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Command
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.pending.query import ListingQuery
@@ -50,8 +50,9 @@ class Run:
         return copy_of(self.shard, query)
 
     def listed(self, query: ListingQuery = ALL, copy: ShardCopy | None = None) -> Listing:
-        copies = {0: copy or self.copy(query)}
-        return list_pending(copies.values(), lambda: BucketPendingReader(self.log, copies, MARK), query)
+        taken = copy or self.copy(query)
+        reader = BucketPendingReader(self.log, {0: taken.stored.state}, MARK)
+        return list_pending([taken], lambda: reader, query)
 
 
 def offsets(found: Listing) -> list[int]:

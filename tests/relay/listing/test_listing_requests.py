@@ -109,7 +109,7 @@ def test_a_shard_with_something_on_its_way_to_the_shelf_is_copied_after_the_comm
     relay, requests = relay_with(0), ListingRequests()
     far = produce(relay.world, 3_600_000)
     relay.run(50)
-    assert relay.loop._with_shelf()[0].must_put
+    assert relay.loop.shards[0].must_put
 
     with asking(requests, ListingQuery()) as answer:
         requests.serve(relay.loop)
@@ -119,7 +119,7 @@ def test_a_shard_with_something_on_its_way_to_the_shelf_is_copied_after_the_comm
 
     assert not before
     (copy,) = answer.result().shards.values()
-    assert (offsets(copy.schedules), copy.taken_in, copy.shelf_from_ms is not None) == ([0], far + 1, True)
+    assert (offsets(copy.schedules), copy.taken_in, copy.stored.from_ms is not None) == ([0], far + 1, True)
 
 
 def test_shards_that_wait_for_their_recovery_are_named() -> None:

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from delaytopic_relay.backlog.redis.memory import MemoryShelf
-from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Slice
+from delaytopic_relay.backlog.store import Position, Segment, Slice
+from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import ShelfMoved
 
 NEAR = Slice(1000, 1000)

@@ -14,13 +14,15 @@ from tests.support.redis_server import RedisFields
 from tests.support.schedules import offsets, schedule
 
 from delaytopic_cli.embedded.redis_server import RedisServer
-from delaytopic_relay.backlog.reader import SliceGone
+from delaytopic_relay.backlog.protocol import SliceGone
 from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis
 from delaytopic_relay.backlog.redis.reader import FIRST_PORTION, RedisPendingReader
 from delaytopic_relay.backlog.redis.store import RedisShelf
 from delaytopic_relay.backlog.segments import encode_segment
-from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Slice
+from delaytopic_relay.backlog.store import Position, Segment, Slice
 from delaytopic_relay.core.commands import Key, Schedule
+from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.partition import Stored
 from delaytopic_relay.errors import CorruptState, ShelfUnavailable
 from delaytopic_relay.pending.query import ListingQuery
 from delaytopic_relay.pending.search import list_pending
@@ -207,7 +209,7 @@ def test_a_listing_from_a_real_shelf_leaves_out_what_delivery_would_leave_out(sh
     shelves.put(NARROW, [done, replaced, cancelled], [unread, waiting], [copy])
     shelves.put(WIDE, [latest], ids={b"a": IdEntry(2 * 4, 3_600_000, 4), b"c": IdEntry(2 * 6 + 1, 10_600, 3)})
     position = shelves.shelf.position(0)
-    shard = ShardCopy(0, [], shelf_from_ms=10_000, shelf_position=position, cursor=Key(10_000, 1), taken_in=9)
+    shard = ShardCopy(0, [], stored=Stored(10_000, position), cursor=Key(10_000, 1), taken_in=9)
 
     found = list_pending([shard], lambda: shelves.reader, ListingQuery())
 

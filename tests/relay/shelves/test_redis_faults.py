@@ -16,7 +16,8 @@ from delaytopic_relay.backlog.redis import connection as connection_module
 from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis
 from delaytopic_relay.backlog.redis.parts import MAX_BYTES, MAX_ITEMS
 from delaytopic_relay.backlog.redis.store import RedisShelf
-from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Shelf, Slice
+from delaytopic_relay.backlog.store import Position, Segment, Shelf, Slice
+from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import ShelfMoved, ShelfUnavailable
 
 pytestmark = pytest.mark.integration

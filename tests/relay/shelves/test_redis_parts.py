@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaytopic_relay.backlog.redis.parts import MAX_BYTES, MAX_ITEMS, Part, positions, split
-from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Slice
+from delaytopic_relay.backlog.store import Position, Segment, Slice
+from delaytopic_relay.core.ids import IdEntry
 
 NEAR = Slice(1000, 1000)
 ENTRY = IdEntry(1, 2, 3)

@@ -15,7 +15,8 @@ from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_relay.backlog.redis.connection import Client, RedisConnection, connect_redis
 from delaytopic_relay.backlog.redis.parts import MAX_ITEMS
 from delaytopic_relay.backlog.redis.store import RedisShelf
-from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Shelf, Slice
+from delaytopic_relay.backlog.store import Position, Segment, Shelf, Slice
+from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import ConfigurationError, CorruptState, ShelfMoved, ShelfUnavailable
 
 pytestmark = pytest.mark.integration

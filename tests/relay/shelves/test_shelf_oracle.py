@@ -15,7 +15,8 @@ from tests.support.stores import MemoryStore, RedisStore
 from delaytopic_relay.backlog.redis.connection import RedisConnection
 from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.backlog.redis.store import RedisShelf
-from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Shelf, Slice
+from delaytopic_relay.backlog.store import Position, Segment, Shelf, Slice
+from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import ShelfMoved
 
 pytestmark = pytest.mark.integration

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 from tests.support.stores import Store
 
-from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Shelf, Slice
+from delaytopic_relay.backlog.store import Position, Segment, Shelf, Slice
+from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import ShelfMoved
 
 SHARD = 3

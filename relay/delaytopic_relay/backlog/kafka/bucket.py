@@ -7,11 +7,13 @@ unread: nothing of them is due before it.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from delaytopic_relay.backlog.kafka.spans import BucketSpans
-from delaytopic_relay.backlog.kafka.state import BucketState
+from delaytopic_relay.core.bucket_state import BucketState
 from delaytopic_relay.core.commands import Key
+from delaytopic_relay.core.ids import IdEntry
 
 
 class Visited(NamedTuple):
@@ -36,6 +38,14 @@ class WaitingBucket(NamedTuple):
     first_ms: int
     last_ms: int
     records: int
+
+
+class BucketsCopy(NamedTuple):
+    """What a reader needs to know of a shard: its buckets in which something waits, and the ids of what waits."""
+
+    buckets: Sequence[WaitingBucket]
+    ids: Mapping[bytes, IdEntry]
+    """The shard's own, which its loop goes on changing."""
 
 
 class Bucket:

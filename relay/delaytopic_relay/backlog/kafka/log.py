@@ -12,8 +12,7 @@ import structlog
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from delaytopic_process.kafka_log import client_logger
-from delaytopic_relay.backlog.kafka.manager import BucketNames
-from delaytopic_relay.engine.ports import BucketPortion, BucketRecord
+from delaytopic_relay.backlog.kafka.topics import BucketNames, BucketPortion, BucketRecord
 from delaytopic_relay.errors import KafkaUnavailable
 from delaytopic_relay.kafka.settings import Settings
 

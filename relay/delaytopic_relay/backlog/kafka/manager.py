@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Sequence
 
-from delaytopic_api.values import bucket_name, ids_name
 from delaytopic_relay.backlog.kafka.partition import BucketShard, BucketWrite
 from delaytopic_relay.backlog.kafka.rules import BucketRules
-from delaytopic_relay.backlog.kafka.segments import decode_id, encode_id, segment_head, segment_schedules
-from delaytopic_relay.backlog.kafka.state import BucketsState, BucketState
+from delaytopic_relay.backlog.kafka.segments import encode_id, segment_head, segment_schedules
+from delaytopic_relay.backlog.kafka.topics import BucketLog, BucketNames, BucketRecord
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner, bucket_place
-from delaytopic_relay.backlog.store import IdEntry, Position
-from delaytopic_relay.core.id_state import IdState
-from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.core.ids import IdEntry, IdState
 from delaytopic_relay.delivery.outbound import Outgoing
-from delaytopic_relay.engine.loop_events import Journal
-from delaytopic_relay.engine.ports import Bounds, BucketLog, BucketRecord, Clock
-from delaytopic_relay.engine.recovery import Plan, plan_recovery
 from delaytopic_relay.errors import BucketLost, ForeignRecord, SegmentError, Unavailable
+from delaytopic_relay.ports import Clock, Journal
 
 LOADING_MS = 10
 """How long visits may keep the loop from what is due."""
@@ -31,23 +25,8 @@ IDLE_MS = 10_000
 REPEAT = "the relay reads it again from the source topic"
 
 
-class BucketNames(NamedTuple):
-    """What the topics of one DelayTopic's buckets are called, the nearest first, and that of its ids."""
-
-    backend_id: str
-
-    def bucket(self, number: int) -> str:
-        """Also one that is not written to any more, because delays became shorter or the horizon longer."""
-        return bucket_name(self.backend_id, number)
-
-    @property
-    def ids(self) -> str:
-        """The compacted topic."""
-        return ids_name(self.backend_id)
-
-
 class BucketShelving:
-    """The bucket topics as loop and takeover use them."""
+    """The bucket topics as the loop uses them."""
 
     def __init__(
         self,
@@ -65,7 +44,6 @@ class BucketShelving:
         self._clock = clock
         self._journal = journal
         self._turn = 0
-        self._prepared: dict[int, dict[bytes, IdEntry]] = {}
         self._reading: set[tuple[int, int]] = set()
         self._lost: dict[int, str] = {}
         self._missing_since_ms: dict[tuple[int, int], int] = {}
@@ -73,58 +51,15 @@ class BucketShelving:
         self.unreadable: dict[int, str] = {}
         """Why shards cannot be loaded any further, by shard."""
 
-    # -- taking over
-
-    def plan(self, shard: int, progress: Progress | None, bounds: Bounds, owner: str, *, by_hand: bool) -> Plan:
-        """Where reading starts: at the committed offset, or where the source begins if the buckets are to be filled.
-
-        They are filled again, too, where what was written is signed with no key that is here.
-        """
-        buckets = progress.buckets if progress is not None else None
-        intact = buckets is not None and shard not in self._lost and self._signer.knows(buckets.key)
-        position = Position("", 0, progress.offset) if progress is not None and intact else None
-        plan = plan_recovery(progress, position, bounds, owner, "", by_hand=by_hand)
-        state = progress.buckets if progress is not None and intact else self._empty(shard)
-        moves = progress is not None and progress.buckets is None and not by_hand
-        return plan._replace(progress=plan.progress._replace(buckets=state), moves=moves)
-
-    def _empty(self, shard: int) -> BucketsState:
-        """Nothing of what the topics hold counts any more.
-
-        No number comes twice while a topic lives, as each segment takes an offset at least: a signed segment that
-        somebody writes again later has a number that was passed.
-        """
-        ends = self._log.ends(shard, self._rules.buckets)
-        return BucketsState(0, 0, tuple(BucketState(end, end, end, end) for end in ends), self._rules.key)
-
-    def prepare(self, shards: Sequence[int]) -> None:
-        """Read what is known of the ids of shards that are ours by now. Raises `KafkaUnavailable`."""
-        self._prepared = {shard: self._decoded(shard, found) for shard, found in self._log.ids(shards).items()}
-
-    def open(self, shard: int, progress: Progress, start: int) -> BucketShard:
-        """A shard that was prepared, from what is committed now."""
-        assert progress.buckets is not None
-        ids = self._prepared.pop(shard)
-        opened = BucketShard(shard, progress, start, progress.buckets, ids, self._rules)
-        opened.advance(self._clock.now_ms())
-        self._lost.pop(shard, None)
-        self.unreadable.pop(shard, None)
-        for key in [key for key in self._missing_since_ms if key[0] == shard]:
-            del self._missing_since_ms[key]
-        for number in range(len(opened.buckets)):
-            self._log.release(shard, number)
-        return opened
-
-    def _decoded(self, shard: int, values: Mapping[bytes, bytes]) -> dict[bytes, IdEntry]:
-        found: dict[bytes, IdEntry] = {}
-        for name, value in values.items():
-            try:
-                mark, entry = decode_id(value)
-                if mark == self._rules.mark:
-                    found[name] = entry
-            except ForeignRecord as error:
-                self._journal.foreign(shard, f"the topic {self._names.ids}[{shard}], key {name!r}: {error}")
-        return found
+    def opened(self, shard: BucketShard) -> None:
+        """Begin anew with a shard that was recovered."""
+        partition = shard.partition
+        self._lost.pop(partition, None)
+        self.unreadable.pop(partition, None)
+        for place in [place for place in self._missing_since_ms if place[0] == partition]:
+            del self._missing_since_ms[place]
+        for number in range(len(shard.buckets)):
+            self._log.release(partition, number)
 
     # -- the loop
 

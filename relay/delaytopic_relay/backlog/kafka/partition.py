@@ -14,16 +14,16 @@ from itertools import chain
 from operator import attrgetter
 from typing import NamedTuple
 
-from delaytopic_relay.backlog.kafka.bucket import Bucket, WaitingBucket
+from delaytopic_api.relay import BucketStatus
+from delaytopic_relay.backlog.kafka.bucket import Bucket, BucketsCopy
 from delaytopic_relay.backlog.kafka.ranges import BucketRanges
 from delaytopic_relay.backlog.kafka.rules import ROOM_SHARE, BucketRules
 from delaytopic_relay.backlog.kafka.segments import SegmentHead, encode_bucket_segment, pack_parts, packed_bytes
-from delaytopic_relay.backlog.kafka.state import BucketsState, BucketState
-from delaytopic_relay.backlog.store import IdEntry
+from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.calendar import bytes_of
 from delaytopic_relay.core.commands import Command, Key, Reject, Schedule
-from delaytopic_relay.core.id_state import IdState, from_entry
-from delaytopic_relay.core.partition import ShardCore
+from delaytopic_relay.core.ids import IdEntry, IdState, from_entry
+from delaytopic_relay.core.partition import ShardCore, Stored
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.errors import BucketLost
 
@@ -104,10 +104,29 @@ class BucketShard(ShardCore):
                 if span.records > 0:
                     yield span.first_ms, span.last_ms - span.first_ms + 1, span.records
 
-    def waiting_buckets(self) -> list[WaitingBucket]:
-        """The buckets in which something waits, as of now."""
+    def stored(self) -> Stored:
+        """Return what waits in buckets; its state is a `BucketsCopy`."""
         found = (bucket.waiting(number) for number, bucket in enumerate(self.buckets))
-        return [waiting for waiting in found if waiting is not None]
+        buckets = [waiting for waiting in found if waiting is not None]
+        from_ms = min((bucket.first_ms for bucket in buckets), default=None)
+        return Stored(from_ms, BucketsCopy(buckets, self.pending_ids))
+
+    def bucket_status(self) -> list[BucketStatus]:
+        """Return the state of each bucket, the nearest first."""
+        return [self._bucket_status(number) for number in range(len(self.ranges.waits_ms))]
+
+    def _bucket_status(self, number: int) -> BucketStatus:
+        bucket, waits_ms = self.buckets[number], self.ranges.waits_ms
+        waiting = bucket.waiting(number)
+        return BucketStatus(
+            bucket=number,
+            from_delay_ms=waits_ms[number],
+            to_delay_ms=waits_ms[number + 1] if number + 1 < len(waits_ms) else None,
+            split=self.ranges.is_split(number),
+            pending=bucket.records,
+            next_due_ms=waiting.first_ms if waiting is not None else None,
+            read_at_ms=bucket.head_ms - self.lead_ms(number) if waiting is not None else None,
+        )
 
     # -- time
 

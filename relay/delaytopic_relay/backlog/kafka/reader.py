@@ -9,14 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from delaytopic_relay.backlog.kafka.bucket import WaitingBucket
+from delaytopic_relay.backlog.kafka.bucket import BucketsCopy, WaitingBucket
 from delaytopic_relay.backlog.kafka.segments import SegmentHead, segment_head, segment_schedules
-from delaytopic_relay.backlog.reader import Portion
+from delaytopic_relay.backlog.kafka.topics import BucketLog
+from delaytopic_relay.backlog.protocol import Portion
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner, bucket_place
-from delaytopic_relay.backlog.store import IdEntry, Position, Slice
-from delaytopic_relay.engine.ports import BucketLog
+from delaytopic_relay.backlog.store import Slice
+from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import CorruptState, ForeignRecord, KafkaUnavailable
-from delaytopic_relay.pending.snapshot import ShardCopy
 
 PATIENCE_S = 5.0
 """How long to wait for the next segment."""
@@ -27,7 +27,7 @@ class BucketPendingReader:
     """A `PendingReader` over bucket topics: each bucket of a shard is one slice."""
 
     def __init__(
-        self, log: BucketLog, copies: Mapping[int, ShardCopy], mark: int, signer: SegmentSigner = UNSIGNED
+        self, log: BucketLog, copies: Mapping[int, BucketsCopy], mark: int, signer: SegmentSigner = UNSIGNED
     ) -> None:
         """Owns the log; `mark` is the source's."""
         self._log = log
@@ -94,7 +94,7 @@ class BucketPendingReader:
         """See `PendingReader.ids`: the shard's own, which its loop may change meanwhile."""
         return [*map(self._copies[shard].ids.get, names)]
 
-    def still_at(self, shard: int, position: Position) -> bool:
+    def still_at(self, shard: int, position: BucketsCopy) -> bool:
         """Whoever else owns the shard by now: what was written before stays as it is."""
         return True
 

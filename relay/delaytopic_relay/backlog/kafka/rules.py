@@ -10,6 +10,8 @@ FULL_RECORDS = 20_000
 """More than a tick can pass on: that many schedules within a quarter of the horizon make a bucket too full."""
 LEAD_SHARE = 4
 """A bucket is visited this part of the horizon before anything in it can be due."""
+SEGMENT_MARGIN_BYTES = 200
+"""More than a batch, a record and a tag take beside the segment in them."""
 ROOM_SHARE = 8
 """A bucket that is too full is visited this part of its wait before that."""
 

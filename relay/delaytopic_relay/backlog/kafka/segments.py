@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from delaytopic_relay.backlog.store import IdEntry
 from delaytopic_relay.core.commands import Schedule
+from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import ForeignRecord, SegmentError
 
 VERSION = 1

@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from delaytopic_relay.backlog.store import IdEntry, Position, Slice
+from delaytopic_relay.backlog.store import Position, Slice
+from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import ConfigurationError, CorruptState
 
 NO_POSITION = b""  # how the scripts say that a shard has none

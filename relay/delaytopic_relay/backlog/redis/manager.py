@@ -11,10 +11,8 @@ from delaytopic_relay.backlog.segments import decode_slice_segment
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner, slice_place
 from delaytopic_relay.backlog.store import Shelf, Slice
 from delaytopic_relay.core.commands import Schedule
-from delaytopic_relay.core.id_state import IdState, from_entry
+from delaytopic_relay.core.ids import IdState, from_entry
 from delaytopic_relay.delivery.outbound import Outgoing
-from delaytopic_relay.engine.loop_events import Journal
-from delaytopic_relay.engine.ports import Clock
 from delaytopic_relay.errors import (
     CorruptState,
     ForeignRecord,
@@ -23,6 +21,7 @@ from delaytopic_relay.errors import (
     ShelfUnavailable,
     TransactionAborted,
 )
+from delaytopic_relay.ports import Clock, Journal
 
 PATIENCE_MS = 10_000
 """How long a tick waits for a shelf that does not answer, before it is given up."""

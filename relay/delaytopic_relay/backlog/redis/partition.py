@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from delaytopic_relay.backlog.segments import pack
 from delaytopic_relay.backlog.slices import NARROW_MS, cascades_at_ms, is_narrow
-from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Slice
+from delaytopic_relay.backlog.store import Position, Segment, Slice
 from delaytopic_relay.core.calendar import ENTRY_BYTES
 from delaytopic_relay.core.commands import Schedule
-from delaytopic_relay.core.id_state import IdState
-from delaytopic_relay.core.partition import ShardCore
+from delaytopic_relay.core.ids import IdEntry, IdState
+from delaytopic_relay.core.partition import ShardCore, Stored
 from delaytopic_relay.core.progress import Progress
 
 PORTION_BYTES = 1 << 20
@@ -79,6 +79,12 @@ class Shard(ShardCore):
         yield from ((slice_.start_ms, slice_.width_ms, records) for slice_, records in self.index.items())
         if self._current is not None and self._unloaded:
             yield self._current.start_ms, self._current.width_ms, self._unloaded
+
+    def stored(self) -> Stored:
+        """Return what is on the shelf; its state is the shelf's position."""
+        current = [self._current] if self._current is not None else []
+        from_ms = min((slice_.start_ms for slice_ in (*self.index, *current)), default=None)
+        return Stored(from_ms, self.shelf_position)
 
     # -- the shelf
 

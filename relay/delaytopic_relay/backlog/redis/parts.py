@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from delaytopic_relay.backlog.store import IdEntry, Position, Segment
+from delaytopic_relay.backlog.store import Position, Segment
+from delaytopic_relay.core.ids import IdEntry
 
 MAX_ITEMS = 1000  # segments and ids in a script; above 7,999 arguments at once, Lua's unpack fails
 MAX_BYTES = 2 << 20  # of segments in a script: some 5 ms of Redis' one thread

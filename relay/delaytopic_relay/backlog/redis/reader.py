@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from delaytopic_relay.backlog.reader import Portion, SliceGone
+from delaytopic_relay.backlog.protocol import Portion, SliceGone
 from delaytopic_relay.backlog.redis.connection import RedisConnection
 from delaytopic_relay.backlog.redis.errors import ask
 from delaytopic_relay.backlog.redis.layout import (
@@ -22,8 +22,9 @@ from delaytopic_relay.backlog.redis.layout import (
 )
 from delaytopic_relay.backlog.segments import decode_segment
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner, slice_place
-from delaytopic_relay.backlog.store import IdEntry, Position, Slice
+from delaytopic_relay.backlog.store import Position, Slice
 from delaytopic_relay.core.commands import Schedule
+from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import ForeignRecord
 
 PORTION_BYTES = 256 << 10

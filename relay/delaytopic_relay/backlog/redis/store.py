@@ -32,7 +32,8 @@ from delaytopic_relay.backlog.redis.layout import (
     encode_position,
 )
 from delaytopic_relay.backlog.redis.parts import MAX_ITEMS, Part, positions, split
-from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Slice
+from delaytopic_relay.backlog.store import Position, Segment, Slice
+from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import CorruptState
 
 DROP_SLICES = 100  # in a script: Redis frees lists of megabytes in its one thread unless they are very long

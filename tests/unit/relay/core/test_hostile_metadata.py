@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from tests.support.properties import QUICK
 from tests.support.schedules import schedule
 
+from delaytopic_relay.backlog.fixed import FixedBacklog
 from delaytopic_relay.backlog.kafka.partition import BucketShard
 from delaytopic_relay.backlog.kafka.rules import BucketRules
-from delaytopic_relay.backlog.kafka.state import BucketsState, BucketState
+from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.commands import Key
 from delaytopic_relay.core.progress import Progress, decode_progress, encode_metadata
+from delaytopic_relay.core.recovery import Bounds, plan_recovery
 from delaytopic_relay.core.terms import Terms
-from delaytopic_relay.engine.ports import Bounds
-from delaytopic_relay.engine.recovery import plan_fixed, plan_recovery
 from delaytopic_relay.errors import RelayError
 
 NOW_MS = 1_795_000_000_000
@@ -47,8 +47,8 @@ def mutated(draw: st.DrawFn) -> str:
 def work_with(progress: Progress) -> None:
     """Take over by it, with and without buckets, and go through a step of a shard."""
     bounds = Bounds(3, 1_000)
-    plan_fixed(progress, bounds, "me")
-    plan = plan_recovery(progress, None, bounds, "me", "token").progress
+    FixedBacklog(10_000).plan(0, progress, bounds, "me", offset_reset=False)
+    plan = plan_recovery(progress, None, bounds, "me").progress
     rules = BucketRules(horizon_ms=10_000, buckets=4, mark=1, full_records=100)
     state = progress.buckets or BucketsState(0, 0, ())
     shard = BucketShard(0, plan._replace(terms=progress.terms), plan.offset, state, {}, rules)

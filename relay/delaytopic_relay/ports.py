@@ -1,6 +1,7 @@
-"""What the loop asks of the outside world; the Kafka edges implement it, and so can a simulation.
+"""The ports of the loop: what it asks of the outside world, and what it reports.
 
-All calls come from one thread. Offsets are those of the source topic, shards its partitions.
+The Kafka edges and the telemetry implement them, and so can a simulation. All calls come from one thread. Offsets are
+those of the source topic, shards its partitions.
 """
 
 from __future__ import annotations
@@ -8,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from delaytopic_relay.core.commands import SourceMessage
+from delaytopic_relay.core.commands import Reject, Schedule, SourceMessage
+from delaytopic_relay.core.departures import Departures
 from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.core.recovery import Bounds, Plan
 from delaytopic_relay.delivery.outbound import Outgoing
+from delaytopic_relay.delivery.refusals import Refusal
+from delaytopic_relay.errors import LostOwnership, RelayError
 
 
 class Batch(NamedTuple):
@@ -25,13 +30,6 @@ class Committed(NamedTuple):
 
     offset: int
     metadata: str
-
-
-class Bounds(NamedTuple):
-    """The first offset that the source still has, and the one after its last."""
-
-    low: int
-    end: int
 
 
 class Assignment(Protocol):
@@ -112,19 +110,6 @@ class Source(Protocol):
         ...
 
 
-class Refusal(NamedTuple):
-    """A record that Kafka refuses for good; `shard` and `offset` are None when only the error is known.
-
-    `dead_letter` tells that it was the dead letter of that source record.
-    """
-
-    error: str
-    too_large: bool
-    shard: int | None = None
-    offset: int | None = None
-    dead_letter: bool = False
-
-
 class Target(Protocol):
     """The producer of target and dead-letter topics, in transactions or without."""
 
@@ -176,47 +161,6 @@ class Target(Protocol):
         ...
 
 
-class BucketRecord(NamedTuple):
-    """A record of a bucket topic."""
-
-    offset: int
-    value: bytes | None
-
-
-class BucketPortion(NamedTuple):
-    """Committed records in order; `at_end` says that nothing further can be read now."""
-
-    records: Sequence[BucketRecord]
-    at_end: bool
-
-
-class BucketLog(Protocol):
-    """The reader of bucket topics: it sees what is committed, and is no member of a group."""
-
-    def read(self, shard: int, bucket: int, offset: int) -> BucketPortion:
-        """What is there from this offset on, without waiting; the same again until a higher offset is asked for.
-
-        Begins where the topic begins if that is later. Raises `KafkaUnavailable`.
-        """
-        ...
-
-    def release(self, shard: int, bucket: int) -> None:
-        """Nothing of it is wanted for a while."""
-        ...
-
-    def ends(self, shard: int, buckets: int) -> list[int]:
-        """The offset after the last record of each bucket's partition. Raises `KafkaUnavailable`."""
-        ...
-
-    def ids(self, shards: Sequence[int]) -> dict[int, dict[bytes, bytes]]:
-        """What the topic of ids holds for these shards, by shard and id. Raises `KafkaUnavailable`."""
-        ...
-
-    def close(self) -> None:
-        """Give back connections."""
-        ...
-
-
 class Clock(Protocol):
     """Where the loop reads the time."""
 
@@ -230,4 +174,50 @@ class Clock(Protocol):
 
     def sleep(self, duration_ms: int) -> None:
         """Wait."""
+        ...
+
+
+class Journal(Protocol):
+    """An observer of the loop; it may not fail and must be quick."""
+
+    def commands(self, leaving: Departures) -> None:
+        """Commands with ids took effect."""
+        ...
+
+    def sent(
+        self, schedules: Sequence[Schedule], rejects: Sequence[Reject], withheld: Sequence[Reject], sent_ms: int
+    ) -> None:
+        """Schedules were produced, but for those `withheld`, and rejects dead-lettered; it counts once committed."""
+        ...
+
+    def committed(self, duration_ms: int) -> None:
+        """All that was sent since the last call is committed."""
+        ...
+
+    def put(self, duration_ms: int) -> None:
+        """The shelf acknowledged a write."""
+        ...
+
+    def started_over(self, lost: LostOwnership) -> None:
+        """Everything in memory was dropped; what was sent since the last commit does not count."""
+        ...
+
+    def recovered(self, shard: int, cause: str, plan: Plan) -> None:
+        """A shard goes on, recovered by this plan."""
+        ...
+
+    def fenced(self, owner: str) -> None:
+        """A former owner can commit nothing any more."""
+        ...
+
+    def foreign(self, shard: int, where: str) -> None:
+        """Something in the relay's own state was written by somebody else, and skipped; `where` gives its location."""
+        ...
+
+    def stuck(self, shard: int, error: RelayError) -> None:
+        """A shard cannot be recovered now; it is tried again."""
+        ...
+
+    def unavailable(self, error: RelayError) -> None:
+        """Kafka or the shelf did not answer; it is tried again."""
         ...

@@ -1,0 +1,117 @@
+"""The backlog in bucket topics: its state is part of the progress, so a shard is opened from what is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from delaytopic_relay.backlog.kafka.bucket import BucketsCopy
+from delaytopic_relay.backlog.kafka.manager import BucketShelving
+from delaytopic_relay.backlog.kafka.partition import BucketShard
+from delaytopic_relay.backlog.kafka.rules import SEGMENT_MARGIN_BYTES, BucketRules
+from delaytopic_relay.backlog.kafka.segments import decode_id
+from delaytopic_relay.backlog.kafka.topics import BucketLog, BucketNames
+from delaytopic_relay.backlog.protocol import PendingReader
+from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner
+from delaytopic_relay.core.bucket_state import BucketsState, BucketState
+from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.core.recovery import Bounds, Plan, plan_recovery
+from delaytopic_relay.errors import ForeignRecord
+from delaytopic_relay.ports import Clock, Journal
+
+OpenReader = Callable[[Mapping[int, BucketsCopy]], PendingReader]
+
+
+def _no_reader(states: Mapping[int, BucketsCopy]) -> PendingReader:
+    raise NotImplementedError
+
+
+class BucketBacklog:
+    """A `Backlog` over bucket topics."""
+
+    transactional = True
+
+    def __init__(
+        self,
+        log: BucketLog,
+        names: BucketNames,
+        rules: BucketRules,
+        clock: Clock,
+        journal: Journal,
+        signer: SegmentSigner = UNSIGNED,
+        open_reader: OpenReader = _no_reader,
+    ) -> None:
+        """Owns the log; a reader has one of its own."""
+        self._log = log
+        self._names = names
+        self._rules = rules
+        self._clock = clock
+        self._journal = journal
+        self._signer = signer
+        self._open_reader = open_reader
+        self._ids: dict[int, dict[bytes, IdEntry]] = {}
+        self.manager = BucketShelving(log, names, rules, clock, journal, signer)
+
+    @property
+    def largest_batch_bytes(self) -> int:
+        """The least `max.message.bytes` of the topics."""
+        return self._rules.record_bytes + SEGMENT_MARGIN_BYTES
+
+    def plan(
+        self, partition: int, committed: Progress | None, bounds: Bounds, owner: str, *, offset_reset: bool
+    ) -> Plan:
+        """Start at the committed offset, or where the source begins if the buckets are to be filled.
+
+        They are filled again, too, where what was written is signed with no key that is here.
+        """
+        intact = committed is not None and self._is_intact(partition, committed.buckets)
+        buckets = committed.buckets if committed is not None and intact else self._empty(partition)
+        filled = committed.offset if committed is not None and intact else None
+        plan = plan_recovery(committed, filled, bounds, owner, offset_reset=offset_reset)
+        changed = committed is not None and committed.buckets is None and not offset_reset
+        return plan._replace(progress=plan.progress._replace(buckets=buckets), backend_changed=changed)
+
+    def _is_intact(self, partition: int, buckets: BucketsState | None) -> bool:
+        return buckets is not None and partition not in self.manager.lost() and self._signer.knows(buckets.key)
+
+    def _empty(self, partition: int) -> BucketsState:
+        """Nothing of what the topics hold counts any more."""
+        # No number comes twice while a topic lives, as each segment takes an offset at least: a signed segment that
+        # somebody writes again later has a number that was passed.
+        ends = self._log.ends(partition, self._rules.buckets)
+        return BucketsState(0, 0, tuple(BucketState(end, end, end, end) for end in ends), self._rules.key)
+
+    def prepare(self, partitions: Sequence[int]) -> None:
+        """Read what is known of the ids of shards that are ours by now. Raises `KafkaUnavailable`."""
+        found = self._log.ids(partitions)
+        self._ids = {partition: self._decoded(partition, values) for partition, values in found.items()}
+
+    def _decoded(self, partition: int, values: Mapping[bytes, bytes]) -> dict[bytes, IdEntry]:
+        found: dict[bytes, IdEntry] = {}
+        for name, value in values.items():
+            try:
+                mark, entry = decode_id(value)
+                if mark == self._rules.mark:
+                    found[name] = entry
+            except ForeignRecord as error:
+                self._journal.foreign(partition, f"the topic {self._names.ids}[{partition}], key {name!r}: {error}")
+        return found
+
+    def open(self, partition: int, plan: Plan) -> BucketShard:
+        """Return a shard that was prepared, from what is committed now."""
+        progress = plan.progress
+        assert progress.buckets is not None
+        ids = self._ids.pop(partition)
+        shard = BucketShard(partition, progress, progress.offset, progress.buckets, ids, self._rules)
+        shard.advance(self._clock.now_ms())
+        self.manager.opened(shard)
+        return shard
+
+    def reader(self, states: Mapping[int, Any]) -> PendingReader:
+        """Open a log of its own."""
+        return self._open_reader(states)
+
+    def close(self) -> None:
+        """Give back connections."""
+        self._log.close()

@@ -1,0 +1,46 @@
+"""Edge: chooses the backlog of a relay by its configuration. Nobody else asks which backend it is."""
+
+from __future__ import annotations
+
+import structlog
+
+from delaytopic_api.relay import RelayConfig
+from delaytopic_api.values import BackendType
+from delaytopic_relay.backlog.fixed import FixedBacklog
+from delaytopic_relay.backlog.kafka.opening import open_buckets
+from delaytopic_relay.backlog.protocol import Backlog
+from delaytopic_relay.backlog.redis.backlog import RedisBacklog
+from delaytopic_relay.backlog.redis.connection import connect_redis
+from delaytopic_relay.backlog.redis.preflight import check_redis
+from delaytopic_relay.backlog.redis.reader import RedisPendingReader
+from delaytopic_relay.backlog.redis.store import RedisShelf
+from delaytopic_relay.backlog.signing import SegmentSigner
+from delaytopic_relay.kafka.settings import Settings
+from delaytopic_relay.ports import Clock, Journal
+
+log = structlog.get_logger()
+
+
+def open_backlog(
+    config: RelayConfig, connection: Settings, relay: str, clock: Clock, journal: Journal, signer: SegmentSigner
+) -> Backlog:
+    """Open the backlog; raises `Unavailable` for what may come right by itself, and `ConfigurationError`."""
+    if config.schedule.delay is not None:
+        return FixedBacklog(config.limits.horizon.ms)
+    if config.backend.type is BackendType.KAFKA_BUCKETS:
+        return open_buckets(config, connection, relay, clock, journal, signer)
+    return _open_redis(config, relay, clock, journal, signer)
+
+
+def _open_redis(config: RelayConfig, relay: str, clock: Clock, journal: Journal, signer: SegmentSigner) -> RedisBacklog:
+    settings, backend_id = config.backend.redis, config.backend.id
+    assert settings is not None
+    connection = connect_redis(settings)
+    for warning in check_redis(connection):
+        log.warning("redis setting", advice=warning)
+
+    def open_reader() -> RedisPendingReader:
+        return RedisPendingReader(connect_redis(settings), backend_id, signer)
+
+    shelf = RedisShelf(connection, backend_id)
+    return RedisBacklog(shelf, relay, config.limits.horizon.ms, clock, journal, signer, open_reader)

@@ -1,0 +1,264 @@
+"""The seam between the relay and its backlog: what engine, pages and telemetry ask of any backend.
+
+A `Backlog` plans and opens shards, has one manager that carries out what they ask for, and opens readers for the page
+of pending records. It is chosen once (`opening`): Redis, bucket topics in Kafka, or none for a fixed delay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from delaytopic_api.relay import BucketStatus
+from delaytopic_relay.backlog.store import Slice
+from delaytopic_relay.core.commands import Command, Key, Schedule
+from delaytopic_relay.core.departures import Departures
+from delaytopic_relay.core.ids import IdEntry, IdState
+from delaytopic_relay.core.partition import Stored
+from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.core.recovery import Bounds, Plan
+from delaytopic_relay.delivery.outbound import Outgoing
+
+
+class Shard(Protocol):
+    """The state machine of one source partition. Pure: it says what to do, and the caller does it."""
+
+    committed_offset: int
+    """L of the last commit."""
+
+    @property
+    def partition(self) -> int:
+        """The source partition."""
+        ...
+
+    @property
+    def position(self) -> int:
+        """The source offset up to which everything was taken in."""
+        ...
+
+    @property
+    def cursor(self) -> Key:
+        """The key of the last delivered schedule."""
+        ...
+
+    @property
+    def replay_until(self) -> int:
+        """What is below this source offset was taken in before."""
+        ...
+
+    @property
+    def replaying(self) -> bool:
+        """Whether records taken in before are being read again; until that is over nothing is delivered."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """About how many bytes of memory the schedules take."""
+        ...
+
+    @property
+    def far_bytes(self) -> int:
+        """About how many bytes of memory take those that wait for the next put."""
+        ...
+
+    @property
+    def ids_bytes(self) -> int:
+        """About how many bytes of memory ids take whose schedules are not in memory."""
+        ...
+
+    @property
+    def refuses_ids(self) -> bool:
+        """Whether schedules with an id are refused, because those that wait take too much memory."""
+        ...
+
+    @property
+    def must_put(self) -> bool:
+        """Whether a commit has to wait for a put; otherwise memory and backlog together are the whole."""
+        ...
+
+    def without_departures(self, commands: Sequence[Command], now_ms: int) -> Sequence[Command]:
+        """Return those of a chunk that can be taken in while only what is due by then may leave."""
+        ...
+
+    def unknown_ids(self, commands: Sequence[Command]) -> Sequence[bytes]:
+        """Return the ids that the backlog has to be asked about before these commands are taken in."""
+        ...
+
+    def renew_terms(self, now_ms: int, max_delay_ms: int, *, ids_full: bool) -> None:
+        """Decide what is taken in from now on; to be called before records are."""
+        ...
+
+    def take_in(self, commands: Sequence[Command], next_position: int, found: Mapping[bytes, IdState]) -> Departures:
+        """Sort a chunk, with the backlog's answer for `unknown_ids`, and return what leaves at once."""
+        ...
+
+    def reached_end(self, end: int) -> None:
+        """Note that the source has no further records below `end`."""
+        ...
+
+    def take_due(self, now_ms: int, limit: int) -> Departures:
+        """Remove and return what is due, in order."""
+        ...
+
+    def progress(self, owner: str) -> Progress:
+        """Return what to commit once nothing waits for a put and all that was handed out is sent."""
+        ...
+
+    def wake_ms(self) -> int | None:
+        """Return when something is due; None when nothing in memory is."""
+        ...
+
+    def full(self, now_ms: int, *, paused: bool) -> bool:
+        """Return whether reading on can wait."""
+        ...
+
+    # -- for the pages: nothing is changed
+
+    @property
+    def pending(self) -> int:
+        """Schedules that are not yet done, wherever they wait."""
+        ...
+
+    def spans(self) -> Iterator[tuple[int, int, int]]:
+        """Yield the spans of time in which schedules wait: start, width, and how many."""
+        ...
+
+    def next_due_ms(self) -> int | None:
+        """Return when the first schedule is due, wherever it waits; None without any."""
+        ...
+
+    def first_in_memory(self, before_ms: int, wanted: int) -> tuple[list[Schedule], int | None]:
+        """Return the first schedules in memory, and from when on some could not be looked at."""
+        ...
+
+    def stored(self) -> Stored:
+        """Return what is not in memory, as of now."""
+        ...
+
+    def bucket_status(self) -> list[BucketStatus]:
+        """Return the state of each bucket, where there are any."""
+        ...
+
+
+Shard_contra = TypeVar("Shard_contra", bound=Shard, contravariant=True)
+
+
+class BacklogManager(Protocol[Shard_contra]):
+    """The one who carries out what the shards ask of their backlog."""
+
+    @property
+    def unreadable(self) -> Mapping[int, str]:
+        """Why shards cannot be loaded any further, by partition."""
+        ...
+
+    def look_up(self, shard: Shard_contra, names: Sequence[bytes]) -> Mapping[bytes, IdState]:
+        """Return what the backlog knows of these ids."""
+        ...
+
+    def put_all(self, shards: Iterable[Shard_contra]) -> Sequence[Outgoing]:
+        """Store what a commit takes for granted: done already, or records for the transaction."""
+        ...
+
+    def drop_done(self, shards: Iterable[Shard_contra]) -> None:
+        """Forget what is done; called after a commit."""
+        ...
+
+    def hand_over(self, shards: Iterable[Shard_contra]) -> None:
+        """Note that these shards go to a successor; called after their last commit."""
+        ...
+
+    def lost(self) -> Collection[int]:
+        """Return partitions whose backlog lacks what was stored: each is to be recovered, and none of the others."""
+        ...
+
+    def load_next(self, shards: Sequence[Shard_contra], room_bytes: int) -> bool:
+        """Load what comes within the horizon; return whether that has to be committed."""
+        ...
+
+
+class Portion(NamedTuple):
+    """Some schedules of the slices that were asked for, and how many bytes they took to read."""
+
+    schedules: Sequence[Schedule]
+    data_bytes: int
+
+
+class SliceGone(Exception):
+    """A slice was forgotten while it was read: its schedules are done, or in other slices."""
+
+
+class PendingReader(Protocol):
+    """Access to a backlog for reading only, from another thread than the loop's.
+
+    The reader takes no part in ownership: it only compares (`still_at`). A backlog that moves schedules from one slice
+    to others writes the copies first and forgets the original last, so whoever finds a slice gone finds its
+    schedules in the slices as they are then. All methods raise `ShelfUnavailable` and `CorruptState`.
+    """
+
+    def slices(self, shard: int) -> Mapping[Slice, int]:
+        """Return all slices of the shard with the number of records put into each (copies counted too)."""
+        ...
+
+    def expect(self, shard: int, slices: Sequence[Slice]) -> None:
+        """Prepare to read these next: what takes its time may begin."""
+        ...
+
+    def read(self, shard: int, slices: Sequence[Slice], before_ms: Callable[[], int]) -> Iterator[Portion]:
+        """Yield all schedules of these slices in portions of bounded size, in any order. Raises `SliceGone`.
+
+        What is due at or after `before_ms()`, which falls while more is found, may be left out.
+        """
+        ...
+
+    def ids(self, shard: int, names: Sequence[bytes]) -> Sequence[IdEntry | None]:
+        """Return the entries of these ids, None where there is none, in the order asked for."""
+        ...
+
+    def still_at(self, shard: int, position: Any) -> bool:
+        """Return whether the backlog is as in a shard's `Stored.state`: nobody else's, and no write is missing."""
+        ...
+
+    def close(self) -> None:
+        """Give back the connection."""
+        ...
+
+
+class Backlog(Protocol):
+    """The place where the schedules of one relay wait that are due beyond the horizon."""
+
+    @property
+    def manager(self) -> BacklogManager[Any]:
+        """The one for all shards that were opened here."""
+        ...
+
+    @property
+    def transactional(self) -> bool:
+        """Whether what is stored is part of the transaction that commits the progress."""
+        ...
+
+    @property
+    def largest_batch_bytes(self) -> int:
+        """The largest batch of records that its own topics take."""
+        ...
+
+    def plan(
+        self, partition: int, committed: Progress | None, bounds: Bounds, owner: str, *, offset_reset: bool
+    ) -> Plan:
+        """Return where a shard starts that came to this relay. Raises `Unavailable` and `CorruptState`."""
+        ...
+
+    def prepare(self, partitions: Sequence[int]) -> None:
+        """Read what several shards need before they are opened. Raises `Unavailable`."""
+        ...
+
+    def open(self, partition: int, plan: Plan) -> Shard:
+        """Claim the shard and return it; its plan is committed. Raises `Unavailable` and `ShelfMoved`."""
+        ...
+
+    def reader(self, states: Mapping[int, Any]) -> PendingReader:
+        """Open a reader of shards, given the `Stored.state` of each."""
+        ...
+
+    def close(self) -> None:
+        """Give back connections."""
+        ...

@@ -1,0 +1,109 @@
+"""The backlog in Redis: shards are planned by their position there, and claimed when they are opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from delaytopic_relay.backlog.protocol import PendingReader
+from delaytopic_relay.backlog.redis.manager import Shelving
+from delaytopic_relay.backlog.redis.partition import Shard
+from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner
+from delaytopic_relay.backlog.slices import CASCADE_MS
+from delaytopic_relay.backlog.store import Position, Shelf
+from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.core.recovery import Bounds, Plan, plan_recovery
+from delaytopic_relay.errors import CorruptState, ShelfMoved
+from delaytopic_relay.kafka.topics import UNLIMITED_BYTES
+from delaytopic_relay.ports import Clock, Journal
+
+
+def _no_reader() -> PendingReader:
+    raise NotImplementedError
+
+
+class RedisBacklog:
+    """A `Backlog` over a `Shelf`."""
+
+    transactional = False
+    largest_batch_bytes = UNLIMITED_BYTES
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        relay: str,
+        horizon_ms: int,
+        clock: Clock,
+        journal: Journal,
+        signer: SegmentSigner = UNSIGNED,
+        open_reader: Callable[[], PendingReader] = _no_reader,
+    ) -> None:
+        """Owns the shelf; `relay` names this relay there, with a number for each claim.
+
+        An older copy of the shelf may hold an earlier claim of this very relay, with the same counter.
+        """
+        self._shelf = shelf
+        self._relay = relay
+        self._horizon_ms = horizon_ms
+        self._journal = journal
+        self._signer = signer
+        self._open_reader = open_reader
+        self._positions: dict[int, Position | None] = {}
+        """Where the shelf was when a shard was planned."""
+        self._claims = 0
+        self.manager = Shelving(shelf, clock, journal, signer)
+
+    def plan(
+        self, partition: int, committed: Progress | None, bounds: Bounds, owner: str, *, offset_reset: bool
+    ) -> Plan:
+        """Start at the lower of the committed offset and the shelf's."""
+        position = self._positions[partition] = self._position(partition)
+        filled = position.offset if position is not None else None
+        plan = plan_recovery(committed, filled, bounds, owner, offset_reset=offset_reset)
+        return plan._replace(backend_changed=committed is not None and committed.buckets is not None)
+
+    def _position(self, partition: int) -> Position | None:
+        """Where the shelf is; None also where it holds what cannot be believed, which is forgotten then.
+
+        Its position names the key that signs. A shelf without one, or with one that is not here, has segments that this
+        relay would skip.
+        """
+        try:
+            position = self._shelf.position(partition)
+            if position is None or self._signer.knows(position.owner):
+                return position
+            raise CorruptState(f"the shelf of shard {partition} was filled without a signing key, or with another one")
+        except CorruptState as error:
+            self._shelf.reset(partition, ())
+            self._journal.stuck(partition, error)
+            return None
+
+    def prepare(self, partitions: Sequence[int]) -> None:
+        """Nothing: each shard is claimed for itself."""
+
+    def open(self, partition: int, plan: Plan) -> Shard:
+        """Claim the shelf, and list what is there."""
+        position, claim = self._positions.get(partition), self._claim(partition, plan.progress.offset)
+        try:
+            self._shelf.put(partition, position, claim, [], {})
+            index = self._shelf.slices(partition)
+            if not {slice_.width_ms for slice_ in index} <= CASCADE_MS.keys():
+                raise CorruptState(f"the shelf of shard {partition} has slices of a width that no relay uses")
+        except CorruptState as error:
+            self._shelf.reset(partition, ())
+            raise ShelfMoved(f"the shelf of shard {partition} counts as lost, and is filled again: {error}") from error
+        return Shard(partition, plan.progress, plan.progress.offset, claim, index, self._horizon_ms)
+
+    def _claim(self, partition: int, start: int) -> Position:
+        position = self._positions.get(partition)
+        self._claims += 1
+        token = f"{self._relay}-{self._claims}{self._signer.mark}"
+        return Position(token, position.counter + 1 if position is not None else 1, start)
+
+    def reader(self, states: Mapping[int, Any]) -> PendingReader:
+        """Open a connection of its own."""
+        return self._open_reader()
+
+    def close(self) -> None:
+        """Give back connections."""
+        self._shelf.close()
