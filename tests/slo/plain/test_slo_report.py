@@ -15,12 +15,12 @@ from tests.slo.sample_report import NOW_MS, sample_report
 
 from delaytopic_api.documents import Condition, ConditionStatus, DelayTopicStatus
 from delaytopic_slo.errors import SettingsError, SloError
-from delaytopic_slo.model.report_model import Report, Verdict
-from delaytopic_slo.report.html import html_page
-from delaytopic_slo.report.outputs import push_metrics, write_outputs
-from delaytopic_slo.report.prometheus_text import prometheus_text
+from delaytopic_slo.model.report import Report, Verdict
+from delaytopic_slo.outputs import push_metrics, write_outputs
+from delaytopic_slo.report.html.page import html_page
+from delaytopic_slo.report.prometheus import prometheus_text
 from delaytopic_slo.report.reporting import no_verdict
-from delaytopic_slo.report.status_document import slo_condition, slo_status
+from delaytopic_slo.report.status import slo_condition, slo_status
 
 DOCS = Path(__file__).parents[3] / "docs" / "reference" / "slo-report.md"
 

@@ -19,18 +19,18 @@ from delaytopic_api.values import Guarantee, Percent
 from delaytopic_slo.audit import report_of
 from delaytopic_slo.ledger.ledger import Ledger
 from delaytopic_slo.model.manifest import Commit, Plan, Range, Role
-from delaytopic_slo.model.report_model import Report
+from delaytopic_slo.model.report import Report
 from delaytopic_slo.model.rules import Rules
 from delaytopic_slo.model.words import Kind
+from delaytopic_slo.outputs import write_outputs
+from delaytopic_slo.pipeline.ports import silent
+from delaytopic_slo.pipeline.run import execute_plan
 from delaytopic_slo.reading.data_source import read_shares
 from delaytopic_slo.reading.decoding import Row, batch_of
 from delaytopic_slo.reading.planning import Offsets, Request, TopicState, make_plan
-from delaytopic_slo.reading.progress import silent
-from delaytopic_slo.report.outputs import write_outputs
-from delaytopic_slo.runtime.pipeline import carry_out
 from delaytopic_slo.runtime.session import spark_session
 
-THIS_MODULE: Final = "delaytopic_slo.runtime.rehearsal"
+THIS_MODULE: Final = "delaytopic_slo.rehearsal"
 """Whichever name it runs by."""
 RECORDS: Final = 500_000
 PARTITIONS: Final = 2
@@ -71,7 +71,7 @@ def _audit(spark: SparkSession, ledger: Ledger, records: int, folder: str) -> Re
     def read(ranges: list[Range]) -> DataFrame:
         return read_shares(spark, THIS_MODULE, {}, [json.dumps(piece.to_document()) for piece in ranges])
 
-    commit = carry_out(plan, ledger, last, read, silent)
+    commit = execute_plan(plan, ledger, last, read, silent)
     report = report_of(ledger, commit, 3 * HOUR_MS, NOW_MS)
     write_outputs(report, Path(folder) / "report")
     ledger.close_plan(plan)

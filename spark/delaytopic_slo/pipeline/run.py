@@ -5,25 +5,25 @@ from __future__ import annotations
 from delaytopic_slo.ledger.ledger import Ledger
 from delaytopic_slo.ledger.retention import forgotten_asks, remembered
 from delaytopic_slo.model.manifest import Commit, Plan, Run
-from delaytopic_slo.reading.progress import Say
-from delaytopic_slo.tables.grading import bounds_of, grade
-from delaytopic_slo.tables.intake import Intake, Read, take_in
+from delaytopic_slo.pipeline.grading import bounds_of, grade
+from delaytopic_slo.pipeline.intake import Intake, ingest
+from delaytopic_slo.pipeline.ports import Progress, Read
 
 STAGING = ("extract", "extract-of-named", "withdrawn")
 
 
-def carry_out(plan: Plan, ledger: Ledger, last: Commit | None, read: Read, say: Say) -> Commit:
+def execute_plan(plan: Plan, ledger: Ledger, last: Commit | None, read: Read, progress: Progress) -> Commit:
     """Read, judge, and commit. `last` is the last commit of any epoch.
 
     Killed anywhere before the commit, it has done nothing; carried out again, it does the same.
     """
     before = last if last is not None and last.plan.epoch == plan.epoch else None
     folder = ledger.begin(plan)
-    intake = take_in(plan, ledger, folder, before, read, say)
+    intake = ingest(plan, ledger, folder, before, read, progress)
     runs = list(before.runs) if before is not None else []
     floor = bounds_of(plan, before).floor
     whole = _run(plan, folder, intake)
-    grading = grade(plan, ledger, folder, intake.records, [*runs, _anywhere(whole)], before, say)
+    grading = grade(plan, ledger, folder, intake.records, [*runs, _anywhere(whole)], before, progress)
     done = whole.model_copy(
         update={
             "first_minute": grading.first_minute,

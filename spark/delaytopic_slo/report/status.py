@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from delaytopic_api.documents import Condition, ConditionStatus, ConditionType, SloStatus
 from delaytopic_api.values import Duration
-from delaytopic_slo.model.report_model import ObjectiveName, Report, Verdict
+from delaytopic_slo.model.report import ObjectiveName, Report, Verdict
 
 _STATUS = {
     Verdict.MET: ConditionStatus.TRUE,

@@ -12,15 +12,14 @@ from pyspark.sql import functions as sf
 from delaytopic_slo.ledger.ledger import Ledger
 from delaytopic_slo.model.manifest import Commit, MinuteRange, Plan, Run
 from delaytopic_slo.model.rules import Rules
-from delaytopic_slo.model.schemas import COMMANDS, DIGESTS, HISTOGRAM, RECORDS, VERDICTS, WITHDRAWALS
 from delaytopic_slo.model.words import MINUTE_MS, Kind, minute_of
-from delaytopic_slo.reading.progress import Say
+from delaytopic_slo.pipeline.ports import Progress
 from delaytopic_slo.tables.digests import digests, disagreeing_minutes, merged
 from delaytopic_slo.tables.frames import is_kind
-from delaytopic_slo.tables.judging import judged_alike, judged_one_by_one
+from delaytopic_slo.tables.judging import judged_alike, judged_one_by_one, withdrawals
 from delaytopic_slo.tables.minutes import deadline_within, ranges_of, within
+from delaytopic_slo.tables.schemas import COMMANDS, DIGESTS, HISTOGRAM, RECORDS, VERDICTS, WITHDRAWALS
 from delaytopic_slo.tables.verdicts import findings, histogram, sums, telling_minutes, verdicts
-from delaytopic_slo.tables.withdrawals import withdrawals
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,13 @@ def bounds_of(plan: Plan, last: Commit | None) -> Bounds:
 
 
 def grade(
-    plan: Plan, ledger: Ledger, folder: str, records: DataFrame, runs: Sequence[Run], last: Commit | None, say: Say
+    plan: Plan,
+    ledger: Ledger,
+    folder: str,
+    records: DataFrame,
+    runs: Sequence[Run],
+    last: Commit | None,
+    progress: Progress,
 ) -> Grading:
     """Write the run's digests, verdicts, histogram and findings. `runs` are those before and this one, unfinished."""
     bounds = bounds_of(plan, last)
@@ -71,8 +76,8 @@ def grade(
     newly = state.filter(within([MinuteRange(bounds.graded_before, bounds.closed)])).select("minute").distinct()
     again = {minute for minute in totals if bounds.floor <= minute < bounds.graded_before}
     graded = ranges_of({row.minute for row in newly.collect()} | again)
-    say(f"grading {sum(end - start for start, end in graded):,} minutes")
-    parts = _judged(plan.rules, ledger, folder, state, runs, graded, say)
+    progress(f"grading {sum(end - start for start, end in graded):,} minutes")
+    parts = _judged(plan.rules, ledger, folder, state, runs, graded, progress)
     judged = reduce(DataFrame.unionByName, parts)
     summed = sums(judged, plan.rules).persist()
     kept = ~within(graded) & (sf.col("minute") >= bounds.floor)
@@ -102,7 +107,7 @@ def _judged(
     state: DataFrame,
     runs: Sequence[Run],
     graded: Sequence[MinuteRange],
-    say: Say,
+    progress: Progress,
 ) -> list[DataFrame]:
     """Every record of the graded minutes; record by record only where digests disagree or ids were withdrawn.
 
@@ -115,7 +120,7 @@ def _judged(
     odd = ranges_of({row.minute for row in (*disagreeing, *ended)})
     if not odd:
         return [judged_alike(records, rules)]
-    say(f"joining {sum(end - start for start, end in odd):,} minutes record by record")
+    progress(f"joining {sum(end - start for start, end in odd):,} minutes record by record")
     alike = judged_alike(records.filter(~deadline_within(odd)), rules)
     return [alike, judged_one_by_one(records.filter(deadline_within(odd)), withdrawn, rules).persist()]
 

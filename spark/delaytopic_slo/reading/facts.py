@@ -15,8 +15,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public 
 )
 
 from delaytopic_slo.errors import ReadingError
-from delaytopic_slo.reading.client_log import QUIET
 from delaytopic_slo.reading.planning import Offsets, TopicState
+from delaytopic_slo.reading.settings import QUIET
 
 TIMEOUT_SECONDS = 20.0
 

@@ -7,9 +7,9 @@ from functools import cache
 from html import escape
 from pathlib import Path
 
-from delaytopic_slo.model.report_model import Counts, FindingList, Objective, ObjectiveName, Reading, Report, Verdict
-from delaytopic_slo.report.html_charts import attainment_chart, budget_bar, lateness_chart
-from delaytopic_slo.report.html_text import NOTHING, instant, instant_ms, milliseconds, number, share
+from delaytopic_slo.model.report import Counts, FindingList, Objective, ObjectiveName, Reading, Report, Verdict
+from delaytopic_slo.report.html.charts import attainment_chart, budget_bar, lateness_chart
+from delaytopic_slo.report.html.text import NOTHING, instant, instant_ms, milliseconds, number, share
 
 _VERDICTS = {
     Verdict.MET: "Objectives met",

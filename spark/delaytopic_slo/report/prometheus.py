@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from delaytopic_slo.model.report_model import Report, Verdict
+from delaytopic_slo.model.report import Report, Verdict
 
 _HELP = {
     "verdict": "1 met, 0 missed, -1 could not judge.",

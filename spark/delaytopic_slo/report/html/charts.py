@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from delaytopic_slo.model.report_model import Report, Span
-from delaytopic_slo.report.html_text import instant, milliseconds, number, share
+from delaytopic_slo.model.report import Report, Span
+from delaytopic_slo.report.html.text import instant, milliseconds, number, share
 from delaytopic_slo.report.objectives import bad_of, due_of
 
 MOST_NINES = 5

@@ -1,14 +1,52 @@
-"""The settings of Java's Kafka client that say the same as those of the relays' client."""
+"""Settings of both Kafka clients: the relays' library, and Java's behind the official connector."""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, Final
 
 from delaytopic_api.relay import KafkaClient, KafkaSecurity, SaslMechanism
+from delaytopic_relay.errors import ConfigurationError
+from delaytopic_relay.kafka.connection import connection_settings
 from delaytopic_slo.errors import SettingsError
+
+# The library's own lines go nowhere: each thing that matters in them comes back as an error.
+QUIET = logging.getLogger("delaytopic_slo.kafka")
+QUIET.addHandler(logging.NullHandler())
+QUIET.propagate = False
 
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
+READER: Final = {
+    "group.id": "delaytopic-slo",  # required by the client; nothing is committed and no group joined
+    "isolation.level": "read_committed",
+    "enable.auto.commit": False,
+    "auto.offset.reset": "error",  # expired records have to be seen, not skipped
+    "enable.partition.eof": True,
+    "fetch.queue.backoff.ms": 10,  # by default a full queue stands still for a second
+    "queued.max.messages.kbytes": 65_536,
+    "queued.min.messages": 50_000,
+    "check.crcs": False,
+}
+"""Settings that the reading of ranges relies on: no setting of the caller's may change them."""
+
+
+def client_settings(client: KafkaClient, further: Mapping[str, str]) -> dict[str, Any]:
+    """What reaches Kafka as a relay would; `further` are settings as after -X, which win.
+
+    Raises SettingsError for a file that cannot be read.
+    """
+    try:
+        return {**connection_settings(client), **further}
+    except ConfigurationError as error:
+        raise SettingsError(str(error)) from error
+
+
+def consumer_settings(reaching: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a consumer that reads planned ranges; `reaching` are those that reach Kafka."""
+    return {**reaching, **READER}
 
 
 def connector_settings(client: KafkaClient, further: dict[str, str]) -> dict[str, str]:

@@ -10,12 +10,12 @@ from pyspark.sql import functions as sf
 
 from delaytopic_slo.ledger.ledger import Ledger
 from delaytopic_slo.model.manifest import Commit, MinuteRange, Run
-from delaytopic_slo.model.report_model import Counts, Listed
-from delaytopic_slo.model.schemas import COUNTS, FINDINGS, HISTOGRAM, TELLING, VERDICTS
+from delaytopic_slo.model.report import Counts, Listed
 from delaytopic_slo.model.words import Finding
-from delaytopic_slo.report.gathered import Gathered
 from delaytopic_slo.report.objectives import MinuteCounts
+from delaytopic_slo.report.reporting import Gathered
 from delaytopic_slo.tables.minutes import minutes_in, within
+from delaytopic_slo.tables.schemas import COUNTS, FINDINGS, HISTOGRAM, TELLING, VERDICTS
 
 MOST_LISTED = 100
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, Row
@@ -10,14 +10,11 @@ from pyspark.sql import functions as sf
 
 from delaytopic_slo.errors import CannotJudge
 from delaytopic_slo.ledger.ledger import Ledger
-from delaytopic_slo.model.manifest import ClockReading, Commit, Plan, Range, Role, Run, TopicRead
-from delaytopic_slo.model.schemas import EXTRACT, OVERDUE, RECORDS
+from delaytopic_slo.model.manifest import ClockReading, Commit, Plan, Role, Run, TopicRead
 from delaytopic_slo.model.words import Kind
-from delaytopic_slo.reading.progress import Say
+from delaytopic_slo.pipeline.ports import Progress, Read
 from delaytopic_slo.tables import frames as tables
-
-Read = Callable[[list[Range]], DataFrame]
-"""The extract of some ranges, as one of the readers gives it."""
+from delaytopic_slo.tables.schemas import EXTRACT, OVERDUE, RECORDS
 
 
 @dataclass(frozen=True)
@@ -33,20 +30,20 @@ class Intake:
     out_of_scope: int
 
 
-def take_in(plan: Plan, ledger: Ledger, folder: str, last: Commit | None, read: Read, say: Say) -> Intake:
+def ingest(plan: Plan, ledger: Ledger, folder: str, last: Commit | None, read: Read, progress: Progress) -> Intake:
     """Read the plan's ranges, and write the run's records, commands and overdue schedules.
 
     Raises ReadingError, and CannotJudge when records have times that nobody vouches for.
     """
     known = last.named if last is not None else []
-    extract = _extract(plan, ledger, folder, known, read, say)
+    extract = _extract(plan, ledger, folder, known, read, progress)
     counts = _counts(extract, plan)
     _require_brokers_clock(plan, counts)
     wanted = {row.topic for row in counts if row.kind == Kind.SCHEDULE} - {plan.target}
     named = sorted({*known, *wanted})
     overdue = sum(row.overdue for row in counts)
     commands = sum(row.named for row in counts)
-    say(f"sorting {sum(row.records for row in counts):,} records by deadline")
+    progress(f"sorting {sum(row.records for row in counts):,} records by deadline")
     if commands:
         ledger.write(folder, "commands", tables.commands(extract))
     if overdue:
@@ -88,11 +85,13 @@ def _clocks(counts: Sequence[Row]) -> list[ClockReading]:
     return [ClockReading(topic=t, partition=p, least_ms=least_ms) for (t, p), least_ms in sorted(least.items())]
 
 
-def _extract(plan: Plan, ledger: Ledger, folder: str, known: Sequence[str], read: Read, say: Say) -> DataFrame:
+def _extract(
+    plan: Plan, ledger: Ledger, folder: str, known: Sequence[str], read: Read, progress: Progress
+) -> DataFrame:
     """Everything but the topics that no record ever asked for; of these, now, the ones that records ask for."""
     at_once = {plan.source, plan.target, plan.dead_letter, *known}
     first = [piece for piece in plan.ranges if piece.topic in at_once]
-    say(f"reading up to {sum(piece.end - piece.start for piece in first):,} records of {len(at_once)} topics")
+    progress(f"reading up to {sum(piece.end - piece.start for piece in first):,} records of {len(at_once)} topics")
     extract = ledger.stage(folder, "extract", read(first))
     others = [piece for piece in plan.ranges if piece.topic not in at_once]
     if not others:
@@ -102,7 +101,9 @@ def _extract(plan: Plan, ledger: Ledger, folder: str, known: Sequence[str], read
     more = [piece for piece in others if piece.topic in asked_for]
     if not more:
         return extract
-    say(f"reading up to {sum(piece.end - piece.start for piece in more):,} records of topics that deliver-to names")
+    progress(
+        f"reading up to {sum(piece.end - piece.start for piece in more):,} records of topics that deliver-to names"
+    )
     ledger.stage(folder, "extract-of-named", read(more))
     return extract.unionByName(ledger.read([folder], "extract-of-named", EXTRACT))
 

@@ -10,9 +10,9 @@ from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 from delaytopic_slo.errors import SettingsError, SloError
-from delaytopic_slo.model.report_model import Report
-from delaytopic_slo.report.html import html_page
-from delaytopic_slo.report.prometheus_text import prometheus_text
+from delaytopic_slo.model.report import Report
+from delaytopic_slo.report.html.page import html_page
+from delaytopic_slo.report.prometheus import prometheus_text
 
 PUSH_TIMEOUT_SECONDS = 10
 
