@@ -1,12 +1,15 @@
-"""A report as Prometheus text, for a push gateway or a file collector. Pure."""
+"""A report as Prometheus metrics, for a push gateway or a file collector. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from delaytopic_slo.model.report import Report, Verdict
 
-_HELP = {
+HELP: Final = {
     "verdict": "1 met, 0 missed, -1 could not judge.",
     "generated_timestamp_seconds": "When the report was made.",
     "window_end_timestamp_seconds": "Up to which deadline is graded.",
@@ -17,22 +20,28 @@ _HELP = {
     "budget_remaining_ratio": "The share of the error budget that is left.",
     "burn_rate": "How many times faster than allowed the error budget was spent.",
 }
-_VALUES = {Verdict.MET: 1, Verdict.MISSED: 0, Verdict.CANNOT_JUDGE: -1}
+_DELAY_TOPIC: Final = ("delaytopic_namespace", "delaytopic_name")
+_VALUES: Final = {Verdict.MET: 1, Verdict.MISSED: 0, Verdict.CANNOT_JUDGE: -1}
 Sample = tuple[str, dict[str, str], float]
 
 
-def prometheus_text(report: Report) -> str:
-    """All metrics of one report; the names begin with `delaytopic_slo_`."""
+def registry_of(report: Report) -> CollectorRegistry:
+    """Return a registry with the metrics of one report; the names begin with `delaytopic_slo_`."""
     namespace, _, name = report.delay_topic.partition("/")
-    lines: list[str] = []
-    known: set[str] = set()
+    registry = CollectorRegistry()
+    gauges: dict[str, Gauge] = {}
     for metric, labels, value in _samples(report):
-        if metric not in known:
-            known.add(metric)
-            lines += [f"# HELP delaytopic_slo_{metric} {_HELP[metric]}", f"# TYPE delaytopic_slo_{metric} gauge"]
-        text = ",".join(f'{key}="{each}"' for key, each in {"namespace": namespace, "name": name, **labels}.items())
-        lines.append(f"delaytopic_slo_{metric}{{{text}}} {value:.10g}")
-    return "\n".join(lines) + "\n"
+        if metric not in gauges:
+            gauges[metric] = Gauge(
+                f"delaytopic_slo_{metric}", HELP[metric], [*_DELAY_TOPIC, *labels], registry=registry
+            )
+        gauges[metric].labels(namespace, name, *labels.values()).set(value)
+    return registry
+
+
+def prometheus_text(report: Report) -> str:
+    """Return the metrics of one report in the exposition format."""
+    return generate_latest(registry_of(report)).decode()
 
 
 def _samples(report: Report) -> Iterator[Sample]:

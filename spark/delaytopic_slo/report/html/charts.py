@@ -1,98 +1,126 @@
-"""The drawings of the report, as inline SVG that stretches to any width; their words are HTML around them. Pure."""
+"""Geometry of the report's drawings: the template turns it into inline SVG that stretches to any width. Pure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from html import escape
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from delaytopic_slo.model.report import Report, Span
 from delaytopic_slo.report.html.text import instant, milliseconds, number, share
 from delaytopic_slo.report.objectives import bad_of, due_of
 
-MOST_NINES = 5
-NINES = ((1, "90%"), (2, "99%"), (3, "99.9%"), (4, "99.99%"), (5, "100%"))
-_BOX = 1_000
+BOX: Final = 1_000
+"""The width of a drawing; its height is 100."""
+MOST_NINES: Final = 5
+NINES: Final = ((1, "90%"), (2, "99%"), (3, "99.9%"), (4, "99.99%"), (5, "100%"))
+_SHOWN_EDGES: Final = {1: "1 ms", 10: "10 ms", 100: "100 ms", 1_000: "1 s", 10_000: "10 s", 600_000: "10 min"}
 
 
-def attainment_chart(report: Report, objective: float) -> str:
-    """The timely share of each span on a scale of nines, against the objective."""
-    spans, width = report.spans, _BOX / max(1, len(report.spans))
-    bars = "".join(_attainment_bar(span, place * width, width, objective) for place, span in enumerate(spans))
-    height = _nines(objective) / MOST_NINES * 100
-    line = f'<line class="goal" x1="0" x2="{_BOX}" y1="{100 - height:.2f}" y2="{100 - height:.2f}"/>'
-    grid = "".join(f'<line class="grid" x1="0" x2="{_BOX}" y1="{100 - n * 20}" y2="{100 - n * 20}"/>' for n, _ in NINES)
-    labels = [(n * 20.0, text) for n, text in NINES]
-    return _framed(f"{grid}{bars}{line}", labels, spans, "The share that was on time, by deadline")
+@dataclass(frozen=True)
+class Bar:
+    """A rectangle with a text that appears over it. `kind` is its colour."""
+
+    kind: str
+    x: float
+    y: float
+    width: float
+    height: float
+    title: str
+    opacity: float | None = None
 
 
-def lateness_chart(report: Report) -> str:
-    """How late the records of each span were: the darker, the more. The line is the most that is allowed."""
-    bins, width = len(report.bin_edges_ms) + 1, _BOX / max(1, len(report.spans))
-    step, most = 100 / bins, max((max(span.bins) for span in report.spans), default=0)
-    cells = "".join(
-        _heat_cell(report, span, place * width, width, step, bin_number, most)
-        for place, span in enumerate(report.spans)
-        for bin_number in range(bins)
-        if span.bins[bin_number]
+@dataclass(frozen=True)
+class Chart:
+    """Bars over time, with the words around them. Lines and bars count from the top, labels from the ground."""
+
+    title: str
+    bars: list[Bar]
+    goal: float
+    grid: list[float]
+    labels: list[tuple[float, str]]
+    times: list[int]
+
+
+@dataclass(frozen=True)
+class BudgetLeft:
+    """The filled share of the bar that stands for the error budget."""
+
+    kind: str
+    share: float
+
+
+def attainment_chart(report: Report, objective: float) -> Chart:
+    """Draw the timely share of each span on a scale of nines, against the objective."""
+    width = BOX / max(1, len(report.spans))
+    bars = (_attainment_bar(span, place * width, width, objective) for place, span in enumerate(report.spans))
+    return Chart(
+        title="The share that was on time, by deadline",
+        bars=[bar for bar in bars if bar is not None],
+        goal=100 - _nines(objective) / MOST_NINES * 100,
+        grid=[100 - n * 20 for n, _ in NINES],
+        labels=[(n * 20, text) for n, text in NINES],
+        times=_moments(report.spans),
     )
-    allowed = _height_of(report.lateness_objective_ms or 0, report.bin_edges_ms) * step
-    line = f'<line class="goal" x1="0" x2="{_BOX}" y1="{100 - allowed:.2f}" y2="{100 - allowed:.2f}"/>'
-    shown = {1: "1 ms", 10: "10 ms", 100: "100 ms", 1_000: "1 s", 10_000: "10 s", 600_000: "10 min"}
-    labels = [((place + 1) * step, shown[edge]) for place, edge in enumerate(report.bin_edges_ms) if edge in shown]
-    return _framed(f"{cells}{line}", labels, report.spans, "How late records were, by deadline")
 
 
-def budget_bar(remaining: float | None) -> str:
-    """What is left of the error budget."""
+def lateness_chart(report: Report) -> Chart:
+    """Draw how late the records of each span were: the darker, the more. The line is the most that is allowed."""
+    edges = report.bin_edges_ms
+    step = 100 / (len(edges) + 1)
+    return Chart(
+        title="How late records were, by deadline",
+        bars=list(_heat_cells(report, step)),
+        goal=100 - _height_of(report.lateness_objective_ms or 0, edges) * step,
+        grid=[],
+        labels=[((place + 1) * step, _SHOWN_EDGES[edge]) for place, edge in enumerate(edges) if edge in _SHOWN_EDGES],
+        times=_moments(report.spans),
+    )
+
+
+def budget_left(remaining: float | None) -> BudgetLeft:
+    """Return the part of the error budget that is left."""
     left = max(0.0, min(1.0, remaining if remaining is not None else 1.0))
     kind = "bad" if left == 0 else "warn" if left < 0.25 else "good"
-    left = left or 1.0  # an overspent budget is a full bar of its own colour
-    return (
-        '<svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label="error budget left">'
-        '<rect class="track" width="1000" height="10"/>'
-        f'<rect class="{kind}" width="{left * 1000:.1f}" height="10"/></svg>'
-    )
+    return BudgetLeft(kind, left or 1.0)  # an overspent budget is a full bar of its own colour
 
 
-def _attainment_bar(span: Span, x: float, width: float, objective: float) -> str:
+def _attainment_bar(span: Span, x: float, width: float, objective: float) -> Bar | None:
     total, bad = due_of(span.counts), bad_of(span.counts)
     if not total:
-        return ""
+        return None
     attained = 1 - bad / total
     height = max(1.5, _nines(attained) / MOST_NINES * 100)
     kind = "good" if attained >= objective else "bad"
     title = f"{instant(span.from_ms)}: {share(total - bad, total)} of {number(total)} on time, {number(bad)} not"
-    return _rect(kind, x, 100 - height, width, height, title)
+    return Bar(kind, x, 100 - height, _with_gap(width), height, title)
 
 
-def _heat_cell(report: Report, span: Span, x: float, width: float, step: float, place: int, most: int) -> str:
-    records = span.bins[place]
+def _heat_cells(report: Report, step: float) -> Iterator[Bar]:
+    width = BOX / max(1, len(report.spans))
+    most = max((max(span.bins) for span in report.spans), default=0)
+    for column, span in enumerate(report.spans):
+        for row, records in enumerate(span.bins):
+            if records:
+                kind, text = _lateness_of_bin(report, row)
+                faintest = 0.5 if kind == "bad" else 0.15
+                opacity = faintest + (1 - faintest) * math.log1p(records) / math.log1p(most)
+                title = f"{instant(span.from_ms)}: {number(records)} records {text} late"
+                yield Bar(kind, column * width, 100 - (row + 1) * step, _with_gap(width), step, title, opacity)
+
+
+def _lateness_of_bin(report: Report, row: int) -> tuple[str, str]:
+    """Return colour and text of a bin."""
     edges = report.bin_edges_ms
-    upper = f"up to {milliseconds(edges[place])}" if place < len(edges) else f"over {milliseconds(edges[-1])}"
-    title = f"{instant(span.from_ms)}: {number(records)} records {upper} late"
-    late = "bad" if place < len(edges) and edges[place] > (report.lateness_objective_ms or 0) else "heat"
-    kind = "bad" if place == len(edges) else late
-    faintest = 0.5 if kind == "bad" else 0.15
-    opacity = faintest + (1 - faintest) * math.log1p(records) / math.log1p(most)
-    return _rect(kind, x, 100 - (place + 1) * step, width, step, title, f' opacity="{opacity:.2f}"')
+    if row == len(edges):
+        return "bad", f"over {milliseconds(edges[-1])}"
+    kind = "bad" if edges[row] > (report.lateness_objective_ms or 0) else "heat"
+    return kind, f"up to {milliseconds(edges[row])}"
 
 
-def _rect(kind: str, x: float, y: float, width: float, height: float, title: str, more: str = "") -> str:
-    gap = min(1.5, width * 0.15)
-    place = f'x="{x:.2f}" y="{y:.2f}" width="{width - gap:.2f}" height="{height:.2f}"'
-    return f'<rect class="{kind}" {place}{more}><title>{escape(title)}</title></rect>'
-
-
-def _framed(drawing: str, labels: Sequence[tuple[float, str]], spans: Sequence[Span], title: str) -> str:
-    """With the words beside and below it; a label stands at so many percent of the height."""
-    ticks = "".join(f'<span style="bottom:{height:.2f}%">{escape(text)}</span>' for height, text in labels)
-    times = "".join(f"<span>{instant(moment)}</span>" for moment in _moments(spans))
-    return (
-        f'<figure><div class="plot"><div class="ticks">{ticks}</div>'
-        f'<svg viewBox="0 0 {_BOX} 100" preserveAspectRatio="none" role="img" aria-label="{escape(title)}">'
-        f'{drawing}</svg></div><div class="times">{times}</div></figure>'
-    )
+def _with_gap(width: float) -> float:
+    return width - min(1.5, width * 0.15)
 
 
 def _moments(spans: Sequence[Span]) -> list[int]:
@@ -102,14 +130,14 @@ def _moments(spans: Sequence[Span]) -> list[int]:
 
 
 def _nines(attained: float) -> float:
-    """90 % is 1, 99 % is 2; everything is as many as are drawn."""
+    """Count the nines of a share: 90 % is 1, 99 % is 2; everything is as many as are drawn."""
     if attained >= 1:
         return float(MOST_NINES)
     return max(0.0, min(float(MOST_NINES) - 0.4, -math.log10(1 - attained)))
 
 
 def _height_of(value_ms: int, edges: Sequence[int]) -> float:
-    """In bins from the ground: within a bin in proportion."""
+    """Return a lateness in bins from the ground: within a bin in proportion."""
     for place, edge in enumerate(edges):
         if value_ms <= edge:
             lower = edges[place - 1] if place else 0
