@@ -6,9 +6,8 @@ from typing import Any
 
 import click
 
-from delaytopic_cli.errors import CliError
+from delaytopic_cli.errors import CannotJudge, CliError
 from delaytopic_cli.kubectl.client import Kubectl
-from delaytopic_cli.planning.errors import CannotJudge
 from delaytopic_cli.terminal import echo_lines
 
 
@@ -89,7 +88,7 @@ def _judged(
 ) -> tuple[str, int]:
     try:
         # Only here are the operator's rules needed, and its package with them.
-        from delaytopic_cli.planning.running import exit_code, planned, shown  # noqa: PLC0415
+        from delaytopic_cli.plan.run import exit_code, planned, shown  # noqa: PLC0415
 
         outcome = planned(files, kubectl, namespace, operator_config)
     except ModuleNotFoundError as error:

@@ -3,21 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from delaytopic_api import DelayClass, class_for, load_document
+from delaytopic_api import DelayClass, Settings, class_for, load_document
+from delaytopic_api.documents import DelayTopicSpec
 from delaytopic_api.errors import ApiError
-from delaytopic_cli.planning.applying import applied
-from delaytopic_cli.planning.assumed_topics import Lived
-from delaytopic_cli.planning.cluster_state import ClusterState
-from delaytopic_cli.planning.documents import Documents
-from delaytopic_operator.decide.route_index import RouteBook
-from delaytopic_operator.decide.validate import Accepted, Refusal, Subject, check
-from delaytopic_operator.kube.keys import Key
-from delaytopic_operator.runtime.object_cache import Store
+from delaytopic_cli.plan.changes import applied
+from delaytopic_cli.plan.documents import Document, Documents
+from delaytopic_cli.plan.operator import Accepted, Key, OperatorConfig, Refusal, RouteBook, Store, Subject, check
 
-Document = dict[str, Any]
+
+@dataclass(frozen=True)
+class ClusterState:
+    """As far as it may be read; without a cluster, nothing but how the operator is taken to be configured."""
+
+    config: OperatorConfig
+    is_there: bool = False
+    """Whether there is a cluster."""
+    topics: Sequence[Document] = ()
+    classes: Sequence[Document] = ()
+    namespaces: Mapping[str, Document | None] = field(default_factory=dict)
+    """None for one that does not exist; one that may not be read is not among them."""
+    made: Sequence[Document] = ()
+    """What the operator made, records of routes among it."""
+    unseen: frozenset[str] = frozenset()
+    """Namespaces whose objects may not be read."""
+    notes: Sequence[str] = ()
+    """What could not be looked at."""
+
+
+@dataclass(frozen=True)
+class Lived:
+    """A DelayTopic as the cluster has it."""
+
+    settings: Settings
+    spec: DelayTopicSpec
+    status: Mapping[str, Any]
 
 
 @dataclass(frozen=True)

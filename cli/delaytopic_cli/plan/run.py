@@ -9,15 +9,19 @@ from pathlib import Path
 
 import yaml
 
+from delaytopic_cli.errors import CannotJudge
 from delaytopic_cli.kubectl.client import Kubectl
-from delaytopic_cli.planning.cluster import parsed_config, read_cluster
-from delaytopic_cli.planning.cluster_state import ClusterState
-from delaytopic_cli.planning.documents import read_files
-from delaytopic_cli.planning.errors import CannotJudge
-from delaytopic_cli.planning.making import make_plan
-from delaytopic_cli.planning.outcome import EXIT_CODES, Outcome
-from delaytopic_cli.planning.text import text_lines
-from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_cli.plan.cluster import parsed_config, read_cluster
+from delaytopic_cli.plan.documents import read_files
+from delaytopic_cli.plan.operator import (
+    OperatorConfig,
+)
+from delaytopic_cli.plan.outcome import EXIT_CODES, Outcome
+from delaytopic_cli.plan.planner import make_plan
+from delaytopic_cli.plan.text import text_lines
+from delaytopic_cli.plan.world import (
+    ClusterState,
+)
 
 
 def planned(files: Sequence[str], kubectl: Kubectl | None, namespace: str | None, config_file: str | None) -> Outcome:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from delaytopic_operator.kube.keys import Key
+from delaytopic_cli.plan.operator import Key
 
 
 class Judgement(StrEnum):

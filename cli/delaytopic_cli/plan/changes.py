@@ -1,4 +1,4 @@
-"""What a document would be in the cluster once it was applied, and what of it changes by that. Pure."""
+"""Changes of an object itself by a document that is applied, and those that the API server would refuse. Pure."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from delaytopic_api import DelayClass, DelayTopic
 from delaytopic_api.documents import API_VERSION
 from delaytopic_api.errors import ApiError
 from delaytopic_api.loading import load_document
-from delaytopic_cli.planning.documents import name_of
-from delaytopic_cli.planning.outcome import Change, Step
-from delaytopic_operator.report.conditions import instant
+from delaytopic_cli.plan.documents import Document, name_of
+from delaytopic_cli.plan.operator import instant
+from delaytopic_cli.plan.outcome import Change, Step
 
-Document = dict[str, Any]
 NOT_YET_KNOWN = "known-after-apply"
 """In the place of what the API server gives."""
 NOT_SET = "not set"
 LONGEST_SHOWN = 60
+_TOPICS = ("source", "target", "deadLetter")
 
 
 def applied(written: Mapping[str, Any], live: Mapping[str, Any] | None, now_ms: int) -> Document:
@@ -85,3 +85,32 @@ def _with_replicas(document: Document, live: Mapping[str, Any] | None) -> Docume
     if "replicas" not in relay or not isinstance(spec, Mapping) or not isinstance(spec.get("relay", {}), Mapping):
         return document
     return {**document, "spec": {**spec, "relay": {"replicas": relay["replicas"], **(spec.get("relay") or {})}}}
+
+
+def refused_change(live: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
+    """Return why the API server would not take the change; None if it would.
+
+    The rules are those of the custom resource definition that compare an object with what it was before: records that
+    are pending would suffer from such a change.
+    """
+    before, now = live.get("spec") or {}, after.get("spec") or {}
+    return "; ".join(_refusals(before, now)) or None
+
+
+def _refusals(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    if before.get("delayClassName") != now.get("delayClassName"):
+        yield _fixed("spec.delayClassName", before.get("delayClassName"))
+    for role in _TOPICS:
+        old, new = before.get(role), now.get(role)
+        if not isinstance(old, Mapping) or not isinstance(new, Mapping):
+            continue
+        if old.get("topic") != new.get("topic"):
+            yield _fixed(f"spec.{role}.topic", old.get("topic"))
+        partitions = new.get("partitions")
+        if "partitions" in old and (not isinstance(partitions, int) or partitions < old["partitions"]):
+            yield f"spec.{role}.partitions: is {old['partitions']} and can only grow: Kafka removes no partitions"
+
+
+def _fixed(path: str, value: object) -> str:
+    was = f"it is {value}" if value is not None else "it is not set"
+    return f"{path}: cannot be changed ({was}): drain this DelayTopic and make another"

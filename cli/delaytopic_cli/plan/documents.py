@@ -11,7 +11,7 @@ from delaytopic_api import DelayClass
 from delaytopic_api.documents import API_VERSION
 from delaytopic_api.errors import ApiError, Problem
 from delaytopic_api.loading import parse_yaml, validate
-from delaytopic_cli.planning.errors import CannotJudge
+from delaytopic_cli.errors import CannotJudge
 
 Document = dict[str, Any]
 STANDARD_INPUT = "-"

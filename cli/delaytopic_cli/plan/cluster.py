@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from delaytopic_api.errors import ApiError
 from delaytopic_api.loading import parse_yaml, validate
+from delaytopic_cli.errors import CannotJudge
 from delaytopic_cli.kubectl.client import Kubectl, KubectlFailed
-from delaytopic_cli.planning.cluster_state import ClusterState
-from delaytopic_cli.planning.documents import Documents
-from delaytopic_cli.planning.errors import CannotJudge
-from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_cli.plan.documents import Document, Documents
+from delaytopic_cli.plan.operator import OperatorConfig
+from delaytopic_cli.plan.world import ClusterState
 
-Document = dict[str, Any]
 CHILDREN = "configmaps,serviceaccounts,deployments,poddisruptionbudgets,networkpolicies,cronjobs"
 MANAGED = "app.kubernetes.io/managed-by=delaytopic-operator"
 OPERATOR = "app.kubernetes.io/part-of=delaytopic,app.kubernetes.io/component=operator"

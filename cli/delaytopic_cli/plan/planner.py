@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from delaytopic_api.documents import ConditionType
 from delaytopic_api.values import AutoscalingMode
-from delaytopic_cli.planning.applying import own_step
-from delaytopic_cli.planning.cluster_state import ClusterState
-from delaytopic_cli.planning.documents import Documents
-from delaytopic_cli.planning.in_force import in_force
-from delaytopic_cli.planning.observing import observe
-from delaytopic_cli.planning.outcome import Judgement, Outcome, Step, TopicOutcome
-from delaytopic_cli.planning.simulation import Simulated, simulate
-from delaytopic_cli.planning.steps import steps_of
-from delaytopic_cli.planning.unchangeable import refused_change
-from delaytopic_cli.planning.world import (
+from delaytopic_cli.plan.changes import own_step, refused_change
+from delaytopic_cli.plan.documents import Document, Documents
+from delaytopic_cli.plan.in_force import in_force
+from delaytopic_cli.plan.observation import observe
+from delaytopic_cli.plan.operator import (
+    FALSE,
+    PAUSE,
+    Accepted,
+    Key,
+    Refusal,
+    connection_files,
+    find_former_record,
+    find_record,
+    is_paused,
+    relay_namespace,
+    replicas,
+)
+from delaytopic_cli.plan.outcome import Judgement, Outcome, Step, TopicOutcome
+from delaytopic_cli.plan.simulation import Simulated, simulate, steps_of
+from delaytopic_cli.plan.world import (
+    ClusterState,
     World,
     judge,
     key_of,
@@ -26,15 +36,7 @@ from delaytopic_cli.planning.world import (
     world_after,
     world_before,
 )
-from delaytopic_operator.decide.children import replicas
-from delaytopic_operator.decide.planner import PAUSE, is_paused
-from delaytopic_operator.decide.record import find_former_record, find_record
-from delaytopic_operator.decide.validate import Accepted, Refusal, relay_namespace
-from delaytopic_operator.kube.keys import Key
-from delaytopic_operator.report.conditions import FALSE
-from delaytopic_operator.resources import connection_files
 
-Document = dict[str, Any]
 KAFKA_NOT_ASKED = (
     "Kafka is not asked: topics are taken to be as the status of their DelayTopic says, those that no status speaks of "
     "as missing (one that exists after all is refused with management: Managed)"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import yaml
 
-from delaytopic_cli.planning.outcome import Change, Judgement, Outcome, Step, TopicOutcome
+from delaytopic_cli.plan.outcome import Change, Judgement, Outcome, Step, TopicOutcome
 
 WIDTH = 110
 _SIGNS = {
