@@ -9,10 +9,10 @@ import time
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from delaytopic_slo.model.schemas import RECORDS
 from delaytopic_slo.model.words import Kind
 from delaytopic_slo.runtime.session import spark_session
 from delaytopic_slo.tables.digests import digests, disagreeing_minutes
+from delaytopic_slo.tables.schemas import RECORDS
 
 RUNS = 3
 

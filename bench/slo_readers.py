@@ -8,9 +8,9 @@ import time
 
 from delaytopic_api.relay import RelayConfig
 from delaytopic_slo.model.manifest import Range, Role
+from delaytopic_slo.reading.client import ReadingJob, read_by_client
 from delaytopic_slo.reading.connector import read_by_connector
-from delaytopic_slo.reading.kafka_data_source import ReadingJob, read_by_client
-from delaytopic_slo.reading.kafka_facts import KafkaFacts
+from delaytopic_slo.reading.facts import KafkaFacts
 from delaytopic_slo.runtime.session import spark_session
 
 RUNS = 2

@@ -18,7 +18,7 @@ _COMMANDS = {
     "cancel": "delaytopic_cli.commands.cancel:cancel",
     "watch": "delaytopic_cli.commands.watch:watch",
     "pending": "delaytopic_cli.commands.pending:pending",
-    "plan": "delaytopic_cli.commands.plan:plan",
+    "plan": "delaytopic_cli.plan.command:plan",
     "slo": "delaytopic_cli.slo.group:slo",
 }
 

@@ -64,3 +64,9 @@ class AuditFailedError(CliError):
     """Records were lost, delivered twice, early or to the wrong place."""
 
     exit_code = 6
+
+
+class CannotJudge(CliError):
+    """A file or the cluster cannot be read, so that nothing can be said; a pipeline must not take it for a plan."""
+
+    exit_code = 1

@@ -15,17 +15,17 @@ from delaytopic_api.values import BackendType, topic_matcher
 from delaytopic_slo.errors import CannotJudge, LedgerError, ReadingError
 from delaytopic_slo.ledger.ledger import Ledger
 from delaytopic_slo.model.manifest import Commit, Plan, Range
-from delaytopic_slo.model.report_model import Report
+from delaytopic_slo.model.report import Report
 from delaytopic_slo.model.rules import Rules
-from delaytopic_slo.reading.client_settings import client_settings
+from delaytopic_slo.pipeline.gathering import gather
+from delaytopic_slo.pipeline.ports import Progress
+from delaytopic_slo.pipeline.run import execute_plan
+from delaytopic_slo.reading.client import ReadingJob, read_by_client
 from delaytopic_slo.reading.connector import read_by_connector
-from delaytopic_slo.reading.kafka_data_source import ReadingJob, read_by_client
-from delaytopic_slo.reading.kafka_facts import KafkaFacts
+from delaytopic_slo.reading.facts import KafkaFacts
 from delaytopic_slo.reading.planning import Request, make_plan
-from delaytopic_slo.reading.progress import Say
-from delaytopic_slo.report.gathering import gather
+from delaytopic_slo.reading.settings import client_settings
 from delaytopic_slo.report.reporting import final_before, make_report, no_verdict, window_of
-from delaytopic_slo.runtime.pipeline import carry_out
 
 
 class Reader(StrEnum):
@@ -63,7 +63,7 @@ class Audit:
         self._ledger = Ledger(spark, options.ledger, self._name)
         self._plan: Plan | None = None
 
-    def run(self, now_ms: int, say: Say) -> Report:
+    def run(self, now_ms: int, progress: Progress) -> Report:
         """Read what is new, judge, commit, and report; or finish what a killed run had begun.
 
         Without a verdict the report says why. Raises SloError for what is no fault of the topics.
@@ -78,8 +78,8 @@ class Audit:
                 plan = self._new_plan(now_ms, last)
                 self._ledger.write_plan(plan)
             elif last is None or last.plan.sequence < plan.sequence:
-                say(f"run {plan.sequence} did not come to its end: carrying out its plan")
-            commit = self._commit_of(plan, last, say)
+                progress(f"run {plan.sequence} did not come to its end: carrying out its plan")
+            commit = self._commit_of(plan, last, progress)
         except CannotJudge as error:
             self._give_up(plan)
             return no_verdict(self._name, error.reasons, now_ms)
@@ -94,12 +94,12 @@ class Audit:
         if self._plan is not None:
             self._ledger.close_plan(self._plan)
 
-    def _commit_of(self, plan: Plan, last: Commit | None, say: Say) -> Commit:
+    def _commit_of(self, plan: Plan, last: Commit | None, progress: Progress) -> Commit:
         if last is not None and last.plan.sequence == plan.sequence:
-            say(f"run {plan.sequence} was committed, and is reported now")
+            progress(f"run {plan.sequence} was committed, and is reported now")
             return last
         try:
-            return carry_out(plan, self._ledger, last, self._read, say)
+            return execute_plan(plan, self._ledger, last, self._read, progress)
         except PySparkException as error:
             raise ReadingError(_innermost(str(error))) from error
 

@@ -11,9 +11,9 @@ from tests.relay.edges.relay_statuses import AS_OF_MS, relay_status, shard
 from delaytopic_api.relay import ShardState
 from delaytopic_operator.runtime import metric_names
 from delaytopic_relay.telemetry.metrics import RelayMetrics
-from delaytopic_slo.report import prometheus_text
+from delaytopic_slo.report.prometheus import HELP
 
-AUDIT_METRICS = prometheus_text._HELP
+AUDIT_METRICS = HELP
 """Of the audit: the text of each, without the beginning that all names have."""
 
 _SERIES = re.compile(r"\b(?:delaytopic|delay_operator|process)_[a-z0-9_]+\b")

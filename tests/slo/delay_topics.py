@@ -14,9 +14,9 @@ from delaytopic_api.relay import KafkaClient
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
 from delaytopic_slo.audit import Audit, Options, Reader
 from delaytopic_slo.ledger.ledger import Ledger
-from delaytopic_slo.model.report_model import Report
+from delaytopic_slo.model.report import Report
 from delaytopic_slo.model.rules import Rules, default_grace_ms
-from delaytopic_slo.reading.progress import silent
+from delaytopic_slo.pipeline.ports import silent
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS

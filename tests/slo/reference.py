@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from delaytopic_slo.model import manifest, report_model
-from delaytopic_slo.model.report_model import Report
+from delaytopic_slo.model import manifest
+from delaytopic_slo.model import report as report_model
+from delaytopic_slo.model.report import Report
 
 
 def tables() -> str:

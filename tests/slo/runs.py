@@ -18,10 +18,10 @@ from delaytopic_api.values import Guarantee
 from delaytopic_slo.ledger.ledger import Ledger
 from delaytopic_slo.model.manifest import Commit, FirstOffset, Plan, PlannedTopic, Range, Role
 from delaytopic_slo.model.rules import Rules
-from delaytopic_slo.model.schemas import EXTRACT
+from delaytopic_slo.pipeline.ports import silent
+from delaytopic_slo.pipeline.run import execute_plan
 from delaytopic_slo.reading.decoding import Row, batch_of, decoder_for
-from delaytopic_slo.reading.progress import silent
-from delaytopic_slo.runtime.pipeline import carry_out
+from delaytopic_slo.tables.schemas import EXTRACT
 
 SOURCE, TARGET, DEAD_LETTERS = "orders.source", "orders.target", "orders.dlq"
 ROLES = {SOURCE: Role.SOURCE, TARGET: Role.TARGET, DEAD_LETTERS: Role.DEAD_LETTER}
@@ -56,7 +56,7 @@ def carry_out_with(spark: SparkSession, ledger: Ledger, plan: Plan, rows: Sequen
     """The run, as if it had read these rows."""
     # From Arrow's columns, as a list of tuples would go through a Python worker.
     read = partial(_as_it_is, spark.createDataFrame(pa.Table.from_batches([batch_of(list(rows))]), EXTRACT))
-    return carry_out(plan, ledger, ledger.last_commit(), read, silent)
+    return execute_plan(plan, ledger, ledger.last_commit(), read, silent)
 
 
 def _as_it_is(frame: DataFrame, _ranges: list[Range]) -> DataFrame:

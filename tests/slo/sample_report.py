@@ -7,12 +7,11 @@ from typing import Any
 from delaytopic_api import Percent
 from delaytopic_api.values import Guarantee
 from delaytopic_slo.model.manifest import ClockReading, Commit, MinuteRange, Plan, Range, Role, Run, TopicRead
-from delaytopic_slo.model.report_model import Counts, Listed, Report
+from delaytopic_slo.model.report import Counts, Listed, Report
 from delaytopic_slo.model.rules import Rules
 from delaytopic_slo.model.words import Finding
-from delaytopic_slo.report.gathered import Gathered
 from delaytopic_slo.report.objectives import MinuteCounts
-from delaytopic_slo.report.reporting import make_report, window_of
+from delaytopic_slo.report.reporting import Gathered, make_report, window_of
 
 HOUR_MS = 3_600_000
 END_MINUTE = 29_921_160

@@ -7,7 +7,6 @@ from typing import Final
 from charts.tools.dashboards.panels import Dashboard, Query, heat_map, lines, number
 
 _ONE: Final = 'delaytopic_namespace="$namespace", delaytopic_name="$name"'
-_AUDITED: Final = 'namespace="$namespace", name="$name"'
 _LED: Final = "and on (instance) delay_operator_leader == 1"
 _RATE: Final = "$__rate_interval"
 
@@ -145,13 +144,13 @@ DELAY_TOPIC: Final = Dashboard(
             lines(
                 "Objectives, by the last audit",
                 "The share of records that was good, by objective.",
-                Query(f"max by (objective) (delaytopic_slo_attainment_ratio{{{_AUDITED}}})", "{{objective}}"),
+                Query(f"max by (objective) (delaytopic_slo_attainment_ratio{{{_ONE}}})", "{{objective}}"),
                 unit="percentunit",
             ),
             lines(
                 "Error budget, by the last audit",
                 "How fast it is spent: 1 spends it exactly within the objective's window.",
-                Query(f"max by (window) (delaytopic_slo_burn_rate{{{_AUDITED}}})", "burn rate over {{window}}"),
+                Query(f"max by (window) (delaytopic_slo_burn_rate{{{_ONE}}})", "burn rate over {{window}}"),
             ),
         ),
     ),

@@ -32,11 +32,11 @@ from delaytopic_cli.local.documents import read_settings, topic_plans
 from delaytopic_cli.local.servers import Servers, data_directory, running_servers
 from delaytopic_cli.local.session import needs_a_redis, relay_groups
 from delaytopic_cli.slo.options import rules_of
-from delaytopic_cli.slo.publishing import EXIT_CODES, clock_ms, fail, say
+from delaytopic_cli.slo.publishing import EXIT_CODES, clock_ms, fail, show_progress
 from delaytopic_slo.audit import Audit, Options
 from delaytopic_slo.errors import SloError
-from delaytopic_slo.model.report_model import Report
-from delaytopic_slo.report.outputs import write_outputs
+from delaytopic_slo.model.report import Report
+from delaytopic_slo.outputs import write_outputs
 from delaytopic_slo.runtime.session import spark_session
 
 BROKERS_CLOCK = {"message.timestamp.type": "LogAppendTime"}
@@ -54,7 +54,7 @@ def main(file: Path, output: Path, opens: bool) -> None:
     """Deliver 20,000 records with a crash on the way, audit the topics, and show the report."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        report = audited_demo(_by_brokers_clock(read_settings(file)[0]), Scenario(), say)
+        report = audited_demo(_by_brokers_clock(read_settings(file)[0]), Scenario(), show_progress)
         folder = output / report.delay_topic.replace("/", ".")
         page = write_outputs(report, folder)[1].resolve()
     except SloError as error:

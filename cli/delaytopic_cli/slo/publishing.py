@@ -11,8 +11,8 @@ import click
 from delaytopic_cli.slo.status_file import write_status
 from delaytopic_cli.terminal import echo, printable
 from delaytopic_slo.errors import SloError
-from delaytopic_slo.model.report_model import Report, Verdict
-from delaytopic_slo.report.outputs import push_metrics, write_outputs
+from delaytopic_slo.model.report import Report, Verdict
+from delaytopic_slo.outputs import push_metrics, write_outputs
 from delaytopic_slo.report.reporting import no_verdict
 
 CANNOT_JUDGE = 2
@@ -54,7 +54,7 @@ def fail(error: SloError) -> int:
     return CANNOT_JUDGE
 
 
-def say(line: str) -> None:
+def show_progress(line: str) -> None:
     """A line of progress, with the seconds since the start."""
     click.echo(f"[{time.monotonic() - _STARTED_S:5.1f} s] {line}", err=True)
 

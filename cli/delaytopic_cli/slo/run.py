@@ -15,11 +15,10 @@ from delaytopic_cli.commands.options import client_settings, kafka_options, spli
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.slo.documents import audited_topics, kafka_of
 from delaytopic_cli.slo.options import DurationOption, ledger_options, rules_of, spark_options
-from delaytopic_cli.slo.publishing import clock_ms, publish, publish_failure
-from delaytopic_cli.slo.publishing import say as say_aloud
+from delaytopic_cli.slo.publishing import clock_ms, publish, publish_failure, show_progress
 from delaytopic_slo.audit import Audit, Options, Reader
 from delaytopic_slo.errors import SloError
-from delaytopic_slo.reading.progress import Say, silent
+from delaytopic_slo.pipeline.ports import Progress, silent
 from delaytopic_slo.runtime.session import spark_session
 
 
@@ -60,19 +59,24 @@ def run(**given: Any) -> int:
     if given["status_file"] and len(topics) > 1:
         raise InputError("--status-file is for one DelayTopic: choose it with --name")
     kafka, client = _kafka_client(given)
-    say = silent if given["quiet"] else say_aloud
+    progress = silent if given["quiet"] else show_progress
     # As Ctrl-C: the first process of a container ignores what it has no handler for, and its pod waits to be killed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        say("starting Spark")
+        progress("starting Spark")
         spark = spark_session(master=given["master"], memory=given["memory"], jars=given["jars"])
-        return max(_audit(spark, settings, kafka, client, given, say) for settings in topics)
+        return max(_audit(spark, settings, kafka, client, given, progress) for settings in topics)
     except SloError as error:
         return publish_failure(error, _name(topics[0]), given)
 
 
 def _audit(
-    spark: SparkSession, settings: Settings, kafka: KafkaClient, client: dict[str, str], given: dict[str, Any], say: Say
+    spark: SparkSession,
+    settings: Settings,
+    kafka: KafkaClient,
+    client: dict[str, str],
+    given: dict[str, Any],
+    progress: Progress,
 ) -> int:
     window: Duration = given["window"] or settings.slo.window
     now_ms = clock_ms()
@@ -86,9 +90,9 @@ def _audit(
         restarts=given["restart"],
         since_ms=now_ms - given["since"].ms if given["since"] is not None else None,
     )
-    say(f"auditing {_name(settings)}")
+    progress(f"auditing {_name(settings)}")
     audit = Audit(spark, settings, kafka, options)
-    code = publish(audit.run(now_ms, say), given)
+    code = publish(audit.run(now_ms, progress), given)
     audit.done()
     return code
 

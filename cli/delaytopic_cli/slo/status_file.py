@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from delaytopic_cli.errors import InputError
-from delaytopic_slo.model.report_model import Report
-from delaytopic_slo.report.status_document import slo_condition, slo_status
+from delaytopic_slo.model.report import Report
+from delaytopic_slo.report.status import slo_condition, slo_status
 
 LARGEST_BYTES: Final = 4_096
 """What Kubernetes keeps of a container's termination message."""

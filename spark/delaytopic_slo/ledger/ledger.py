@@ -20,8 +20,9 @@ from pyspark.sql.types import StructType
 from delaytopic_slo.errors import LedgerError
 from delaytopic_slo.ledger.files import Files
 from delaytopic_slo.model.manifest import Commit, Plan
-from delaytopic_slo.tables.frames import SORTING
 
+SORTING = ("deadline_ms", "kind", "partition", "offset", "at_partition", "at_offset")
+"""The order of records: by deadline, and the same whatever tasks it came from."""
 ROWS_PER_GROUP = 100_000
 RECENT_COMMITS = 3
 _DIFFERING = ("deadline_ms", "offset", "due_ms", "append_ms", "sent_ms", "id_hash", "at_offset")

@@ -1,1 +1,1 @@
-"""Documents of the audit: rules, manifest, schemas, report."""
+"""Documents of the audit: words, rules, manifest, report."""

@@ -13,12 +13,12 @@ from pyspark.sql import functions as sf
 
 from delaytopic_api.records import Headers
 from delaytopic_slo.errors import SparkMissingError
-from delaytopic_slo.model.schemas import EXTRACT
-from delaytopic_slo.reading.connector_settings import connector_settings
+from delaytopic_slo.reading.client import ReadingJob
 from delaytopic_slo.reading.decoding import Decode, Row, decoder_for
-from delaytopic_slo.reading.kafka_data_source import ReadingJob
-from delaytopic_slo.runtime.session import has_connector
+from delaytopic_slo.reading.settings import connector_settings
+from delaytopic_slo.tables.schemas import EXTRACT
 
+CONNECTOR_CLASS = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 UNREADABLE = "\ufffd"
 _COLUMNS = ("topic", "partition", "offset", "key", "headers", "timestampType")
 
@@ -28,7 +28,7 @@ def read_by_connector(spark: SparkSession, job: ReadingJob) -> DataFrame:
 
     Raises SparkMissingError without the jars.
     """
-    if not has_connector(spark):
+    if not _has_connector(spark):
         raise SparkMissingError(
             "the official Kafka connector is not on Spark's class path:"
             " give its jars with --jars, or read with --reader client"
@@ -55,6 +55,16 @@ def read_by_connector(spark: SparkSession, job: ReadingJob) -> DataFrame:
     # Not mapInArrow, which asks for pandas.
     decode = sf.udf(partial(_decoded, json.dumps(job.to_options())), EXTRACT, useArrow=False)
     return narrow.select(decode(*narrow.columns).alias("row")).select("row.*")
+
+
+def _has_connector(spark: SparkSession) -> bool:
+    """Whether the official Kafka connector is on the class path."""
+    loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]
+    try:
+        loader.loadClass(CONNECTOR_CLASS)
+    except Exception:  # py4j raises its own class for whatever Java throws: here always ClassNotFoundException
+        return False
+    return True
 
 
 def _decoded(options: str, *columns: Any) -> Row:

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from delaytopic_slo.model.schemas import EXTRACT
+from delaytopic_slo.tables.schemas import EXTRACT
 
 NAME: Final = "delaytopic"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 from delaytopic_slo.errors import CannotJudge
@@ -11,6 +12,7 @@ from delaytopic_slo.model.manifest import Commit, FirstOffset, Plan, PlannedTopi
 from delaytopic_slo.model.rules import Rules
 
 BROKERS_CLOCK = "LogAppendTime"
+SMALLEST_PIECE = 20_000
 ANEW = "begin the audit anew with --restart"
 
 
@@ -165,3 +167,35 @@ def _of_history(state: TopicState, last: Commit) -> Iterator[str]:
                 f"{topic} partition {partition} ends at offset {offsets.end}, but was read up to {position} before:"
                 f" Kafka lost records of it; {ANEW}"
             )
+
+
+def shares(ranges: Sequence[Range], tasks: int) -> list[list[Range]]:
+    """At most `tasks` lists of about as many offsets each; large ranges are split, small ones put together."""
+    wanted = [piece for piece in ranges if piece.end > piece.start]
+    total = sum(piece.end - piece.start for piece in wanted)
+    if not total:
+        return []
+    largest = max(SMALLEST_PIECE, -(-total // tasks))
+    pieces = sorted(
+        (part for piece in wanted for part in _split(piece, largest)),
+        key=lambda part: (part.start - part.end, part.topic, part.partition, part.start),
+    )
+    loads: list[list[Range]] = [[] for _ in range(min(tasks, len(pieces)))]
+    for part in pieces:
+        # A consumer reads a partition once: two parts of it are for different tasks, or the least laden one after all.
+        free = [load for load in loads if all((part.topic, part.partition) != (r.topic, r.partition) for r in load)]
+        if not free:
+            loads.append([])
+            free = [loads[-1]]
+        min(free, key=_size).append(part)
+    return loads
+
+
+def _split(piece: Range, largest: int) -> list[Range]:
+    count = -(-(piece.end - piece.start) // largest)
+    bounds = [piece.start + (piece.end - piece.start) * place // count for place in range(count + 1)]
+    return [piece.model_copy(update={"start": start, "end": end}) for start, end in pairwise(bounds)]
+
+
+def _size(load: Sequence[Range]) -> int:
+    return sum(part.end - part.start for part in load)

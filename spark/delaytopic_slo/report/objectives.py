@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from delaytopic_api.values import Duration, Guarantee
-from delaytopic_slo.model.report_model import Budget, BurnRate, Counts, Objective, ObjectiveName, Verdict
+from delaytopic_slo.model.report import Budget, BurnRate, Counts, Objective, ObjectiveName, Verdict
 from delaytopic_slo.model.rules import Rules
 from delaytopic_slo.model.words import MINUTE_MS
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import bisect
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from delaytopic_api.values import Duration
 from delaytopic_slo.model.manifest import Commit, MinuteRange
-from delaytopic_slo.model.report_model import (
+from delaytopic_slo.model.report import (
     Counts,
     FindingList,
     Lateness,
+    Listed,
     Objective,
     PartitionCounts,
     Reading,
@@ -21,14 +24,26 @@ from delaytopic_slo.model.report_model import (
     Window,
     WorstMinute,
 )
-from delaytopic_slo.model.words import FAULTS, MINUTE_MS, Finding
-from delaytopic_slo.report.buckets import bucket_value_ms, percentile_ms
-from delaytopic_slo.report.gathered import Gathered
+from delaytopic_slo.model.words import FAULTS, MINUTE_MS, Finding, bucket_value_ms
 from delaytopic_slo.report.objectives import MinuteCounts, added, budget, burn_rates, objectives
 
 MOST_SPANS = 96
 MOST_WORST = 10
 BIN_EDGES_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 60_000, 600_000, 3_600_000)
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What a report is made of. `minutes` cover the objective's window and the report's, the rest the report's."""
+
+    minutes: list[MinuteCounts]
+    partitions: dict[int, Counts]
+    histogram: dict[int, dict[int, int]]
+    """Records by minute and bucket."""
+    findings: dict[Finding, list[Listed]]
+    """Up to a bound of each."""
+    provisional: int
+    """Losses from the loss horizon on."""
 
 
 def window_of(commit: Commit, length_ms: int) -> MinuteRange:
@@ -84,6 +99,19 @@ def no_verdict(delay_topic: str, reasons: Sequence[str], now_ms: int) -> Report:
         reasons=list(reasons),
         generated_at_ms=now_ms,
     )
+
+
+def percentile_ms(counts: Iterable[tuple[int, int]], share: float) -> float | None:
+    """The lateness that this share of the records did not exceed; `counts` are (bucket, records). None without any."""
+    ordered = sorted(counts)
+    total = sum(records for _, records in ordered)
+    rank = math.ceil(share * total)
+    seen = 0
+    for bucket, records in ordered:
+        seen += records
+        if records and seen >= rank:
+            return bucket_value_ms(bucket)
+    return None
 
 
 def _sentence(counts: Counts, missed: Sequence[Objective]) -> str:

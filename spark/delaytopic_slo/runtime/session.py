@@ -17,7 +17,6 @@ from pyspark.sql import SparkSession
 from delaytopic_slo.errors import SparkMissingError
 from delaytopic_slo.runtime.java_archive import archive_options
 
-CONNECTOR_CLASS = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 _SETTINGS = {
     "spark.ui.enabled": "false",
@@ -80,16 +79,6 @@ def spark_session(
             return builder.getOrCreate()
     except (PySparkException, OSError) as error:
         raise SparkMissingError(f"Spark does not start: {error}; it needs Java 17 or newer") from error
-
-
-def has_connector(spark: SparkSession) -> bool:
-    """Whether the official Kafka connector is on the class path."""
-    loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]
-    try:
-        loader.loadClass(CONNECTOR_CLASS)
-    except Exception:  # py4j raises its own class for whatever Java throws: here always ClassNotFoundException
-        return False
-    return True
 
 
 def _collector() -> str:

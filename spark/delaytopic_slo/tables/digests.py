@@ -9,9 +9,9 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from delaytopic_slo.model.schemas import DIGESTS
 from delaytopic_slo.model.words import Kind
 from delaytopic_slo.tables.frames import is_kind, minute
+from delaytopic_slo.tables.schemas import DIGESTS
 
 _KEY = ("minute", "partition", "kind")
 

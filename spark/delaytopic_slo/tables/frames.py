@@ -8,11 +8,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from delaytopic_slo.model.manifest import Range
-from delaytopic_slo.model.schemas import COMMANDS, OVERDUE, RECORDS
 from delaytopic_slo.model.words import MINUTE_MS, Kind
-
-SORTING = ("deadline_ms", "kind", "partition", "offset", "at_partition", "at_offset")
-"""The order of the ledger's files: by deadline, and the same whatever tasks it came from."""
+from delaytopic_slo.tables.schemas import COMMANDS, OVERDUE, RECORDS
 
 
 def is_kind(*kinds: Kind) -> Column:

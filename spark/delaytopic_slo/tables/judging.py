@@ -5,14 +5,15 @@ Where the digests of a minute agree, each outcome stands for its ask; elsewhere 
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
 from delaytopic_slo.model.rules import Rules
-from delaytopic_slo.model.schemas import JUDGED
 from delaytopic_slo.model.words import Kind, Outcome
 from delaytopic_slo.tables.frames import is_kind, minute
+from delaytopic_slo.tables.schemas import JUDGED, WITHDRAWALS
 
+_ID = ("partition", "id_hash")
 _PLACE = ("append_ms", "topic", "at_partition", "at_offset")
 
 
@@ -95,3 +96,24 @@ def _is_early(rules: Rules) -> Column:
     proven = sf.col("sent_ms") - sf.col("append_ms")
     skew = sf.least(sf.greatest(proven, sf.lit(0)), sf.lit(rules.max_skew_ms))
     return sf.col("append_ms") + skew + rules.clock_tolerance_ms < sf.col("due_ms")
+
+
+def withdrawals(schedules: DataFrame, commands: DataFrame, grace_ms: int) -> DataFrame:
+    """The schedules whose next command came before they must have been delivered.
+
+    A command that came `grace_ms` or more before the deadline has to take effect (`certain`), one that came more than
+    `grace_ms` after it ends nothing; in between it races with the delivery.
+    """
+    named = schedules.filter(sf.col("id_hash").isNotNull()).select(*_ID, "offset", "deadline_ms")
+    of_these = commands.join(named.select(*_ID).distinct(), list(_ID), "left_semi")
+    by_offset = Window.partitionBy(*_ID).orderBy("offset")
+    following = of_these.select(
+        *_ID,
+        "offset",
+        sf.lead("kind").over(by_offset).alias("by"),
+        sf.lead("append_ms").over(by_offset).alias("withdrawn_ms"),
+    )
+    found = named.join(following, [*_ID, "offset"])
+    in_time = sf.col("withdrawn_ms") <= sf.col("deadline_ms") + grace_ms
+    certain = (sf.col("withdrawn_ms") + grace_ms <= sf.col("deadline_ms")).alias("certain")
+    return found.filter(in_time).select(minute(), "partition", "offset", "by", certain).select(*WITHDRAWALS.names)

@@ -9,9 +9,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from delaytopic_slo.model.rules import Rules
-from delaytopic_slo.model.schemas import COUNTS, FINDINGS, HISTOGRAM, TELLING, VERDICTS
-from delaytopic_slo.model.words import Finding, Outcome
-from delaytopic_slo.report.buckets import LOG_BASE
+from delaytopic_slo.model.words import LOG_BASE, Finding, Outcome
+from delaytopic_slo.tables.schemas import COUNTS, FINDINGS, HISTOGRAM, TELLING, VERDICTS
 
 _OUTCOME_NAMES = {
     "lost": Outcome.LOST,

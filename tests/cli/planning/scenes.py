@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from delaytopic_cli.planning.applying import applied
-from delaytopic_cli.planning.cluster_state import ClusterState
-from delaytopic_cli.planning.documents import Documents, sorted_out
-from delaytopic_cli.planning.making import make_plan
-from delaytopic_cli.planning.outcome import Outcome, TopicOutcome
+from delaytopic_cli.plan.changes import applied
+from delaytopic_cli.plan.documents import Documents, sorted_out
+from delaytopic_cli.plan.outcome import Outcome, TopicOutcome
+from delaytopic_cli.plan.planner import make_plan
+from delaytopic_cli.plan.world import ClusterState
 from delaytopic_operator.config.operator_config import OperatorConfig
 
 Document = dict[str, Any]

@@ -21,9 +21,9 @@ from tests.cli.planning.scenes import (
     with_annotation,
 )
 
-from delaytopic_cli.planning.cluster_state import ClusterState
-from delaytopic_cli.planning.outcome import EXIT_CODES, Judgement
-from delaytopic_cli.planning.text import text_lines
+from delaytopic_cli.plan.outcome import EXIT_CODES, Judgement
+from delaytopic_cli.plan.text import text_lines
+from delaytopic_cli.plan.world import ClusterState
 from delaytopic_operator.resources.hash import CONFIG_HASH, stamped
 
 STANDARD, TOPIC = delay_class(), delay_topic()

@@ -11,9 +11,8 @@ import pytest
 import yaml
 from tests.cli.planning.scenes import delay_class, delay_topic
 
-from delaytopic_cli.commands.plan import plan
-from delaytopic_cli.errors import CliError
-from delaytopic_cli.planning.errors import CannotJudge
+from delaytopic_cli.errors import CannotJudge, CliError
+from delaytopic_cli.plan.command import plan
 
 
 def written(folder: Path, *documents: object) -> str:
@@ -79,7 +78,7 @@ def test_wrong_usage_is_no_plan_either() -> None:
 
 
 def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "delaytopic_cli.planning.running", None)
+    monkeypatch.setitem(sys.modules, "delaytopic_cli.plan.run", None)
 
     with pytest.raises(CliError, match=r"install them with: pip install 'delaytopic\[operator\]'") as failed:
         planned("-f", written(tmp_path, delay_topic()))

@@ -8,10 +8,10 @@ import sys
 import pytest
 from tests.cli.planning.scenes import REDIS, SERVERS, delay_class, delay_topic, files, namespace, offline, only, steps
 
-from delaytopic_cli.planning.documents import sorted_out
-from delaytopic_cli.planning.errors import CannotJudge
-from delaytopic_cli.planning.outcome import EXIT_CODES, Judgement
-from delaytopic_cli.planning.text import text_lines
+from delaytopic_cli.errors import CannotJudge
+from delaytopic_cli.plan.documents import sorted_out
+from delaytopic_cli.plan.outcome import EXIT_CODES, Judgement
+from delaytopic_cli.plan.text import text_lines
 
 
 def test_all_that_the_operator_makes_is_planned_in_its_order() -> None:
@@ -171,7 +171,7 @@ def test_a_plan_needs_no_client_library() -> None:
         "import sys\n"
         "for name in ('confluent_kafka', 'kopf', 'kubernetes', 'prometheus_client', 'redis', 'structlog', 'urllib3'):\n"
         "    sys.modules[name] = None\n"
-        "import delaytopic_cli.planning.running, delaytopic_operator.scaling.explanation\n"
+        "import delaytopic_cli.plan.run, delaytopic_operator.scaling.explanation\n"
     )
 
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

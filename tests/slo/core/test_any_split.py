@@ -16,9 +16,9 @@ from tests.slo.runs import CONFIG, carry_out_with, plan_of, rules_of
 from tests.slo.truth import Truth
 
 from delaytopic_slo.ledger.ledger import Ledger
-from delaytopic_slo.model.schemas import HISTOGRAM, VERDICTS
+from delaytopic_slo.pipeline.gathering import latest_findings
 from delaytopic_slo.reading.decoding import Row
-from delaytopic_slo.report.gathering import latest_findings
+from delaytopic_slo.tables.schemas import HISTOGRAM, VERDICTS
 
 BASE_MS = 1_795_269_600_000 // HOUR_MS * HOUR_MS
 END_MS = BASE_MS + 6 * HOUR_MS

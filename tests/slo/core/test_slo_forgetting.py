@@ -17,7 +17,7 @@ from delaytopic_slo.audit import report_of
 from delaytopic_slo.ledger.files import Files
 from delaytopic_slo.ledger.ledger import Ledger
 from delaytopic_slo.model.manifest import Commit
-from delaytopic_slo.model.report_model import Report
+from delaytopic_slo.model.report import Report
 
 pytestmark = pytest.mark.long
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from delaytopic_slo.model.report_model import Verdict
-from delaytopic_slo.runtime.rehearsal import rehearse
+from delaytopic_slo.model.report import Verdict
+from delaytopic_slo.rehearsal import rehearse
 
 pytestmark = pytest.mark.long
 
@@ -18,7 +18,7 @@ def test_a_rehearsal_has_an_hour_that_is_well_and_one_with_every_fault(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # To ask for a session would change the settings of the one that all tests share.
-    monkeypatch.setattr("delaytopic_slo.runtime.rehearsal.spark_session", lambda **_: spark)
+    monkeypatch.setattr("delaytopic_slo.rehearsal.spark_session", lambda **_: spark)
 
     first, second = rehearse(tmp_path / "archive", 5_000)
 

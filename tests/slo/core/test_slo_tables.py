@@ -12,14 +12,12 @@ from pyspark.sql.types import StructType
 from delaytopic_api import Percent
 from delaytopic_api.values import Guarantee
 from delaytopic_slo.model.rules import Rules
-from delaytopic_slo.model.schemas import COMMANDS, EXTRACT, JUDGED, RECORDS, WITHDRAWALS
-from delaytopic_slo.model.words import MINUTE_MS, Kind
-from delaytopic_slo.report.buckets import bucket_value_ms
+from delaytopic_slo.model.words import MINUTE_MS, Kind, bucket_value_ms
 from delaytopic_slo.tables import frames as tables
 from delaytopic_slo.tables.digests import digests, disagreeing_minutes, merged
-from delaytopic_slo.tables.judging import judged_alike, judged_one_by_one
+from delaytopic_slo.tables.judging import judged_alike, judged_one_by_one, withdrawals
+from delaytopic_slo.tables.schemas import COMMANDS, EXTRACT, JUDGED, RECORDS, WITHDRAWALS
 from delaytopic_slo.tables.verdicts import bucket_of, findings, sums, verdicts
-from delaytopic_slo.tables.withdrawals import withdrawals
 
 M = MINUTE_MS
 RULES = Rules(

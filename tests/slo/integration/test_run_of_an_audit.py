@@ -118,7 +118,7 @@ def test_the_verdict_of_an_audit_becomes_a_condition(kafka: KafkaAddress, tmp_pa
 
 @pytest.mark.usefixtures("shared_spark")
 def test_an_audit_that_does_not_reach_kafka_fails_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("delaytopic_slo.reading.kafka_facts.TIMEOUT_SECONDS", 1.0)
+    monkeypatch.setattr("delaytopic_slo.reading.facts.TIMEOUT_SECONDS", 1.0)
     container = Container.of(audited(Nowhere(), tmp_path / "ledger", "a"), tmp_path)
 
     code = delaytopic.run(container.words)

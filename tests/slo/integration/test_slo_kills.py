@@ -27,8 +27,8 @@ from delaytopic_cli.running import INTERRUPTED
 from delaytopic_slo.audit import Audit
 from delaytopic_slo.ledger.files import Files
 from delaytopic_slo.ledger.ledger import Ledger
-from delaytopic_slo.model.report_model import Report
-from delaytopic_slo.reading.progress import silent
+from delaytopic_slo.model.report import Report
+from delaytopic_slo.pipeline.ports import silent
 
 pytestmark = pytest.mark.integration
 TIMES = ("generatedAtMs",)

@@ -12,7 +12,7 @@ from tests.slo.delay_topics import HOUR_MS, AuditedTopic
 from tests.support.relay_process import wait_for
 
 from delaytopic_api.records import RECEIPT, DeadLetter, Receipt, dead_letter_headers
-from delaytopic_slo.model.report_model import Report, Verdict
+from delaytopic_slo.model.report import Report, Verdict
 
 pytestmark = pytest.mark.integration
 MakeTopic = Callable[..., AuditedTopic]

@@ -15,7 +15,7 @@ from tests.support.relay_process import wait_for
 from tests.support.route import LOG_APPEND_TIME, PARTITIONS, Route, Servers
 
 from delaytopic_cli.judge.reading import RawRecord
-from delaytopic_slo.model.report_model import FindingList, Report, Verdict
+from delaytopic_slo.model.report import FindingList, Report, Verdict
 
 pytestmark = pytest.mark.integration
 RECORDS = 2_000

@@ -17,12 +17,11 @@ from tests.support.relay_process import wait_for
 from delaytopic_api.relay import KafkaClient, RelayConfig
 from delaytopic_slo.errors import ReadingError
 from delaytopic_slo.model.manifest import Range, Role
-from delaytopic_slo.model.schemas import EXTRACT
+from delaytopic_slo.reading.client import RangeReader, ReadingJob, read_by_client
 from delaytopic_slo.reading.connector import read_by_connector
 from delaytopic_slo.reading.decoding import decoder_for
-from delaytopic_slo.reading.kafka_data_source import ReadingJob, read_by_client
-from delaytopic_slo.reading.kafka_facts import KafkaFacts
-from delaytopic_slo.reading.range_reader import RangeReader
+from delaytopic_slo.reading.facts import KafkaFacts
+from delaytopic_slo.tables.schemas import EXTRACT
 
 pytestmark = pytest.mark.integration
 MakeTopic = Callable[..., AuditedTopic]

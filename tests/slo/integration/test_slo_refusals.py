@@ -25,7 +25,7 @@ from tests.support.relay_process import wait_for
 
 from delaytopic_api.records import RECEIPT, Receipt
 from delaytopic_slo.errors import ReadingError
-from delaytopic_slo.model.report_model import Counts, Report, Verdict
+from delaytopic_slo.model.report import Counts, Report, Verdict
 
 pytestmark = pytest.mark.integration
 MakeTopic = Callable[..., AuditedTopic]
@@ -181,7 +181,7 @@ def test_a_topic_that_was_made_anew_is_a_reason(story: Story) -> None:
 def test_a_broker_that_does_not_answer_is_an_error_with_its_address(
     spark: SparkSession, audited: MakeTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("delaytopic_slo.reading.kafka_facts.TIMEOUT_SECONDS", 1.0)
+    monkeypatch.setattr("delaytopic_slo.reading.facts.TIMEOUT_SECONDS", 1.0)
     topic = audited(1)
     unreachable = AuditedTopic(topic.name, "127.0.0.1:1", topic.folder)
 

@@ -12,8 +12,8 @@ from tests.slo.delay_topics import HOUR_MS, AuditedTopic
 from tests.support.relay_process import wait_for
 
 from delaytopic_api.records import RECEIPT, DeadLetter, Receipt, dead_letter_headers
-from delaytopic_slo.model.report_model import Report, Verdict
-from delaytopic_slo.reading.kafka_facts import KafkaFacts
+from delaytopic_slo.model.report import Report, Verdict
+from delaytopic_slo.reading.facts import KafkaFacts
 from delaytopic_slo.reading.planning import Offsets
 
 pytestmark = pytest.mark.integration

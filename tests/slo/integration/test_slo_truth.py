@@ -14,9 +14,9 @@ from tests.harness.shared_servers import KafkaAddress
 from tests.slo.delay_topics import HOUR_MS, AuditedTopic
 from tests.slo.truth import HOURS, Sent, Truth
 
-from delaytopic_slo.model.report_model import Report, Verdict
-from delaytopic_slo.model.schemas import VERDICTS
-from delaytopic_slo.report.gathering import latest_findings
+from delaytopic_slo.model.report import Report, Verdict
+from delaytopic_slo.pipeline.gathering import latest_findings
+from delaytopic_slo.tables.schemas import VERDICTS
 
 pytestmark = pytest.mark.integration
 

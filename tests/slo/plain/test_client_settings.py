@@ -10,8 +10,8 @@ from tests.slo.messages import config_for
 
 from delaytopic_api.relay import KafkaClient
 from delaytopic_slo.errors import SettingsError
-from delaytopic_slo.reading.client_settings import client_settings, consumer_settings
-from delaytopic_slo.reading.kafka_data_source import ReadingJob
+from delaytopic_slo.reading.client import ReadingJob
+from delaytopic_slo.reading.settings import client_settings, consumer_settings
 
 
 def client(**security: str) -> KafkaClient:

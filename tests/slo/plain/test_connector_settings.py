@@ -8,7 +8,7 @@ import pytest
 
 from delaytopic_api.relay import KafkaClient
 from delaytopic_slo.errors import SettingsError
-from delaytopic_slo.reading.connector_settings import connector_settings
+from delaytopic_slo.reading.settings import connector_settings
 
 
 def client(**security: str) -> KafkaClient:

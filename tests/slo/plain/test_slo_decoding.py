@@ -7,10 +7,10 @@ from tests.slo.messages import FakeMessage, config_for
 
 from delaytopic_api.records import DeadLetter, dead_letter_headers
 from delaytopic_slo.model.manifest import Role
-from delaytopic_slo.model.schemas import EXTRACT
 from delaytopic_slo.model.words import Kind
 from delaytopic_slo.reading.connector import ConnectorMessage
 from delaytopic_slo.reading.decoding import ARROW, batch_of, decoder_for, id_hash_of
+from delaytopic_slo.tables.schemas import EXTRACT
 
 CONFIG = config_for("a", "b", "a.dlq", ["c"])
 AT = 1_795_269_686_270

@@ -8,10 +8,11 @@ import pytest
 
 from delaytopic_api import Percent
 from delaytopic_api.values import Guarantee
-from delaytopic_slo.model.report_model import Counts, ObjectiveName, Verdict
+from delaytopic_slo.model.report import Counts, ObjectiveName, Verdict
 from delaytopic_slo.model.rules import Rules
-from delaytopic_slo.report.buckets import bucket_value_ms, percentile_ms
+from delaytopic_slo.model.words import bucket_value_ms
 from delaytopic_slo.report.objectives import MinuteCounts, added, budget, burn_rates, objectives, percent_text
+from delaytopic_slo.report.reporting import percentile_ms
 
 RULES = Rules(
     lateness_ms=1_000,

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import json
-import re
 from html.parser import HTMLParser
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 from tests.slo.reference import tables
 from tests.slo.sample_report import NOW_MS, sample_report
 
 from delaytopic_api.documents import Condition, ConditionStatus, DelayTopicStatus
 from delaytopic_slo.errors import SettingsError, SloError
-from delaytopic_slo.model.report_model import Report, Verdict
-from delaytopic_slo.report.html import html_page
-from delaytopic_slo.report.outputs import push_metrics, write_outputs
-from delaytopic_slo.report.prometheus_text import prometheus_text
+from delaytopic_slo.model.report import Report, Verdict
+from delaytopic_slo.outputs import push_metrics, write_outputs
+from delaytopic_slo.report.html.page import html_page
+from delaytopic_slo.report.prometheus import HELP, prometheus_text
 from delaytopic_slo.report.reporting import no_verdict
-from delaytopic_slo.report.status_document import slo_condition, slo_status
+from delaytopic_slo.report.status import slo_condition, slo_status
 
 DOCS = Path(__file__).parents[3] / "docs" / "reference" / "slo-report.md"
 
@@ -104,22 +104,52 @@ def test_the_page_of_an_audit_without_a_verdict_says_why_and_escapes_what_others
     assert "<script" not in page
 
 
-def test_metrics_are_prometheus_text() -> None:
-    lines = prometheus_text(sample_report()).splitlines()
+def test_the_page_escapes_names_and_reasons_wherever_they_stand() -> None:
+    hostile = "<script>'x'</script>\"&"
+    report = sample_report()
+    listed = (
+        report.findings[0]
+        .listed[0]
+        .model_copy(update={"topic": hostile, "at_partition": 0, "at_offset": 1, "reason": hostile})
+    )
+    found = report.findings[0].model_copy(update={"listed": [listed]})
+    texts = {"delay_topic": hostile, "source": hostile, "target": hostile, "sentence": hostile, "notes": [hostile]}
 
-    samples = [line for line in lines if not line.startswith("#")]
-    names = {line.split()[2] for line in lines if line.startswith("# TYPE")}
-    form = re.compile(r'(delaytopic_slo_[a-z_]+)\{namespace="shop",name="order-reminders"[^}]*\} -?[0-9.e+-]+')
-    assert {match[1] for line in samples if (match := form.fullmatch(line))} == names
-    assert 'delaytopic_slo_verdict{namespace="shop",name="order-reminders"} 0' in samples
-    assert 'delaytopic_slo_records{namespace="shop",name="order-reminders",outcome="lost"} 3' in samples
+    page = html_page(report.model_copy(update={**texts, "reasons": [hostile], "findings": [found]}))
+
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;") == 10
+
+
+def test_metrics_are_prometheus_text() -> None:
+    families = list(text_string_to_metric_families(prometheus_text(sample_report())))
+
+    samples = {(s.name, *_own(s.labels).values()): s.value for family in families for s in family.samples}
+    assert {family.name for family in families} == {f"delaytopic_slo_{name}" for name in HELP}
+    assert {family.type for family in families} == {"gauge"}
+    assert samples[("delaytopic_slo_verdict",)] == 0
+    assert samples["delaytopic_slo_records", "lost"] == 3
+
+
+def test_every_metric_names_its_delay_topic_as_those_of_relays_do() -> None:
+    families = list(text_string_to_metric_families(prometheus_text(sample_report())))
+
+    names = {(s.labels["delaytopic_namespace"], s.labels["delaytopic_name"]) for f in families for s in f.samples}
+    assert names == {("shop", "order-reminders")}
 
 
 def test_metrics_without_a_verdict_say_only_that() -> None:
-    text = prometheus_text(no_verdict("shop/orders", ["gone"], NOW_MS))
+    families = list(text_string_to_metric_families(prometheus_text(no_verdict("shop/orders", ["gone"], NOW_MS))))
 
-    assert 'delaytopic_slo_verdict{namespace="shop",name="orders"} -1' in text
-    assert "attainment" not in text
+    labels = {"delaytopic_namespace": "shop", "delaytopic_name": "orders"}
+    assert [(s.name, s.labels, s.value) for family in families for s in family.samples] == [
+        ("delaytopic_slo_verdict", labels, -1),
+        ("delaytopic_slo_generated_timestamp_seconds", labels, NOW_MS / 1000),
+    ]
+
+
+def _own(labels: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in labels.items() if name not in ("delaytopic_namespace", "delaytopic_name")}
 
 
 def test_the_status_carries_the_figures_and_the_place_of_the_report() -> None:
@@ -180,7 +210,7 @@ def test_metrics_are_put_to_the_push_gateway_in_the_place_of_the_delay_topic() -
         push_metrics(sample_report(), f"http://127.0.0.1:{server.server_port}")
 
     [(path, body)] = taken
-    assert path == "/metrics/job/delaytopic-slo/delay_topic@base64/c2hvcC9vcmRlci1yZW1pbmRlcnM%3D"
+    assert path == "/metrics/job/delaytopic-slo/delay_topic@base64/c2hvcC9vcmRlci1yZW1pbmRlcnM="
     assert body == prometheus_text(sample_report()).encode()
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaytopic_slo.model.manifest import MinuteRange, Range, Role
-from delaytopic_slo.reading.splitting import shares
+from delaytopic_slo.reading.planning import shares
 from delaytopic_slo.tables.minutes import minutes_in, ranges_of
 
 RANGES = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 1_000), st.integers(0, 300_000)), max_size=8)

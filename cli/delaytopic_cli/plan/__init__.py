@@ -1,0 +1,1 @@
+"""The operator's plan for documents, before anybody applies them."""

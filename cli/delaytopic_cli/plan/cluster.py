@@ -1,0 +1,134 @@
+"""Edge: reads what a plan is compared with, through kubectl. Nothing is written, and no Secret is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from delaytopic_api.errors import ApiError
+from delaytopic_api.loading import parse_yaml, validate
+from delaytopic_cli.errors import CannotJudge
+from delaytopic_cli.kubectl.client import Kubectl, KubectlFailed
+from delaytopic_cli.plan.documents import Document, Documents
+from delaytopic_cli.plan.operator import OperatorConfig
+from delaytopic_cli.plan.world import ClusterState
+
+CHILDREN = "configmaps,serviceaccounts,deployments,poddisruptionbudgets,networkpolicies,cronjobs"
+MANAGED = "app.kubernetes.io/managed-by=delaytopic-operator"
+OPERATOR = "app.kubernetes.io/part-of=delaytopic,app.kubernetes.io/component=operator"
+CONFIG_KEY = "operator.yaml"
+
+
+def read_cluster(kubectl: Kubectl, documents: Documents, config: OperatorConfig | None) -> ClusterState:
+    """Everything that has to do with the documents; `config` None: as the operator's ConfigMap in the cluster says.
+
+    Raises `CannotJudge`.
+    """
+    notes: list[str] = []
+    try:
+        if config is None:
+            config = _config(kubectl, notes)
+        topics = _topics(kubectl, documents, notes)
+        classes = _classes(kubectl, notes)
+        namespaces = _namespaces(kubectl, {each["metadata"]["namespace"] for each in documents.topics}, notes)
+        unseen: set[str] = set()
+        places = _places(documents, topics, classes, config)
+        made = [each for place in sorted(places) for each in _made(kubectl, place, unseen)]
+    except KubectlFailed as error:
+        raise CannotJudge(str(error)) from error
+    if unseen:
+        notes.append(
+            f"what the operator made in {', '.join(sorted(unseen))} may not be read: it is taken to be as the operator "
+            "makes it"
+        )
+    return ClusterState(
+        config=config,
+        is_there=True,
+        topics=topics,
+        classes=classes,
+        namespaces=namespaces,
+        made=made,
+        unseen=frozenset(unseen),
+        notes=notes,
+    )
+
+
+def _topics(kubectl: Kubectl, documents: Documents, notes: list[str]) -> list[Document]:
+    """All of them, for their topics must not get in each other's way; else those of the documents' namespaces."""
+    try:
+        return kubectl.items("delaytopics", "--all-namespaces")
+    except KubectlFailed as error:
+        if error.reason != "Forbidden":
+            raise
+    places = sorted({each["metadata"]["namespace"] for each in documents.topics})
+    notes.append("DelayTopics of other namespaces may not be listed: conflicts with them are not seen")
+    return [each for place in places for each in kubectl.within(place).items("delaytopics")]
+
+
+def _classes(kubectl: Kubectl, notes: list[str]) -> list[Document]:
+    try:
+        return kubectl.items("delayclasses")
+    except KubectlFailed as error:
+        if error.reason != "Forbidden":
+            raise
+    notes.append("DelayClasses may not be listed: only those of the files are known")
+    return []
+
+
+def _namespaces(kubectl: Kubectl, names: Iterable[str], notes: list[str]) -> dict[str, Document | None]:
+    found: dict[str, Document | None] = {}
+    for name in sorted(names):
+        try:
+            found[name] = kubectl.find("namespace", name)
+        except KubectlFailed as error:
+            if error.reason != "Forbidden":
+                raise
+            notes.append(f"the namespace {name} may not be read")
+    return found
+
+
+def _places(
+    documents: Documents, topics: Iterable[Document], classes: Iterable[Document], config: OperatorConfig
+) -> set[str]:
+    """Where the operator makes anything for these documents."""
+    named = [*classes, *documents.classes]
+    chosen = {(each.get("spec") or {}).get("relayNamespace") for each in named}
+    own = {each["metadata"]["namespace"] for each in documents.topics}
+    return own | {config.namespace} | {place for place in chosen if place}
+
+
+def _made(kubectl: Kubectl, place: str, unseen: set[str]) -> list[Document]:
+    try:
+        return kubectl.within(place).items(CHILDREN, f"--selector={MANAGED}")
+    except KubectlFailed as error:
+        if error.reason != "Forbidden":
+            raise
+        unseen.add(place)
+        return []
+
+
+def _config(kubectl: Kubectl, notes: list[str]) -> OperatorConfig:
+    """That of the operator's chart; the default when there is none to be seen."""
+    for search in (kubectl, kubectl.within(OperatorConfig().namespace)):
+        everywhere = ["--all-namespaces"] if search is kubectl else []
+        try:
+            found = search.items("configmaps", *everywhere, f"--selector={OPERATOR}")
+        except KubectlFailed as error:
+            if error.reason != "Forbidden":
+                raise
+            continue
+        texts = [each["data"][CONFIG_KEY] for each in found if CONFIG_KEY in (each.get("data") or {})]
+        if len(texts) == 1:
+            return parsed_config(texts[0], "the operator's ConfigMap")
+    notes.append("the operator's settings are not to be seen: its defaults are taken, or name them: --operator-config")
+    return OperatorConfig()
+
+
+def parsed_config(text: str, origin: str) -> OperatorConfig:
+    """The one document of a text; raises `CannotJudge`."""
+    try:
+        contents = [content for content in parse_yaml(text, origin) if content is not None]
+        if len(contents) != 1 or not isinstance(contents[0], dict):
+            raise CannotJudge(f"{origin}: must hold one OperatorConfig")
+        return validate(OperatorConfig, contents[0], origin)
+    except ApiError as error:
+        raise CannotJudge(str(error)) from error

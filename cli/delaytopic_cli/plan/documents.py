@@ -1,0 +1,119 @@
+"""The documents of files, as far as the operator is concerned."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from delaytopic_api import DelayClass
+from delaytopic_api.documents import API_VERSION
+from delaytopic_api.errors import ApiError, Problem
+from delaytopic_api.loading import parse_yaml, validate
+from delaytopic_cli.errors import CannotJudge
+
+Document = dict[str, Any]
+STANDARD_INPUT = "-"
+
+
+@dataclass(frozen=True)
+class Documents:
+    """By kind, in the order of the files; each DelayTopic and Namespace has a name, DelayClasses are valid."""
+
+    topics: Sequence[Document]
+    classes: Sequence[Document]
+    namespaces: Sequence[Document]
+    others: int = 0
+    """Documents that are none of the operator's."""
+
+
+def read_files(names: Iterable[str], namespace: str) -> Documents:
+    """The documents of all files; `-` is standard input. `namespace`: of DelayTopics that name none.
+
+    Raises `CannotJudge` with a line for each thing to change.
+    """
+    contents: list[tuple[str, object]] = []
+    for name in names:
+        try:
+            contents += [(name, content) for content in parse_yaml(_text(name), name)]
+        except ApiError as error:
+            raise CannotJudge(str(error)) from error
+    return sorted_out(contents, namespace)
+
+
+def sorted_out(contents: Iterable[tuple[str, object]], namespace: str) -> Documents:
+    """The documents by kind; each comes with the name of its file. Raises `CannotJudge`. Pure."""
+    topics, classes, namespaces, others = [], [], [], 0
+    for origin, document in _flat(contents):
+        kind = document.get("kind")
+        if kind == "DelayTopic":
+            topics.append(_placed(origin, document, namespace))
+        elif kind == "DelayClass":
+            classes.append(_valid_class(origin, document))
+        elif kind == "Namespace":
+            namespaces.append(_named(origin, document))
+        else:
+            others += 1
+    if not topics and not classes:
+        raise CannotJudge("the files hold no DelayTopic and no DelayClass")
+    _refuse_doubles([*topics, *classes])
+    return Documents(topics, classes, namespaces, others)
+
+
+def name_of(document: Mapping[str, Any]) -> str:
+    """`DelayTopic shop/reminders`."""
+    metadata = document["metadata"]
+    place = f"{metadata['namespace']}/" if metadata.get("namespace") else ""
+    return f"{document['kind']} {place}{metadata['name']}"
+
+
+def _text(name: str) -> str:
+    try:
+        if name == STANDARD_INPUT:
+            return sys.stdin.read()
+        with open(name, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CannotJudge(f"{name} cannot be read: {error}") from error
+
+
+def _flat(contents: Iterable[tuple[str, object]]) -> Iterator[tuple[str, Document]]:
+    """Without empty documents, and with the items of lists in the place of the lists."""
+    for origin, content in contents:
+        if content is None:
+            continue
+        if not isinstance(content, Mapping):
+            raise CannotJudge(str(Problem("", "each document must be a mapping of fields", origin)))
+        if str(content.get("kind", "")).endswith("List") and isinstance(content.get("items"), list):
+            yield from _flat((origin, item) for item in content["items"])
+        else:
+            yield origin, dict(content)
+
+
+def _named(origin: str, document: Document) -> Document:
+    metadata = document.get("metadata")
+    if not isinstance(metadata, Mapping) or not isinstance(metadata.get("name"), str):
+        raise CannotJudge(str(Problem("metadata.name", "is required", f"{origin}: {document.get('kind')}")))
+    return document
+
+
+def _placed(origin: str, document: Document, namespace: str) -> Document:
+    metadata = _named(origin, document)["metadata"]
+    return {**document, "metadata": {**metadata, "namespace": metadata.get("namespace") or namespace}}
+
+
+def _valid_class(origin: str, document: Document) -> Document:
+    named = {"apiVersion": API_VERSION, **_named(origin, document)}
+    try:
+        validate(DelayClass, named, f"{origin}: DelayClass {named['metadata']['name']}")
+    except ApiError as error:
+        raise CannotJudge(str(error)) from error
+    return named
+
+
+def _refuse_doubles(documents: Sequence[Document]) -> None:
+    names = [name_of(document) for document in documents]
+    double = sorted({name for name in names if names.count(name) > 1})
+    if double:
+        raise CannotJudge(f"the files hold {', '.join(double)} more than once")

@@ -1,0 +1,94 @@
+"""What is in force for a DelayTopic, setting by setting, and who said so. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from delaytopic_api import Settings
+from delaytopic_api.documents import TopicSettings
+from delaytopic_api.policy import LATENESS_OF_PRECISION, RETENTION_MARGIN
+from delaytopic_cli.plan.operator import Accepted
+from delaytopic_cli.plan.outcome import InForce
+
+_ABSENT = object()
+BROKERS = "the broker's"
+
+
+class _Row(NamedTuple):
+    field: str
+    value: object
+    of_class: tuple[str, ...] = ()
+    """Fields of the class's spec that it may come from."""
+    otherwise: str = "default"
+
+
+def in_force(accepted: Accepted, written: Mapping[str, Any]) -> list[InForce]:
+    """Every setting that there is; `written` is the document as its author has it."""
+    of_class = accepted.delay_class
+    spec = of_class.spec.to_document() if of_class is not None else {}
+    name = f"DelayClass {of_class.metadata.name}" if of_class is not None else ""
+    return [
+        InForce(row.field, str(row.value), _origin(row, written, spec, name))
+        for row in _rows(accepted.settings, written)
+        if row.value is not None
+    ]
+
+
+def _rows(settings: Settings, written: Mapping[str, Any]) -> Iterator[_Row]:
+    schedule, scaling, slo = settings.schedule, settings.autoscaling, settings.slo
+    servers = settings.connection.bootstrap_servers if settings.connection is not None else None
+    yield _Row("spec.delayClassName", settings.class_name, otherwise="the default class")
+    yield _Row("spec.connection.bootstrapServers", servers, ("connection.bootstrapServers",))
+    yield from _topic_rows("spec.source", settings.source, "the source", f"maxDelay + {RETENTION_MARGIN}")
+    yield from _topic_rows("spec.target", settings.target, "the target", BROKERS)
+    yield from _topic_rows("spec.deadLetter", settings.dead_letter, "the source's name", BROKERS)
+    yield _Row("topicProvisioning", settings.topic_provisioning, ("topicProvisioning",))
+    yield _Row("spec.target.partitioning", settings.partitioning)
+    yield _Row("spec.schedule.dialect", schedule.dialect)
+    yield _Row("spec.schedule.defaultDelay", schedule.default_delay)
+    yield _Row("spec.schedule.delay", schedule.delay)
+    yield _Row("spec.schedule.maxDelay", schedule.max_delay, ("defaults.maxDelay", "limits.maxDelay"))
+    yield _Row("spec.schedule.ids", schedule.ids)
+    yield _Row("spec.precision", settings.precision, ("defaults.precision", "limits.minPrecision"))
+    yield _Row("spec.guarantee", settings.guarantee, ("defaults.guarantee",))
+    yield _Row("spec.backend.type", settings.backend.type, ("backend.type",))
+    yield _Row("spec.autoscaling.mode", scaling.mode)
+    yield _Row("spec.relay.replicas", scaling.replicas)
+    yield _Row("spec.autoscaling.minReplicas", scaling.min_replicas)
+    most = scaling.max_replicas if scaling.max_replicas is not None else "as many as partitions"
+    yield _Row("spec.autoscaling.maxReplicas", most, ("limits.maxReplicas",))
+    yield _Row("spec.autoscaling.scaleToZero", scaling.scale_to_zero)
+    utilization = ("defaults.targetUtilization",)
+    yield _Row("spec.autoscaling.targetUtilization", scaling.target_utilization, utilization)
+    yield _Row("spec.slo.lateness", slo.lateness, otherwise=f"{LATENESS_OF_PRECISION} x precision")
+    yield _Row("spec.slo.objective", f"{slo.objective} in {slo.window}")
+    yield _Row("spec.suspend", settings.suspend)
+    yield _Row("spec.deletionPolicy", settings.deletion_policy)
+    yield _Row("spec.drainTimeout", settings.drain_timeout, ("defaults.drainTimeout",))
+
+
+def _topic_rows(field: str, topic: TopicSettings, by_default: str, retention: str) -> Iterator[_Row]:
+    yield _Row(f"{field}.topic", topic.topic, otherwise=by_default)
+    yield _Row(f"{field}.management", topic.management)
+    partitions = topic.partitions if topic.partitions is not None else BROKERS
+    yield _Row(f"{field}.partitions", partitions, ("defaults.partitions",))
+    copies = topic.replication_factor if topic.replication_factor is not None else BROKERS
+    yield _Row(f"{field}.replicationFactor", copies, ("defaults.replicationFactor",))
+    yield _Row(f"{field}.retention", topic.retention, otherwise=retention)
+
+
+def _origin(row: _Row, written: Mapping[str, Any], class_spec: Mapping[str, Any], class_name: str) -> str:
+    path = row.field.removeprefix("spec.")
+    if _at(written.get("spec"), path) is not _ABSENT:
+        return "this document"
+    for place in row.of_class:
+        if str(_at(class_spec, place)) == str(row.value):
+            return f"{class_name}, {place}"
+    return row.otherwise if row.value != row.otherwise else "default"
+
+
+def _at(part: object, path: str) -> object:
+    for name in path.split("."):
+        part = part.get(name, _ABSENT) if isinstance(part, Mapping) else _ABSENT
+    return part

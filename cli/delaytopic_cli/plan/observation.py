@@ -1,0 +1,303 @@
+"""The observation that the operator would have of a DelayTopic, as far as documents and objects tell it. Pure.
+
+Kafka is not asked. A topic is as the status of its DelayTopic says, with the settings that the DelayTopic in the
+cluster asks for. One that no status speaks of is not there yet, unless it is `management: Observe`: then it is, and as
+it should be.
+
+Secrets are not read. Their digest is in the hash of relays' pods, since relays start anew when one changes: the hash
+that follows from the live configuration takes the place of the one that is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from delaytopic_api import Settings
+from delaytopic_api.documents import DelayTopicSpec, Ownership
+from delaytopic_api.errors import ApiError
+from delaytopic_api.loading import load_relay_config
+from delaytopic_api.values import AutoscalingMode, Management, ScaleToZero, TopicProvisioning
+from delaytopic_cli.plan.changes import NOT_YET_KNOWN
+from delaytopic_cli.plan.documents import Document
+from delaytopic_cli.plan.operator import (
+    APPLIED_HASH,
+    COMPONENT,
+    CONFIG_HASH,
+    Accepted,
+    CreateTopic,
+    Fleet,
+    KafkaView,
+    Key,
+    NamespaceFacts,
+    Observation,
+    RecordUnreadable,
+    Refusal,
+    Role,
+    RouteRecord,
+    ScalingMemory,
+    ScalingPolicy,
+    TopicFacts,
+    TopicRecord,
+    Topics,
+    Trouble,
+    Wish,
+    begin_record,
+    config_hash,
+    connection_files,
+    decide,
+    desired,
+    find_former_record,
+    find_record,
+    gather,
+    identity_of,
+    needed_buckets,
+    owner_of,
+    record_of,
+    replicas,
+    secrets_version,
+    stamped,
+    strimzi_place,
+    strimzi_topics,
+    wishes,
+)
+from delaytopic_cli.plan.world import Lived, World
+
+CONFIG_KEY: Final = "relay.yaml"
+ONE_AT_LEAST: Final = 1
+"""Partitions and copies where the broker's configuration decides."""
+
+
+def observe(
+    world: World, key: Key, verdict: Accepted | Refusal, lived: Lived | None, children: Sequence[Document] | None
+) -> Observation:
+    """What the operator would see of it; `children` None: those that were read."""
+    state, document = world.state, world.topics[key]
+    made = [each for each in state.made if owner_of(each) == key] if children is None else list(children)
+    seen = Observation(
+        key=key,
+        now_ms=world.now_ms,
+        config=state.config,
+        document=document,
+        namespace=_facts(world, key),
+        verdict=verdict,
+        record=None,
+        record_trouble=None,
+        children=[each for each in made if not _is_record(each)],
+        fleet=Fleet(_deployment(made), (), (), _partitions(document)),
+    )
+    if isinstance(verdict, Refusal):
+        return seen
+    seen = _with_record(world, seen, verdict, lived)
+    seen = _with_decision(_with_topics(seen, verdict, lived), verdict)
+    files = connection_files(verdict.settings)
+    seen = replace(seen, secrets_version=secrets_version(files.read_once, {}))
+    wanted = desired(seen, verdict, verdict.settings, replicas(seen, verdict.settings))
+    compared = as_if_read(seen.children, wanted, seen.secrets_version)
+    return replace(seen, children=compared, fleet=replace(seen.fleet, deployment=_deployment(compared)))
+
+
+def _facts(world: World, key: Key) -> NamespaceFacts:
+    namespace = world.namespaces.get(key.namespace)
+    metadata = namespace["metadata"] if namespace is not None else {}
+    return NamespaceFacts(
+        metadata.get("uid", NOT_YET_KNOWN), metadata.get("labels") or {}, "deletionTimestamp" in metadata
+    )
+
+
+def _with_record(world: World, seen: Observation, accepted: Accepted, lived: Lived | None) -> Observation:
+    assert seen.namespace is not None
+    made, place = world.state.made, seen.config.namespace
+    found = find_record(made, seen.key, place) or find_former_record(made, seen.key, place)
+    if found is not None:
+        try:
+            record = record_of(found, seen.key)
+        except RecordUnreadable as error:
+            return replace(seen, record_trouble=Trouble(error.reason, str(error), stalled=True))
+        return _in_namespace_of(replace(seen, record=record), record)
+    if seen.config.namespace in world.state.unseen and lived is not None and lived.status.get("source"):
+        return replace(seen, record=record_of_status(accepted.settings, seen.namespace.uid, lived.status))
+    return seen
+
+
+def _in_namespace_of(seen: Observation, record: RouteRecord) -> Observation:
+    """A namespace that may not be read is taken to be that of the record."""
+    assert seen.namespace is not None
+    if seen.namespace.uid != NOT_YET_KNOWN:
+        return seen
+    return replace(seen, namespace=replace(seen.namespace, uid=record.namespace_uid))
+
+
+def _with_topics(seen: Observation, accepted: Accepted, lived: Lived | None) -> Observation:
+    settings = accepted.settings
+    view = assumed_view(settings, accepted.topic.spec, seen.record, lived)
+    topics = Topics(view, needed_buckets(settings))
+    if settings.topic_provisioning is TopicProvisioning.STRIMZI_KAFKA_TOPIC and settings.connection is not None:
+        namespace = identity_of(seen, accepted).namespace
+        place = strimzi_place(settings.connection.bootstrap_servers, namespace)
+        topics = replace(topics, strimzi=strimzi_topics(place, ()) if place is not None else None)
+    return replace(seen, topics=topics)
+
+
+def _with_decision(seen: Observation, accepted: Accepted) -> Observation:
+    """Of the number of relays what follows from the spec; what follows from the load is not known here."""
+    scaling = accepted.settings.autoscaling
+    may_sleep = scaling.mode is AutoscalingMode.OPERATOR and scaling.scale_to_zero is not ScaleToZero.NEVER
+    if seen.fleet.deployment is None or (may_sleep and seen.fleet.desired == 0):
+        return seen
+    policy = ScalingPolicy.of(accepted.settings, seen.annotations)
+    signals = gather([], None, seen.now_ms)
+    decision = decide(policy, seen.fleet.desired, signals, ScalingMemory(), seen.now_ms)
+    return replace(seen, decision=decision)
+
+
+def _deployment(children: Iterable[Document]) -> Document | None:
+    return next((each for each in children if each["kind"] == "Deployment"), None)
+
+
+def _partitions(document: Mapping[str, Any]) -> int | None:
+    count = ((document.get("status") or {}).get("source") or {}).get("partitions")
+    return int(count) if count is not None else None
+
+
+def _is_record(document: Document) -> bool:
+    return bool((document["metadata"].get("labels") or {}).get("app.kubernetes.io/component") == COMPONENT)
+
+
+def assumed_view(
+    settings: Settings, spec: DelayTopicSpec, record: RouteRecord | None, lived: Lived | None
+) -> KafkaView:
+    """Every topic that the planner asks about."""
+    before = {wish.role: wish for wish in wishes(lived.settings, lived.spec, None, ())} if lived else {}
+    found: dict[str, TopicFacts] = {}
+    missing: set[str] = set()
+    for wish in wishes(settings, spec, None, needed_buckets(settings)):
+        if wish.role is None:
+            facts = _bucket_facts(wish, record, lived)
+        else:
+            recorded = record.of_role(wish.role) if record else None
+            status = (lived.status.get(wish.role.value) or {}) if lived else {}
+            facts = _topic_facts(wish, before.get(wish.role), recorded, status)
+        if facts is not None:
+            found[wish.name] = facts
+        else:
+            missing.add(wish.name)
+    for name, recorded in (record.buckets if record else {}).items():
+        found.setdefault(name, TopicFacts(name, recorded.topic_id or NOT_YET_KNOWN, ONE_AT_LEAST, ONE_AT_LEAST, None))
+    return KafkaView(found, frozenset(missing))
+
+
+def made_topic(action: CreateTopic) -> TopicFacts:
+    """A topic once it was made."""
+    partitions, copies = max(ONE_AT_LEAST, action.partitions), max(ONE_AT_LEAST, action.replication_factor)
+    return TopicFacts(action.name, NOT_YET_KNOWN, partitions, copies, dict(action.config), frozenset(action.config))
+
+
+def record_of_status(settings: Settings, namespace_uid: str, status: Mapping[str, Any]) -> RouteRecord:
+    """What must be written down, by what the status says: for those who may not read the record itself."""
+    record = begin_record(settings, namespace_uid)
+    names = {
+        Role.SOURCE: settings.source.topic,
+        Role.TARGET: settings.target.topic,
+        Role.DEAD_LETTER: settings.dead_letter.topic,
+    }
+    for role, name in names.items():
+        said = status.get(role.value) or {}
+        if said.get("ownership"):
+            topic = TopicRecord(name=name, ownership=Ownership(said["ownership"]), topic_id=said.get("topicId"))
+            record = record.with_role(role, topic)
+    made = {
+        bucket.name: TopicRecord(name=bucket.name, ownership=Ownership.CREATED, topic_id=NOT_YET_KNOWN)
+        for bucket in (needed_buckets(settings) if status.get("relay") else ())
+    }
+    return record.with_buckets(made)
+
+
+def _bucket_facts(wish: Wish, record: RouteRecord | None, lived: Lived | None) -> TopicFacts | None:
+    """One that is written down is there, as the operator keeps it: with as many partitions as the source has now."""
+    recorded = record.buckets.get(wish.name) if record else None
+    if recorded is None or recorded.topic_id is None:
+        return None
+    source = (lived.status.get(Role.SOURCE.value) or {}) if lived else {}
+    partitions = source.get("partitions") or wish.partitions or ONE_AT_LEAST
+    config = wish.new_config
+    copies = wish.replication_factor or ONE_AT_LEAST
+    return TopicFacts(wish.name, recorded.topic_id, partitions, copies, config, frozenset(config))
+
+
+def _topic_facts(
+    wish: Wish, before: Wish | None, recorded: TopicRecord | None, status: Mapping[str, Any]
+) -> TopicFacts | None:
+    same = before is not None and before.name == wish.name
+    recorded = recorded if recorded is not None and recorded.name == wish.name else None
+    topic_id = (recorded.topic_id if recorded else None) or (status.get("topicId") if same else None)
+    if topic_id is not None:
+        config = before.new_config if before is not None and same else wish.new_config
+        copies = (before.replication_factor if before is not None and same else None) or wish.replication_factor
+        partitions = (status.get("partitions") if same else None) or wish.partitions or ONE_AT_LEAST
+        known = config if wish.management is not Management.OBSERVE else None
+        return TopicFacts(wish.name, topic_id, partitions, copies or ONE_AT_LEAST, known, frozenset(config))
+    if wish.management is Management.OBSERVE:
+        copies = wish.replication_factor or ONE_AT_LEAST
+        return TopicFacts(wish.name, NOT_YET_KNOWN, wish.partitions or ONE_AT_LEAST, copies, None)
+    return None
+
+
+def as_if_read(children: Sequence[Document], wanted: Iterable[Document], secrets_version: str) -> list[Document]:
+    """The live children, with hashes as `wanted` would have them if only Secrets were other than is known here."""
+    desired = next((each for each in wanted if each["kind"] == "Deployment"), None)
+    fresh = _live_hash(children, secrets_version)
+    if desired is None or fresh is None:
+        return list(children)
+    return [_rebased(each, desired, fresh) if each["kind"] == "Deployment" else each for each in children]
+
+
+def _live_hash(children: Sequence[Document], secrets_version: str) -> str | None:
+    """Of the configuration that is in the cluster."""
+    texts = [(each.get("data") or {}).get(CONFIG_KEY) for each in children if each["kind"] == "ConfigMap"]
+    try:
+        return next((config_hash(load_relay_config(text), secrets_version) for text in texts if text), None)
+    except ApiError:
+        return None
+
+
+def _rebased(live: Document, desired: Document, fresh: str) -> Document:
+    """Only if the pods have the hash of the live configuration can another one be due to Secrets."""
+    there = _pod_hash(live)
+    if there is None:
+        return live
+    same_but_for_secrets = _restamped(desired, there) if _pod_hash(desired) == fresh else None
+    applied = (live["metadata"].get("annotations") or {}).get(APPLIED_HASH)
+    rebased = _with_pod_hash(live, fresh)
+    if same_but_for_secrets is not None and _applied_hash(same_but_for_secrets) == applied:
+        return _with_annotation(rebased, APPLIED_HASH, _applied_hash(desired))
+    return rebased
+
+
+def _restamped(document: Document, pod_hash: str) -> Document:
+    changed = _with_pod_hash(document, pod_hash)
+    metadata = changed["metadata"]
+    annotations = {name: value for name, value in metadata["annotations"].items() if name != APPLIED_HASH}
+    bare = {name: value for name, value in metadata.items() if name != "annotations"}
+    # A document without other annotations had none when it was stamped.
+    return stamped({**changed, "metadata": {**bare, **({"annotations": annotations} if annotations else {})}})
+
+
+def _pod_hash(document: Mapping[str, Any]) -> str | None:
+    found: Mapping[str, str] = document["spec"]["template"]["metadata"].get("annotations") or {}
+    return found.get(CONFIG_HASH)
+
+
+def _applied_hash(document: Mapping[str, Any]) -> str:
+    return str(document["metadata"]["annotations"][APPLIED_HASH])
+
+
+def _with_pod_hash(document: Document, value: str) -> Document:
+    spec, template = document["spec"], document["spec"]["template"]
+    return {**document, "spec": {**spec, "template": _with_annotation(template, CONFIG_HASH, value)}}
+
+
+def _with_annotation(part: Document, name: str, value: str) -> Document:
+    metadata = part["metadata"]
+    return {**part, "metadata": {**metadata, "annotations": {**(metadata.get("annotations") or {}), name: value}}}

@@ -1,0 +1,112 @@
+"""The operator's own rules, as far as a plan asks for them: no other module of the command knows its package."""
+
+from __future__ import annotations
+
+from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.decide.actions import FINALIZER, Action, Apply, DoTopic, Hold, Release, Remove, WriteRecord
+from delaytopic_operator.decide.children import desired, identity_of, replicas
+from delaytopic_operator.decide.plan import Plan
+from delaytopic_operator.decide.planner import PAUSE, is_paused, plan
+from delaytopic_operator.decide.record import (
+    COMPONENT,
+    Role,
+    RouteRecord,
+    TopicRecord,
+    begin_record,
+    find_former_record,
+    find_record,
+    record_document,
+    record_name,
+    record_of,
+)
+from delaytopic_operator.decide.route_index import RouteBook
+from delaytopic_operator.decide.validate import Accepted, Refusal, Subject, check, relay_namespace
+from delaytopic_operator.errors import RecordUnreadable
+from delaytopic_operator.kafka.model import KafkaView, TopicFacts
+from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.kube.kinds import KAFKA_TOPIC
+from delaytopic_operator.observe.fleet import Fleet
+from delaytopic_operator.observe.observation import NamespaceFacts, Observation, Topics, Trouble
+from delaytopic_operator.report.conditions import FALSE, instant
+from delaytopic_operator.resources import connection_files, secrets_version
+from delaytopic_operator.resources.hash import APPLIED_HASH, CONFIG_HASH, config_hash, stamped
+from delaytopic_operator.runtime.indexers import owner_of
+from delaytopic_operator.runtime.object_cache import Store
+from delaytopic_operator.scaling.decision import decide
+from delaytopic_operator.scaling.memory import ScalingMemory
+from delaytopic_operator.scaling.policy import ScalingPolicy
+from delaytopic_operator.scaling.signals import gather
+from delaytopic_operator.topics.actions import CreateTopic, DeleteTopic, GrowTopic, SetConfig, TopicAction
+from delaytopic_operator.topics.desired import Wish, wishes
+from delaytopic_operator.topics.needed_buckets import needed_buckets
+from delaytopic_operator.topics.strimzi import StrimziTopics, strimzi_place, strimzi_topics
+
+__all__ = [
+    "APPLIED_HASH",
+    "COMPONENT",
+    "CONFIG_HASH",
+    "FALSE",
+    "FINALIZER",
+    "KAFKA_TOPIC",
+    "PAUSE",
+    "Accepted",
+    "Action",
+    "Apply",
+    "CreateTopic",
+    "DeleteTopic",
+    "DoTopic",
+    "Fleet",
+    "GrowTopic",
+    "Hold",
+    "KafkaView",
+    "Key",
+    "NamespaceFacts",
+    "Observation",
+    "OperatorConfig",
+    "Plan",
+    "RecordUnreadable",
+    "Refusal",
+    "Release",
+    "Remove",
+    "Role",
+    "RouteBook",
+    "RouteRecord",
+    "ScalingMemory",
+    "ScalingPolicy",
+    "SetConfig",
+    "Store",
+    "StrimziTopics",
+    "Subject",
+    "TopicAction",
+    "TopicFacts",
+    "TopicRecord",
+    "Topics",
+    "Trouble",
+    "Wish",
+    "WriteRecord",
+    "begin_record",
+    "check",
+    "config_hash",
+    "connection_files",
+    "decide",
+    "desired",
+    "find_former_record",
+    "find_record",
+    "gather",
+    "identity_of",
+    "instant",
+    "is_paused",
+    "needed_buckets",
+    "owner_of",
+    "plan",
+    "record_document",
+    "record_name",
+    "record_of",
+    "relay_namespace",
+    "replicas",
+    "secrets_version",
+    "stamped",
+    "strimzi_place",
+    "strimzi_topics",
+    "wishes",
+]

@@ -1,0 +1,130 @@
+"""What a plan says. Pure data, with its JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from delaytopic_cli.plan.operator import Key
+
+
+class Judgement(StrEnum):
+    """What comes of a DelayTopic."""
+
+    NOTHING = "NothingToDo"
+    CHANGES = "Changes"
+    REFUSED = "Refused"
+
+
+EXIT_CODES = {Judgement.NOTHING: 0, Judgement.CHANGES: 2, Judgement.REFUSED: 3}
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """A setting, and where it comes from."""
+
+    field: str
+    value: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One field of an object that is there: `before` and `after` are None where they are no short text."""
+
+    path: str
+    before: str | None = None
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that would be done."""
+
+    action: str
+    object: str
+    detail: str | None = None
+    changes: Sequence[Change] = ()
+    restarts: bool = False
+    """Whether relays start anew by it."""
+    document: dict[str, Any] | None = None
+    """What would be written."""
+
+    def to_json(self, *, documents: bool) -> dict[str, Any]:
+        """Without absent parts."""
+        parts = {
+            "action": self.action,
+            "object": self.object,
+            "detail": self.detail,
+            "changes": [{"path": each.path, "before": each.before, "after": each.after} for each in self.changes],
+            "restartsRelays": self.restarts,
+            "document": self.document if documents else None,
+        }
+        return {name: part for name, part in parts.items() if part}
+
+
+@dataclass(frozen=True, slots=True)
+class TopicOutcome:
+    """What comes of one DelayTopic. `reason` and `message` say why it is refused, or what else there is to say."""
+
+    key: Key
+    judgement: Judgement
+    reason: str | None = None
+    message: str | None = None
+    in_force: Sequence[InForce] = ()
+    steps: Sequence[Step] = ()
+    relays: str | None = None
+    notes: Sequence[str] = ()
+    in_files: bool = True
+    """Else it is one of the cluster's, which a class of the files concerns."""
+
+    def to_json(self, *, documents: bool) -> dict[str, Any]:
+        """As `-o json` prints it."""
+        return {
+            "namespace": self.key.namespace,
+            "name": self.key.name,
+            "inFiles": self.in_files,
+            "judgement": str(self.judgement),
+            "reason": self.reason,
+            "message": self.message,
+            "relays": self.relays,
+            "inForce": [{"field": each.field, "value": each.value, "from": each.origin} for each in self.in_force],
+            "steps": [step.to_json(documents=documents) for step in self.steps],
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What comes of all documents."""
+
+    against: str
+    """What they are compared with: a cluster, or nothing."""
+    steps: Sequence[Step]
+    """About classes and namespaces."""
+    topics: Sequence[TopicOutcome]
+    notes: Sequence[str] = ()
+    """What could not be looked at."""
+    assumptions: Sequence[str] = ()
+    """What is never looked at."""
+
+    @property
+    def judgement(self) -> Judgement:
+        """The gravest."""
+        judged = {topic.judgement for topic in self.topics}
+        if Judgement.REFUSED in judged:
+            return Judgement.REFUSED
+        return Judgement.CHANGES if self.steps or Judgement.CHANGES in judged else Judgement.NOTHING
+
+    def to_json(self, *, documents: bool) -> dict[str, Any]:
+        """As `-o json` prints it."""
+        return {
+            "judgement": str(self.judgement),
+            "against": self.against,
+            "steps": [step.to_json(documents=documents) for step in self.steps],
+            "delayTopics": [topic.to_json(documents=documents) for topic in self.topics],
+            "notes": list(self.notes),
+            "assumptions": list(self.assumptions),
+        }

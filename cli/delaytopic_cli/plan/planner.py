@@ -1,0 +1,178 @@
+"""The plan: documents and a cluster's state in, outcome out. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from delaytopic_api.documents import ConditionType
+from delaytopic_api.values import AutoscalingMode
+from delaytopic_cli.plan.changes import own_step, refused_change
+from delaytopic_cli.plan.documents import Document, Documents
+from delaytopic_cli.plan.in_force import in_force
+from delaytopic_cli.plan.observation import observe
+from delaytopic_cli.plan.operator import (
+    FALSE,
+    PAUSE,
+    Accepted,
+    Key,
+    Refusal,
+    connection_files,
+    find_former_record,
+    find_record,
+    is_paused,
+    relay_namespace,
+    replicas,
+)
+from delaytopic_cli.plan.outcome import Judgement, Outcome, Step, TopicOutcome
+from delaytopic_cli.plan.simulation import Simulated, simulate, steps_of
+from delaytopic_cli.plan.world import (
+    ClusterState,
+    World,
+    judge,
+    key_of,
+    lacks_namespace,
+    lived_in,
+    takes_labels_for_granted,
+    world_after,
+    world_before,
+)
+
+KAFKA_NOT_ASKED = (
+    "Kafka is not asked: topics are taken to be as the status of their DelayTopic says, those that no status speaks of "
+    "as missing (one that exists after all is refused with management: Managed)"
+)
+NO_SECRETS = "Secrets are not read: they are taken to be there, and unchanged"
+ASSUMPTIONS = (KAFKA_NOT_ASKED, NO_SECRETS)
+
+
+def make_plan(documents: Documents, state: ClusterState, now_ms: int) -> Outcome:
+    """What would come of applying the documents."""
+    before, after = world_before(state, now_ms), world_after(documents, state, now_ms)
+    written = {key_of(each): each for each in documents.topics}
+    concerned = [key for key in _of_classes(documents, before) if key not in written]
+    topics = [_outcome(key, written.get(key), before, after) for key in [*written, *concerned]]
+    against = "the cluster" if state.is_there else "nothing: as if all of it were new"
+    notes = [*state.notes, *_others(documents)]
+    return Outcome(against, list(_around(documents, state, after)), topics, notes, ASSUMPTIONS)
+
+
+def _of_classes(documents: Documents, before: World) -> list[Key]:
+    """DelayTopics of the cluster whose class is in the files."""
+    names = {each["metadata"]["name"] for each in documents.classes}
+    lived = {key: lived_in(before, key) for key in before.topics} if names else {}
+    return [key for key, each in lived.items() if each is not None and each.settings.class_name in names]
+
+
+def _around(documents: Documents, state: ClusterState, after: World) -> Iterator[Step]:
+    """What becomes of namespaces and classes."""
+    for each in documents.namespaces:
+        name = each["metadata"]["name"]
+        if state.is_there and state.namespaces.get(name) is None:
+            yield Step("Create", f"Namespace {name}")
+    there = {each["metadata"]["name"]: each for each in state.classes}
+    applied = {each["metadata"]["name"]: each for each in after.classes}
+    for each in documents.classes:
+        name = each["metadata"]["name"]
+        step = own_step(each, there.get(name), applied[name])
+        if step is not None and state.is_there:
+            yield step
+
+
+def _outcome(key: Key, written: Document | None, before: World, after: World) -> TopicOutcome:
+    live, document = before.topics.get(key), after.topics[key]
+    in_files = written is not None
+    refusal = _refused_by_cluster(key, live, document, after)
+    verdict = judge(after, key) if refusal is None else refusal
+    if isinstance(verdict, Refusal):
+        return _refused(key, verdict, live, after.state, in_files=in_files)
+    own = own_step(written, live, document) if written is not None and after.state.is_there else None
+    effective = in_force(verdict, written if written is not None else document)
+    notes = list(_notes(key, verdict, after))
+    if "deletionTimestamp" in document["metadata"]:
+        message = "it is being deleted: apply it again once it is gone, and its backlog goes on"
+        return TopicOutcome(key, Judgement.REFUSED, "Terminating", message, effective, in_files=in_files)
+    seen = observe(after, key, verdict, lived_in(before, key), _children(key, verdict, before, after))
+    simulated = simulate(seen)
+    progress = simulated.last.progress
+    if progress.stalled is not None:
+        # Some of it may be done all the same; that must not hide what needs a person.
+        refused = Refusal(progress.stalled_reason, progress.stalled)
+        return _refused(key, refused, live, after.state, in_files=in_files)
+    steps = [*([own] if own is not None else []), *steps_of(simulated.actions, seen, _has_record(key, before))]
+    return TopicOutcome(
+        key,
+        Judgement.CHANGES if steps else Judgement.NOTHING,
+        reason="Paused" if is_paused(seen) else None,
+        message=f"the annotation {PAUSE} is set: the operator changes nothing" if is_paused(seen) else None,
+        in_force=effective,
+        steps=steps,
+        relays=_relays(verdict, simulated),
+        notes=[*notes, *_worries(simulated)],
+        in_files=in_files,
+    )
+
+
+def _worries(simulated: Simulated) -> Iterator[str]:
+    """What the operator would complain about once all was done."""
+    for finding in simulated.last.findings:
+        if finding.type in (ConditionType.TOPICS_READY, ConditionType.BACKEND_READY) and finding.status is FALSE:
+            yield f"{finding.type} would be False ({finding.reason}): {finding.message}"
+
+
+def _refused_by_cluster(key: Key, live: Document | None, document: Document, after: World) -> Refusal | None:
+    """What the API server itself would say."""
+    if lacks_namespace(after, key):
+        return Refusal("NamespaceNotFound", f"there is no namespace {key.namespace}; make it first")
+    change = refused_change(live, document) if live is not None else None
+    return Refusal("ImmutableField", change) if change is not None else None
+
+
+def _refused(key: Key, refusal: Refusal, live: Document | None, state: ClusterState, *, in_files: bool) -> TopicOutcome:
+    notes = ["nothing of what is there is touched: relays that run go on as before"] if live is not None else []
+    if refusal.reason == "ClassNotFound" and not state.is_there:
+        notes.append("only the files were looked at: add that of its DelayClass with -f, or use --against cluster")
+    return TopicOutcome(key, Judgement.REFUSED, refusal.reason, refusal.message, notes=notes, in_files=in_files)
+
+
+def _children(key: Key, verdict: Accepted, before: World, after: World) -> Sequence[Document] | None:
+    """None where they were read; else those that the operator must have made from what is in the cluster."""
+    if relay_namespace(key, verdict.delay_class, after.state.config) not in after.state.unseen:
+        return None
+    lived = lived_in(before, key)
+    if lived is None or not lived.status.get("relay"):
+        return []
+    formerly = judge(before, key)
+    assert isinstance(formerly, Accepted)
+    return simulate(observe(before, key, formerly, lived, [])).seen.children
+
+
+def _has_record(key: Key, before: World) -> bool:
+    made, place = before.state.made, before.state.config.namespace
+    return find_record(made, key, place) is not None or find_former_record(made, key, place) is not None
+
+
+def _notes(key: Key, accepted: Accepted, after: World) -> Iterator[str]:
+    if accepted.delay_class is not None and takes_labels_for_granted(after, key):
+        selector = accepted.delay_class.spec.access.namespace_selector
+        if selector is not None:
+            yield f"the namespace {key.namespace} is taken to have the labels that the class asks for"
+    secrets = sorted(connection_files(accepted.settings).secrets)
+    if secrets:
+        namespace = relay_namespace(key, accepted.delay_class, after.state.config)
+        yield f"relays read these Secrets of {namespace}: {', '.join(secrets)}"
+
+
+def _relays(accepted: Accepted, simulated: Simulated) -> str:
+    scaling = accepted.settings.autoscaling
+    count = replicas(simulated.seen, accepted.settings)
+    if scaling.mode is AutoscalingMode.FIXED:
+        return f"{count}, as spec.relay.replicas says"
+    if scaling.mode is AutoscalingMode.EXTERNAL:
+        return f"{count}, and what an HPA or KEDA makes of it"
+    most = scaling.max_replicas if scaling.max_replicas is not None else "as many as the source has partitions"
+    return f"{count} now, then by the due times ahead: {scaling.min_replicas} to {most}"
+
+
+def _others(documents: Documents) -> Iterator[str]:
+    if documents.others:
+        yield f"{documents.others} documents of other kinds are none of the operator's, and left out"

@@ -1,0 +1,170 @@
+"""The cluster as it is, or would be once the documents were applied, and the operator's verdicts in it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from delaytopic_api import DelayClass, Settings, class_for, load_document
+from delaytopic_api.documents import DelayTopicSpec
+from delaytopic_api.errors import ApiError
+from delaytopic_cli.plan.changes import applied
+from delaytopic_cli.plan.documents import Document, Documents
+from delaytopic_cli.plan.operator import Accepted, Key, OperatorConfig, Refusal, RouteBook, Store, Subject, check
+
+
+@dataclass(frozen=True)
+class ClusterState:
+    """As far as it may be read; without a cluster, nothing but how the operator is taken to be configured."""
+
+    config: OperatorConfig
+    is_there: bool = False
+    """Whether there is a cluster."""
+    topics: Sequence[Document] = ()
+    classes: Sequence[Document] = ()
+    namespaces: Mapping[str, Document | None] = field(default_factory=dict)
+    """None for one that does not exist; one that may not be read is not among them."""
+    made: Sequence[Document] = ()
+    """What the operator made, records of routes among it."""
+    unseen: frozenset[str] = frozenset()
+    """Namespaces whose objects may not be read."""
+    notes: Sequence[str] = ()
+    """What could not be looked at."""
+
+
+@dataclass(frozen=True)
+class Lived:
+    """A DelayTopic as the cluster has it."""
+
+    settings: Settings
+    spec: DelayTopicSpec
+    status: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class World:
+    """Everything that a DelayTopic is judged by; `routes` knows all DelayTopics of it."""
+
+    state: ClusterState
+    topics: Mapping[Key, Document]
+    classes: Sequence[Document]
+    namespaces: Mapping[str, Document | None]
+    routes: RouteBook
+    now_ms: int
+
+    @property
+    def parsed_classes(self) -> list[DelayClass]:
+        """Those that can be read."""
+        return [each for each in map(_parsed_class, self.classes) if each is not None]
+
+
+def world_before(state: ClusterState, now_ms: int) -> World:
+    """As it is."""
+    return _world(state, {key_of(each): each for each in state.topics}, list(state.classes), state.namespaces, now_ms)
+
+
+def world_after(documents: Documents, state: ClusterState, now_ms: int) -> World:
+    """As it would be."""
+    live = {key_of(each): each for each in state.topics}
+    # They are made in this order, and of two that are in each other's way the younger gives way.
+    written_topics = [(each, now_ms + place * 1_000) for place, each in enumerate(documents.topics)]
+    topics = live | {key_of(each): applied(each, live.get(key_of(each)), at_ms) for each, at_ms in written_topics}
+    there = {each["metadata"]["name"]: each for each in state.classes}
+    written = {each["metadata"]["name"]: each for each in documents.classes}
+    classes = there | {name: applied(each, there.get(name), now_ms) for name, each in written.items()}
+    namespaces = dict(state.namespaces)
+    for each in documents.namespaces:
+        name = each["metadata"]["name"]
+        namespaces[name] = applied(each, namespaces.get(name), now_ms)
+    return _world(state, topics, list(classes.values()), namespaces, now_ms)
+
+
+def key_of(document: Mapping[str, Any]) -> Key:
+    """Of a DelayTopic."""
+    return Key(document["metadata"]["namespace"], document["metadata"]["name"])
+
+
+def judge(world: World, key: Key) -> Accepted | Refusal:
+    """The operator's own verdict."""
+    document = world.topics[key]
+    subject = Subject(
+        key=key,
+        document=document,
+        classes=world.parsed_classes,
+        namespace_labels=_labels(world.namespaces, world.parsed_classes, document),
+        elders=world.routes.elders(key),
+        rival=world.routes.rival(key),
+        config=world.state.config,
+    )
+    return check(subject)
+
+
+def lacks_namespace(world: World, key: Key) -> bool:
+    """Whether its namespace is known not to exist."""
+    return key.namespace in world.namespaces and world.namespaces[key.namespace] is None
+
+
+def takes_labels_for_granted(world: World, key: Key) -> bool:
+    """Whether nobody says which labels its namespace has."""
+    return world.namespaces.get(key.namespace) is None
+
+
+def lived_in(world: World, key: Key) -> Lived | None:
+    """The DelayTopic as this world has it, if it is there and valid."""
+    if key not in world.topics:
+        return None
+    verdict = judge(world, key)
+    if isinstance(verdict, Refusal):
+        return None
+    return Lived(verdict.settings, verdict.topic.spec, world.topics[key].get("status") or {})
+
+
+def _world(
+    state: ClusterState,
+    topics: Mapping[Key, Document],
+    classes: list[Document],
+    namespaces: Mapping[str, Document | None],
+    now_ms: int,
+) -> World:
+    store = Store(state.config.namespace)
+    for document in [*classes, *filter(_can_be_stored, topics.values()), *state.made]:
+        store.put(document)
+    parsed = [each for each in map(_parsed_class, classes) if each is not None]
+    book = RouteBook(store, state.config, lambda document: _labels(namespaces, parsed, document))
+    return World(state, topics, classes, namespaces, book, now_ms)
+
+
+def _can_be_stored(document: Document) -> bool:
+    """One that the API server would not take is in nobody's way."""
+    spec = document.get("spec")
+    if not isinstance(spec, Mapping):
+        return False
+    parts = (spec.get(name) for name in ("source", "target", "deadLetter", "connection"))
+    return all(part is None or isinstance(part, Mapping) for part in parts)
+
+
+def _parsed_class(document: Document) -> DelayClass | None:
+    try:
+        parsed = load_document({name: part for name, part in document.items() if name != "status"})
+    except ApiError:
+        return None
+    return parsed if isinstance(parsed, DelayClass) else None
+
+
+def _labels(
+    namespaces: Mapping[str, Document | None], classes: Sequence[DelayClass], document: Mapping[str, Any]
+) -> Mapping[str, str]:
+    """The namespace's; where nobody says any, those that the class asks for."""
+    name = document["metadata"]["namespace"]
+    namespace = namespaces.get(name)
+    own = {"kubernetes.io/metadata.name": name}
+    if namespace is not None:
+        return {**(namespace["metadata"].get("labels") or {}), **own}
+    try:
+        parsed = load_document({part: content for part, content in document.items() if part != "status"})
+        of_class = None if isinstance(parsed, DelayClass) else class_for(parsed, classes)
+    except ApiError:
+        return own
+    selector = of_class.spec.access.namespace_selector if of_class is not None else None
+    return {**own, **(selector.match_labels if selector is not None else {})}

@@ -1,1 +1,0 @@
-"""What the operator would do with documents, before anybody applies them."""

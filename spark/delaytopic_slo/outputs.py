@@ -1,0 +1,47 @@
+"""Edge: the files of a report, each whole or not at all, and the push gateway."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from prometheus_client import push_to_gateway
+
+from delaytopic_slo.errors import SettingsError, SloError
+from delaytopic_slo.model.report import Report
+from delaytopic_slo.report.html.page import html_page
+from delaytopic_slo.report.prometheus import prometheus_text, registry_of
+
+PUSH_TIMEOUT_SECONDS = 10
+
+
+def write_outputs(report: Report, folder: Path) -> list[Path]:
+    """Write report.json, report.html and metrics.prom; raises SettingsError when the folder cannot be written to."""
+    texts = {
+        "report.json": report.model_dump_json(by_alias=True, exclude_none=True, indent=2) + "\n",
+        "report.html": html_page(report),
+        "metrics.prom": prometheus_text(report),
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            unfinished = folder / f".{name}.unfinished"
+            unfinished.write_text(text, encoding="utf-8")
+            os.replace(unfinished, folder / name)
+    except OSError as error:
+        raise SettingsError(f"--output: {folder} cannot be written to: {error.strerror}") from error
+    return [folder / name for name in texts]
+
+
+def push_metrics(report: Report, gateway: str) -> None:
+    """Put the metrics to a Prometheus push gateway, in the place of those that this DelayTopic pushed before.
+
+    Raises SloError.
+    """
+    if not gateway.startswith(("http://", "https://")):
+        raise SettingsError(f"--push takes the URL of a push gateway, such as http://pushgateway:9091, not {gateway}")
+    grouping = {"delay_topic": report.delay_topic}
+    try:
+        push_to_gateway(gateway, "delaytopic-slo", registry_of(report), grouping, timeout=PUSH_TIMEOUT_SECONDS)
+    except OSError as error:
+        raise SloError(f"the push gateway at {gateway} did not take the metrics: {error}") from error

@@ -1,0 +1,191 @@
+"""The first half of a run: reads what was planned, and turns it into the run's rows of the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as sf
+
+from delaytopic_slo.errors import CannotJudge
+from delaytopic_slo.ledger.ledger import Ledger
+from delaytopic_slo.model.manifest import ClockReading, Commit, Plan, Role, Run, TopicRead
+from delaytopic_slo.model.words import Kind
+from delaytopic_slo.pipeline.ports import Progress, Read
+from delaytopic_slo.tables import frames as tables
+from delaytopic_slo.tables.schemas import EXTRACT, OVERDUE, RECORDS
+
+
+@dataclass(frozen=True)
+class Intake:
+    """What a run read. `records` is written; `commands` and `overdue` are numbers of rows in tables of these names."""
+
+    records: DataFrame
+    read: list[TopicRead]
+    clocks: list[ClockReading]
+    named: list[str]
+    commands: int
+    overdue: int
+    out_of_scope: int
+
+
+def ingest(plan: Plan, ledger: Ledger, folder: str, last: Commit | None, read: Read, progress: Progress) -> Intake:
+    """Read the plan's ranges, and write the run's records, commands and overdue schedules.
+
+    Raises ReadingError, and CannotJudge when records have times that nobody vouches for.
+    """
+    known = last.named if last is not None else []
+    extract = _extract(plan, ledger, folder, known, read, progress)
+    counts = _counts(extract, plan)
+    _require_brokers_clock(plan, counts)
+    wanted = {row.topic for row in counts if row.kind == Kind.SCHEDULE} - {plan.target}
+    named = sorted({*known, *wanted})
+    overdue = sum(row.overdue for row in counts)
+    commands = sum(row.named for row in counts)
+    progress(f"sorting {sum(row.records for row in counts):,} records by deadline")
+    if commands:
+        ledger.write(folder, "commands", tables.commands(extract))
+    if overdue:
+        ledger.write(folder, "overdue", tables.overdue(extract))
+    rows = tables.asks(extract).unionByName(_outcomes(extract, counts, ledger, folder, last, bool(overdue)))
+    scope = {first.partition: first.offset for first in plan.scope}
+    return Intake(
+        records=ledger.write_sorted(folder, "records", tables.in_scope(rows, scope)),
+        read=_topics_read(plan, counts),
+        clocks=_clocks(counts),
+        named=named,
+        commands=commands,
+        overdue=overdue,
+        out_of_scope=sum(row.records for row in counts if not row.scoped),
+    )
+
+
+def _counts(extract: DataFrame, plan: Plan) -> list[Row]:
+    """How many rows there are of each sort, and how many of them have an id or came too late to be in time.
+
+    `least_ms`: how far the append times of a target partition lie behind what the receipts say, at least.
+    """
+    late_in = tables.is_kind(Kind.SCHEDULE) & (sf.col("due_ms") < sf.col("append_ms"))
+    grouped = extract.groupBy("kind", "topic", "at_partition", "by_broker", _scoped(plan)).agg(
+        sf.count(sf.lit(1)).alias("records"),
+        sf.count_if(sf.col("id_hash").isNotNull()).alias("named"),
+        sf.count_if(late_in).alias("overdue"),
+        sf.min(sf.col("append_ms") - sf.col("sent_ms")).alias("least_ms"),
+    )
+    return grouped.collect()
+
+
+def _clocks(counts: Sequence[Row]) -> list[ClockReading]:
+    least: dict[tuple[str, int], int] = {}
+    for row in counts:
+        if row.kind == Kind.DELIVERED:
+            place = (row.topic, row.at_partition)
+            least[place] = min(row.least_ms, least.get(place, row.least_ms))
+    return [ClockReading(topic=t, partition=p, least_ms=least_ms) for (t, p), least_ms in sorted(least.items())]
+
+
+def _extract(
+    plan: Plan, ledger: Ledger, folder: str, known: Sequence[str], read: Read, progress: Progress
+) -> DataFrame:
+    """Everything but the topics that no record ever asked for; of these, now, the ones that records ask for."""
+    at_once = {plan.source, plan.target, plan.dead_letter, *known}
+    first = [piece for piece in plan.ranges if piece.topic in at_once]
+    progress(f"reading up to {sum(piece.end - piece.start for piece in first):,} records of {len(at_once)} topics")
+    extract = ledger.stage(folder, "extract", read(first))
+    others = [piece for piece in plan.ranges if piece.topic not in at_once]
+    if not others:
+        return extract
+    wanted = extract.filter(tables.is_kind(Kind.SCHEDULE)).select("topic").distinct().collect()
+    asked_for = {row.topic for row in wanted}
+    more = [piece for piece in others if piece.topic in asked_for]
+    if not more:
+        return extract
+    progress(
+        f"reading up to {sum(piece.end - piece.start for piece in more):,} records of topics that deliver-to names"
+    )
+    ledger.stage(folder, "extract-of-named", read(more))
+    return extract.unionByName(ledger.read([folder], "extract-of-named", EXTRACT))
+
+
+def _outcomes(
+    extract: DataFrame, counts: Sequence[Row], ledger: Ledger, folder: str, last: Commit | None, overdue: bool
+) -> DataFrame:
+    """Deliveries and dead letters, at the deadlines of what they answer."""
+    runs = last.runs if last is not None else []
+    folders = [run.folder for run in runs if run.overdue] + ([folder] if overdue else [])
+    delivered = tables.deliveries(extract, ledger.read(folders, "overdue", OVERDUE) if folders else None)
+    if not any(row.kind == Kind.DEAD_LETTER for row in counts):
+        return delivered
+    forgotten = last.forgotten if last is not None else []
+    asks = tables.asks(extract)
+    older = _runs_with_asks_of(extract, runs)
+    if older:
+        letters = extract.filter(tables.is_kind(Kind.DEAD_LETTER)).select("partition", "offset")
+        before = ledger.read([run.folder for run in older], "records", RECORDS)
+        before = before.filter(tables.is_kind(Kind.SCHEDULE, Kind.REJECT))
+        asks = asks.unionByName(before.join(letters, ["partition", "offset"], "left_semi").select(*RECORDS.names))
+    return delivered.unionByName(tables.dead_letters(extract, asks, forgotten))
+
+
+def _runs_with_asks_of(extract: DataFrame, runs: Iterable[Run]) -> list[Run]:
+    """The runs that may have read the source records of these dead letters."""
+    letters = extract.filter(tables.is_kind(Kind.DEAD_LETTER))
+    least, most = sf.min("offset").alias("least"), sf.max("offset").alias("most")
+    bounds = {row.partition: row for row in letters.groupBy("partition").agg(least, most).collect()}
+    return [
+        run
+        for run in runs
+        if any(
+            piece.start <= bounds[piece.partition].most and bounds[piece.partition].least < piece.end
+            for piece in run.asks
+            if piece.partition in bounds
+        )
+    ]
+
+
+def _scoped(plan: Plan) -> Column:
+    out = sf.lit(False)
+    for first in plan.scope:
+        if first.offset > 0:
+            out = out | ((sf.col("partition") == first.partition) & (sf.col("offset") < first.offset))
+    return (~(out & tables.is_kind(Kind.DELIVERED, Kind.DEAD_LETTER))).alias("scoped")
+
+
+def _require_brokers_clock(plan: Plan, counts: Sequence[Row]) -> None:
+    if plan.trusts_any_clock:
+        return
+    judged = (Kind.SCHEDULE, Kind.REJECT, Kind.CANCEL, Kind.DELIVERED)
+    doubtful = [row for row in counts if row.kind in judged and not row.by_broker]
+    reasons = []
+    for topic in sorted({_topic_of(plan, row) for row in doubtful}):
+        number = sum(row.records for row in doubtful if _topic_of(plan, row) == topic)
+        reasons.append(
+            f"{number:,} records of {topic} carry CreateTime, a time that whoever wrote them chose: begin the audit"
+            " anew with --restart, which leaves them out, or take their times as they are with --any-clock"
+        )
+    if reasons:
+        raise CannotJudge(reasons)
+
+
+def _topics_read(plan: Plan, counts: Sequence[Row]) -> list[TopicRead]:
+    found = []
+    for topic in plan.topics:
+        rows = [row for row in counts if _topic_of(plan, row) == topic.topic]
+        found.append(
+            TopicRead(
+                topic=topic.topic,
+                role=topic.role,
+                records=sum(row.records for row in rows),
+                by_broker=sum(row.records for row in rows if row.by_broker),
+                foreign=sum(row.records for row in rows if row.kind == Kind.FOREIGN),
+            )
+        )
+    return [read for read in found if read.records or read.role is not Role.TARGET or read.topic == plan.target]
+
+
+def _topic_of(plan: Plan, row: Row) -> str:
+    """Where rows of a kind were read; asks name the topic that they want instead."""
+    if row.kind in (Kind.SCHEDULE, Kind.REJECT, Kind.CANCEL):
+        return plan.source
+    return plan.dead_letter if row.kind == Kind.DEAD_LETTER else str(row.topic)

@@ -1,0 +1,69 @@
+"""One run, from its plan to its commit."""
+
+from __future__ import annotations
+
+from delaytopic_slo.ledger.ledger import Ledger
+from delaytopic_slo.ledger.retention import forgotten_asks, remembered
+from delaytopic_slo.model.manifest import Commit, Plan, Run
+from delaytopic_slo.pipeline.grading import bounds_of, grade
+from delaytopic_slo.pipeline.intake import Intake, ingest
+from delaytopic_slo.pipeline.ports import Progress, Read
+
+STAGING = ("extract", "extract-of-named", "withdrawn")
+
+
+def execute_plan(plan: Plan, ledger: Ledger, last: Commit | None, read: Read, progress: Progress) -> Commit:
+    """Read, judge, and commit. `last` is the last commit of any epoch.
+
+    Killed anywhere before the commit, it has done nothing; carried out again, it does the same.
+    """
+    before = last if last is not None and last.plan.epoch == plan.epoch else None
+    folder = ledger.begin(plan)
+    intake = ingest(plan, ledger, folder, before, read, progress)
+    runs = list(before.runs) if before is not None else []
+    floor = bounds_of(plan, before).floor
+    whole = _run(plan, folder, intake)
+    grading = grade(plan, ledger, folder, intake.records, [*runs, _anywhere(whole)], before, progress)
+    done = whole.model_copy(
+        update={
+            "first_minute": grading.first_minute,
+            "last_minute": grading.last_minute,
+            "graded": grading.graded,
+        }
+    )
+    commit = Commit(
+        plan=plan,
+        closed_minute=grading.closed_minute,
+        floor_minute=floor,
+        runs=[*remembered(runs, floor), done],
+        forgotten=forgotten_asks(runs, floor, before.forgotten if before is not None else []),
+        read=intake.read,
+        clocks=intake.clocks,
+        named=intake.named,
+        out_of_scope=intake.out_of_scope,
+        beyond_retention=grading.beyond_retention,
+        restated_minutes=grading.restated_minutes,
+    )
+    for table in STAGING:
+        ledger.drop(folder, table)
+    ledger.commit(commit)
+    ledger.sweep(commit)
+    return commit
+
+
+def _run(plan: Plan, folder: str, intake: Intake) -> Run:
+    return Run(
+        sequence=plan.sequence,
+        folder=folder,
+        first_minute=None,
+        last_minute=None,
+        commands=intake.commands,
+        overdue=intake.overdue,
+        asks=[piece for piece in plan.ranges if piece.topic == plan.source],
+        graded=[],
+    )
+
+
+def _anywhere(run: Run) -> Run:
+    """The run before its minutes are known: it may have records of any."""
+    return run.model_copy(update={"first_minute": 0, "last_minute": 1 << 40})
