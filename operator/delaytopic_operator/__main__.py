@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from delaytopic_operator.config.command_line import operator_command
+from delaytopic_operator.command_line import operator_command
 from delaytopic_operator.execute.executor import Doer
+from delaytopic_operator.execute.topics import TopicsExecutor
 from delaytopic_operator.kafka.admin import KafkaClusters
 from delaytopic_operator.observe.cluster import ClusterObserver
 from delaytopic_operator.observe.observer import Looker
@@ -21,7 +22,7 @@ def make_reconciler(shell: Shell) -> Reconciler:
     topics = TopicsObserver(kafka, kube)
     return Reconciler(
         Looker(ClusterObserver(kube, store, shell.pages, config), topics, store, config),
-        Doer(kube, store.get, topics, config, shell.guard, shell.metrics.add_drift),
+        Doer(kube, store.get, TopicsExecutor(topics, kube), config, shell.guard, shell.metrics.add_drift),
         Sayer(kube, shell.events, config),
         Meter(shell.metrics),
         store,

@@ -12,13 +12,13 @@ from delaytopic_operator.decide.actions import DoTopic, Purge
 from delaytopic_operator.decide.plan import Plan
 from delaytopic_operator.decide.planner import DRY_RUN, plan
 from delaytopic_operator.execute.executor import Doer, Outcome
-from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.kube.object_cache import Store
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Result
 from delaytopic_operator.observe.observation import Observation
 from delaytopic_operator.observe.observer import Looker
 from delaytopic_operator.report.status_metrics import Meter
 from delaytopic_operator.report.status_writer import Sayer
-from delaytopic_operator.runtime.object_cache import Store
-from delaytopic_operator.runtime.passes import Result
 
 
 class Reconciler:

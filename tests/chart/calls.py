@@ -11,8 +11,8 @@ from typing import Any, Final
 from tests.cluster.access import Access
 
 import delaytopic_operator
-from delaytopic_operator.kube import kinds
-from delaytopic_operator.kube.kinds import Kind
+from delaytopic_operator.model import kinds
+from delaytopic_operator.model.kinds import Kind
 from delaytopic_operator.runtime import watched
 
 _PACKAGE: Final = Path(str(delaytopic_operator.__file__)).parent

@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.relay.edges.relay_statuses import AS_OF_MS, relay_status, shard
 
 from delaytopic_api.relay import ShardState
-from delaytopic_operator.runtime import metric_names
+from delaytopic_operator.report import metric_names
 from delaytopic_relay.telemetry.metrics import RelayMetrics
 from delaytopic_slo.report.prometheus import HELP
 

@@ -7,7 +7,7 @@ from tests.chart.calls import needed_rights
 from tests.chart.rights import documented, table
 from tests.cluster.access import Access
 
-from delaytopic_operator.kube import kinds
+from delaytopic_operator.model import kinds
 from delaytopic_operator.runtime.manager import LEASE_NAME
 
 SCOPES = ("Cluster", "DelayTopics", "Relays", "Secrets", "Strimzi", "Own")

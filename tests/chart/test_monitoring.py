@@ -14,7 +14,7 @@ from charts.tools.dashboards import dashboards
 from charts.tools.places import CHART, DOCS, ROOT, text_of
 from tests.chart.metrics_in_code import AUDIT_METRICS, named_series, served_series
 
-from delaytopic_operator.runtime import metric_names
+from delaytopic_operator.report import metric_names
 
 RULES = CHART / "rules/delaytopic.rules.yaml"
 RULES_TESTS = tuple(ROOT / "tests/data/chart" / name for name in ("rules_test.yaml", "rules_of_days_test.yaml"))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from delaytopic_operator.report.drift import drift
+from delaytopic_operator.decide.drift import drift
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
 FIELDS = st.sampled_from(["spec", "ports", "env", "name", "limits", "items"])

@@ -11,8 +11,8 @@ from tests.support.platform import Platform
 from tests.support.relay_process import wait_for
 
 from delaytopic_cli.judge.verdict import Verdict
-from delaytopic_operator.decide.record import RecordState, RouteRecord, parse_record, record_name
-from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.record import RecordState, RouteRecord, parse_record, record_name
 from delaytopic_operator.resources import child_name
 
 METRIC = "delay_operator_retained_backlog_messages"

@@ -21,24 +21,25 @@ from tests.support.relay_process import wait_for
 
 from delaytopic_api import RelayStatus
 from delaytopic_operator.config.operator_config import OperatorConfig
-from delaytopic_operator.decide.record import record_name
 from delaytopic_operator.errors import OperatorError
 from delaytopic_operator.execute.executor import Doer
+from delaytopic_operator.execute.topics import TopicsExecutor
 from delaytopic_operator.kube.client import KubeApi, always
-from delaytopic_operator.kube.keys import Key
 from delaytopic_operator.kube.login import ClusterLogin
+from delaytopic_operator.kube.object_cache import Store
 from delaytopic_operator.kube.transport import KubeTransport
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.record import record_name
 from delaytopic_operator.observe.cluster import ClusterObserver
 from delaytopic_operator.observe.fleet import RelayPage
 from delaytopic_operator.observe.observer import Looker
 from delaytopic_operator.observe.topics import TopicsObserver
 from delaytopic_operator.reconciler import Reconciler
+from delaytopic_operator.report.event_recorder import EventRecorder
+from delaytopic_operator.report.metrics import OperatorMetrics
 from delaytopic_operator.report.status_metrics import Meter
 from delaytopic_operator.report.status_writer import Sayer
 from delaytopic_operator.resources import child_name
-from delaytopic_operator.runtime.event_recorder import EventRecorder
-from delaytopic_operator.runtime.metrics import OperatorMetrics
-from delaytopic_operator.runtime.object_cache import Store
 from delaytopic_operator.runtime.resync import Resync
 
 API = "/apis/delaytopic.dev/v1alpha1"
@@ -198,7 +199,7 @@ class Life:
         cluster = ClusterObserver(kube, self._store, _Pages(world), config)  # type: ignore[arg-type]
         self._reconciler = Reconciler(
             Looker(cluster, topics, self._store, config),
-            Doer(kube, self._store.get, topics, config, self._guard, lambda _: None),
+            Doer(kube, self._store.get, TopicsExecutor(topics, kube), config, self._guard, lambda _: None),
             Sayer(kube, EventRecorder(plain, "test"), config),
             Meter(OperatorMetrics()),
             self._store,

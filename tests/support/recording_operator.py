@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 import structlog
 
-from delaytopic_operator.config.command_line import operator_command
-from delaytopic_operator.kube import kinds
-from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.command_line import operator_command
+from delaytopic_operator.model import kinds
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Result
 from delaytopic_operator.runtime.manager import Shell
-from delaytopic_operator.runtime.passes import Result
 
 log = structlog.get_logger()
 

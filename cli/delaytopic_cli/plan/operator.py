@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from delaytopic_operator.config.operator_config import OperatorConfig
 from delaytopic_operator.decide.actions import FINALIZER, Action, Apply, DoTopic, Hold, Release, Remove, WriteRecord
-from delaytopic_operator.decide.children import desired, identity_of, replicas
+from delaytopic_operator.decide.children import desired, replicas
 from delaytopic_operator.decide.plan import Plan
-from delaytopic_operator.decide.planner import PAUSE, is_paused, plan
-from delaytopic_operator.decide.record import (
+from delaytopic_operator.decide.planner import plan
+from delaytopic_operator.errors import RecordUnreadable
+from delaytopic_operator.kube.indexers import owner_of
+from delaytopic_operator.kube.object_cache import Store
+from delaytopic_operator.model.conditions import FALSE, instant
+from delaytopic_operator.model.kafka_view import KafkaView, TopicFacts
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.kinds import KAFKA_TOPIC
+from delaytopic_operator.model.record import (
     COMPONENT,
     Role,
     RouteRecord,
@@ -19,19 +26,13 @@ from delaytopic_operator.decide.record import (
     record_name,
     record_of,
 )
-from delaytopic_operator.decide.route_index import RouteBook
-from delaytopic_operator.decide.validate import Accepted, Refusal, Subject, check, relay_namespace
-from delaytopic_operator.errors import RecordUnreadable
-from delaytopic_operator.kafka.model import KafkaView, TopicFacts
-from delaytopic_operator.kube.keys import Key
-from delaytopic_operator.kube.kinds import KAFKA_TOPIC
 from delaytopic_operator.observe.fleet import Fleet
 from delaytopic_operator.observe.observation import NamespaceFacts, Observation, Topics, Trouble
-from delaytopic_operator.report.conditions import FALSE, instant
+from delaytopic_operator.observe.policies import PAUSE, identity_of, is_paused
+from delaytopic_operator.observe.route_index import RouteBook
 from delaytopic_operator.resources import connection_files, secrets_version
 from delaytopic_operator.resources.hash import APPLIED_HASH, CONFIG_HASH, config_hash, stamped
-from delaytopic_operator.runtime.indexers import owner_of
-from delaytopic_operator.runtime.object_cache import Store
+from delaytopic_operator.rules.validate import Accepted, Refusal, Subject, check, relay_namespace
 from delaytopic_operator.scaling.decision import decide
 from delaytopic_operator.scaling.memory import ScalingMemory
 from delaytopic_operator.scaling.policy import ScalingPolicy

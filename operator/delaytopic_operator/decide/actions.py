@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from delaytopic_api.documents import PlannedAction
-from delaytopic_operator.decide.offsets_backup import KeptProgress
-from delaytopic_operator.decide.record import RouteRecord, record_name
+from delaytopic_operator.model.offsets_backup import KeptProgress
+from delaytopic_operator.model.record import RouteRecord, record_name
 from delaytopic_operator.scaling.memory import ScalingMemory
 from delaytopic_operator.topics.actions import TopicAction
 

@@ -7,11 +7,11 @@ from delaytopic_operator.decide import children as relays
 from delaytopic_operator.decide.actions import Purge, WriteRecord
 from delaytopic_operator.decide.deletion import plan_remains
 from delaytopic_operator.decide.plan import Plan
-from delaytopic_operator.decide.record import RecordState, RouteRecord, refusal_to_resume
+from delaytopic_operator.decide.status_parts import parts_of
+from delaytopic_operator.model.conditions import FALSE, TRUE, Finding, Progress, instant_ms
+from delaytopic_operator.model.record import RecordState, RouteRecord, refusal_to_resume
+from delaytopic_operator.model.transitions import WARNING, Event
 from delaytopic_operator.observe.observation import Observation
-from delaytopic_operator.report.conditions import FALSE, TRUE, Finding, Progress, instant_ms
-from delaytopic_operator.report.status_parts import parts_of
-from delaytopic_operator.report.transitions import WARNING, Event
 
 DISCARD = "delaytopic.dev/discard-retained"
 NEWS_MS = 3_600_000

@@ -9,33 +9,20 @@ from typing import Any
 from delaytopic_api.documents import Settings
 from delaytopic_api.values import Suspend
 from delaytopic_operator.decide.actions import Action, Apply, Remove
-from delaytopic_operator.decide.validate import Accepted, relay_namespace
+from delaytopic_operator.decide.drift import drift
+from delaytopic_operator.model.conditions import Finding
 from delaytopic_operator.observe.fleet import availability, punctuality
 from delaytopic_operator.observe.observation import Observation
-from delaytopic_operator.report.conditions import Finding
-from delaytopic_operator.report.drift import drift
-from delaytopic_operator.resources import RelayIdentity, audit_children, children, former_child_name
+from delaytopic_operator.observe.policies import address_of, identity_of
+from delaytopic_operator.resources import audit_children, children
 from delaytopic_operator.resources.hash import APPLIED_HASH
+from delaytopic_operator.rules.validate import Accepted
 
 _ROLLS = ".spec.template"
 KINDS = ("ConfigMap", "CronJob", "Deployment", "NetworkPolicy", "PodDisruptionBudget", "ServiceAccount")
 """What is made for relays and audits. Topics as objects are not among it: nothing removes them but deletion."""
 
 Document = dict[str, Any]
-
-
-def identity_of(seen: Observation, accepted: Accepted) -> RelayIdentity:
-    """Where the relays run: beside an object with a connection of its own, else where the class says."""
-    namespace = relay_namespace(seen.key, accepted.delay_class, seen.config)
-    uid = str(seen.metadata.get("uid", ""))
-    return RelayIdentity(
-        seen.key, uid, namespace, owned=accepted.delay_class is None, former=_has_former(seen, namespace)
-    )
-
-
-def _has_former(seen: Observation, namespace: str) -> bool:
-    wanted = ("Deployment", namespace, former_child_name(seen.key))
-    return any(_address(each) == wanted and "deletionTimestamp" not in each["metadata"] for each in seen.children)
 
 
 def changes(seen: Observation, accepted: Accepted, *, may_begin: bool) -> list[Action]:
@@ -122,10 +109,10 @@ def strimzi_changes(
 
 
 def _applied(seen: Observation, wanted: Iterable[Document]) -> list[Action]:
-    there = {_address(document): document for document in seen.children}
+    there = {address_of(document): document for document in seen.children}
     found: list[Action] = []
     for document in wanted:
-        live = there.get(_address(document))
+        live = there.get(address_of(document))
         if live is None:
             found.append(Apply(document))
         elif (differences := drift(document, live)) and not _waits(seen, document, differences):
@@ -143,10 +130,5 @@ def _waits(seen: Observation, document: Document, differences: Iterable[str]) ->
 
 
 def _not_wanted(seen: Observation, wanted: Iterable[Document]) -> list[Document]:
-    kept = {_address(document) for document in wanted}
-    return [document for document in seen.children if document["kind"] in KINDS and _address(document) not in kept]
-
-
-def _address(document: Document) -> tuple[str, str, str]:
-    metadata = document["metadata"]
-    return document["kind"], metadata.get("namespace", ""), metadata["name"]
+    kept = {address_of(document) for document in wanted}
+    return [document for document in seen.children if document["kind"] in KINDS and address_of(document) not in kept]

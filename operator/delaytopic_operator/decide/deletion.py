@@ -11,12 +11,13 @@ from delaytopic_operator.decide.actions import FINALIZER, Action, ForgetRecord, 
 from delaytopic_operator.decide.deletion_policy import GRACE_MS, Deletion, Going, Step, deadline_ms, next_step
 from delaytopic_operator.decide.offsets import is_awaited, not_kept, restored, with_progress
 from delaytopic_operator.decide.plan import Plan
-from delaytopic_operator.decide.record import RecordState, RouteRecord, record_name
-from delaytopic_operator.decide.validate import RELAYS_OUT_OF_SIGHT, Accepted, Refusal
+from delaytopic_operator.decide.status_parts import parts_of
+from delaytopic_operator.model.conditions import FALSE, TRUE, Finding, Progress, instant_ms
+from delaytopic_operator.model.record import RecordState, RouteRecord, record_name
+from delaytopic_operator.model.transitions import NORMAL, WARNING, Event
 from delaytopic_operator.observe.observation import Observation
-from delaytopic_operator.report.conditions import FALSE, TRUE, Finding, Progress, instant_ms
-from delaytopic_operator.report.status_parts import parts_of
-from delaytopic_operator.report.transitions import NORMAL, WARNING, Event
+from delaytopic_operator.observe.policies import policy_of
+from delaytopic_operator.rules.validate import RELAYS_OUT_OF_SIGHT, Accepted, Refusal
 from delaytopic_operator.scaling.reading import fresh
 
 CONFIRM = "delaytopic.dev/confirm-delete"
@@ -30,20 +31,6 @@ _WARNED = ("BacklogRetained", "BacklogRemoved")
 def needs_hold(policy: DeletionPolicy) -> bool:
     """Whether the object has to be held until the policy was followed; Retain needs nothing of the kind."""
     return policy is not DeletionPolicy.RETAIN
-
-
-def policy_of(seen: Observation) -> DeletionPolicy:
-    """Return what the object says; nothing is removed by a record that cannot be read or may be somebody else's."""
-    spec = (seen.document or {}).get("spec") or {}
-    policy = DeletionPolicy(spec.get("deletionPolicy", DeletionPolicy.DRAIN))
-    unsafe = seen.record_trouble is not None or _is_of_former_namespace(seen)
-    return DeletionPolicy.RETAIN if policy is DeletionPolicy.DELETE and unsafe else policy
-
-
-def _is_of_former_namespace(seen: Observation) -> bool:
-    """Tell whether the record is that of a namespace of the same name that somebody else may have had."""
-    record, namespace = seen.record, seen.namespace
-    return record is not None and namespace is not None and record.namespace_uid != namespace.uid
 
 
 def plan_going(seen: Observation) -> Plan:

@@ -7,10 +7,10 @@ from typing import Final
 
 from delaytopic_api.values import Duration
 from delaytopic_operator.decide.actions import Action, Apply, RestoreProgress
-from delaytopic_operator.decide.offsets_backup import forgotten, updated
-from delaytopic_operator.decide.record import RouteRecord
+from delaytopic_operator.model.offsets_backup import forgotten, updated
+from delaytopic_operator.model.record import RouteRecord
+from delaytopic_operator.model.transitions import WARNING, Event
 from delaytopic_operator.observe.observation import Observation
-from delaytopic_operator.report.transitions import WARNING, Event
 
 SHORT_MS: Final = 24 * 3_600_000
 """Brokers that forget sooner do so before anybody has looked at what is wrong with relays."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from delaytopic_operator.decide.actions import Action
-from delaytopic_operator.report.conditions import Finding, Progress
-from delaytopic_operator.report.transitions import Event
+from delaytopic_operator.model.conditions import Finding, Progress
+from delaytopic_operator.model.transitions import Event
 
 NOTHING_CHANGES = Progress()
 

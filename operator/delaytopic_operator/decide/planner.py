@@ -12,15 +12,15 @@ from delaytopic_operator.decide.backlog import foreign_or_discarded, is_resumed,
 from delaytopic_operator.decide.deletion import needs_hold, plan_going, plan_remains
 from delaytopic_operator.decide.offsets import not_kept, restored, retention_advice, with_progress
 from delaytopic_operator.decide.plan import Plan
-from delaytopic_operator.decide.record import RecordState, RouteRecord, begin_record, continue_record
-from delaytopic_operator.decide.validate import Accepted, Refusal
+from delaytopic_operator.decide.status_parts import parts_of
+from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Finding, Progress
+from delaytopic_operator.model.record import RecordState, RouteRecord, begin_record, continue_record
+from delaytopic_operator.model.transitions import NORMAL, WARNING, Event
 from delaytopic_operator.observe.observation import Observation, Trouble
-from delaytopic_operator.report.conditions import FALSE, TRUE, UNKNOWN, Finding, Progress
-from delaytopic_operator.report.status_parts import parts_of
-from delaytopic_operator.report.transitions import NORMAL, WARNING, Event
+from delaytopic_operator.observe.policies import PAUSE, is_paused
+from delaytopic_operator.rules.validate import Accepted, Refusal
 from delaytopic_operator.topics.plan import TopicPlan, plan_topics
 
-PAUSE = "delaytopic.dev/pause-reconciliation"
 DRY_RUN = "delaytopic.dev/dry-run"
 
 _SUSPENDED = {
@@ -28,11 +28,6 @@ _SUSPENDED = {
     Suspend.INGEST: "spec.suspend is Ingest: nothing is taken in",
     Suspend.ALL: "spec.suspend is All: nothing is taken in, and what is due is held",
 }
-
-
-def is_paused(seen: Observation) -> bool:
-    """Whether nothing is to be changed; a namespace that is being deleted waits for nobody."""
-    return seen.annotations.get(PAUSE) == "true" and not seen.goes_with_namespace
 
 
 def plan(seen: Observation) -> Plan:

@@ -24,12 +24,12 @@ from delaytopic_operator.decide.actions import (
 from delaytopic_operator.decide.children import KINDS
 from delaytopic_operator.decide.plan import Plan
 from delaytopic_operator.errors import Conflict, ObjectForeign, OperatorError
-from delaytopic_operator.kube import kinds
+from delaytopic_operator.execute.topics import TopicsExecutor
 from delaytopic_operator.kube.client import KubeApi
-from delaytopic_operator.kube.kinds import Kind, kind_of
+from delaytopic_operator.model import kinds
+from delaytopic_operator.model.kinds import Kind, kind_of
+from delaytopic_operator.model.transitions import NORMAL, WARNING, Event
 from delaytopic_operator.observe.observation import Observation
-from delaytopic_operator.observe.topics import TopicsObserver
-from delaytopic_operator.report.transitions import NORMAL, WARNING, Event
 from delaytopic_operator.resources import is_own
 from delaytopic_operator.scaling.record import with_memory
 from delaytopic_operator.topics.actions import TopicAction
@@ -56,7 +56,7 @@ class Doer:
         self,
         kube: KubeApi,
         find: Callable[[Kind, str | None, str], Mapping[str, Any] | None],
-        topics: TopicsObserver,
+        topics: TopicsExecutor,
         config: OperatorConfig,
         guard: Callable[[], object],
         corrected: Callable[[str], None],

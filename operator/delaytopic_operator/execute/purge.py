@@ -10,11 +10,11 @@ from typing import Any, Final
 import redis
 from redis.cluster import RedisCluster
 
-from delaytopic_operator.decide.purges import BacklogStep, DeleteGroup, DeleteKeys, SkipToEnd
 from delaytopic_operator.errors import RedisUnavailable
 from delaytopic_operator.kafka.admin import KafkaCluster
 from delaytopic_operator.redis.access import opened, primaries
 from delaytopic_operator.redis.credentials import RedisTarget
+from delaytopic_operator.rules.purges import BacklogStep, DeleteGroup, DeleteKeys, SkipToEnd
 from delaytopic_operator.topics.actions import DeleteTopic
 
 SCAN_COUNT: Final = 1_000

@@ -11,7 +11,6 @@ from typing import Final
 from delaytopic_operator.errors import OperatorError, TopicRejected
 from delaytopic_operator.kafka.cache import KEPT_S, Recall, TopicMemory
 from delaytopic_operator.kafka.client import TIMEOUT_S, KafkaClient, Observe
-from delaytopic_operator.kafka.model import Committed, KafkaView, PartitionOffsets
 from delaytopic_operator.kafka.read import (
     read_cluster_id,
     read_committed,
@@ -29,6 +28,7 @@ from delaytopic_operator.kafka.write import (
     delete_topic,
     set_config,
 )
+from delaytopic_operator.model.kafka_view import Committed, KafkaView, PartitionOffsets
 from delaytopic_operator.topics.actions import CreateTopic, DeleteTopic, GrowTopic, SetConfig, TopicAction
 
 MOST_CLUSTERS: Final = 64

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from delaytopic_operator.kafka.model import KafkaView, TopicFacts
+from delaytopic_operator.model.kafka_view import KafkaView, TopicFacts
 
 KEPT_S: Final = 60.0
 """For how long an answer counts."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from delaytopic_api.documents import Authentication, AuthenticationType, KafkaConnection
 from delaytopic_operator.errors import NotSupported
-from delaytopic_operator.kafka.secret_values import SecretValues
+from delaytopic_operator.model.secret_values import SecretValues
 
 MECHANISMS: Final = {
     AuthenticationType.SCRAM_SHA_512: "SCRAM-SHA-512",

@@ -17,7 +17,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public 
 
 from delaytopic_operator.kafka.client import KafkaClient
 from delaytopic_operator.kafka.errors import UNKNOWN_TOPIC, translate
-from delaytopic_operator.kafka.model import Committed, KafkaView, PartitionOffsets, TopicFacts
+from delaytopic_operator.model.kafka_view import Committed, KafkaView, PartitionOffsets, TopicFacts
 
 BATCH: Final = 500
 """Topics in one request: some 0.8 s of a broker's and our own work for their settings."""

@@ -23,7 +23,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public 
 from delaytopic_operator.errors import KafkaUnavailable
 from delaytopic_operator.kafka.client import KafkaClient
 from delaytopic_operator.kafka.errors import UNKNOWN_TOPIC, translate
-from delaytopic_operator.kafka.model import Committed
+from delaytopic_operator.model.kafka_view import Committed
 from delaytopic_operator.topics.actions import CreateTopic, GrowTopic, SetConfig
 
 NOTHING_IS_FINE: frozenset[int] = frozenset()

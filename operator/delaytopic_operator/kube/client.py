@@ -9,8 +9,8 @@ from typing import Final, Protocol
 
 from delaytopic_operator.errors import ApiServerUnavailable
 from delaytopic_operator.kube.errors import Call, ObjectGone
-from delaytopic_operator.kube.kinds import CONFIG_MAP, Kind, kind_of
 from delaytopic_operator.kube.transport import APPLY, JSON, JSON_PATCH, MERGE_PATCH, Document, KubeTransport
+from delaytopic_operator.model.kinds import CONFIG_MAP, Kind, kind_of
 
 PAGE_SIZE: Final = 100
 LARGE_OBJECTS_PAGE_SIZE: Final = 10

@@ -15,7 +15,7 @@ from delaytopic_operator.errors import (
     ObjectRejected,
     OperatorError,
 )
-from delaytopic_operator.kube.kinds import Kind
+from delaytopic_operator.model.kinds import Kind
 
 LONGEST_MESSAGE = 1_000
 """Characters; the API server repeats whole objects, and a status has little room."""

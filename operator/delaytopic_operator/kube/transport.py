@@ -16,10 +16,10 @@ import urllib3
 from urllib3.exceptions import HTTPError, NewConnectionError, SSLError
 from urllib3.exceptions import TimeoutError as DeadlineExceeded
 
+from delaytopic_operator.clock import epoch_ms
 from delaytopic_operator.errors import ApiServerUnavailable, OperatorError
 from delaytopic_operator.kube.errors import Call, refusal
 from delaytopic_operator.kube.login import ClusterLogin
-from delaytopic_operator.runtime.clock import epoch_ms
 
 Document = dict[str, Any]
 

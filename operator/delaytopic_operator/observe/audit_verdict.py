@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from pydantic import ValidationError
 
 from delaytopic_api.documents import Condition, ConditionType, Model, SloStatus
-from delaytopic_operator.report.conditions import Finding
+from delaytopic_operator.model.conditions import Finding
 
 NO_AUDIT: Final = "NoAudit"
 """Reason of SLOMet while no audit can be set up, which is no verdict: nothing of it is kept."""

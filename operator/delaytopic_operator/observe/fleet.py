@@ -9,7 +9,7 @@ from typing import Any, Final
 from delaytopic_api import RelayStatus
 from delaytopic_api.documents import BacklogStatus, ConditionType
 from delaytopic_api.relay import ShardState, ShardStatus
-from delaytopic_operator.report.conditions import FALSE, TRUE, UNKNOWN, Finding, instant
+from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Finding, instant
 
 _PULL_REASONS: Final = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull")
 

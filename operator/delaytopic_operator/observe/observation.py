@@ -8,14 +8,14 @@ from typing import Any
 
 from delaytopic_api.documents import BackendStatus
 from delaytopic_operator.config.operator_config import OperatorConfig
-from delaytopic_operator.decide.offsets_backup import KeptProgress
-from delaytopic_operator.decide.record import RouteRecord
-from delaytopic_operator.decide.validate import Accepted, Refusal
-from delaytopic_operator.kafka.model import KafkaView
-from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.model.conditions import Finding
+from delaytopic_operator.model.kafka_view import KafkaView
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.offsets_backup import KeptProgress
+from delaytopic_operator.model.record import RouteRecord
 from delaytopic_operator.observe.audit_verdict import AuditVerdict
 from delaytopic_operator.observe.fleet import Fleet
-from delaytopic_operator.report.conditions import Finding
+from delaytopic_operator.rules.validate import Accepted, Refusal
 from delaytopic_operator.scaling.memory import ScalingMemory
 from delaytopic_operator.scaling.outcome import Decision
 from delaytopic_operator.scaling.signals import FleetSignals

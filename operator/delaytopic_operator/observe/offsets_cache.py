@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Final
 
-from delaytopic_operator.decide.record import RecordState
-from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.record import RecordState
 from delaytopic_operator.observe.observation import Observation
 
 SILENT_MS: Final = 3_600_000

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.model.keys import Key
 from delaytopic_operator.resources import child_name, former_child_name
 
 TEMPLATE_HASH: Final = "pod-template-hash"

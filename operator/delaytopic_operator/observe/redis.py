@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from delaytopic_api.documents import RedisConnection
 from delaytopic_api.values import BackendType
-from delaytopic_operator.decide.validate import Accepted
 from delaytopic_operator.errors import OperatorError
-from delaytopic_operator.kafka.secret_values import SecretValues
 from delaytopic_operator.kafka.ttl_cache import Recently
+from delaytopic_operator.model.conditions import Finding
+from delaytopic_operator.model.secret_values import SecretValues
 from delaytopic_operator.redis.credentials import RedisTarget, redis_target
 from delaytopic_operator.redis.facts import read_redis_facts
 from delaytopic_operator.redis.verdict import redis_failure, redis_finding
-from delaytopic_operator.report.conditions import Finding
+from delaytopic_operator.rules.validate import Accepted
 
 AGE_MS: Final = 15_000
 
@@ -33,10 +32,6 @@ class RedisObserver:
             return self._findings.get(redis_target(redis, secrets), now_ms)
         except OperatorError as error:
             return redis_failure(error)
-
-    def target(self, connection: RedisConnection | None, secrets: SecretValues) -> RedisTarget | None:
-        """Where to remove keys; None: there is no Redis."""
-        return redis_target(connection, secrets) if connection is not None else None
 
 
 def _finding(target: RedisTarget) -> Finding | None:

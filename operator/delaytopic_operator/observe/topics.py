@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from delaytopic_api import Settings
 from delaytopic_api.documents import KafkaConnection
 from delaytopic_api.values import BackendType, TopicProvisioning
-from delaytopic_operator.decide.children import identity_of
-from delaytopic_operator.decide.offsets_backup import KeptProgress
-from delaytopic_operator.decide.purges import DeleteObject, purge_steps
-from delaytopic_operator.decide.record import RouteRecord
-from delaytopic_operator.decide.validate import Accepted
 from delaytopic_operator.errors import KafkaUnavailable, OperatorError, Rejected, Unavailable
-from delaytopic_operator.execute.purge import do_purge_step
 from delaytopic_operator.kafka.admin import KafkaCluster, KafkaClusters
 from delaytopic_operator.kafka.credentials import kafka_settings
-from delaytopic_operator.kafka.model import KafkaView, hold_nothing
-from delaytopic_operator.kafka.model import PartitionOffsets as Offsets
-from delaytopic_operator.kafka.secret_values import SecretValues
 from delaytopic_operator.kube.client import KubeApi
-from delaytopic_operator.kube.kinds import KAFKA_TOPIC
+from delaytopic_operator.model.conditions import Finding
+from delaytopic_operator.model.kafka_view import KafkaView, hold_nothing
+from delaytopic_operator.model.kafka_view import PartitionOffsets as Offsets
+from delaytopic_operator.model.kinds import KAFKA_TOPIC
+from delaytopic_operator.model.offsets_backup import KeptProgress
+from delaytopic_operator.model.record import RouteRecord
+from delaytopic_operator.model.secret_values import SecretValues
 from delaytopic_operator.observe.observation import Observation, Topics, Trouble
+from delaytopic_operator.observe.policies import identity_of
 from delaytopic_operator.observe.redis import RedisObserver
-from delaytopic_operator.report.conditions import Finding
+from delaytopic_operator.rules.validate import Accepted
 from delaytopic_operator.scaling.source import PartitionOffsets, SourceOffsets, times_to_ask
-from delaytopic_operator.topics.actions import TopicAction
 from delaytopic_operator.topics.needed_buckets import needed_buckets
 from delaytopic_operator.topics.plan import topic_names
 from delaytopic_operator.topics.strimzi import CLUSTER_LABEL, StrimziTopics, strimzi_place, strimzi_topics
@@ -58,12 +55,12 @@ class TopicsObserver:
         is read now (`fresh`).
         """
         settings = accepted.settings
-        backend = self._redis.look(accepted, _values(seen, accepted), seen.now_ms)
+        backend = self._redis.look(accepted, secret_values(seen, accepted), seen.now_ms)
         try:
-            cluster = self._cluster(seen, accepted)
+            cluster = self.cluster(seen, accepted)
             buckets = needed_buckets(settings)
             view = cluster.view(topic_names(settings, seen.record, buckets), fresh=fresh)
-            strimzi = self._strimzi(seen, accepted)
+            strimzi = self.strimzi(seen, accepted)
         except OperatorError as error:
             return TopicsSeen(trouble=trouble_of(error), backend=backend)
         source = view.find(settings.source.topic)
@@ -81,7 +78,8 @@ class TopicsObserver:
             offsets=_offsets(cluster, settings, source.partitions, seen.now_ms) if source is not None else None,
         )
 
-    def _strimzi(self, seen: Observation, accepted: Accepted) -> StrimziTopics | None:
+    def strimzi(self, seen: Observation, accepted: Accepted) -> StrimziTopics | None:
+        """Return the KafkaTopic objects, and where they are; None unless topics are made as objects."""
         settings = accepted.settings
         if settings.topic_provisioning is not TopicProvisioning.STRIMZI_KAFKA_TOPIC or settings.connection is None:
             return None
@@ -90,28 +88,6 @@ class TopicsObserver:
             return None
         labels = {CLUSTER_LABEL: place.cluster}
         return strimzi_topics(place, self._kube.list(KAFKA_TOPIC, place.namespace, labels))
-
-    def perform(self, seen: Observation, action: TopicAction) -> bool:
-        """Do it; whether there was anything to do."""
-        assert seen.accepted is not None
-        return self._cluster(seen, seen.accepted).perform(action)
-
-    def purge(self, seen: Observation, record: RouteRecord, *, topics: bool, guard: Callable[[], object]) -> None:
-        """Remove a backlog; with `topics`, those that are owned, too. `guard` raises what ends it."""
-        accepted = seen.accepted
-        if accepted is None:
-            raise KafkaUnavailable(
-                f"the backlog {record.backend_id} cannot be removed: without valid settings and a DelayClass it is not "
-                "known where it is; correct them, or set deletionPolicy to Retain"
-            )
-        cluster, values = self._cluster(seen, accepted), _values(seen, accepted)
-        target = self._redis.target(accepted.settings.backend.redis, values)
-        for step in purge_steps(record, topics=topics, strimzi=self._strimzi(seen, accepted)):
-            if isinstance(step, DeleteObject):
-                metadata = step.document["metadata"]
-                self._kube.delete(KAFKA_TOPIC, metadata["namespace"], metadata["name"], metadata["uid"])
-            else:
-                do_purge_step(step, cluster, target, guard)
 
     def progress(self, record: RouteRecord, connection: KafkaConnection, values: SecretValues) -> KeptProgress | None:
         """What the relays' group has committed; None when the source is not the one of the record. Raises as Kafka."""
@@ -123,22 +99,15 @@ class TopicsObserver:
             return None
         return KeptProgress(name, facts.topic_id, cluster.progress(record.group_id, name))
 
-    def restore(self, seen: Observation, group_id: str, kept: KeptProgress) -> bool:
-        """Commit again what the group lost; nothing for a topic that was made anew. Whether there was anything."""
-        assert seen.accepted is not None
-        cluster = self._cluster(seen, seen.accepted)
-        facts = cluster.view([kept.topic], fresh=True).find(kept.topic)
-        if facts is None or facts.topic_id != kept.topic_id:
-            return False
-        return cluster.restore_progress(group_id, kept.topic, kept.partitions)
-
-    def _cluster(self, seen: Observation, accepted: Accepted) -> KafkaCluster:
+    def cluster(self, seen: Observation, accepted: Accepted) -> KafkaCluster:
+        """Return the connection to its Kafka. Raises errors of credentials."""
         connection = accepted.settings.connection
         assert connection is not None
-        return self._kafka.cluster(kafka_settings(connection, _values(seen, accepted)))
+        return self._kafka.cluster(kafka_settings(connection, secret_values(seen, accepted)))
 
 
-def _values(seen: Observation, accepted: Accepted) -> SecretValues:
+def secret_values(seen: Observation, accepted: Accepted) -> SecretValues:
+    """Return the Secrets that were read, of the namespace where the relays run."""
     return SecretValues(identity_of(seen, accepted).namespace, seen.secrets)
 
 

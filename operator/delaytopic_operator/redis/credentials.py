@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from delaytopic_api.documents import RedisConnection
 from delaytopic_operator.errors import SecretMissing
-from delaytopic_operator.kafka.secret_values import SecretValues
+from delaytopic_operator.model.secret_values import SecretValues
 
 DEFAULT_PORT: Final = 6379
 FORMS: Final = "redis://host[:port][/database] or rediss://host[:port][/database]"

@@ -8,7 +8,7 @@ from typing import Final
 
 from delaytopic_api.documents import ConditionStatus, ConditionType
 from delaytopic_operator.errors import NotAllowed, OperatorError
-from delaytopic_operator.report.conditions import FALSE, TRUE, UNKNOWN, Finding
+from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Finding
 
 NEAR_PERCENT: Final = 80
 """Above this share of maxmemory it is time to do something: when it is full, relays take nothing in."""

@@ -9,8 +9,8 @@ from delaytopic_api.documents import API_VERSION, ConditionType
 from delaytopic_operator import __version__
 from delaytopic_operator.decide.actions import Action
 from delaytopic_operator.decide.plan import Plan
+from delaytopic_operator.model.conditions import instant_ms, merged, summed_up
 from delaytopic_operator.observe.observation import Observation
-from delaytopic_operator.report.conditions import instant_ms, merged, summed_up
 
 MOST_PLANNED: Final = 50
 REQUESTED: Final = "delaytopic.dev/reconcile-requested-at"

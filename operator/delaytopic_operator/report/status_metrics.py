@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from delaytopic_operator.decide.actions import ForgetRecord, WriteRecord
 from delaytopic_operator.decide.plan import Plan
-from delaytopic_operator.decide.record import RecordState, RouteRecord
 from delaytopic_operator.execute.executor import Outcome
+from delaytopic_operator.model.conditions import summed_up
+from delaytopic_operator.model.record import RecordState, RouteRecord
 from delaytopic_operator.observe.observation import Observation
-from delaytopic_operator.report.conditions import summed_up
+from delaytopic_operator.report.metrics import OperatorMetrics
 from delaytopic_operator.report.status_writer import with_failure
-from delaytopic_operator.runtime.metrics import OperatorMetrics
 from delaytopic_operator.scaling.due_curve import Crest
 from delaytopic_operator.scaling.outcome import Decision
 

@@ -11,14 +11,14 @@ from delaytopic_operator.decide.actions import Apply, DoTopic, Purge, Release, R
 from delaytopic_operator.decide.plan import Plan
 from delaytopic_operator.errors import Conflict, Rejected
 from delaytopic_operator.execute.executor import Outcome
-from delaytopic_operator.kube import kinds
 from delaytopic_operator.kube.client import KubeApi
+from delaytopic_operator.model import kinds
+from delaytopic_operator.model.conditions import FALSE, UNKNOWN, Finding
+from delaytopic_operator.model.transitions import WARNING, Event, told
 from delaytopic_operator.observe.audit_verdict import NO_AUDIT
 from delaytopic_operator.observe.observation import Observation
-from delaytopic_operator.report.conditions import FALSE, UNKNOWN, Finding
+from delaytopic_operator.report.event_recorder import EventRecorder
 from delaytopic_operator.report.status_document import status_document, worth_writing
-from delaytopic_operator.report.transitions import WARNING, Event, told
-from delaytopic_operator.runtime.event_recorder import EventRecorder
 from delaytopic_operator.topics.findings import failed_finding
 
 STATUS_MANAGER: Final = "delaytopic-operator-status"

@@ -9,7 +9,7 @@ from typing import Final
 
 from delaytopic_api.values import Quantity
 from delaytopic_operator.config.operator_config import AuditConfig, OperatorConfig
-from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.model.keys import Key
 from delaytopic_operator.resources.audit_config_map import DOCUMENTS_KEY, audit_documents_name
 from delaytopic_operator.resources.connection_files import SecretFile
 from delaytopic_operator.resources.identity import (

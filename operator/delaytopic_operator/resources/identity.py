@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from delaytopic_api.documents import API_VERSION, GROUP
-from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.model.keys import Key
 
 Document = dict[str, Any]
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import structlog
 
+from delaytopic_operator.clock import epoch_ms, monotonic_ms
 from delaytopic_operator.errors import Conflict, NotLeading, OperatorError
 from delaytopic_operator.kube.client import KubeApi
-from delaytopic_operator.kube.kinds import LEASE
-from delaytopic_operator.runtime.clock import epoch_ms, monotonic_ms
+from delaytopic_operator.model.kinds import LEASE
 from delaytopic_operator.runtime.lease import Document, Sighting, Step, Terms, acquired, decide, released, renewed
 
 STOP_SECONDS = 1.5

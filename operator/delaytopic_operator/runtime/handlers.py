@@ -20,13 +20,13 @@ import aiohttp
 import kopf
 import structlog
 
+from delaytopic_operator.clock import epoch_ms, monotonic_ms
 from delaytopic_operator.config.operator_config import OperatorConfig
-from delaytopic_operator.kube.keys import Key
-from delaytopic_operator.kube.kinds import Kind
 from delaytopic_operator.kube.login import ClusterLogin
+from delaytopic_operator.kube.object_cache import Store
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.kinds import Kind
 from delaytopic_operator.runtime import watched
-from delaytopic_operator.runtime.clock import epoch_ms, monotonic_ms
-from delaytopic_operator.runtime.object_cache import Store
 from delaytopic_operator.runtime.workqueue import backoff_ms
 
 LOGIN_MINUTES: Final = 10

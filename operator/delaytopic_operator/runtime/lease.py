@@ -1,5 +1,6 @@
 """Who leads, by a Lease: a pure decision over the document and what this operator saw of it before.
 
+from delaytopic_operator.model.conditions import micro_time
 Times of others are never compared with the own clock. How long a holder has been silent is measured by the own
 monotonic clock, from the moment that its last renewal was *seen*; so clocks may differ by any amount, and only have to
 run about equally fast. A write carries the resourceVersion that was read: of two who decide at once, one fails.
@@ -8,11 +9,11 @@ run about equally fast. A write carries the resourceVersion that was read: of tw
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, Final
 
-from delaytopic_operator.kube.kinds import LEASE
+from delaytopic_operator.model.conditions import micro_time
+from delaytopic_operator.model.kinds import LEASE
 
 Document = dict[str, Any]
 
@@ -106,11 +107,6 @@ def released(document: Document, wall_ms: int) -> Document:
     """The Lease to write in order to let others lead at once."""
     spec = document["spec"] | {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_time(wall_ms)}
     return document | {"spec": spec}
-
-
-def micro_time(wall_ms: int) -> str:
-    """A time as Kubernetes writes those with fractions: `2026-11-21T20:00:00.123000Z`."""
-    return datetime.fromtimestamp(wall_ms / 1_000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _record(document: Document) -> tuple[object, ...]:

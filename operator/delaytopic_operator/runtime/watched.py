@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from delaytopic_operator.config.operator_config import OperatorConfig
-from delaytopic_operator.kube import kinds
-from delaytopic_operator.kube.kinds import Kind
-from delaytopic_operator.runtime.indexers import MANAGED
+from delaytopic_operator.kube.indexers import MANAGED
+from delaytopic_operator.model import kinds
+from delaytopic_operator.model.kinds import Kind
 
 OWN: Final = (kinds.DELAY_CLASS, kinds.DELAY_TOPIC)
 """What people write; all of them are of interest."""

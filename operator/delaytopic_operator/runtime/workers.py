@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from threading import Condition, Thread
 from time import monotonic
 
 import structlog
 
+from delaytopic_operator.clock import epoch_ms
 from delaytopic_operator.errors import ApiServerUnavailable, NotLeading, OperatorError
-from delaytopic_operator.kube.keys import Key
-from delaytopic_operator.runtime.clock import epoch_ms
-from delaytopic_operator.runtime.passes import Result
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Result
+from delaytopic_operator.report.metrics import WorkLoad
 from delaytopic_operator.runtime.workqueue import WorkQueue
 
 IDLE_SECONDS = 0.5
@@ -22,15 +22,6 @@ log = structlog.get_logger()
 
 PassObserver = Callable[[str, float], None]
 """Told of each pass: its result (`Success`, or the reason of its error) and its seconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkLoad:
-    """What there is to do; times in ms, those of `running` are epoch ms."""
-
-    depth: int
-    oldest_age_ms: int
-    running: dict[Key, int]
 
 
 class Workers:

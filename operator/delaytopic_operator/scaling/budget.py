@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.model.keys import Key
 from delaytopic_operator.scaling.memory import ScalingMemory
 from delaytopic_operator.scaling.outcome import Decision, Reason
 

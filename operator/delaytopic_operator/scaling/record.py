@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from delaytopic_operator.decide.record import RouteRecord, record_document
+from delaytopic_operator.model.record import RouteRecord, record_document
 from delaytopic_operator.scaling.memory import ScalingMemory
 
 DATA_KEY: Final = "scaling.json"

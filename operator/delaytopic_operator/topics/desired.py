@@ -14,8 +14,8 @@ from typing import Final, Protocol
 from delaytopic_api import Settings
 from delaytopic_api.documents import DelayTopicSpec, TopicSettings, TopicSpec
 from delaytopic_api.values import Management, Partitioning, TopicProvisioning
-from delaytopic_operator.decide.record import Role
-from delaytopic_operator.kafka.model import TopicFacts
+from delaytopic_operator.model.kafka_view import TopicFacts
+from delaytopic_operator.model.record import Role
 
 LOG_APPEND_TIME: Final = "LogAppendTime"
 DEFAULT_MAX_MESSAGE_BYTES: Final = 1_048_588

@@ -10,7 +10,7 @@ from delaytopic_api.documents import ConditionStatus, ConditionType
 from delaytopic_api.policy import RETENTION_MARGIN
 from delaytopic_api.values import Duration
 from delaytopic_operator.errors import KafkaUnavailable, OperatorError
-from delaytopic_operator.report.conditions import FALSE, TRUE, UNKNOWN, Finding
+from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Finding
 from delaytopic_operator.topics.ownership import Trouble
 from delaytopic_operator.topics.rules import kept_ms
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from delaytopic_api import Settings
 from delaytopic_api.documents import Ownership, TopicStatus
-from delaytopic_operator.decide.record import Role, RouteRecord, TopicRecord
-from delaytopic_operator.kafka.model import KafkaView, TopicFacts
+from delaytopic_operator.model.kafka_view import KafkaView, TopicFacts
+from delaytopic_operator.model.record import Role, RouteRecord, TopicRecord
 from delaytopic_operator.topics.actions import BROKERS_OWN, CreateTopic, SetConfig, TopicAction
 from delaytopic_operator.topics.desired import Wish
 from delaytopic_operator.topics.ownership import Owned, Stance, Trouble, own

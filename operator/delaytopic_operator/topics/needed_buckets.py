@@ -5,7 +5,7 @@ from __future__ import annotations
 from delaytopic_api import Settings
 from delaytopic_api.relay import RelayLimits
 from delaytopic_api.values import BackendType, BucketTopic, Management, bucket_topics
-from delaytopic_operator.kafka.model import TopicFacts
+from delaytopic_operator.model.kafka_view import TopicFacts
 
 
 def needed_buckets(settings: Settings, source: TopicFacts | None = None) -> list[BucketTopic]:

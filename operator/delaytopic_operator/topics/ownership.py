@@ -22,8 +22,8 @@ from typing import Final, NamedTuple
 
 from delaytopic_api.documents import Ownership
 from delaytopic_api.values import Management
-from delaytopic_operator.decide.record import Role, TopicRecord
-from delaytopic_operator.kafka.model import TopicFacts
+from delaytopic_operator.model.kafka_view import TopicFacts
+from delaytopic_operator.model.record import Role, TopicRecord
 from delaytopic_operator.topics.actions import TopicEvent
 from delaytopic_operator.topics.desired import Wish
 

@@ -16,9 +16,9 @@ from typing import Any
 from delaytopic_api import Settings
 from delaytopic_api.documents import DelayTopicSpec, Ownership, TopicStatus
 from delaytopic_api.values import TopicProvisioning
-from delaytopic_operator.decide.record import Role, RouteRecord
-from delaytopic_operator.kafka.model import KafkaView
-from delaytopic_operator.report.conditions import Finding
+from delaytopic_operator.model.conditions import Finding
+from delaytopic_operator.model.kafka_view import KafkaView
+from delaytopic_operator.model.record import Role, RouteRecord
 from delaytopic_operator.topics.actions import DeleteTopic, TopicAction, TopicEvent
 from delaytopic_operator.topics.desired import Bucket, wishes
 from delaytopic_operator.topics.findings import Progress, backend_findings, topics_finding

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 from delaytopic_api import Settings
 from delaytopic_api.values import Partitioning
-from delaytopic_operator.decide.record import Role
-from delaytopic_operator.kafka.model import UNLIMITED_MS, TopicFacts
+from delaytopic_operator.model.kafka_view import UNLIMITED_MS, TopicFacts
+from delaytopic_operator.model.record import Role
 from delaytopic_operator.topics.actions import GrowTopic, SetConfig
 from delaytopic_operator.topics.desired import LOG_APPEND_TIME, Wish
 from delaytopic_operator.topics.ownership import Trouble

@@ -10,13 +10,13 @@ from delaytopic_api import DelayClass, RelayStatus, load_document
 from delaytopic_api.documents import Ownership
 from delaytopic_operator.config.operator_config import OperatorConfig
 from delaytopic_operator.decide.actions import FINALIZER
-from delaytopic_operator.decide.record import Role, RouteRecord, TopicRecord, begin_record
-from delaytopic_operator.decide.validate import Accepted, Elders, Refusal, Subject, check
-from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.model.conditions import instant
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.record import Role, RouteRecord, TopicRecord, begin_record
 from delaytopic_operator.observe.fleet import Fleet, RelayPage
 from delaytopic_operator.observe.observation import NamespaceFacts, Observation
-from delaytopic_operator.report.conditions import instant
 from delaytopic_operator.resources import child_name
+from delaytopic_operator.rules.validate import Accepted, Elders, Refusal, Subject, check
 
 KEY = Key("shop", "reminders")
 NOW_MS = 1_795_269_686_000

@@ -9,8 +9,8 @@ import pytest
 
 from delaytopic_api import DelayClass, load_document
 from delaytopic_operator.config.operator_config import OperatorConfig
-from delaytopic_operator.decide.validate import Accepted, Elders, Refusal, Subject, check
-from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.rules.validate import Accepted, Elders, Refusal, Subject, check
 
 KEY = Key("shop", "reminders")
 SCRAM = {"type": "ScramSha512", "username": "delay", "passwordSecret": {"secretName": "delay-scram"}}

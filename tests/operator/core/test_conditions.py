@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from delaytopic_api.documents import ConditionStatus, ConditionType
-from delaytopic_operator.report.conditions import (
+from delaytopic_operator.model.conditions import (
     FALSE,
     LONGEST_MESSAGE,
     TRUE,

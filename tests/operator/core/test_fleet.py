@@ -8,8 +8,8 @@ import pytest
 
 from delaytopic_api import RelayStatus
 from delaytopic_api.documents import ConditionType
+from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Finding
 from delaytopic_operator.observe.fleet import Fleet, RelayPage, availability, backlog, punctuality
-from delaytopic_operator.report.conditions import FALSE, TRUE, UNKNOWN, Finding
 
 NOW_MS = 1_795_269_686_000
 AS_OF_MS = NOW_MS + 40

@@ -8,7 +8,7 @@ import pytest
 from tests.operator.core.test_checks import KEY, delay_class, verdict
 
 from delaytopic_operator.config.operator_config import InlineConnections, OperatorConfig
-from delaytopic_operator.decide.validate import Accepted, Elders, Refusal, Subject, check
+from delaytopic_operator.rules.validate import Accepted, Elders, Refusal, Subject, check
 
 
 def told(of_class: dict[str, Any], **spec: Any) -> str:

@@ -6,12 +6,12 @@ import pytest
 from tests.operator.core.going_scenes import KEY, NO_FLEET, document, record, seen
 
 from delaytopic_operator.decide.planner import plan
-from delaytopic_operator.decide.record import RecordState
 from delaytopic_operator.errors import ApiServerUnavailable
 from delaytopic_operator.execute.executor import Outcome
+from delaytopic_operator.model.record import RecordState
 from delaytopic_operator.observe.observation import Observation
+from delaytopic_operator.report.metrics import OperatorMetrics
 from delaytopic_operator.report.status_metrics import Meter
-from delaytopic_operator.runtime.metrics import OperatorMetrics
 
 RETAINED = "delay_operator_retained_backlog_messages"
 CONDITION = "delay_operator_condition"

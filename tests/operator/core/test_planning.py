@@ -23,16 +23,16 @@ from delaytopic_api import Duration
 from delaytopic_api.documents import Ownership
 from delaytopic_operator.decide.actions import Apply, DoTopic, Hold, Release, Remove, WriteRecord
 from delaytopic_operator.decide.planner import plan
-from delaytopic_operator.decide.record import Role, RouteRecord, TopicRecord
-from delaytopic_operator.decide.validate import Elders, Refusal, Subject, check
 from delaytopic_operator.errors import RedisUnavailable
-from delaytopic_operator.kafka.model import KafkaView, TopicFacts
-from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.model.conditions import UNKNOWN
+from delaytopic_operator.model.kafka_view import KafkaView, TopicFacts
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.record import Role, RouteRecord, TopicRecord
 from delaytopic_operator.observe.observation import Observation, Topics, Trouble
 from delaytopic_operator.redis.verdict import redis_failure
-from delaytopic_operator.report.conditions import UNKNOWN
 from delaytopic_operator.report.status_document import status_document
 from delaytopic_operator.resources import child_name, former_child_name
+from delaytopic_operator.rules.validate import Elders, Refusal, Subject, check
 
 TOPICS = {"source": "shop.a", "target": "shop.b", "dead letter": "shop.a.dlq"}
 MAKES = ["ServiceAccount", "ConfigMap", "NetworkPolicy", "PodDisruptionBudget", "Deployment"]

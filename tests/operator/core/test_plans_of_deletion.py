@@ -22,10 +22,10 @@ from tests.operator.core.going_scenes import (
 from delaytopic_operator.decide.actions import Action, Apply, ForgetRecord, Purge, Release, Remove, WriteRecord
 from delaytopic_operator.decide.plan import Plan
 from delaytopic_operator.decide.planner import plan
-from delaytopic_operator.decide.record import RecordState, RouteRecord, former_record_name, record_name
-from delaytopic_operator.decide.validate import Refusal
+from delaytopic_operator.model.record import RecordState, RouteRecord, former_record_name, record_name
 from delaytopic_operator.observe.fleet import Fleet
 from delaytopic_operator.observe.observation import Observation, ProgressFacts, Trouble
+from delaytopic_operator.rules.validate import Refusal
 
 RETAINED = RecordState.RETAINED
 PAUSED = {"delaytopic.dev/pause-reconciliation": "true"}

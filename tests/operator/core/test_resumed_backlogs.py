@@ -10,9 +10,9 @@ from tests.operator.core.going_scenes import NOW_MS, document, fleet, record, se
 from delaytopic_operator.decide.actions import WriteRecord
 from delaytopic_operator.decide.backlog import NEWS_MS
 from delaytopic_operator.decide.planner import plan
-from delaytopic_operator.decide.record import RecordState, RouteRecord
+from delaytopic_operator.model.conditions import instant
+from delaytopic_operator.model.record import RecordState, RouteRecord
 from delaytopic_operator.observe.observation import Observation
-from delaytopic_operator.report.conditions import instant
 
 
 def retained(pending: int | None) -> RouteRecord:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-from delaytopic_operator.decide.rollout_book import RolloutBook
-from delaytopic_operator.kube.keys import Key
-from delaytopic_operator.runtime.object_cache import Store
+from delaytopic_operator.kube.object_cache import Store
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.observe.rollouts import RolloutBook
 
 VERSIONS = count(1)
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaytopic_operator.config.operator_config import OperatorConfig
-from delaytopic_operator.decide.record import RouteRecord, record_document
-from delaytopic_operator.decide.route_index import RouteBook
-from delaytopic_operator.kube.keys import Key
-from delaytopic_operator.report.conditions import instant
-from delaytopic_operator.runtime.object_cache import Store
+from delaytopic_operator.kube.object_cache import Store
+from delaytopic_operator.model.conditions import instant
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.record import RouteRecord, record_document
+from delaytopic_operator.observe.route_index import RouteBook
 
 BORN_MS = 1_795_269_686_000
 STANDARD = {

@@ -10,7 +10,7 @@ from tests.operator.core.going_scenes import NOW_MS, UID, document, seen
 from delaytopic_operator.decide.actions import Hold, Release
 from delaytopic_operator.decide.plan import Plan
 from delaytopic_operator.decide.planner import plan
-from delaytopic_operator.report.conditions import TRUE, Finding, instant
+from delaytopic_operator.model.conditions import TRUE, Finding, instant
 from delaytopic_operator.report.status_document import status_document, worth_writing
 
 INTERVAL_MS = 30_000

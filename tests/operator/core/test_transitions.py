@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from delaytopic_operator.report.transitions import Event, told
+from delaytopic_operator.model.transitions import Event, told
 
 Condition = dict[str, Any]
 

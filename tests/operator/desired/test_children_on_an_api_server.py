@@ -11,8 +11,8 @@ from tests.cluster.kube_client import KubeClient
 from tests.operator.desired.golden import EXAMPLES, example
 from tests.operator.desired.routes import Route
 
-from delaytopic_operator.kube.kinds import kind_of
-from delaytopic_operator.report.drift import drift
+from delaytopic_operator.decide.drift import drift
+from delaytopic_operator.model.kinds import kind_of
 from delaytopic_operator.resources.identity import Document
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]

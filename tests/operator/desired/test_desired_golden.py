@@ -6,7 +6,7 @@ import pytest
 from tests.operator.desired.golden import EXAMPLES, GOLDEN, example, golden_documents
 
 from delaytopic_api import load_relay_config
-from delaytopic_operator.kube.kinds import kind_of
+from delaytopic_operator.model.kinds import kind_of
 
 
 @pytest.mark.parametrize("name", GOLDEN)

@@ -12,8 +12,8 @@ from tests.cluster.kube_client import KubeClient
 from tests.cluster.pods import pods_of
 from tests.operator.desired.routes import Route, route
 
-from delaytopic_operator.kube.kinds import DEPLOYMENT
-from delaytopic_operator.report.drift import drift
+from delaytopic_operator.decide.drift import drift
+from delaytopic_operator.model.kinds import DEPLOYMENT
 from delaytopic_operator.resources.hash import APPLIED_HASH
 from delaytopic_operator.resources.identity import Document
 

@@ -12,8 +12,8 @@ from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.operator.desired.routes import Route, route
 
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
-from delaytopic_operator.kube.kinds import kind_of
-from delaytopic_operator.report.drift import drift
+from delaytopic_operator.decide.drift import drift
+from delaytopic_operator.model.kinds import kind_of
 
 # Every day test_delivery rolls relays, and test_relays_without_shards has some that are ready without any.
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.operator.core.going_scenes import record
 
-from delaytopic_operator.decide.offsets_backup import (
+from delaytopic_operator.errors import RecordUnreadable
+from delaytopic_operator.model.kafka_view import Committed
+from delaytopic_operator.model.offsets_backup import (
     KeptProgress,
     forgotten,
     is_too_large,
@@ -18,9 +20,7 @@ from delaytopic_operator.decide.offsets_backup import (
     progress_text,
     updated,
 )
-from delaytopic_operator.decide.record import PROGRESS_KEY, parse_record, record_document
-from delaytopic_operator.errors import RecordUnreadable
-from delaytopic_operator.kafka.model import Committed
+from delaytopic_operator.model.record import PROGRESS_KEY, parse_record, record_document
 
 MOST_PARTITIONS = 10_000
 CONFIG_MAP_BYTES = 1_048_576

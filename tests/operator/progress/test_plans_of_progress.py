@@ -21,11 +21,11 @@ from tests.operator.core.going_scenes import (
 
 from delaytopic_api.documents import Ownership
 from delaytopic_operator.decide.actions import Apply, Purge, Release, Remove, RestoreProgress, WriteRecord
-from delaytopic_operator.decide.offsets_backup import KeptProgress
 from delaytopic_operator.decide.plan import Plan
 from delaytopic_operator.decide.planner import plan
-from delaytopic_operator.decide.record import RecordState, Role, RouteRecord, TopicRecord
-from delaytopic_operator.kafka.model import Committed, KafkaView, TopicFacts
+from delaytopic_operator.model.kafka_view import Committed, KafkaView, TopicFacts
+from delaytopic_operator.model.offsets_backup import KeptProgress
+from delaytopic_operator.model.record import RecordState, Role, RouteRecord, TopicRecord
 from delaytopic_operator.observe.fleet import Fleet, RelayPage
 from delaytopic_operator.observe.observation import Observation, ProgressFacts, Topics, Trouble
 from delaytopic_operator.observe.offsets_cache import AGAIN_MS, RETRY_MS, SILENT_MS, ProgressMemory

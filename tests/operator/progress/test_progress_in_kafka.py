@@ -11,11 +11,12 @@ from tests.operator.core.going_scenes import document, record, seen
 from tests.operator.topics.kafka_help import commit, delete_behind_its_back, is_missing, made, wait_for
 
 from delaytopic_api.documents import KafkaConnection, Ownership
-from delaytopic_operator.decide.offsets_backup import KeptProgress
-from delaytopic_operator.decide.record import Role, RouteRecord, TopicRecord
+from delaytopic_operator.execute.topics import TopicsExecutor
 from delaytopic_operator.kafka.admin import KafkaCluster, KafkaClusters
-from delaytopic_operator.kafka.model import Committed
-from delaytopic_operator.kafka.secret_values import SecretValues
+from delaytopic_operator.model.kafka_view import Committed
+from delaytopic_operator.model.offsets_backup import KeptProgress
+from delaytopic_operator.model.record import Role, RouteRecord, TopicRecord
+from delaytopic_operator.model.secret_values import SecretValues
 from delaytopic_operator.observe.observation import Observation
 from delaytopic_operator.observe.topics import TopicsObserver
 
@@ -48,7 +49,7 @@ class Place:
         return self.observer.progress(self.record, self.connection, NO_SECRETS)
 
     def restore(self, kept: KeptProgress) -> bool:
-        return self.observer.restore(self._seen(), self.group, kept)
+        return TopicsExecutor(self.observer, None).restore(self._seen(), self.group, kept)  # type: ignore[arg-type]
 
     def committed(self) -> dict[int, Committed]:
         return self.cluster.progress(self.group, self.topic)

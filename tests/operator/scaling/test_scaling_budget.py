@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from tests.operator.scaling.scenes import NOW_MS, burst, decided, memory, signals
 
-from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.model.keys import Key
 from delaytopic_operator.scaling.budget import MINUTE_MS, WISH_LASTS_MS, Budget, deferred, prevented_ms
 from delaytopic_operator.scaling.outcome import Reason
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from delaytopic_operator.kube import kinds
 from delaytopic_operator.kube.transport import Document
+from delaytopic_operator.model import kinds
 
 
 def config_map(namespace: str, name: str = "one", **data: str) -> Document:

@@ -10,11 +10,11 @@ from tests.operator.shell.documents import delay_topic
 
 from delaytopic_operator.config.operator_config import OperatorConfig
 from delaytopic_operator.kube.client import KubeApi
-from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.kube.object_cache import Store
+from delaytopic_operator.model.keys import Key
 from delaytopic_operator.observe.cluster import ClusterObserver
 from delaytopic_operator.observe.pod_owners import is_relay, is_run_by_job
 from delaytopic_operator.resources.identity import NAME_LABEL, NAMESPACE_LABEL, child_name, former_child_name
-from delaytopic_operator.runtime.object_cache import Store
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 

@@ -18,10 +18,10 @@ from delaytopic_operator.errors import (
     ObjectRejected,
     OperatorError,
 )
-from delaytopic_operator.kube import kinds
 from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.kube.errors import KindNotServed, ObjectGone
 from delaytopic_operator.kube.transport import Document
+from delaytopic_operator.model import kinds
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from delaytopic_operator import errors
-from delaytopic_operator.kube import kinds
 from delaytopic_operator.kube.errors import Call, KindNotServed, ObjectGone, refusal
+from delaytopic_operator.model import kinds
 
 CALL = Call("patch", kinds.DEPLOYMENT, "shop", "relay")
 RBAC = (

@@ -12,6 +12,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from delaytopic_operator.model.conditions import micro_time
 from delaytopic_operator.runtime.lease import (
     Decision,
     Sighting,
@@ -19,7 +20,6 @@ from delaytopic_operator.runtime.lease import (
     Terms,
     acquired,
     decide,
-    micro_time,
     released,
     renewed,
 )

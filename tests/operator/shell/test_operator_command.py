@@ -14,7 +14,7 @@ import yaml
 from click.testing import CliRunner
 from tests.support.recording_operator import RecordingReconciler
 
-from delaytopic_operator.config.command_line import operator_command
+from delaytopic_operator.command_line import operator_command
 from delaytopic_operator.config.config_file import read_operator_config
 from delaytopic_operator.errors import ConfigurationError
 

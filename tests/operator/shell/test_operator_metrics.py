@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from delaytopic_operator.kube import kinds
 from delaytopic_operator.kube.errors import Call
-from delaytopic_operator.kube.keys import Key
-from delaytopic_operator.runtime import metric_names
-from delaytopic_operator.runtime.metrics import Gauges, OperatorMetrics
-from delaytopic_operator.runtime.workers import WorkLoad
+from delaytopic_operator.model import kinds
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.report import metric_names
+from delaytopic_operator.report.metrics import Gauges, OperatorMetrics, WorkLoad
 
 KEY = Key("shop", "reminders")
 OF = 'delaytopic_name="reminders",delaytopic_namespace="shop"'

@@ -15,8 +15,8 @@ from tests.operator.shell.documents import delay_topic
 from tests.support.operator_process import OperatorProcess
 from tests.support.relay_process import wait_for
 
-from delaytopic_operator.kube import kinds
 from delaytopic_operator.kube.client import KubeApi
+from delaytopic_operator.model import kinds
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaytopic_operator.kube import kinds
-from delaytopic_operator.kube.keys import Key
-from delaytopic_operator.kube.kinds import Kind
-from delaytopic_operator.runtime.object_cache import Ref, Store
+from delaytopic_operator.kube.object_cache import Ref, Store
+from delaytopic_operator.model import kinds
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.kinds import Kind
 
 Document = dict[str, Any]
 OPERATOR = "delaytopic-system"

@@ -12,10 +12,10 @@ from delaytopic_operator.decide.actions import Apply
 from delaytopic_operator.decide.plan import Plan
 from delaytopic_operator.errors import ObjectForeign
 from delaytopic_operator.execute.executor import Doer
-from delaytopic_operator.kube import kinds
 from delaytopic_operator.kube.client import KubeApi
+from delaytopic_operator.kube.object_cache import Store
+from delaytopic_operator.model import kinds
 from delaytopic_operator.resources.identity import NAME_LABEL, NAMESPACE_LABEL
-from delaytopic_operator.runtime.object_cache import Store
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 

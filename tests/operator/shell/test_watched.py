@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from delaytopic_operator.config.operator_config import OperatorConfig
-from delaytopic_operator.kube import kinds
-from delaytopic_operator.kube.kinds import Kind
+from delaytopic_operator.model import kinds
+from delaytopic_operator.model.kinds import Kind
 from delaytopic_operator.runtime.watched import namespaces_for
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from tests.support.relay_process import wait_for
 
+from delaytopic_operator.clock import epoch_ms
 from delaytopic_operator.errors import ApiServerUnavailable, NotLeading, ObjectRejected
-from delaytopic_operator.kube.keys import Key
-from delaytopic_operator.runtime.clock import epoch_ms
-from delaytopic_operator.runtime.passes import Result
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Result
 from delaytopic_operator.runtime.workers import Workers
 from delaytopic_operator.runtime.workqueue import WorkQueue
 

@@ -25,12 +25,12 @@ from tests.support.secure_servers import PASSWORD, USERNAME, SecureKafka, deny
 from tests.support.tls import Certificates
 
 from delaytopic_api.documents import KafkaConnection
-from delaytopic_operator.decide.record import begin_record
 from delaytopic_operator.errors import KafkaNotAuthenticated, KafkaNotAuthorized
 from delaytopic_operator.kafka.admin import KafkaCluster, KafkaClusters
 from delaytopic_operator.kafka.credentials import kafka_settings
-from delaytopic_operator.kafka.model import KafkaView
-from delaytopic_operator.kafka.secret_values import SecretValues
+from delaytopic_operator.model.kafka_view import KafkaView
+from delaytopic_operator.model.record import begin_record
+from delaytopic_operator.model.secret_values import SecretValues
 from delaytopic_operator.topics.actions import CreateTopic, SetConfig
 from delaytopic_operator.topics.plan import plan_topics, topic_names
 

@@ -26,10 +26,10 @@ from tests.operator.topics.topic_scenes import NAMESPACE_UID, BucketTopic, Wante
 from delaytopic_api.documents import ConditionStatus, Ownership
 from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_cli.embedded.ports import free_port
-from delaytopic_operator.decide.record import RouteRecord, begin_record
 from delaytopic_operator.errors import KafkaUnavailable, NotLeading, TopicRejected
 from delaytopic_operator.kafka.admin import KafkaCluster, KafkaClusters
-from delaytopic_operator.kafka.model import Committed, PartitionOffsets, TopicFacts, hold_nothing
+from delaytopic_operator.model.kafka_view import Committed, PartitionOffsets, TopicFacts, hold_nothing
+from delaytopic_operator.model.record import RouteRecord, begin_record
 from delaytopic_operator.topics.actions import CreateTopic, DeleteTopic, GrowTopic, SetConfig, TopicAction
 from delaytopic_operator.topics.plan import TopicPlan, plan_topics, topic_names
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.operator.topics.topic_scenes import facts
 
 from delaytopic_operator.kafka.cache import KEPT_S, MOST_TOGETHER, SOON_S, UNASKED_S, TopicMemory
-from delaytopic_operator.kafka.model import KafkaView
+from delaytopic_operator.model.kafka_view import KafkaView
 
 A, B = facts("a"), facts("b")
 

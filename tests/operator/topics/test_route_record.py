@@ -12,7 +12,9 @@ from tests.operator.topics.topic_scenes import NAMESPACE_UID, SOURCE, TARGET, wa
 
 from delaytopic_api.documents import Ownership
 from delaytopic_api.values import BackendType
-from delaytopic_operator.decide.record import (
+from delaytopic_operator.errors import RecordUnreadable
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.record import (
     DATA_KEY,
     RecordState,
     Role,
@@ -29,8 +31,6 @@ from delaytopic_operator.decide.record import (
     record_of,
     refusal_to_resume,
 )
-from delaytopic_operator.errors import RecordUnreadable
-from delaytopic_operator.kube.keys import Key
 
 texts = st.text(min_size=1, max_size=20)
 topics = st.builds(

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaytopic_operator.decide.conflicts import (
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.record import Role
+from delaytopic_operator.rules.conflicts import (
     Connection,
     Route,
     RouteConflict,
@@ -18,8 +20,6 @@ from delaytopic_operator.decide.conflicts import (
     conflicts,
     servers_of,
 )
-from delaytopic_operator.decide.record import Role
-from delaytopic_operator.kube.keys import Key
 
 HERE: frozenset[Hashable] = frozenset({"here"})
 ROLES = (Role.SOURCE, Role.TARGET, Role.DEAD_LETTER)

@@ -20,8 +20,8 @@ from tests.operator.topics.topic_scenes import (
     wanted,
 )
 
-from delaytopic_operator.decide.record import begin_record
-from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.record import begin_record
 from delaytopic_operator.topics.plan import TopicPlan, plan_topics, topic_names
 from delaytopic_operator.topics.strimzi import (
     StrimziPlace,

@@ -16,8 +16,8 @@ from tests.operator.topics.topic_scenes import (
 )
 
 from delaytopic_api.documents import ConditionStatus, ConditionType, Ownership, TopicStatus
-from delaytopic_operator.decide.record import TopicRecord
-from delaytopic_operator.report.conditions import Finding
+from delaytopic_operator.model.conditions import Finding
+from delaytopic_operator.model.record import TopicRecord
 from delaytopic_operator.topics.actions import CreateTopic, GrowTopic, SetConfig, TopicEvent
 from delaytopic_operator.topics.ownership import ACCEPT_RECREATION
 

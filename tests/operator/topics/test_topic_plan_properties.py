@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.operator.topics.topic_scenes import DEAD_LETTER, SOURCE, TARGET, BucketTopic, Wanted, World, facts, wanted
 
 from delaytopic_api.documents import Ownership
-from delaytopic_operator.kafka.model import TopicFacts
+from delaytopic_operator.model.kafka_view import TopicFacts
 from delaytopic_operator.topics.actions import CreateTopic, DeleteTopic
 
 NAMES = (SOURCE, TARGET, DEAD_LETTER)

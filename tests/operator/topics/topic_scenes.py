@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from delaytopic_api import DelayClass, DelayTopic, Settings, load_document, resolve
 from delaytopic_api.documents import DelayTopicSpec
-from delaytopic_operator.decide.record import RouteRecord, begin_record
-from delaytopic_operator.kafka.model import KafkaView, TopicFacts
+from delaytopic_operator.model.kafka_view import KafkaView, TopicFacts
+from delaytopic_operator.model.record import RouteRecord, begin_record
 from delaytopic_operator.topics.actions import CreateTopic, DeleteTopic, GrowTopic, SetConfig, TopicAction
 from delaytopic_operator.topics.desired import Bucket
 from delaytopic_operator.topics.plan import TopicPlan, plan_topics, topic_names

@@ -14,7 +14,7 @@ from tests.support.kafka_topics import KafkaTopics
 from tests.support.platform import Platform
 from tests.support.relay_process import wait_for
 
-from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.model.keys import Key
 from delaytopic_operator.resources import child_name
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]

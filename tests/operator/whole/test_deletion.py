@@ -24,7 +24,7 @@ from tests.support.platform import Platform
 from tests.support.records import now_ms
 from tests.support.running_platform import RunPlatform
 
-from delaytopic_operator.decide.record import RecordState
+from delaytopic_operator.model.record import RecordState
 
 pytestmark = [
     pytest.mark.integration,

@@ -31,8 +31,8 @@ from tests.support.records import now_ms
 from tests.support.relay_process import wait_for
 
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
-from delaytopic_operator.decide.record import RecordState
-from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.record import RecordState
 from delaytopic_operator.resources import child_name
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]

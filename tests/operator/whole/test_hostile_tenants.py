@@ -20,8 +20,8 @@ from tests.support.relay_process import wait_for
 from tests.support.running_platform import RunPlatform
 
 from delaytopic_api.documents import KafkaConnection
-from delaytopic_operator.decide.record import former_record_name, parse_record, record_document, record_name
-from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.record import former_record_name, parse_record, record_document, record_name
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 

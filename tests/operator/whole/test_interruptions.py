@@ -17,8 +17,8 @@ from tests.support.backlogs import all_arrived, await_no_relays, await_pending, 
 from tests.support.platform import Platform
 from tests.support.running_platform import running_platform
 
-from delaytopic_operator.decide.record import RecordState
-from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.record import RecordState
 from delaytopic_operator.resources import child_name
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]

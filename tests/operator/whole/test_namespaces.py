@@ -22,7 +22,7 @@ from tests.support.platform import Platform
 from tests.support.records import now_ms
 from tests.support.relay_process import wait_for
 
-from delaytopic_operator.decide.record import RecordState
+from delaytopic_operator.model.record import RecordState
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 

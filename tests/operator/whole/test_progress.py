@@ -21,7 +21,7 @@ from tests.support.backlogs import (
 from tests.support.platform import Platform
 from tests.support.relay_process import wait_for
 
-from delaytopic_operator.decide.record import RecordState, RouteRecord, parse_record
+from delaytopic_operator.model.record import RecordState, RouteRecord, parse_record
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 

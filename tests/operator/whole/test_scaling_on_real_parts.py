@@ -17,7 +17,7 @@ from tests.support.records import now_ms
 from tests.support.relay_process import wait_for
 from tests.support.running_platform import running_platform
 
-from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.model.keys import Key
 from delaytopic_operator.resources import child_name, selector
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]

@@ -18,7 +18,7 @@ from tests.support.operator_process import OperatorProcess
 from tests.support.platform import QUICK, Platform
 from tests.support.relay_process import wait_for
 
-from delaytopic_operator.decide.record import RecordState
+from delaytopic_operator.model.record import RecordState
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 

@@ -21,8 +21,8 @@ from tests.slo.quick_spark import ENVIRONMENT
 
 from delaytopic_api.documents import ConditionStatus, ConditionType
 from delaytopic_cli import __main__ as delaytopic
+from delaytopic_operator.model.conditions import Finding
 from delaytopic_operator.observe.audit_verdict import last_verdict
-from delaytopic_operator.report.conditions import Finding
 
 pytestmark = pytest.mark.integration
 

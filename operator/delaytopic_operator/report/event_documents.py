@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
 
-from delaytopic_operator.kube.kinds import EVENT
-from delaytopic_operator.runtime.lease import micro_time
+from delaytopic_operator.model.conditions import micro_time
+from delaytopic_operator.model.kinds import EVENT
 
 Document = dict[str, Any]
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from delaytopic_operator.kafka.model import Committed
+from delaytopic_operator.model.kafka_view import Committed
 
 LONGEST_TEXT: Final = 700_000
 """Of the 1 MiB that a ConfigMap holds at most, the record and what scaling remembers need some, too."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from threading import Lock
 from typing import NamedTuple
 
-from delaytopic_operator.kube import kinds
-from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.kube.indexers import owner_of
+from delaytopic_operator.kube.object_cache import Ref, Store
+from delaytopic_operator.model import kinds
+from delaytopic_operator.model.keys import Key
 from delaytopic_operator.observe.fleet import Fleet
-from delaytopic_operator.runtime.indexers import owner_of
-from delaytopic_operator.runtime.object_cache import Ref, Store
 
 
 class _Entry(NamedTuple):

@@ -12,8 +12,8 @@ from typing import Any
 
 from delaytopic_api.documents import Ownership
 from delaytopic_api.values import BackendType
-from delaytopic_operator.decide.record import RouteRecord, TopicRecord
-from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.record import RouteRecord, TopicRecord
 from delaytopic_operator.topics.actions import DeleteTopic
 from delaytopic_operator.topics.strimzi import StrimziTopics, own_document
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from delaytopic_operator.kube import kinds
-from delaytopic_operator.kube.keys import Key
-from delaytopic_operator.kube.kinds import Kind
+from delaytopic_operator.model import kinds
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.kinds import Kind
 
 Document = dict[str, Any]
 Term = tuple[str, ...]

@@ -61,12 +61,12 @@ def merged(
 
 
 def instant(time_ms: int) -> str:
-    """A time as Kubernetes writes it, to the second."""
+    """Return a time as Kubernetes writes it, to the second."""
     return datetime.fromtimestamp(time_ms // 1_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def instant_ms(text: str) -> int:
-    """A time as Kubernetes writes it, in milliseconds."""
+    """Return a time as Kubernetes writes it, in milliseconds."""
     return round(datetime.fromisoformat(text).timestamp() * 1_000)
 
 
@@ -111,3 +111,8 @@ def _document(
 
 def _shortened(message: str) -> str:
     return message if len(message) <= LONGEST_MESSAGE else message[: LONGEST_MESSAGE - 1] + "…"
+
+
+def micro_time(wall_ms: int) -> str:
+    """Return a time as Kubernetes writes those with fractions: `2026-11-21T20:00:00.123000Z`."""
+    return datetime.fromtimestamp(wall_ms / 1_000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -12,10 +12,7 @@ from collections.abc import Callable, Collection, Iterable
 from threading import RLock
 from typing import Any, NamedTuple
 
-from delaytopic_operator.kube import kinds
-from delaytopic_operator.kube.keys import Key
-from delaytopic_operator.kube.kinds import Kind, kind_of
-from delaytopic_operator.runtime.indexers import (
+from delaytopic_operator.kube.indexers import (
     NO_CLASS,
     Document,
     Term,
@@ -25,6 +22,9 @@ from delaytopic_operator.runtime.indexers import (
     secret_term,
     terms_of,
 )
+from delaytopic_operator.model import kinds
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.kinds import Kind, kind_of
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 CONTENTS = ("data", "binaryData")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.model.keys import Key
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from delaytopic_api.documents import BackendStatus, EffectiveStatus, RelayFleetStatus
+from delaytopic_operator.model.conditions import instant
 from delaytopic_operator.observe.fleet import backlog
 from delaytopic_operator.observe.observation import Observation
-from delaytopic_operator.report.conditions import instant
 from delaytopic_operator.resources import selector
 from delaytopic_operator.scaling.explanation import explain
 from delaytopic_operator.topics.plan import TopicPlan

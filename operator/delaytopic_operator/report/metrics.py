@@ -13,12 +13,20 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
 from delaytopic_operator.kube.errors import Call
-from delaytopic_operator.kube.keys import Key
-from delaytopic_operator.runtime import metric_names as names
-from delaytopic_operator.runtime.metric_names import MetricName
-from delaytopic_operator.runtime.workers import WorkLoad
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.report import metric_names as names
+from delaytopic_operator.report.metric_names import MetricName
 
 SECONDS = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkLoad:
+    """The work that waits and runs; times in ms, those of `running` are epoch ms."""
+
+    depth: int
+    oldest_age_ms: int
+    running: dict[Key, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,13 @@ from delaytopic_api.documents import Ownership
 from delaytopic_api.errors import ApiError
 from delaytopic_api.values import Management, TopicProvisioning
 from delaytopic_operator.config.operator_config import OperatorConfig
-from delaytopic_operator.decide.conflicts import (
+from delaytopic_operator.errors import RecordUnreadable
+from delaytopic_operator.kube.object_cache import Ref, Store
+from delaytopic_operator.model import kinds
+from delaytopic_operator.model.conditions import instant_ms
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.record import DATA_KEY, RecordState, Role, RouteRecord, is_record, parse_record
+from delaytopic_operator.rules.conflicts import (
     Connection,
     Route,
     RouteConflict,
@@ -21,13 +27,7 @@ from delaytopic_operator.decide.conflicts import (
     conflicts,
     servers_of,
 )
-from delaytopic_operator.decide.record import DATA_KEY, RecordState, Role, RouteRecord, is_record, parse_record
-from delaytopic_operator.decide.validate import Accepted, Elders, Subject, check
-from delaytopic_operator.errors import RecordUnreadable
-from delaytopic_operator.kube import kinds
-from delaytopic_operator.kube.keys import Key
-from delaytopic_operator.report.conditions import instant_ms
-from delaytopic_operator.runtime.object_cache import Ref, Store
+from delaytopic_operator.rules.validate import Accepted, Elders, Subject, check
 from delaytopic_operator.topics.needed_buckets import partition_count
 
 Document = Mapping[str, Any]

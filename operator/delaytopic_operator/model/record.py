@@ -17,9 +17,9 @@ from pydantic import ConfigDict, Field, ValidationError
 from delaytopic_api import Settings
 from delaytopic_api.documents import KafkaConnection, Model, Ownership
 from delaytopic_api.values import BackendType
-from delaytopic_operator.decide.offsets_backup import KeptProgress, parse_progress, progress_text
 from delaytopic_operator.errors import RecordUnreadable
-from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.offsets_backup import KeptProgress, parse_progress, progress_text
 
 Document = dict[str, Any]
 

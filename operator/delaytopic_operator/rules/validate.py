@@ -12,7 +12,7 @@ from delaytopic_api.documents import DelayTopicSpec
 from delaytopic_api.errors import ApiError, Problem, Refused
 from delaytopic_api.values import glob_matcher
 from delaytopic_operator.config.operator_config import InlineConnections, OperatorConfig
-from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.model.keys import Key
 from delaytopic_operator.resources import relay_problems
 from delaytopic_operator.topics.needed_buckets import partition_count
 

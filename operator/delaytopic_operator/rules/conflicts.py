@@ -16,8 +16,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from delaytopic_operator.decide.record import Role
-from delaytopic_operator.kube.keys import Key
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.record import Role
 
 CLUSTER_SUFFIX: Final = ".cluster.local"
 STRANGER: Final = "a DelayTopic of another namespace"

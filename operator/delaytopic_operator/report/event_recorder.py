@@ -8,11 +8,11 @@ from time import monotonic
 
 import structlog
 
+from delaytopic_operator.clock import epoch_ms
 from delaytopic_operator.errors import OperatorError
 from delaytopic_operator.kube.client import KubeApi
-from delaytopic_operator.kube.kinds import EVENT
-from delaytopic_operator.runtime.clock import epoch_ms
-from delaytopic_operator.runtime.event_documents import Document, EventBudget, Happening, NewEvent, reference
+from delaytopic_operator.model.kinds import EVENT
+from delaytopic_operator.report.event_documents import Document, EventBudget, Happening, NewEvent, reference
 
 WAITING = 1_000
 MANAGER = "delaytopic-operator"

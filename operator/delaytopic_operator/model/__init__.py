@@ -1,0 +1,1 @@
+"""Plain data that every step of a reconciliation shares: kinds, keys, conditions, records, events. Pure."""
