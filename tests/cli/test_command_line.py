@@ -9,8 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from delaytopic_cli.__main__ import cli, run
-from delaytopic_cli.client.records import Timing
-from delaytopic_cli.client.sending import Sent
+from delaytopic_cli.client.sending import Sent, Timing
 from delaytopic_cli.commands.send import summary, timing_of
 from delaytopic_cli.errors import InputError
 

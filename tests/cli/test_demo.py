@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from delaytopic_cli.client.records import OutgoingRecord
+from delaytopic_cli.client.sending import OutgoingRecord
+from delaytopic_cli.demo.run import summary_lines, undisturbed
 from delaytopic_cli.demo.scenario import MALFORMED, Scenario
-from delaytopic_cli.demo.summary import summary_lines, undisturbed
 from delaytopic_cli.judge.reading import RawRecord, Rules, read_source
 from delaytopic_cli.judge.verdict import Coordinates, DeadLetter, Fate, Lateness, Outage, SourceRecord, Verdict, judge
 

@@ -7,8 +7,7 @@ import pytest
 from delaytopic_api import InvalidDocument, Refused
 from delaytopic_cli.embedded.topics import TopicPlan
 from delaytopic_cli.errors import InputError
-from delaytopic_cli.judge.reading import Rules
-from delaytopic_cli.judge.rules import rules_of
+from delaytopic_cli.judge.reading import Rules, rules_of
 from delaytopic_cli.local.documents import read_settings, relay_document, topic_plans
 
 HEAD = "apiVersion: delaytopic.dev/v1alpha1\nkind: DelayTopic\nmetadata: {name: reminders, namespace: shop}\nspec:\n"

@@ -7,8 +7,7 @@ import pytest
 from rich.console import Console
 
 from delaytopic_api import RelayStatus
-from delaytopic_cli.local.display import overview_line, overview_table
-from delaytopic_cli.local.overview import Overview, Tally, percentile_edge
+from delaytopic_cli.local.overview import Overview, Tally, overview_line, overview_table, percentile_edge
 
 
 def status(relay: str, *, delivered: int = 0, pending: int = 0, next_due_ms: int | None = None) -> RelayStatus:

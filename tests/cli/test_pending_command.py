@@ -13,8 +13,7 @@ from tests.support.listings import pending_list
 
 from delaytopic_api.relay import DueBin, PendingList, PendingRecord, PendingShard
 from delaytopic_cli.__main__ import run
-from delaytopic_cli.client.pending_report import report
-from delaytopic_cli.client.pending_text import span_text, table_lines
+from delaytopic_cli.client.pending import report, span_text, table_lines
 from delaytopic_cli.client.relay_listing import RelayAnswer, relay_url
 from delaytopic_cli.commands.pending import before_ms
 from delaytopic_cli.errors import InputError

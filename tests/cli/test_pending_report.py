@@ -6,7 +6,7 @@ import pytest
 from tests.support.listings import AS_OF_MS, pending_list
 
 from delaytopic_api.relay import DueBin, PendingList, PendingRecord, PendingShard
-from delaytopic_cli.client.pending_report import PendingReport, report
+from delaytopic_cli.client.pending import PendingReport, report
 from delaytopic_cli.client.relay_listing import RelayAnswer
 from delaytopic_cli.errors import CliError, InputError, RelayUnreachableError
 

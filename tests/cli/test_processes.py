@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from delaytopic_cli.embedded.process import ManagedProcess
-from delaytopic_cli.embedded.waiting import wait_until
+from delaytopic_cli.embedded.process import ManagedProcess, wait_until
 from delaytopic_cli.errors import EmbeddedServerError
 
 FOREVER = "import signal; print('ready', flush=True); signal.pause()"

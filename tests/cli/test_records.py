@@ -4,7 +4,7 @@ import pytest
 
 from delaytopic_api import Duration
 from delaytopic_api.records import Headers
-from delaytopic_cli.client.records import (
+from delaytopic_cli.client.sending import (
     Addressing,
     KeyedValue,
     OutgoingRecord,

@@ -7,8 +7,7 @@ import pytest
 
 from delaytopic_api import RelayConfig
 from delaytopic_cli.errors import RelayError
-from delaytopic_cli.local.relay_process import RelayProcess
-from delaytopic_cli.local.supervisor import MOST_SHORT_LIVES, Supervisor
+from delaytopic_cli.local.relays import MOST_SHORT_LIVES, RelayProcess, Supervisor
 
 
 class ScriptedRelay(RelayProcess):

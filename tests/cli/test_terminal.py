@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaytopic_cli.running import fail
-from delaytopic_cli.terminal import echo_json, echo_lines, printable
+from delaytopic_cli.command_line import echo_json, echo_lines, fail, printable
 
 TITLE = "\x1b]0;owned\x07"
 """Sets the title of the window."""

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPa
 from confluent_kafka.admin import AdminClient
 
 from delaytopic_api.records import Headers
-from delaytopic_cli.embedded.kafka_client import QUIET
+from delaytopic_cli.embedded.topics import QUIET
 from delaytopic_cli.errors import InputError, KafkaUnreachableError, TopicError
 
 METADATA_TIMEOUT_SECONDS = 10.0

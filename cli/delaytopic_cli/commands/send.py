@@ -12,19 +12,20 @@ from typing import Any
 import click
 
 from delaytopic_cli.client.kafka_clients import partitions_of, producer
-from delaytopic_cli.client.records import (
+from delaytopic_cli.client.sending import (
     Addressing,
     KeyedValue,
+    Sending,
+    Sent,
     Timing,
     generated_values,
     records_to_send,
     values_of_lines,
 )
-from delaytopic_cli.client.sending import Sending, Sent
 from delaytopic_cli.client.time_text import clock_text, duration, instant_ms
+from delaytopic_cli.command_line import echo
 from delaytopic_cli.commands.options import client_settings, kafka_options, split_pair
 from delaytopic_cli.errors import InputError
-from delaytopic_cli.terminal import echo
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,8 @@ from delaytopic_cli.client.sending import Sending
 from delaytopic_cli.demo.__main__ import EXAMPLE
 from delaytopic_cli.demo.arrivals import ArrivalClock
 from delaytopic_cli.demo.scenario import Scenario
+from delaytopic_cli.embedded.process import wait_until
 from delaytopic_cli.embedded.topics import create_topics
-from delaytopic_cli.embedded.waiting import wait_until
 from delaytopic_cli.errors import CliError, RelayError
 from delaytopic_cli.local.documents import read_settings, topic_plans
 from delaytopic_cli.local.servers import Servers, data_directory, running_servers

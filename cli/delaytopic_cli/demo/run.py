@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -12,21 +12,18 @@ from delaytopic_api import Settings
 from delaytopic_api.documents import BackendSettings
 from delaytopic_api.values import BackendType
 from delaytopic_cli.client.kafka_clients import producer
-from delaytopic_cli.client.lateness import milliseconds_text, summarize
+from delaytopic_cli.client.lateness import histogram, milliseconds_text, summarize
 from delaytopic_cli.client.sending import Sending
 from delaytopic_cli.client.time_text import clock_text
 from delaytopic_cli.client.topic_reader import read_topic
 from delaytopic_cli.demo.arrivals import ArrivalClock
 from delaytopic_cli.demo.scenario import MALFORMED, Scenario
-from delaytopic_cli.demo.summary import summary_lines
 from delaytopic_cli.embedded.topics import create_topics
 from delaytopic_cli.errors import RelayError
-from delaytopic_cli.judge.reading import read_dead_letter, read_delivered, read_source
-from delaytopic_cli.judge.rules import rules_of
-from delaytopic_cli.judge.verdict import Outage, Verdict, judge
+from delaytopic_cli.judge.reading import read_dead_letter, read_delivered, read_source, rules_of
+from delaytopic_cli.judge.verdict import Lateness, Outage, Verdict, judge
 from delaytopic_cli.local.documents import read_settings, topic_plans
-from delaytopic_cli.local.relay_pages import read_status
-from delaytopic_cli.local.relay_process import RelayProcess
+from delaytopic_cli.local.relays import RelayProcess, read_status
 from delaytopic_cli.local.servers import Servers, data_directory, running_servers
 from delaytopic_cli.local.session import needs_a_redis, relay_groups
 
@@ -34,6 +31,8 @@ RELAY_START_SECONDS = 30.0
 LATEST_ARRIVAL_SECONDS = 60.0
 SETTLE_MS = 2_000
 Say = Callable[[str], None]
+_EXAMPLES = 3
+_NAME_WIDTH = 36
 
 
 def run_demo(file: Path, backend: BackendType | None, say: Say, scenario: Scenario | None = None) -> Verdict:
@@ -164,3 +163,50 @@ class _Demo:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+def summary_lines(verdict: Verdict, arrivals: Sequence[Lateness], outage: Outage) -> Iterator[str]:
+    """The whole summary; `arrivals` are the latenesses that a consumer saw, which waits for each commit."""
+    faults = verdict.faults
+    yield f"{'delivered':<14}{verdict.delivered:>8,}"
+    for name in ("lost", "twice", "early"):
+        yield f"{name:<14}{len(faults.get(name, ())):>8,}"
+    yield f"{'cancelled':<14}{verdict.cancelled:>8,}"
+    yield f"{'replaced':<14}{verdict.replaced:>8,}"
+    yield f"{'dead-lettered':<14}{verdict.dead_lettered:>8,}"
+    yield ""
+    yield from _lateness_lines(verdict.lateness, arrivals, outage)
+    for name, coordinates in faults.items():
+        examples = ", ".join(map(str, coordinates[:_EXAMPLES]))
+        yield f"FAULT {name.replace('_', ' ')}: {len(coordinates)}, such as {examples}"
+    yield "every record arrived once, and none early" if verdict.is_clean else "THE AUDIT FOUND FAULTS"
+
+
+def undisturbed(lateness: Sequence[Lateness], outage: Outage) -> list[int]:
+    """The lateness of all records but those that were waiting, due and not yet sent, at any time of the outage."""
+    return [
+        item.late_ms for item in lateness if item.due_ms > outage.end_ms or item.due_ms + item.late_ms < outage.start_ms
+    ]
+
+
+def _lateness_lines(sent: Sequence[Lateness], arrivals: Sequence[Lateness], outage: Outage) -> Iterator[str]:
+    everything = [item.late_ms for item in sent]
+    outage_text = f"{(outage.end_ms - outage.start_ms) / 1000:.1f} s outage"
+    yield f"{'lateness':<{_NAME_WIDTH}}{'records':>8}  {'p50':>9}  {'p99':>9}  {'max':>9}"
+    yield _row("sent by the relay", everything)
+    yield _row(f"  apart from the {outage_text}", undisturbed(sent, outage))
+    yield _row("read by a read_committed consumer", [item.late_ms for item in arrivals])
+    yield _row(f"  apart from the {outage_text}", undisturbed(arrivals, outage))
+    yield ""
+    yield "sent by the relay:"
+    yield from histogram(everything)
+    yield ""
+    yield f"sent by the relay, apart from the {outage_text}:"
+    yield from histogram(undisturbed(sent, outage))
+    yield ""
+
+
+def _row(name: str, lateness_ms: Sequence[int]) -> str:
+    figures = summarize(lateness_ms)
+    p50, p99, most = map(milliseconds_text, (figures.p50_ms, figures.p99_ms, figures.max_ms))
+    return f"{name:<{_NAME_WIDTH}}{figures.count:>8,}  {p50:>9}  {p99:>9}  {most:>9}"

@@ -9,7 +9,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from delaytopic_cli.embedded.kafka_client import all_partitions_lead
 from delaytopic_cli.embedded.kafka_jars import KafkaRuntime, kafka_runtime, print_progress
 from delaytopic_cli.embedded.kafka_settings import (
     FIRST_NODE_ID,
@@ -18,9 +17,8 @@ from delaytopic_cli.embedded.kafka_settings import (
     fencing_settings,
     properties_text,
 )
-from delaytopic_cli.embedded.ports import accepts_connections, free_port
-from delaytopic_cli.embedded.process import ManagedProcess
-from delaytopic_cli.embedded.waiting import wait_until
+from delaytopic_cli.embedded.process import ManagedProcess, accepts_connections, free_port, wait_until
+from delaytopic_cli.embedded.topics import all_partitions_lead
 from delaytopic_cli.errors import EmbeddedServerError, ServerStartError
 
 START_TIMEOUT_SECONDS = 90.0

@@ -14,9 +14,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from delaytopic_cli.embedded.ports import free_port
-from delaytopic_cli.embedded.process import ManagedProcess
-from delaytopic_cli.embedded.waiting import wait_until
+from delaytopic_cli.embedded.process import ManagedProcess, free_port, wait_until
 from delaytopic_cli.errors import EmbeddedServerError, PackageMissingError, ServerStartError
 
 START_TIMEOUT_SECONDS = 30.0

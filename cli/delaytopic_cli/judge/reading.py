@@ -1,4 +1,4 @@
-"""What the audit makes of raw records: the native contract, read a second time and independently of the relay."""
+"""The audit's reading of raw records: the native contract, read a second time and independently of the relay."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from delaytopic_api import Settings
+from delaytopic_api.values import Ids
 from delaytopic_cli.judge.verdict import Coordinates, DeadLetter, DeliveredRecord, Fate, Headers, SourceRecord
 
 _CONTROL = frozenset(
@@ -195,3 +197,16 @@ def _text(value: bytes | None) -> str:
 def _without_last_receipt(headers: Headers) -> Headers:
     places = [place for place, (name, _) in enumerate(headers) if name == _RECEIPT]
     return headers[: places[-1]] + headers[places[-1] + 1 :] if places else headers
+
+
+def rules_of(settings: Settings) -> Rules:
+    """What the DelayTopic says about its records, for reading them in the audit."""
+    schedule = settings.schedule
+    return Rules(
+        target=settings.target.topic,
+        max_delay_ms=schedule.max_delay.ms,
+        allowed_targets=tuple(settings.allowed_targets),
+        default_delay_ms=schedule.default_delay.ms if schedule.default_delay is not None else None,
+        fixed_delay_ms=schedule.delay.ms if schedule.delay is not None else None,
+        uses_ids=schedule.ids is Ids.BY_HEADER,
+    )

@@ -6,12 +6,11 @@ from typing import Any
 
 import click
 
+from delaytopic_cli.command_line import echo
 from delaytopic_cli.errors import CliError
-from delaytopic_cli.kubectl.awaiting import await_state
 from delaytopic_cli.kubectl.client import Kubectl
-from delaytopic_cli.kubectl.options import KIND, delay_topic, full_name, with_kubectl
-from delaytopic_cli.kubectl.verdict import conditions_of
-from delaytopic_cli.terminal import echo
+from delaytopic_cli.kubectl.delay_topic import KIND, await_state, delay_topic, full_name, with_kubectl
+from delaytopic_cli.kubectl.facts import conditions_of
 
 FINALIZER = "delaytopic.dev/drain"
 DRAIN_PATCH = '{"spec":{"deletionPolicy":"Drain"}}'

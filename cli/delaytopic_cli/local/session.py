@@ -17,14 +17,11 @@ from rich.live import Live
 from delaytopic_api import Settings
 from delaytopic_api.values import BackendType
 from delaytopic_cli.embedded.topics import create_topics
-from delaytopic_cli.local.display import overview_line, overview_table
 from delaytopic_cli.local.documents import read_settings, relay_document, topic_plans
-from delaytopic_cli.local.overview import Overview, Tally
-from delaytopic_cli.local.relay_pages import Buckets, read_lateness, read_status
-from delaytopic_cli.local.relay_process import RelayProcess
+from delaytopic_cli.local.overview import Overview, Tally, overview_line, overview_table
+from delaytopic_cli.local.relays import Buckets, RelayProcess, Supervisor, read_lateness, read_status
 from delaytopic_cli.local.servers import Servers, data_directory, running_servers
 from delaytopic_cli.local.state import LocalState, remove_state, write_state
-from delaytopic_cli.local.supervisor import Supervisor
 
 _TURN_SECONDS = 1.0
 

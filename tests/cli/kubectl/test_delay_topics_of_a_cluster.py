@@ -22,8 +22,8 @@ from tests.support.platform import Platform
 
 from delaytopic_cli.kubectl.__main__ import run
 from delaytopic_cli.kubectl.client import Kubectl
-from delaytopic_cli.kubectl.options import delay_topic
-from delaytopic_cli.kubectl.relay_pods import ask_pods, running_pods
+from delaytopic_cli.kubectl.delay_topic import delay_topic
+from delaytopic_cli.kubectl.pending import ask_pods, running_pods
 from delaytopic_cli.plan.command import plan
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.usefixtures("users_kubectl")]

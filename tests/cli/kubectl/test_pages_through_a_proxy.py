@@ -13,7 +13,7 @@ import yaml
 from tests.cluster.binaries import Programs
 
 from delaytopic_cli.kubectl.client import Kubectl
-from delaytopic_cli.kubectl.relay_pods import PodAnswer, ask_pods
+from delaytopic_cli.kubectl.pending import PodAnswer, ask_pods
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 

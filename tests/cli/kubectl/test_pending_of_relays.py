@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from delaytopic_api.relay import PendingList
 from delaytopic_cli.client.relay_listing import RelayAnswer
-from delaytopic_cli.kubectl.pending import relay_answer
-from delaytopic_cli.kubectl.relay_pods import PodAnswer
+from delaytopic_cli.kubectl.pending import PodAnswer, relay_answer
 
 LISTED = PendingList(
     relay="r-1", delay_topic="shop/reminders", source="a", source_partitions=1, as_of_ms=1, pending=0, overdue=0,

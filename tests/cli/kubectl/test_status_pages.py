@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from delaytopic_cli.kubectl.facts import facts_of
+from delaytopic_cli.kubectl.facts import NO_OPERATOR, Verdict, facts_of, verdict
 from delaytopic_cli.kubectl.page import page_lines, table_lines
-from delaytopic_cli.kubectl.verdict import NO_OPERATOR, Verdict, verdict
 
 NOW_MS = 1_795_270_000_000
 SINCE = "2026-11-21T14:00:40Z"

@@ -92,7 +92,7 @@ def outside_of(word: str, places: dict[str, object]) -> str:
 def shared_spark(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Has the command take the Spark of all tests, and puts back what it makes of SIGTERM."""
     usual = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr("delaytopic_cli.slo.run.spark_session", lambda **_: spark)
+    monkeypatch.setattr("delaytopic_cli.slo.commands.spark_session", lambda **_: spark)
     yield
     signal.signal(signal.SIGTERM, usual)
 

@@ -23,7 +23,7 @@ from tests.slo.quick_spark import ENVIRONMENT
 from tests.slo.truth import Truth
 from tests.support.relay_process import wait_for
 
-from delaytopic_cli.running import INTERRUPTED
+from delaytopic_cli.command_line import INTERRUPTED
 from delaytopic_slo.audit import Audit
 from delaytopic_slo.ledger.files import Files
 from delaytopic_slo.ledger.ledger import Ledger

@@ -15,8 +15,14 @@ from tests.slo.sample_report import NOW_MS, sample_report
 from delaytopic_api.documents import Condition, ConditionStatus, SloStatus
 from delaytopic_cli.__main__ import cli
 from delaytopic_cli.errors import InputError
-from delaytopic_cli.slo.publishing import publish, publish_failure
-from delaytopic_cli.slo.status_file import LARGEST_BYTES, status_document, status_text, write_status
+from delaytopic_cli.slo.publishing import (
+    LARGEST_BYTES,
+    publish,
+    publish_failure,
+    status_document,
+    status_text,
+    write_status,
+)
 from delaytopic_slo.errors import SloError
 from delaytopic_slo.report.reporting import no_verdict
 

@@ -1,4 +1,4 @@
-"""`delaytopic slo run`: audit the DelayTopics of a file."""
+"""The commands of `delaytopic slo`: run, report, prepare."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from delaytopic_cli.commands.options import client_settings, kafka_options, spli
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.slo.documents import audited_topics, kafka_of
 from delaytopic_cli.slo.options import DurationOption, ledger_options, rules_of, spark_options
-from delaytopic_cli.slo.publishing import clock_ms, publish, publish_failure, show_progress
-from delaytopic_slo.audit import Audit, Options, Reader
+from delaytopic_cli.slo.publishing import clock_ms, fail, publish, publish_failure, show_progress
+from delaytopic_slo.audit import Audit, Options, Reader, report_of
 from delaytopic_slo.errors import SloError
+from delaytopic_slo.ledger.ledger import Ledger
 from delaytopic_slo.pipeline.ports import Progress, silent
+from delaytopic_slo.runtime.java_archive import make_archive
 from delaytopic_slo.runtime.session import spark_session
 
 
@@ -109,3 +111,45 @@ def _kafka_client(given: dict[str, Any]) -> tuple[KafkaClient, dict[str, str]]:
         return kafka_of(given["relay_config"]), dict(split_pair(pair, "-X") for pair in given["settings"])
     settings = client_settings(given["bootstrap_servers"], given["settings"])
     return KafkaClient(bootstrap_servers=settings["bootstrap.servers"]), settings
+
+
+@click.command(short_help="Write the last run's report again, for another window.")
+@click.option("--name", required=True, metavar="NAMESPACE/NAME", help="The DelayTopic.")
+@ledger_options
+@spark_options
+def report(**given: Any) -> int:
+    """Write the report from the ledger alone: Kafka is not asked.
+
+    \b
+    Example:
+      delaytopic slo report --name shop/order-reminders --window 24h
+    """
+    try:
+        spark = spark_session(master=given["master"], memory=given["memory"], jars=given["jars"])
+        ledger = Ledger(spark, given["ledger"], given["name"])
+        last = ledger.last_commit()
+        if last is None:
+            raise InputError(f"--ledger: no run of {given['name']} is in {ledger.place}")
+        window_ms = given["window"].ms if given["window"] is not None else last.plan.rules.window_ms
+        return publish(report_of(ledger, last, window_ms, clock_ms()), given)
+    except SloError as error:
+        return publish_failure(error, given["name"], given)
+
+
+@click.command(short_help="Let Java learn once what audits do: they take less time.")
+def prepare() -> int:
+    """Audit made-up records, and keep what Java learned for the audits of this machine.
+
+    It takes a minute or two, and 250 MB below $XDG_CACHE_HOME or ~/.cache, needs no Kafka, and changes no result. An
+    archive is for one version of Java, Spark and delaytopic: audits of other versions do without.
+
+    \b
+    Example:
+      delaytopic slo prepare && delaytopic slo run -f examples/reminders.yaml
+    """
+    try:
+        file = make_archive()
+    except SloError as error:
+        return fail(error)
+    click.echo(f"{file} ({file.stat().st_size // 1_000_000} MB)")
+    return 0

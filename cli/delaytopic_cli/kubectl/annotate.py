@@ -1,4 +1,4 @@
-"""`kubectl delaytopic pause`, `resume` and `reconcile`: what the operator is told by annotations."""
+"""`kubectl delaytopic pause`, `resume` and `reconcile`: annotations that the operator obeys."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any
 
 import click
 
+from delaytopic_cli.command_line import echo
 from delaytopic_cli.errors import CliError
-from delaytopic_cli.kubectl.awaiting import await_state
 from delaytopic_cli.kubectl.client import Kubectl
-from delaytopic_cli.kubectl.options import KIND, delay_topic, full_name, with_kubectl
-from delaytopic_cli.kubectl.verdict import verdict
-from delaytopic_cli.terminal import echo
+from delaytopic_cli.kubectl.delay_topic import KIND, await_state, delay_topic, full_name, with_kubectl
+from delaytopic_cli.kubectl.facts import verdict
 
 PAUSE = "delaytopic.dev/pause-reconciliation"
 REQUESTED = "delaytopic.dev/reconcile-requested-at"

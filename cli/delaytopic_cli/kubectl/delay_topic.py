@@ -1,7 +1,8 @@
-"""The options that all commands share with kubectl, and finding the DelayTopic that is meant."""
+"""Edge: the DelayTopic that a command means: options shared with kubectl, finding it, awaiting its state."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -12,6 +13,8 @@ from delaytopic_cli.errors import CliError
 from delaytopic_cli.kubectl.client import Kubectl
 
 KIND = "delaytopics.delaytopic.dev"
+LOOK_EVERY_S = 1.0
+Document = dict[str, Any]
 
 
 class NoSuchDelayTopic(CliError):
@@ -45,3 +48,24 @@ def delay_topic(kubectl: Kubectl, name: str) -> dict[str, Any]:
 def full_name(document: dict[str, Any]) -> str:
     """`namespace/name`."""
     return f"{document['metadata'].get('namespace')}/{document['metadata']['name']}"
+
+
+def await_state(
+    kubectl: Kubectl,
+    name: str,
+    holds: Callable[[Document | None], bool],
+    *,
+    seconds: float | None = None,
+    seen: Callable[[Document], None] | None = None,
+) -> bool:
+    """Whether it came so within the time (None: however long that takes); `seen` is told of each look that was none."""
+    until = time.monotonic() + seconds if seconds is not None else None
+    while True:
+        found = kubectl.find(KIND, name)
+        if holds(found):
+            return True
+        if seen is not None and found is not None:
+            seen(found)
+        if until is not None and time.monotonic() > until:
+            return False
+        time.sleep(LOOK_EVERY_S)
