@@ -24,7 +24,7 @@ class LazyGroup(click.Group):
         self._lazy_commands = dict(lazy_commands)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the order in which they were named: the order in which one uses them."""
+        """Return the names in the order in which they were given: the order of use."""
         return list(self._lazy_commands)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

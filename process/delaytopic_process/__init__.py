@@ -1,1 +1,1 @@
-"""What every process of ours that runs for long has: pages over HTTP, log lines, and those of the Kafka client."""
+"""The common parts of long-running processes: pages over HTTP, log lines, and those of the Kafka client."""

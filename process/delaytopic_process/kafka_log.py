@@ -10,7 +10,7 @@ from typing import Final
 import structlog
 
 REPEAT_S: Final = 10.0
-"""How often the same trouble is worth a line, unless told otherwise."""
+"""The least time between two lines about the same trouble, by default."""
 _NUMBER = re.compile(r"\d+")
 
 log = structlog.get_logger("kafka")
@@ -37,7 +37,7 @@ class ClientLog(logging.Handler):
 
 
 def client_logger(name: str, repeat_s: float = REPEAT_S, **place: str) -> logging.Logger:
-    """A logger of its own for one client, without the process-wide handlers; `place` is said in each line."""
+    """Return a logger of its own for one client, without the process-wide handlers; `place` is said in each line."""
     logger = logging.Logger(name, level=logging.WARNING)
     logger.addHandler(ClientLog(repeat_s, place))
     return logger

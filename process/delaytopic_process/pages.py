@@ -23,20 +23,20 @@ log = structlog.get_logger()
 
 
 class Health(NamedTuple):
-    """Whether something is as it should be, and why, in a few words."""
+    """The state of something, good or not, and the reason in a few words."""
 
     ok: bool
     reason: str
 
 
 class Answer(NamedTuple):
-    """What one request gets."""
+    """The answer to one request."""
 
     status: HTTPStatus
     content_type: str
     body: bytes
     retry_after_s: int | None = None
-    """When to ask again, for an answer that says that it cannot be given now."""
+    """Seconds until the client should ask again, for an answer that cannot be given now."""
 
 
 class CannotListen(Exception):
@@ -48,12 +48,12 @@ Page = Callable[[str], Answer]
 
 
 def text_answer(status: HTTPStatus, text: str) -> Answer:
-    """A line of text."""
+    """Return a line of text."""
     return Answer(status, TEXT, f"{text}\n".encode())
 
 
 def health_answer(health: Health) -> Answer:
-    """200 or 503, and the reason."""
+    """Return 200 or 503, and the reason."""
     return text_answer(HTTPStatus.OK if health.ok else HTTPStatus.SERVICE_UNAVAILABLE, health.reason)
 
 
@@ -91,7 +91,7 @@ class Pages:
         return self._server.server_port if self._server is not None else self._address[1]
 
     def answer(self, target: str) -> Answer:
-        """The page for a path with its parameters; a page that fails says so, and leaves the server standing."""
+        """Return the page for a path with its parameters; a page that fails says so, and leaves the server standing."""
         path, _, parameters = target.partition("?")
         page = self._pages.get(path)
         if page is None:
@@ -145,4 +145,4 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: probes and scrapes would drown the log."""
+        """Log nothing: probes and scrapes would drown the log."""

@@ -1,4 +1,4 @@
-"""Edge: being asked to stop by a signal."""
+"""Edge: the flag that a signal to stop sets."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ class StopFlag:
         signal.signal(number, signal.SIG_DFL)
 
     def __call__(self) -> bool:
-        """Whether to stop."""
+        """Tell whether to stop."""
         return self.is_set

@@ -19,7 +19,7 @@ _UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s"))
 
 @dataclass(frozen=True, slots=True)
 class PendingReport:
-    """What waits in one DelayTopic. `notes` say, a line each, why the records may not be all there are.
+    """The records that wait in one DelayTopic. `notes` give, a line each, reasons why there may be more.
 
     `histogram` counts what is due up to so many milliseconds ahead, and after the edge before.
     """
@@ -37,7 +37,7 @@ class PendingReport:
     relays: Sequence[RelayAnswer]
 
     def to_json(self) -> dict[str, Any]:
-        """As `-o json` prints it."""
+        """Return the document that `-o json` prints."""
         return {
             "delayTopic": self.delay_topic,
             "source": self.source,
@@ -54,7 +54,7 @@ class PendingReport:
 
 
 def report(topic: str, answers: Sequence[RelayAnswer], limit: int) -> PendingReport:
-    """Of all answers, those of the relays that serve the topic, in one list of at most `limit` records.
+    """Merge the answers of the relays that serve the topic into one list of at most `limit` records.
 
     `topic` is a source topic, or a DelayTopic's name with or without its namespace. Raises RelayUnreachableError when
     nobody answered, and InputError when none of those who did serves it, or several DelayTopics are meant.
@@ -101,7 +101,7 @@ def _names(one: PendingList) -> tuple[str, ...]:
 
 
 def _notes(lists: Sequence[PendingList], answers: Sequence[RelayAnswer]) -> Iterator[str]:
-    """Why there may be more records than are listed, but for the limit."""
+    """Return reasons why there may be more records than are listed, the limit aside."""
     for one in lists:
         if one.message and not one.complete and not one.limited and any(shard.listed for shard in one.shards):
             yield f"relay {one.relay}: {one.message}"
@@ -116,7 +116,7 @@ def _notes(lists: Sequence[PendingList], answers: Sequence[RelayAnswer]) -> Iter
 
 
 def _histogram(lists: Sequence[PendingList]) -> list[tuple[int, int]]:
-    """Bins of the same distance from now, taken together."""
+    """Add up bins of the same distance from now."""
     bins: defaultdict[int, int] = defaultdict(int)
     for one in lists:
         for each in one.due_histogram:
@@ -136,7 +136,7 @@ def _relay_json(answer: RelayAnswer) -> dict[str, Any]:
 
 
 def table_lines(report: PendingReport, *, now_ms: int, width: int) -> Iterator[str]:
-    """A summary, a table with a line for each record, and the notes."""
+    """Yield a summary, a table with a line for each record, and the notes."""
     yield from _summary(report, now_ms)
     if report.records:
         yield ""
@@ -182,7 +182,7 @@ def _table(records: Sequence[PendingRecord], now_ms: int) -> Iterator[str]:
 
 
 def span_text(span_ms: int) -> str:
-    """The two largest units of a span: `90m` is `1h30m`; `late` for one that has passed."""
+    """Return the two largest units of a span: `90m` is `1h30m`; `late` for one that has passed."""
     if span_ms < 0:
         return "late"
     for place, (unit_ms, unit) in enumerate(_UNITS):
@@ -195,7 +195,7 @@ def span_text(span_ms: int) -> str:
 
 
 def _name(text: str | None, base64: str | None) -> str:
-    """A key or id in one line of bounded width; base64 is marked as such."""
+    """Return a key or id in one line of bounded width; base64 is marked as such."""
     if text is None:
         return "-" if base64 is None else _cut(f"base64:{base64}")
     return _cut("".join(character if character.isprintable() else " " for character in text))

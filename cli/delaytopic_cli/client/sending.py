@@ -30,14 +30,14 @@ NUMBER = "{n}"
 
 @dataclass(slots=True)
 class Sent:
-    """How many records Kafka has acknowledged, and when the first and last are due; None: the DelayTopic decides."""
+    """The number of records that Kafka acknowledged, with the first and last due time; None: the DelayTopic decides."""
 
     records: int = 0
     first_due_ms: int | None = None
     last_due_ms: int | None = None
 
     def to_json(self) -> dict[str, int | None]:
-        """As `-o json` prints it."""
+        """Return the document that `-o json` prints."""
         facts = asdict(self)
         return {"sent": facts["records"], "firstDueMs": facts["first_due_ms"], "lastDueMs": facts["last_due_ms"]}
 
@@ -87,7 +87,7 @@ class Sending:
                 return
 
     def _acknowledged(self, headers: Headers, error: KafkaError | None, message: Message) -> None:
-        """A delivery report; it does not bring the headers along."""
+        """Take a delivery report; it does not bring the headers along."""
         if error is not None:
             self._refusal = self._refusal or error
             return
@@ -127,7 +127,7 @@ class KeyedValue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """When records are to be delivered: at a time, after a delay, or by the DelayTopic's default when both are None.
+    """The time of delivery: a moment, a delay, or the DelayTopic's default when both are None.
 
     With `spread_ms` the times are spread evenly over that span, from `at_ms` on.
     """
@@ -139,7 +139,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Addressing:
-    """What the records of one `send` have in common. `key` and `schedule_id` may hold `{n}`, the record's number.
+    """The common part of the records of one `send`. `key` and `schedule_id` may hold `{n}`, the record's number.
 
     Without a key the schedule's id is the key too: a later cancel must reach the same partition.
     """
@@ -151,7 +151,7 @@ class Addressing:
 
 
 def values_of_lines(lines: Iterable[bytes], key_separator: str | None) -> Iterator[KeyedValue]:
-    """One value a line; with a separator, key and value. Raises InputError naming the line without separator."""
+    """Yield one value a line; with a separator, key and value. Raises InputError naming the line without separator."""
     separator = key_separator.encode() if key_separator else None
     for number, line in enumerate(lines, start=1):
         content = line.removesuffix(b"\n").removesuffix(b"\r")
@@ -165,7 +165,7 @@ def values_of_lines(lines: Iterable[bytes], key_separator: str | None) -> Iterat
 
 
 def generated_values(count: int, text: str | None) -> Iterator[KeyedValue]:
-    """`count` values: the text, with `{n}` replaced by 1, 2, 3, ...; without a text `record 1`, `record 2`, ..."""
+    """Yield `count` values: the text, with `{n}` replaced by 1, 2, ...; without a text `record 1`, `record 2`, ..."""
     for number in range(1, count + 1):
         yield KeyedValue(None, (text if text is not None else f"record {NUMBER}").replace(NUMBER, str(number)).encode())
 
@@ -173,7 +173,7 @@ def generated_values(count: int, text: str | None) -> Iterator[KeyedValue]:
 def records_to_send(
     values: Iterable[KeyedValue], addressing: Addressing, timing: Timing, *, total: int | None = None
 ) -> Iterator[OutgoingRecord]:
-    """The records, numbered from 1. `total` is needed to spread them."""
+    """Yield the records, numbered from 1. `total` is needed to spread them."""
     for number, (own_key, value) in enumerate(values, start=1):
         schedule_id = _numbered(addressing.schedule_id, number)
         key = own_key if own_key is not None else _numbered(addressing.key, number)
@@ -190,14 +190,14 @@ def records_to_send(
 
 
 def cancel_record(schedule_id: str, key: str | None) -> OutgoingRecord:
-    """The command that ends the pending schedules of an id; by default the id is the key, as in `send`."""
+    """Return the command that ends the pending schedules of an id; by default the id is the key, as in `send`."""
     identity = schedule_id.encode()
     headers: Headers = [(DELIVER_ID, identity), (DELIVER_ACTION, ACTION_CANCEL)]
     return OutgoingRecord(key.encode() if key is not None else identity, None, headers)
 
 
 def due_ms(headers: Headers, timestamp_ms: int) -> int | None:
-    """When a record is due, given its Kafka timestamp; None when the DelayTopic decides, or refuses what is written."""
+    """Return a record's due time, given its timestamp; None when the DelayTopic decides, or refuses the record."""
     times = {name: value.decode("utf-8", "replace") for name, value in headers if value is not None}
     try:
         if DELIVER_AT in times:

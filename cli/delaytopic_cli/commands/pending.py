@@ -75,7 +75,7 @@ def pending(
 
 
 def before_ms(text: str, *, now_ms: int) -> int:
-    """A point in time, or a duration from now; raises InputError."""
+    """Return a point in time, or a duration from now; raises InputError."""
     try:
         return instant_ms(text)
     except InputError as no_time:
@@ -86,7 +86,7 @@ def before_ms(text: str, *, now_ms: int) -> int:
 
 
 def relay_urls(named: tuple[str, ...]) -> list[str]:
-    """The relays that were named, each once, or those that run here; raises InputError when there are none."""
+    """Return the relays that were named, each once, or those that run here; raises InputError when there are none."""
     if named:
         return list(dict.fromkeys(map(relay_url, named)))
     running = read_running_state()

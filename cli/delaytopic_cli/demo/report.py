@@ -110,7 +110,7 @@ def _deliver(settings: Settings, scenario: Scenario, servers: Servers, tell: Cal
 
 
 def _by_brokers_clock(settings: Settings) -> Settings:
-    """The DelayTopic with topics that an audit can judge: the broker says when a record was appended."""
+    """Return the DelayTopic with topics that an audit can judge: the broker says when a record was appended."""
 
     def of(topic: TopicSettings) -> TopicSettings:
         return replace(topic, config={**topic.config, **BROKERS_CLOCK})

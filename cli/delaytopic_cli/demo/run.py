@@ -61,7 +61,7 @@ class _Demo:
         self._counted = self._shown_ms = 0
 
     def run(self) -> Verdict:
-        """The whole course."""
+        """Run the whole course."""
         self._start_relay()
         try:
             with self._arrivals:
@@ -87,7 +87,7 @@ class _Demo:
             time.sleep(0.05)
 
     def _has_caught_up(self) -> bool:
-        """Whether the relay owns every partition and has read all there is."""
+        """Tell whether the relay owns every partition and has read all there is."""
         port = self._relay.port
         status = read_status(port) if port is not None else None
         if status is None or len(status.shards) < self._partitions:
@@ -141,7 +141,7 @@ class _Demo:
         self._counted, self._shown_ms = count, now_ms
 
     def _watch_the_rest(self) -> None:
-        """Until nothing more has arrived for a while, or the records expected are all there."""
+        """Watch until nothing more arrives for a while, or all expected records are there."""
         expected = self._scenario.records - self._scenario.cancelled
         give_up_ms = _now_ms() + round(LATEST_ARRIVAL_SECONDS * 1000)
         while self._arrivals.count < expected and _now_ms() < give_up_ms:
@@ -166,7 +166,7 @@ def _now_ms() -> int:
 
 
 def summary_lines(verdict: Verdict, arrivals: Sequence[Lateness], outage: Outage) -> Iterator[str]:
-    """The whole summary; `arrivals` are the latenesses that a consumer saw, which waits for each commit."""
+    """Yield the whole summary; `arrivals` are the latenesses that a consumer saw, which waits for each commit."""
     faults = verdict.faults
     yield f"{'delivered':<14}{verdict.delivered:>8,}"
     for name in ("lost", "twice", "early"):
@@ -183,7 +183,7 @@ def summary_lines(verdict: Verdict, arrivals: Sequence[Lateness], outage: Outage
 
 
 def undisturbed(lateness: Sequence[Lateness], outage: Outage) -> list[int]:
-    """The lateness of all records but those that were waiting, due and not yet sent, at any time of the outage."""
+    """Return the lateness of all records but those that were due and not yet sent at any time of the outage."""
     return [
         item.late_ms for item in lateness if item.due_ms > outage.end_ms or item.due_ms + item.late_ms < outage.start_ms
     ]

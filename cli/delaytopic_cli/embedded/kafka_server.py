@@ -75,7 +75,7 @@ class KafkaServer:
 
     @property
     def bootstrap_servers(self) -> str:
-        """What Kafka clients take as `bootstrap.servers`."""
+        """The address that Kafka clients take as `bootstrap.servers`."""
         return f"127.0.0.1:{self.port}"
 
     @property
@@ -89,7 +89,7 @@ class KafkaServer:
         return self._process.pid
 
     def is_running(self) -> bool:
-        """Whether the broker's process is there."""
+        """Tell whether the broker's process is there."""
         return self._process.is_running()
 
     def start(self) -> None:
@@ -165,7 +165,7 @@ class KafkaServer:
             raise ServerStartError(f"Kafka could not format its storage:\n{done.stdout}{done.stderr}".rstrip())
 
     def _fence_its_former_self(self) -> None:
-        """After a crash: run the controller alone until it has declared the broker of before dead, as others would.
+        """Run the controller alone, after a crash, until it has declared the former broker dead, as others would.
 
         Without this the new broker first acts as the old one, until its own controller fences it. A transaction
         whose commit was decided but not yet marked in its partitions then finds "no leader, probably deleted",
@@ -202,7 +202,7 @@ class KafkaServer:
 
 
 def has_fenced(log: str) -> bool:
-    """Whether a controller's log says that it fenced the broker, and later that such an event is committed.
+    """Tell whether a controller's log has the broker fenced, and later such an event committed.
 
     A broker that was killed while it shut down is fenced already: there is nothing to decide, however often it looks.
     """

@@ -60,7 +60,7 @@ class ManagedProcess:
         return None if self._child is None else self._child.poll()
 
     def is_running(self) -> bool:
-        """Whether it was started and has not ended."""
+        """Tell whether it was started and has not ended."""
         return self._child is not None and self._child.poll() is None
 
     def start(self) -> None:
@@ -107,7 +107,7 @@ class ManagedProcess:
             return None
 
     def log_tail(self, *, lines: int = 15) -> str:
-        """The last lines of the log file, for error messages."""
+        """Return the last lines of the log file, for error messages."""
         if not self.log_file.exists():
             return ""
         return "\n".join(self.log_file.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
@@ -143,7 +143,7 @@ def _popen(
 
 
 def free_port(*, avoid: frozenset[int] = frozenset()) -> int:
-    """A port on 127.0.0.1 that nobody listens on now and that no outgoing connection is given.
+    """Return a port on 127.0.0.1 that nobody listens on now and that no outgoing connection is given.
 
     Raises EmbeddedServerError when none of many candidates is free.
     """
@@ -157,7 +157,7 @@ def free_port(*, avoid: frozenset[int] = frozenset()) -> int:
 
 
 def accepts_connections(port: int) -> bool:
-    """Whether something listens on 127.0.0.1:`port`."""
+    """Tell whether something listens on 127.0.0.1:`port`."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=0.5):
             return True

@@ -63,7 +63,7 @@ def delete_topics(bootstrap_servers: str, names: Iterable[str]) -> None:
 
 
 def partitions_by_topic(admin: AdminClient, bootstrap_servers: str) -> dict[str, int]:
-    """How many partitions each topic of the cluster has; raises KafkaUnreachableError when no broker answers."""
+    """Return the number of partitions of each topic; raises KafkaUnreachableError when no broker answers."""
     try:
         topics = admin.list_topics(timeout=_TIMEOUT_SECONDS).topics
     except KafkaException as error:
@@ -103,7 +103,7 @@ def _configure(admin: AdminClient, plan: TopicPlan) -> None:
 
 
 def _wait_until_visible(admin: AdminClient, plans: Sequence[TopicPlan], bootstrap_servers: str) -> None:
-    """The broker that answers metadata learns of a new topic a moment after the controller has made it."""
+    """Wait for the broker that answers metadata: it learns of a new topic a moment after the controller."""
 
     def visible() -> bool:
         known = partitions_by_topic(admin, bootstrap_servers)
@@ -128,7 +128,7 @@ def _result(future: Future[Any], action: str, *, fine: int | None = None) -> Non
 
 
 def admin_client(bootstrap_servers: str) -> AdminClient:
-    """An AdminClient that retries quickly and does not write connection errors on standard error."""
+    """Return an AdminClient that retries quickly and does not write connection errors on standard error."""
     return AdminClient(
         {"bootstrap.servers": bootstrap_servers, "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200},
         logger=QUIET,
@@ -136,7 +136,7 @@ def admin_client(bootstrap_servers: str) -> AdminClient:
 
 
 def broker_answers(bootstrap_servers: str, *, timeout_seconds: float = 2.0) -> bool:
-    """Whether a broker describes its cluster within the timeout."""
+    """Tell whether a broker describes its cluster within the timeout."""
     try:
         return bool(admin_client(bootstrap_servers).list_topics(timeout=timeout_seconds).brokers)
     except KafkaException:
@@ -144,7 +144,7 @@ def broker_answers(bootstrap_servers: str, *, timeout_seconds: float = 2.0) -> b
 
 
 def all_partitions_lead(bootstrap_servers: str, *, timeout_seconds: float = 2.0) -> bool:
-    """Whether a broker answers and every partition of the cluster has a leader: nothing is still coming up."""
+    """Tell whether a broker answers and every partition of the cluster has a leader."""
     try:
         metadata = admin_client(bootstrap_servers).list_topics(timeout=timeout_seconds)
     except KafkaException:

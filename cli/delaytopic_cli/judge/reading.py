@@ -37,7 +37,7 @@ class RawRecord:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the DelayTopic says about its records. `fixed_delay_ms` is `schedule.delay`, for every record."""
+    """The DelayTopic's rules for its records. `fixed_delay_ms` is `schedule.delay`, for every record."""
 
     target: str
     max_delay_ms: int
@@ -48,7 +48,7 @@ class Rules:
 
 
 def read_source(record: RawRecord, rules: Rules) -> SourceRecord:
-    """What a source record asks for; never raises, a record that asks for nothing possible is for the dead letters."""
+    """Read the request of a source record; never raises, as an impossible request is for the dead letters."""
     control = {name: value for name, value in record.headers if name in _CONTROL}
     wish = _DEAD_LETTER
     with suppress(ValueError, OverflowError):
@@ -69,7 +69,7 @@ def read_source(record: RawRecord, rules: Rules) -> SourceRecord:
 
 
 def read_delivered(record: RawRecord) -> DeliveredRecord:
-    """A target record and its receipt. A record without a readable receipt claims to come from itself: unknown."""
+    """Read a target record and its receipt. One without a readable receipt claims to come from itself: unknown."""
     receipts = [value for name, value in record.headers if name == _RECEIPT and value]
     try:
         due, partition, offset, sent, topic = receipts[-1].decode("ascii").split(":", 4)
@@ -89,7 +89,7 @@ def read_delivered(record: RawRecord) -> DeliveredRecord:
 
 
 def read_dead_letter(record: RawRecord) -> DeadLetter:
-    """A dead letter: the source record it names (itself when it names none), the reason, and what the producer wrote.
+    """Read a dead letter: the source record it names, or itself, the reason, and the producer's own part.
 
     What the relay appended begins at the last reason.
     """
@@ -112,7 +112,7 @@ def read_dead_letter(record: RawRecord) -> DeadLetter:
 
 
 class _Wish(NamedTuple):
-    """What a record asks for."""
+    """The request of a record."""
 
     fate: Fate
     due_ms: int = 0
@@ -124,7 +124,7 @@ _DEAD_LETTER = _Wish(Fate.DEAD_LETTER)
 
 
 def _read(control: dict[str, bytes | None], timestamp_ms: int, rules: Rules) -> _Wish:
-    """What the record asks for; ValueError when it is for the dead-letter topic."""
+    """Read the request of a record; raises ValueError when it is for the dead-letter topic."""
     _refuse(control.keys() & {"deliver-cron", "deliver-tz"})
     if rules.fixed_delay_ms is not None:
         _refuse(control.keys() & {"deliver-at", "deliver-after", "deliver-id", "deliver-action"})
@@ -200,7 +200,7 @@ def _without_last_receipt(headers: Headers) -> Headers:
 
 
 def rules_of(settings: Settings) -> Rules:
-    """What the DelayTopic says about its records, for reading them in the audit."""
+    """Return the DelayTopic's rules, by which the audit reads its records."""
     schedule = settings.schedule
     return Rules(
         target=settings.target.topic,

@@ -22,7 +22,7 @@ class NoSuchDelayTopic(CliError):
 
 
 def with_kubectl(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`-n`, `--context` and `--kubeconfig`, handed over as one argument `kubectl`."""
+    """Add the options `-n`, `--context` and `--kubeconfig`, handed over as one argument `kubectl`."""
 
     @click.option("-n", "--namespace", help="Default: that of the context.")
     @click.option("--context", help="The context of your kubeconfig. Default: the current one.")
@@ -37,7 +37,7 @@ def with_kubectl(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def delay_topic(kubectl: Kubectl, name: str) -> dict[str, Any]:
-    """The DelayTopic; raises `NoSuchDelayTopic` and `KubectlFailed`."""
+    """Return the DelayTopic; raises `NoSuchDelayTopic` and `KubectlFailed`."""
     found = kubectl.find(KIND, name)
     if found is None:
         place = kubectl.default_namespace()
@@ -46,7 +46,7 @@ def delay_topic(kubectl: Kubectl, name: str) -> dict[str, Any]:
 
 
 def full_name(document: dict[str, Any]) -> str:
-    """`namespace/name`."""
+    """Return `namespace/name`."""
     return f"{document['metadata'].get('namespace')}/{document['metadata']['name']}"
 
 
@@ -58,7 +58,7 @@ def await_state(
     seconds: float | None = None,
     seen: Callable[[Document], None] | None = None,
 ) -> bool:
-    """Whether it came so within the time (None: however long that takes); `seen` is told of each look that was none."""
+    """Wait until it holds; return False after the time, if any. `seen` gets the document of each look in vain."""
     until = time.monotonic() + seconds if seconds is not None else None
     while True:
         found = kubectl.find(KIND, name)

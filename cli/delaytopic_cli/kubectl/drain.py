@@ -44,7 +44,7 @@ def drain(name: str, wait: bool, kubectl: Kubectl) -> None:
 
 
 def _begin(kubectl: Kubectl, document: dict[str, Any]) -> None:
-    """It must be held before it is deleted: else it would be gone, and nobody would drain it."""
+    """Delete the object once it is held: else it would be gone, and nobody would drain it."""
     name = document["metadata"]["name"]
     if (document.get("spec") or {}).get("deletionPolicy", "Drain") != "Drain":
         kubectl.run("patch", KIND, name, "--type=merge", f"--patch={DRAIN_PATCH}")

@@ -10,12 +10,12 @@ _ROLES = ("source", "target", "deadLetter")
 _BAD_WHEN_TRUE: Final = frozenset({"Stalled", "Reconciling", "Paused", "Draining"})
 _GOOD_FIRST: Final = ("Stalled", "Draining", "Paused")
 _WORTH_A_WORD: Final = {"DeliveringOnTime": "Late", "CapacitySufficient": "TooFewRelays", "SLOMet": "SLOMissed"}
-"""What does not change Ready, and still matters to who looks."""
+"""Conditions that do not change Ready, and still matter to a reader."""
 NO_OPERATOR: Final = "no operator has looked at it yet: is one running, and does it watch this namespace?"
 
 
 def facts_of(document: Mapping[str, Any], events: Iterable[Mapping[str, Any]] = ()) -> dict[str, Any]:
-    """Plain JSON; a part of which nothing is known is null."""
+    """Return plain JSON; a part of which nothing is known is null."""
     metadata, spec, status = document["metadata"], document.get("spec") or {}, document.get("status") or {}
     said = verdict(document)
     scaling = status.get("scaling") or {}
@@ -40,7 +40,7 @@ def facts_of(document: Mapping[str, Any], events: Iterable[Mapping[str, Any]] = 
 
 
 def newest(events: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Of events of the API events.k8s.io/v1 or v1 the last ones, the newest first."""
+    """Return the last events, of the API events.k8s.io/v1 or v1, the newest first."""
     told = [_event(each) for each in events]
     return sorted(told, key=lambda each: str(each["time"] or ""), reverse=True)[:MOST_EVENTS]
 
@@ -77,7 +77,7 @@ class Verdict(NamedTuple):
 
 
 def verdict(document: Mapping[str, Any]) -> Verdict:
-    """The gravest first."""
+    """Return word and sentence of the gravest condition."""
     conditions = conditions_of(document)
     if not conditions:
         return Verdict("Unknown", NO_OPERATOR)
@@ -100,12 +100,12 @@ def verdict(document: Mapping[str, Any]) -> Verdict:
 
 
 def conditions_of(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """By type, in the operator's order."""
+    """Return the conditions by type, in the operator's order."""
     return {str(each.get("type")): each for each in (document.get("status") or {}).get("conditions") or ()}
 
 
 def remarkable(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The conditions that are not as one would wish."""
+    """Return the conditions that are not as one would wish."""
     return [each for type, each in conditions_of(document).items() if _is_remarkable(type, str(each.get("status")))]
 
 

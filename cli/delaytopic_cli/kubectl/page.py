@@ -17,7 +17,7 @@ _UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
 
 
 def page_lines(document: Mapping[str, Any], facts: Facts, now_ms: int, width: int) -> Iterator[str]:
-    """The verdict first, then what matters, part by part."""
+    """Yield the verdict first, then what matters, part by part."""
     yield f"{facts['namespace']}/{facts['name']}: {facts['verdict']}"
     yield from _wrapped(str(facts["sentence"]), width)
     troubles = [each for each in remarkable(document) if each.get("message") != facts["sentence"]]
@@ -41,7 +41,7 @@ def page_lines(document: Mapping[str, Any], facts: Facts, now_ms: int, width: in
 
 
 def table_lines(all_facts: Iterable[Facts], now_ms: int, *, namespaces: bool) -> list[str]:
-    """A line for each DelayTopic."""
+    """Return a line for each DelayTopic."""
     head = ("NAMESPACE", "NAME", "VERDICT", "PENDING", "OVERDUE", "NEXT DUE", "RELAYS", "P99", "SOURCE")
     rows = [head, *(_row(facts, now_ms) for facts in all_facts)]
     return columns(rows if namespaces else [row[1:] for row in rows])
@@ -151,23 +151,23 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def number(value: object) -> str:
-    """`12,345`; a dash for what is not known."""
+    """Return `12,345`; a dash for an unknown number."""
     return f"{value:,}" if isinstance(value, int) else "-"
 
 
 def count(value: object, noun: str) -> str:
-    """`1 relay`, `2 relays`."""
+    """Return `1 relay`, `2 relays`."""
     return f"{number(value)} {noun}" if value == 1 else f"{number(value)} {noun}s"
 
 
 def ago(instant: object, now_ms: int) -> str:
-    """`12s` or `3h5m`, of a time as Kubernetes writes it; a dash for none."""
+    """Return `12s` or `3h5m` for a time as Kubernetes writes it; a dash for none."""
     at_ms = instant_ms(instant)
     return "-" if at_ms is None else span(now_ms - at_ms)
 
 
 def distance(instant: object, now_ms: int) -> str:
-    """`in 12s`, or `3m ago`."""
+    """Return `in 12s`, or `3m ago`."""
     at_ms = instant_ms(instant)
     if at_ms is None:
         return "-"
@@ -175,7 +175,7 @@ def distance(instant: object, now_ms: int) -> str:
 
 
 def span(span_ms: int) -> str:
-    """The two largest units of a span."""
+    """Return the two largest units of a span."""
     seconds = max(0, span_ms) // 1_000
     for place, (size, unit) in enumerate(_UNITS):
         if seconds >= size:
@@ -186,7 +186,7 @@ def span(span_ms: int) -> str:
 
 
 def instant_ms(text: object) -> int | None:
-    """Epoch milliseconds; None for something else than a time."""
+    """Return epoch milliseconds; None for something else than a time."""
     try:
         return round(datetime.fromisoformat(str(text)).timestamp() * 1_000)
     except ValueError:
@@ -194,7 +194,7 @@ def instant_ms(text: object) -> int | None:
 
 
 def columns(rows: Sequence[tuple[str, ...]], gap: str = "   ") -> list[str]:
-    """Lines whose cells begin below each other."""
+    """Align rows: the cells of each line begin below each other."""
     if not rows:
         return []
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]

@@ -67,7 +67,7 @@ def pending(name: str, due_before: str | None, limit: int, output: str | None, k
 
 
 def relay_answer(answer: PodAnswer) -> RelayAnswer:
-    """The pod's answer as that of a relay."""
+    """Return the pod's answer as that of a relay."""
     if answer.text is None:
         return RelayAnswer(answer.place, problem=answer.problem)
     try:
@@ -79,7 +79,7 @@ def relay_answer(answer: PodAnswer) -> RelayAnswer:
 
 @dataclass(frozen=True, slots=True)
 class PodAnswer:
-    """What a relay said, or why nothing came."""
+    """The answer of a relay, or the reason why there is none."""
 
     place: str
     """`namespace/pod`."""
@@ -88,7 +88,7 @@ class PodAnswer:
 
 
 def running_pods(kubectl: Kubectl, document: dict[str, Any]) -> list[tuple[str, str]]:
-    """Namespace and name of the pods of its relays; raises `CliError` when there are none, or none may be seen."""
+    """Return namespace and name of its relays' pods; raises `CliError` when there are none, or none may be seen."""
     metadata = document["metadata"]
     selector = (
         f"app.kubernetes.io/name=delaytopic-relay,delaytopic.dev/namespace={metadata['namespace']},"
@@ -116,7 +116,7 @@ def running_pods(kubectl: Kubectl, document: dict[str, Any]) -> list[tuple[str, 
 def ask_pods(
     kubectl: Kubectl, pods: Sequence[tuple[str, str]], page: str, parameters: dict[str, int]
 ) -> list[PodAnswer]:
-    """A page of all of them, asked at the same time; the answers come in the order of the pods."""
+    """Return a page of all of them, asked at the same time; the answers come in the order of the pods."""
     with ThreadPoolExecutor(MOST_AT_A_TIME) as threads:
         return list(threads.map(lambda pod: _ask(kubectl, pod, page, parameters), pods))
 
@@ -133,7 +133,7 @@ def _ask(kubectl: Kubectl, pod: tuple[str, str], page: str, parameters: dict[str
 
 
 def _places(kubectl: Kubectl, document: dict[str, Any]) -> list[str | None]:
-    """Where the relays may run, None for everywhere: with rights for few namespaces the class has to say it."""
+    """Return the namespaces where relays may run, None for all: with rights for few, the class has to name it."""
     spec = document.get("spec") or {}
     if spec.get("connection"):
         return [document["metadata"]["namespace"]]

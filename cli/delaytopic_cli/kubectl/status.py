@@ -24,7 +24,7 @@ WIDTH = 110
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @with_kubectl
 def status(name: str | None, all_namespaces: bool, output: str, kubectl: Kubectl) -> None:
-    """How a DelayTopic does: the verdict, what is the matter, topics, backlog, relays, lateness, scaling, SLO, events.
+    """Show the state of a DelayTopic: verdict, problems, topics, backlog, relays, lateness, scaling, SLO, events.
 
     Without NAME a table of all.
 
@@ -63,7 +63,7 @@ def _show_all(kubectl: Kubectl, now_ms: int, output: str, *, all_namespaces: boo
 
 
 def _events(kubectl: Kubectl, document: dict[str, Any]) -> list[dict[str, Any]]:
-    """Those of the object; none where they may not be read."""
+    """Return the events of the object; none where they may not be read."""
     namespace, uid = document["metadata"]["namespace"], document["metadata"]["uid"]
     try:
         return kubectl.within(namespace).items("events", f"--field-selector=involvedObject.uid={uid}")

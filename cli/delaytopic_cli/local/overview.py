@@ -48,7 +48,7 @@ class Tally:
         self._lateness: deque[Mapping[float, int]] = deque([{}], maxlen=WINDOW)
 
     def take(self, statuses: Sequence[RelayStatus], lateness: Mapping[float, int], *, now_ms: int) -> Overview:
-        """The overview of this moment.
+        """Return the overview of this moment.
 
         `statuses` of the relays that answered; `lateness`: the sum of their histograms, cumulative by upper edge in ms.
         """
@@ -78,7 +78,7 @@ class Tally:
         return (delivered - previous[1]) * 1000 / (now_ms - previous[0])
 
     def _remember(self, lateness: Mapping[float, int]) -> None:
-        """Counts below those of before are those of a new process, which began at zero."""
+        """Add up counts over processes: lower ones than before are those of a new process, which began at zero."""
         if not lateness:
             return
         if any(lateness.get(edge, 0) < count for edge, count in self._lateness[-1].items()):
@@ -88,7 +88,7 @@ class Tally:
 
 
 def percentile_edge(before: Mapping[float, int], after: Mapping[float, int], share: float) -> float | None:
-    """The upper edge of the bin in which a percentile lies, of what a cumulative histogram gained in between.
+    """Return the upper edge of the bin in which a percentile lies, of what a cumulative histogram gained in between.
 
     None when it gained nothing; infinity is a valid edge.
     """
@@ -105,7 +105,7 @@ def _shards(statuses: Sequence[RelayStatus]) -> str:
 
 
 def overview_table(overviews: Sequence[Overview], *, now_ms: int) -> Table:
-    """A table with a row for each DelayTopic."""
+    """Return a table with a row for each DelayTopic."""
     table = Table(title="delaytopic local", title_justify="left", caption="Ctrl-C ends", caption_justify="left")
     table.add_column("DelayTopic", no_wrap=True)
     for name in ("relays", "pending", "overdue", "next due", "delivered", "per s", "late p99", "dead letters"):
@@ -129,7 +129,7 @@ def overview_table(overviews: Sequence[Overview], *, now_ms: int) -> Table:
 
 
 def overview_line(overview: Overview, *, now_ms: int) -> str:
-    """The same in one line, for logs and pipes."""
+    """Return the same in one line, for logs and pipes."""
     parts = [
         clock_text(now_ms, now_ms=now_ms)[:8],
         overview.name,

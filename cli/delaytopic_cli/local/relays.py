@@ -61,19 +61,19 @@ class RelayProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """How it ended; None while it runs."""
+        """The exit code; None while it runs."""
         return self._process.exit_code
 
     @property
     def port(self) -> int | None:
-        """Where its pages are; None until it says so in its log."""
+        """The port of its pages; None until its log gives it."""
         if self._port is None and self._process.is_running():
             ports = [line.get("port") for line in self._log_lines() if line.get("event") == LISTENING]
             self._port = ports[-1] if ports and isinstance(ports[-1], int) else None
         return self._port
 
     def is_running(self) -> bool:
-        """Whether its process is there."""
+        """Tell whether its process is there."""
         return self._process.is_running()
 
     def start(self) -> None:
@@ -100,12 +100,12 @@ class RelayProcess:
         self._process.kill()
 
     def last_words(self) -> str:
-        """The reason that it gave last in its log, or else the log's last lines."""
+        """Return the reason that it gave last in its log, or else the log's last lines."""
         reasons = [line["reason"] for line in self._log_lines() if isinstance(line.get("reason"), str)]
         return reasons[-1] if reasons else self._process.log_tail(lines=5)
 
     def _log_lines(self) -> list[dict[str, Any]]:
-        """What it has logged since its last start; lines that are not JSON objects are left out."""
+        """Yield its log lines since its last start; lines that are not JSON objects are skipped."""
         if not self.log_file.exists():
             return []
         with self.log_file.open("rb") as log:
@@ -191,7 +191,7 @@ class Supervisor:
 
 
 def read_status(port: int) -> RelayStatus | None:
-    """The relay's status; None when it does not answer, or not with a status."""
+    """Return the relay's status; None when it does not answer, or not with a status."""
     page = _get(port, "/status")
     try:
         return RelayStatus.model_validate_json(page) if page is not None else None
@@ -200,7 +200,7 @@ def read_status(port: int) -> RelayStatus | None:
 
 
 def read_lateness(port: int) -> Buckets:
-    """The relay's lateness histogram since its start; empty when it does not answer."""
+    """Return the relay's lateness histogram since its start; empty when it does not answer."""
     page = _get(port, "/metrics")
     buckets: Buckets = {}
     for family in text_string_to_metric_families(page.decode()) if page is not None else ():

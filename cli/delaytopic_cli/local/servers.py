@@ -16,7 +16,7 @@ from delaytopic_cli.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """Where Kafka and Redis are. `redis_url` is None when nothing needs a Redis."""
+    """The addresses of Kafka and Redis. `redis_url` is None when nothing needs a Redis."""
 
     directory: Path
     bootstrap_servers: str
@@ -26,7 +26,7 @@ class Servers:
 
 @contextmanager
 def data_directory(chosen: Path | None) -> Iterator[Path]:
-    """The chosen directory, for this process alone, or a temporary one that is deleted at the end.
+    """Yield the chosen directory, for this process alone, or a temporary one that is deleted at the end.
 
     Raises InputError when another process uses the chosen one, or it can't be written to.
     """

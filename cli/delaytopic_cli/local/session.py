@@ -71,14 +71,14 @@ def run_local(options: LocalOptions, console: Console) -> None:
 
 
 def needs_a_redis(settings: Settings) -> bool:
-    """Whether the DelayTopic's relays are told where a Redis is."""
+    """Tell whether the DelayTopic's relays need a Redis."""
     return settings.backend.type is BackendType.REDIS_ZSET
 
 
 def relay_groups(
     all_settings: Sequence[Settings], servers: Servers, *, relays: int = 1, http_port: int = 0
 ) -> list[Group]:
-    """The relay processes, not yet started: so many for each DelayTopic. Their ports count up from `http_port`."""
+    """Make the relay processes of each DelayTopic, not yet started. Their ports count up from `http_port`."""
     groups = []
     ports = iter(range(http_port, http_port + relays * len(all_settings)) if http_port else ())
     for settings in all_settings:
@@ -151,7 +151,7 @@ def _show(
     console: Console,
     say: Callable[[str], None],
 ) -> None:
-    """Once a second: look after the relays, and show how they are; never returns."""
+    """Look after the relays once a second, and show their state; never returns."""
     if not console.is_terminal:
         while True:
             supervisor.tick()

@@ -104,7 +104,7 @@ def _name(settings: Settings) -> str:
 
 
 def _kafka_client(given: dict[str, Any]) -> tuple[KafkaClient, dict[str, str]]:
-    """How to reach Kafka, and further settings of its client."""
+    """Return the connection to Kafka, and further settings of its client."""
     if given["relay_config"] is not None:
         if given["bootstrap_servers"] is not None:
             raise InputError("give --relay-config or --bootstrap-servers, not both")

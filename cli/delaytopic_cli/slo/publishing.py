@@ -22,7 +22,7 @@ EXIT_CODES = {Verdict.MET: 0, Verdict.MISSED: 1, Verdict.CANNOT_JUDGE: CANNOT_JU
 _COLOURS = {Verdict.MET: "green", Verdict.MISSED: "red", Verdict.CANNOT_JUDGE: "yellow"}
 _STARTED_S = time.monotonic()
 LARGEST_BYTES: Final = 4_096
-"""What Kubernetes keeps of a container's termination message."""
+"""The size up to which Kubernetes keeps a container's termination message."""
 _CUT: Final = "..."
 
 
@@ -60,17 +60,17 @@ def fail(error: SloError) -> int:
 
 
 def show_progress(line: str) -> None:
-    """A line of progress, with the seconds since the start."""
+    """Print a line of progress, with the seconds since the start."""
     click.echo(f"[{time.monotonic() - _STARTED_S:5.1f} s] {line}", err=True)
 
 
 def clock_ms() -> int:
-    """Now."""
+    """Return the present time."""
     return time.time_ns() // 1_000_000
 
 
 def status_document(report: Report, place: str | None) -> dict[str, Any]:
-    """The verdict, `status.slo` and the condition `SLOMet`; `place` is where the whole report is."""
+    """Return the verdict, `status.slo` and the condition `SLOMet`; `place` is where the whole report is."""
     return {
         "delayTopic": report.delay_topic,
         "verdict": str(report.verdict),
@@ -81,7 +81,7 @@ def status_document(report: Report, place: str | None) -> dict[str, Any]:
 
 
 def status_text(document: dict[str, Any]) -> str:
-    """The document as JSON of at most `LARGEST_BYTES`; a longer one has its condition's message cut."""
+    """Return the document as JSON of at most `LARGEST_BYTES`; a longer one has its condition's message cut."""
     text = _json(document)
     excess = len(text.encode()) - LARGEST_BYTES
     if excess <= 0:
