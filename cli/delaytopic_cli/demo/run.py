@@ -30,30 +30,30 @@ from delaytopic_cli.local.session import needs_a_redis, relay_groups
 RELAY_START_SECONDS = 30.0
 LATEST_ARRIVAL_SECONDS = 60.0
 SETTLE_MS = 2_000
-Say = Callable[[str], None]
+Progress = Callable[[str], None]
 _EXAMPLES = 3
 _NAME_WIDTH = 36
 
 
-def run_demo(file: Path, backend: BackendType | None, say: Say, scenario: Scenario | None = None) -> Verdict:
+def run_demo(file: Path, backend: BackendType | None, progress: Progress, scenario: Scenario | None = None) -> Verdict:
     """Run it, print the summary, and return the audit's verdict; raises CliError and ApiError."""
     settings = read_settings(file)[0]
     if backend is not None:
         settings = replace(settings, backend=BackendSettings(backend, settings.backend.id, settings.backend.redis))
     with (
         data_directory(None) as directory,
-        running_servers(directory, needs_redis=needs_a_redis(settings), say=say) as servers,
+        running_servers(directory, needs_redis=needs_a_redis(settings), progress=progress) as servers,
     ):
-        return _Demo(settings, servers, scenario or Scenario(), say).run()
+        return _Demo(settings, servers, scenario or Scenario(), progress).run()
 
 
 class _Demo:
     """One DelayTopic, one relay, one scenario."""
 
-    def __init__(self, settings: Settings, servers: Servers, scenario: Scenario, say: Say) -> None:
+    def __init__(self, settings: Settings, servers: Servers, scenario: Scenario, progress: Progress) -> None:
         self._settings = settings
         self._scenario = scenario
-        self._say = say
+        self._show_progress = progress
         self._client = {"bootstrap.servers": servers.bootstrap_servers}
         create_topics(servers.bootstrap_servers, topic_plans([settings], on_own_cluster=False))
         self._relay: RelayProcess = relay_groups([settings], servers)[0].relays[0]
@@ -74,11 +74,11 @@ class _Demo:
             self._relay.stop()
         verdict = self._audit(outage)
         for line in ("", *summary_lines(verdict, self._arrivals.lateness_since(0), outage)):
-            self._say(line)
+            self._show_progress(line)
         return verdict
 
     def _start_relay(self) -> None:
-        self._say(f"starting a relay ({self._settings.backend.type}, {self._settings.guarantee}) ...")
+        self._show_progress(f"starting a relay ({self._settings.backend.type}, {self._settings.guarantee}) ...")
         self._relay.start()
         give_up_s = time.monotonic() + RELAY_START_SECONDS
         while not self._has_caught_up():
@@ -104,7 +104,7 @@ class _Demo:
         start_ms = _now_ms()
         records = chain(scenario.schedules(start_ms), scenario.corrections(start_ms), scenario.malformed())
         sent = Sending(producer(self._client), topic).send_all(records)
-        self._say(
+        self._show_progress(
             f"sent {sent.records:,} records to {topic} in {(_now_ms() - start_ms) / 1000:.1f} s: {scenario.records:,} "
             f"due over {scenario.spread_ms / 1000:.0f} s, {scenario.cancelled} cancels, {scenario.replaced} "
             f"replacements, {len(MALFORMED)} malformed"
@@ -115,13 +115,13 @@ class _Demo:
         """Kill the relay, start it again, and wait until it works; returns the time without a working relay."""
         killed_ms = _now_ms()
         self._relay.kill()
-        self._say(f"killed the relay (SIGKILL) after {self._arrivals.count:,} arrivals; starting it again")
+        self._show_progress(f"killed the relay (SIGKILL) after {self._arrivals.count:,} arrivals; starting it again")
         self._relay.start()
         arrived_before = self._arrivals.count
         give_up_ms = _now_ms() + round(LATEST_ARRIVAL_SECONDS * 1000)
         while not (self._has_caught_up() and self._arrivals.count > arrived_before) and _now_ms() < give_up_ms:
             self._watch_until(_now_ms() + 200)
-        self._say(f"the relay delivers again, {(_now_ms() - killed_ms) / 1000:.1f} s after it was killed")
+        self._show_progress(f"the relay delivers again, {(_now_ms() - killed_ms) / 1000:.1f} s after it was killed")
         return Outage(killed_ms, _now_ms())
 
     def _watch_until(self, end_ms: int) -> None:
@@ -134,7 +134,7 @@ class _Demo:
     def _progress(self) -> None:
         now_ms, count = _now_ms(), self._arrivals.count
         late = summarize([item.late_ms for item in self._arrivals.lateness_since(self._counted)])
-        self._say(
+        self._show_progress(
             f"{clock_text(now_ms, now_ms=now_ms)[:8]}  arrived {count:>7,}  in this second {late.count:>6,}  "
             f"late p50 {milliseconds_text(late.p50_ms):>8}  p99 {milliseconds_text(late.p99_ms):>8}"
         )
@@ -149,7 +149,7 @@ class _Demo:
         self._progress()
 
     def _audit(self, outage: Outage) -> Verdict:
-        self._say("reading source, target and dead-letter topic from outside ...")
+        self._show_progress("reading source, target and dead-letter topic from outside ...")
         settings, rules = self._settings, rules_of(self._settings)
         return judge(
             [read_source(record, rules) for record in read_topic(self._client, settings.source.topic)],

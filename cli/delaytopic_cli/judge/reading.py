@@ -111,7 +111,7 @@ def read_dead_letter(record: RawRecord) -> DeadLetter:
     )
 
 
-class _Wish(NamedTuple):
+class _Request(NamedTuple):
     """The request of a record."""
 
     fate: Fate
@@ -120,10 +120,10 @@ class _Wish(NamedTuple):
     expires_ms: int | None = None
 
 
-_DEAD_LETTER = _Wish(Fate.DEAD_LETTER)
+_DEAD_LETTER = _Request(Fate.DEAD_LETTER)
 
 
-def _read(control: dict[str, bytes | None], timestamp_ms: int, rules: Rules) -> _Wish:
+def _read(control: dict[str, bytes | None], timestamp_ms: int, rules: Rules) -> _Request:
     """Read the request of a record; raises ValueError when it is for the dead-letter topic."""
     _refuse(control.keys() & {"deliver-cron", "deliver-tz"})
     if rules.fixed_delay_ms is not None:
@@ -136,13 +136,13 @@ def _read(control: dict[str, bytes | None], timestamp_ms: int, rules: Rules) -> 
     _refuse((has_name or action == "cancel") and not 1 <= len(name or b"") <= 256)
     if action == "cancel":
         _refuse(control.keys() & {"deliver-at", "deliver-after", "deliver-to", "deliver-expires-at"})
-        return _Wish(Fate.CANCEL)
+        return _Request(Fate.CANCEL)
     due_ms = _due_ms(control, timestamp_ms, rules)
     target = _text(control["deliver-to"]) if "deliver-to" in control else rules.target
     _refuse(target != rules.target and not any(fnmatchcase(target, pattern) for pattern in rules.allowed_targets))
     expires_ms = _instant_ms(_text(control["deliver-expires-at"])) if "deliver-expires-at" in control else None
     _refuse(expires_ms is not None and expires_ms < due_ms)
-    return _Wish(Fate.SCHEDULE, due_ms, target, expires_ms)
+    return _Request(Fate.SCHEDULE, due_ms, target, expires_ms)
 
 
 def _refuse(reason: object) -> None:

@@ -232,9 +232,9 @@ def _endings(source: Sequence[SourceRecord], outages: Sequence[Outage], settle_m
     for chain in chains.values():
         chain.sort(key=lambda record: record.at.offset)
         for earlier, later in itertools.pairwise(chain):
-            delivered_by_ms = _taken_in_ms(max(earlier.due_ms, earlier.sent_ms), outages, settle_ms)
+            delivered_by_ms = _ingested_by_ms(max(earlier.due_ms, earlier.sent_ms), outages, settle_ms)
             if earlier.fate is Fate.SCHEDULE and later.sent_ms <= delivered_by_ms:
-                certain = _taken_in_ms(later.sent_ms, outages, settle_ms) <= earlier.due_ms
+                certain = _ingested_by_ms(later.sent_ms, outages, settle_ms) <= earlier.due_ms
                 endings[earlier.at] = _Ending(later.fate, certain)
     return endings
 
@@ -284,7 +284,7 @@ def _is_altered(letter: DeadLetter, source: Mapping[Coordinates, SourceRecord]) 
     return (letter.key, letter.value, letter.headers) != (sent.key, sent.value, sent.sent_headers)
 
 
-def _taken_in_ms(sent_ms: int, outages: Sequence[Outage], settle_ms: int) -> int:
+def _ingested_by_ms(sent_ms: int, outages: Sequence[Outage], settle_ms: int) -> int:
     """Return the moment at which a relay has surely worked for `settle_ms` on end after `sent_ms`."""
     moment_ms = sent_ms + settle_ms
     for outage in sorted(outages, key=lambda outage: outage.start_ms):

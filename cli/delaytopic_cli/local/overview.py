@@ -37,7 +37,7 @@ class Overview:
     shards: str
 
 
-class Tally:
+class Counters:
     """Keeps what the single readings do not say: totals beyond the life of one relay process, rates, percentiles."""
 
     def __init__(self, name: str, relays_wanted: int) -> None:

@@ -133,11 +133,15 @@ class Supervisor:
     """Watches over relays; `tick` is to be called about once a second."""
 
     def __init__(
-        self, relays: Sequence[RelayProcess], *, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+        self,
+        relays: Sequence[RelayProcess],
+        *,
+        progress: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`say` gets a line whenever a relay has ended and when it is started again."""
+        """`progress` gets a line whenever a relay has ended and when it is started again."""
         self._relays = relays
-        self._say = say
+        self._progress = progress
         self._clock = clock
         self._lives = {relay.name: _Life(clock()) for relay in relays}
 
@@ -158,7 +162,7 @@ class Supervisor:
             if life.restart_at_s is None:
                 self._note_the_end(relay, life)
             elif self._clock() >= life.restart_at_s:
-                self._say(f"starting relay {relay.name} again")
+                self._progress(f"starting relay {relay.name} again")
                 self._start(relay)
 
     def stop(self) -> None:
@@ -187,7 +191,7 @@ class Supervisor:
             )
         pause_s = 0.0 if life.short_lives == 0 else min(LONGEST_PAUSE_SECONDS, 2.0 ** (life.short_lives - 1))
         life.restart_at_s = self._clock() + pause_s
-        self._say(f"relay {relay.name} {how}; starting it again" + (f" in {pause_s:.0f} s" if pause_s else ""))
+        self._progress(f"relay {relay.name} {how}; starting it again" + (f" in {pause_s:.0f} s" if pause_s else ""))
 
 
 def read_status(port: int) -> RelayStatus | None:

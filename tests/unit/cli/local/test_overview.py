@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from delaytopic_api import RelayStatus
-from delaytopic_cli.local.overview import Overview, Tally, overview_line, overview_table, percentile_edge
+from delaytopic_cli.local.overview import Counters, Overview, overview_line, overview_table, percentile_edge
 
 
 def status(relay: str, *, delivered: int = 0, pending: int = 0, next_due_ms: int | None = None) -> RelayStatus:
@@ -44,9 +44,9 @@ def status(relay: str, *, delivered: int = 0, pending: int = 0, next_due_ms: int
 
 
 def test_the_relays_of_a_delay_topic_add_up() -> None:
-    tally = Tally("shop/reminders", 2)
+    counters = Counters("shop/reminders", 2)
 
-    overview = tally.take(
+    overview = counters.take(
         [status("a", delivered=10, pending=5, next_due_ms=900), status("b", delivered=20, pending=6, next_due_ms=800)],
         {10.0: 29, math.inf: 30},
         now_ms=1_000,
@@ -68,17 +68,17 @@ def test_the_relays_of_a_delay_topic_add_up() -> None:
 
 
 def test_totals_outlive_the_relay_that_counted_them() -> None:
-    tally = Tally("shop/reminders", 1)
-    tally.take([status("first", delivered=10)], {}, now_ms=0)
-    tally.take([], {}, now_ms=1_000)
+    counters = Counters("shop/reminders", 1)
+    counters.take([status("first", delivered=10)], {}, now_ms=0)
+    counters.take([], {}, now_ms=1_000)
 
-    overview = tally.take([status("second", delivered=5)], {}, now_ms=2_000)
+    overview = counters.take([status("second", delivered=5)], {}, now_ms=2_000)
 
     assert (overview.delivered, overview.dead_lettered, overview.rate) == (15, 2, 5.0)
 
 
 def test_no_relay_is_shown_as_it_is() -> None:
-    overview = Tally("shop/reminders", 1).take([], {}, now_ms=0)
+    overview = Counters("shop/reminders", 1).take([], {}, now_ms=0)
 
     assert (overview.relays_running, overview.next_due_ms, overview.late_p99_ms, overview.shards) == (
         0,
@@ -89,11 +89,13 @@ def test_no_relay_is_shown_as_it_is() -> None:
 
 
 def test_lateness_is_of_the_last_half_minute() -> None:
-    tally = Tally("shop/reminders", 1)
-    tally.take([], {10.0: 0, 5_000.0: 900, math.inf: 900}, now_ms=0)
+    counters = Counters("shop/reminders", 1)
+    counters.take([], {10.0: 0, 5_000.0: 900, math.inf: 900}, now_ms=0)
 
     edges = [
-        tally.take([], {10.0: second, 5_000.0: 900 + second, math.inf: 900 + second}, now_ms=second * 1000).late_p99_ms
+        counters.take(
+            [], {10.0: second, 5_000.0: 900 + second, math.inf: 900 + second}, now_ms=second * 1000
+        ).late_p99_ms
         for second in range(1, 60)
     ]
 
@@ -101,10 +103,10 @@ def test_lateness_is_of_the_last_half_minute() -> None:
 
 
 def test_a_relays_restart_begins_its_lateness_anew() -> None:
-    tally = Tally("shop/reminders", 1)
-    tally.take([], {10.0: 0, math.inf: 100}, now_ms=0)
+    counters = Counters("shop/reminders", 1)
+    counters.take([], {10.0: 0, math.inf: 100}, now_ms=0)
 
-    overview = tally.take([], {10.0: 50, math.inf: 50}, now_ms=1_000)
+    overview = counters.take([], {10.0: 50, math.inf: 50}, now_ms=1_000)
 
     assert overview.late_p99_ms == 10.0
 

@@ -62,7 +62,7 @@ def relay(tmp_path: Path) -> ScriptedRelay:
 
 def supervised(relay: ScriptedRelay, clock: Clock) -> tuple[Supervisor, list[str]]:
     lines: list[str] = []
-    supervisor = Supervisor([relay], say=lines.append, clock=clock)
+    supervisor = Supervisor([relay], progress=lines.append, clock=clock)
     supervisor.start()
     return supervisor, lines
 
