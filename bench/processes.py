@@ -28,8 +28,7 @@ from delaytopic_api.relay import (
     ShardState,
 )
 from delaytopic_api.values import Duration, Guarantee, Ids
-from delaytopic_cli.embedded.ports import free_port
-from delaytopic_cli.embedded.process import ManagedProcess
+from delaytopic_cli.embedded.process import ManagedProcess, free_port
 
 START_SECONDS = 30.0
 STOP_SECONDS = 30.0

@@ -7,11 +7,10 @@ from importlib.metadata import version
 
 import click
 
-from delaytopic_cli.commands.lazy_group import LazyGroup
+from delaytopic_cli.command_line import LazyGroup, fail, run_group
 from delaytopic_cli.errors import CliError
-from delaytopic_cli.running import fail, run_group
 
-_OF_THE_AUDIT = frozenset({"py4j", "pyarrow", "pyspark"})
+_OF_THE_AUDIT = frozenset({"jinja2", "py4j", "pyarrow", "pyspark"})
 _COMMANDS = {
     "local": "delaytopic_cli.commands.local:local",
     "send": "delaytopic_cli.commands.send:send",

@@ -1,4 +1,4 @@
-"""Edge: how log lines look: JSON on standard error, or colours on a terminal."""
+"""Edge: the form of log lines: JSON on standard error, or colours on a terminal."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from delaytopic_slo.report.reporting import final_before, make_report, no_verdic
 
 
 class Reader(StrEnum):
-    """Who reads Kafka: the relay's client library in Python workers, or the official connector in the JVM."""
+    """The reader of Kafka: the relay's client library in Python workers, or the official connector in the JVM."""
 
     CLIENT = "client"
     CONNECTOR = "connector"
@@ -37,7 +37,7 @@ class Reader(StrEnum):
 
 @dataclass(frozen=True)
 class Options:
-    """How one audit is done. `window_ms` is what the report covers; `client` are settings as after -X."""
+    """Options of one audit. `window_ms` is the report's window; `client` are settings as after -X."""
 
     ledger: str
     window_ms: int
@@ -90,7 +90,7 @@ class Audit:
         return self._report(commit, now_ms)
 
     def done(self) -> None:
-        """The report is where it belongs: the run is over."""
+        """End the run, once its report is where it belongs."""
         if self._plan is not None:
             self._ledger.close_plan(self._plan)
 
@@ -133,20 +133,20 @@ class Audit:
         return report_of(self._ledger, commit, self._options.window_ms, now_ms)
 
     def _give_up(self, plan: Plan | None) -> None:
-        """A plan is only for runs that were killed: after an error the next one plans anew, from where it was."""
+        """Drop the plan after an error: only a run that was killed is repeated, others plan anew."""
         last = self._ledger.last_commit()
         if plan is not None and (last is None or last.plan.sequence < plan.sequence):
             self._ledger.close_plan(plan)
 
 
 def report_of(ledger: Ledger, commit: Commit, window_ms: int, now_ms: int) -> Report:
-    """The report of the last run for a window of this length, which ends with the last closed minute."""
+    """Return the report of the last run for a window of this length, which ends with the last closed minute."""
     window = window_of(commit, window_ms)
     return make_report(commit, window, gather(ledger, commit, window, final_before(commit)), now_ms)
 
 
 def _innermost(text: str) -> str:
-    """Of what Spark wraps around an error in a worker, the line that says it."""
+    """Return the telling line of an error in a worker, which Spark wraps in others."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     told = [line for line in lines if line.startswith("delaytopic_slo.errors.")]
     return told[-1].partition(": ")[2] if told else lines[0]

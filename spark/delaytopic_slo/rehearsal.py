@@ -56,7 +56,7 @@ def rehearse(archive: Path, records: int = RECORDS) -> list[Report]:
 
 
 def share_of(_options: dict[str, str], share: str) -> Iterator[pa.RecordBatch]:
-    """The rows of one range."""
+    """Yield the rows of one range."""
     piece = Range.model_validate_json(share)
     for start in range(piece.start, piece.end, BATCH_ROWS):
         offsets = range(start, min(start + BATCH_ROWS, piece.end))
@@ -87,7 +87,7 @@ def _plan(records: int, last: Commit | None) -> Plan:
 
 
 def _rows(piece: Range, offset: int, *, odd: bool) -> Iterator[Row]:
-    """Of one record, one every few milliseconds. Of odd ones some are withdrawn, overdue, lost, doubled or refused."""
+    """Yield a record's rows. Some odd records are withdrawn, overdue, lost, doubled or refused."""
     due_ms = NOW_MS - 2 * HOUR_MS + offset * 7_200 // 1_000 % HOUR_MS
     fate = offset % 50 if odd else -1
     at = (piece.partition, offset)

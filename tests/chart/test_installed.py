@@ -19,7 +19,7 @@ from tests.cluster.kubectl import Kubectl
 from tests.harness.fixtures import prepared
 from tests.support.relay_process import wait_for
 
-from delaytopic_cli.embedded.waiting import wait_until
+from delaytopic_cli.embedded.process import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 

@@ -13,7 +13,7 @@ from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kube_client import Object
 from tests.harness.names import unique
 
-from delaytopic_cli.embedded.waiting import wait_until
+from delaytopic_cli.embedded.process import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 

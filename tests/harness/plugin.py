@@ -24,7 +24,7 @@ BOUND_S: Final = 10.0
 NOISE: Final = 6.0
 """The factor by which a test without that mark may exceed it before it fails the run: no busy machine explains more."""
 NOT_EVERY_DAY: Final = ("nightly", "e2e", "backlog")
-SPARK: Final = ("tests/slo/core/", "tests/slo/integration/")
+SPARK: Final = "tests/integration/slo/"
 SNAPSHOT: Final = "DELAYTOPIC_TEST_DURATIONS"
 """The environment variable with the file of durations that all workers of a run read."""
 _DURATIONS: Final = "delaytopic/durations.json"

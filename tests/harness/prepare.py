@@ -16,7 +16,7 @@ from tests.chart.prometheus_operator import monitoring_definitions
 from tests.chart.promtool import promtool_program
 from tests.cluster.binaries import HELM_3_VERSION, helm_program, kubernetes_programs
 from tests.cluster.go_builds import ProgramsMissingError, ProgramsNotBuiltError
-from tests.slo.connector_jars import connector_jars
+from tests.integration.slo.connector_jars import connector_jars
 
 from delaytopic_cli.embedded.kafka_jars import kafka_runtime
 from delaytopic_cli.errors import EmbeddedServerError

@@ -12,10 +12,10 @@ from confluent_kafka.admin import TopicMetadata  # type: ignore[attr-defined]  #
 from tests.harness.fixtures import QUICK_START
 from tests.support.relay_process import wait_for
 
-from delaytopic_cli.embedded.kafka_client import admin_client
 from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_cli.embedded.kafka_settings import FIRST_NODE_ID, ClusterNode, cluster_id
-from delaytopic_cli.embedded.ports import free_port
+from delaytopic_cli.embedded.process import free_port
+from delaytopic_cli.embedded.topics import admin_client
 
 BROKERS = 3
 HEAP_MIB = 384

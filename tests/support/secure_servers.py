@@ -25,7 +25,7 @@ from tests.support.tls import Certificates
 
 from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_cli.embedded.kafka_settings import ClusterNode
-from delaytopic_cli.embedded.ports import free_port
+from delaytopic_cli.embedded.process import free_port
 
 USERNAME = "relay"
 PASSWORD = "kafka-password-in-a-file"

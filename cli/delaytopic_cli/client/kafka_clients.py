@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPa
 from confluent_kafka.admin import AdminClient
 
 from delaytopic_api.records import Headers
-from delaytopic_cli.embedded.kafka_client import QUIET
+from delaytopic_cli.embedded.topics import QUIET
 from delaytopic_cli.errors import InputError, KafkaUnreachableError, TopicError
 
 METADATA_TIMEOUT_SECONDS = 10.0
@@ -19,7 +19,7 @@ Settings = Mapping[str, str]
 
 
 def producer(settings: Settings) -> Producer:
-    """A producer whose retries never double a record, and that puts a key where Java's producers put it."""
+    """Return a producer whose retries never double a record, and that puts a key where Java's producers put it."""
     return Producer(
         {
             "linger.ms": 5,
@@ -33,7 +33,7 @@ def producer(settings: Settings) -> Producer:
 
 
 def committed_reader(settings: Settings, *, at_end_events: bool = False) -> Consumer:
-    """A consumer that sees committed records only, commits nothing and belongs to no group that anyone else uses.
+    """Return a consumer that sees committed records only, commits nothing and shares its group with nobody.
 
     `at_end_events`: it hands out an event whenever it has read a partition to its end.
     """
@@ -53,7 +53,7 @@ def committed_reader(settings: Settings, *, at_end_events: bool = False) -> Cons
 
 
 def partitions_of(settings: Settings, topic: str) -> int:
-    """How many partitions the topic has.
+    """Return the number of the topic's partitions.
 
     Raises InputError for a setting that the client does not know, KafkaUnreachableError when no broker answers, and
     TopicError when there is no such topic.
@@ -74,17 +74,17 @@ def partitions_of(settings: Settings, topic: str) -> int:
 
 
 def assignment(topic: str, partitions: int, offset: int) -> list[TopicPartition]:
-    """All partitions of a topic, each from the same offset (or OFFSET_BEGINNING, OFFSET_END)."""
+    """Return all partitions of a topic, each from the same offset (or OFFSET_BEGINNING, OFFSET_END)."""
     return [TopicPartition(topic, partition, offset) for partition in range(partitions)]
 
 
 def headers_of(message: Message) -> Headers:
-    """The headers of a consumed record, in order; the client hands out bytes only, whatever its types say."""
+    """Return the headers of a consumed record, in order; the client hands out bytes only, whatever its types say."""
     return cast(Headers, message.headers() or [])
 
 
 def unreachable(settings: Settings, error: KafkaException) -> KafkaUnreachableError:
-    """The error for a broker that does not answer."""
+    """Return the error for a broker that does not answer."""
     return KafkaUnreachableError(
         f"no Kafka broker answers at {settings['bootstrap.servers']} ({error.args[0].str()}); "
         "check the address, and -X for what a secured cluster needs"

@@ -20,7 +20,7 @@ class LatenessSummary:
 
 
 def summarize(lateness_ms: Sequence[int]) -> LatenessSummary:
-    """The figures of the summary table. The p-th percentile is the smallest value with p percent at or below it."""
+    """Return the figures of the summary table. The p-th percentile is the least value with p percent at or below it."""
     ordered = sorted(lateness_ms)
     if not ordered:
         return LatenessSummary(0, None, None, None)
@@ -28,7 +28,7 @@ def summarize(lateness_ms: Sequence[int]) -> LatenessSummary:
 
 
 def histogram(lateness_ms: Sequence[int], *, width: int = 40) -> list[str]:
-    """One line per bin of 1-2-5 steps, from the first to the last bin in use; the longest bar is `width` wide."""
+    """Return a line per bin of 1-2-5 steps, from the first to the last bin in use; the longest bar is `width` wide."""
     counts = [0] * (len(_EDGES_MS) + 1)
     for late_ms in lateness_ms:
         counts[_bin(late_ms)] += 1
@@ -43,7 +43,7 @@ def histogram(lateness_ms: Sequence[int], *, width: int = 40) -> list[str]:
 
 
 def milliseconds_text(value_ms: int | None) -> str:
-    """A short text: `7 ms`, `1.25 s`, `3 min 20 s`, or a dash for None."""
+    """Return a short text: `7 ms`, `1.25 s`, `3 min 20 s`, or a dash for None."""
     if value_ms is None:
         return "-"
     if abs(value_ms) < 1_000:

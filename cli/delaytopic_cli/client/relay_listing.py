@@ -20,7 +20,7 @@ LONGEST_ANSWER_BYTES = 32 << 20
 
 @dataclass(frozen=True, slots=True)
 class RelayAnswer:
-    """What a relay said: its list, or why there is none."""
+    """The answer of a relay: its list, or the reason why there is none."""
 
     url: str
     document: PendingList | None = None
@@ -28,7 +28,7 @@ class RelayAnswer:
 
 
 def relay_url(text: str) -> str:
-    """The address of a relay's pages; `http://` may be left out. Raises InputError."""
+    """Return the address of a relay's pages; `http://` may be left out. Raises InputError."""
     url = text if "://" in text else f"http://{text}"
     if not _is_usable(url):
         raise InputError(f'--relay takes the address of a relay\'s pages, such as http://10.0.0.7:8080, not "{text}"')

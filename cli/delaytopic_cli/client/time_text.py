@@ -12,7 +12,7 @@ _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|
 
 
 def instant_ms(text: str) -> int:
-    """Epoch milliseconds from `1795269686270`, or RFC 3339 such as `2026-11-21T09:30:00+01:00`.
+    """Return epoch milliseconds from `1795269686270`, or RFC 3339 such as `2026-11-21T09:30:00+01:00`.
 
     Raises InputError, also for a time without an offset: this machine's zone need not be the reader's.
     """
@@ -31,7 +31,7 @@ def instant_ms(text: str) -> int:
 
 
 def duration(text: str) -> Duration:
-    """A duration such as `5s`, `1h30m` or `250ms`; raises InputError."""
+    """Return a duration such as `5s`, `1h30m` or `250ms`; raises InputError."""
     try:
         return Duration(text)
     except InvalidText as error:
@@ -39,7 +39,7 @@ def duration(text: str) -> Duration:
 
 
 def clock_text(instant: int | None, *, now_ms: int, zone: tzinfo | None = None) -> str:
-    """Wall-clock time with milliseconds, with the date unless it is today; a dash for None.
+    """Return wall-clock time with milliseconds, with the date unless it is today; a dash for None.
 
     `zone` None is the zone of this machine.
     """

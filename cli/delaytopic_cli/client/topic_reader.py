@@ -20,7 +20,7 @@ _GATHER_SECONDS = 0.05
 def read_topic(
     settings: Mapping[str, str], topic: str, *, timeout_seconds: float = READ_TIMEOUT_SECONDS
 ) -> list[RawRecord]:
-    """All committed records of a topic, up to the end that each partition has when it is reached.
+    """Return all committed records of a topic, up to the end that each partition has when it is reached.
 
     The order is that of each partition. `settings` are those of the Kafka client, with `bootstrap.servers`. Raises
     KafkaUnreachableError when the ends are not reached in time, as with a transaction that nobody ends, and
@@ -50,7 +50,7 @@ def read_topic(
 
 
 def raw_record(message: Message) -> RawRecord:
-    """A consumed message as the audit reads it; raises KafkaUnreachableError for an error in a message's place."""
+    """Return a message as the audit reads it; raises KafkaUnreachableError for an error in a message's place."""
     error = message.error()
     if error is not None:
         raise KafkaUnreachableError(f"reading stopped: {error.str()}")

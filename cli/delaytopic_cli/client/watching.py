@@ -1,4 +1,4 @@
-"""What `watch` shows of a delivered record. Pure."""
+"""The lines that `watch` shows of a delivered record. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Arrival:
 
 
 def receipt_of(headers: Headers | None) -> Receipt | None:
-    """The last receipt among the headers; None when there is none that can be read."""
+    """Return the last receipt among the headers; None when there is none that can be read."""
     values = [value for name, value in headers or () if name == RECEIPT]
     try:
         return Receipt.parse(values[-1]) if values else None
@@ -39,12 +39,12 @@ def receipt_of(headers: Headers | None) -> Receipt | None:
 
 
 def table_head() -> str:
-    """The columns' names."""
+    """Return the columns' names."""
     return f"{'DUE':<12}  {'ARRIVED':<12}  {'LATE':>9}  {'KEY':<{_KEY_WIDTH}}  VALUE"
 
 
 def table_line(arrival: Arrival, *, now_ms: int, width: int) -> str:
-    """One record in one line of at most `width` columns. LATE is sent minus due, as the relay's receipt says."""
+    """Return one record in one line of at most `width` columns. LATE is sent minus due, as the relay's receipt says."""
     receipt = arrival.receipt
     due = clock_text(receipt.due_ms if receipt else None, now_ms=now_ms)
     late = milliseconds_text(receipt.lateness_ms if receipt else None)
@@ -54,7 +54,7 @@ def table_line(arrival: Arrival, *, now_ms: int, width: int) -> str:
 
 
 def json_line(arrival: Arrival) -> str:
-    """One record as one line of JSON. Bytes that are not UTF-8 become replacement characters."""
+    """Return one record as one line of JSON. Bytes that are not UTF-8 become replacement characters."""
     receipt = arrival.receipt
     return json.dumps(
         {
@@ -73,7 +73,7 @@ def json_line(arrival: Arrival) -> str:
 
 
 def preview(content: bytes | None, *, limit: int) -> str:
-    """The start of a key or value in one line: text, or hexadecimal digits when it is not text."""
+    """Return the start of a key or value in one line: text, or hexadecimal digits when it is not text."""
     if content is None:
         return "-"
     text = content[: limit * 4].decode("utf-8", "replace")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import click
 
 from delaytopic_cli.client.kafka_clients import partitions_of, producer
-from delaytopic_cli.client.records import cancel_record
-from delaytopic_cli.client.sending import Sending
+from delaytopic_cli.client.sending import Sending, cancel_record
+from delaytopic_cli.command_line import echo
 from delaytopic_cli.commands.options import client_settings, kafka_options
-from delaytopic_cli.terminal import echo
 
 
 @click.command(short_help="Cancel a pending record by its id.")

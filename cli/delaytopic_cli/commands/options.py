@@ -14,7 +14,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def kafka_options(command: F) -> F:
-    """`--bootstrap-servers` and `-X`."""
+    """Add the options `--bootstrap-servers` and `-X`."""
     bootstrap = click.option(
         "--bootstrap-servers",
         "-b",
@@ -34,7 +34,7 @@ def kafka_options(command: F) -> F:
 
 
 def client_settings(bootstrap_servers: str | None, pairs: tuple[str, ...]) -> dict[str, str]:
-    """The Kafka client's settings from both options; raises InputError when no Kafka is named and none runs here."""
+    """Return the Kafka client's settings; raises InputError when no Kafka is named and none runs here."""
     settings = dict(split_pair(pair, "-X") for pair in pairs)
     if bootstrap_servers is None:
         running = read_running_state()
@@ -45,7 +45,7 @@ def client_settings(bootstrap_servers: str | None, pairs: tuple[str, ...]) -> di
 
 
 def split_pair(text: str, option: str) -> tuple[str, str]:
-    """`key=value`, split at the first equals sign; raises InputError naming the option."""
+    """Split `key=value` at the first equals sign; raises InputError naming the option."""
     key, separator, value = text.partition("=")
     if not separator or not key:
         raise InputError(f'{option} takes KEY=VALUE, not "{text}"')

@@ -9,13 +9,12 @@ import time
 import click
 
 from delaytopic_api.relay import DEFAULT_LIMIT, MOST_LISTED
-from delaytopic_cli.client.pending_report import report
-from delaytopic_cli.client.pending_text import table_lines
+from delaytopic_cli.client.pending import report, table_lines
 from delaytopic_cli.client.relay_listing import ask_relays, relay_url
 from delaytopic_cli.client.time_text import duration, instant_ms
+from delaytopic_cli.command_line import echo, echo_json
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.local.state import read_running_state
-from delaytopic_cli.terminal import echo, echo_json
 
 
 @click.command(short_help="List records that wait for their time.")
@@ -76,7 +75,7 @@ def pending(
 
 
 def before_ms(text: str, *, now_ms: int) -> int:
-    """A point in time, or a duration from now; raises InputError."""
+    """Return a point in time, or a duration from now; raises InputError."""
     try:
         return instant_ms(text)
     except InputError as no_time:
@@ -87,7 +86,7 @@ def before_ms(text: str, *, now_ms: int) -> int:
 
 
 def relay_urls(named: tuple[str, ...]) -> list[str]:
-    """The relays that were named, each once, or those that run here; raises InputError when there are none."""
+    """Return the relays that were named, each once, or those that run here; raises InputError when there are none."""
     if named:
         return list(dict.fromkeys(map(relay_url, named)))
     running = read_running_state()

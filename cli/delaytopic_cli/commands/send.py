@@ -12,19 +12,20 @@ from typing import Any
 import click
 
 from delaytopic_cli.client.kafka_clients import partitions_of, producer
-from delaytopic_cli.client.records import (
+from delaytopic_cli.client.sending import (
     Addressing,
     KeyedValue,
+    Sending,
+    Sent,
     Timing,
     generated_values,
     records_to_send,
     values_of_lines,
 )
-from delaytopic_cli.client.sending import Sending, Sent
 from delaytopic_cli.client.time_text import clock_text, duration, instant_ms
+from delaytopic_cli.command_line import echo
 from delaytopic_cli.commands.options import client_settings, kafka_options, split_pair
 from delaytopic_cli.errors import InputError
-from delaytopic_cli.terminal import echo
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def send(topic: str, **options: Any) -> None:
 
 
 def timing_of(*, after: str | None, at: str | None, spread: str | None, now_ms: int) -> Timing:
-    """When records are due, from the options; raises InputError."""
+    """Return the time of delivery from the options; raises InputError."""
     if after is not None and at is not None:
         raise InputError("set --after or --at, not both")
     delay = duration(after) if after is not None else None
@@ -101,7 +102,7 @@ def timing_of(*, after: str | None, at: str | None, spread: str | None, now_ms: 
 
 
 def summary(topic: str, sent: Sent, *, now_ms: int) -> str:
-    """One line for people."""
+    """Return one line for people."""
     records = "1 record" if sent.records == 1 else f"{sent.records:,} records"
     first, last = (clock_text(due, now_ms=now_ms) for due in (sent.first_due_ms, sent.last_due_ms))
     if sent.first_due_ms is None:
@@ -111,7 +112,7 @@ def summary(topic: str, sent: Sent, *, now_ms: int) -> str:
 
 
 def _values(options: SendOptions, *, whole: bool) -> tuple[Iterable[KeyedValue], int | None]:
-    """The values, and how many they are when that is known; `whole` reads all of the input to know."""
+    """Return the values, and how many they are when that is known; `whole` reads all of the input to know."""
     if options.count is not None or options.value is not None:
         return generated_values(options.count or 1, options.value), options.count or 1
     if sys.stdin.isatty():

@@ -10,9 +10,9 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaExcepti
 
 from delaytopic_cli.client.kafka_clients import assignment, committed_reader, headers_of, partitions_of
 from delaytopic_cli.client.watching import Arrival, json_line, receipt_of, table_head, table_line
+from delaytopic_cli.command_line import echo
 from delaytopic_cli.commands.options import client_settings, kafka_options
 from delaytopic_cli.errors import KafkaUnreachableError
-from delaytopic_cli.terminal import echo
 
 
 @click.command(short_help="Watch delivered records arrive.")

@@ -33,11 +33,11 @@ class ArrivalClock:
 
     @property
     def count(self) -> int:
-        """How many different source records have arrived."""
+        """The number of different source records that arrived."""
         return len(self._lateness)
 
     def lateness_since(self, place: int) -> list[Lateness]:
-        """Arrival minus due of all arrivals but the first `place`, in the order of arrival."""
+        """Return arrival minus due of all arrivals but the first `place`, in the order of arrival."""
         return self._lateness[place:]
 
     def __enter__(self) -> Self:

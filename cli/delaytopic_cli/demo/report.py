@@ -25,8 +25,8 @@ from delaytopic_cli.client.sending import Sending
 from delaytopic_cli.demo.__main__ import EXAMPLE
 from delaytopic_cli.demo.arrivals import ArrivalClock
 from delaytopic_cli.demo.scenario import Scenario
+from delaytopic_cli.embedded.process import wait_until
 from delaytopic_cli.embedded.topics import create_topics
-from delaytopic_cli.embedded.waiting import wait_until
 from delaytopic_cli.errors import CliError, RelayError
 from delaytopic_cli.local.documents import read_settings, topic_plans
 from delaytopic_cli.local.servers import Servers, data_directory, running_servers
@@ -68,26 +68,26 @@ def main(file: Path, output: Path, opens: bool) -> None:
     sys.exit(0 if report.verdict in EXIT_CODES else 1)
 
 
-def audited_demo(settings: Settings, scenario: Scenario, tell: Callable[[str], None]) -> Report:
+def audited_demo(settings: Settings, scenario: Scenario, progress: Callable[[str], None]) -> Report:
     """Run the records through a relay that is killed on the way, and audit them; raises CliError and SloError."""
     with (
         data_directory(None) as directory,
-        running_servers(directory, needs_redis=needs_a_redis(settings), say=tell) as servers,
+        running_servers(directory, needs_redis=needs_a_redis(settings), progress=progress) as servers,
     ):
         create_topics(servers.bootstrap_servers, topic_plans([settings], on_own_cluster=False))
-        _deliver(settings, scenario, servers, tell)
+        _deliver(settings, scenario, servers, progress)
         options = Options(
             ledger=str(directory / "ledger"), window_ms=WINDOW_MS, rules=rules_of(settings, None, None, None), client={}
         )
-        tell("starting Spark")
+        progress("starting Spark")
         kafka = KafkaClient(bootstrap_servers=servers.bootstrap_servers)
         audit = Audit(spark_session(), settings, kafka, options)
-        report = audit.run(clock_ms() + AHEAD_MS, tell)
+        report = audit.run(clock_ms() + AHEAD_MS, progress)
         audit.done()
         return report
 
 
-def _deliver(settings: Settings, scenario: Scenario, servers: Servers, tell: Callable[[str], None]) -> None:
+def _deliver(settings: Settings, scenario: Scenario, servers: Servers, progress: Callable[[str], None]) -> None:
     client = {"bootstrap.servers": servers.bootstrap_servers}
     relay = relay_groups([settings], servers)[0].relays[0]
     relay.start()
@@ -98,11 +98,11 @@ def _deliver(settings: Settings, scenario: Scenario, servers: Servers, tell: Cal
             start_ms = clock_ms()
             records = chain(scenario.schedules(start_ms), scenario.corrections(start_ms), scenario.malformed())
             Sending(producer(client), settings.source.topic).send_all(records)
-            tell(f"sent {scenario.records:,} records, due over {scenario.spread_ms // 1000} s")
+            progress(f"sent {scenario.records:,} records, due over {scenario.spread_ms // 1000} s")
             time.sleep(max(0, start_ms + scenario.kill_after_ms - clock_ms()) / 1000)
             relay.kill()
             relay.start()
-            tell(f"killed the relay after {arrivals.count:,} arrivals, and started it again")
+            progress(f"killed the relay after {arrivals.count:,} arrivals, and started it again")
             if not wait_until(lambda: arrivals.count >= expected, timeout_seconds=ARRIVAL_SECONDS):
                 raise RelayError(f"only {arrivals.count:,} of {expected:,} records arrived: {relay.last_words()}")
     finally:
@@ -110,7 +110,7 @@ def _deliver(settings: Settings, scenario: Scenario, servers: Servers, tell: Cal
 
 
 def _by_brokers_clock(settings: Settings) -> Settings:
-    """The DelayTopic with topics that an audit can judge: the broker says when a record was appended."""
+    """Return the DelayTopic with topics that an audit can judge: the broker says when a record was appended."""
 
     def of(topic: TopicSettings) -> TopicSettings:
         return replace(topic, config={**topic.config, **BROKERS_CLOCK})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -12,49 +12,48 @@ from delaytopic_api import Settings
 from delaytopic_api.documents import BackendSettings
 from delaytopic_api.values import BackendType
 from delaytopic_cli.client.kafka_clients import producer
-from delaytopic_cli.client.lateness import milliseconds_text, summarize
+from delaytopic_cli.client.lateness import histogram, milliseconds_text, summarize
 from delaytopic_cli.client.sending import Sending
 from delaytopic_cli.client.time_text import clock_text
 from delaytopic_cli.client.topic_reader import read_topic
 from delaytopic_cli.demo.arrivals import ArrivalClock
 from delaytopic_cli.demo.scenario import MALFORMED, Scenario
-from delaytopic_cli.demo.summary import summary_lines
 from delaytopic_cli.embedded.topics import create_topics
 from delaytopic_cli.errors import RelayError
-from delaytopic_cli.judge.reading import read_dead_letter, read_delivered, read_source
-from delaytopic_cli.judge.rules import rules_of
-from delaytopic_cli.judge.verdict import Outage, Verdict, judge
+from delaytopic_cli.judge.reading import read_dead_letter, read_delivered, read_source, rules_of
+from delaytopic_cli.judge.verdict import Lateness, Outage, Verdict, judge
 from delaytopic_cli.local.documents import read_settings, topic_plans
-from delaytopic_cli.local.relay_pages import read_status
-from delaytopic_cli.local.relay_process import RelayProcess
+from delaytopic_cli.local.relays import RelayProcess, read_status
 from delaytopic_cli.local.servers import Servers, data_directory, running_servers
 from delaytopic_cli.local.session import needs_a_redis, relay_groups
 
 RELAY_START_SECONDS = 30.0
 LATEST_ARRIVAL_SECONDS = 60.0
 SETTLE_MS = 2_000
-Say = Callable[[str], None]
+Progress = Callable[[str], None]
+_EXAMPLES = 3
+_NAME_WIDTH = 36
 
 
-def run_demo(file: Path, backend: BackendType | None, say: Say, scenario: Scenario | None = None) -> Verdict:
+def run_demo(file: Path, backend: BackendType | None, progress: Progress, scenario: Scenario | None = None) -> Verdict:
     """Run it, print the summary, and return the audit's verdict; raises CliError and ApiError."""
     settings = read_settings(file)[0]
     if backend is not None:
         settings = replace(settings, backend=BackendSettings(backend, settings.backend.id, settings.backend.redis))
     with (
         data_directory(None) as directory,
-        running_servers(directory, needs_redis=needs_a_redis(settings), say=say) as servers,
+        running_servers(directory, needs_redis=needs_a_redis(settings), progress=progress) as servers,
     ):
-        return _Demo(settings, servers, scenario or Scenario(), say).run()
+        return _Demo(settings, servers, scenario or Scenario(), progress).run()
 
 
 class _Demo:
     """One DelayTopic, one relay, one scenario."""
 
-    def __init__(self, settings: Settings, servers: Servers, scenario: Scenario, say: Say) -> None:
+    def __init__(self, settings: Settings, servers: Servers, scenario: Scenario, progress: Progress) -> None:
         self._settings = settings
         self._scenario = scenario
-        self._say = say
+        self._show_progress = progress
         self._client = {"bootstrap.servers": servers.bootstrap_servers}
         create_topics(servers.bootstrap_servers, topic_plans([settings], on_own_cluster=False))
         self._relay: RelayProcess = relay_groups([settings], servers)[0].relays[0]
@@ -62,7 +61,7 @@ class _Demo:
         self._counted = self._shown_ms = 0
 
     def run(self) -> Verdict:
-        """The whole course."""
+        """Run the whole course."""
         self._start_relay()
         try:
             with self._arrivals:
@@ -75,11 +74,11 @@ class _Demo:
             self._relay.stop()
         verdict = self._audit(outage)
         for line in ("", *summary_lines(verdict, self._arrivals.lateness_since(0), outage)):
-            self._say(line)
+            self._show_progress(line)
         return verdict
 
     def _start_relay(self) -> None:
-        self._say(f"starting a relay ({self._settings.backend.type}, {self._settings.guarantee}) ...")
+        self._show_progress(f"starting a relay ({self._settings.backend.type}, {self._settings.guarantee}) ...")
         self._relay.start()
         give_up_s = time.monotonic() + RELAY_START_SECONDS
         while not self._has_caught_up():
@@ -88,7 +87,7 @@ class _Demo:
             time.sleep(0.05)
 
     def _has_caught_up(self) -> bool:
-        """Whether the relay owns every partition and has read all there is."""
+        """Tell whether the relay owns every partition and has read all there is."""
         port = self._relay.port
         status = read_status(port) if port is not None else None
         if status is None or len(status.shards) < self._partitions:
@@ -105,7 +104,7 @@ class _Demo:
         start_ms = _now_ms()
         records = chain(scenario.schedules(start_ms), scenario.corrections(start_ms), scenario.malformed())
         sent = Sending(producer(self._client), topic).send_all(records)
-        self._say(
+        self._show_progress(
             f"sent {sent.records:,} records to {topic} in {(_now_ms() - start_ms) / 1000:.1f} s: {scenario.records:,} "
             f"due over {scenario.spread_ms / 1000:.0f} s, {scenario.cancelled} cancels, {scenario.replaced} "
             f"replacements, {len(MALFORMED)} malformed"
@@ -116,13 +115,13 @@ class _Demo:
         """Kill the relay, start it again, and wait until it works; returns the time without a working relay."""
         killed_ms = _now_ms()
         self._relay.kill()
-        self._say(f"killed the relay (SIGKILL) after {self._arrivals.count:,} arrivals; starting it again")
+        self._show_progress(f"killed the relay (SIGKILL) after {self._arrivals.count:,} arrivals; starting it again")
         self._relay.start()
         arrived_before = self._arrivals.count
         give_up_ms = _now_ms() + round(LATEST_ARRIVAL_SECONDS * 1000)
         while not (self._has_caught_up() and self._arrivals.count > arrived_before) and _now_ms() < give_up_ms:
             self._watch_until(_now_ms() + 200)
-        self._say(f"the relay delivers again, {(_now_ms() - killed_ms) / 1000:.1f} s after it was killed")
+        self._show_progress(f"the relay delivers again, {(_now_ms() - killed_ms) / 1000:.1f} s after it was killed")
         return Outage(killed_ms, _now_ms())
 
     def _watch_until(self, end_ms: int) -> None:
@@ -135,14 +134,14 @@ class _Demo:
     def _progress(self) -> None:
         now_ms, count = _now_ms(), self._arrivals.count
         late = summarize([item.late_ms for item in self._arrivals.lateness_since(self._counted)])
-        self._say(
+        self._show_progress(
             f"{clock_text(now_ms, now_ms=now_ms)[:8]}  arrived {count:>7,}  in this second {late.count:>6,}  "
             f"late p50 {milliseconds_text(late.p50_ms):>8}  p99 {milliseconds_text(late.p99_ms):>8}"
         )
         self._counted, self._shown_ms = count, now_ms
 
     def _watch_the_rest(self) -> None:
-        """Until nothing more has arrived for a while, or the records expected are all there."""
+        """Watch until nothing more arrives for a while, or all expected records are there."""
         expected = self._scenario.records - self._scenario.cancelled
         give_up_ms = _now_ms() + round(LATEST_ARRIVAL_SECONDS * 1000)
         while self._arrivals.count < expected and _now_ms() < give_up_ms:
@@ -150,7 +149,7 @@ class _Demo:
         self._progress()
 
     def _audit(self, outage: Outage) -> Verdict:
-        self._say("reading source, target and dead-letter topic from outside ...")
+        self._show_progress("reading source, target and dead-letter topic from outside ...")
         settings, rules = self._settings, rules_of(self._settings)
         return judge(
             [read_source(record, rules) for record in read_topic(self._client, settings.source.topic)],
@@ -164,3 +163,50 @@ class _Demo:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+def summary_lines(verdict: Verdict, arrivals: Sequence[Lateness], outage: Outage) -> Iterator[str]:
+    """Yield the whole summary; `arrivals` are the latenesses that a consumer saw, which waits for each commit."""
+    faults = verdict.faults
+    yield f"{'delivered':<14}{verdict.delivered:>8,}"
+    for name in ("lost", "twice", "early"):
+        yield f"{name:<14}{len(faults.get(name, ())):>8,}"
+    yield f"{'cancelled':<14}{verdict.cancelled:>8,}"
+    yield f"{'replaced':<14}{verdict.replaced:>8,}"
+    yield f"{'dead-lettered':<14}{verdict.dead_lettered:>8,}"
+    yield ""
+    yield from _lateness_lines(verdict.lateness, arrivals, outage)
+    for name, coordinates in faults.items():
+        examples = ", ".join(map(str, coordinates[:_EXAMPLES]))
+        yield f"FAULT {name.replace('_', ' ')}: {len(coordinates)}, such as {examples}"
+    yield "every record arrived once, and none early" if verdict.is_clean else "THE AUDIT FOUND FAULTS"
+
+
+def undisturbed(lateness: Sequence[Lateness], outage: Outage) -> list[int]:
+    """Return the lateness of all records but those that were due and not yet sent at any time of the outage."""
+    return [
+        item.late_ms for item in lateness if item.due_ms > outage.end_ms or item.due_ms + item.late_ms < outage.start_ms
+    ]
+
+
+def _lateness_lines(sent: Sequence[Lateness], arrivals: Sequence[Lateness], outage: Outage) -> Iterator[str]:
+    everything = [item.late_ms for item in sent]
+    outage_text = f"{(outage.end_ms - outage.start_ms) / 1000:.1f} s outage"
+    yield f"{'lateness':<{_NAME_WIDTH}}{'records':>8}  {'p50':>9}  {'p99':>9}  {'max':>9}"
+    yield _row("sent by the relay", everything)
+    yield _row(f"  apart from the {outage_text}", undisturbed(sent, outage))
+    yield _row("read by a read_committed consumer", [item.late_ms for item in arrivals])
+    yield _row(f"  apart from the {outage_text}", undisturbed(arrivals, outage))
+    yield ""
+    yield "sent by the relay:"
+    yield from histogram(everything)
+    yield ""
+    yield f"sent by the relay, apart from the {outage_text}:"
+    yield from histogram(undisturbed(sent, outage))
+    yield ""
+
+
+def _row(name: str, lateness_ms: Sequence[int]) -> str:
+    figures = summarize(lateness_ms)
+    p50, p99, most = map(milliseconds_text, (figures.p50_ms, figures.p99_ms, figures.max_ms))
+    return f"{name:<{_NAME_WIDTH}}{figures.count:>8,}  {p50:>9}  {p99:>9}  {most:>9}"

@@ -1,4 +1,4 @@
-"""What the demo sends: plain records, some of them cancelled or replaced, and a few malformed ones. Pure."""
+"""The records of the demo: plain ones, some of them cancelled or replaced, and a few malformed ones. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from delaytopic_api.records import ACTION_CANCEL, DELIVER_ACTION, DELIVER_AFTER, DELIVER_AT, DELIVER_ID, Headers
-from delaytopic_cli.client.records import OutgoingRecord, cancel_record
+from delaytopic_cli.client.sending import OutgoingRecord, cancel_record
 
 MALFORMED: tuple[Headers, ...] = (
     [(DELIVER_AT, b"tomorrow")],
@@ -35,16 +35,16 @@ class Scenario:
 
     @property
     def last_due_after_ms(self) -> int:
-        """When the last record is due."""
+        """The due time of the last record."""
         return self.lead_ms + self.spread_ms
 
     def schedules(self, start_ms: int) -> Iterator[OutgoingRecord]:
-        """The records in a mixed order of due times; every record has an id, which is its key, too."""
+        """Yield the records in a mixed order of due times; every record has an id, which is its key, too."""
         for number in range(self.records):
             yield self._schedule(number, self._due_ms(number, start_ms), f"reminder {number}")
 
     def corrections(self, start_ms: int) -> Iterator[OutgoingRecord]:
-        """Cancels and replacements of records that are due late enough for them to take effect."""
+        """Yield cancels and replacements of records that are due late enough for them to take effect."""
         safe = [number for number in range(self.records) if self._is_safe(number, start_ms)]
         for number in safe[: self.cancelled]:
             yield cancel_record(_name(number), None)
@@ -53,7 +53,7 @@ class Scenario:
             yield self._schedule(number, due_ms, f"reminder {number}, replaced")
 
     def malformed(self) -> Iterator[OutgoingRecord]:
-        """Records for the dead-letter topic."""
+        """Yield records for the dead-letter topic."""
         for number, headers in enumerate(MALFORMED):
             yield OutgoingRecord(b"malformed-%d" % number, b"cannot be delivered", headers)
 

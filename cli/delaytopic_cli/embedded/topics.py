@@ -1,7 +1,8 @@
-"""Creating topics so that they are really there afterwards, as often as one likes."""
+"""Edge: topics that are created so that they are really there afterwards, as often as one likes."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -18,11 +19,13 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public 
     ResourceType,
 )
 
-from delaytopic_cli.embedded.kafka_client import admin_client
-from delaytopic_cli.embedded.waiting import wait_until
+from delaytopic_cli.embedded.process import wait_until
 from delaytopic_cli.errors import KafkaUnreachableError, TopicError
 
 _TIMEOUT_SECONDS = 30.0
+QUIET = logging.getLogger("delaytopic_cli.embedded.kafka")
+QUIET.addHandler(logging.NullHandler())
+QUIET.propagate = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ def delete_topics(bootstrap_servers: str, names: Iterable[str]) -> None:
 
 
 def partitions_by_topic(admin: AdminClient, bootstrap_servers: str) -> dict[str, int]:
-    """How many partitions each topic of the cluster has; raises KafkaUnreachableError when no broker answers."""
+    """Return the number of partitions of each topic; raises KafkaUnreachableError when no broker answers."""
     try:
         topics = admin.list_topics(timeout=_TIMEOUT_SECONDS).topics
     except KafkaException as error:
@@ -100,7 +103,7 @@ def _configure(admin: AdminClient, plan: TopicPlan) -> None:
 
 
 def _wait_until_visible(admin: AdminClient, plans: Sequence[TopicPlan], bootstrap_servers: str) -> None:
-    """The broker that answers metadata learns of a new topic a moment after the controller has made it."""
+    """Wait for the broker that answers metadata: it learns of a new topic a moment after the controller."""
 
     def visible() -> bool:
         known = partitions_by_topic(admin, bootstrap_servers)
@@ -122,3 +125,29 @@ def _result(future: Future[Any], action: str, *, fine: int | None = None) -> Non
             raise TopicError(f"Kafka refused to {action}: {error.args[0].str()}") from error
     except TimeoutError as error:
         raise TopicError(f"Kafka did not {action} within {_TIMEOUT_SECONDS:.0f} s") from error
+
+
+def admin_client(bootstrap_servers: str) -> AdminClient:
+    """Return an AdminClient that retries quickly and does not write connection errors on standard error."""
+    return AdminClient(
+        {"bootstrap.servers": bootstrap_servers, "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200},
+        logger=QUIET,
+    )
+
+
+def broker_answers(bootstrap_servers: str, *, timeout_seconds: float = 2.0) -> bool:
+    """Tell whether a broker describes its cluster within the timeout."""
+    try:
+        return bool(admin_client(bootstrap_servers).list_topics(timeout=timeout_seconds).brokers)
+    except KafkaException:
+        return False
+
+
+def all_partitions_lead(bootstrap_servers: str, *, timeout_seconds: float = 2.0) -> bool:
+    """Tell whether a broker answers and every partition of the cluster has a leader."""
+    try:
+        metadata = admin_client(bootstrap_servers).list_topics(timeout=timeout_seconds)
+    except KafkaException:
+        return False
+    leaders = [partition.leader for topic in metadata.topics.values() for partition in topic.partitions.values()]
+    return bool(metadata.brokers) and all(leader >= 0 for leader in leaders)

@@ -1,4 +1,4 @@
-"""What the audit makes of raw records: the native contract, read a second time and independently of the relay."""
+"""The audit's reading of raw records: the native contract, read a second time and independently of the relay."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from delaytopic_api import Settings
+from delaytopic_api.values import Ids
 from delaytopic_cli.judge.verdict import Coordinates, DeadLetter, DeliveredRecord, Fate, Headers, SourceRecord
 
 _CONTROL = frozenset(
@@ -35,7 +37,7 @@ class RawRecord:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the DelayTopic says about its records. `fixed_delay_ms` is `schedule.delay`, for every record."""
+    """The DelayTopic's rules for its records. `fixed_delay_ms` is `schedule.delay`, for every record."""
 
     target: str
     max_delay_ms: int
@@ -46,7 +48,7 @@ class Rules:
 
 
 def read_source(record: RawRecord, rules: Rules) -> SourceRecord:
-    """What a source record asks for; never raises, a record that asks for nothing possible is for the dead letters."""
+    """Read the request of a source record; never raises, as an impossible request is for the dead letters."""
     control = {name: value for name, value in record.headers if name in _CONTROL}
     wish = _DEAD_LETTER
     with suppress(ValueError, OverflowError):
@@ -67,7 +69,7 @@ def read_source(record: RawRecord, rules: Rules) -> SourceRecord:
 
 
 def read_delivered(record: RawRecord) -> DeliveredRecord:
-    """A target record and its receipt. A record without a readable receipt claims to come from itself: unknown."""
+    """Read a target record and its receipt. One without a readable receipt claims to come from itself: unknown."""
     receipts = [value for name, value in record.headers if name == _RECEIPT and value]
     try:
         due, partition, offset, sent, topic = receipts[-1].decode("ascii").split(":", 4)
@@ -87,7 +89,7 @@ def read_delivered(record: RawRecord) -> DeliveredRecord:
 
 
 def read_dead_letter(record: RawRecord) -> DeadLetter:
-    """A dead letter: the source record it names (itself when it names none), the reason, and what the producer wrote.
+    """Read a dead letter: the source record it names, or itself, the reason, and the producer's own part.
 
     What the relay appended begins at the last reason.
     """
@@ -109,8 +111,8 @@ def read_dead_letter(record: RawRecord) -> DeadLetter:
     )
 
 
-class _Wish(NamedTuple):
-    """What a record asks for."""
+class _Request(NamedTuple):
+    """The request of a record."""
 
     fate: Fate
     due_ms: int = 0
@@ -118,11 +120,11 @@ class _Wish(NamedTuple):
     expires_ms: int | None = None
 
 
-_DEAD_LETTER = _Wish(Fate.DEAD_LETTER)
+_DEAD_LETTER = _Request(Fate.DEAD_LETTER)
 
 
-def _read(control: dict[str, bytes | None], timestamp_ms: int, rules: Rules) -> _Wish:
-    """What the record asks for; ValueError when it is for the dead-letter topic."""
+def _read(control: dict[str, bytes | None], timestamp_ms: int, rules: Rules) -> _Request:
+    """Read the request of a record; raises ValueError when it is for the dead-letter topic."""
     _refuse(control.keys() & {"deliver-cron", "deliver-tz"})
     if rules.fixed_delay_ms is not None:
         _refuse(control.keys() & {"deliver-at", "deliver-after", "deliver-id", "deliver-action"})
@@ -134,13 +136,13 @@ def _read(control: dict[str, bytes | None], timestamp_ms: int, rules: Rules) -> 
     _refuse((has_name or action == "cancel") and not 1 <= len(name or b"") <= 256)
     if action == "cancel":
         _refuse(control.keys() & {"deliver-at", "deliver-after", "deliver-to", "deliver-expires-at"})
-        return _Wish(Fate.CANCEL)
+        return _Request(Fate.CANCEL)
     due_ms = _due_ms(control, timestamp_ms, rules)
     target = _text(control["deliver-to"]) if "deliver-to" in control else rules.target
     _refuse(target != rules.target and not any(fnmatchcase(target, pattern) for pattern in rules.allowed_targets))
     expires_ms = _instant_ms(_text(control["deliver-expires-at"])) if "deliver-expires-at" in control else None
     _refuse(expires_ms is not None and expires_ms < due_ms)
-    return _Wish(Fate.SCHEDULE, due_ms, target, expires_ms)
+    return _Request(Fate.SCHEDULE, due_ms, target, expires_ms)
 
 
 def _refuse(reason: object) -> None:
@@ -195,3 +197,16 @@ def _text(value: bytes | None) -> str:
 def _without_last_receipt(headers: Headers) -> Headers:
     places = [place for place, (name, _) in enumerate(headers) if name == _RECEIPT]
     return headers[: places[-1]] + headers[places[-1] + 1 :] if places else headers
+
+
+def rules_of(settings: Settings) -> Rules:
+    """Return the DelayTopic's rules, by which the audit reads its records."""
+    schedule = settings.schedule
+    return Rules(
+        target=settings.target.topic,
+        max_delay_ms=schedule.max_delay.ms,
+        allowed_targets=tuple(settings.allowed_targets),
+        default_delay_ms=schedule.default_delay.ms if schedule.default_delay is not None else None,
+        fixed_delay_ms=schedule.delay.ms if schedule.delay is not None else None,
+        uses_ids=schedule.ids is Ids.BY_HEADER,
+    )

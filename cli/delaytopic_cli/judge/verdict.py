@@ -17,7 +17,7 @@ DEFAULT_SETTLE_MS = 1_000
 
 
 class Coordinates(NamedTuple):
-    """Where a source record is; the identity of a schedule from end to end."""
+    """The coordinates of a source record; the identity of a schedule from end to end."""
 
     topic: str
     partition: int
@@ -28,7 +28,7 @@ class Coordinates(NamedTuple):
 
 
 class Fate(StrEnum):
-    """What a source record asks for, read from the record alone."""
+    """The request of a source record, read from the record alone."""
 
     SCHEDULE = "schedule"
     CANCEL = "cancel"
@@ -99,7 +99,7 @@ class Outage:
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """How late one delivery left: sent minus due, or minus when it was handed in if that was after due."""
+    """The lateness of one delivery: sent minus due, or minus the time it was handed in if that was after due."""
 
     due_ms: int
     late_ms: int
@@ -107,7 +107,7 @@ class Lateness:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the audit found. Each tuple of coordinates lists faults and is empty in a clean run.
+    """The result of the audit. Each tuple of coordinates lists faults and is empty in a clean run.
 
     Counts: `schedules` had been sent; `delivered` arrived at least once; `cancelled` and `replaced` did not arrive
     because of a later command; `dead_lettered` are on the dead-letter topic; `pending` are not due yet.
@@ -144,7 +144,7 @@ class Verdict:
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing at all was wrong."""
+        """True when nothing at all was wrong."""
         return not self.faults
 
 
@@ -192,7 +192,7 @@ def judge(
 def out_of_order(
     source: Iterable[SourceRecord], delivered: Sequence[DeliveredRecord], *, caught_up_ms: int
 ) -> tuple[Coordinates, ...]:
-    """Deliveries that came after one with a larger (due, source offset) of their source partition.
+    """Return the deliveries that came after one with a larger (due, source offset) of their source partition.
 
     `delivered` in the order of one target partition. Only schedules sent before and due after `caught_up_ms`, a
     moment when a relay had taken in everything, have an order to keep: a record that is due before it is
@@ -213,14 +213,14 @@ def out_of_order(
 
 
 class _Ending(NamedTuple):
-    """That a later command ended a schedule, which one, and whether it had to (or only may have)."""
+    """The later command that ended a schedule, and whether it had to (or only may have)."""
 
     by: Fate
     is_certain: bool
 
 
 def _endings(source: Sequence[SourceRecord], outages: Sequence[Outage], settle_ms: int) -> dict[Coordinates, _Ending]:
-    """How the next command of its id, in its partition, ends or may end each schedule.
+    """Return, for each schedule, its ending by the next command of its id in its partition.
 
     A command that came when a working relay must have delivered the schedule already ends nothing.
     """
@@ -232,9 +232,9 @@ def _endings(source: Sequence[SourceRecord], outages: Sequence[Outage], settle_m
     for chain in chains.values():
         chain.sort(key=lambda record: record.at.offset)
         for earlier, later in itertools.pairwise(chain):
-            delivered_by_ms = _taken_in_ms(max(earlier.due_ms, earlier.sent_ms), outages, settle_ms)
+            delivered_by_ms = _ingested_by_ms(max(earlier.due_ms, earlier.sent_ms), outages, settle_ms)
             if earlier.fate is Fate.SCHEDULE and later.sent_ms <= delivered_by_ms:
-                certain = _taken_in_ms(later.sent_ms, outages, settle_ms) <= earlier.due_ms
+                certain = _ingested_by_ms(later.sent_ms, outages, settle_ms) <= earlier.due_ms
                 endings[earlier.at] = _Ending(later.fate, certain)
     return endings
 
@@ -242,7 +242,7 @@ def _endings(source: Sequence[SourceRecord], outages: Sequence[Outage], settle_m
 def _faults_of_arrivals(
     known: Sequence[tuple[SourceRecord, DeliveredRecord]], ends: Mapping[Coordinates, _Ending]
 ) -> dict[str, tuple[Coordinates, ...]]:
-    """What is wrong with single arrivals of known source records, by the verdict's field."""
+    """Return the faults of single arrivals of known source records, by the verdict's field."""
     wanted = [pair for pair in known if pair[0].fate is Fate.SCHEDULE]
     unwanted = (
         before.at
@@ -262,7 +262,7 @@ def _faults_of_arrivals(
 def _faults_of_dead_letters(
     source: Mapping[Coordinates, SourceRecord], dead_letters: Sequence[DeadLetter], arrivals: Mapping[Coordinates, int]
 ) -> dict[str, tuple[Coordinates, ...]]:
-    """What is wrong with the dead-letter topic, by the verdict's field; `arrivals` are counts by source record."""
+    """Return the faults of the dead-letter topic, by the verdict's field; `arrivals` are counts by source record."""
     letters = Counter(letter.source for letter in dead_letters)
     due_there = {at for at, record in source.items() if record.fate is Fate.DEAD_LETTER}
     allowed = due_there | {
@@ -284,8 +284,8 @@ def _is_altered(letter: DeadLetter, source: Mapping[Coordinates, SourceRecord]) 
     return (letter.key, letter.value, letter.headers) != (sent.key, sent.value, sent.sent_headers)
 
 
-def _taken_in_ms(sent_ms: int, outages: Sequence[Outage], settle_ms: int) -> int:
-    """When a relay has surely worked for `settle_ms` on end after `sent_ms`."""
+def _ingested_by_ms(sent_ms: int, outages: Sequence[Outage], settle_ms: int) -> int:
+    """Return the moment at which a relay has surely worked for `settle_ms` on end after `sent_ms`."""
     moment_ms = sent_ms + settle_ms
     for outage in sorted(outages, key=lambda outage: outage.start_ms):
         if moment_ms > outage.start_ms and sent_ms < outage.end_ms:

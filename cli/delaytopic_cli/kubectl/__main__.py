@@ -7,17 +7,16 @@ from importlib.metadata import version
 
 import click
 
-from delaytopic_cli.commands.lazy_group import LazyGroup
-from delaytopic_cli.running import run_group
+from delaytopic_cli.command_line import LazyGroup, run_group
 
 PROGRAM = "kubectl delaytopic"
 _COMMANDS = {
     "status": "delaytopic_cli.kubectl.status:status",
-    "why-scale": "delaytopic_cli.kubectl.why_scale:why_scale",
+    "why-scale": "delaytopic_cli.kubectl.status:why_scale",
     "pending": "delaytopic_cli.kubectl.pending:pending",
-    "pause": "delaytopic_cli.kubectl.annotating:pause",
-    "resume": "delaytopic_cli.kubectl.annotating:resume",
-    "reconcile": "delaytopic_cli.kubectl.annotating:reconcile",
+    "pause": "delaytopic_cli.kubectl.annotate:pause",
+    "resume": "delaytopic_cli.kubectl.annotate:resume",
+    "reconcile": "delaytopic_cli.kubectl.annotate:reconcile",
     "drain": "delaytopic_cli.kubectl.drain:drain",
 }
 

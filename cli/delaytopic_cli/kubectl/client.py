@@ -42,16 +42,16 @@ class Kubectl:
 
     @classmethod
     def of(cls, context: str | None = None, kubeconfig: str | None = None, namespace: str | None = None) -> Self:
-        """With kubectl's own options of these names."""
+        """Return a kubectl with its own options of these names."""
         given: Mapping[str, str | None] = {"--context": context, "--kubeconfig": kubeconfig}
         return cls(tuple(f"{name}={value}" for name, value in given.items() if value is not None), namespace)
 
     def within(self, namespace: str | None) -> Kubectl:
-        """The same in another namespace."""
+        """Return the same in another namespace."""
         return replace(self, namespace=namespace)
 
     def run(self, *arguments: str, given: str | None = None) -> str:
-        """What it prints; `given` is its standard input. Raises `KubectlFailed`."""
+        """Return its output; `given` is its standard input. Raises `KubectlFailed`."""
         program = shutil.which(PROGRAM)
         if program is None:
             raise KubectlFailed("there is no kubectl on the PATH; install it first", "NoKubectl")
@@ -66,7 +66,7 @@ class Kubectl:
         return result.stdout
 
     def json(self, *arguments: str) -> Any:
-        """`kubectl get ...` as data. Raises `KubectlFailed`."""
+        """Return the output of `kubectl get ...` as data. Raises `KubectlFailed`."""
         text = self.run(*arguments, "--output=json")
         try:
             return json.loads(text)
@@ -74,11 +74,11 @@ class Kubectl:
             raise KubectlFailed(f"kubectl {' '.join(arguments)} answered with something else than JSON") from error
 
     def items(self, *arguments: str) -> list[dict[str, Any]]:
-        """The objects of a list. Raises `KubectlFailed`."""
+        """Return the objects of a list. Raises `KubectlFailed`."""
         return list(self.json("get", *arguments)["items"])
 
     def find(self, kind: str, name: str) -> dict[str, Any] | None:
-        """One object, or None. Raises `KubectlFailed`."""
+        """Return one object, or None. Raises `KubectlFailed`."""
         try:
             found: dict[str, Any] = self.json("get", kind, name)
         except KubectlFailed as error:
@@ -88,7 +88,7 @@ class Kubectl:
         return found
 
     def default_namespace(self) -> str:
-        """The one that is meant where none is named. Raises `KubectlFailed`."""
+        """Return the one that is meant where none is named. Raises `KubectlFailed`."""
         if self.namespace is not None:
             return self.namespace
         try:
@@ -101,7 +101,7 @@ class Kubectl:
 
 
 def failure(said: str) -> KubectlFailed:
-    """What kubectl printed, as one sentence and a word. Pure."""
+    """Turn kubectl's output into one sentence and a word. Pure."""
     lines = [line for line in said.splitlines() if line.strip() and not _LOG_LINE.match(line)]
     text = " ".join(line.strip() for line in lines) or "nothing, and failed"
     if _NO_KIND in text and "delay" in text:

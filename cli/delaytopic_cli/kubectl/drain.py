@@ -6,12 +6,11 @@ from typing import Any
 
 import click
 
+from delaytopic_cli.command_line import echo
 from delaytopic_cli.errors import CliError
-from delaytopic_cli.kubectl.awaiting import await_state
 from delaytopic_cli.kubectl.client import Kubectl
-from delaytopic_cli.kubectl.options import KIND, delay_topic, full_name, with_kubectl
-from delaytopic_cli.kubectl.verdict import conditions_of
-from delaytopic_cli.terminal import echo
+from delaytopic_cli.kubectl.delay_topic import KIND, await_state, delay_topic, full_name, with_kubectl
+from delaytopic_cli.kubectl.facts import conditions_of
 
 FINALIZER = "delaytopic.dev/drain"
 DRAIN_PATCH = '{"spec":{"deletionPolicy":"Drain"}}'
@@ -45,7 +44,7 @@ def drain(name: str, wait: bool, kubectl: Kubectl) -> None:
 
 
 def _begin(kubectl: Kubectl, document: dict[str, Any]) -> None:
-    """It must be held before it is deleted: else it would be gone, and nobody would drain it."""
+    """Delete the object once it is held: else it would be gone, and nobody would drain it."""
     name = document["metadata"]["name"]
     if (document.get("spec") or {}).get("deletionPolicy", "Drain") != "Drain":
         kubectl.run("patch", KIND, name, "--type=merge", f"--patch={DRAIN_PATCH}")

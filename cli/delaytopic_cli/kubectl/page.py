@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
-from delaytopic_cli.kubectl.verdict import remarkable
-from delaytopic_cli.kubectl.words import ago, columns, count, distance, instant_ms, number
+from delaytopic_cli.kubectl.facts import remarkable
 
 Facts = Mapping[str, Any]
 _ROLES = {"source": "source", "target": "target", "deadLetter": "dead letter"}
 _LATE = "DeliveringOnTime"
 _LABEL_WIDTH = 12
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
 
 
 def page_lines(document: Mapping[str, Any], facts: Facts, now_ms: int, width: int) -> Iterator[str]:
-    """The verdict first, then what matters, part by part."""
+    """Yield the verdict first, then what matters, part by part."""
     yield f"{facts['namespace']}/{facts['name']}: {facts['verdict']}"
     yield from _wrapped(str(facts["sentence"]), width)
     troubles = [each for each in remarkable(document) if each.get("message") != facts["sentence"]]
@@ -40,7 +41,7 @@ def page_lines(document: Mapping[str, Any], facts: Facts, now_ms: int, width: in
 
 
 def table_lines(all_facts: Iterable[Facts], now_ms: int, *, namespaces: bool) -> list[str]:
-    """A line for each DelayTopic."""
+    """Return a line for each DelayTopic."""
     head = ("NAMESPACE", "NAME", "VERDICT", "PENDING", "OVERDUE", "NEXT DUE", "RELAYS", "P99", "SOURCE")
     rows = [head, *(_row(facts, now_ms) for facts in all_facts)]
     return columns(rows if namespaces else [row[1:] for row in rows])
@@ -147,3 +148,54 @@ def _labelled(label: str, text: str, width: int) -> list[str]:
 
 def _wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, max(40, width), initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
+
+
+def number(value: object) -> str:
+    """Return `12,345`; a dash for an unknown number."""
+    return f"{value:,}" if isinstance(value, int) else "-"
+
+
+def count(value: object, noun: str) -> str:
+    """Return `1 relay`, `2 relays`."""
+    return f"{number(value)} {noun}" if value == 1 else f"{number(value)} {noun}s"
+
+
+def ago(instant: object, now_ms: int) -> str:
+    """Return `12s` or `3h5m` for a time as Kubernetes writes it; a dash for none."""
+    at_ms = instant_ms(instant)
+    return "-" if at_ms is None else span(now_ms - at_ms)
+
+
+def distance(instant: object, now_ms: int) -> str:
+    """Return `in 12s`, or `3m ago`."""
+    at_ms = instant_ms(instant)
+    if at_ms is None:
+        return "-"
+    return f"in {span(at_ms - now_ms)}" if at_ms > now_ms else f"{span(now_ms - at_ms)} ago"
+
+
+def span(span_ms: int) -> str:
+    """Return the two largest units of a span."""
+    seconds = max(0, span_ms) // 1_000
+    for place, (size, unit) in enumerate(_UNITS):
+        if seconds >= size:
+            smaller, small = (*_UNITS, (1, "s"))[place + 1]
+            rest = seconds % size // smaller
+            return f"{seconds // size}{unit}" + (f"{rest}{small}" if rest else "")
+    return f"{seconds}s"
+
+
+def instant_ms(text: object) -> int | None:
+    """Return epoch milliseconds; None for something else than a time."""
+    try:
+        return round(datetime.fromisoformat(str(text)).timestamp() * 1_000)
+    except ValueError:
+        return None
+
+
+def columns(rows: Sequence[tuple[str, ...]], gap: str = "   ") -> list[str]:
+    """Align rows: the cells of each line begin below each other."""
+    if not rows:
+        return []
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    return [gap.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

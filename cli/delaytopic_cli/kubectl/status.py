@@ -1,4 +1,4 @@
-"""`kubectl delaytopic status`: how DelayTopics do."""
+"""`kubectl delaytopic status` and `why-scale`: the state of DelayTopics, and the last decision about relays."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from delaytopic_cli.errors import InputError
+from delaytopic_cli.command_line import echo, echo_json, echo_lines
+from delaytopic_cli.errors import CliError, InputError
 from delaytopic_cli.kubectl.client import Kubectl, KubectlFailed
-from delaytopic_cli.kubectl.facts import facts_of
-from delaytopic_cli.kubectl.options import KIND, delay_topic, with_kubectl
+from delaytopic_cli.kubectl.delay_topic import KIND, delay_topic, full_name, with_kubectl
+from delaytopic_cli.kubectl.facts import facts_of, verdict
 from delaytopic_cli.kubectl.page import page_lines, table_lines
-from delaytopic_cli.terminal import echo, echo_json
 
 WIDTH = 110
 
@@ -24,7 +24,7 @@ WIDTH = 110
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @with_kubectl
 def status(name: str | None, all_namespaces: bool, output: str, kubectl: Kubectl) -> None:
-    """How a DelayTopic does: the verdict, what is the matter, topics, backlog, relays, lateness, scaling, SLO, events.
+    """Show the state of a DelayTopic: verdict, problems, topics, backlog, relays, lateness, scaling, SLO, events.
 
     Without NAME a table of all.
 
@@ -63,7 +63,7 @@ def _show_all(kubectl: Kubectl, now_ms: int, output: str, *, all_namespaces: boo
 
 
 def _events(kubectl: Kubectl, document: dict[str, Any]) -> list[dict[str, Any]]:
-    """Those of the object; none where they may not be read."""
+    """Return the events of the object; none where they may not be read."""
     namespace, uid = document["metadata"]["namespace"], document["metadata"]["uid"]
     try:
         return kubectl.within(namespace).items("events", f"--field-selector=involvedObject.uid={uid}")
@@ -71,3 +71,32 @@ def _events(kubectl: Kubectl, document: dict[str, Any]) -> list[dict[str, Any]]:
         if error.reason != "Forbidden":
             raise
         return []
+
+
+@click.command("why-scale", short_help="Why there are as many relays as there are.")
+@click.argument("name")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@with_kubectl
+def why_scale(name: str, output: str, kubectl: Kubectl) -> None:
+    """Every number behind the last decision about the relays of a DelayTopic, as the operator wrote it down.
+
+    \b
+    Examples:
+      kubectl delaytopic why-scale order-reminders -n shop
+      kubectl delaytopic why-scale order-reminders -o json | jq .needs
+    """
+    # The operator's package is needed for this command only; the words are its own.
+    from delaytopic_operator.scaling.explanation import as_text  # noqa: PLC0415
+
+    document = delay_topic(kubectl, name)
+    scaling = (document.get("status") or {}).get("scaling")
+    if not scaling:
+        why = verdict(document).sentence
+        raise CliError(f"nothing was decided about the relays of {full_name(document)} yet: {why}")
+    if output == "json":
+        echo_json(scaling, indent=2)
+        return
+    try:
+        echo_lines(as_text(scaling))
+    except (KeyError, TypeError) as error:
+        raise CliError("the decision was written by an operator of another version; read it with -o json") from error

@@ -28,7 +28,7 @@ BROKERS_OWN_REPLICATION = -1
 
 
 def read_settings(file: Path) -> list[Settings]:
-    """What is in force for each DelayTopic of the file, with the DelayClasses of the same file.
+    """Return the settings in force for each DelayTopic of the file, by the DelayClasses of the same file.
 
     Raises InputError when the file can't be read or has no DelayTopic, and ApiError, with the path of each wrong field.
     """
@@ -45,7 +45,7 @@ def read_settings(file: Path) -> list[Settings]:
 
 
 def topic_plans(all_settings: Iterable[Settings], *, on_own_cluster: bool) -> list[TopicPlan]:
-    """The topics to create. On the user's own cluster the broker's replication applies, and topics with
+    """Return the topics to create. On the user's own cluster the broker's replication applies, and topics with
     `management: Observe` are left alone.
     """
     plans = []
@@ -69,7 +69,7 @@ def topic_plans(all_settings: Iterable[Settings], *, on_own_cluster: bool) -> li
 
 
 def relay_document(settings: Settings, *, bootstrap_servers: str, redis_url: str | None, http_port: int) -> RelayConfig:
-    """The document that a relay of this DelayTopic starts with; its pages are for this machine only."""
+    """Return the document that a relay of this DelayTopic starts with; its pages are for this machine only."""
     return relay_config(
         settings,
         KafkaClient(bootstrap_servers=bootstrap_servers),
@@ -79,7 +79,7 @@ def relay_document(settings: Settings, *, bootstrap_servers: str, redis_url: str
 
 
 def _bucket_plans(settings: Settings, partitions: int, on_own_cluster: bool) -> list[TopicPlan]:
-    """What the KafkaBuckets backend needs; with a fixed delay nothing waits but on the source."""
+    """Return the topics that the KafkaBuckets backend needs; with a fixed delay, records wait on the source alone."""
     if settings.backend.type is not BackendType.KAFKA_BUCKETS or settings.schedule.delay is not None:
         return []
     copies = (settings.source.replication_factor or BROKERS_OWN_REPLICATION) if on_own_cluster else 1

@@ -1,4 +1,4 @@
-"""What `local` shows of one DelayTopic, put together from the status of its relays. Pure."""
+"""The overview of one DelayTopic from the status of its relays, as a row and as a line. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rich.table import Table
+
 from delaytopic_api import RelayStatus
+from delaytopic_cli.client.lateness import milliseconds_text
+from delaytopic_cli.client.time_text import clock_text
 
 WINDOW = 30
 """Over how many readings the lateness is taken."""
@@ -33,7 +37,7 @@ class Overview:
     shards: str
 
 
-class Tally:
+class Counters:
     """Keeps what the single readings do not say: totals beyond the life of one relay process, rates, percentiles."""
 
     def __init__(self, name: str, relays_wanted: int) -> None:
@@ -44,7 +48,7 @@ class Tally:
         self._lateness: deque[Mapping[float, int]] = deque([{}], maxlen=WINDOW)
 
     def take(self, statuses: Sequence[RelayStatus], lateness: Mapping[float, int], *, now_ms: int) -> Overview:
-        """The overview of this moment.
+        """Return the overview of this moment.
 
         `statuses` of the relays that answered; `lateness`: the sum of their histograms, cumulative by upper edge in ms.
         """
@@ -74,7 +78,7 @@ class Tally:
         return (delivered - previous[1]) * 1000 / (now_ms - previous[0])
 
     def _remember(self, lateness: Mapping[float, int]) -> None:
-        """Counts below those of before are those of a new process, which began at zero."""
+        """Add up counts over processes: lower ones than before are those of a new process, which began at zero."""
         if not lateness:
             return
         if any(lateness.get(edge, 0) < count for edge, count in self._lateness[-1].items()):
@@ -84,7 +88,7 @@ class Tally:
 
 
 def percentile_edge(before: Mapping[float, int], after: Mapping[float, int], share: float) -> float | None:
-    """The upper edge of the bin in which a percentile lies, of what a cumulative histogram gained in between.
+    """Return the upper edge of the bin in which a percentile lies, of what a cumulative histogram gained in between.
 
     None when it gained nothing; infinity is a valid edge.
     """
@@ -98,3 +102,54 @@ def percentile_edge(before: Mapping[float, int], after: Mapping[float, int], sha
 def _shards(statuses: Sequence[RelayStatus]) -> str:
     states = Counter(str(shard.state) for status in statuses for shard in status.shards)
     return ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "none"
+
+
+def overview_table(overviews: Sequence[Overview], *, now_ms: int) -> Table:
+    """Return a table with a row for each DelayTopic."""
+    table = Table(title="delaytopic local", title_justify="left", caption="Ctrl-C ends", caption_justify="left")
+    table.add_column("DelayTopic", no_wrap=True)
+    for name in ("relays", "pending", "overdue", "next due", "delivered", "per s", "late p99", "dead letters"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("shards")
+    for overview in overviews:
+        table.add_row(
+            overview.name,
+            f"{overview.relays_running}/{overview.relays_wanted}",
+            f"{overview.pending:,}",
+            f"{overview.overdue:,}",
+            clock_text(overview.next_due_ms, now_ms=now_ms),
+            f"{overview.delivered:,}",
+            _rate_text(overview.rate),
+            _lateness_text(overview.late_p99_ms),
+            f"{overview.dead_lettered:,}",
+            overview.shards,
+            style="red" if overview.relays_running < overview.relays_wanted else None,
+        )
+    return table
+
+
+def overview_line(overview: Overview, *, now_ms: int) -> str:
+    """Return the same in one line, for logs and pipes."""
+    parts = [
+        clock_text(now_ms, now_ms=now_ms)[:8],
+        overview.name,
+        f"relays={overview.relays_running}/{overview.relays_wanted}",
+        f"pending={overview.pending}",
+        f"overdue={overview.overdue}",
+        f"next-due={clock_text(overview.next_due_ms, now_ms=now_ms)}",
+        f"delivered={overview.delivered}",
+        f"per-second={_rate_text(overview.rate).replace(',', '')}",
+        f"late-p99={_lateness_text(overview.late_p99_ms).replace(' ', '')}",
+        f"dead-letters={overview.dead_lettered}",
+    ]
+    return "  ".join(parts)
+
+
+def _rate_text(rate: float | None) -> str:
+    return "-" if rate is None else f"{rate:,.0f}"
+
+
+def _lateness_text(edge_ms: float | None) -> str:
+    if edge_ms is None:
+        return "-"
+    return "> 1 h" if math.isinf(edge_ms) else f"<= {milliseconds_text(round(edge_ms))}"

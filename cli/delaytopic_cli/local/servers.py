@@ -16,7 +16,7 @@ from delaytopic_cli.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """Where Kafka and Redis are. `redis_url` is None when nothing needs a Redis."""
+    """The addresses of Kafka and Redis. `redis_url` is None when nothing needs a Redis."""
 
     directory: Path
     bootstrap_servers: str
@@ -26,7 +26,7 @@ class Servers:
 
 @contextmanager
 def data_directory(chosen: Path | None) -> Iterator[Path]:
-    """The chosen directory, for this process alone, or a temporary one that is deleted at the end.
+    """Yield the chosen directory, for this process alone, or a temporary one that is deleted at the end.
 
     Raises InputError when another process uses the chosen one, or it can't be written to.
     """
@@ -54,7 +54,7 @@ def running_servers(
     bootstrap_servers: str | None = None,
     redis_url: str | None = None,
     needs_redis: bool = True,
-    say: Callable[[str], None],
+    progress: Callable[[str], None],
 ) -> Iterator[Servers]:
     """Start what is not given, with the data in `directory`; stop it at the end, Kafka last.
 
@@ -63,10 +63,10 @@ def running_servers(
     with ExitStack() as stack:
         own_cluster = bootstrap_servers is not None
         if bootstrap_servers is None:
-            kafka = KafkaServer(directory / "kafka", report=say)
-            say("starting Kafka ...")
+            kafka = KafkaServer(directory / "kafka", report=progress)
+            progress("starting Kafka ...")
             bootstrap_servers = stack.enter_context(kafka).bootstrap_servers
         if redis_url is None and needs_redis:
-            say("starting Redis ...")
+            progress("starting Redis ...")
             redis_url = stack.enter_context(RedisServer(directory / "redis")).url
         yield Servers(directory, bootstrap_servers, redis_url, own_cluster)

@@ -17,14 +17,11 @@ from rich.live import Live
 from delaytopic_api import Settings
 from delaytopic_api.values import BackendType
 from delaytopic_cli.embedded.topics import create_topics
-from delaytopic_cli.local.display import overview_line, overview_table
 from delaytopic_cli.local.documents import read_settings, relay_document, topic_plans
-from delaytopic_cli.local.overview import Overview, Tally
-from delaytopic_cli.local.relay_pages import Buckets, read_lateness, read_status
-from delaytopic_cli.local.relay_process import RelayProcess
+from delaytopic_cli.local.overview import Counters, Overview, overview_line, overview_table
+from delaytopic_cli.local.relays import Buckets, RelayProcess, Supervisor, read_lateness, read_status
 from delaytopic_cli.local.servers import Servers, data_directory, running_servers
 from delaytopic_cli.local.state import LocalState, remove_state, write_state
-from delaytopic_cli.local.supervisor import Supervisor
 
 _TURN_SECONDS = 1.0
 
@@ -47,14 +44,14 @@ class Group:
 
     settings: Settings
     relays: Sequence[RelayProcess]
-    tally: Tally
+    counters: Counters
 
 
 def run_local(options: LocalOptions, console: Console) -> None:
     """Run until KeyboardInterrupt, which ends everything in order; raises CliError and ApiError."""
     all_settings = read_settings(options.file)
     needs_redis = any(needs_a_redis(settings) for settings in all_settings)
-    say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
+    progress = partial(console.print, markup=False, highlight=False, soft_wrap=True)
     with (
         data_directory(options.data) as directory,
         running_servers(
@@ -62,26 +59,26 @@ def run_local(options: LocalOptions, console: Console) -> None:
             bootstrap_servers=options.bootstrap_servers,
             redis_url=options.redis_url,
             needs_redis=needs_redis,
-            say=say,
+            progress=progress,
         ) as servers,
     ):
         create_topics(servers.bootstrap_servers, topic_plans(all_settings, on_own_cluster=servers.own_cluster))
         groups = relay_groups(all_settings, servers, relays=options.relays, http_port=options.http_port)
-        with _running(groups, say) as supervisor, _findable(servers, groups) as tell:
+        with _running(groups, progress) as supervisor, _findable(servers, groups) as publish_state:
             for line in _how_to_reach(servers, all_settings):
-                say(line)
-            _show(groups, supervisor, tell, console, say)
+                progress(line)
+            _show(groups, supervisor, publish_state, console, progress)
 
 
 def needs_a_redis(settings: Settings) -> bool:
-    """Whether the DelayTopic's relays are told where a Redis is."""
+    """Tell whether the DelayTopic's relays need a Redis."""
     return settings.backend.type is BackendType.REDIS_ZSET
 
 
 def relay_groups(
     all_settings: Sequence[Settings], servers: Servers, *, relays: int = 1, http_port: int = 0
 ) -> list[Group]:
-    """The relay processes, not yet started: so many for each DelayTopic. Their ports count up from `http_port`."""
+    """Make the relay processes of each DelayTopic, not yet started. Their ports count up from `http_port`."""
     groups = []
     ports = iter(range(http_port, http_port + relays * len(all_settings)) if http_port else ())
     for settings in all_settings:
@@ -96,7 +93,7 @@ def relay_groups(
             )
             name = f"{settings.namespace}.{settings.name}-{number}"
             processes.append(RelayProcess(name, document, servers.directory / "relays"))
-        groups.append(Group(settings, processes, Tally(full_name, relays)))
+        groups.append(Group(settings, processes, Counters(full_name, relays)))
     return groups
 
 
@@ -109,17 +106,17 @@ def take_overview(group: Group) -> Overview:
         if port is not None and status is not None:
             statuses.append(status)
             _add(lateness, read_lateness(port))
-    return group.tally.take(statuses, lateness, now_ms=_now_ms())
+    return group.counters.take(statuses, lateness, now_ms=_now_ms())
 
 
 @contextmanager
-def _running(groups: Sequence[Group], say: Callable[[str], None]) -> Iterator[Supervisor]:
-    supervisor = Supervisor([relay for group in groups for relay in group.relays], say=say)
+def _running(groups: Sequence[Group], progress: Callable[[str], None]) -> Iterator[Supervisor]:
+    supervisor = Supervisor([relay for group in groups for relay in group.relays], progress=progress)
     try:
         supervisor.start()
         yield supervisor
     finally:
-        say("stopping ...")
+        progress("stopping ...")
         supervisor.stop()
 
 
@@ -129,15 +126,15 @@ def _findable(servers: Servers, groups: Sequence[Group]) -> Iterator[Callable[[]
     sources = tuple(group.settings.source.topic for group in groups)
     told: list[LocalState] = []
 
-    def tell() -> None:
+    def publish_state() -> None:
         state = LocalState(os.getpid(), servers.bootstrap_servers, servers.redis_url, sources, _relay_urls(groups))
         if told != [state]:
             write_state(state)
             told[:] = [state]
 
-    tell()
+    publish_state()
     try:
-        yield tell
+        yield publish_state
     finally:
         remove_state(os.getpid())
 
@@ -150,22 +147,22 @@ def _relay_urls(groups: Sequence[Group]) -> tuple[str, ...]:
 def _show(
     groups: Sequence[Group],
     supervisor: Supervisor,
-    tell: Callable[[], None],
+    publish_state: Callable[[], None],
     console: Console,
-    say: Callable[[str], None],
+    progress: Callable[[str], None],
 ) -> None:
-    """Once a second: look after the relays, and show how they are; never returns."""
+    """Look after the relays once a second, and show their state; never returns."""
     if not console.is_terminal:
         while True:
             supervisor.tick()
-            tell()
+            publish_state()
             for group in groups:
-                say(overview_line(take_overview(group), now_ms=_now_ms()))
+                progress(overview_line(take_overview(group), now_ms=_now_ms()))
             time.sleep(_TURN_SECONDS)
     with Live(console=console, auto_refresh=False) as live:
         while True:
             supervisor.tick()
-            tell()
+            publish_state()
             live.update(overview_table([take_overview(group) for group in groups], now_ms=_now_ms()), refresh=True)
             time.sleep(_TURN_SECONDS)
 

@@ -20,7 +20,7 @@ class LocalState:
 
 
 def state_file() -> Path:
-    """`local.json` under $XDG_STATE_HOME/delaytopic, or else under ~/.local/state/delaytopic."""
+    """Return `local.json` under $XDG_STATE_HOME/delaytopic, or else under ~/.local/state/delaytopic."""
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "delaytopic" / "local.json"
 
 
@@ -34,7 +34,7 @@ def write_state(state: LocalState) -> None:
 
 
 def read_running_state() -> LocalState | None:
-    """The `delaytopic local` that runs now, or None."""
+    """Return the `delaytopic local` that runs now, or None."""
     try:
         content = json.loads(state_file().read_text(encoding="utf-8"))
         lists = {name: tuple(content[name]) for name in ("source_topics", "relay_urls")}

@@ -22,7 +22,7 @@ _TOPICS = ("source", "target", "deadLetter")
 
 
 def applied(written: Mapping[str, Any], live: Mapping[str, Any] | None, now_ms: int) -> Document:
-    """The written document with what the API server has of it, or would give it."""
+    """Return the written document with what the API server has of it, or would give it."""
     given = {"uid": NOT_YET_KNOWN, "creationTimestamp": instant(now_ms), "resourceVersion": "1", "generation": 1}
     there: Mapping[str, Any] = live["metadata"] if live is not None else given
     own = {name: value for name, value in written["metadata"].items() if value is not None}
@@ -35,7 +35,7 @@ def applied(written: Mapping[str, Any], live: Mapping[str, Any] | None, now_ms: 
 
 
 def own_step(written: Mapping[str, Any], live: Mapping[str, Any] | None, after: Mapping[str, Any]) -> Step | None:
-    """Making or changing the object itself; None when there is nothing to change."""
+    """Return the step that makes or changes the object itself; None when there is nothing to change."""
     shown = {name: written[name] for name in ("apiVersion", "kind", "metadata", "spec") if name in written}
     if live is None:
         return Step("Create", name_of(after), document=shown)
@@ -44,7 +44,7 @@ def own_step(written: Mapping[str, Any], live: Mapping[str, Any] | None, after: 
 
 
 def shown(value: object) -> str | None:
-    """Short text, or None."""
+    """Return a value as short text, or None."""
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     return text if len(text) <= LONGEST_SHOWN and "\n" not in text else None
 
@@ -62,7 +62,7 @@ def _changes(live: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Chan
 
 
 def _whole_spec(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """With every default, so that a field left out is the same as its default; as it is when it is not valid."""
+    """Add every default, so that a field left out equals its default; an invalid spec stays as it is."""
     try:
         parsed: DelayTopic | DelayClass = load_document({**document, "status": None})
     except ApiError:

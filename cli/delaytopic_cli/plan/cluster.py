@@ -19,7 +19,7 @@ CONFIG_KEY = "operator.yaml"
 
 
 def read_cluster(kubectl: Kubectl, documents: Documents, config: OperatorConfig | None) -> ClusterState:
-    """Everything that has to do with the documents; `config` None: as the operator's ConfigMap in the cluster says.
+    """Read everything that concerns the documents; `config` None: as the operator's ConfigMap in the cluster has it.
 
     Raises `CannotJudge`.
     """
@@ -53,7 +53,7 @@ def read_cluster(kubectl: Kubectl, documents: Documents, config: OperatorConfig 
 
 
 def _topics(kubectl: Kubectl, documents: Documents, notes: list[str]) -> list[Document]:
-    """All of them, for their topics must not get in each other's way; else those of the documents' namespaces."""
+    """Read all DelayTopics, whose topics may conflict; where that is forbidden, those of the documents' namespaces."""
     try:
         return kubectl.items("delaytopics", "--all-namespaces")
     except KubectlFailed as error:
@@ -89,7 +89,7 @@ def _namespaces(kubectl: Kubectl, names: Iterable[str], notes: list[str]) -> dic
 def _places(
     documents: Documents, topics: Iterable[Document], classes: Iterable[Document], config: OperatorConfig
 ) -> set[str]:
-    """Where the operator makes anything for these documents."""
+    """Return the namespaces in which the operator makes anything for these documents."""
     named = [*classes, *documents.classes]
     chosen = {(each.get("spec") or {}).get("relayNamespace") for each in named}
     own = {each["metadata"]["namespace"] for each in documents.topics}
@@ -107,7 +107,7 @@ def _made(kubectl: Kubectl, place: str, unseen: set[str]) -> list[Document]:
 
 
 def _config(kubectl: Kubectl, notes: list[str]) -> OperatorConfig:
-    """That of the operator's chart; the default when there is none to be seen."""
+    """Return the settings of the operator's chart; its defaults when none can be seen."""
     for search in (kubectl, kubectl.within(OperatorConfig().namespace)):
         everywhere = ["--all-namespaces"] if search is kubectl else []
         try:
@@ -124,7 +124,7 @@ def _config(kubectl: Kubectl, notes: list[str]) -> OperatorConfig:
 
 
 def parsed_config(text: str, origin: str) -> OperatorConfig:
-    """The one document of a text; raises `CannotJudge`."""
+    """Return the one document of a text; raises `CannotJudge`."""
     try:
         contents = [content for content in parse_yaml(text, origin) if content is not None]
         if len(contents) != 1 or not isinstance(contents[0], dict):

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
+from delaytopic_cli.command_line import echo_lines
 from delaytopic_cli.errors import CannotJudge, CliError
 from delaytopic_cli.kubectl.client import Kubectl
-from delaytopic_cli.terminal import echo_lines
 
 
 class WrongUsage(click.UsageError):

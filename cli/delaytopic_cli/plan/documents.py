@@ -29,7 +29,7 @@ class Documents:
 
 
 def read_files(names: Iterable[str], namespace: str) -> Documents:
-    """The documents of all files; `-` is standard input. `namespace`: of DelayTopics that name none.
+    """Return the documents of all files; `-` is standard input. `namespace`: of DelayTopics that name none.
 
     Raises `CannotJudge` with a line for each thing to change.
     """
@@ -43,7 +43,7 @@ def read_files(names: Iterable[str], namespace: str) -> Documents:
 
 
 def sorted_out(contents: Iterable[tuple[str, object]], namespace: str) -> Documents:
-    """The documents by kind; each comes with the name of its file. Raises `CannotJudge`. Pure."""
+    """Return the documents by kind; each comes with the name of its file. Raises `CannotJudge`. Pure."""
     topics, classes, namespaces, others = [], [], [], 0
     for origin, document in _flat(contents):
         kind = document.get("kind")
@@ -62,7 +62,7 @@ def sorted_out(contents: Iterable[tuple[str, object]], namespace: str) -> Docume
 
 
 def name_of(document: Mapping[str, Any]) -> str:
-    """`DelayTopic shop/reminders`."""
+    """Return `DelayTopic shop/reminders`."""
     metadata = document["metadata"]
     place = f"{metadata['namespace']}/" if metadata.get("namespace") else ""
     return f"{document['kind']} {place}{metadata['name']}"
@@ -79,7 +79,7 @@ def _text(name: str) -> str:
 
 
 def _flat(contents: Iterable[tuple[str, object]]) -> Iterator[tuple[str, Document]]:
-    """Without empty documents, and with the items of lists in the place of the lists."""
+    """Yield the documents without empty ones, and the items of lists in the place of the lists."""
     for origin, content in contents:
         if content is None:
             continue

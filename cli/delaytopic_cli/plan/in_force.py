@@ -1,4 +1,4 @@
-"""What is in force for a DelayTopic, setting by setting, and who said so. Pure."""
+"""The settings in force for a DelayTopic, each with its origin. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Row(NamedTuple):
 
 
 def in_force(accepted: Accepted, written: Mapping[str, Any]) -> list[InForce]:
-    """Every setting that there is; `written` is the document as its author has it."""
+    """Return every setting that there is; `written` is the document as its author has it."""
     of_class = accepted.delay_class
     spec = of_class.spec.to_document() if of_class is not None else {}
     name = f"DelayClass {of_class.metadata.name}" if of_class is not None else ""

@@ -72,7 +72,7 @@ ONE_AT_LEAST: Final = 1
 def observe(
     world: World, key: Key, verdict: Accepted | Refusal, lived: Lived | None, children: Sequence[Document] | None
 ) -> Observation:
-    """What the operator would see of it; `children` None: those that were read."""
+    """Return the observation of a DelayTopic; `children` None: those that were read."""
     state, document = world.state, world.topics[key]
     made = [each for each in state.made if owner_of(each) == key] if children is None else list(children)
     seen = Observation(
@@ -122,7 +122,7 @@ def _with_record(world: World, seen: Observation, accepted: Accepted, lived: Liv
 
 
 def _in_namespace_of(seen: Observation, record: RouteRecord) -> Observation:
-    """A namespace that may not be read is taken to be that of the record."""
+    """Take a namespace that may not be read to be that of the record."""
     assert seen.namespace is not None
     if seen.namespace.uid != NOT_YET_KNOWN:
         return seen
@@ -141,7 +141,7 @@ def _with_topics(seen: Observation, accepted: Accepted, lived: Lived | None) -> 
 
 
 def _with_decision(seen: Observation, accepted: Accepted) -> Observation:
-    """Of the number of relays what follows from the spec; what follows from the load is not known here."""
+    """Add the number of relays that follows from the spec; the load is not known here."""
     scaling = accepted.settings.autoscaling
     may_sleep = scaling.mode is AutoscalingMode.OPERATOR and scaling.scale_to_zero is not ScaleToZero.NEVER
     if seen.fleet.deployment is None or (may_sleep and seen.fleet.desired == 0):
@@ -168,7 +168,7 @@ def _is_record(document: Document) -> bool:
 def assumed_view(
     settings: Settings, spec: DelayTopicSpec, record: RouteRecord | None, lived: Lived | None
 ) -> KafkaView:
-    """Every topic that the planner asks about."""
+    """Return every topic that the planner asks about."""
     before = {wish.role: wish for wish in wishes(lived.settings, lived.spec, None, ())} if lived else {}
     found: dict[str, TopicFacts] = {}
     missing: set[str] = set()
@@ -189,13 +189,13 @@ def assumed_view(
 
 
 def made_topic(action: CreateTopic) -> TopicFacts:
-    """A topic once it was made."""
+    """Return a topic once it was made."""
     partitions, copies = max(ONE_AT_LEAST, action.partitions), max(ONE_AT_LEAST, action.replication_factor)
     return TopicFacts(action.name, NOT_YET_KNOWN, partitions, copies, dict(action.config), frozenset(action.config))
 
 
 def record_of_status(settings: Settings, namespace_uid: str, status: Mapping[str, Any]) -> RouteRecord:
-    """What must be written down, by what the status says: for those who may not read the record itself."""
+    """Return the record that follows from the status, for users who may not read the record itself."""
     record = begin_record(settings, namespace_uid)
     names = {
         Role.SOURCE: settings.source.topic,
@@ -215,7 +215,7 @@ def record_of_status(settings: Settings, namespace_uid: str, status: Mapping[str
 
 
 def _bucket_facts(wish: Wish, record: RouteRecord | None, lived: Lived | None) -> TopicFacts | None:
-    """One that is written down is there, as the operator keeps it: with as many partitions as the source has now."""
+    """Return a recorded bucket as the operator keeps it: with as many partitions as the source has."""
     recorded = record.buckets.get(wish.name) if record else None
     if recorded is None or recorded.topic_id is None:
         return None
@@ -245,7 +245,7 @@ def _topic_facts(
 
 
 def as_if_read(children: Sequence[Document], wanted: Iterable[Document], secrets_version: str) -> list[Document]:
-    """The live children, with hashes as `wanted` would have them if only Secrets were other than is known here."""
+    """Return the live children with the hashes of `wanted` where nothing but Secrets can make the difference."""
     desired = next((each for each in wanted if each["kind"] == "Deployment"), None)
     fresh = _live_hash(children, secrets_version)
     if desired is None or fresh is None:
@@ -254,7 +254,7 @@ def as_if_read(children: Sequence[Document], wanted: Iterable[Document], secrets
 
 
 def _live_hash(children: Sequence[Document], secrets_version: str) -> str | None:
-    """Of the configuration that is in the cluster."""
+    """Return the hash of the configuration that is in the cluster."""
     texts = [(each.get("data") or {}).get(CONFIG_KEY) for each in children if each["kind"] == "ConfigMap"]
     try:
         return next((config_hash(load_relay_config(text), secrets_version) for text in texts if text), None)
@@ -263,7 +263,7 @@ def _live_hash(children: Sequence[Document], secrets_version: str) -> str | None
 
 
 def _rebased(live: Document, desired: Document, fresh: str) -> Document:
-    """Only if the pods have the hash of the live configuration can another one be due to Secrets."""
+    """Give live pods the fresh hash: only with the live configuration's can the difference be due to Secrets."""
     there = _pod_hash(live)
     if there is None:
         return live

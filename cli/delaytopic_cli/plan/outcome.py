@@ -1,4 +1,4 @@
-"""What a plan says. Pure data, with its JSON."""
+"""The outcome of a plan. Pure data, with its JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from delaytopic_cli.plan.operator import Key
 
 
 class Judgement(StrEnum):
-    """What comes of a DelayTopic."""
+    """The outcome for a DelayTopic, in a word."""
 
     NOTHING = "NothingToDo"
     CHANGES = "Changes"
@@ -48,12 +48,12 @@ class Step:
     detail: str | None = None
     changes: Sequence[Change] = ()
     restarts: bool = False
-    """Whether relays start anew by it."""
+    """True when relays start anew by it."""
     document: dict[str, Any] | None = None
-    """What would be written."""
+    """The document that would be written."""
 
     def to_json(self, *, documents: bool) -> dict[str, Any]:
-        """Without absent parts."""
+        """Return the document without absent parts."""
         parts = {
             "action": self.action,
             "object": self.object,
@@ -67,7 +67,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class TopicOutcome:
-    """What comes of one DelayTopic. `reason` and `message` say why it is refused, or what else there is to say."""
+    """The outcome for one DelayTopic. `reason` and `message` tell why it is refused, or another remark."""
 
     key: Key
     judgement: Judgement
@@ -81,7 +81,7 @@ class TopicOutcome:
     """Else it is one of the cluster's, which a class of the files concerns."""
 
     def to_json(self, *, documents: bool) -> dict[str, Any]:
-        """As `-o json` prints it."""
+        """Return the document that `-o json` prints."""
         return {
             "namespace": self.key.namespace,
             "name": self.key.name,
@@ -98,17 +98,17 @@ class TopicOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What comes of all documents."""
+    """The outcome for all documents."""
 
     against: str
-    """What they are compared with: a cluster, or nothing."""
+    """The side of comparison: a cluster, or nothing."""
     steps: Sequence[Step]
     """About classes and namespaces."""
     topics: Sequence[TopicOutcome]
     notes: Sequence[str] = ()
-    """What could not be looked at."""
+    """Parts of the cluster that could not be read."""
     assumptions: Sequence[str] = ()
-    """What is never looked at."""
+    """Parts that are never read."""
 
     @property
     def judgement(self) -> Judgement:
@@ -119,7 +119,7 @@ class Outcome:
         return Judgement.CHANGES if self.steps or Judgement.CHANGES in judged else Judgement.NOTHING
 
     def to_json(self, *, documents: bool) -> dict[str, Any]:
-        """As `-o json` prints it."""
+        """Return the document that `-o json` prints."""
         return {
             "judgement": str(self.judgement),
             "against": self.against,

@@ -46,7 +46,7 @@ ASSUMPTIONS = (KAFKA_NOT_ASKED, NO_SECRETS)
 
 
 def make_plan(documents: Documents, state: ClusterState, now_ms: int) -> Outcome:
-    """What would come of applying the documents."""
+    """Return the outcome of applying the documents."""
     before, after = world_before(state, now_ms), world_after(documents, state, now_ms)
     written = {key_of(each): each for each in documents.topics}
     concerned = [key for key in _of_classes(documents, before) if key not in written]
@@ -57,14 +57,14 @@ def make_plan(documents: Documents, state: ClusterState, now_ms: int) -> Outcome
 
 
 def _of_classes(documents: Documents, before: World) -> list[Key]:
-    """DelayTopics of the cluster whose class is in the files."""
+    """Return the DelayTopics of the cluster whose class is in the files."""
     names = {each["metadata"]["name"] for each in documents.classes}
     lived = {key: lived_in(before, key) for key in before.topics} if names else {}
     return [key for key, each in lived.items() if each is not None and each.settings.class_name in names]
 
 
 def _around(documents: Documents, state: ClusterState, after: World) -> Iterator[Step]:
-    """What becomes of namespaces and classes."""
+    """Yield the steps for namespaces and classes."""
     for each in documents.namespaces:
         name = each["metadata"]["name"]
         if state.is_there and state.namespaces.get(name) is None:
@@ -113,14 +113,14 @@ def _outcome(key: Key, written: Document | None, before: World, after: World) ->
 
 
 def _worries(simulated: Simulated) -> Iterator[str]:
-    """What the operator would complain about once all was done."""
+    """Yield the conditions that would be False once all was done."""
     for finding in simulated.last.findings:
         if finding.type in (ConditionType.TOPICS_READY, ConditionType.BACKEND_READY) and finding.status is FALSE:
             yield f"{finding.type} would be False ({finding.reason}): {finding.message}"
 
 
 def _refused_by_cluster(key: Key, live: Document | None, document: Document, after: World) -> Refusal | None:
-    """What the API server itself would say."""
+    """Return the API server's own refusal, if there is one."""
     if lacks_namespace(after, key):
         return Refusal("NamespaceNotFound", f"there is no namespace {key.namespace}; make it first")
     change = refused_change(live, document) if live is not None else None
@@ -135,7 +135,7 @@ def _refused(key: Key, refusal: Refusal, live: Document | None, state: ClusterSt
 
 
 def _children(key: Key, verdict: Accepted, before: World, after: World) -> Sequence[Document] | None:
-    """None where they were read; else those that the operator must have made from what is in the cluster."""
+    """Return None where they were read; else those that the operator must have made from the cluster's documents."""
     if relay_namespace(key, verdict.delay_class, after.state.config) not in after.state.unseen:
         return None
     lived = lived_in(before, key)

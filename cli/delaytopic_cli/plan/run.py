@@ -25,7 +25,7 @@ from delaytopic_cli.plan.world import (
 
 
 def planned(files: Sequence[str], kubectl: Kubectl | None, namespace: str | None, config_file: str | None) -> Outcome:
-    """The plan for the files; without `kubectl`, there is no cluster to compare with. Raises `CliError`."""
+    """Return the plan for the files; without `kubectl`, there is no cluster to compare with. Raises `CliError`."""
     config = parsed_config(_read(config_file), config_file) if config_file is not None else None
     default = kubectl.default_namespace() if kubectl is not None else namespace or "default"
     documents = read_files(files, default)
@@ -36,7 +36,7 @@ def planned(files: Sequence[str], kubectl: Kubectl | None, namespace: str | None
 
 
 def shown(outcome: Outcome, output: str, *, objects: bool) -> str:
-    """As `-o` asks for it."""
+    """Return the outcome in the form that `-o` asks for."""
     if output == "text":
         return "\n".join(text_lines(outcome, objects=objects))
     document = outcome.to_json(documents=objects)
@@ -46,7 +46,7 @@ def shown(outcome: Outcome, output: str, *, objects: bool) -> str:
 
 
 def exit_code(outcome: Outcome) -> int:
-    """For pipelines."""
+    """Return the exit code, for pipelines."""
     return EXIT_CODES[outcome.judgement]
 
 

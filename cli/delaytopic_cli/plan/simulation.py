@@ -71,7 +71,7 @@ def simulate(seen: Observation) -> Simulated:
 
 
 def after(seen: Observation, action: Action) -> Observation:
-    """What would be seen once the action was done."""
+    """Return the observation after the action."""
     match action:
         case Hold() | Release():
             return _held(seen, [FINALIZER] if isinstance(action, Hold) else [])
@@ -88,7 +88,7 @@ def after(seen: Observation, action: Action) -> Observation:
 
 
 def _is_done(action: Action, seen: Observation) -> bool:
-    """Whether it only writes what is there already."""
+    """Tell whether the action only writes what is there already."""
     if isinstance(action, WriteRecord):
         return action.record == seen.record
     return isinstance(action, Apply) and action.document in seen.children
@@ -147,7 +147,7 @@ def _with_deployment(seen: Observation, document: Document | None) -> Observatio
 
 
 def _with_kafka_topic(seen: Observation, document: Document) -> Observation:
-    """Strimzi makes the topic of a KafkaTopic."""
+    """Make the topic of a KafkaTopic, as Strimzi does."""
     assert seen.topics is not None
     strimzi, spec = seen.topics.strimzi, document.get("spec") or {}
     name = str(spec.get("topicName") or document["metadata"]["name"])
@@ -160,7 +160,7 @@ def _with_kafka_topic(seen: Observation, document: Document) -> Observation:
 
 
 def steps_of(actions: Iterable[Action], seen: Observation, record_is_there: bool) -> list[Step]:
-    """One step for each object, in the order in which it is first touched; `seen` is how it was before."""
+    """Return one step for each object, in the order in which it is first touched; `seen` is how it was before."""
     found: dict[tuple[str, str], Step] = {}
     for action in actions:
         step = _step(action, seen, record_is_there)
@@ -198,7 +198,7 @@ def _address(document: Document) -> tuple[str, str, str]:
 
 
 def _changes(document: Document, live: Document, paths: Sequence[str]) -> Iterator[Change]:
-    """Without the digest of the document, unless nothing else tells of a change."""
+    """Yield the changes without the digest of the document, unless nothing else tells of a change."""
     told = [path for path in paths if APPLIED_HASH not in path] or list(paths)
     for path in told:
         before, now = value_at(live, path), value_at(document, path)
@@ -209,7 +209,7 @@ def _changes(document: Document, live: Document, paths: Sequence[str]) -> Iterat
 
 
 def _line_changes(path: str, before: str, now: str) -> Iterator[Change]:
-    """Of a text, the lines that are others."""
+    """Yield the lines of a text that changed."""
     olds, news = before.splitlines(), now.splitlines()
     for tag, a, b, c, d in difflib.SequenceMatcher(None, olds, news, autojunk=False).get_opcodes():
         if tag != "equal":
@@ -219,7 +219,7 @@ def _line_changes(path: str, before: str, now: str) -> Iterator[Change]:
 
 
 def value_at(document: Document, path: str) -> Any:
-    """What a path of `drift` leads to; a marker of its own when it leads nowhere."""
+    """Return the value at a path of `drift`; a marker of its own when the path leads nowhere."""
     found: Any = document
     for match in _PART.finditer(path):
         if match["index"] is not None:

@@ -43,7 +43,7 @@ _Dumper.add_representer(str, _text_node)
 
 
 def text_lines(outcome: Outcome, *, objects: bool) -> Iterator[str]:
-    """All of it; with `objects`, the documents that would be written."""
+    """Yield all of it; with `objects`, the documents that would be written."""
     compared = outcome.against.startswith("the cluster")
     for step in outcome.steps:
         yield from _step_lines(step, "", objects=objects)
@@ -57,7 +57,7 @@ def text_lines(outcome: Outcome, *, objects: bool) -> Iterator[str]:
 
 
 def summary(outcome: Outcome) -> str:
-    """The last line."""
+    """Return the last line."""
     counts = Counter(topic.judgement for topic in outcome.topics)
     parts = [f"{counts[each]} {words}" for each, words in _COUNTED if counts[each]]
     parts += [f"{len(outcome.steps)} changes of classes and namespaces"] if outcome.steps else []

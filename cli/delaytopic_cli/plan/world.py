@@ -20,17 +20,17 @@ class ClusterState:
 
     config: OperatorConfig
     is_there: bool = False
-    """Whether there is a cluster."""
+    """False for a plan without a cluster."""
     topics: Sequence[Document] = ()
     classes: Sequence[Document] = ()
     namespaces: Mapping[str, Document | None] = field(default_factory=dict)
     """None for one that does not exist; one that may not be read is not among them."""
     made: Sequence[Document] = ()
-    """What the operator made, records of routes among it."""
+    """Objects that the operator made, records of routes among them."""
     unseen: frozenset[str] = frozenset()
     """Namespaces whose objects may not be read."""
     notes: Sequence[str] = ()
-    """What could not be looked at."""
+    """Parts of the cluster that could not be read."""
 
 
 @dataclass(frozen=True)
@@ -55,17 +55,17 @@ class World:
 
     @property
     def parsed_classes(self) -> list[DelayClass]:
-        """Those that can be read."""
+        """The classes that can be read."""
         return [each for each in map(_parsed_class, self.classes) if each is not None]
 
 
 def world_before(state: ClusterState, now_ms: int) -> World:
-    """As it is."""
+    """Return the cluster as it is."""
     return _world(state, {key_of(each): each for each in state.topics}, list(state.classes), state.namespaces, now_ms)
 
 
 def world_after(documents: Documents, state: ClusterState, now_ms: int) -> World:
-    """As it would be."""
+    """Return the cluster as it would be."""
     live = {key_of(each): each for each in state.topics}
     # They are made in this order, and of two that are in each other's way the younger gives way.
     written_topics = [(each, now_ms + place * 1_000) for place, each in enumerate(documents.topics)]
@@ -81,12 +81,12 @@ def world_after(documents: Documents, state: ClusterState, now_ms: int) -> World
 
 
 def key_of(document: Mapping[str, Any]) -> Key:
-    """Of a DelayTopic."""
+    """Return the key of a DelayTopic."""
     return Key(document["metadata"]["namespace"], document["metadata"]["name"])
 
 
 def judge(world: World, key: Key) -> Accepted | Refusal:
-    """The operator's own verdict."""
+    """Return the operator's own verdict."""
     document = world.topics[key]
     subject = Subject(
         key=key,
@@ -101,17 +101,17 @@ def judge(world: World, key: Key) -> Accepted | Refusal:
 
 
 def lacks_namespace(world: World, key: Key) -> bool:
-    """Whether its namespace is known not to exist."""
+    """Tell whether its namespace is known not to exist."""
     return key.namespace in world.namespaces and world.namespaces[key.namespace] is None
 
 
 def takes_labels_for_granted(world: World, key: Key) -> bool:
-    """Whether nobody says which labels its namespace has."""
+    """Tell whether the labels of its namespace are unknown."""
     return world.namespaces.get(key.namespace) is None
 
 
 def lived_in(world: World, key: Key) -> Lived | None:
-    """The DelayTopic as this world has it, if it is there and valid."""
+    """Return the DelayTopic as this world has it, if it is there and valid."""
     if key not in world.topics:
         return None
     verdict = judge(world, key)
@@ -136,7 +136,7 @@ def _world(
 
 
 def _can_be_stored(document: Document) -> bool:
-    """One that the API server would not take is in nobody's way."""
+    """Tell whether the API server would take it: a document that it refuses is in nobody's way."""
     spec = document.get("spec")
     if not isinstance(spec, Mapping):
         return False
@@ -155,7 +155,7 @@ def _parsed_class(document: Document) -> DelayClass | None:
 def _labels(
     namespaces: Mapping[str, Document | None], classes: Sequence[DelayClass], document: Mapping[str, Any]
 ) -> Mapping[str, str]:
-    """The namespace's; where nobody says any, those that the class asks for."""
+    """Return the namespace's; where nobody says any, those that the class asks for."""
     name = document["metadata"]["namespace"]
     namespace = namespaces.get(name)
     own = {"kubernetes.io/metadata.name": name}

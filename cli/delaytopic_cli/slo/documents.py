@@ -16,7 +16,7 @@ STANDARD_INPUT = "-"
 
 
 def audited_topics(file: str, name: str | None) -> list[Settings]:
-    """What is in force for each DelayTopic of the file, or for the one named `namespace/name`.
+    """Return the settings in force for each DelayTopic of the file, or for the one named `namespace/name`.
 
     `-` is standard input. A list, as `kubectl get delaytopics,delayclasses -A -o yaml` prints it, counts as its items.
     Raises InputError, and ApiError with the path of each wrong field.
@@ -32,7 +32,7 @@ def audited_topics(file: str, name: str | None) -> list[Settings]:
 
 
 def kafka_of(relay_config: Path) -> KafkaClient:
-    """The `kafka` section of a RelayConfig: the way the relays reach Kafka, secrets as files."""
+    """Return the `kafka` section of a RelayConfig: the way the relays reach Kafka, secrets as files."""
     try:
         text = relay_config.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

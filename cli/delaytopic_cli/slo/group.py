@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from delaytopic_cli.commands.lazy_group import LazyGroup
+from delaytopic_cli.command_line import LazyGroup
 
 # Spark is imported by the commands: the help of `delaytopic` needs none.
 _COMMANDS = {
-    "run": "delaytopic_cli.slo.run:run",
-    "report": "delaytopic_cli.slo.report:report",
-    "prepare": "delaytopic_cli.slo.prepare:prepare",
+    "run": "delaytopic_cli.slo.commands:run",
+    "report": "delaytopic_cli.slo.commands:report",
+    "prepare": "delaytopic_cli.slo.commands:prepare",
 }
 
 

@@ -21,7 +21,7 @@ class DurationOption(click.ParamType[Duration]):
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Duration:
-        """`90s`, `1h30m`."""
+        """Read `90s`, `1h30m`."""
         try:
             return value if isinstance(value, Duration) else Duration(str(value))
         except InvalidText as error:
@@ -29,7 +29,7 @@ class DurationOption(click.ParamType[Duration]):
 
 
 def ledger_options(command: F) -> F:
-    """Where the ledger and the outputs are, and what the report covers."""
+    """Add the options for ledger, outputs and the report's window."""
     return _options(
         command,
         click.option(
@@ -57,7 +57,7 @@ def ledger_options(command: F) -> F:
 
 
 def spark_options(command: F) -> F:
-    """Where Spark runs."""
+    """Add the options for Spark."""
     return _options(
         command,
         click.option("--master", default="local[*]", show_default=True, help="Spark's master; k8s:// for a cluster."),
@@ -75,7 +75,7 @@ def spark_options(command: F) -> F:
 def rules_of(
     settings: Settings, grace: Duration | None, loss_horizon: Duration | None, retention: Duration | None
 ) -> Rules:
-    """What delivery is held to, by the DelayTopic's SLO and the options."""
+    """Return the rules of the audit from the DelayTopic's SLO and the options."""
     slo = settings.slo
     horizon_ms = loss_horizon.ms if loss_horizon is not None else DAY_MS
     return Rules(

@@ -1,24 +1,29 @@
-"""What the `slo` commands do with a report, or with an error in its place."""
+"""Edge: the outcome of a `slo` command: files, metrics, the verdict on the terminal, and the status file."""
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
-from delaytopic_cli.slo.status_file import write_status
-from delaytopic_cli.terminal import echo, printable
+from delaytopic_cli.command_line import echo, printable
+from delaytopic_cli.errors import InputError
 from delaytopic_slo.errors import SloError
 from delaytopic_slo.model.report import Report, Verdict
 from delaytopic_slo.outputs import push_metrics, write_outputs
 from delaytopic_slo.report.reporting import no_verdict
+from delaytopic_slo.report.status import slo_condition, slo_status
 
 CANNOT_JUDGE = 2
 EXIT_CODES = {Verdict.MET: 0, Verdict.MISSED: 1, Verdict.CANNOT_JUDGE: CANNOT_JUDGE}
 _COLOURS = {Verdict.MET: "green", Verdict.MISSED: "red", Verdict.CANNOT_JUDGE: "yellow"}
 _STARTED_S = time.monotonic()
+LARGEST_BYTES: Final = 4_096
+"""The size up to which Kubernetes keeps a container's termination message."""
+_CUT: Final = "..."
 
 
 def publish(result: Report, given: dict[str, Any]) -> int:
@@ -55,10 +60,44 @@ def fail(error: SloError) -> int:
 
 
 def show_progress(line: str) -> None:
-    """A line of progress, with the seconds since the start."""
+    """Print a line of progress, with the seconds since the start."""
     click.echo(f"[{time.monotonic() - _STARTED_S:5.1f} s] {line}", err=True)
 
 
 def clock_ms() -> int:
-    """Now."""
+    """Return the present time."""
     return time.time_ns() // 1_000_000
+
+
+def status_document(report: Report, place: str | None) -> dict[str, Any]:
+    """Return the verdict, `status.slo` and the condition `SLOMet`; `place` is where the whole report is."""
+    return {
+        "delayTopic": report.delay_topic,
+        "verdict": str(report.verdict),
+        "generatedAtMs": report.generated_at_ms,
+        "slo": slo_status(report, place).to_document(),
+        "condition": slo_condition(report, None, None).to_document(),
+    }
+
+
+def status_text(document: dict[str, Any]) -> str:
+    """Return the document as JSON of at most `LARGEST_BYTES`; a longer one has its condition's message cut."""
+    text = _json(document)
+    excess = len(text.encode()) - LARGEST_BYTES
+    if excess <= 0:
+        return text
+    condition = document["condition"]
+    message = condition["message"][: -(excess + len(_CUT))] + _CUT
+    return _json({**document, "condition": {**condition, "message": message}})
+
+
+def write_status(report: Report, place: str | None, file: str) -> None:
+    """Write over the file, in place, as a mounted one cannot be replaced; raises InputError."""
+    try:
+        Path(file).write_text(status_text(status_document(report, place)), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"--status-file: {file} cannot be written: {error.strerror}") from error
+
+
+def _json(document: dict[str, Any]) -> str:
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"))

@@ -26,21 +26,21 @@ class Files:
         self._system.setWriteChecksum(False)
 
     def place(self, name: str) -> str:
-        """The whole path or URL, for Spark's readers and writers."""
+        """Return the whole path or URL, for Spark's readers and writers."""
         return str(self._system.makeQualified(self._path(name)).toString())
 
     def exists(self, name: str) -> bool:
-        """Whether there is such a file or folder."""
+        """Tell whether there is such a file or folder."""
         return bool(self._system.exists(self._path(name)))
 
     def names(self, folder: str) -> list[str]:
-        """The names in a folder, sorted; none when there is no such folder."""
+        """Return the names in a folder, sorted; none without such a folder."""
         if not self.exists(folder):
             return []
         return sorted(status.getPath().getName() for status in self._system.listStatus(self._path(folder)))
 
     def read(self, name: str) -> str:
-        """The text of a file; raises LedgerError."""
+        """Return the text of a file; raises LedgerError."""
         try:
             stream = self._system.open(self._path(name))
             try:

@@ -47,39 +47,39 @@ class Ledger:
 
     @property
     def place(self) -> str:
-        """Where it is."""
+        """The ledger's path or URL."""
         return self._files.place("")
 
     # -- plans and commits
 
     def last_commit(self) -> Commit | None:
-        """The last run that counts."""
+        """Return the last run that counts."""
         names = self._documents("commits")
         return self._commit(names[-1]) if names else None
 
     def open_plan(self) -> Plan | None:
-        """The plan of a run that did not come to its end."""
+        """Return the plan of a run that did not come to its end."""
         names = self._documents("plans")
         if not names:
             return None
         return _parsed(Plan, self._files.read(f"plans/{names[-1]}"), names[-1])
 
     def write_plan(self, plan: Plan) -> None:
-        """Before anything is read; raises LedgerError when another run was quicker."""
+        """Write the plan before anything is read; raises LedgerError when another run was quicker."""
         self._files.create(f"plans/{_name(plan.sequence)}.json", _text(plan))
 
     def close_plan(self, plan: Plan) -> None:
-        """After the outputs are written."""
+        """Remove the plan after the outputs are written."""
         self._files.delete(f"plans/{_name(plan.sequence)}.json")
 
     def commit(self, commit: Commit) -> None:
-        """From now on the run counts."""
+        """Make the run count."""
         self._files.create(f"commits/{_name(commit.plan.sequence)}.json", _text(commit))
 
     # -- tables
 
     def begin(self, plan: Plan) -> str:
-        """The run's folder, empty: what a killed run left there is removed."""
+        """Empty the run's folder of everything that a killed run left there, and return it."""
         folder = f"runs/{_name(plan.sequence)}"
         self._files.delete(folder)
         return folder
@@ -104,19 +104,19 @@ class Ledger:
         return self._spark.read.schema(rows.schema).parquet(place)
 
     def read(self, folders: Iterable[str], table: str, schema: StructType) -> DataFrame:
-        """A table of several runs, as one; empty for no run."""
+        """Return a table of several runs, as one; empty for no run."""
         places = [self._files.place(f"{folder}/{table}") for folder in folders]
         if not places:
             return self._empty(schema)
         return self._spark.read.schema(schema).parquet(*places)
 
     def _empty(self, schema: StructType) -> DataFrame:
-        """No rows, of which Spark's planner knows: to create them from a list would ask a Python worker."""
+        """Return no rows in a way that Spark's planner knows: a list of none would ask a Python worker."""
         nothing = self._spark.range(0).filter(sf.lit(False))
         return nothing.select(*(sf.lit(None).cast(field.dataType).alias(field.name) for field in schema))
 
     def minutes(self, minutes: Iterable[int]) -> DataFrame:
-        """Some minutes as a table, to join with."""
+        """Return some minutes as a table, to join with."""
         return self._spark.createDataFrame([(minute,) for minute in minutes], "minute long")
 
     def drop(self, folder: str, table: str) -> None:

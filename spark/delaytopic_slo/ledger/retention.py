@@ -1,4 +1,4 @@
-"""What a ledger remembers: of earlier runs, the tables that can still have a say in a minute. Pure."""
+"""The memory of a ledger: of earlier runs, the tables that can still matter to a minute. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from delaytopic_slo.model.manifest import Range, Run
 
 
 def remembered(runs: Sequence[Run], floor: int) -> list[Run]:
-    """The runs, in their order, with what they still have that is of use: minutes before `floor` are forgotten.
+    """Return the runs, in their order, with what they still have that is of use: minutes before `floor` are forgotten.
 
     Records are kept for as long as one of them counts, findings as long as a minute that they are of. Commands are
     kept longer than their own run's records, as they may withdraw schedules of any run before theirs.
@@ -32,7 +32,7 @@ def remembered(runs: Sequence[Run], floor: int) -> list[Run]:
 
 
 def forgotten_asks(runs: Iterable[Run], floor: int, before: Iterable[Range]) -> list[Range]:
-    """Offsets of the source whose records are forgotten: those from `before`, and of the runs that lose theirs."""
+    """Return the source's offsets of forgotten records: those from `before`, and of the runs that lose theirs."""
     gone = [piece for run in runs if run.last_minute is not None and run.last_minute < floor for piece in run.asks]
     ordered = sorted((piece for piece in (*before, *gone) if piece.end > piece.start), key=_place)
     return [piece for _, pieces in groupby(ordered, lambda piece: piece.partition) for piece in _joined(pieces)]
@@ -42,7 +42,7 @@ _WITHOUT_RECORDS: dict[str, Any] = {"first_minute": None, "last_minute": None, "
 
 
 def _joined(pieces: Iterable[Range]) -> list[Range]:
-    """Ranges of one partition, in order, with those put together that follow upon each other."""
+    """Return ranges of one partition, in order, with those put together that follow upon each other."""
     found: list[Range] = []
     for piece in pieces:
         if found and found[-1].end == piece.start:

@@ -15,7 +15,7 @@ STATE: Final = ("digests", "verdicts", "histogram")
 
 
 class Role(StrEnum):
-    """What a topic is to a DelayTopic."""
+    """The part that a topic plays for a DelayTopic."""
 
     SOURCE = "source"
     TARGET = "target"
@@ -47,14 +47,14 @@ class PlannedTopic(Model):
 
 
 class FirstOffset(Model):
-    """Where the audit of one source partition began: what is before it is not judged."""
+    """The offset at which the audit of one source partition began: earlier records are not judged."""
 
     partition: int
     offset: int
 
 
 class Plan(Model):
-    """What one run reads, and the moment up to which it judges. A repeated run has the same one."""
+    """The ranges that one run reads, and the moment up to which it judges. A repeated run has the same plan."""
 
     schema_version: Literal[1] = 1
     delay_topic: str
@@ -69,7 +69,7 @@ class Plan(Model):
     target: str
     dead_letter: str
     trusts_any_clock: bool = False
-    """Whether CreateTime is good enough for append times."""
+    """True: CreateTime is good enough for append times."""
     rules: Rules
     topics: list[PlannedTopic]
     ranges: list[Range]
@@ -88,7 +88,7 @@ class Run(Model):
 
     sequence: int
     folder: str
-    """Where its tables are, relative to the ledger."""
+    """The folder of its tables, relative to the ledger."""
     first_minute: int | None = None
     """Of its records' deadlines; None without records."""
     last_minute: int | None = None
@@ -98,13 +98,13 @@ class Run(Model):
     overdue: int
     """Rows of its table of overdue records."""
     asks: list[Range]
-    """What it read of the source."""
+    """The ranges of the source that it read."""
     graded: list[MinuteRange]
     """The minutes that it graded, anew or again: of several runs that graded a minute, the last one counts."""
 
     @property
     def tables(self) -> list[str]:
-        """Those of its tables that count: without any, the run is forgotten."""
+        """The tables of the run that count: without any, the run is forgotten."""
         counts = {
             "records": self.last_minute is not None,
             "findings": bool(self.graded),
@@ -115,14 +115,14 @@ class Run(Model):
 
 
 class TopicRead(Model):
-    """How many records of a topic were read."""
+    """The number of records read of a topic."""
 
     topic: str
     """Its name."""
     role: Role
     """source, target or dead-letter."""
     records: int
-    """How many there were."""
+    """The number of records."""
     by_broker: int
     """Of these, with LogAppendTime."""
     foreign: int
@@ -141,7 +141,7 @@ class ClockReading(Model):
 
 
 class Commit(Model):
-    """That a run is done: what it wrote. Readers list commits, never folders."""
+    """The end of a run, with the tables that it wrote. Readers list commits, never folders."""
 
     schema_version: Literal[1] = 1
     plan: Plan
@@ -166,7 +166,7 @@ class Commit(Model):
 
     @property
     def folder(self) -> str:
-        """Where this run's tables are."""
+        """The folder of this run's tables."""
         return self.runs[-1].folder
 
     @property

@@ -22,7 +22,7 @@ class Verdict(StrEnum):
 
 
 class ObjectiveName(StrEnum):
-    """What is graded apart, as one good figure would hide another bad one."""
+    """The name of an objective. Each is graded apart, as one good figure would hide another bad one."""
 
     TIMELY = "Timely"
     COMPLETE = "Complete"
@@ -59,7 +59,7 @@ class Window(Model):
 
 
 class Counts(Model):
-    """What became of the records of some time."""
+    """The fates of the records of some time, counted."""
 
     asked: int = 0
     """Source records that asked for something to happen, cancelled ones included."""
@@ -78,7 +78,7 @@ class Counts(Model):
     duplicated: int = 0
     """Arrived more than once."""
     copies: int = 0
-    """How many times too many, in all."""
+    """Arrivals beyond the first, in all."""
     unwanted: int = 0
     """Arrived although withdrawn in good time, or although they could not be scheduled."""
     unknown: int = 0
@@ -114,9 +114,9 @@ class Span(Model):
     to_ms: int
     """End."""
     counts: Counts
-    """What became of its records."""
+    """The fates of its records."""
     lateness: Lateness
-    """How late they were."""
+    """Their lateness."""
     bins: list[int]
     """Delivered records by lateness; the upper edges are the report's `binEdgesMs`, the last bin has none."""
 
@@ -127,7 +127,7 @@ class WorstMinute(Model):
     minute_ms: int
     """Its start."""
     counts: Counts
-    """What became of its records."""
+    """The fates of its records."""
     latest_ms: int | None
     """The greatest lateness."""
 
@@ -138,7 +138,7 @@ class PartitionCounts(Model):
     partition: int
     """Its number."""
     counts: Counts
-    """What became of its records."""
+    """The fates of its records."""
 
 
 class Listed(Model):
@@ -149,17 +149,17 @@ class Listed(Model):
     offset: int
     """Of the source record."""
     deadline_ms: int
-    """When it had to arrive."""
+    """The time at which it had to arrive."""
     lateness_ms: int | None = None
-    """How late its first arrival was."""
+    """The lateness of its first arrival."""
     copies: int = 0
-    """How often it arrived."""
+    """The number of its arrivals."""
     topic: str | None = None
-    """Where its first arrival is."""
+    """The topic of its first arrival."""
     at_partition: int | None = None
-    """Where its first arrival is."""
+    """The partition of its first arrival."""
     at_offset: int | None = None
-    """Where its first arrival is."""
+    """The offset of its first arrival."""
     reason: str | None = None
     """Of a dead letter."""
 
@@ -170,7 +170,7 @@ class FindingList(Model):
     finding: str
     """lost, duplicated, early, late, misdirected, unwanted, unknown, cancelled, replaced or dead-lettered."""
     records: int
-    """How many there are."""
+    """The number of records."""
     provisional: int
     """Of these, too young to be final: a late arrival may still heal them. Losses only."""
     listed: list[Listed]
@@ -187,15 +187,15 @@ class Budget(Model):
     total: int
     """Records that were due."""
     allowed: float
-    """How many of them may be late or lost."""
+    """The number of them that may be late or lost."""
     spent: int
-    """How many were."""
+    """The number of them that were."""
     remaining: float | None
     """The share of the budget that is left; below zero when it is overspent, null when nothing was due."""
 
 
 class BurnRate(Model):
-    """How many times faster than allowed the budget was spent over the last so many hours."""
+    """The speed at which the budget was spent over the last so many hours, as a multiple of the allowed one."""
 
     window: str
     """The length."""
@@ -208,16 +208,16 @@ class BurnRate(Model):
 
 
 class Reading(Model):
-    """What the run read."""
+    """The topics and ranges that the run read."""
 
     run: int
     """The number of the run in its ledger."""
     planned_at_ms: int
-    """When its ranges were planned, up to when it judges."""
+    """The time at which its ranges were planned, up to which it judges."""
     ranges: list[Range]
     """The offsets, from `start` up to and without `end`."""
     topics: list[TopicRead]
-    """How many records that were."""
+    """The number of records by topic."""
     clocks: list[ClockReading]
     """By target partition."""
     out_of_scope: int
@@ -240,15 +240,15 @@ class Report(Model):
     sentence: str
     """For people."""
     reasons: list[str] = Field(default_factory=list)
-    """Why there is no verdict, one sentence each."""
+    """Reasons why there is no verdict, one sentence each."""
     generated_at_ms: int
-    """When this document was made."""
+    """The time at which this document was made."""
     source: str = ""
     """The source topic; coordinates are its."""
     target: str = ""
     """The target topic."""
     window: Window | None = None
-    """What is graded."""
+    """The deadlines that are graded."""
     lateness_objective_ms: int | None = None
     """Later than this is late."""
     objectives: list[Objective] = Field(default_factory=list)
@@ -272,6 +272,6 @@ class Report(Model):
     findings: list[FindingList] = Field(default_factory=list)
     """Faults first."""
     notes: list[str] = Field(default_factory=list)
-    """What a reader has to know before trusting the figures."""
+    """Remarks that a reader has to know before trusting the figures."""
     reading: Reading | None = None
-    """What the run read."""
+    """The topics and ranges that the run read."""

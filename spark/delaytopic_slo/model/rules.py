@@ -1,4 +1,4 @@
-"""What delivery is held to, as plain numbers."""
+"""The rules that delivery is held to, as plain numbers."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Rules(Model):
     max_skew_ms: Milliseconds = 250
     """A difference of clocks that receipts prove excuses a record from being early, up to this much."""
     retention_ms: Milliseconds
-    """How long the ledger remembers graded minutes."""
+    """The time for which the ledger remembers graded minutes."""
 
 
 def default_grace_ms(lateness_ms: int) -> int:
-    """A minute more than the lateness that is allowed: late is not lost."""
+    """Return a minute more than the lateness that is allowed: late is not lost."""
     return lateness_ms + DEFAULT_SETTLING_MS

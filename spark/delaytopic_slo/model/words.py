@@ -16,7 +16,7 @@ LOG_BASE: Final = math.log(BUCKET_BASE)
 
 
 class Kind(IntEnum):
-    """What a row speaks of. Asks are on the source topic, outcomes on the others."""
+    """The kind of a row. Asks are on the source topic, outcomes on the others."""
 
     SCHEDULE = 0
     """An ask: deliver this record."""
@@ -33,7 +33,7 @@ class Kind(IntEnum):
 
 
 class Outcome(StrEnum):
-    """What became of one ask."""
+    """The fate of one ask."""
 
     DELIVERED = "delivered"
     MISDIRECTED = "misdirected"
@@ -46,7 +46,7 @@ class Outcome(StrEnum):
 
 
 class Finding(StrEnum):
-    """What is said of a single record; the first seven are faults, the others only explain why it did not arrive."""
+    """A remark on a single record; the first seven are faults, the others only explain why it did not arrive."""
 
     LOST = "lost"
     DUPLICATED = "duplicated"
@@ -65,10 +65,10 @@ FAULTS: Final = tuple(Finding)[:7]
 
 
 def minute_of(moment_ms: int) -> int:
-    """The minute, counted from 1970, that a moment falls in."""
+    """Return the minute, counted from 1970, that a moment falls in."""
     return moment_ms // MINUTE_MS
 
 
 def bucket_value_ms(bucket: int) -> float:
-    """The middle of a bucket, as a ratio: within 1 % of everything in it."""
+    """Return the middle of a bucket, as a ratio: within 1 % of everything in it."""
     return 0.0 if bucket <= 0 else BUCKET_BASE ** (bucket - 0.5)

@@ -53,13 +53,13 @@ def _by_partition(verdicts: DataFrame) -> dict[int, Counts]:
 
 
 def _telling(minutes: Sequence[MinuteCounts], window: MinuteRange) -> list[int]:
-    """The minutes of the window that have findings."""
+    """Return the minutes of the window that have findings."""
     inside = [m for m in minutes if window.start <= m.minute < window.end]
     return [m.minute for m in inside if any(getattr(m.counts, name) for name in TELLING)]
 
 
 def latest_findings(ledger: Ledger, commit: Commit, minutes: Sequence[int]) -> DataFrame:
-    """The findings of these minutes, each minute's from the last run that graded it."""
+    """Return the findings of these minutes, each minute's from the last run that graded it."""
     found = ledger.read([], "findings", FINDINGS)
     for run, of_run in _last_graded(commit.runs, minutes):
         rows = ledger.read([run.folder], "findings", FINDINGS)
@@ -68,7 +68,7 @@ def latest_findings(ledger: Ledger, commit: Commit, minutes: Sequence[int]) -> D
 
 
 def _findings(ledger: Ledger, commit: Commit, minutes: Sequence[int]) -> dict[Finding, list[Listed]]:
-    """The first of each by deadline."""
+    """Return the first of each by deadline."""
     order = ("deadline_ms", "partition", "offset")
     place = sf.row_number().over(Window.partitionBy("finding").orderBy(*order))
     first = latest_findings(ledger, commit, minutes).withColumn("place", place).filter(sf.col("place") <= MOST_LISTED)
@@ -83,7 +83,7 @@ def _listed(row: Row) -> Listed:
 
 
 def _last_graded(runs: Sequence[Run], minutes: Sequence[int]) -> list[tuple[Run, list[int]]]:
-    """Each run with those of the minutes that it was the last to grade."""
+    """Return each run with those of the minutes that it was the last to grade."""
     left, found = set(minutes), []
     for run in reversed(runs):
         of_run = sorted(left & set(minutes_in(run.graded)))

@@ -24,7 +24,7 @@ from delaytopic_slo.tables.verdicts import findings, histogram, sums, telling_mi
 
 @dataclass(frozen=True)
 class Grading:
-    """What a run graded."""
+    """The minutes that a run graded."""
 
     closed_minute: int
     graded: list[MinuteRange]
@@ -44,8 +44,9 @@ class Bounds:
 
 
 def bounds_of(plan: Plan, last: Commit | None) -> Bounds:
-    """A minute is closed once the grace after its end has passed. What was closed stays so when a clock goes back, and
-    what was forgotten when retention becomes longer.
+    """Return the minutes that can be graded: each is closed once the grace after its end has passed.
+
+    A closed minute stays so when a clock goes back, and a forgotten one when retention becomes longer.
     """
     closed = minute_of(plan.planned_at_ms - plan.rules.grace_ms)
     before = last.closed_minute if last is not None else None
@@ -109,7 +110,7 @@ def _judged(
     graded: Sequence[MinuteRange],
     progress: Progress,
 ) -> list[DataFrame]:
-    """Every record of the graded minutes; record by record only where digests disagree or ids were withdrawn.
+    """Return every record of the graded minutes; record by record only where digests disagree or ids were withdrawn.
 
     To join is worth remembering: that part is persisted.
     """
@@ -135,7 +136,7 @@ def _withdrawn(rules: Rules, ledger: Ledger, folder: str, records: DataFrame, ru
 
 
 def _records_of(ledger: Ledger, runs: Sequence[Run], graded: Sequence[MinuteRange]) -> DataFrame:
-    """The rows of these minutes, from the runs that have any of them."""
+    """Return the rows of these minutes, from the runs that have any of them."""
     folders = [run.folder for run in runs if any(_overlap(run, bounds) for bounds in graded)]
     return ledger.read(folders, "records", RECORDS).filter(deadline_within(graded))
 

@@ -19,7 +19,7 @@ from delaytopic_slo.tables.schemas import EXTRACT, OVERDUE, RECORDS
 
 @dataclass(frozen=True)
 class Intake:
-    """What a run read. `records` is written; `commands` and `overdue` are numbers of rows in tables of these names."""
+    """The result of reading. `records` is written; `commands` and `overdue` count rows of the tables of these names."""
 
     records: DataFrame
     read: list[TopicRead]
@@ -62,7 +62,7 @@ def ingest(plan: Plan, ledger: Ledger, folder: str, last: Commit | None, read: R
 
 
 def _counts(extract: DataFrame, plan: Plan) -> list[Row]:
-    """How many rows there are of each sort, and how many of them have an id or came too late to be in time.
+    """Count the rows of each sort, and of them those with an id and those that came too late to be in time.
 
     `least_ms`: how far the append times of a target partition lie behind what the receipts say, at least.
     """
@@ -88,7 +88,7 @@ def _clocks(counts: Sequence[Row]) -> list[ClockReading]:
 def _extract(
     plan: Plan, ledger: Ledger, folder: str, known: Sequence[str], read: Read, progress: Progress
 ) -> DataFrame:
-    """Everything but the topics that no record ever asked for; of these, now, the ones that records ask for."""
+    """Return everything but the topics that no record ever asked for; of these, now, the ones that records ask for."""
     at_once = {plan.source, plan.target, plan.dead_letter, *known}
     first = [piece for piece in plan.ranges if piece.topic in at_once]
     progress(f"reading up to {sum(piece.end - piece.start for piece in first):,} records of {len(at_once)} topics")
@@ -111,7 +111,7 @@ def _extract(
 def _outcomes(
     extract: DataFrame, counts: Sequence[Row], ledger: Ledger, folder: str, last: Commit | None, overdue: bool
 ) -> DataFrame:
-    """Deliveries and dead letters, at the deadlines of what they answer."""
+    """Return deliveries and dead letters, at the deadlines of the asks that they answer."""
     runs = last.runs if last is not None else []
     folders = [run.folder for run in runs if run.overdue] + ([folder] if overdue else [])
     delivered = tables.deliveries(extract, ledger.read(folders, "overdue", OVERDUE) if folders else None)
@@ -129,7 +129,7 @@ def _outcomes(
 
 
 def _runs_with_asks_of(extract: DataFrame, runs: Iterable[Run]) -> list[Run]:
-    """The runs that may have read the source records of these dead letters."""
+    """Return the runs that may have read the source records of these dead letters."""
     letters = extract.filter(tables.is_kind(Kind.DEAD_LETTER))
     least, most = sf.min("offset").alias("least"), sf.max("offset").alias("most")
     bounds = {row.partition: row for row in letters.groupBy("partition").agg(least, most).collect()}
@@ -185,7 +185,7 @@ def _topics_read(plan: Plan, counts: Sequence[Row]) -> list[TopicRead]:
 
 
 def _topic_of(plan: Plan, row: Row) -> str:
-    """Where rows of a kind were read; asks name the topic that they want instead."""
+    """Return the topic that a row was read from; asks name the topic that they want instead."""
     if row.kind in (Kind.SCHEDULE, Kind.REJECT, Kind.CANCEL):
         return plan.source
     return plan.dead_letter if row.kind == Kind.DEAD_LETTER else str(row.topic)

@@ -65,5 +65,5 @@ def _run(plan: Plan, folder: str, intake: Intake) -> Run:
 
 
 def _anywhere(run: Run) -> Run:
-    """The run before its minutes are known: it may have records of any."""
+    """Return the run before its minutes are known: it may have records of any."""
     return run.model_copy(update={"first_minute": 0, "last_minute": 1 << 40})

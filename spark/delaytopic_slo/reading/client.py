@@ -31,14 +31,14 @@ POLL_RECORDS = 1_000
 
 @dataclass(frozen=True)
 class ReadingJob:
-    """What is read, and how. `client` are further settings of the Kafka client, as after -X."""
+    """The ranges to read, and the means. `client` are further settings of the Kafka client, as after -X."""
 
     config: RelayConfig
     ranges: list[Range]
     client: dict[str, str]
 
     def to_options(self) -> dict[str, str]:
-        """As Spark's data sources take it: text. Secrets stay files, which each worker reads itself."""
+        """Return the job as options of Spark's data sources. Secrets stay files, which each worker reads itself."""
         return {
             "config": self.config.model_dump_json(by_alias=True, exclude_none=True),
             "ranges": json.dumps([piece.to_document() for piece in self.ranges]),
@@ -47,7 +47,7 @@ class ReadingJob:
 
     @classmethod
     def of_options(cls, options: dict[str, str]) -> ReadingJob:
-        """The inverse of `to_options`."""
+        """Return the inverse of `to_options`."""
         return cls(
             config=RelayConfig.model_validate_json(options["config"]),
             ranges=[Range.model_validate(document) for document in json.loads(options["ranges"])],
@@ -56,20 +56,20 @@ class ReadingJob:
 
 
 def read_by_client(spark: SparkSession, job: ReadingJob) -> DataFrame:
-    """The extract of these ranges; read when it is used, and each time anew."""
+    """Return the extract of these ranges; read when it is used, and each time anew."""
     tasks = max(1, TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
     texts = [json.dumps([piece.to_document() for piece in share]) for share in shares(job.ranges, tasks)]
     return read_shares(spark, __name__, replace(job, ranges=[]).to_options(), texts or ["[]"])
 
 
 def share_of(options: dict[str, str], share: str) -> Iterator[pa.RecordBatch]:
-    """What one task reads: the ranges of its share."""
+    """Yield the rows that one task reads: the ranges of its share."""
     job = ReadingJob.of_options({**options, "ranges": share})
     return batches(job, job.ranges)
 
 
 def batches(job: ReadingJob, ranges: list[Range]) -> Iterator[pa.RecordBatch]:
-    """The extract of some ranges as Arrow batches; raises ReadingError."""
+    """Yield the extract of some ranges as Arrow batches; raises ReadingError."""
     if not ranges:
         return
     settings = client_settings(job.config.kafka, job.client)
@@ -87,7 +87,7 @@ def batches(job: ReadingJob, ranges: list[Range]) -> Iterator[pa.RecordBatch]:
 
 @contextmanager
 def _rare_collections() -> Iterator[None]:
-    """Rows and messages are many, and hold no cycles: looking for some among them would take a fifth of the time."""
+    """Collect garbage rarely: among many rows without cycles, looking for some would take a fifth of the time."""
     usual = gc.get_threshold()
     gc.set_threshold(100_000, *usual[1:])
     try:
@@ -107,7 +107,7 @@ class RangeReader:
         self._consumer = Consumer(consumer_settings(settings), logger=QUIET)
 
     def rows(self) -> Iterator[list[Row]]:
-        """The rows of all ranges, in lists of some thousands; raises ReadingError."""
+        """Yield the rows of all ranges, in lists of some thousands; raises ReadingError."""
         try:
             self._consumer.assign([TopicPartition(r.topic, r.partition, r.start) for r in self._ranges.values()])
             heard_s = time.monotonic()
@@ -139,7 +139,7 @@ class RangeReader:
         return rows
 
     def _note(self, message: Message) -> None:
-        """The end of a partition, or a fault.
+        """Take the end of a partition, or raise a fault.
 
         The last offsets of a range may be transaction markers or aborted records, which are never handed out: the
         client then says that it has come to the partition's end, and at which offset.

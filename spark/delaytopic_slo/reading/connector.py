@@ -24,7 +24,7 @@ _COLUMNS = ("topic", "partition", "offset", "key", "headers", "timestampType")
 
 
 def read_by_connector(spark: SparkSession, job: ReadingJob) -> DataFrame:
-    """The extract of these ranges, the same rows as `read_by_client`; values never leave the JVM.
+    """Return the extract of these ranges, the same rows as `read_by_client`; values never leave the JVM.
 
     Raises SparkMissingError without the jars.
     """
@@ -58,7 +58,7 @@ def read_by_connector(spark: SparkSession, job: ReadingJob) -> DataFrame:
 
 
 def _has_connector(spark: SparkSession) -> bool:
-    """Whether the official Kafka connector is on the class path."""
+    """Tell whether the official Kafka connector is on the class path."""
     loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]
     try:
         loader.loadClass(CONNECTOR_CLASS)
@@ -74,7 +74,7 @@ def _decoded(options: str, *columns: Any) -> Row:
 
 @cache
 def _decoders(options: str) -> dict[str, Decode]:
-    """Made once in each worker."""
+    """Make the decoders once in each worker."""
     job = ReadingJob.of_options(json.loads(options))
     return {piece.topic: decoder_for(piece.role, piece.topic, job.config) for piece in job.ranges}
 
@@ -86,31 +86,31 @@ class ConnectorMessage:
     row: dict[str, Any]
 
     def topic(self) -> str:
-        """The topic."""
+        """Return the topic."""
         return str(self.row["topic"])
 
     def partition(self) -> int:
-        """The partition."""
+        """Return the partition."""
         return int(self.row["partition"])
 
     def offset(self) -> int:
-        """The offset."""
+        """Return the offset."""
         return int(self.row["offset"])
 
     def timestamp(self) -> tuple[int, int]:
-        """Its kind as the client library counts, and epoch milliseconds."""
+        """Return its kind as the client library counts, and epoch milliseconds."""
         return int(self.row["timestampType"]) + 1, int(self.row["timestamp_ms"])
 
     def key(self) -> bytes | None:
-        """The key."""
+        """Return the key."""
         return _bytes(self.row["key"])
 
     def value(self) -> bytes | None:
-        """Nothing: no rule of the record contract looks at the value."""
+        """Return nothing: no rule of the record contract looks at the value."""
         return None
 
     def headers(self) -> Headers | None:
-        """As the client library has them: names end at a null character, and what is not UTF-8 cannot be read."""
+        """Return headers as the client library does: names end at a null character and have to be UTF-8."""
         headers = self.row["headers"]
         if headers is None:
             return None
@@ -120,5 +120,5 @@ class ConnectorMessage:
 
 
 def _bytes(value: bytearray | None) -> bytes | None:
-    """Spark hands bytes over as an array that can be changed."""
+    """Turn Spark's mutable array into bytes."""
     return None if value is None else bytes(value)

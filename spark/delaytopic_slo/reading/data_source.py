@@ -21,7 +21,7 @@ NAME: Final = "delaytopic"
 
 
 def read_shares(spark: SparkSession, reads: str, options: dict[str, str], shares: Sequence[str]) -> DataFrame:
-    """The extract of some shares, a task for each; read when it is used, and each time anew.
+    """Return the extract of some shares, a task for each; read when it is used, and each time anew.
 
     `reads` is a module whose `share_of(options, share)` yields Arrow's batches.
     """
@@ -35,20 +35,20 @@ class AuditSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Not `kafka`, which is the official connector's."""
+        """Return the source's name; `kafka` is the official connector's."""
         return NAME
 
     def schema(self) -> StructType:
-        """Of the extract."""
+        """Return the schema of the extract."""
         return EXTRACT
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """For one batch read."""
+        """Return the reader of one batch."""
         return _Reader({str(name): str(value) for name, value in self.options.items()})
 
 
 class _Share(InputPartition):
-    """What one task reads, as the reading module understands it."""
+    """The share of one task, as the reading module understands it."""
 
     def __init__(self, text: str) -> None:
         super().__init__(None)

@@ -40,7 +40,7 @@ class Message(SourceMessage, Protocol):
     """A record as the Kafka client hands it over."""
 
     def topic(self) -> str | None:
-        """The topic that it was read from."""
+        """Return the topic that it was read from."""
         ...
 
 
@@ -49,21 +49,21 @@ Decode = Callable[[Any], Row]
 
 
 def decoder_for(role: Role, topic: str, config: RelayConfig) -> Decode:
-    """What reads the records of one topic."""
+    """Return the function that reads the records of one topic."""
     if role is Role.SOURCE:
         return _source_decoder(config)
     return _target_decoder(topic, config.source.topic) if role is Role.TARGET else _letter_decoder(topic, config)
 
 
 def batch_of(rows: list[Row]) -> pa.RecordBatch:
-    """Rows as Arrow's columns."""
+    """Return rows as Arrow's columns."""
     columns = zip(*rows, strict=True) if rows else ([] for _ in ARROW)
     arrays = [pa.array(column, kind) for column, kind in zip(columns, ARROW.types, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=ARROW)
 
 
 def id_hash_of(identity: bytes) -> int:
-    """64 bits of a schedule's id: a million ids a day meet once in a hundred thousand years."""
+    """Hash a schedule's id to 64 bits: a million ids a day meet once in a hundred thousand years."""
     return int.from_bytes(blake2b(identity, digest_size=8).digest(), "little", signed=True)
 
 
@@ -121,7 +121,7 @@ def _letter_decoder(topic: str, config: RelayConfig) -> Decode:
 
 
 def _receipt_of(message: Message) -> Receipt | None:
-    """The last receipt: that of the relay that wrote this record, not of one before it."""
+    """Return the last receipt: that of the relay that wrote this record, not of one before it."""
     try:
         headers: Headers = message.headers() or []
         for name, value in reversed(headers):

@@ -1,4 +1,4 @@
-"""Edge: what Kafka says of topics: ids, settings, first offsets and last stable offsets."""
+"""Edge: facts about topics, asked of Kafka: ids, settings, first offsets and last stable offsets."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class KafkaFacts:
         self._admin = AdminClient({**settings, "allow.auto.create.topics": False}, logger=QUIET)
 
     def topics_like(self, matches: Callable[[str], bool]) -> list[str]:
-        """The topics whose names match; raises ReadingError when no broker answers."""
+        """Return the topics whose names match; raises ReadingError when no broker answers."""
         try:
             known = self._admin.list_topics(timeout=TIMEOUT_SECONDS).topics
         except KafkaException as error:
@@ -38,7 +38,7 @@ class KafkaFacts:
         return sorted(name for name in known if matches(name))
 
     def states(self, topics: Sequence[str], since_ms: int | None = None) -> dict[str, TopicState]:
-        """The topics of these that exist, their ends taken now, one topic after the other in the order given.
+        """Return the topics of these that exist, their ends taken now, one topic after the other in the order given.
 
         With `since_ms` reading begins at the first record of that time or later. Raises ReadingError.
         """

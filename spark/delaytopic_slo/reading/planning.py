@@ -1,4 +1,4 @@
-"""Which offsets a run reads, decided before it reads any; and why a run cannot be. Pure."""
+"""The offsets that a run reads, decided before it reads any; the reasons against a run; shares for tasks. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TopicState:
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be audited."""
+    """The DelayTopic to audit."""
 
     delay_topic: str
     source: str
@@ -50,12 +50,12 @@ class Request:
     restarts: bool = False
 
     def role_of(self, topic: str) -> Role:
-        """What a topic is to the DelayTopic."""
+        """Return the part that a topic plays for the DelayTopic."""
         return {self.source: Role.SOURCE, self.dead_letter: Role.DEAD_LETTER}.get(topic, Role.TARGET)
 
 
 def make_plan(request: Request, states: Mapping[str, TopicState], last: Commit | None) -> Plan:
-    """The plan of the next run; raises CannotJudge with every reason there is.
+    """Return the plan of the next run; raises CannotJudge with every reason there is.
 
     `last` is the last run's commit, after which this one goes on. Only the three topics of the DelayTopic, and the
     targets that records have asked for, have to be fit to be judged.
@@ -88,7 +88,7 @@ def _planned(request: Request, state: TopicState) -> PlannedTopic:
 
 
 def _ranges(request: Request, state: TopicState, last: Commit | None) -> Iterator[Range]:
-    """From where the last run ended; in the first run from where it is to begin, of added topics and partitions all."""
+    """Yield ranges from the last run's end on; in the first run from its beginning, of added partitions all."""
     positions, role = _positions(last) if _is_known(state, last) else {}, request.role_of(state.topic)
     for partition, offsets in sorted(state.partitions.items()):
         first = offsets.begin if last is None else offsets.low
@@ -97,7 +97,7 @@ def _ranges(request: Request, state: TopicState, last: Commit | None) -> Iterato
 
 
 def _is_known(state: TopicState, last: Commit | None) -> bool:
-    """Whether the last run planned this very topic, and not an earlier one of its name."""
+    """Tell whether the last run planned this very topic, and not an earlier one of its name."""
     known = _planned_before(state.topic, last) if last is not None else None
     return known is not None and known.topic_id == state.topic_id
 
@@ -111,7 +111,7 @@ def _positions(last: Commit | None) -> dict[tuple[str, int], int]:
 
 
 def _scope(source: str, ranges: Sequence[Range], last: Commit | None) -> list[FirstOffset]:
-    """The first offsets of the source that are judged; of partitions that were added since, all."""
+    """Return the first offsets of the source that are judged; of partitions that were added since, all."""
     known = {} if last is None else {first.partition: first for first in last.plan.scope}
     of_source = (piece for piece in ranges if piece.topic == source)
     return [known.get(r.partition, FirstOffset(partition=r.partition, offset=r.start)) for r in of_source]
@@ -170,7 +170,7 @@ def _of_history(state: TopicState, last: Commit) -> Iterator[str]:
 
 
 def shares(ranges: Sequence[Range], tasks: int) -> list[list[Range]]:
-    """At most `tasks` lists of about as many offsets each; large ranges are split, small ones put together."""
+    """Return at most `tasks` lists of about as many offsets each; large ranges are split, small ones put together."""
     wanted = [piece for piece in ranges if piece.end > piece.start]
     total = sum(piece.end - piece.start for piece in wanted)
     if not total:

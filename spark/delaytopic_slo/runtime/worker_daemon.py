@@ -1,4 +1,4 @@
-"""What Spark starts its Python workers from: its own daemon, of modules that are compiled already."""
+"""The daemon from which Spark starts its Python workers: its own, of modules that are compiled already."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib.machinery import PathFinder
 
 
 def without_archives(path: list[str]) -> list[str]:
-    """A search path without Spark's zip files where it is installed as a package, too.
+    """Return a search path without Spark's zip files where it is installed as a package, too.
 
     From a zip file, each worker would compile anew what it imports.
     """

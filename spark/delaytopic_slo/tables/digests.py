@@ -17,7 +17,7 @@ _KEY = ("minute", "partition", "kind")
 
 
 def digests(records: DataFrame) -> DataFrame:
-    """One row for each minute, source partition and kind. When a record is due and where it goes are hashed."""
+    """Return one row for each minute, source partition and kind. When a record is due and where it goes are hashed."""
     grouped = records.groupBy(minute(), "partition", "kind").agg(
         sf.count(sf.lit(1)).alias("records"),
         sf.bit_xor(sf.xxhash64("offset", "deadline_ms", "topic")).alias("hashes"),
@@ -27,7 +27,7 @@ def digests(records: DataFrame) -> DataFrame:
 
 
 def merged(one: DataFrame, other: DataFrame) -> DataFrame:
-    """The digests of what both describe."""
+    """Return the digests of what both describe."""
     both = one.select(*DIGESTS.names).unionByName(other.select(*DIGESTS.names))
     grouped = both.groupBy(*_KEY).agg(
         sf.sum("records").alias("records"), sf.bit_xor("hashes").alias("hashes"), sf.sum("offsets").alias("offsets")
@@ -36,7 +36,7 @@ def merged(one: DataFrame, other: DataFrame) -> DataFrame:
 
 
 def disagreeing_minutes(all_digests: DataFrame) -> DataFrame:
-    """Minutes in which asks and outcomes of any partition differ: a column `minute`.
+    """Return minutes in which asks and outcomes of any partition differ: a column `minute`.
 
     Schedules are held against deliveries, rejects against dead letters; a schedule that became a dead letter shows.
     """

@@ -13,17 +13,17 @@ from delaytopic_slo.tables.schemas import COMMANDS, OVERDUE, RECORDS
 
 
 def is_kind(*kinds: Kind) -> Column:
-    """Whether a row is of one of these kinds."""
+    """Return the condition that a row is of one of these kinds."""
     return sf.col("kind").isin([int(kind) for kind in kinds])
 
 
 def minute() -> Column:
-    """The minute that a row's deadline falls in."""
+    """Return the minute that a row's deadline falls in."""
     return sf.floor(sf.col("deadline_ms") / MINUTE_MS).cast("long").alias("minute")
 
 
 def asks(extract: DataFrame) -> DataFrame:
-    """Schedules at the later of due time and append time, rejects at their append time."""
+    """Return schedules at the later of due time and append time, rejects at their append time."""
     on_schedule = sf.greatest("due_ms", "append_ms")
     deadline = sf.when(is_kind(Kind.SCHEDULE), on_schedule).otherwise(sf.col("append_ms"))
     return (
@@ -32,19 +32,19 @@ def asks(extract: DataFrame) -> DataFrame:
 
 
 def commands(extract: DataFrame) -> DataFrame:
-    """Everything that speaks of an id."""
+    """Return the commands that name an id."""
     named = is_kind(Kind.SCHEDULE, Kind.CANCEL) & sf.col("id_hash").isNotNull()
     return extract.filter(named).select(*COMMANDS.names)
 
 
 def overdue(extract: DataFrame) -> DataFrame:
-    """Schedules that were due before they were appended."""
+    """Return schedules that were due before they were appended."""
     late_in = is_kind(Kind.SCHEDULE) & (sf.col("due_ms") < sf.col("append_ms"))
     return extract.filter(late_in).select(*OVERDUE.names)
 
 
 def deliveries(extract: DataFrame, all_overdue: DataFrame | None) -> DataFrame:
-    """Delivered records at their deadlines: the receipt's due time, or the append time of an overdue source record."""
+    """Return deliveries at their deadlines: the receipt's due time, or the append time of an overdue source record."""
     found = extract.filter(is_kind(Kind.DELIVERED))
     if all_overdue is None:
         return found.withColumn("deadline_ms", sf.col("due_ms")).select(*RECORDS.names)
@@ -55,7 +55,7 @@ def deliveries(extract: DataFrame, all_overdue: DataFrame | None) -> DataFrame:
 
 
 def dead_letters(extract: DataFrame, known_asks: DataFrame, forgotten: Iterable[Range] = ()) -> DataFrame:
-    """Dead letters at the deadlines of their source records; of unknown ones, when they were appended.
+    """Return dead letters at the deadlines of their source records; of unknown ones, when they were appended.
 
     Those of `forgotten` source records are at the beginning of time, which every ledger has forgotten.
     """
@@ -66,7 +66,7 @@ def dead_letters(extract: DataFrame, known_asks: DataFrame, forgotten: Iterable[
 
 
 def in_scope(rows: DataFrame, first_offsets: dict[int, int]) -> DataFrame:
-    """Without outcomes of source records from before the audit began; `first_offsets` by source partition."""
+    """Drop outcomes of source records from before the audit began; `first_offsets` by source partition."""
     before = sf.lit(False)
     for partition, first in sorted(first_offsets.items()):
         if first > 0:
@@ -75,7 +75,7 @@ def in_scope(rows: DataFrame, first_offsets: dict[int, int]) -> DataFrame:
 
 
 def _in_any(ranges: Iterable[Range]) -> Column:
-    """Whether a row's source coordinates lie in one of these ranges of the source."""
+    """Return the condition that a row's source coordinates lie in one of these ranges."""
     inside = sf.lit(False)
     for piece in ranges:
         offset = sf.col("offset")

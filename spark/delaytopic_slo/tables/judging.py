@@ -18,7 +18,7 @@ _PLACE = ("append_ms", "topic", "at_partition", "at_offset")
 
 
 def judged_alike(records: DataFrame, rules: Rules) -> DataFrame:
-    """Rows of minutes whose digests agree: one judged row for each outcome."""
+    """Return rows of minutes whose digests agree: one judged row for each outcome."""
     delivered = is_kind(Kind.DELIVERED)
     outcomes = records.filter(is_kind(Kind.DELIVERED, Kind.DEAD_LETTER))
     named = sf.when(delivered, str(Outcome.DELIVERED)).otherwise(str(Outcome.DEAD_LETTERED))
@@ -39,7 +39,7 @@ def judged_alike(records: DataFrame, rules: Rules) -> DataFrame:
 
 
 def judged_one_by_one(records: DataFrame, withdrawn: DataFrame, rules: Rules) -> DataFrame:
-    """Rows of minutes whose digests disagree, or hold withdrawn schedules: asks and outcomes joined by coordinates."""
+    """Judge minutes whose digests disagree, or that hold withdrawn schedules: join asks and outcomes by coordinates."""
     joined = _joined(records, rules).join(withdrawn, ["minute", "partition", "offset"], "left")
     delivered = sf.col("deliveries") > 0
     certain = sf.coalesce("certain", sf.lit(False))
@@ -57,7 +57,7 @@ def judged_one_by_one(records: DataFrame, withdrawn: DataFrame, rules: Rules) ->
 
 
 def _joined(records: DataFrame, rules: Rules) -> DataFrame:
-    """One row for each source record of a minute; `first` is its first delivery, `letter` its first dead letter."""
+    """Return a row for each source record; `first` is its first delivery, `letter` its first dead letter."""
     scheduled, delivered, letter = is_kind(Kind.SCHEDULE), is_kind(Kind.DELIVERED), is_kind(Kind.DEAD_LETTER)
     asked = is_kind(Kind.SCHEDULE, Kind.REJECT)
     first = sf.struct(*_PLACE, _is_early(rules).alias("early"))
@@ -89,7 +89,7 @@ def _outcome() -> Column:
 
 
 def _is_early(rules: Rules) -> Column:
-    """Appended before it was due, by more than the clocks' tolerance and what its receipt proves of their difference.
+    """Return the condition: appended before due by more than the clocks' tolerance and proven difference.
 
     An append time before the sending time is impossible on one clock: so far the broker's is behind the relay's.
     """
@@ -99,7 +99,7 @@ def _is_early(rules: Rules) -> Column:
 
 
 def withdrawals(schedules: DataFrame, commands: DataFrame, grace_ms: int) -> DataFrame:
-    """The schedules whose next command came before they must have been delivered.
+    """Return the schedules whose next command came before they must have been delivered.
 
     A command that came `grace_ms` or more before the deadline has to take effect (`certain`), one that came more than
     `grace_ms` after it ends nothing; in between it races with the delivery.

@@ -17,7 +17,7 @@ MOST_RANGES = 50
 
 
 def ranges_of(minutes: Iterable[int], most: int = MOST_RANGES) -> list[MinuteRange]:
-    """Ranges that cover these minutes: exact where `most` suffice, else with the narrowest gaps filled.
+    """Return ranges that cover these minutes: exact where `most` suffice, else with the narrowest gaps filled.
 
     To grade a closed minute again that nobody asked for costs time, and changes nothing.
     """
@@ -33,18 +33,18 @@ def ranges_of(minutes: Iterable[int], most: int = MOST_RANGES) -> list[MinuteRan
 
 
 def minutes_in(ranges: Sequence[MinuteRange]) -> Iterator[int]:
-    """Every minute of the ranges."""
+    """Yield every minute of the ranges."""
     for bounds in ranges:
         yield from range(bounds.start, bounds.end)
 
 
 def within(ranges: Sequence[MinuteRange], name: str = "minute") -> Column:
-    """Whether a column of minutes lies in one of the ranges; none holds nothing."""
+    """Return the condition that a column of minutes lies in one of the ranges; none holds nothing."""
     column = sf.col(name)
     return reduce(or_, ((column >= start) & (column < end) for start, end in ranges), sf.lit(False))
 
 
 def deadline_within(ranges: Sequence[MinuteRange]) -> Column:
-    """Whether a deadline lies in one of the ranges."""
+    """Return the condition that a deadline lies in one of the ranges."""
     in_ms = [MinuteRange(start * MINUTE_MS, end * MINUTE_MS) for start, end in ranges]
     return within(in_ms, "deadline_ms")

@@ -92,7 +92,7 @@ COUNTS: Final = (
 TELLING: Final = tuple(name for name in COUNTS if name not in ("asked", "delivered", "on_time", "copies"))
 """The counts of what findings speak of."""
 VERDICTS: Final = _table(minute=_LONG, partition=_INT, **dict.fromkeys(COUNTS, _LONG), latest_ms=_LONG)
-"""What became of the records of one source partition in one minute. `copies` are those beyond the first."""
+"""The fates of the records of one source partition in one minute. `copies` are those beyond the first."""
 
 FINDINGS: Final = _table(
     finding=_TEXT,

@@ -22,7 +22,7 @@ _OUTCOME_NAMES = {
 
 
 def sums(judged: DataFrame, rules: Rules) -> DataFrame:
-    """The counts of each source partition, minute and bucket of lateness: what verdicts and histogram are made of."""
+    """Return the counts of each source partition, minute and bucket of lateness, for verdicts and histogram."""
     delivered, unknown = _is(Outcome.DELIVERED), _is(Outcome.UNKNOWN)
     in_time = sf.col("lateness_ms") <= rules.lateness_ms
     bucket = sf.when(delivered, bucket_of(sf.col("lateness_ms"))).alias("bucket")
@@ -42,20 +42,20 @@ def sums(judged: DataFrame, rules: Rules) -> DataFrame:
 
 
 def verdicts(summed: DataFrame) -> DataFrame:
-    """The counts of each source partition and minute."""
+    """Return the counts of each source partition and minute."""
     totals = (sf.sum(name).alias(name) for name in COUNTS)
     grouped = summed.groupBy("minute", "partition").agg(*totals, sf.max("latest_ms").alias("latest_ms"))
     return grouped.select(*VERDICTS.names)
 
 
 def telling_minutes(summed: DataFrame) -> list[int]:
-    """The minutes in which there is something to say of single records."""
+    """Return the minutes in which there is something to say of single records."""
     says = reduce(or_, (sf.col(name) > 0 for name in TELLING))
     return [row.minute for row in summed.filter(says).select("minute").distinct().collect()]
 
 
 def findings(judged: DataFrame, rules: Rules) -> DataFrame:
-    """One row for each thing to say of a record; most records have none."""
+    """Return one row for each thing to say of a record; most records have none."""
     said = {
         **{Finding(str(outcome)): _is(outcome) for outcome in (*_OUTCOME_NAMES.values(), Outcome.UNKNOWN)},
         Finding.DUPLICATED: _is_duplicated(),
@@ -71,13 +71,13 @@ def findings(judged: DataFrame, rules: Rules) -> DataFrame:
 
 
 def histogram(summed: DataFrame) -> DataFrame:
-    """How many delivered records of each minute fell into each bucket of lateness."""
+    """Count the delivered records of each minute by bucket of lateness."""
     delivered = summed.filter(sf.col("bucket").isNotNull())
     return delivered.groupBy("minute", "bucket").agg(sf.sum("delivered").alias("records")).select(*HISTOGRAM.names)
 
 
 def bucket_of(lateness_ms: Column) -> Column:
-    """0 for what was not late at all, then one bucket for each 2 %."""
+    """Return the bucket: 0 for records that were not late, then one for each 2 %."""
     number = sf.floor(sf.log(lateness_ms.cast("double")) / LOG_BASE) + 1
     return sf.when(lateness_ms > 0, number).otherwise(0).cast("int")
 

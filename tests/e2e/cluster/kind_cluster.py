@@ -19,7 +19,7 @@ from tests.e2e.cluster.images_on_node import identities, lacking
 from tests.e2e.cluster.node_image import OWN_REPOSITORY, ensure_node_image
 from tests.e2e.cluster.private_engine import PrivateEngine
 
-from delaytopic_cli.embedded.waiting import wait_until
+from delaytopic_cli.embedded.process import wait_until
 
 DEFAULT_NAME: Final = "delaytopic"
 CREATE_SECONDS = 600.0

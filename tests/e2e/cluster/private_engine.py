@@ -17,7 +17,7 @@ from tests.e2e.cluster.errors import MachineLacks, NotReady
 from tests.e2e.cluster.host_state import HostState
 from tests.e2e.cluster.machine import Machine, lacks_for_engine
 
-from delaytopic_cli.embedded.waiting import wait_until
+from delaytopic_cli.embedded.process import wait_until
 
 START_SECONDS = 60.0
 STOP_SECONDS = 30.0

@@ -12,8 +12,7 @@ from tests.harness.shared_servers import KafkaAddress
 from delaytopic_api import Receipt
 from delaytopic_cli.__main__ import run
 from delaytopic_cli.client.topic_reader import read_topic
-from delaytopic_cli.embedded.kafka_client import admin_client
-from delaytopic_cli.embedded.topics import TopicPlan, create_topics, partitions_by_topic
+from delaytopic_cli.embedded.topics import TopicPlan, admin_client, create_topics, partitions_by_topic
 from delaytopic_cli.judge.verdict import Coordinates, Headers
 
 Content = tuple[bytes | None, bytes | None, Headers]

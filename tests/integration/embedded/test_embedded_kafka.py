@@ -15,9 +15,8 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.harness.fixtures import QUICK_START
 
-from delaytopic_cli.embedded.kafka_client import admin_client, broker_answers
 from delaytopic_cli.embedded.kafka_server import KafkaServer
-from delaytopic_cli.embedded.topics import TopicPlan, create_topics, partitions_by_topic
+from delaytopic_cli.embedded.topics import TopicPlan, admin_client, broker_answers, create_topics, partitions_by_topic
 from delaytopic_cli.errors import ServerStartError
 
 PATIENCE_S = 60

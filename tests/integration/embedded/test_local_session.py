@@ -18,7 +18,7 @@ import pytest
 from tests.harness.fixtures import QUICK_START
 
 from delaytopic_cli.__main__ import run
-from delaytopic_cli.embedded.waiting import wait_until
+from delaytopic_cli.embedded.process import wait_until
 from delaytopic_cli.local.state import read_running_state
 
 DOCUMENTS = """

@@ -14,9 +14,8 @@ from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
 
 from delaytopic_cli.client.topic_reader import read_topic
-from delaytopic_cli.embedded.kafka_client import admin_client
-from delaytopic_cli.embedded.topics import TopicPlan, create_topics, delete_topics, partitions_by_topic
-from delaytopic_cli.embedded.waiting import wait_until
+from delaytopic_cli.embedded.process import wait_until
+from delaytopic_cli.embedded.topics import TopicPlan, admin_client, create_topics, delete_topics, partitions_by_topic
 from delaytopic_cli.errors import KafkaUnreachableError, TopicError
 
 PATIENCE_S = 60

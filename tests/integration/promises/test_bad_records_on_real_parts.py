@@ -14,8 +14,7 @@ from tests.support.route import PARTITIONS, ClientHeaders, Route
 from tests.support.routes import STEADY
 
 from delaytopic_api.records import DeadLetter, DeadLetterReason, parse_dead_letter
-from delaytopic_cli.embedded.kafka_client import admin_client
-from delaytopic_cli.embedded.topics import TopicPlan, create_topics, partitions_by_topic
+from delaytopic_cli.embedded.topics import TopicPlan, admin_client, create_topics, partitions_by_topic
 from delaytopic_cli.judge.reading import RawRecord, read_delivered, read_source
 from delaytopic_cli.judge.verdict import Coordinates, Fate, SourceRecord, Verdict, judge
 

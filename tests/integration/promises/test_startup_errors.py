@@ -18,7 +18,7 @@ from tests.support.relay_ends import exit_code, last_words, lines_of, page, wait
 from tests.support.relay_process import RelayProcess
 from tests.support.route import LOG_APPEND_TIME, PARTITIONS, Route, Servers
 
-from delaytopic_cli.embedded.ports import free_port
+from delaytopic_cli.embedded.process import free_port
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
 

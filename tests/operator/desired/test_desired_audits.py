@@ -14,8 +14,8 @@ from tests.operator.desired.golden import example
 from tests.operator.desired.routes import Route, route
 
 from delaytopic_api.errors import InvalidDocument, Refused
+from delaytopic_cli.slo.commands import run
 from delaytopic_cli.slo.documents import audited_topics, kafka_of
-from delaytopic_cli.slo.run import run
 from delaytopic_operator.model.keys import Key
 from delaytopic_operator.resources.audit_cron_job import spread_schedule
 

@@ -25,7 +25,7 @@ from tests.operator.topics.topic_scenes import NAMESPACE_UID, BucketTopic, Wante
 
 from delaytopic_api.documents import ConditionStatus, Ownership
 from delaytopic_cli.embedded.kafka_server import KafkaServer
-from delaytopic_cli.embedded.ports import free_port
+from delaytopic_cli.embedded.process import free_port
 from delaytopic_operator.errors import KafkaUnavailable, NotLeading, TopicRejected
 from delaytopic_operator.kafka.admin import KafkaCluster, KafkaClusters
 from delaytopic_operator.model.kafka_view import Committed, PartitionOffsets, TopicFacts, hold_nothing

@@ -13,7 +13,7 @@ from tests.harness.names import unique
 from tests.harness.shared_servers import SharedRedis
 from tests.support.redis_server import RedisFields, refusal, serves_as_a_shelf
 
-from delaytopic_cli.embedded.ports import free_port
+from delaytopic_cli.embedded.process import free_port
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_relay.backlog.redis.connection import connect_redis
 from delaytopic_relay.backlog.redis.preflight import check_redis

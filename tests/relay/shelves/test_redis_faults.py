@@ -10,8 +10,8 @@ import pytest
 import redis
 from tests.support.redis_server import RedisFields
 
+from delaytopic_cli.embedded.process import wait_until
 from delaytopic_cli.embedded.redis_server import RedisServer
-from delaytopic_cli.embedded.waiting import wait_until
 from delaytopic_relay.backlog.redis import connection as connection_module
 from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis
 from delaytopic_relay.backlog.redis.parts import MAX_BYTES, MAX_ITEMS

@@ -9,7 +9,7 @@ from tests.harness.shared_servers import SharedRedis
 from tests.support.redis_server import RedisFields, refusal, serves_as_a_shelf
 from tests.support.tls import Certificates, TlsTerminator, make_certificates
 
-from delaytopic_cli.embedded.ports import free_port
+from delaytopic_cli.embedded.process import free_port
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_cli.errors import ServerStartError
 from delaytopic_relay.backlog.redis.connection import connect_redis

@@ -11,22 +11,22 @@ NOTHING = "\u2013"
 
 
 def number(value: int) -> str:
-    """With thousands set apart."""
+    """Return a number with thousands set apart."""
     return f"{value:,}"
 
 
 def instant(moment_ms: int) -> str:
-    """To the second, UTC."""
+    """Return a time to the second, UTC."""
     return datetime.fromtimestamp(moment_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S").removesuffix(":00")
 
 
 def instant_ms(moment_ms: int) -> str:
-    """To the millisecond, UTC."""
+    """Return a time to the millisecond, UTC."""
     return datetime.fromtimestamp(moment_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.") + f"{moment_ms % 1000:03d}"
 
 
 def milliseconds(value: float | None) -> str:
-    """In the unit that people would say it in."""
+    """Return a span in the unit that people would use."""
     if value is None:
         return NOTHING
     for limit, unit_ms, unit in ((1_000, 1, "ms"), (60_000, 1_000, "s"), (3_600_000, 60_000, "min")):
@@ -36,5 +36,5 @@ def milliseconds(value: float | None) -> str:
 
 
 def share(part: int, whole: int) -> str:
-    """As percent, never rounded up."""
+    """Return a share as percent, never rounded up."""
     return percent_text(Fraction(part, whole)) if whole else NOTHING

@@ -1,0 +1,155 @@
+"""The commands of `delaytopic slo`: run, report, prepare."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import click
+from pyspark.sql import SparkSession
+
+from delaytopic_api import Duration, Settings
+from delaytopic_api.relay import KafkaClient
+from delaytopic_cli.commands.options import client_settings, kafka_options, split_pair
+from delaytopic_cli.errors import InputError
+from delaytopic_cli.slo.documents import audited_topics, kafka_of
+from delaytopic_cli.slo.options import DurationOption, ledger_options, rules_of, spark_options
+from delaytopic_cli.slo.publishing import clock_ms, fail, publish, publish_failure, show_progress
+from delaytopic_slo.audit import Audit, Options, Reader, report_of
+from delaytopic_slo.errors import SloError
+from delaytopic_slo.ledger.ledger import Ledger
+from delaytopic_slo.pipeline.ports import Progress, silent
+from delaytopic_slo.runtime.java_archive import make_archive
+from delaytopic_slo.runtime.session import spark_session
+
+
+@click.command(short_help="Read what is new, judge it, and write the report.")
+@click.option("-f", "--file", required=True, metavar="FILE", help="YAML with the DelayTopics; - for standard input.")
+@click.option("--name", metavar="NAMESPACE/NAME", help="Only this DelayTopic of the file.")
+@kafka_options
+@click.option(
+    "--relay-config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Reach Kafka as this relay's configuration does, secrets included.",
+)
+@ledger_options
+@click.option("--grace", type=DurationOption(), help="Judge a minute so long after its end. Default: lateness and 1m.")
+@click.option("--loss-horizon", type=DurationOption(), help="Until then a loss is provisional. Default: 24h.")
+@click.option("--retention", type=DurationOption(), help="Of the ledger. Default: SLO window and loss horizon.")
+@click.option("--since", type=DurationOption(), help="First run: begin so long ago. Default: with the first record.")
+@click.option("--restart", is_flag=True, help="Begin anew: after topics were made anew, or records expired unread.")
+@click.option("--any-clock", is_flag=True, help="Take CreateTime for when records arrived.")
+@click.option(
+    "--reader",
+    type=click.Choice([str(each) for each in Reader]),
+    default=str(Reader.CLIENT),
+    show_default=True,
+    help="Who reads Kafka: the relays' client library, or Spark's official connector.",
+)
+@spark_options
+def run(**given: Any) -> int:
+    """Audit the DelayTopics of a file: each run goes on where the last one ended.
+
+    \b
+    Examples:
+      delaytopic slo run -f examples/reminders.yaml --window 1h -b broker-1:9092
+      kubectl get delaytopics,delayclasses -A -o yaml | delaytopic slo run -f - --ledger s3a://audits/ledger
+      spark-submit --driver-memory 2g .../delaytopic_cli/__main__.py slo run -f delaytopic.yaml
+    """
+    topics = audited_topics(given["file"], given["name"])
+    if given["status_file"] and len(topics) > 1:
+        raise InputError("--status-file is for one DelayTopic: choose it with --name")
+    kafka, client = _kafka_client(given)
+    progress = silent if given["quiet"] else show_progress
+    # As Ctrl-C: the first process of a container ignores what it has no handler for, and its pod waits to be killed.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        progress("starting Spark")
+        spark = spark_session(master=given["master"], memory=given["memory"], jars=given["jars"])
+        return max(_audit(spark, settings, kafka, client, given, progress) for settings in topics)
+    except SloError as error:
+        return publish_failure(error, _name(topics[0]), given)
+
+
+def _audit(
+    spark: SparkSession,
+    settings: Settings,
+    kafka: KafkaClient,
+    client: dict[str, str],
+    given: dict[str, Any],
+    progress: Progress,
+) -> int:
+    window: Duration = given["window"] or settings.slo.window
+    now_ms = clock_ms()
+    options = Options(
+        ledger=given["ledger"],
+        window_ms=window.ms,
+        rules=rules_of(settings, given["grace"], given["loss_horizon"], given["retention"]),
+        client=client,
+        reader=Reader(given["reader"]),
+        trusts_any_clock=given["any_clock"],
+        restarts=given["restart"],
+        since_ms=now_ms - given["since"].ms if given["since"] is not None else None,
+    )
+    progress(f"auditing {_name(settings)}")
+    audit = Audit(spark, settings, kafka, options)
+    code = publish(audit.run(now_ms, progress), given)
+    audit.done()
+    return code
+
+
+def _name(settings: Settings) -> str:
+    return f"{settings.namespace}/{settings.name}"
+
+
+def _kafka_client(given: dict[str, Any]) -> tuple[KafkaClient, dict[str, str]]:
+    """Return the connection to Kafka, and further settings of its client."""
+    if given["relay_config"] is not None:
+        if given["bootstrap_servers"] is not None:
+            raise InputError("give --relay-config or --bootstrap-servers, not both")
+        return kafka_of(given["relay_config"]), dict(split_pair(pair, "-X") for pair in given["settings"])
+    settings = client_settings(given["bootstrap_servers"], given["settings"])
+    return KafkaClient(bootstrap_servers=settings["bootstrap.servers"]), settings
+
+
+@click.command(short_help="Write the last run's report again, for another window.")
+@click.option("--name", required=True, metavar="NAMESPACE/NAME", help="The DelayTopic.")
+@ledger_options
+@spark_options
+def report(**given: Any) -> int:
+    """Write the report from the ledger alone: Kafka is not asked.
+
+    \b
+    Example:
+      delaytopic slo report --name shop/order-reminders --window 24h
+    """
+    try:
+        spark = spark_session(master=given["master"], memory=given["memory"], jars=given["jars"])
+        ledger = Ledger(spark, given["ledger"], given["name"])
+        last = ledger.last_commit()
+        if last is None:
+            raise InputError(f"--ledger: no run of {given['name']} is in {ledger.place}")
+        window_ms = given["window"].ms if given["window"] is not None else last.plan.rules.window_ms
+        return publish(report_of(ledger, last, window_ms, clock_ms()), given)
+    except SloError as error:
+        return publish_failure(error, given["name"], given)
+
+
+@click.command(short_help="Let Java learn once what audits do: they take less time.")
+def prepare() -> int:
+    """Audit made-up records, and keep what Java learned for the audits of this machine.
+
+    It takes a minute or two, and 250 MB below $XDG_CACHE_HOME or ~/.cache, needs no Kafka, and changes no result. An
+    archive is for one version of Java, Spark and delaytopic: audits of other versions do without.
+
+    \b
+    Example:
+      delaytopic slo prepare && delaytopic slo run -f examples/reminders.yaml
+    """
+    try:
+        file = make_archive()
+    except SloError as error:
+        return fail(error)
+    click.echo(f"{file} ({file.stat().st_size // 1_000_000} MB)")
+    return 0

@@ -1,0 +1,39 @@
+"""One Spark session for all tests of the audit, with the official Kafka connector; DelayTopics of one real Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.harness.names import unique
+from tests.harness.shared_servers import KafkaAddress
+from tests.integration.slo.connector_jars import connector_jars
+from tests.integration.slo.delay_topics import AuditedTopic
+from tests.integration.slo.quick_spark import ENVIRONMENT
+
+from delaytopic_slo.runtime.session import spark_session
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    with pytest.MonkeyPatch.context() as patched:
+        for name, value in ENVIRONMENT.items():
+            patched.setenv(name, value)
+        session = spark_session(master="local[2]", cores=1, jars=connector_jars())
+    session.conf.set("spark.sql.shuffle.partitions", "1")
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def audited(kafka: KafkaAddress, tmp_path: Path) -> Callable[..., AuditedTopic]:
+    """Makes a DelayTopic with topics of its own; their settings by keyword."""
+
+    def make(partitions: int = 2, spec: dict[str, Any] | None = None, **settings: str) -> AuditedTopic:
+        topic = AuditedTopic(unique("audited"), kafka.bootstrap_servers, tmp_path / "ledger", spec or {})
+        return topic.create(partitions, **settings)
+
+    return make

@@ -1,0 +1,195 @@
+"""Both readers on a real broker: transactions, control records, holes and odd headers, cut anywhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from pyspark.sql import DataFrame, SparkSession
+from tests.harness.names import unique
+from tests.harness.shared_servers import KafkaAddress
+from tests.integration.slo.delay_topics import AuditedTopic, Headers
+from tests.support.relay_process import wait_for
+
+from delaytopic_api.relay import KafkaClient, RelayConfig
+from delaytopic_slo.errors import ReadingError
+from delaytopic_slo.model.manifest import Range, Role
+from delaytopic_slo.reading.client import RangeReader, ReadingJob, read_by_client
+from delaytopic_slo.reading.connector import read_by_connector
+from delaytopic_slo.reading.decoding import decoder_for
+from delaytopic_slo.reading.facts import KafkaFacts
+from delaytopic_slo.tables.schemas import EXTRACT
+
+pytestmark = pytest.mark.integration
+MakeTopic = Callable[..., AuditedTopic]
+
+ODD: list[Headers | None] = [
+    [("deliver-at", b"1795269686270"), ("deliver-at", b"1795269686271")],
+    [("deliver-after", b"90s"), ("x", None), ("x", b""), ("", b"no name")],
+    [("deliver-at", b"tomorrow")],
+    [("deliver-id", b"a"), ("deliver-action", b"cancel")],
+    [("deliver-id", bytes(range(256))), ("deliver-to", b"elsewhere")],
+    [("ä", b"not ascii"), ("deliver-at\0x", b"1")],
+    [],
+    None,
+]
+
+
+def produce(
+    topic: AuditedTopic, count: int, *, transaction: str | None = None, commit: bool = True, append_ms: int = 0
+) -> None:
+    """Produce records with odd headers to partition 0 of the source; in a transaction, if it has a name."""
+    settings = {"bootstrap.servers": topic.bootstrap_servers, "enable.idempotence": True}
+    producer = Producer({**settings, "transactional.id": transaction} if transaction else settings)
+    if transaction:
+        producer.init_transactions()
+        producer.begin_transaction()
+    for number in range(count):
+        headers = ODD[number % len(ODD)]
+        producer.produce(topic.source, b"v", b"%d" % (number % 2), 0, headers=headers, timestamp=append_ms)
+    assert producer.flush(30) == 0
+    if transaction:
+        (producer.commit_transaction if commit else producer.abort_transaction)()
+
+
+def config_of(topic: AuditedTopic) -> RelayConfig:
+    return RelayConfig.model_validate(
+        {
+            "name": topic.name,
+            "namespace": "tests",
+            "groupId": "g",
+            "source": {"topic": topic.source},
+            "target": {"topic": topic.target},
+            "deadLetter": {"topic": topic.dead_letter},
+            "schedule": {"maxDelay": "87600h"},
+            "precision": "1s",
+            "guarantee": "ExactlyOnce",
+            "backend": {"type": "KafkaBuckets", "id": "i"},
+            "kafka": KafkaClient(bootstrap_servers=topic.bootstrap_servers).to_document(),
+        }
+    )
+
+
+def of_source(topic: AuditedTopic, start: int, end: int) -> Range:
+    return Range(topic=topic.source, role=Role.SOURCE, partition=0, start=start, end=end)
+
+
+def job_of(topic: AuditedTopic, start: int, end: int) -> ReadingJob:
+    return ReadingJob(config_of(topic), [of_source(topic, start, end)], {})
+
+
+def offsets(topic: AuditedTopic, start: int, end: int) -> list[int]:
+    """What the client's reader hands out."""
+    decoders = {topic.source: decoder_for(Role.SOURCE, topic.source, config_of(topic))}
+    reader = RangeReader({"bootstrap.servers": topic.bootstrap_servers}, [of_source(topic, start, end)], decoders)
+    return [row[2] for rows in reader.rows() for row in rows]
+
+
+def end_of(topic: AuditedTopic) -> int:
+    facts = KafkaFacts({"bootstrap.servers": topic.bootstrap_servers})
+    return facts.states([topic.source])[topic.source].partitions[0].end
+
+
+def rows_of(frame: DataFrame) -> list[tuple[object, ...]]:
+    return sorted((tuple(row) for row in frame.collect()), key=str)
+
+
+@pytest.fixture(scope="module")
+def transactional(kafka: KafkaAddress, tmp_path_factory: pytest.TempPathFactory) -> tuple[AuditedTopic, list[int]]:
+    """A source with committed and aborted transactions, control records at its end, and its committed offsets."""
+    folder = tmp_path_factory.mktemp("transactional")
+    topic = AuditedTopic(unique("transactional"), kafka.bootstrap_servers, folder).create(1)
+    produce(topic, 3)
+    produce(topic, 4, transaction=f"{topic.name}-a")
+    produce(topic, 3, transaction=f"{topic.name}-b", commit=False)
+    produce(topic, 16)
+    produce(topic, 2, transaction=f"{topic.name}-c")
+    produce(topic, 2, transaction=f"{topic.name}-d", commit=False)
+    # 3 plain, 4 and a marker, 3 aborted and a marker, 16 plain, 2 and a marker, 2 aborted and a marker
+    return topic, [0, 1, 2, 3, 4, 5, 6, *range(12, 28), 28, 29]
+
+
+def test_the_client_reads_exactly_the_committed_records_of_any_range(
+    transactional: tuple[AuditedTopic, list[int]],
+) -> None:
+    topic, committed = transactional
+    end = end_of(topic)
+
+    assert end == 34
+    # Before, at and after every control record and aborted record.
+    for start, stop in [(0, cut) for cut in (1, 7, 8, 9, 11, 12, 31, 33, 34)] + [(cut, 34) for cut in (7, 10, 30, 33)]:
+        assert offsets(topic, start, stop) == [offset for offset in committed if start <= offset < stop]
+
+
+def assert_readers_agree(spark: SparkSession, topic: AuditedTopic, start: int, end: int, expected: list[int]) -> None:
+    """Read a range both ways, and compare all columns with each other and the offsets with these."""
+    by_client = rows_of(read_by_client(spark, job_of(topic, start, end)))
+
+    assert rows_of(read_by_connector(spark, job_of(topic, start, end))) == by_client
+    assert sorted(row[EXTRACT.names.index("offset")] for row in by_client) == expected  # type: ignore[type-var]
+
+
+# Everything; from within a transaction to behind an aborted one; nothing but what is not handed out.
+@pytest.mark.parametrize(("start", "end"), [(0, 34), (5, 12), (31, 34)])
+def test_both_readers_give_the_same_rows(
+    spark: SparkSession, transactional: tuple[AuditedTopic, list[int]], start: int, end: int
+) -> None:
+    topic, committed = transactional
+
+    assert_readers_agree(spark, topic, start, end, [offset for offset in committed if start <= offset < end])
+
+
+def test_both_readers_give_the_same_rows_of_a_topic_with_compacted_holes(
+    spark: SparkSession, audited: MakeTopic
+) -> None:
+    topic = audited(1, **{"cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.01"})
+    now_ms = time.time_ns() // 1_000_000
+    produce(topic, 8, append_ms=now_ms - 2_000)
+    produce(topic, 8, append_ms=now_ms - 1_000)  # closes the first segment
+    produce(topic, 1, append_ms=now_ms)  # and the second: both are compacted now, and nothing is after that
+    compacted = [14, 15, 16]  # the last of each of the two keys, and the segment that is open
+
+    wait_for(lambda: offsets(topic, 0, 17) == compacted, lambda: f"there are {offsets(topic, 0, 17)}")
+
+    assert_readers_agree(spark, topic, 0, 17, compacted)
+
+
+def test_the_end_of_a_range_is_before_a_transaction_that_is_still_open(audited: MakeTopic) -> None:
+    topic = audited(1)
+    produce(topic, 5)
+    producer = Producer({"bootstrap.servers": topic.bootstrap_servers, "transactional.id": f"{topic.name}-open"})
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.produce(topic.source, b"undecided", partition=0)
+    assert producer.flush(30) == 0
+    produce(topic, 5)
+
+    assert end_of(topic) == 5
+
+    producer.abort_transaction()
+    wait_for(lambda: end_of(topic) == 12)
+    assert offsets(topic, 0, 12) == [0, 1, 2, 3, 4, 6, 7, 8, 9, 10]
+
+
+def test_offsets_that_expired_are_an_error_of_both_readers_and_not_a_hole(
+    spark: SparkSession, audited: MakeTopic
+) -> None:
+    topic = audited(1)
+    produce(topic, 10)
+    expire(topic, 4)
+
+    with pytest.raises(ReadingError, match="offset 0 is gone"):
+        offsets(topic, 0, 10)
+    for read in (read_by_client, read_by_connector):
+        with pytest.raises(Exception, match=r"gone|OffsetOutOfRange|data loss|KafkaIllegalStateException|DATA_LOSS"):
+            read(spark, job_of(topic, 0, 10)).collect()
+
+
+def expire(topic: AuditedTopic, before: int) -> None:
+    """As retention would."""
+    admin = AdminClient({"bootstrap.servers": topic.bootstrap_servers})
+    answers = admin.delete_records([TopicPartition(topic.source, 0, before)])
+    assert [answer.result(30).low_watermark for answer in answers.values()] == [before]

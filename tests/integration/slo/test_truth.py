@@ -1,0 +1,118 @@
+"""Truth injected, truth found: some seeds, each a source partition of one DelayTopic on a real Kafka."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.harness.names import unique
+from tests.harness.shared_servers import KafkaAddress
+from tests.integration.slo.delay_topics import HOUR_MS, AuditedTopic
+from tests.integration.slo.truth import HOURS, Sent, Truth
+
+from delaytopic_slo.model.report import Report, Verdict
+from delaytopic_slo.pipeline.gathering import latest_findings
+from delaytopic_slo.tables.schemas import VERDICTS
+
+pytestmark = pytest.mark.integration
+
+# The ends of the three runs: in the middle, towards the end, and hours after everything.
+RUNS_MS = (HOUR_MS + 20 * 60_000, 2 * HOUR_MS + 1, (HOURS + 5) * HOUR_MS)
+Found = dict[str, set[tuple[int, int]]]
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What was there to find, and what each run found; `each` is the number of records for each usual finding."""
+
+    each: int
+    truths: list[Truth]
+    reports: list[Report]
+    found: list[Found]
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param((4, 50), id="four seeds"),
+        pytest.param((20, 200), id="twenty seeds", marks=pytest.mark.nightly),
+    ],
+)
+def audited_truth(
+    request: pytest.FixtureRequest, spark: SparkSession, kafka: KafkaAddress, tmp_path_factory: pytest.TempPathFactory
+) -> Audited:
+    seeds, each = request.param
+    base_ms = (time.time_ns() // 1_000_000 // HOUR_MS - 12) * HOUR_MS
+    topic = AuditedTopic(unique("truth"), kafka.bootstrap_servers, tmp_path_factory.mktemp("truth")).create(seeds)
+    truths = [Truth(topic, seed, seed, base_ms, each) for seed in range(seeds)]
+    records = [sent for truth in truths for sent in (*truth.asked(), *truth.outcomes())]
+    reports, found, from_ms = [], [], 0
+    for end_ms in (base_ms + length_ms for length_ms in RUNS_MS):
+        _produce(topic, (sent for sent in records if from_ms <= sent.append_ms < end_ms))
+        reports.append(topic.run(spark, end_ms))
+        found.append(_findings(topic, spark))
+        from_ms = end_ms
+    return Audited(each, truths, reports, found)
+
+
+def _produce(topic: AuditedTopic, records: Iterable[Sent]) -> None:
+    producer = topic.producer()
+    for sent in records:
+        producer.produce(sent.topic, b"v", b"k", sent.partition, timestamp=sent.append_ms, headers=sent.headers)
+        producer.poll(0)
+    assert producer.flush(60) == 0
+
+
+def _findings(topic: AuditedTopic, spark: SparkSession) -> Found:
+    ledger = topic.ledger(spark)
+    commit = ledger.last_commit()
+    assert commit is not None
+    graded = ledger.read([commit.folder], "verdicts", VERDICTS).select("minute").distinct().collect()
+    found: Found = defaultdict(set)
+    for row in latest_findings(ledger, commit, [row.minute for row in graded]).collect():
+        found[row.finding].add((row.partition, row.offset))
+    return found
+
+
+def test_the_audit_finds_exactly_what_was_injected_with_its_coordinates(audited_truth: Audited) -> None:
+    expected: Found = defaultdict(set)
+    for truth in audited_truth.truths:
+        for name, places in truth.expected().items():
+            expected[name] |= places
+
+    assert audited_truth.found[-1] == expected
+    enough = audited_truth.each * len(audited_truth.truths)
+    assert all(
+        len(expected[name]) >= enough for name in ("lost", "duplicated", "early", "late", "cancelled", "replaced")
+    )
+
+
+def test_the_report_counts_what_was_found(audited_truth: Audited) -> None:
+    report, found = audited_truth.reports[-1], audited_truth.found[-1]
+
+    assert report.verdict is Verdict.MISSED
+    assert {each.finding: each.records for each in report.findings} == {
+        name: len(places) for name, places in found.items() if places
+    }
+
+
+def test_a_provisional_loss_is_healed_by_a_late_arrival_and_counts_as_late_from_then_on(audited_truth: Audited) -> None:
+    *_, second, last = audited_truth.found
+
+    healed = second["lost"] - last["lost"]
+
+    assert healed
+    assert healed <= last["late"]
+
+
+def test_minutes_are_restated_when_more_arrives_after_they_were_graded(audited_truth: Audited) -> None:
+    *_, second, last = audited_truth.found
+
+    assert last["duplicated"] - second["duplicated"]
+    reading = audited_truth.reports[-1].reading
+    assert reading is not None
+    assert reading.restated_minutes > 0

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from delaytopic_api import InvalidDocument, Refused
+from delaytopic_cli.embedded.topics import TopicPlan
+from delaytopic_cli.errors import InputError
+from delaytopic_cli.judge.reading import Rules, rules_of
+from delaytopic_cli.local.documents import read_settings, relay_document, topic_plans
+
+HEAD = "apiVersion: delaytopic.dev/v1alpha1\nkind: DelayTopic\nmetadata: {name: reminders, namespace: shop}\nspec:\n"
+PLAIN = HEAD + "  source: {topic: a}\n  target: {topic: b, allowed: ['shop.*']}\n"
+WEEK_AND_MONTH_MS = (720 + 168) * 3_600_000
+
+
+def file_with(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "topics.yaml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_two_topic_names_are_enough(tmp_path: Path) -> None:
+    plans = topic_plans(read_settings(file_with(tmp_path, PLAIN)), on_own_cluster=False)
+
+    assert plans == [
+        TopicPlan("a", 4, {"retention.ms": str(WEEK_AND_MONTH_MS)}, 1),
+        TopicPlan("b", 4, {}, 1),
+        TopicPlan("a.dlq", 1, {"max.message.bytes": str(1_048_588 + 65_536)}, 1),
+    ]
+
+
+def test_what_is_written_wins_and_big_records_have_room_in_the_dead_letter_topic(tmp_path: Path) -> None:
+    text = HEAD + (
+        "  source: {topic: a, partitions: 2, config: {max.message.bytes: '2000000'}}\n"
+        "  target: {topic: b, partitions: 3, retention: 1h}\n"
+        "  deadLetter: {topic: d, partitions: 5, replicationFactor: 2}\n"
+    )
+
+    plans = topic_plans(read_settings(file_with(tmp_path, text)), on_own_cluster=True)
+
+    assert plans == [
+        TopicPlan("a", 2, {"retention.ms": str(WEEK_AND_MONTH_MS), "max.message.bytes": "2000000"}, -1),
+        TopicPlan("b", 3, {"retention.ms": "3600000"}, -1),
+        TopicPlan("d", 5, {"max.message.bytes": "2065536"}, 2),
+    ]
+
+
+def test_a_fixed_delay_needs_the_brokers_time(tmp_path: Path) -> None:
+    text = PLAIN + "  schedule: {delay: 30s}\n"
+
+    source = topic_plans(read_settings(file_with(tmp_path, text)), on_own_cluster=False)[0]
+
+    assert source.config["message.timestamp.type"] == "LogAppendTime"
+
+
+def test_observed_topics_of_ones_own_cluster_are_left_alone(tmp_path: Path) -> None:
+    text = HEAD + "  source: {topic: a, management: Observe}\n  target: {topic: b, management: Observe}\n"
+    settings = read_settings(file_with(tmp_path, text))
+
+    own, embedded = (topic_plans(settings, on_own_cluster=own) for own in (True, False))
+
+    assert [plan.name for plan in own] == ["a.dlq"]
+    assert [plan.name for plan in embedded] == ["a", "b", "a.dlq"]
+
+
+def test_the_relays_document_names_servers_and_topics(tmp_path: Path) -> None:
+    settings = read_settings(file_with(tmp_path, PLAIN))[0]
+
+    document = relay_document(settings, bootstrap_servers="127.0.0.1:9", redis_url="redis://127.0.0.1:8/0", http_port=7)
+
+    assert document.to_document() | {"schedule": None, "limits": None} == {
+        "apiVersion": "delaytopic.dev/v1alpha1",
+        "kind": "RelayConfig",
+        "name": "reminders",
+        "namespace": "shop",
+        "groupId": "delaytopic.shop.reminders",
+        "source": {"topic": "a"},
+        "target": {"topic": "b", "allowed": ["shop.*"], "partitioning": "ByKey"},
+        "deadLetter": {"topic": "a.dlq"},
+        "schedule": None,
+        "precision": "1s",
+        "guarantee": "ExactlyOnce",
+        "backend": {"type": "RedisZset", "id": "delaytopic.shop.reminders", "redis": {"url": "redis://127.0.0.1:8/0"}},
+        "kafka": {"bootstrapServers": "127.0.0.1:9", "security": {"protocol": "PLAINTEXT"}},
+        "suspend": "None",
+        "http": {"host": "127.0.0.1", "port": 7},
+        "limits": None,
+    }
+
+
+def test_a_class_in_the_same_file_brings_its_defaults(tmp_path: Path) -> None:
+    text = PLAIN + (
+        "---\napiVersion: delaytopic.dev/v1alpha1\nkind: DelayClass\n"
+        "metadata: {name: standard, annotations: {delaytopic.dev/is-default-class: 'true'}}\n"
+        "spec: {connection: {bootstrapServers: 'k:9092'}, backend: {type: KafkaBuckets},\n"
+        "  access: {sourceTopics: ['*'], targetTopics: ['*']}, defaults: {partitions: 7, precision: 2s}}\n"
+    )
+
+    settings = read_settings(file_with(tmp_path, text))[0]
+
+    assert (settings.source.partitions, settings.precision.ms, str(settings.backend.type)) == (7, 2_000, "KafkaBuckets")
+
+
+def test_a_class_that_is_not_in_the_file_is_missed(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="there is no DelayClass"):
+        read_settings(file_with(tmp_path, PLAIN + "  delayClassName: gold\n"))
+
+
+def test_a_wrong_field_is_named_with_file_and_path(tmp_path: Path) -> None:
+    with pytest.raises(InvalidDocument, match=r"topics\.yaml: DelayTopic shop/reminders: spec\.precision: .*soon"):
+        read_settings(file_with(tmp_path, PLAIN + "  precision: soon\n"))
+
+
+def test_a_file_without_delay_topics_is_of_no_use(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no DelayTopic"):
+        read_settings(file_with(tmp_path, "# nothing\n"))
+
+
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "topics.yaml"
+    file.write_bytes(b"\xff\xfe\x00")
+
+    with pytest.raises(InputError, match="cannot be read"):
+        read_settings(file)
+
+
+def test_the_audits_rules_follow_from_the_document(tmp_path: Path) -> None:
+    text = PLAIN + "  schedule: {defaultDelay: 5m, maxDelay: 24h, ids: Disabled}\n"
+
+    rules = rules_of(read_settings(file_with(tmp_path, text))[0])
+
+    assert rules == Rules(
+        target="b",
+        max_delay_ms=86_400_000,
+        allowed_targets=("shop.*",),
+        default_delay_ms=300_000,
+        fixed_delay_ms=None,
+        uses_ids=False,
+    )

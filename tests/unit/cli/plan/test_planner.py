@@ -1,0 +1,211 @@
+"""A plan against what a cluster holds: only what differs, by the operator's own planner."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.unit.cli.plan.scenes import (
+    SECRET,
+    SERVERS,
+    Document,
+    against,
+    changes_of,
+    converged,
+    delay_class,
+    delay_topic,
+    namespace,
+    only,
+    steps,
+    with_annotation,
+)
+
+from delaytopic_cli.plan.outcome import EXIT_CODES, Judgement
+from delaytopic_cli.plan.text import text_lines
+from delaytopic_cli.plan.world import ClusterState
+from delaytopic_operator.resources.hash import CONFIG_HASH, stamped
+
+STANDARD, TOPIC = delay_class(), delay_topic()
+STATE = converged(STANDARD, TOPIC)
+
+
+def test_where_all_was_done_nothing_is_to_do() -> None:
+    outcome = against(STATE, STANDARD, TOPIC)
+
+    assert (only(outcome).steps, outcome.steps, EXIT_CODES[outcome.judgement]) == ([], [], 0)
+    assert next(text_lines(outcome, objects=True)) == "DelayTopic shop/reminders: nothing to do"
+
+
+def test_a_new_delay_topic_is_made_with_all_that_belongs_to_it() -> None:
+    outcome = against(STATE, delay_topic("invoices"))
+
+    assert steps(outcome)[:3] == ["Create DelayTopic", "Hold finalizer", "Create ConfigMap"]
+    assert EXIT_CODES[outcome.judgement] == 2
+
+
+def test_a_change_shows_the_fields_and_that_relays_start_anew() -> None:
+    outcome = against(STATE, delay_topic(precision="200ms"))
+
+    assert steps(outcome) == ["Update DelayTopic", "Update ConfigMap", "Update Deployment"]
+    assert changes_of(outcome, "DelayTopic") == [("spec.precision", "not set", "200ms")]
+    assert changes_of(outcome, "ConfigMap") == [('data["relay.yaml"]', "precision: 1s", "precision: 200ms")]
+    assert [step.restarts for step in only(outcome).steps] == [False, False, True]
+
+
+def test_a_change_that_the_operator_has_nothing_to_do_for_is_one_of_the_object_alone() -> None:
+    assert steps(against(STATE, delay_topic(slo={"objective": "99%"}))) == ["Update DelayTopic"]
+    assert steps(against(STATE, with_annotation(TOPIC, {"team": "orders"}))) == ["Update DelayTopic"]
+
+
+def test_writing_a_default_out_is_no_change() -> None:
+    assert steps(against(STATE, delay_topic(deletionPolicy="Drain", suspend="None"))) == []
+
+
+def test_more_partitions_are_planned_from_what_the_status_says() -> None:
+    outcome = against(STATE, delay_topic(source={"topic": "shop.reminders.delayed", "partitions": 8}))
+
+    grown = {step.object: step.detail for step in only(outcome).steps if step.action == "GrowTopic"}
+    assert grown["shop.reminders.delayed"] == "partitions: 8 instead of 4"
+    assert grown["delaytopic.shop.reminders.delay.0"] == "partitions: 8 instead of 4"
+
+
+def test_a_setting_of_a_topic_is_corrected() -> None:
+    outcome = against(STATE, delay_topic(schedule={"maxDelay": "1000h"}))
+
+    (set_,) = (step for step in only(outcome).steps if step.action == "SetTopicConfig")
+    assert set_.detail == "retention.ms=4204800000 (was 3196800000)"
+
+
+def test_a_fixed_number_of_relays_is_planned() -> None:
+    outcome = against(STATE, delay_topic(autoscaling={"mode": "Fixed"}, relay={"replicas": 3}))
+
+    assert ("spec.replicas", "1", "3") in changes_of(outcome, "Deployment")
+
+
+@pytest.mark.parametrize(
+    ("scaling", "relays", "planned"),
+    [
+        ({}, 4, []),
+        ({"minReplicas": 2}, 1, ["Update Deployment"]),
+        ({"minReplicas": 0, "scaleToZero": "WhenNothingPending"}, 0, []),
+    ],
+)
+def test_what_due_times_ask_for_is_left_to_the_operator(
+    scaling: dict[str, Any], relays: int, planned: list[str]
+) -> None:
+    document = delay_topic(autoscaling=scaling)
+    state = converged(STANDARD, document)
+
+    assert steps(against(replace(state, made=[_with_relays(each, relays) for each in state.made]), document)) == planned
+
+
+def test_relays_of_a_former_kind_of_scaling_keep_their_number() -> None:
+    document = {**STATE.topics[0], "spec": {**STATE.topics[0]["spec"], "relay": {"replicas": 2}}}
+
+    assert steps(against(replace(STATE, topics=[document]), TOPIC)) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        (delay_topic(source={"topic": "shop.else"}), "ImmutableField"),
+        (delay_topic(connection=SERVERS, backend={"type": "KafkaBuckets"}), None),
+        (delay_topic(source={"topic": "shop.reminders.delayed", "partitions": 2}), "PartitionDecrease"),
+        (delay_topic(precision="none"), "InvalidSpec"),
+    ],
+)
+def test_a_change_that_is_refused_touches_nothing(changed: Document, reason: str | None) -> None:
+    outcome = only(against(STATE, changed))
+
+    assert outcome.reason == reason
+    assert reason is None or (outcome.steps, outcome.judgement) == ((), Judgement.REFUSED)
+
+
+def test_another_delay_topic_of_the_cluster_on_the_same_source_is_in_the_way() -> None:
+    outcome = only(against(STATE, delay_topic("other", source={"topic": "shop.reminders.delayed"})))
+
+    assert outcome.reason == "ResourceConflict"
+    assert outcome.message == (
+        "spec.source.topic: shop.reminders.delayed is the source topic of shop/reminders already; use another"
+    )
+
+
+def test_a_namespace_that_is_not_there_has_to_be_made_or_be_in_the_files() -> None:
+    state = replace(STATE, namespaces={**STATE.namespaces, "billing": None})
+    invoices = delay_topic("invoices", "billing")
+
+    missing, made = against(state, invoices), against(state, namespace("billing"), invoices)
+
+    assert only(missing).reason == "NamespaceNotFound"
+    assert ([step.object for step in made.steps], only(made).judgement) == (["Namespace billing"], Judgement.CHANGES)
+
+
+def test_a_change_of_a_class_shows_what_becomes_of_the_delay_topics_that_use_it() -> None:
+    outcome = against(STATE, delay_class(defaults={"partitions": 4, "replicationFactor": 3, "precision": "2s"}))
+
+    assert [step.object for step in outcome.steps] == ["DelayClass standard"]
+    assert (steps(outcome), only(outcome).in_files) == (["Update ConfigMap", "Update Deployment"], False)
+
+
+def test_a_paused_delay_topic_changes_itself_and_nothing_else() -> None:
+    paused = with_annotation(delay_topic(precision="200ms"), {"delaytopic.dev/pause-reconciliation": "true"})
+
+    outcome = against(STATE, paused)
+
+    assert (steps(outcome), only(outcome).reason) == (["Update DelayTopic"], "Paused")
+
+
+def test_one_that_is_being_deleted_is_not_planned() -> None:
+    document: dict[str, Any] = dict(STATE.topics[0])
+    going = {**document, "metadata": {**document["metadata"], "deletionTimestamp": "2026-11-21T10:00:00Z"}}
+
+    assert only(against(replace(STATE, topics=[going]), TOPIC)).reason == "Terminating"
+
+
+def test_what_secrets_hold_is_taken_to_be_unchanged() -> None:
+    # Given relays whose pods carry a digest of a Secret that nobody here may read
+    of_class = delay_class(connection={**SERVERS, "authentication": SECRET})
+    state = converged(of_class, TOPIC)
+    secret = replace(state, made=[_with_hash(each) for each in state.made])
+
+    # Then nothing is to do, and a change is one as ever
+    assert steps(against(secret, TOPIC)) == []
+    assert steps(against(secret, delay_topic(precision="200ms")))[1:] == ["Update ConfigMap", "Update Deployment"]
+
+
+def test_objects_that_may_not_be_read_are_taken_to_be_as_the_operator_makes_them() -> None:
+    unseen = replace(STATE, made=(), unseen=frozenset({"delaytopic-system"}))
+
+    assert steps(against(unseen, TOPIC)) == []
+    assert steps(against(unseen, delay_topic(precision="200ms")))[1:] == ["Update ConfigMap", "Update Deployment"]
+
+
+def test_what_somebody_changed_by_hand_is_put_right() -> None:
+    meddled = [{**each, "spec": {**each["spec"], "paused": False, "replicas": 1}} if each["kind"] == "Deployment"
+               else {**each, "spec": {**each["spec"], "maxUnavailable": 2}} if each["kind"] == "PodDisruptionBudget"
+               else each for each in STATE.made]  # fmt: skip
+
+    assert steps(against(_made(meddled), TOPIC)) == ["Update PodDisruptionBudget"]
+
+
+def _made(children: list[Document]) -> ClusterState:
+    return replace(STATE, made=children)
+
+
+def _with_relays(child: Document, relays: int) -> Document:
+    """As the operator has scaled it."""
+    if child["kind"] != "Deployment":
+        return child
+    bare = {name: value for name, value in child["metadata"].items() if name != "annotations"}
+    return stamped({**child, "metadata": bare, "spec": {**child["spec"], "replicas": relays}})
+
+
+def _with_hash(child: Document) -> Document:
+    """As if Secrets had been read when it was made."""
+    if child["kind"] != "Deployment":
+        return child
+    spec, template = child["spec"], child["spec"]["template"]
+    bare = {name: value for name, value in child["metadata"].items() if name != "annotations"}
+    pods = with_annotation(template, {CONFIG_HASH: "0123456789abcdef"})
+    return stamped({**child, "metadata": bare, "spec": {**spec, "template": pods}})

@@ -1,0 +1,137 @@
+"""What the `slo` commands make of files and options."""
+
+from __future__ import annotations
+
+import io
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from delaytopic_api import Duration
+from delaytopic_api.errors import InvalidDocument
+from delaytopic_cli.__main__ import cli, run
+from delaytopic_cli.command_line import INTERRUPTED
+from delaytopic_cli.errors import InputError
+from delaytopic_cli.slo.documents import audited_topics, kafka_of
+from delaytopic_cli.slo.options import rules_of
+
+TOPIC = """
+apiVersion: delaytopic.dev/v1alpha1
+kind: DelayTopic
+metadata: {name: %s, namespace: shop}
+spec:
+  source: {topic: a}
+  target: {topic: b}
+  slo: {lateness: 2s, objective: 99.5%%, window: 24h}
+"""
+RELAY = """
+name: orders
+namespace: shop
+groupId: g
+source: {topic: a}
+target: {topic: b}
+deadLetter: {topic: c}
+schedule: {maxDelay: 1h}
+precision: 1s
+guarantee: ExactlyOnce
+backend: {type: KafkaBuckets, id: i}
+kafka: {bootstrapServers: "k:9093", security: {protocol: SSL, caFile: /ca.crt}}
+kind: RelayConfig
+"""
+
+
+def names(file: str, name: str | None = None) -> list[str]:
+    return [settings.name for settings in audited_topics(file, name)]
+
+
+def test_every_delay_topic_of_a_file_is_audited_or_the_one_that_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "topics.yaml"
+    file.write_text(TOPIC % "orders" + "---" + TOPIC % "invoices", encoding="utf-8")
+
+    assert names(str(file)) == ["orders", "invoices"]
+    assert names(str(file), "shop/invoices") == ["invoices"]
+    assert names(str(file), "orders") == ["orders"]
+
+
+def test_what_kubectl_lists_is_read_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    items = [yaml.safe_load(TOPIC % name) for name in ("orders", "invoices")]
+    listed = yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items})
+    monkeypatch.setattr("sys.stdin", io.StringIO(listed))
+
+    assert names("-") == ["orders", "invoices"]
+
+
+def test_a_name_that_is_not_in_the_file_is_an_error_that_lists_what_is(tmp_path: Path) -> None:
+    file = tmp_path / "topics.yaml"
+    file.write_text(TOPIC % "orders", encoding="utf-8")
+
+    with pytest.raises(InputError, match=r"holds no DelayTopic shop/other; it holds: shop/orders"):
+        names(str(file), "shop/other")
+
+
+def test_files_that_cannot_be_used_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "list.yaml"
+    file.write_text("kind: List\nitems: 5\n", encoding="utf-8")
+
+    with pytest.raises(InvalidDocument, match="items: must be a list"):
+        names(str(file))
+    with pytest.raises(InputError, match=r"no\.yaml cannot be read"):
+        names(str(tmp_path / "no.yaml"))
+    with pytest.raises(InputError, match=r"--relay-config: .*no\.yaml cannot be read"):
+        kafka_of(tmp_path / "no.yaml")
+
+
+def test_a_relays_configuration_says_how_to_reach_kafka(tmp_path: Path) -> None:
+    file = tmp_path / "relay.yaml"
+    file.write_text(RELAY, encoding="utf-8")
+
+    kafka = kafka_of(file)
+
+    assert (kafka.bootstrap_servers, kafka.security.ca_file) == ("k:9093", "/ca.crt")
+
+
+def test_the_rules_follow_from_the_slo_and_the_options(tmp_path: Path) -> None:
+    file = tmp_path / "topics.yaml"
+    file.write_text(TOPIC % "orders", encoding="utf-8")
+    [settings] = audited_topics(str(file), None)
+
+    by_default = rules_of(settings, None, None, None)
+    chosen = rules_of(settings, Duration("5m"), Duration("1h"), Duration("48h"))
+
+    assert (by_default.lateness_ms, by_default.grace_ms, by_default.objective) == (2_000, 62_000, "99.5%")
+    assert (by_default.window_ms, by_default.loss_horizon_ms) == (86_400_000, 86_400_000)
+    assert by_default.retention_ms == 2 * 86_400_000
+    assert (chosen.grace_ms, chosen.loss_horizon_ms, chosen.retention_ms) == (300_000, 3_600_000, 172_800_000)
+
+
+def test_the_help_of_the_group_names_its_commands_and_exit_codes() -> None:
+    text = CliRunner().invoke(cli, ["slo", "--help"]).output
+
+    assert "Exit codes: 0 all objectives met, 1 one was missed, 2 could not judge." in text
+    assert [line.split()[0] for line in text.split("Commands:\n")[1].splitlines()] == ["run", "report", "prepare"]
+
+
+@pytest.mark.parametrize("command", ["run", "report", "prepare"])
+def test_the_help_of_each_command_has_an_example(command: str) -> None:
+    assert f"delaytopic slo {command} " in CliRunner().invoke(cli, ["slo", command, "--help"]).output
+
+
+@pytest.fixture
+def signals() -> Iterator[None]:
+    """Puts back what the command makes of SIGTERM."""
+    usual = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, usual)
+
+
+@pytest.mark.usefixtures("signals")
+def test_a_run_that_is_asked_to_end_does_so_as_after_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "topics.yaml"
+    file.write_text(TOPIC % "orders", encoding="utf-8")
+    monkeypatch.setattr("delaytopic_cli.slo.commands.spark_session", lambda **_: signal.raise_signal(signal.SIGTERM))
+
+    assert run(["slo", "run", "-f", str(file), "-b", "127.0.0.1:1", "--quiet"]) == INTERRUPTED

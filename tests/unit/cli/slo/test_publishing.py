@@ -1,0 +1,121 @@
+"""The small document of --status-file, and how a job with a missed objective ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.slo.sample_report import NOW_MS, sample_report
+
+from delaytopic_api.documents import Condition, ConditionStatus, SloStatus
+from delaytopic_cli.__main__ import cli
+from delaytopic_cli.errors import InputError
+from delaytopic_cli.slo.publishing import (
+    LARGEST_BYTES,
+    publish,
+    publish_failure,
+    status_document,
+    status_text,
+    write_status,
+)
+from delaytopic_slo.errors import SloError
+from delaytopic_slo.report.reporting import no_verdict
+
+TOPIC = """
+apiVersion: delaytopic.dev/v1alpha1
+kind: DelayTopic
+metadata: {name: %s, namespace: shop}
+spec: {source: {topic: a}, target: {topic: b}}
+---
+"""
+
+
+def options(folder: Path, **more: Any) -> dict[str, Any]:
+    files = {"output": str(folder / "reports"), "status_file": str(folder / "status.json")}
+    return {**files, "push": None, "quiet": True, "exit_zero": False, **more}
+
+
+def written(folder: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((folder / "status.json").read_text(encoding="utf-8"))
+    return document
+
+
+def test_the_status_document_is_what_the_operator_needs_to_write_a_status() -> None:
+    document = status_document(sample_report(), "reports/report.html")
+
+    assert document | {"slo": None, "condition": None} == {
+        "delayTopic": "shop/order-reminders",
+        "verdict": "Missed",
+        "generatedAtMs": NOW_MS,
+        "slo": None,
+        "condition": None,
+    }
+    assert SloStatus.model_validate(document["slo"]).report == "reports/report.html"
+    assert Condition.model_validate(document["condition"]).status is ConditionStatus.FALSE
+
+
+@given(st.lists(st.text(max_size=3_000), max_size=5))
+def test_the_document_fits_into_a_termination_message_whatever_the_reasons_are(reasons: list[str]) -> None:
+    report = no_verdict("shop/" + "o" * 40, reasons, NOW_MS)
+
+    text = status_text(status_document(report, None))
+
+    assert len(text.encode("utf-8", "surrogatepass")) <= LARGEST_BYTES
+    whole = " ".join([report.sentence, *reasons])
+    assert whole.startswith(json.loads(text)["condition"]["message"].removesuffix("..."))
+
+
+def test_a_run_writes_the_document_over_what_was_there(tmp_path: Path) -> None:
+    (tmp_path / "status.json").write_text("x" * 10_000, encoding="utf-8")
+
+    code = publish(sample_report(), options(tmp_path))
+
+    assert code == 1
+    assert written(tmp_path)["verdict"] == "Missed"
+    assert written(tmp_path)["slo"]["report"] == str(tmp_path / "reports/shop.order-reminders/report.html")
+
+
+def test_a_missed_objective_is_a_success_for_a_job_and_no_verdict_is_none(tmp_path: Path) -> None:
+    as_a_job = options(tmp_path, exit_zero=True)
+
+    assert publish(sample_report(), as_a_job) == 0
+    assert publish(sample_report(faulty=False), as_a_job) == 0
+    assert publish(no_verdict("shop/orders", ["The topic is gone."], NOW_MS), as_a_job) == 2
+
+
+def test_a_run_that_fails_on_its_way_says_so_in_the_document(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = publish_failure(SloError("Kafka is away.\nTry later."), "shop/orders", options(tmp_path, exit_zero=True))
+
+    assert code == 2
+    assert written(tmp_path)["delayTopic"] == "shop/orders"
+    assert written(tmp_path)["condition"]["status"] == "Unknown"
+    assert written(tmp_path)["condition"]["message"] == "This audit could not judge. Kafka is away. Try later."
+    assert capsys.readouterr().err.splitlines() == ["error: Kafka is away.", "error: Try later."]
+
+
+def test_without_the_option_no_document_is_written(tmp_path: Path) -> None:
+    publish(sample_report(), options(tmp_path, status_file=None))
+
+    assert [path.name for path in tmp_path.iterdir()] == ["reports"]
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"--status-file: .*/no/status\.json cannot be written: No such file"):
+        write_status(sample_report(), None, str(tmp_path / "no" / "status.json"))
+
+
+def test_a_status_file_is_for_one_delay_topic(tmp_path: Path) -> None:
+    file = tmp_path / "topics.yaml"
+    file.write_text(TOPIC % "orders" + TOPIC % "invoices", encoding="utf-8")
+
+    answer = CliRunner().invoke(cli, ["slo", "run", "-f", str(file), "--status-file", "s.json"], standalone_mode=False)
+
+    assert isinstance(answer.exception, InputError)
+    assert str(answer.exception) == "--status-file is for one DelayTopic: choose it with --name"

@@ -1,0 +1,103 @@
+"""From records to rows: by the relay's dialect, and by what relays write."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.slo.messages import FakeMessage, config_for
+
+from delaytopic_api.records import DeadLetter, dead_letter_headers
+from delaytopic_slo.model.manifest import Role
+from delaytopic_slo.model.words import Kind
+from delaytopic_slo.reading.connector import ConnectorMessage
+from delaytopic_slo.reading.decoding import ARROW, batch_of, decoder_for, id_hash_of
+from delaytopic_slo.tables.schemas import EXTRACT
+
+CONFIG = config_for("a", "b", "a.dlq", ["c"])
+AT = 1_795_269_686_270
+RECEIPT = ("delay-receipt", b"1795269686270:3:12345:1795269686271:a")
+UNREADABLE = UnicodeDecodeError("utf-8", b"", 0, 1, "x")
+
+
+@pytest.mark.parametrize(
+    ("headers", "row"),
+    [
+        (None, (Kind.SCHEDULE, 2, 7, AT, AT, True, None, None, "b", None, None, None)),
+        ([("deliver-after", b"5")], (Kind.SCHEDULE, 2, 7, AT + 5, AT, True, None, None, "b", None, None, None)),
+        ([("deliver-to", b"c")], (Kind.SCHEDULE, 2, 7, AT, AT, True, None, None, "c", None, None, None)),
+        (
+            [("deliver-id", b"x")],
+            (Kind.SCHEDULE, 2, 7, AT, AT, True, None, id_hash_of(b"x"), "b", None, None, None),
+        ),
+        (
+            [("deliver-id", b"x"), ("deliver-action", b"cancel")],
+            (Kind.CANCEL, 2, 7, None, AT, True, None, id_hash_of(b"x"), None, None, None, None),
+        ),
+        ([("deliver-at", b"never")], (Kind.REJECT, 2, 7, None, AT, True, None, None, None, None, None, None)),
+        (UNREADABLE, (Kind.REJECT, 2, 7, None, AT, True, None, None, None, None, None, None)),
+    ],
+)
+def test_source_records_become_asks(headers: object, row: tuple[object, ...]) -> None:
+    assert decoder_for(Role.SOURCE, "a", CONFIG)(FakeMessage(("a", 2, 7), headers)) == row
+
+
+@pytest.mark.parametrize(
+    ("headers", "kind"),
+    [
+        ([RECEIPT], Kind.DELIVERED),
+        ([("delay-receipt", b"1:0:0:1:other"), RECEIPT], Kind.DELIVERED),
+        ([RECEIPT, ("delay-receipt", b"1:0:0:1:other")], Kind.FOREIGN),
+        ([("delay-receipt", b"nonsense")], Kind.FOREIGN),
+        ([("delay-receipt", None)], Kind.FOREIGN),
+        (None, Kind.FOREIGN),
+        (UNREADABLE, Kind.FOREIGN),
+    ],
+)
+def test_target_records_are_of_this_source_by_their_last_receipt(headers: object, kind: Kind) -> None:
+    assert decoder_for(Role.TARGET, "b", CONFIG)(FakeMessage(("b", 1, 9), headers))[0] == kind
+
+
+def test_a_delivered_record_has_the_coordinates_of_its_source_and_says_where_it_is() -> None:
+    row = decoder_for(Role.TARGET, "b", CONFIG)(FakeMessage(("b", 1, 9), [RECEIPT], AT + 9))
+
+    assert row == (Kind.DELIVERED, 3, 12345, AT, AT + 9, True, AT + 1, None, "b", 1, 9, None)
+
+
+def test_a_dead_letter_has_the_coordinates_of_its_source_and_its_reason() -> None:
+    headers = dead_letter_headers(DeadLetter("expired", "why", "a", 3, 12345, AT))
+
+    row = decoder_for(Role.DEAD_LETTER, "a.dlq", CONFIG)(FakeMessage(("a.dlq", 0, 4), headers, kind=1))
+
+    assert row == (Kind.DEAD_LETTER, 3, 12345, None, AT, False, AT, None, None, 0, 4, "expired")
+
+
+def test_dead_letters_of_other_sources_are_foreign() -> None:
+    headers = dead_letter_headers(DeadLetter("expired", "why", "other", 3, 12345, AT))
+    decode = decoder_for(Role.DEAD_LETTER, "a.dlq", CONFIG)
+
+    assert decode(FakeMessage(("a.dlq", 0, 4), headers))[0] == Kind.FOREIGN
+    assert decode(FakeMessage(("a.dlq", 0, 4), None))[0] == Kind.FOREIGN
+
+
+def test_batches_have_the_columns_of_the_extract() -> None:
+    row = decoder_for(Role.TARGET, "b", CONFIG)(FakeMessage(("b", 1, 9), [RECEIPT], AT + 9))
+
+    assert batch_of([row, row]).num_rows == 2
+    assert batch_of([]).num_rows == 0
+    assert ARROW.names == EXTRACT.names
+
+
+def test_the_connectors_rows_read_like_the_clients_messages() -> None:
+    headers = [{"key": "deliver-at\0cut", "value": bytearray(b"5")}, {"key": "x", "value": None}]
+    row = {"topic": "a", "partition": 2, "offset": 7, "key": None, "headers": headers}
+    message = ConnectorMessage({**row, "timestampType": 1, "timestamp_ms": AT})
+
+    assert (message.topic(), message.partition(), message.offset()) == ("a", 2, 7)
+    assert (message.timestamp(), message.key(), message.value()) == ((2, AT), None, None)
+    assert message.headers() == [("deliver-at", b"5"), ("x", None)]
+
+
+def test_the_connectors_rows_with_unreadable_names_are_rejected_like_the_clients() -> None:
+    row = {"topic": "a", "partition": 2, "offset": 7, "key": b"k", "headers": [{"key": "\ufffd", "value": None}]}
+    message = ConnectorMessage({**row, "timestampType": 1, "timestamp_ms": AT})
+
+    assert decoder_for(Role.SOURCE, "a", CONFIG)(message)[0] == Kind.REJECT

@@ -1,0 +1,71 @@
+"""The report as a page."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import pytest
+from tests.unit.slo.sample_report import NOW_MS, sample_report
+
+from delaytopic_slo.report.html.page import html_page
+from delaytopic_slo.report.reporting import no_verdict
+
+
+class Balanced(HTMLParser):
+    """Fails where tags do not nest."""
+
+    VOID = frozenset({"meta", "rect", "line"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.addresses: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.addresses += [value or "" for name, value in attrs if name in ("src", "href", "action")]
+        if tag not in self.VOID or tag == "rect":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        pass
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize("faulty", [True, False])
+def test_the_page_is_whole_and_loads_nothing(faulty: bool) -> None:
+    page = html_page(sample_report(faulty=faulty))
+
+    parser = Balanced()
+    parser.feed(page)
+    assert parser.open == []
+    assert parser.addresses == []
+    assert "<script" not in page
+    assert "url(" not in page
+    assert ("Objectives missed" in page) is faulty
+
+
+def test_the_page_of_an_audit_without_a_verdict_says_why_and_escapes_what_others_wrote() -> None:
+    page = html_page(no_verdict("shop/<b>", ["the topic <script>x</script> is gone"], NOW_MS))
+
+    assert "Could not judge" in page
+    assert "the topic &lt;script&gt;x&lt;/script&gt; is gone" in page
+    assert "<script" not in page
+
+
+def test_the_page_escapes_names_and_reasons_wherever_they_stand() -> None:
+    hostile = "<script>'x'</script>\"&"
+    report = sample_report()
+    listed = (
+        report.findings[0]
+        .listed[0]
+        .model_copy(update={"topic": hostile, "at_partition": 0, "at_offset": 1, "reason": hostile})
+    )
+    found = report.findings[0].model_copy(update={"listed": [listed]})
+    texts = {"delay_topic": hostile, "source": hostile, "target": hostile, "sentence": hostile, "notes": [hostile]}
+
+    page = html_page(report.model_copy(update={**texts, "reasons": [hostile], "findings": [found]}))
+
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;") == 10

@@ -1,0 +1,107 @@
+"""Objectives, budgets and burn rates from exact counts."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from delaytopic_api import Percent
+from delaytopic_api.values import Guarantee
+from delaytopic_slo.model.report import Counts, ObjectiveName, Verdict
+from delaytopic_slo.model.rules import Rules
+from delaytopic_slo.report.objectives import MinuteCounts, added, budget, burn_rates, objectives, percent_text
+
+RULES = Rules(
+    lateness_ms=1_000,
+    grace_ms=1,
+    objective=Percent("99%"),
+    window_ms=3 * 3_600_000,
+    guarantee=Guarantee.EXACTLY_ONCE,
+    retention_ms=1,
+)
+GOOD = Counts(asked=100, delivered=100, on_time=100)
+
+
+def verdicts(counts: Counts, rules: Rules = RULES) -> dict[str, str]:
+    return {str(each.name): str(each.verdict) for each in objectives(counts, rules)}
+
+
+@pytest.mark.parametrize(
+    ("counts", "missed"),
+    [
+        (GOOD, set()),
+        (Counts(), set()),
+        (Counts(asked=100, delivered=100, on_time=99, late=1), set()),
+        (Counts(asked=100, delivered=100, on_time=98, late=2), {"Timely"}),
+        (Counts(asked=100, delivered=99, on_time=99, lost=1), {"Complete"}),
+        (Counts(asked=10, delivered=9, on_time=9, lost=1), {"Complete", "Timely"}),
+        (Counts(asked=1_000, delivered=999, on_time=999, misdirected=1), {"Complete"}),
+        (GOOD.model_copy(update={"duplicated": 1, "copies": 1}), {"Unique"}),
+        (GOOD.model_copy(update={"unknown": 1}), {"Unique"}),
+        (GOOD.model_copy(update={"unwanted": 1}), {"Unique"}),
+        (GOOD.model_copy(update={"early": 1}), {"NotEarly"}),
+        (Counts(asked=100, delivered=60, on_time=60, cancelled=20, replaced=10, dead_lettered=10), set()),
+    ],
+)
+def test_each_objective_is_missed_by_its_own_faults(counts: Counts, missed: set[str]) -> None:
+    assert {name for name, verdict in verdicts(counts).items() if verdict == "Missed"} == missed
+
+
+def test_duplicates_miss_nothing_where_uniqueness_is_not_promised() -> None:
+    rules = RULES.model_copy(update={"guarantee": Guarantee.AT_LEAST_ONCE})
+
+    counts = GOOD.model_copy(update={"duplicated": 5, "copies": 5})
+
+    assert verdicts(counts, rules)["Unique"] == "NotPromised"
+
+
+def test_a_share_that_is_not_whole_never_shows_as_one_hundred_percent() -> None:
+    assert percent_text(Fraction(99_999_999, 100_000_000)) == "99.9999%"
+    assert percent_text(Fraction(1)) == "100%"
+    assert percent_text(Fraction(0)) == "0%"
+    assert percent_text(Fraction(1, 2)) == "50%"
+
+
+def test_the_budget_is_what_the_objective_leaves_over_the_window() -> None:
+    minutes = [
+        MinuteCounts(820, Counts(asked=500, delivered=500, late=500), None),
+        MinuteCounts(900, Counts(asked=900, delivered=900, on_time=897, late=3), None),
+        MinuteCounts(999, Counts(asked=100, delivered=98, on_time=98, lost=2), None),
+        MinuteCounts(1_000, Counts(asked=100, lost=100), None),
+    ]
+
+    spent = budget(minutes, RULES, end_minute=1_001, first_minute=0)
+
+    assert (spent.total, spent.spent, spent.allowed) == (1_100, 105, 11.0)
+    assert spent.remaining == pytest.approx(1 - 105 / 11)
+    assert spent.from_ms == (1_001 - 180) * 60_000
+
+
+def test_burn_rates_compare_the_bad_share_with_what_the_objective_allows() -> None:
+    minutes = [
+        MinuteCounts(900, Counts(asked=100, delivered=100, on_time=96, late=4), None),
+        MinuteCounts(990, Counts(asked=100, delivered=100, on_time=98, late=2), None),
+    ]
+
+    rates = burn_rates(minutes, RULES, end_minute=1_000)
+
+    assert [(each.window, each.bad, each.rate) for each in rates] == [("1h", 2, 2.0), ("3h", 6, 3.0)]
+
+
+def test_an_objective_of_one_hundred_percent_has_no_budget_to_spend() -> None:
+    rules = RULES.model_copy(update={"objective": Percent("100%")})
+
+    whole = budget([MinuteCounts(1, GOOD, None)], rules, end_minute=2, first_minute=0)
+    spent = budget([MinuteCounts(1, Counts(asked=1, lost=1), None)], rules, end_minute=2, first_minute=0)
+
+    assert (whole.remaining, spent.remaining) == (1.0, -1.0)
+
+
+def test_counts_add_up() -> None:
+    assert added([GOOD, Counts(asked=1, lost=1)]) == Counts(asked=101, delivered=100, on_time=100, lost=1)
+
+
+def test_the_names_of_objectives_are_stable() -> None:
+    assert [str(name) for name in ObjectiveName] == ["Timely", "Complete", "Unique", "NotEarly"]
+    assert [str(verdict) for verdict in Verdict] == ["Met", "Missed", "CannotJudge", "NotPromised"]
