@@ -52,8 +52,12 @@ class RedisServer:
             return list(found[first : last + 1]) if found else []
         if name == "HMGET":
             return [(found or {}).get(field) for field in arguments]
-        assert name == "HGETALL", name
-        return dict(found or {})
+        if name in ("ZCARD", "HLEN"):
+            return len(found or {})
+        if name == "HKEYS":
+            return list(found or {})
+        assert name == "ZRANGE", name
+        return _range(found or {}, *arguments)
 
     def _put(self, keys: list[bytes], arguments: list[bytes]) -> bytes:
         """See put.lua."""
@@ -133,8 +137,8 @@ class RedisClient:
     def get(self, key: bytes) -> Any:
         return self._line.call("position", lambda: self._server.command("GET", key))
 
-    def hgetall(self, key: bytes) -> Any:
-        return self._line.call("slices", lambda: self._server.command("HGETALL", key))
+    def execute_command(self, name: str, *arguments: Any) -> Any:
+        return self._line.call("slices", lambda: self._server.command(name, *arguments))
 
     def unlink(self, *keys: bytes) -> None:
         def forget() -> None:
@@ -170,10 +174,19 @@ class RedisPipeline:
 
     def execute(self) -> list[Any]:
         effects = {"LRANGE": "load", "HMGET": "ids", "GET": "check"}
-        return [self._run(effects[command[0]], command) for command in self._commands]
+        return [self._run(effects.get(command[0], "slices"), command) for command in self._commands]
 
     def _run(self, effect: str, command: tuple[Any, ...]) -> Any:
         return self._line.call(effect, lambda: self._server.command(*command))
+
+
+def _range(scores: dict[bytes, float], first: int, *arguments: Any) -> list[bytes]:
+    """Answer ZRANGE by index for all members, or by score with a limit and with scores."""
+    members = sorted(scores, key=lambda member: (scores[member], member))
+    if "BYSCORE" not in arguments:
+        return members
+    found = [member for member in members if scores[member] >= first][: arguments[4]]
+    return [text for member in found for text in (member, b"%d" % scores[member])]
 
 
 def _split(count: int, arguments: tuple[bytes | int, ...]) -> tuple[list[bytes], list[bytes]]:

@@ -10,7 +10,7 @@ from tests.simulation.faults import Fault, Gate, What
 from tests.simulation.kafka import Kafka
 
 from delaytopic_relay.backlog.redis.memory import MemoryShelf
-from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Slice
+from delaytopic_relay.backlog.store import IdEntry, Page, Position, Segment, Slice
 from delaytopic_relay.errors import ShelfMoved, ShelfUnavailable
 
 T = TypeVar("T")
@@ -83,8 +83,8 @@ class DistantShelf:
     ) -> None:
         self._line.call("put", lambda: self._server.put(shard, expected, new, segments, ids))
 
-    def slices(self, shard: int) -> dict[Slice, int]:
-        return self._line.call("slices", lambda: self._server.slices(shard))
+    def page(self, shard: int, expected: Position, from_ms: int, count: int) -> Page:
+        return self._line.call("slices", lambda: self._server.page(shard, expected, from_ms, count))
 
     def load(self, shard: int, expected: Position, slice_: Slice, first: int, count: int) -> list[bytes]:
         return self._line.call("load", lambda: self._server.load(shard, expected, slice_, first, count))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from tests.support.world import World
 
 from delaytopic_relay.backlog.redis.memory import MemoryShelf
-from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Slice
+from delaytopic_relay.backlog.store import IdEntry, Page, Position, Segment, Slice
 from delaytopic_relay.errors import ShelfUnavailable
 
 
@@ -47,9 +47,9 @@ class FlakyShelf(MemoryShelf):
             self.deaf_puts -= 1
             raise ShelfUnavailable("timed out")
 
-    def slices(self, shard: int) -> dict[Slice, int]:
+    def page(self, shard: int, expected: Position, from_ms: int, count: int) -> Page:
         self._answer()
-        return super().slices(shard)
+        return super().page(shard, expected, from_ms, count)
 
     def load(self, shard: int, expected: Position, slice_: Slice, first: int, count: int) -> list[bytes]:
         return self._loaded(shard, [super().load(shard, expected, slice_, first, count)])[0]

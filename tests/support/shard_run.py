@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.backlog.redis.partition import Load, Put, Shard
 from delaytopic_relay.backlog.segments import decode_segment
+from delaytopic_relay.backlog.store import END_MS, Page, Position, Slice
 from delaytopic_relay.core.commands import Command, Key, Reject, Schedule
 from delaytopic_relay.core.id_state import from_entry
 from delaytopic_relay.core.progress import Progress
@@ -16,6 +17,17 @@ from delaytopic_relay.engine.ports import Bounds
 from delaytopic_relay.engine.recovery import plan_recovery
 
 EVERYTHING = 1_000_000
+PAGE_SLICES = 4
+"""So few that many pages end between two slices."""
+
+
+def listed_shard(
+    partition: int, progress: Progress, start: int, position: Position, index: Mapping[Slice, int], horizon_ms: int
+) -> Shard:
+    """Return a shard whose schedule is read to its end."""
+    shard = Shard(partition, progress, start, position, horizon_ms)
+    shard.listed(Page(index, END_MS))
+    return shard
 
 
 class Delivered(NamedTuple):
@@ -59,7 +71,7 @@ class ShardRun:
         plan = plan_recovery(self.committed, position, Bounds(0, len(self.source)), token, token)
         self.committed = plan.progress
         self.shelf.put(0, position, plan.claim, [], {})
-        self.shard = Shard(0, plan.progress, plan.progress.offset, plan.claim, self.shelf.slices(0), self.horizon_ms)
+        self.shard = Shard(0, plan.progress, plan.progress.offset, plan.claim, self.horizon_ms)
         self._open = Outcome()
 
     def tick(self, now_ms: int, *, chunk: int = EVERYTHING, limit: int = EVERYTHING, room: bool = True) -> None:
@@ -131,6 +143,8 @@ class ShardRun:
     def load(self, now_ms: int, *, room: bool = True) -> list[Load]:
         """Load everything within the horizon; the portions that it took."""
         loads: list[Load] = []
+        while self.shard.must_list(now_ms):
+            self.shard.listed(self.shelf.page(0, self.shard.shelf_position, self.shard.listed_until_ms, PAGE_SLICES))
         while (load := self.shard.next_load(now_ms, room=room)) is not None:
             loads.append(load)
             self.load_portion(load, now_ms)

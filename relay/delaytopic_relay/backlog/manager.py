@@ -40,6 +40,10 @@ class ShelfKeeping(Protocol[Shard_contra]):
         """Shards whose shelf no longer has what was put there: each has to be recovered, and none of the others."""
         ...
 
+    def list_next(self, shards: Sequence[Shard_contra]) -> None:
+        """Find out what waits, as far as that is not known yet."""
+        ...
+
     def load_next(self, shards: Sequence[Shard_contra], room_bytes: int) -> bool:
         """Load what comes within the horizon; whether that has to be committed."""
         ...

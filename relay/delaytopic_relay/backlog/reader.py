@@ -24,8 +24,11 @@ class PendingReader(Protocol):
     schedules in the slices as they are then. All methods raise `ShelfUnavailable` and `CorruptState`.
     """
 
-    def slices(self, shard: int) -> Mapping[Slice, int]:
-        """All slices of the shard with the number of records put into each (copies counted too)."""
+    def slices(self, shard: int, from_ms: int, before_ms: int) -> Mapping[Slice, int]:
+        """Return the slices that begin at `from_ms` or later and before `before_ms`, with the records put into each.
+
+        Copies are counted, too. Slices that begin outside may be among them.
+        """
         ...
 
     def expect(self, shard: int, slices: Sequence[Slice]) -> None:

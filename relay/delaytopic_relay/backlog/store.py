@@ -10,6 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from delaytopic_relay.errors import CorruptState
+
+END_MS = 1 << 62
+"""Later than any slice begins."""
+
 
 class Position(NamedTuple):
     """How far a shard's shelf is filled, by whom, and after how many writes.
@@ -43,6 +48,29 @@ class Segment(NamedTuple):
     slice: Slice
     records: int
     data: bytes
+
+
+class Page(NamedTuple):
+    """Slices of a shard from some time on, with the number of records put into each (copies counted too).
+
+    All that begin before `until_ms` are in it; the next page begins there, unless that is `END_MS`.
+    """
+
+    slices: Mapping[Slice, int]
+    until_ms: int
+
+    @classmethod
+    def of(cls, found: Sequence[tuple[Slice, int]], count: int) -> Page:
+        """Return the page of the first `count` slices, in the order of their start. Raises `CorruptState`.
+
+        Slices of several widths may begin at one time; a full page leaves those at its end to the next one.
+        """
+        if len(found) < count:
+            return cls(dict(found), END_MS)
+        until_ms = found[-1][0].start_ms
+        if found[0][0].start_ms == until_ms:
+            raise CorruptState(f"{count} slices begin at {until_ms}, more than there are widths")
+        return cls({slice_: records for slice_, records in found if slice_.start_ms < until_ms}, until_ms)
 
 
 class IdEntry(NamedTuple):
@@ -84,8 +112,11 @@ class Shelf(Protocol):
         """
         ...
 
-    def slices(self, shard: int) -> dict[Slice, int]:
-        """All slices of the shard with the number of records put into each (copies counted too)."""
+    def page(self, shard: int, expected: Position, from_ms: int, count: int) -> Page:
+        """Return the first slices that begin at `from_ms` or later; `count` is more than there are widths.
+
+        Raises `CorruptState` where the shelf's own records of its slices contradict each other.
+        """
         ...
 
     def load(self, shard: int, expected: Position, slice_: Slice, first: int, count: int) -> list[bytes]:

@@ -62,6 +62,11 @@ class ShardCore:
         """About how many bytes of memory ids take whose schedules are on the shelf: none, where it keeps them, too."""
         return 0
 
+    @property
+    def counted(self) -> bool:
+        """Whether all that waits is known, so that it can be counted."""
+        return True
+
     # -- taking in
 
     def renew_terms(self, now_ms: int, max_delay_ms: int, *, ids_full: bool) -> None:

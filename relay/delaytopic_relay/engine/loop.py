@@ -374,6 +374,8 @@ class Loop:
     def _tend(self) -> None:
         """Load what comes within the horizon, and stop reading while memory is full."""
         size = self.size
+        if self._shelving is not None:
+            self._shelving.list_next(self._with_shelf())
         shelving = self._shelving if not self._suspension.delivery else None
         if shelving is not None and shelving.load_next(self._with_shelf(), self._memory_bytes - size):
             self._note_moved()

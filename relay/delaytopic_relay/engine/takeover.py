@@ -14,7 +14,6 @@ from delaytopic_relay.backlog.kafka.manager import BucketShelving
 from delaytopic_relay.backlog.kafka.partition import BucketShard
 from delaytopic_relay.backlog.redis.partition import Shard
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner
-from delaytopic_relay.backlog.slices import CASCADE_MS
 from delaytopic_relay.backlog.store import Position, Shelf
 from delaytopic_relay.core.progress import Progress, decode_progress
 from delaytopic_relay.engine.loop_events import Journal
@@ -181,7 +180,4 @@ class Takeover:
         if isinstance(self._shelf, BucketShelving):
             return self._shelf.open(number, plan.progress, start)
         self._shelf.put(number, position, plan.claim, [], {})
-        index = self._shelf.slices(number)
-        if not {slice_.width_ms for slice_ in index} <= CASCADE_MS.keys():
-            raise CorruptState(f"the shelf of shard {number} has slices of a width that no relay uses")
-        return Shard(number, plan.progress, start, plan.claim, index, self._horizon_ms)
+        return Shard(number, plan.progress, start, plan.claim, self._horizon_ms)

@@ -86,9 +86,7 @@ def _with_buckets(copy: ShardCopy, shard: BucketShard) -> ShardCopy:
 
 
 def _with_shelf(copy: ShardCopy, shard: Shard) -> ShardCopy:
-    current = [shard.current] if shard.current is not None else []
-    from_ms = min((slice_.start_ms for slice_ in (*shard.index, *current)), default=None)
-    return copy._replace(shelf_from_ms=from_ms, shelf_position=shard.shelf_position)
+    return copy._replace(shelf_from_ms=shard.waits_from_ms, shelf_position=shard.shelf_position)
 
 
 def _in_memory(calendar: Calendar, ids: IdTable, before_ms: int, wanted: int) -> tuple[list[Schedule], int | None]:

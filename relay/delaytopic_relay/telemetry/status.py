@@ -135,6 +135,8 @@ def _message(number: int, shard: AnyShard, scene: Scene) -> str | None:
     if shard.replaying:
         what = "the backlog moves here from another backend" if number in scene.moving else "reads again what it lacks"
         return f"{what}: {_replay_lag(shard)} source offsets to go"
+    if not _is_counted(shard):
+        return "what waits in the backend is being counted"
     if isinstance(shard, ShardCore) and not shard.admission.now.ids:
         return f"schedules with an id are refused: those that wait take {shard.ids_bytes} bytes (limits.idMemory)"
     return "reading pauses: memory is full, or enough is in it" if number in scene.paused else None
@@ -145,7 +147,13 @@ def _state(number: int, shard: AnyShard, scene: Scene) -> ShardState:
         return ShardState.FAILED
     if shard.replaying:
         return ShardState.REPLAYING
+    if not _is_counted(shard):
+        return ShardState.RECOVERING
     return ShardState.PAUSED if number in scene.paused else ShardState.DELIVERING
+
+
+def _is_counted(shard: AnyShard) -> bool:
+    return not isinstance(shard, ShardCore) or shard.counted
 
 
 def _waiting(number: int, why: str, scene: Scene) -> ShardStatus:

@@ -17,7 +17,7 @@ from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_r
 from delaytopic_relay.backlog.redis.reader import FIRST_PORTION, RedisPendingReader
 from delaytopic_relay.backlog.redis.store import RedisShelf
 from delaytopic_relay.backlog.segments import encode_segment
-from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Slice
+from delaytopic_relay.backlog.store import END_MS, IdEntry, Position, Segment, Slice
 from delaytopic_relay.core.commands import Key, Schedule
 from delaytopic_relay.errors import CorruptState, ShelfUnavailable
 from delaytopic_relay.pending.query import ListingQuery
@@ -74,8 +74,8 @@ def test_slices_are_those_that_the_relay_put(shelves: Shelves) -> None:
     shelves.put(NARROW, [schedule(10_000, 1), schedule(10_001, 2)], [schedule(10_000, 3)])
     shelves.put(WIDE, [schedule(3_600_000, 4)])
 
-    assert shelves.reader.slices(0) == {NARROW: 3, WIDE: 1}
-    assert shelves.reader.slices(1) == {}
+    assert shelves.reader.slices(0, 0, END_MS) == {NARROW: 3, WIDE: 1}
+    assert shelves.reader.slices(1, 0, END_MS) == {}
 
 
 @pytest.mark.parametrize("segments", [1, FIRST_PORTION - 1, FIRST_PORTION, FIRST_PORTION + 1, 3_000])
@@ -159,22 +159,22 @@ def test_only_reading_commands_are_used_and_on_another_connection(shelves: Shelv
     client: Any = shelves.connection.client
     client.config_resetstat()
 
-    shelves.reader.slices(0)
+    shelves.reader.slices(0, 0, END_MS)
     shelves.read(NARROW)
     shelves.reader.ids(0, [b"id"])
     shelves.reader.still_at(0, CLAIM)
 
     used = {name.removeprefix("cmdstat_") for name in client.info("commandstats")}
-    assert used & {"hgetall", "lrange", "hmget", "get"} == {"hgetall", "lrange", "hmget", "get"}
-    assert used <= {"hgetall", "lrange", "hmget", "get", "info", "config|resetstat", "ping", "client|setinfo", "hello"}
+    assert used & {"zrange", "lrange", "hmget", "get"} == {"zrange", "lrange", "hmget", "get"}
+    assert used <= {"zrange", "lrange", "hmget", "get", "info", "config|resetstat", "ping", "client|setinfo", "hello"}
 
 
 def test_what_no_relay_wrote_is_refused_with_its_place_or_skipped(shelves: Shelves) -> None:
-    shelves.connection.client.hset(f"{{{shelves.backend_id}:0}}:counts", "tomorrow", "1")
+    shelves.connection.client.zadd(f"{{{shelves.backend_id}:0}}:slices", {"tomorrow": 1})
     shelves.connection.client.rpush(f"{{{shelves.backend_id}:0}}:s:10000:1000", b"\x07nonsense")
 
     with pytest.raises(CorruptState, match="tomorrow"):
-        shelves.reader.slices(0)
+        shelves.reader.slices(0, 0, END_MS)
     assert shelves.read(NARROW) == []
 
 
@@ -184,7 +184,7 @@ def test_a_server_that_is_gone_is_told(start_redis: Callable[..., RedisServer]) 
     server.kill()
 
     with pytest.raises(ShelfUnavailable):
-        reader.slices(0)
+        reader.slices(0, 0, END_MS)
 
 
 def test_a_listing_from_a_real_shelf_leaves_out_what_delivery_would_leave_out(shelves: Shelves) -> None:

@@ -233,7 +233,9 @@ def test_a_password_file_that_is_not_there_is_named(redis: SharedRedis) -> None:
 def test_a_user_with_the_documented_commands_only_is_enough(start_redis: StartRedis, tmp_path: Path) -> None:
     # Given a user who may touch the backend's keys, with the commands that the shelf's module lists
     server = start_redis()
-    commands = "get set rpush lrange zadd zrem hincrby hset hgetall hmget hdel unlink eval evalsha ping hello"
+    commands = (
+        "get set rpush lrange zadd zrem zrange zcard hincrby hset hmget hkeys hlen hdel unlink eval evalsha ping hello"
+    )
     with redis.Redis(host="127.0.0.1", port=server.port) as client:
         rights = ["-@all", *(f"+{name}" for name in commands.split())]
         client.execute_command("ACL", "SETUSER", "relay", "on", f">{SECRET}", "~{shop:*", *rights)

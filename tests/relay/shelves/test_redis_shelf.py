@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 import redis
 from tests.support.redis_server import RedisFields
-from tests.support.stores import RedisStore
+from tests.support.stores import RedisStore, slices_of
 
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_relay.backlog.redis.connection import Client, RedisConnection, connect_redis
@@ -111,12 +111,35 @@ def test_a_slice_or_an_id_that_no_relay_wrote_is_corrupt(redis_store: RedisStore
     shelf, client = redis_store.open(), cast(Any, redis_store.connection.client)
     shelf.put(0, None, FIRST, [], {})
     client.hset(f"{{{redis_store.backend_id}:0}}:counts", "soon", 1)
+    client.zadd(f"{{{redis_store.backend_id}:0}}:slices", {"soon": 1})
     client.hset(f"{{{redis_store.backend_id}:0}}:ids", "id", "1:2")
 
     with pytest.raises(CorruptState, match="holds b'soon', which no relay writes"):
-        shelf.slices(0)
+        slices_of(shelf, 0)
     with pytest.raises(CorruptState, match="holds b'1:2', which no relay writes"):
         shelf.ids(0, FIRST, [b"id"])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda client, tag: client.delete(f"{tag}slices"), "slices names 0 slices, and .*counts 2"),
+        (lambda client, tag: client.zrem(f"{tag}slices", "1000:1000"), "slices names 1 slices, and .*counts 2"),
+        (lambda client, tag: client.hdel(f"{tag}counts", "1000:1000"), "slices names 2 slices, and .*counts 1"),
+        (lambda client, tag: client.zadd(f"{tag}slices", {"1000:1000": 9e12}), "holds b'1000:1000 at 9"),
+        (lambda client, tag: client.hset(f"{tag}counts", "1000:1000", "many"), "holds b'many'"),
+    ],
+)
+def test_a_schedule_that_contradicts_the_counts_or_itself_is_corrupt(
+    redis_store: RedisStore, spoil: Callable[[Any, str], object], said: str
+) -> None:
+    shelf = redis_store.open()
+    shelf.put(0, None, FIRST, [Segment(NEAR, 2, b"x"), Segment(FAR, 1, b"y")], {})
+
+    spoil(redis_store.connection.client, f"{{{redis_store.backend_id}:0}}:")
+
+    with pytest.raises(CorruptState, match=said):
+        slices_of(shelf, 0)
 
 
 def test_keys_of_another_type_are_corrupt(redis_store: RedisStore) -> None:
@@ -153,7 +176,7 @@ def test_a_put_that_broke_off_is_completed_by_its_repeat(redis_store: RedisStore
 
     shelf.put(0, CLAIM, FIRST, MANY, {b"id": ENTRY})
 
-    assert (shelf.position(0), shelf.slices(0)) == (FIRST, {NEAR: 3 * MAX_ITEMS})
+    assert (shelf.position(0), slices_of(shelf, 0)) == (FIRST, {NEAR: 3 * MAX_ITEMS})
     assert load_all(shelf, FIRST) == [segment.data for segment in MANY]
     assert shelf.ids(0, FIRST, [b"id"]) == [ENTRY]
 
@@ -170,7 +193,7 @@ def test_a_part_that_was_done_although_its_answer_was_lost_is_not_done_again(red
 
     interrupted(redis_store, {2: late}).put(0, CLAIM, FIRST, MANY, {})
 
-    assert (shelf.position(0), shelf.slices(0)) == (FIRST, {NEAR: 3 * MAX_ITEMS})
+    assert (shelf.position(0), slices_of(shelf, 0)) == (FIRST, {NEAR: 3 * MAX_ITEMS})
 
 
 def test_a_successor_claims_over_a_half_done_put_whose_relay_then_can_do_nothing(redis_store: RedisStore) -> None:
@@ -184,7 +207,7 @@ def test_a_successor_claims_over_a_half_done_put_whose_relay_then_can_do_nothing
     with pytest.raises(ShelfMoved):
         redis_store.open().put(0, CLAIM, FIRST, MANY, {})
 
-    assert (successor.position(0), successor.slices(0)) == (claimed, {NEAR: MAX_ITEMS})
+    assert (successor.position(0), slices_of(successor, 0)) == (claimed, {NEAR: MAX_ITEMS})
 
 
 @pytest.mark.parametrize("taken_before", [1, 2])
@@ -215,7 +238,7 @@ def test_a_claim_in_the_middle_of_a_large_put_stops_it(redis_store: RedisStore) 
     with pytest.raises(ShelfMoved, match="another relay claimed it"):
         interrupted(redis_store, faults).put(0, CLAIM, FIRST, MANY, {})
 
-    assert (shelf.position(0), shelf.slices(0)) == (claimed, {NEAR: MAX_ITEMS})
+    assert (shelf.position(0), slices_of(shelf, 0)) == (claimed, {NEAR: MAX_ITEMS})
 
 
 def test_a_flushed_script_cache_is_filled_again(start_redis: StartRedis) -> None:

@@ -6,12 +6,13 @@
     {<backend id>:<shard>}:s:<start ms>:<width ms>  list  the slice's segments, in the order they were put
     {<backend id>:<shard>}:ids                    hash    deliver-id -> <offset>:<until due ms>:<until offset>
 
-The braces are a hash tag: all keys of a shard share one slot of a Redis Cluster.
+`slices` is the schedule, read page by page in the order of time. `counts` tells of each slice whether all is there that
+was put, and how much is due when. The braces are a hash tag: all keys of a shard share one slot of a Redis Cluster.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from delaytopic_relay.backlog.store import IdEntry, Position, Slice
@@ -76,12 +77,24 @@ def decode_slice(name: bytes, key: bytes) -> Slice:
         raise _not_ours(key, name) from None
 
 
-def decode_counts(found: Mapping[bytes, bytes], key: bytes) -> dict[Slice, int]:
-    """The slices in the hash `key`, and how many records each has. Raises `CorruptState`."""
+def decode_page(scored: Sequence[bytes], key: bytes) -> list[Slice]:
+    """Return the slices that a range of the sorted set `key` names, each followed by its score.
+
+    Raises `CorruptState`, also for a slice that does not lie at its start: it would be loaded too late.
+    """
+    slices = [decode_slice(name, key) for name in scored[::2]]
+    for slice_, score in zip(slices, scored[1::2], strict=True):
+        if float(score) != slice_.start_ms:
+            raise _not_ours(key, b"%d:%d at %s" % (*slice_, score))
+    return slices
+
+
+def decode_count(text: bytes | None, key: bytes) -> int:
+    """Return how many records a field of the hash `key` counts. Raises `CorruptState`."""
     try:
-        return {decode_slice(name, key): int(records) for name, records in found.items()}
-    except ValueError as error:
-        raise _not_ours(key, str(error).encode()) from None
+        return int(text or b"")
+    except ValueError:
+        raise _not_ours(key, text or b"nothing") from None
 
 
 def encode_id_entry(entry: IdEntry) -> bytes:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from delaytopic_relay.backlog.moved import moved
-from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Slice
+from delaytopic_relay.backlog.store import IdEntry, Page, Position, Segment, Slice
 
 
 @dataclass(slots=True)
@@ -60,8 +60,14 @@ class MemoryShelf:
         kept.position = new
         self._shards[shard] = kept
 
+    def page(self, shard: int, expected: Position, from_ms: int, count: int) -> Page:
+        """See `Shelf.page`. Raises `ShelfMoved`."""
+        records = self._owned(shard, expected).records
+        found = sorted(item for item in records.items() if item[0].start_ms >= from_ms)
+        return Page.of(found[:count], count)
+
     def slices(self, shard: int) -> dict[Slice, int]:
-        """See `Shelf.slices`."""
+        """Return all slices of a shard, whoever owns it."""
         return dict(self._shard(shard).records)
 
     def load(self, shard: int, expected: Position, slice_: Slice, first: int, count: int) -> list[bytes]:

@@ -4,14 +4,14 @@ Writes are Lua scripts that begin with the comparison of the position. Reads ask
 in one pipeline: a script takes two to three times as long to answer megabytes, and a full Redis refuses MULTI even
 for reads, so that nothing could leave it any more.
 
-The relay's user needs, on the keys `{<backend id>:*`, the commands GET SET RPUSH LRANGE ZADD ZREM HINCRBY HSET
-HGETALL HMGET HDEL UNLINK, and EVAL EVALSHA PING HELLO; INFO and CONFIG|GET serve the checks at start.
+Which commands a relay's user needs is in docs/reference/backends.md.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from importlib import resources
 from itertools import zip_longest
 from typing import Any, NamedTuple, TypeVar
@@ -25,14 +25,16 @@ from delaytopic_relay.backlog.redis.layout import (
     NO_POSITION,
     ShardKeys,
     check_backend_id,
-    decode_counts,
+    decode_count,
     decode_id_entry,
+    decode_page,
     decode_position,
+    decode_slice,
     encode_id_entry,
     encode_position,
 )
 from delaytopic_relay.backlog.redis.parts import MAX_ITEMS, Part, positions, split
-from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Slice
+from delaytopic_relay.backlog.store import IdEntry, Page, Position, Segment, Slice
 from delaytopic_relay.errors import CorruptState
 
 DROP_SLICES = 100  # in a script: Redis frees lists of megabytes in its one thread unless they are very long
@@ -100,11 +102,23 @@ class RedisShelf:
                 raise moved(shard, expected, decode_position(found, self._of(shard).position))
             done = steps.index(found, done + 1)
 
-    def slices(self, shard: int) -> dict[Slice, int]:
-        """See `Shelf.slices`. Raises `ShelfUnavailable`, `CorruptState`."""
-        key = self._of(shard).counts
-        found: Any = ask(self._where, lambda: self._client.hgetall(key))
-        return decode_counts(found, key)
+    def page(self, shard: int, expected: Position, from_ms: int, count: int) -> Page:
+        """See `Shelf.page`. Raises `ShelfMoved`, `ShelfUnavailable`, `CorruptState`.
+
+        The sorted set and the counts name the same slices. Where one has more, a slice could be missed.
+        """
+        keys = self._of(shard)
+        scored, scheduled, counted = self._read(
+            shard, expected, page_range(keys, from_ms, count), ("ZCARD", keys.slices), ("HLEN", keys.counts)
+        )
+        if scheduled != counted:
+            raise CorruptState(f"{keys.slices.decode()} names {scheduled} slices, and {keys.counts.decode()} {counted}")
+        slices = decode_page(scored, keys.slices)
+        if not slices:
+            return Page.of([], count)
+        (counts,) = self._read(shard, expected, ("HMGET", keys.counts, *scored[::2]))
+        records = [decode_count(text, keys.counts) for text in counts]
+        return Page.of([*zip(slices, records, strict=True)], count)
 
     def load(self, shard: int, expected: Position, slice_: Slice, first: int, count: int) -> list[bytes]:
         """See `Shelf.load`. Raises `ShelfMoved`, `ShelfUnavailable`."""
@@ -144,12 +158,21 @@ class RedisShelf:
         All keys go in one command: a list that went later could have been filled again by then.
         """
         keys = self._of(shard)
-        try:
-            known = {*slices, *self.slices(shard)}
-        except CorruptState:
-            known = {*slices}
+        known = {*slices, *self._listed(keys.slices, "ZRANGE", 0, -1), *self._listed(keys.counts, "HKEYS")}
         names = [*keys[:4], *map(keys.list, known)]
         ask(self._where, lambda: self._client.unlink(*names))
+
+    def _listed(self, key: bytes, command: str, *arguments: int) -> set[Slice]:
+        """Return the slices that one of the shelf's records names, as far as relays wrote them."""
+        slices = set[Slice]()
+        try:
+            names: Any = ask(self._where, lambda: self._client.execute_command(command, key, *arguments))  # type: ignore[no-untyped-call]
+        except CorruptState:
+            return slices
+        for name in names:
+            with suppress(CorruptState):
+                slices.add(decode_slice(name, key))
+        return slices
 
     def close(self) -> None:
         """See `Shelf.close`."""
@@ -192,6 +215,11 @@ class RedisShelf:
         if (found or NO_POSITION) != encode_position(expected):
             raise moved(shard, expected, decode_position(found, key))
         return answers
+
+
+def page_range(keys: ShardKeys, from_ms: int, count: int) -> Command:
+    """Return the command that reads the first slices from a time on, with their scores."""
+    return ("ZRANGE", keys.slices, from_ms, "+inf", "BYSCORE", "LIMIT", 0, count, "WITHSCORES")
 
 
 def _portions(items: Sequence[Item], size: int = MAX_ITEMS) -> list[Sequence[Item]]:
