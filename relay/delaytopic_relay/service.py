@@ -18,6 +18,7 @@ from delaytopic_relay.backlog.kafka.manager import BucketShelving
 from delaytopic_relay.backlog.kafka.opening import OpenBuckets, open_buckets
 from delaytopic_relay.backlog.redis.connection import connect_redis
 from delaytopic_relay.backlog.redis.manager import Shelving
+from delaytopic_relay.backlog.redis.partition import share_bytes_of
 from delaytopic_relay.backlog.redis.preflight import check_redis
 from delaytopic_relay.backlog.redis.store import RedisShelf
 from delaytopic_relay.backlog.signing_keys import signer_of
@@ -157,6 +158,8 @@ class Service:
         takeover = Takeover(
             source, target, opened, self._instance, config.limits.horizon.ms, observer, may_be_fenced, self._signer
         )
+        partitions = facts.partitions if facts is not None else 1
+        takeover.share_bytes = share_bytes_of(config.backend.max_redis_memory, partitions)
         return Loop(
             Parts(
                 source=source,

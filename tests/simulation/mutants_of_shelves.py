@@ -12,7 +12,7 @@ from delaytopic_relay.backlog.redis.layout import encode_position
 from delaytopic_relay.backlog.redis.manager import Shelving
 from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.backlog.redis.partition import Put, Shard
-from delaytopic_relay.backlog.redis.store import RedisShelf
+from delaytopic_relay.backlog.redis.store import RedisShelf, State
 from delaytopic_relay.core import calendar
 from delaytopic_relay.core.commands import Key
 from delaytopic_relay.core.id_table import IdTable
@@ -30,10 +30,10 @@ def states_the_position() -> Sequence[Patch]:
 def no_compare() -> Sequence[Patch]:
     put, part = MemoryShelf.put, RedisShelf._put_part
 
-    def put_anyway(self: MemoryShelf, shard: int, expected: Any, *arguments: Any) -> None:
-        put(self, shard, self.position(shard), *arguments)
+    def put_anyway(self: MemoryShelf, shard: int, expected: Any, *arguments: Any) -> int:
+        return put(self, shard, self.position(shard), *arguments)
 
-    def put_part_anyway(self: RedisShelf, shard: int, before: bytes, *arguments: Any) -> bytes:
+    def put_part_anyway(self: RedisShelf, shard: int, before: bytes, *arguments: Any) -> State:
         return part(self, shard, encode_position(self.position(shard)), *arguments)
 
     return [(MemoryShelf, "put", put_anyway), (RedisShelf, "_put_part", put_part_anyway)]

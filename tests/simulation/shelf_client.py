@@ -80,8 +80,8 @@ class DistantShelf:
         new: Position,
         segments: Sequence[Segment],
         ids: Mapping[bytes, IdEntry],
-    ) -> None:
-        self._line.call("put", lambda: self._server.put(shard, expected, new, segments, ids))
+    ) -> int:
+        return self._line.call("put", lambda: self._server.put(shard, expected, new, segments, ids))
 
     def page(self, shard: int, expected: Position, from_ms: int, count: int) -> Page:
         return self._line.call("slices", lambda: self._server.page(shard, expected, from_ms, count))
@@ -95,8 +95,8 @@ class DistantShelf:
     def ids(self, shard: int, expected: Position, names: Sequence[bytes]) -> list[IdEntry | None]:
         return self._line.call("ids", lambda: self._server.ids(shard, expected, names))
 
-    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> None:
-        self._line.call("drop", lambda: self._server.drop(shard, expected, slices, ids))
+    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
+        return self._line.call("drop", lambda: self._server.drop(shard, expected, slices, ids))
 
     def reset(self, shard: int, slices: Iterable[Slice]) -> None:
         self._line.call("drop", lambda: self._server.reset(shard, slices))

@@ -40,12 +40,13 @@ class FlakyShelf(MemoryShelf):
         new: Position,
         segments: Sequence[Segment],
         ids: Mapping[bytes, IdEntry],
-    ) -> None:
+    ) -> int:
         self._answer()
-        super().put(shard, expected, new, segments, ids)
+        stored_bytes = super().put(shard, expected, new, segments, ids)
         if self.deaf_puts > 0:
             self.deaf_puts -= 1
             raise ShelfUnavailable("timed out")
+        return stored_bytes
 
     def page(self, shard: int, expected: Position, from_ms: int, count: int) -> Page:
         self._answer()
@@ -71,6 +72,6 @@ class FlakyShelf(MemoryShelf):
         self.damaged.discard(shard)
         super().reset(shard, slices)
 
-    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> None:
+    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
         self._answer()
-        super().drop(shard, expected, slices, ids)
+        return super().drop(shard, expected, slices, ids)

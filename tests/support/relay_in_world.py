@@ -12,6 +12,7 @@ from tests.support.world import World, WorldClock, WorldSource, WorldTarget
 from delaytopic_api.records import Headers
 from delaytopic_api.values import Partitioning
 from delaytopic_relay.backlog.redis.manager import Shelving
+from delaytopic_relay.backlog.redis.partition import UNLIMITED_BYTES
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner
 from delaytopic_relay.backlog.store import Shelf
 from delaytopic_relay.core.progress import Progress
@@ -107,6 +108,8 @@ class Setup(NamedTuple):
     strangers: Sequence[str] = ()
     """Producers of others."""
     signer: SegmentSigner = UNSIGNED
+    share_bytes: int = UNLIMITED_BYTES
+    """Of each shard on the shelf."""
 
 
 USUAL = Setup()
@@ -124,6 +127,17 @@ def start(world: World, shelf: Shelf, name: str = "relay", setup: Setup = USUAL)
     source = WorldSource(world, setup.shards, setup.chunk)
     target = setup.target(world, name if setup.transactional else "")
     used_shelf = shelf if setup.delay_ms is None else None
+    takeover = Takeover(
+        source,
+        target,
+        used_shelf,
+        name,
+        HORIZON_MS,
+        journal,
+        lambda owner: owner not in setup.strangers,
+        setup.signer,
+    )
+    takeover.share_bytes = setup.share_bytes
     loop = Loop(
         Parts(
             source=source,
@@ -131,16 +145,7 @@ def start(world: World, shelf: Shelf, name: str = "relay", setup: Setup = USUAL)
             dialect=NativeDialect(native_policy(setup.delay_ms)),
             addressing=Addressing(SOURCE, TARGET, DEAD, Partitioning.BY_KEY, 4, setup.limit, FURTHER),
             shelving=Shelving(used_shelf, clock, journal, setup.signer) if used_shelf is not None else None,
-            takeover=Takeover(
-                source,
-                target,
-                used_shelf,
-                name,
-                HORIZON_MS,
-                journal,
-                lambda owner: owner not in setup.strangers,
-                setup.signer,
-            ),
+            takeover=takeover,
             pace=Pace(50, setup.transactional),
             memory_bytes=setup.memory_bytes,
             clock=clock,

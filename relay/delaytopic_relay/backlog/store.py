@@ -104,11 +104,11 @@ class Shelf(Protocol):
         new: Position,
         segments: Sequence[Segment],
         ids: Mapping[bytes, IdEntry],
-    ) -> None:
+    ) -> int:
         """Append segments and set id entries, atomically with the position going from expected to new.
 
         Succeeds without a second effect when the position already is `new`. With no segments and
-        no ids this claims a shard or moves its position on.
+        no ids this claims a shard or moves its position on. Answers how many bytes the shard takes on the shelf.
         """
         ...
 
@@ -131,8 +131,8 @@ class Shelf(Protocol):
         """The entries of these ids, None where there is none, in the order asked for."""
         ...
 
-    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> None:
-        """Forget whole slices and id entries; what is not there is not missed."""
+    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
+        """Forget whole slices and id entries; what is not there is not missed. Answers as `put`."""
         ...
 
     def reset(self, shard: int, slices: Iterable[Slice]) -> None:

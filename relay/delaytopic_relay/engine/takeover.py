@@ -12,7 +12,7 @@ from typing import NamedTuple
 from delaytopic_relay.backlog.fixed import FixedShard
 from delaytopic_relay.backlog.kafka.manager import BucketShelving
 from delaytopic_relay.backlog.kafka.partition import BucketShard
-from delaytopic_relay.backlog.redis.partition import Shard
+from delaytopic_relay.backlog.redis.partition import UNLIMITED_BYTES, Shard
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner
 from delaytopic_relay.backlog.store import Position, Shelf
 from delaytopic_relay.core.progress import Progress, decode_progress
@@ -62,6 +62,8 @@ class Takeover:
         self._journal = journal
         self._may_be_fenced = may_be_fenced
         self._signer = signer
+        self.share_bytes = UNLIMITED_BYTES
+        """From so much on the shelf on, a shard's reading pauses."""
         self._fenced: set[str] = set()
         self._claims = 0
 
@@ -179,5 +181,6 @@ class Takeover:
             return FixedShard(number, plan.progress, start, self._horizon_ms)
         if isinstance(self._shelf, BucketShelving):
             return self._shelf.open(number, plan.progress, start)
-        self._shelf.put(number, position, plan.claim, [], {})
-        return Shard(number, plan.progress, start, plan.claim, self._horizon_ms)
+        shard = Shard(number, plan.progress, start, plan.claim, self._horizon_ms, self.share_bytes)
+        shard.stored(self._shelf.put(number, position, plan.claim, [], {}))
+        return shard

@@ -16,6 +16,7 @@ from delaytopic_api.relay import (
     ShardStatus,
 )
 from delaytopic_relay.backlog.kafka.partition import BucketShard
+from delaytopic_relay.backlog.redis.partition import Shard
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Key
 from delaytopic_relay.core.partition import ShardCore
 from delaytopic_relay.core.progress import Progress
@@ -102,6 +103,8 @@ def _shard(
         ingest_lag=max(0, scene.ends.get(number, shard.position) - shard.position),
         replay_lag=_replay_lag(shard),
         due_histogram=_bins(census, edges, now_ms),
+        redis_bytes=shard.stored_bytes if isinstance(shard, Shard) else None,
+        redis_full=isinstance(shard, Shard) and shard.over_share,
         buckets=_buckets(shard) if isinstance(shard, BucketShard) else [],
         message=_message(number, shard, scene),
     )
@@ -139,6 +142,11 @@ def _message(number: int, shard: AnyShard, scene: Scene) -> str | None:
         return "what waits in the backend is being counted"
     if isinstance(shard, ShardCore) and not shard.admission.now.ids:
         return f"schedules with an id are refused: those that wait take {shard.ids_bytes} bytes (limits.idMemory)"
+    if isinstance(shard, Shard) and shard.over_share:
+        return (
+            f"reading pauses: what waits takes {shard.stored_bytes} bytes of Redis, and its share of maxRedisMemory is "
+            f"{shard.share_bytes}; it goes on when a quarter of that is free"
+        )
     return "reading pauses: memory is full, or enough is in it" if number in scene.paused else None
 
 

@@ -41,7 +41,7 @@ def add(client: Any, key: bytes, field: bytes, value: bytes) -> object:
 
 
 ATTACKS: dict[str, Attack] = {
-    "everything is deleted": lambda client, keys: client.delete(*keys[:4], *lists(client, keys)),
+    "everything is deleted": lambda client, keys: client.delete(*keys[:5], *lists(client, keys)),
     "the position is a text of somebody else": lambda client, keys: client.set(keys.position, "soon"),
     "the position is a list": lambda client, keys: replace(client, keys.position),
     "the position is far ahead": lambda client, keys: client.set(keys.position, "9:1000000:me"),
@@ -75,6 +75,10 @@ ATTACKS: dict[str, Attack] = {
     "many slices begin at one time": lambda client, keys: [
         (client.zadd(keys.slices, {b"60000:%d" % width: 60_000}), add(client, keys.counts, b"60000:%d" % width, b"1"))
         for width in range(1_200)
+    ],
+    "the sizes are a text": lambda client, keys: replace(client, keys.sizes),
+    "the sizes are no numbers": lambda client, keys: [
+        add(client, keys.sizes, name, b"many") for name in client.hkeys(keys.sizes)
     ],
     "lists are deleted": lambda client, keys: client.delete(*lists(client, keys)),
     "lists are texts": lambda client, keys: [replace(client, key) for key in lists(client, keys)],

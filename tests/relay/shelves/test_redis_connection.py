@@ -234,7 +234,8 @@ def test_a_user_with_the_documented_commands_only_is_enough(start_redis: StartRe
     # Given a user who may touch the backend's keys, with the commands that the shelf's module lists
     server = start_redis()
     commands = (
-        "get set rpush lrange zadd zrem zrange zcard hincrby hset hmget hkeys hlen hdel unlink eval evalsha ping hello"
+        "get set rpush lrange zadd zrem zrange zcard hincrby hset hget hmget hkeys hlen hdel del unlink "
+        "eval evalsha ping hello"
     )
     with redis.Redis(host="127.0.0.1", port=server.port) as client:
         rights = ["-@all", *(f"+{name}" for name in commands.split())]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import pytest
@@ -13,6 +13,7 @@ from tests.support.stores import RedisStore, slices_of
 
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_relay.backlog.redis.connection import Client, RedisConnection, connect_redis
+from delaytopic_relay.backlog.redis.layout import encode_position, stored_bytes
 from delaytopic_relay.backlog.redis.parts import MAX_ITEMS
 from delaytopic_relay.backlog.redis.store import RedisShelf
 from delaytopic_relay.backlog.store import IdEntry, Position, Segment, Shelf, Slice
@@ -69,22 +70,30 @@ def test_a_shard_has_the_documented_keys_in_one_slot(redis_store: RedisStore) ->
     shelf.put(0, None, FIRST, [Segment(NEAR, 2, b"x"), Segment(FAR, 1, b"y")], {b"id": ENTRY})
 
     tag = f"{{{redis_store.backend_id}:0}}:"
-    names = ["counts", "ids", "position", "s:1000:1000", "s:60000:60000", "slices"]
+    names = ["counts", "ids", "position", "s:1000:1000", "s:60000:60000", "sizes", "slices"]
     client: Any = redis_store.connection.client
     assert redis_store.keys() == [f"{tag}{name}".encode() for name in names]
     assert client.get(tag + "position") == b"2:100:relay-a"
     assert client.zrange(tag + "slices", 0, -1, withscores=True) == [(b"1000:1000", 1_000), (b"60000:60000", 60_000)]
     assert client.hgetall(tag + "counts") == {b"1000:1000": b"2", b"60000:60000": b"1"}
     assert client.hgetall(tag + "ids") == {b"id": b"7:1500:5"}
+    assert client.hgetall(tag + "sizes") == {
+        b"1000:1000": b"1",
+        b"60000:60000": b"1",
+        b"total": b"2",
+        b"position": b"2:100:relay-a",
+    }
 
 
-def test_an_emptied_shard_leaves_nothing_but_its_position(redis_store: RedisStore) -> None:
+def test_an_emptied_shard_leaves_nothing_but_its_position_and_that_nothing_has_a_size(redis_store: RedisStore) -> None:
     shelf = redis_store.open()
     shelf.put(0, None, FIRST, [Segment(NEAR, 2, b"x"), Segment(FAR, 1, b"y")], {b"id": ENTRY})
 
     shelf.drop(0, FIRST, [NEAR, FAR], [b"id"])
 
-    assert redis_store.keys() == [f"{{{redis_store.backend_id}:0}}:position".encode()]
+    tag, client = f"{{{redis_store.backend_id}:0}}:", cast(Any, redis_store.connection.client)
+    assert redis_store.keys() == [f"{tag}position".encode(), f"{tag}sizes".encode()]
+    assert client.hgetall(tag + "sizes") == {b"total": b"0", b"position": b"2:100:relay-a"}
 
 
 @pytest.mark.parametrize("backend_id", ["", "a{b", "a}b"])
@@ -153,6 +162,60 @@ def test_keys_of_another_type_are_corrupt(redis_store: RedisStore) -> None:
     ):
         with pytest.raises(CorruptState, match=r"holds keys of another type under the shelf's names: set another back"):
             call()
+
+
+# --- sizes
+
+
+def former_version(store: RedisStore, position: Position, segments: Sequence[Segment]) -> None:
+    """Put as a relay does that knows nothing of sizes."""
+    tag, client = f"{{{store.backend_id}:0}}:", cast(Any, store.connection.client)
+    for slice_, records, data in segments:
+        name = f"{slice_.start_ms}:{slice_.width_ms}"
+        client.rpush(f"{tag}s:{name}", data)
+        client.hincrby(tag + "counts", name, records)
+        client.zadd(tag + "slices", {name: slice_.start_ms})
+    client.set(tag + "position", encode_position(position))
+
+
+def test_the_size_of_what_waits_is_near_what_redis_says_of_its_keys(redis_store: RedisStore) -> None:
+    # Given slices of a few small segments each, a large one, and ids
+    shelf, client = redis_store.open(), cast(Any, redis_store.connection.client)
+    small = [Segment(Slice(start_ms, 1_000), 1, b"s" * 150) for start_ms in range(0, 500_000, 1_000)] * 3
+    large = [Segment(FAR, 500, b"l" * 60_000)] * 20
+    ids = {b"%036d" % number: IdEntry(10**6, 10**13, 10**6) for number in range(2_000)}
+
+    found = [
+        shelf.put(0, None, CLAIM, small, {}),
+        shelf.put(0, CLAIM, FIRST, large, {}),
+        shelf.put(0, FIRST, SECOND, [], ids),
+    ]
+
+    used = sum(client.memory_usage(key, samples=0) for key in [*redis_store.keys()])
+    assert found == sorted(found)
+    assert 0.7 < found[-1] / used < 1.4
+
+
+def test_what_a_former_version_left_is_read_and_its_size_is_not_counted(redis_store: RedisStore) -> None:
+    former_version(redis_store, CLAIM, [Segment(NEAR, 2, b"x" * 100), Segment(FAR, 1, b"y" * 50)])
+    shelf = redis_store.open()
+
+    claimed = shelf.put(0, CLAIM, FIRST, [], {})
+    put = shelf.put(0, FIRST, SECOND, [Segment(NEAR, 1, b"z" * 10)], {})
+    dropped = shelf.drop(0, SECOND, [NEAR], [])
+
+    assert (claimed, put, dropped) == (stored_bytes(0, 2, 0), stored_bytes(10, 2, 0), stored_bytes(0, 1, 0))
+    assert slices_of(shelf, 0) == {FAR: 1}
+    assert load_all(shelf, SECOND, FAR) == [b"y" * 50]
+
+
+def test_when_a_former_version_has_written_in_between_sizes_are_counted_anew(redis_store: RedisStore) -> None:
+    shelf = redis_store.open()
+    shelf.put(0, None, CLAIM, [Segment(NEAR, 1, b"x" * 100)], {})
+    former_version(redis_store, FIRST, [Segment(NEAR, 1, b"x" * 100), Segment(FAR, 1, b"y" * 50)])
+
+    assert shelf.put(0, FIRST, SECOND, [Segment(FAR, 1, b"z" * 10)], {}) == stored_bytes(10, 2, 0)
+    assert shelf.drop(0, SECOND, [NEAR, FAR], []) == 0
 
 
 # --- half-done puts

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.stores import Store, slices_of
 
+from delaytopic_relay.backlog.redis.layout import stored_bytes
 from delaytopic_relay.backlog.store import END_MS, IdEntry, Page, Position, Segment, Shelf, Slice
 from delaytopic_relay.errors import ShelfMoved
 
@@ -234,6 +235,48 @@ def test_a_large_put_from_a_position_that_is_not_the_shards_changes_nothing(shel
         shelf.put(SHARD, CLAIM, SECOND, [segment(NEAR, b"%d" % number) for number in range(2_500)], {})
 
     assert (shelf.position(SHARD), slices_of(shelf, SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
+
+
+# --- sizes
+
+
+def test_every_write_tells_how_much_the_shard_takes(shelf: Shelf) -> None:
+    # A claim, a put, a cascade's copies into narrower slices, and drops until nothing is left
+    narrow = [segment(Slice(FAR.start_ms + ms, 1_000), b"f" * 30) for ms in (0, 5_000)]
+    puts = [
+        shelf.put(SHARD, None, CLAIM, [], {}),
+        shelf.put(SHARD, CLAIM, FIRST, [segment(NEAR, b"n" * 100), segment(FAR, b"f" * 60)], {b"id-1": ENTRY}),
+        shelf.put(SHARD, CLAIM, FIRST, [segment(NEAR, b"n" * 100), segment(FAR, b"f" * 60)], {b"id-1": ENTRY}),
+        shelf.put(SHARD, FIRST, SECOND, narrow, {b"id-1": NEWER_ENTRY}),
+    ]
+    drops = [
+        shelf.drop(SHARD, SECOND, [FAR, FAR], []),
+        shelf.drop(SHARD, SECOND, [NEAR, Slice(0, 1_000)], [b"id-1", b"id-1", b"?"]),
+        shelf.drop(SHARD, SECOND, [each.slice for each in narrow], []),
+    ]
+
+    assert puts == [0, *[stored_bytes(160, 2, 1)] * 2, stored_bytes(220, 4, 1)]
+    assert drops == [stored_bytes(160, 3, 1), stored_bytes(60, 2, 0), 0]
+
+
+def test_the_size_is_known_to_who_takes_a_shard_over_and_nothing_after_a_reset(store: Store) -> None:
+    filled(store.open())
+    successor = store.open()
+
+    claimed = successor.put(SHARD, FIRST, OTHER_RELAY, [], {})
+    successor.reset(SHARD, [])
+    refilled = [
+        successor.put(SHARD, None, CLAIM, [], {}),
+        successor.put(SHARD, CLAIM, FIRST, [segment(NEAR, b"again")], {}),
+    ]
+
+    assert (claimed, refilled) == (stored_bytes(4, 2, 1), [0, stored_bytes(5, 1, 0)])
+
+
+def test_a_large_put_tells_the_size_of_all_its_parts(shelf: Shelf) -> None:
+    segments = [segment(NEAR, b"%04d" % number) for number in range(2_500)]
+
+    assert shelf.put(SHARD, None, FIRST, segments, {}) == stored_bytes(10_000, 1, 0)
 
 
 # --- pages

@@ -41,7 +41,7 @@ class ShelfComparison(RuleBasedStateMachine):
         self.memory, self.redis = MemoryShelf(), RedisShelf(self.connection, backend_id)
         self.stores = MemoryStore(self.memory), RedisStore(self.connection, backend_id)
         self.history: dict[int, list[Position | None]] = {0: [None], 1: [None]}
-        self.last_put: Callable[[Shelf], None] | None = None
+        self.last_put: Callable[[Shelf], int] | None = None
         self.roll_back: list[Callable[[], None]] = []
         self.counter = 0
 

@@ -3,11 +3,14 @@
     {<backend id>:<shard>}:position               string  <counter>:<offset>:<owner>
     {<backend id>:<shard>}:slices                 zset    <start ms>:<width ms> by start ms
     {<backend id>:<shard>}:counts                 hash    <start ms>:<width ms> -> records put into the slice
+    {<backend id>:<shard>}:sizes                  hash    <start ms>:<width ms> -> bytes of the slice's segments;
+                                                          total -> of all slices; position -> as of which write
     {<backend id>:<shard>}:s:<start ms>:<width ms>  list  the slice's segments, in the order they were put
     {<backend id>:<shard>}:ids                    hash    deliver-id -> <offset>:<until due ms>:<until offset>
 
 `slices` is the schedule, read page by page in the order of time. `counts` tells of each slice whether all is there that
-was put, and how much is due when. The braces are a hash tag: all keys of a shard share one slot of a Redis Cluster.
+was put, and how much is due when; `sizes` how much memory they take. The braces are a hash tag: all keys of a shard
+share one slot of a Redis Cluster.
 """
 
 from __future__ import annotations
@@ -19,6 +22,10 @@ from delaytopic_relay.backlog.store import IdEntry, Position, Slice
 from delaytopic_relay.errors import ConfigurationError, CorruptState
 
 NO_POSITION = b""  # how the scripts say that a shard has none
+SLICE_BYTES = 550
+"""What Redis takes for a slice beside its segments, about: a key, a list, and a field of three indexes."""
+ID_BYTES = 160
+"""What Redis takes for an id of usual length, about."""
 
 
 class ShardKeys(NamedTuple):
@@ -28,17 +35,23 @@ class ShardKeys(NamedTuple):
     slices: bytes
     counts: bytes
     ids: bytes
+    sizes: bytes
     lists: bytes
 
     @classmethod
     def of(cls, backend_id: str, shard: int) -> ShardKeys:
         """The keys of a shard of this backend."""
         tag = f"{{{backend_id}:{shard}}}:".encode()
-        return cls(tag + b"position", tag + b"slices", tag + b"counts", tag + b"ids", tag + b"s:")
+        return cls(tag + b"position", tag + b"slices", tag + b"counts", tag + b"ids", tag + b"sizes", tag + b"s:")
 
     def list(self, slice_: Slice) -> bytes:
         """The key of a slice's segments."""
         return b"%s%d:%d" % (self.lists, slice_.start_ms, slice_.width_ms)
+
+
+def stored_bytes(segment_bytes: int, slices: int, ids: int) -> int:
+    """Return how much of Redis' memory so many segments, slices and ids take, about."""
+    return segment_bytes + slices * SLICE_BYTES + ids * ID_BYTES
 
 
 def check_backend_id(backend_id: str) -> str:

@@ -84,7 +84,7 @@ class Shelving:
             for segment in put.segments
         ]
         with self._readable(shard, [segment.slice for segment in signed]):
-            self._insist(lambda: self._shelf.put(number, put.expected, put.new, signed, put.ids))
+            shard.stored(self._insist(lambda: self._shelf.put(number, put.expected, put.new, signed, put.ids)))
         self._checked_ms[shard.partition] = self._clock.monotonic_ms()
         self._journal.put(self._checked_ms[shard.partition] - started_ms)
 
@@ -129,7 +129,7 @@ class Shelving:
                 continue
             try:
                 with self._readable(shard):
-                    self._shelf.drop(shard.partition, shard.shelf_position, slices, ids)
+                    shard.stored(self._shelf.drop(shard.partition, shard.shelf_position, slices, ids))
             except ShelfUnavailable as error:
                 self._journal.unavailable(error)
                 return
@@ -223,7 +223,7 @@ class Shelving:
         """Move the shelf's position on, or only compare it: either notices a shelf that lost writes."""
         if shard.touching or shard.committed_offset > shard.shelf_position.offset:
             put = shard.touch()
-            self._shelf.put(shard.partition, put.expected, put.new, put.segments, put.ids)
+            shard.stored(self._shelf.put(shard.partition, put.expected, put.new, put.segments, put.ids))
             shard.touched()
         else:
             position = self._shelf.position(shard.partition)

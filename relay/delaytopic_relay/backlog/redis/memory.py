@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from delaytopic_relay.backlog.moved import moved
+from delaytopic_relay.backlog.redis.layout import stored_bytes
 from delaytopic_relay.backlog.store import IdEntry, Page, Position, Segment, Slice
 
 
@@ -16,6 +17,12 @@ class _Shard:
     segments: dict[Slice, list[bytes]] = field(default_factory=dict)
     records: dict[Slice, int] = field(default_factory=dict)
     ids: dict[bytes, IdEntry] = field(default_factory=dict)
+
+    @property
+    def stored_bytes(self) -> int:
+        """As Redis counts."""
+        segment_bytes = sum(len(data) for segments in self.segments.values() for data in segments)
+        return stored_bytes(segment_bytes, len(self.records), len(self.ids))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +53,11 @@ class MemoryShelf:
         new: Position,
         segments: Sequence[Segment],
         ids: Mapping[bytes, IdEntry],
-    ) -> None:
+    ) -> int:
         """See `Shelf.put`. Raises `ShelfMoved`."""
         kept = self._shard(shard)
         if kept.position == new:
-            return
+            return kept.stored_bytes
         if kept.position != expected:
             raise moved(shard, expected, kept.position)
         for segment in segments:
@@ -59,6 +66,7 @@ class MemoryShelf:
         kept.ids.update(ids)
         kept.position = new
         self._shards[shard] = kept
+        return kept.stored_bytes
 
     def page(self, shard: int, expected: Position, from_ms: int, count: int) -> Page:
         """See `Shelf.page`. Raises `ShelfMoved`."""
@@ -84,7 +92,7 @@ class MemoryShelf:
         kept = self._owned(shard, expected)
         return [kept.ids.get(name) for name in names]
 
-    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> None:
+    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
         """See `Shelf.drop`. Raises `ShelfMoved`."""
         kept = self._owned(shard, expected)
         for slice_ in slices:
@@ -92,6 +100,7 @@ class MemoryShelf:
             kept.segments.pop(slice_, None)
         for name in ids:
             kept.ids.pop(name, None)
+        return kept.stored_bytes
 
     def reset(self, shard: int, slices: Iterable[Slice]) -> None:
         """See `Shelf.reset`."""

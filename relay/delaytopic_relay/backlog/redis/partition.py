@@ -10,6 +10,7 @@ import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from delaytopic_api.values import Quantity
 from delaytopic_relay.backlog.segments import pack
 from delaytopic_relay.backlog.slices import EARLIEST_MS, NARROW_MS, cascades_at_ms, is_narrow
 from delaytopic_relay.backlog.store import END_MS, IdEntry, Page, Position, Segment, Slice
@@ -23,6 +24,14 @@ PORTION_BYTES = 1 << 20
 FIRST_PORTION = 16
 LARGEST_PORTION = 256
 MOST_COMPANIONS = 64
+UNLIMITED_BYTES = 1 << 62
+RESUME_SHARE = 0.75
+"""Of the share on the shelf: below, reading goes on after it had paused."""
+
+
+def share_bytes_of(memory: Quantity | None, partitions: int) -> int:
+    """Return the share of one partition of what a DelayTopic may keep in Redis."""
+    return memory.value // partitions if memory is not None else UNLIMITED_BYTES
 
 
 class Put(NamedTuple):
@@ -56,10 +65,17 @@ class Shard(ShardCore):
         start: int,
         position: Position,
         horizon_ms: int,
+        share_bytes: int = UNLIMITED_BYTES,
     ) -> None:
-        """`progress` is what is committed, `start` where reading begins, `position` the claimed shelf's."""
+        """`progress` is what is committed, `start` where reading begins, `position` the claimed shelf's.
+
+        From `share_bytes` on the shelf on, reading pauses.
+        """
         super().__init__(partition, progress, start, horizon_ms)
         self.shelf_position = position
+        self.share_bytes = share_bytes
+        self.stored_bytes = 0
+        self.over_share = False
         self.index: dict[Slice, int] = {}
         self.listed_until_ms = 0
         self._agenda: list[tuple[int, Slice]] = []
@@ -82,6 +98,15 @@ class Shard(ShardCore):
         yield from ((slice_.start_ms, slice_.width_ms, records) for slice_, records in self.index.items())
         if self._current is not None and self._unloaded:
             yield self._current.start_ms, self._current.width_ms, self._unloaded
+
+    def stored(self, stored_bytes: int) -> None:
+        """Note how many bytes the shard takes on the shelf, after a write."""
+        self.stored_bytes = stored_bytes
+        self.over_share = stored_bytes >= self.share_bytes * (RESUME_SHARE if self.over_share else 1)
+
+    def full(self, now_ms: int, *, paused: bool) -> bool:
+        """Whether reading on can wait: while the shelf has as much of this shard as it may have."""
+        return self.over_share
 
     @property
     def waits_from_ms(self) -> int | None:

@@ -32,6 +32,7 @@ from delaytopic_relay.backlog.redis.layout import (
     decode_slice,
     encode_id_entry,
     encode_position,
+    stored_bytes,
 )
 from delaytopic_relay.backlog.redis.parts import MAX_ITEMS, Part, positions, split
 from delaytopic_relay.backlog.store import IdEntry, Page, Position, Segment, Slice
@@ -41,6 +42,13 @@ DROP_SLICES = 100  # in a script: Redis frees lists of megabytes in its one thre
 
 Item = TypeVar("Item")
 Command = tuple[bytes | str | int, ...]
+
+
+class State(NamedTuple):
+    """A shard after a script: the text of its position, and about how many bytes of memory it takes."""
+
+    position: bytes
+    stored_bytes: int
 
 
 class Script(NamedTuple):
@@ -55,13 +63,14 @@ class Script(NamedTuple):
         text = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
         return cls(text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
 
-    def run(self, client: Client, keys: Sequence[bytes], arguments: Sequence[bytes | int]) -> bytes:
-        """The script's answer, a text; a server that does not know the script yet learns it."""
+    def run(self, client: Client, keys: Sequence[bytes], arguments: Sequence[bytes | int]) -> State:
+        """The script's answer; a server that does not know the script yet learns it."""
         try:
-            answer = client.evalsha(self.digest, len(keys), *keys, *arguments)
+            answer: Any = client.evalsha(self.digest, len(keys), *keys, *arguments)
         except NoScriptError:
             answer = client.eval(self.text, len(keys), *keys, *arguments)
-        return bytes(answer)
+        position, *sizes = answer
+        return State(bytes(position), stored_bytes(*sizes))
 
 
 class RedisShelf:
@@ -91,16 +100,17 @@ class RedisShelf:
         new: Position,
         segments: Sequence[Segment],
         ids: Mapping[bytes, IdEntry],
-    ) -> None:
+    ) -> int:
         """See `Shelf.put`. Raises `ShelfMoved`, `ShelfUnavailable`."""
         parts = split(segments, ids)
         steps = [encode_position(step) for step in positions(expected, new, len(parts))]
-        done = 0
+        done = stored = 0
         while done < len(parts):
-            found = self._put_part(shard, steps[done], steps[done + 1], parts[done])
+            found, stored = self._put_part(shard, steps[done], steps[done + 1], parts[done])
             if found not in steps[done + 1 :]:
                 raise moved(shard, expected, decode_position(found, self._of(shard).position))
             done = steps.index(found, done + 1)
+        return stored
 
     def page(self, shard: int, expected: Position, from_ms: int, count: int) -> Page:
         """See `Shelf.page`. Raises `ShelfMoved`, `ShelfUnavailable`, `CorruptState`.
@@ -143,14 +153,15 @@ class RedisShelf:
         answers = [self._read(shard, expected, ("HMGET", key, *portion))[0] for portion in _portions(names)]
         return [decode_id_entry(text, key) for answer in answers for text in answer]
 
-    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> None:
+    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
         """See `Shelf.drop`. Raises `ShelfMoved`, `ShelfUnavailable`."""
-        keys, before = self._of(shard), encode_position(expected)
+        keys, before, stored = self._of(shard), encode_position(expected), 0
         for some_slices, some_ids in zip_longest(_portions(slices, DROP_SLICES), _portions(ids), fillvalue=()):
-            names = [*keys[:4], *(keys.list(slice_) for slice_ in some_slices)]
-            found = self._run(self._drop, names, [before, len(keys.lists) + 1, *some_ids])
+            names = [*keys[:5], *(keys.list(slice_) for slice_ in some_slices)]
+            found, stored = self._run(self._drop, names, [before, len(keys.lists) + 1, *some_ids])
             if found != before:
                 raise moved(shard, expected, decode_position(found, keys.position))
+        return stored
 
     def reset(self, shard: int, slices: Iterable[Slice]) -> None:
         """See `Shelf.reset`. Raises `ShelfUnavailable`.
@@ -159,7 +170,7 @@ class RedisShelf:
         """
         keys = self._of(shard)
         known = {*slices, *self._listed(keys.slices, "ZRANGE", 0, -1), *self._listed(keys.counts, "HKEYS")}
-        names = [*keys[:4], *map(keys.list, known)]
+        names = [*keys[:5], *map(keys.list, known)]
         ask(self._where, lambda: self._client.unlink(*names))
 
     def _listed(self, key: bytes, command: str, *arguments: int) -> set[Slice]:
@@ -183,10 +194,10 @@ class RedisShelf:
             self._keys[shard] = ShardKeys.of(self._id, shard)
         return self._keys[shard]
 
-    def _put_part(self, shard: int, before: bytes, after: bytes, part: Part) -> bytes:
-        """Do one part, if the position is the one before; answers the position that the shard has then."""
+    def _put_part(self, shard: int, before: bytes, after: bytes, part: Part) -> State:
+        """Do one part, if the position is the one before."""
         keys = self._of(shard)
-        names = [*keys[:4]]
+        names = [*keys[:5]]
         arguments: list[bytes | int] = [before, after, len(keys.lists) + 1]
         for slice_, records, data in part.segments:
             names.append(keys.list(slice_))
@@ -195,7 +206,7 @@ class RedisShelf:
             arguments += (name, encode_id_entry(entry))
         return self._run(self._put, names, arguments)
 
-    def _run(self, script: Script, keys: Sequence[bytes], arguments: Sequence[bytes | int]) -> bytes:
+    def _run(self, script: Script, keys: Sequence[bytes], arguments: Sequence[bytes | int]) -> State:
         return ask(self._where, lambda: script.run(self._client, keys, arguments))
 
     def _read(self, shard: int, expected: Position, *commands: Command) -> list[Any]:
