@@ -33,9 +33,9 @@ def refusal(fields: RedisFields) -> str:
     return str(caught.value)
 
 
-def serves_as_a_shelf(connection: RedisConnection) -> bool:
+def serves_as_a_shelf(connection: RedisConnection, backend_id: str = "shop") -> bool:
     """Make every call of a shelf, among them megabytes each way, and close the connection."""
-    shelf, near, blob = RedisShelf(connection, "shop"), Slice(0, 1000), bytes(range(256)) * (12 << 10)
+    shelf, near, blob = RedisShelf(connection, backend_id), Slice(0, 1000), bytes(range(256)) * (12 << 10)
     first, second = Position("relay-a", 1, 0), Position("relay-a", 2, 10)
     shelf.put(0, shelf.position(0), first, [], {})
     shelf.put(0, first, second, [Segment(near, 1, blob)], {b"id": IdEntry(1, 2, 3)})
