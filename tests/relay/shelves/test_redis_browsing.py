@@ -14,7 +14,7 @@ from tests.support.schedules import offsets, schedule
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_relay.backlog.reader import SliceGone
 from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis
-from delaytopic_relay.backlog.redis.reader import FIRST_PORTION, RedisPendingReader
+from delaytopic_relay.backlog.redis.reader import FIRST_PORTION, NAMES, RedisPendingReader
 from delaytopic_relay.backlog.redis.store import RedisShelf
 from delaytopic_relay.backlog.segments import encode_segment
 from delaytopic_relay.backlog.store import END_MS, IdEntry, Position, Segment, Slice
@@ -76,6 +76,18 @@ def test_slices_are_those_that_the_relay_put(shelves: Shelves) -> None:
 
     assert shelves.reader.slices(0, 0, END_MS) == {NARROW: 3, WIDE: 1}
     assert shelves.reader.slices(1, 0, END_MS) == {}
+
+
+def test_slices_of_a_range_of_time_are_read_over_many_pages_and_no_further(shelves: Shelves) -> None:
+    position = shelves.shelf.position(0)
+    assert position is not None
+    slices = [Slice(number * 1_000, 1_000) for number in range(5 * NAMES)]
+    shelves.shelf.put(0, position, FILLED, [Segment(slice_, 1, b"s") for slice_ in slices], {})
+
+    found = shelves.reader.slices(0, 1_500_000, 2_600_000)
+
+    assert list(found) == slices[1_500 : 1_500 + 2 * (NAMES - 1)]
+    assert dict(shelves.reader.slices(0, 0, END_MS)) == dict.fromkeys(slices, 1)
 
 
 @pytest.mark.parametrize("segments", [1, FIRST_PORTION - 1, FIRST_PORTION, FIRST_PORTION + 1, 3_000])
