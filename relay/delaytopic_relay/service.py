@@ -164,7 +164,9 @@ class Service:
         source = KafkaSource(self._consumer_settings(), self._connection, config.source.topic)
         target = self._target(topics, backlog)
         facts = topics.read(config.source.topic)
-        observer.pending.begin(facts.partitions if facts is not None else 0, backlog)
+        partitions = facts.partitions if facts is not None else 0
+        backlog.begin(partitions)
+        observer.pending.begin(partitions, backlog)
         may_be_fenced = partial(is_of_group, group_id=config.group_id)
         return Loop(
             Parts(

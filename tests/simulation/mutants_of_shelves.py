@@ -12,7 +12,7 @@ from delaytopic_relay.backlog.redis.layout import encode_position
 from delaytopic_relay.backlog.redis.manager import Shelving
 from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.backlog.redis.partition import Put, Shard
-from delaytopic_relay.backlog.redis.store import RedisShelf
+from delaytopic_relay.backlog.redis.store import RedisShelf, State
 from delaytopic_relay.core import calendar
 from delaytopic_relay.core.commands import Key
 from delaytopic_relay.core.ids import IdTable
@@ -30,10 +30,10 @@ def states_the_position() -> Sequence[Patch]:
 def no_compare() -> Sequence[Patch]:
     put, part = MemoryShelf.put, RedisShelf._put_part
 
-    def put_anyway(self: MemoryShelf, shard: int, expected: Any, *arguments: Any) -> None:
-        put(self, shard, self.position(shard), *arguments)
+    def put_anyway(self: MemoryShelf, shard: int, expected: Any, *arguments: Any) -> int:
+        return put(self, shard, self.position(shard), *arguments)
 
-    def put_part_anyway(self: RedisShelf, shard: int, before: bytes, *arguments: Any) -> bytes:
+    def put_part_anyway(self: RedisShelf, shard: int, before: bytes, *arguments: Any) -> State:
         return part(self, shard, encode_position(self.position(shard)), *arguments)
 
     return [(MemoryShelf, "put", put_anyway), (RedisShelf, "_put_part", put_part_anyway)]
@@ -96,6 +96,13 @@ def keeps_copies() -> Sequence[Patch]:
     return [(calendar, "_without_copies", lambda entries: entries)]
 
 
+def believes_that_nothing_waits() -> Sequence[Patch]:
+    def list_next(self: Shelving, shards: Any) -> None:
+        """Read nothing."""
+
+    return [(Shelving, "list_next", list_next), (Shard, "must_list", lambda self, now_ms: False)]
+
+
 def delivers_half_loaded() -> Sequence[Patch]:
     original = Shard.take_due
 
@@ -154,6 +161,7 @@ MUTANTS = (
     Mutant("loads-uncommitted", "loads entries with offsets at or above its position", loads_what_was_never_committed),
     Mutant("loads-done", "loads entries at or below the cursor", loads_what_is_done),
     Mutant("keeps-copies", "does not drop copies that came from shelf and source", keeps_copies),
+    Mutant("never-lists", "takes over without reading the schedule on the shelf", believes_that_nothing_waits),
     Mutant("half-loaded", "delivers from a slice that is not loaded to its end", delivers_half_loaded),
     Mutant("drops-pending", "drops slices that still have pending records in memory", drops_what_is_pending),
     Mutant("no-id-entries", "does not keep on the shelf which command is an id's latest", no_id_entries),

@@ -27,17 +27,17 @@ class RedisServer:
     def __init__(self) -> None:
         self.keys: Keys = {}
         self._scripts: set[str] = set()
-        self._known: dict[str, Callable[[list[bytes], list[bytes]], bytes]] = {
+        self._known: dict[str, Callable[[list[bytes], list[bytes]], list[Any]]] = {
             PUT.digest: self._put,
             DROP.digest: self._drop,
         }
 
-    def evalsha(self, digest: str, keys: list[bytes], arguments: list[bytes]) -> bytes:
+    def evalsha(self, digest: str, keys: list[bytes], arguments: list[bytes]) -> list[Any]:
         if digest not in self._scripts:
             raise NoScriptError("NOSCRIPT No matching script.")
         return self._known[digest](keys, arguments)
 
-    def eval(self, text: str, keys: list[bytes], arguments: list[bytes]) -> bytes:
+    def eval(self, text: str, keys: list[bytes], arguments: list[bytes]) -> list[Any]:
         digest = PUT.digest if text == PUT.text else DROP.digest
         self._scripts.add(digest)
         return self._known[digest](keys, arguments)
@@ -52,21 +52,36 @@ class RedisServer:
             return list(found[first : last + 1]) if found else []
         if name == "HMGET":
             return [(found or {}).get(field) for field in arguments]
-        assert name == "HGETALL", name
-        return dict(found or {})
+        if name in ("ZCARD", "HLEN"):
+            return len(found or {})
+        if name == "HKEYS":
+            return list(found or {})
+        assert name == "ZRANGE", name
+        return _range(found or {}, *arguments)
 
-    def _put(self, keys: list[bytes], arguments: list[bytes]) -> bytes:
+    def _state(self, position: bytes, keys: list[bytes]) -> list[Any]:
+        total = int(self.keys.get(keys[4], {}).get(b"total", 0))
+        return [position, total, len(self.keys.get(keys[2], ())), len(self.keys.get(keys[3], ()))]
+
+    def _put(self, keys: list[bytes], arguments: list[bytes]) -> list[Any]:
         """See put.lua."""
-        position, slices, counts, ids, *lists = keys
+        position, slices, counts, ids, sizes, *lists = keys
         before, after, name_at, *rest = arguments
         found: bytes = self.keys.get(position, b"")
         if found != before or found == after:
-            return found
+            return self._state(found, keys)
+        if self.keys.get(sizes, {}).get(b"position") != before:
+            self.keys.pop(sizes, None)
+        sized = self.keys.setdefault(sizes, {})
+        sized[b"position"] = after
+        sized.setdefault(b"total", 0)
         for list_ in lists:
             name, records, data, rest = list_[int(name_at) - 1 :], int(rest[0]), rest[1], rest[2:]
             self.keys.setdefault(list_, []).append(data)
             hash_ = self.keys.setdefault(counts, {})
             hash_[name] = b"%d" % (int(hash_.get(name, 0)) + records)
+            for field in (name, b"total"):
+                sized[field] = sized.get(field, 0) + len(data)
             if int(hash_[name]) == records:
                 start = re.match(rb"-?\d+", name)
                 assert start is not None
@@ -74,16 +89,19 @@ class RedisServer:
         if rest:
             self.keys.setdefault(ids, {}).update(zip(rest[::2], rest[1::2], strict=True))
         self.keys[position] = after
-        return after
+        return self._state(after, keys)
 
-    def _drop(self, keys: list[bytes], arguments: list[bytes]) -> bytes:
+    def _drop(self, keys: list[bytes], arguments: list[bytes]) -> list[Any]:
         """See drop.lua."""
-        position, slices, counts, ids, *lists = keys
+        position, slices, counts, ids, sizes, *lists = keys
         before, name_at, *names = arguments
         found: bytes = self.keys.get(position, b"")
         if found != before:
-            return found
+            return self._state(found, keys)
+        sized = self.keys.get(sizes, {})
         fields = [list_[int(name_at) - 1 :] for list_ in lists]
+        for field in fields:
+            sized[b"total"] = sized.get(b"total", 0) - sized.pop(field, 0)
         for key, gone in ((ids, names), (slices, fields), (counts, fields)):
             for field in gone:
                 self.keys.get(key, {}).pop(field, None)
@@ -92,7 +110,7 @@ class RedisServer:
         for key in (ids, slices, counts):
             if not self.keys.get(key, True):
                 del self.keys[key]
-        return found
+        return self._state(found, keys)
 
     def restart(self) -> None:
         """The script cache is lost."""
@@ -120,12 +138,12 @@ class RedisClient:
         self._server = server
         self._line = line
 
-    def evalsha(self, digest: str, count: int, *arguments: bytes | int) -> bytes:
+    def evalsha(self, digest: str, count: int, *arguments: bytes | int) -> list[Any]:
         keys, rest = _split(count, arguments)
         effect = "put" if digest == PUT.digest else "drop"
         return self._line.call(effect, lambda: self._server.evalsha(digest, keys, rest))
 
-    def eval(self, text: str, count: int, *arguments: bytes | int) -> bytes:
+    def eval(self, text: str, count: int, *arguments: bytes | int) -> list[Any]:
         keys, rest = _split(count, arguments)
         effect = "put" if text == PUT.text else "drop"
         return self._line.call(effect, lambda: self._server.eval(text, keys, rest))
@@ -133,8 +151,8 @@ class RedisClient:
     def get(self, key: bytes) -> Any:
         return self._line.call("position", lambda: self._server.command("GET", key))
 
-    def hgetall(self, key: bytes) -> Any:
-        return self._line.call("slices", lambda: self._server.command("HGETALL", key))
+    def execute_command(self, name: str, *arguments: Any) -> Any:
+        return self._line.call("slices", lambda: self._server.command(name, *arguments))
 
     def unlink(self, *keys: bytes) -> None:
         def forget() -> None:
@@ -170,10 +188,19 @@ class RedisPipeline:
 
     def execute(self) -> list[Any]:
         effects = {"LRANGE": "load", "HMGET": "ids", "GET": "check"}
-        return [self._run(effects[command[0]], command) for command in self._commands]
+        return [self._run(effects.get(command[0], "slices"), command) for command in self._commands]
 
     def _run(self, effect: str, command: tuple[Any, ...]) -> Any:
         return self._line.call(effect, lambda: self._server.command(*command))
+
+
+def _range(scores: dict[bytes, float], first: int, *arguments: Any) -> list[bytes]:
+    """Answer ZRANGE by index for all members, or by score with a limit and with scores."""
+    members = sorted(scores, key=lambda member: (scores[member], member))
+    if "BYSCORE" not in arguments:
+        return members
+    found = [member for member in members if scores[member] >= first][: arguments[4]]
+    return [text for member in found for text in (member, b"%d" % scores[member])]
 
 
 def _split(count: int, arguments: tuple[bytes | int, ...]) -> tuple[list[bytes], list[bytes]]:

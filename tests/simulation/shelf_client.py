@@ -10,7 +10,7 @@ from tests.simulation.faults import Fault, Gate, What
 from tests.simulation.kafka import Kafka
 
 from delaytopic_relay.backlog.redis.memory import MemoryShelf
-from delaytopic_relay.backlog.store import Position, Segment, Slice
+from delaytopic_relay.backlog.store import Page, Position, Segment, Slice
 from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import ShelfMoved, ShelfUnavailable
 
@@ -81,11 +81,11 @@ class DistantShelf:
         new: Position,
         segments: Sequence[Segment],
         ids: Mapping[bytes, IdEntry],
-    ) -> None:
-        self._line.call("put", lambda: self._server.put(shard, expected, new, segments, ids))
+    ) -> int:
+        return self._line.call("put", lambda: self._server.put(shard, expected, new, segments, ids))
 
-    def slices(self, shard: int) -> dict[Slice, int]:
-        return self._line.call("slices", lambda: self._server.slices(shard))
+    def page(self, shard: int, expected: Position, from_ms: int, count: int) -> Page:
+        return self._line.call("slices", lambda: self._server.page(shard, expected, from_ms, count))
 
     def load(self, shard: int, expected: Position, slice_: Slice, first: int, count: int) -> list[bytes]:
         return self._line.call("load", lambda: self._server.load(shard, expected, slice_, first, count))
@@ -96,8 +96,8 @@ class DistantShelf:
     def ids(self, shard: int, expected: Position, names: Sequence[bytes]) -> list[IdEntry | None]:
         return self._line.call("ids", lambda: self._server.ids(shard, expected, names))
 
-    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> None:
-        self._line.call("drop", lambda: self._server.drop(shard, expected, slices, ids))
+    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
+        return self._line.call("drop", lambda: self._server.drop(shard, expected, slices, ids))
 
     def reset(self, shard: int, slices: Iterable[Slice]) -> None:
         self._line.call("drop", lambda: self._server.reset(shard, slices))

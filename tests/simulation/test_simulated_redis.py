@@ -14,6 +14,7 @@ from tests.simulation.kafka import Kafka
 from tests.simulation.redis_server import RedisServer, redis_shelf
 from tests.simulation.shelf_client import Line
 from tests.support.redis_server import RedisFields
+from tests.support.stores import slices_of
 
 from delaytopic_relay.backlog.redis.connection import connect_redis
 from delaytopic_relay.backlog.redis.store import RedisShelf
@@ -39,7 +40,7 @@ def a_request(rng: random.Random, now: Position | None) -> Request:
     return rng.choice(
         [
             lambda shelf: shelf.position(0),
-            lambda shelf: shelf.slices(0),
+            lambda shelf: slices_of(shelf, 0),
             lambda shelf: shelf.put(0, expected, new, segments, ids),
             lambda shelf: shelf.put(0, expected, new, segments, ids),
             lambda shelf: shelf.load(0, shown, rng.choice(SLICES), 0, 2),
@@ -72,5 +73,5 @@ def test_the_simulated_redis_answers_as_a_real_one(redis: SharedRedis, seed: int
         request, state = a_request(rng, simulated.position(0)), rng.getstate()
         assert answer(simulated, request, state, rng) == answer(real, request, state, rng)
 
-    assert simulated.slices(0) == real.slices(0)
+    assert slices_of(simulated, 0) == slices_of(real, 0)
     real.close()

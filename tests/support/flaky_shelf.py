@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from tests.support.world import World
 
 from delaytopic_relay.backlog.redis.memory import MemoryShelf
-from delaytopic_relay.backlog.store import Position, Segment, Slice
+from delaytopic_relay.backlog.store import Page, Position, Segment, Slice
 from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import ShelfUnavailable
 
@@ -41,16 +41,17 @@ class FlakyShelf(MemoryShelf):
         new: Position,
         segments: Sequence[Segment],
         ids: Mapping[bytes, IdEntry],
-    ) -> None:
+    ) -> int:
         self._answer()
-        super().put(shard, expected, new, segments, ids)
+        stored_bytes = super().put(shard, expected, new, segments, ids)
         if self.deaf_puts > 0:
             self.deaf_puts -= 1
             raise ShelfUnavailable("timed out")
+        return stored_bytes
 
-    def slices(self, shard: int) -> dict[Slice, int]:
+    def page(self, shard: int, expected: Position, from_ms: int, count: int) -> Page:
         self._answer()
-        return super().slices(shard)
+        return super().page(shard, expected, from_ms, count)
 
     def load(self, shard: int, expected: Position, slice_: Slice, first: int, count: int) -> list[bytes]:
         return self._loaded(shard, [super().load(shard, expected, slice_, first, count)])[0]
@@ -72,6 +73,6 @@ class FlakyShelf(MemoryShelf):
         self.damaged.discard(shard)
         super().reset(shard, slices)
 
-    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> None:
+    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
         self._answer()
-        super().drop(shard, expected, slices, ids)
+        return super().drop(shard, expected, slices, ids)

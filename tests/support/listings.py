@@ -42,7 +42,7 @@ class MemoryReader:
     read_slices: list[Slice] = field(default_factory=list)
     closed: bool = False
 
-    def slices(self, shard: int) -> Mapping[Slice, int]:
+    def slices(self, shard: int, from_ms: int, before_ms: int) -> Mapping[Slice, int]:
         return self.shelf.slices(shard)
 
     def expect(self, shard: int, slices: Sequence[Slice]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
+from tests.support.stores import slices_of
 
 from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis
 from delaytopic_relay.backlog.redis.store import RedisShelf
@@ -33,13 +34,13 @@ def refusal(fields: RedisFields) -> str:
     return str(caught.value)
 
 
-def serves_as_a_shelf(connection: RedisConnection) -> bool:
+def serves_as_a_shelf(connection: RedisConnection, backend_id: str = "shop") -> bool:
     """Make every call of a shelf, among them megabytes each way, and close the connection."""
-    shelf, near, blob = RedisShelf(connection, "shop"), Slice(0, 1000), bytes(range(256)) * (12 << 10)
+    shelf, near, blob = RedisShelf(connection, backend_id), Slice(0, 1000), bytes(range(256)) * (12 << 10)
     first, second = Position("relay-a", 1, 0), Position("relay-a", 2, 10)
     shelf.put(0, shelf.position(0), first, [], {})
     shelf.put(0, first, second, [Segment(near, 1, blob)], {b"id": IdEntry(1, 2, 3)})
-    answers = shelf.slices(0), shelf.load(0, second, near, 0, 1), shelf.ids(0, second, [b"id"])
+    answers = slices_of(shelf, 0), shelf.load(0, second, near, 0, 1), shelf.ids(0, second, [b"id"])
     shelf.drop(0, second, [near], [b"id"])
     shelf.close()
     return answers == ({near: 1}, [blob], [IdEntry(1, 2, 3)])

@@ -14,6 +14,7 @@ from delaytopic_api.values import Partitioning
 from delaytopic_relay.backlog.fixed import FixedBacklog
 from delaytopic_relay.backlog.protocol import Backlog
 from delaytopic_relay.backlog.redis.backlog import RedisBacklog
+from delaytopic_relay.backlog.redis.partition import UNLIMITED_BYTES
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner
 from delaytopic_relay.backlog.store import Shelf
 from delaytopic_relay.core.progress import Progress
@@ -109,6 +110,8 @@ class Setup(NamedTuple):
     strangers: Sequence[str] = ()
     """Producers of others."""
     signer: SegmentSigner = UNSIGNED
+    share_bytes: int = UNLIMITED_BYTES
+    """Of each shard on the shelf."""
 
 
 USUAL = Setup()
@@ -127,7 +130,8 @@ def start(world: World, shelf: Shelf, name: str = "relay", setup: Setup = USUAL)
     target = setup.target(world, name if setup.transactional else "")
     backlog: Backlog = FixedBacklog(HORIZON_MS)
     if setup.delay_ms is None:
-        backlog = RedisBacklog(shelf, name, HORIZON_MS, clock, journal, setup.signer)
+        backlog = in_redis = RedisBacklog(shelf, name, HORIZON_MS, clock, journal, setup.signer)
+        in_redis.share_bytes = setup.share_bytes
     loop = Loop(
         Parts(
             source=source,

@@ -9,7 +9,20 @@ from typing import Any, Protocol
 from delaytopic_relay.backlog.redis.connection import RedisConnection
 from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.backlog.redis.store import RedisShelf
-from delaytopic_relay.backlog.store import Shelf
+from delaytopic_relay.backlog.store import END_MS, Shelf, Slice
+
+FIRST_MS = -(1 << 53)
+"""Before any slice of a test begins."""
+
+
+def slices_of(shelf: Shelf, shard: int, count: int = 1_000) -> dict[Slice, int]:
+    """Return all slices of a shard, read page by page; none where it was never claimed."""
+    position, found, from_ms = shelf.position(shard), dict[Slice, int](), FIRST_MS
+    while position is not None and from_ms < END_MS:
+        page = shelf.page(shard, position, from_ms, count)
+        found.update(page.slices)
+        from_ms = page.until_ms
+    return found
 
 
 class Store(Protocol):

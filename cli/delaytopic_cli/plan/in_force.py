@@ -53,6 +53,8 @@ def _rows(settings: Settings, written: Mapping[str, Any]) -> Iterator[_Row]:
     yield _Row("spec.precision", settings.precision, ("defaults.precision", "limits.minPrecision"))
     yield _Row("spec.guarantee", settings.guarantee, ("defaults.guarantee",))
     yield _Row("spec.backend.type", settings.backend.type, ("backend.type",))
+    if settings.backend.max_redis_memory is not None:
+        yield _Row("limits.maxRedisMemory", settings.backend.max_redis_memory, ("limits.maxRedisMemory",))
     yield _Row("spec.autoscaling.mode", scaling.mode)
     yield _Row("spec.relay.replicas", scaling.replicas)
     yield _Row("spec.autoscaling.minReplicas", scaling.min_replicas)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from delaytopic_api.documents.connection import KafkaConnection, RedisConnection, SigningKeySecret
 from delaytopic_api.documents.delay_topic import DrainTimeout, LongDelay, Precision
@@ -12,6 +12,7 @@ from delaytopic_api.documents.metadata import DEFAULT_CLASS_ANNOTATION, ApiVersi
 from delaytopic_api.documents.model import Model, require
 from delaytopic_api.documents.relays import KubernetesObject, Utilization
 from delaytopic_api.documents.topics import LONGEST_RETENTION
+from delaytopic_api.errors import InvalidText
 from delaytopic_api.values.choices import BackendType, Guarantee, TopicProvisioning
 from delaytopic_api.values.duration import Duration, between
 from delaytopic_api.values.names import Glob, Namespace, PartitionCount, ReplicaCount, ReplicationFactor, TopicTemplate
@@ -19,6 +20,15 @@ from delaytopic_api.values.quantity import Quantity
 
 TopicTemplates = Annotated[list[TopicTemplate], Field(max_length=100)]
 Globs = Annotated[list[Glob], Field(max_length=100)]
+
+
+def _enough_for_a_segment(memory: Quantity) -> Quantity:
+    if memory.value < 1 << 20:
+        raise InvalidText(f'"{memory}" is too little; a DelayTopic needs at least 1Mi')
+    return memory
+
+
+RedisMemory = Annotated[Quantity, AfterValidator(_enough_for_a_segment)]
 
 
 class NamespaceSelector(Model):
@@ -63,6 +73,10 @@ class LimitsSpec(Model):
                            "min.insync.replicas", "retention.*"]  # fmt: skip
     """Globs of the settings that a DelayTopic may give to its topics. Others, such as segment.bytes, can harm the
     brokers."""
+    max_redis_memory: RedisMemory | None = None
+    """The most that one DelayTopic keeps in the class's Redis, at least 1Mi. Each partition of its source has an equal
+    share. One that has used up its share is read no further until a quarter of that is free; what waits is
+    delivered."""
     max_relay_resources: Annotated[dict[str, Quantity], Field(max_length=20)] = {}
     """The most that relay.resources may request and must limit itself to. What is not named here: cpu and memory
     without a limit, others not at all."""

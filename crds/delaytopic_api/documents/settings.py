@@ -20,6 +20,7 @@ from delaytopic_api.values.choices import (
 )
 from delaytopic_api.values.duration import Duration
 from delaytopic_api.values.percent import Percent
+from delaytopic_api.values.quantity import Quantity
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ class BackendSettings:
     redis: RedisConnection | None
     signing_key: SigningKeySecret | None = None
     """The key that signs what waits there; None without one."""
+    max_redis_memory: Quantity | None = None
+    """The most that may wait in Redis, of all partitions together; None for as much as it takes."""
 
 
 @dataclass(frozen=True)

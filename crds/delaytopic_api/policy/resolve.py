@@ -107,7 +107,11 @@ def relay_config(
         precision=settings.precision,
         guarantee=settings.guarantee,
         backend=RelayBackend(
-            type=settings.backend.type, id=settings.backend.id, redis=redis, signing_keys_file=signing_keys_file
+            type=settings.backend.type,
+            id=settings.backend.id,
+            redis=redis,
+            max_redis_memory=settings.backend.max_redis_memory,
+            signing_keys_file=signing_keys_file,
         ),
         kafka=kafka,
         suspend=settings.suspend,
@@ -183,7 +187,11 @@ def _backend(spec: DelayTopicSpec, of_class: DelayClassSpec | None, backend_id: 
     type_ = spec.backend.type if spec.backend else by_default
     redis = (spec.backend.redis if spec.backend else None) or (from_class.redis if from_class else None)
     signing_key = from_class.signing_key if from_class else spec.backend.signing_key if spec.backend else None
-    return BackendSettings(type_, backend_id, redis if type_ is BackendType.REDIS_ZSET else None, signing_key)
+    if type_ is not BackendType.REDIS_ZSET:
+        return BackendSettings(type_, backend_id, None, signing_key)
+    return BackendSettings(
+        type_, backend_id, redis, signing_key, of_class.limits.max_redis_memory if of_class else None
+    )
 
 
 def _autoscaling(spec: DelayTopicSpec, defaults: DefaultsSpec, limits: LimitsSpec) -> AutoscalingSettings:

@@ -81,6 +81,9 @@ class RelayBackend(Model):
     """Prefix of everything the backend stores: Redis keys, bucket topics."""
     redis: RedisClient | None = None
     """The Redis to use, for RedisZset."""
+    max_redis_memory: Quantity | None = None
+    """The most that the DelayTopic keeps in Redis; each partition of the source has an equal share, and is read no
+    further when that is used up. Absent: as much as it takes."""
     signing_keys_file: FilePath | None = None
     """A file that holds the keys by which segments are signed, one a line: the first signs, all verify. Absent: nothing
     is signed."""

@@ -16,6 +16,7 @@ from delaytopic_operator.decide.status_parts import parts_of
 from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Finding, Progress
 from delaytopic_operator.model.record import RecordState, RouteRecord, begin_record, continue_record
 from delaytopic_operator.model.transitions import NORMAL, WARNING, Event
+from delaytopic_operator.observe.fleet import quota_finding
 from delaytopic_operator.observe.observation import Observation, Trouble
 from delaytopic_operator.observe.policies import PAUSE, is_paused
 from delaytopic_operator.rules.validate import Accepted, Refusal
@@ -162,7 +163,8 @@ def _backend_finding(seen: Observation, topic_plan: TopicPlan | None) -> Finding
     assert seen.accepted is not None
     if seen.secrets_trouble is not None:
         return Finding(ConditionType.BACKEND_READY, FALSE, seen.secrets_trouble.reason, seen.secrets_trouble.message)
-    found = [*(topic_plan.backend if topic_plan else ()), *([seen.backend] if seen.backend else [])]
+    of_redis = [finding for finding in (quota_finding(seen.fleet), seen.backend) if finding is not None]
+    found = [*(topic_plan.backend if topic_plan else ()), *of_redis]
     worst = sorted(found, key=lambda finding: finding.status is TRUE)
     if worst:
         return worst[0]

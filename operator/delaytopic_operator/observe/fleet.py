@@ -93,6 +93,22 @@ class Fleet:
 _UNKNOWING: Final = (ShardState.RECOVERING, ShardState.REPLAYING, ShardState.FAILED)
 
 
+def quota_finding(fleet: Fleet) -> Finding | None:
+    """Return BackendReady for a DelayTopic that has used up what it may keep in Redis; None if it has not.
+
+    It is no fault of the backend, and what waits is delivered: the status stays True.
+    """
+    full = sorted(number for number, shard in fleet.shards.items() if shard.redis_full)
+    if not full:
+        return None
+    message = (
+        f"{len(full)} source partitions (the first: {full[0]}) are read no further: what waits has used up their share "
+        "of limits.maxRedisMemory of the DelayClass. Records wait in the source topic meanwhile; ask who looks after "
+        "the class for more, or send less ahead"
+    )
+    return Finding(ConditionType.BACKEND_READY, TRUE, "RedisQuotaReached", message)
+
+
 def backlog(fleet: Fleet, look_ahead_ms: int) -> BacklogStatus | None:
     """`status.backlog`, or None when no relay answers."""
     statuses = [page.status for page in fleet.pages if page.status]

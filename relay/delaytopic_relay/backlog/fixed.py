@@ -18,7 +18,7 @@ from delaytopic_relay.core.calendar import bytes_of
 from delaytopic_relay.core.commands import Command, Key, Reject, Schedule
 from delaytopic_relay.core.departures import NOTHING, Departures
 from delaytopic_relay.core.ids import IdState
-from delaytopic_relay.core.partition import Stored
+from delaytopic_relay.core.partition import Share, Stored
 from delaytopic_relay.core.progress import Progress, fresh_progress
 from delaytopic_relay.core.recovery import Bounds, Plan
 from delaytopic_relay.delivery.outbound import Outgoing
@@ -50,6 +50,8 @@ class FixedShard:
         self.far_bytes = 0
         self.replaying = self.must_put = self.refuses_ids = False
         self.ids_bytes = 0
+        self.counted = True
+        self.share: Share | None = None
 
     def without_departures(self, commands: Sequence[Command], now_ms: int) -> Sequence[Command]:
         """Those of a chunk that can be taken in while only what is due by then may leave: all, they only queue."""
@@ -174,6 +176,9 @@ class FixedManager:
         """Nothing was stored."""
         return ()
 
+    def list_next(self, shards: Sequence[Shard]) -> None:
+        """Nothing was stored."""
+
     def load_next(self, shards: Sequence[Shard], room_bytes: int) -> bool:
         """Nothing was stored."""
         return False
@@ -188,6 +193,9 @@ class FixedBacklog:
     def __init__(self, horizon_ms: int) -> None:
         self._horizon_ms = horizon_ms
         self.manager = FixedManager()
+
+    def begin(self, partitions: int) -> None:
+        """Nothing is bounded."""
 
     def plan(
         self, partition: int, committed: Progress | None, bounds: Bounds, owner: str, *, offset_reset: bool

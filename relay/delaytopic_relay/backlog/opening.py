@@ -43,4 +43,6 @@ def _open_redis(config: RelayConfig, relay: str, clock: Clock, journal: Journal,
         return RedisPendingReader(connect_redis(settings), backend_id, signer)
 
     shelf = RedisShelf(connection, backend_id)
-    return RedisBacklog(shelf, relay, config.limits.horizon.ms, clock, journal, signer, open_reader)
+    return RedisBacklog(
+        shelf, relay, config.limits.horizon.ms, clock, journal, signer, open_reader, config.backend.max_redis_memory
+    )

@@ -14,7 +14,7 @@ from delaytopic_relay.backlog.store import Slice
 from delaytopic_relay.core.commands import Command, Key, Schedule
 from delaytopic_relay.core.departures import Departures
 from delaytopic_relay.core.ids import IdEntry, IdState
-from delaytopic_relay.core.partition import Stored
+from delaytopic_relay.core.partition import Share, Stored
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, Plan
 from delaytopic_relay.delivery.outbound import Outgoing
@@ -69,6 +69,16 @@ class Shard(Protocol):
     @property
     def refuses_ids(self) -> bool:
         """Whether schedules with an id are refused, because those that wait take too much memory."""
+        ...
+
+    @property
+    def counted(self) -> bool:
+        """Whether all that waits is known, so that it can be counted."""
+        ...
+
+    @property
+    def share(self) -> Share | None:
+        """What the backlog holds of this shard, where that is bounded or known; None elsewhere."""
         ...
 
     @property
@@ -171,6 +181,10 @@ class BacklogManager(Protocol[Shard_contra]):
         """Return partitions whose backlog lacks what was stored: each is to be recovered, and none of the others."""
         ...
 
+    def list_next(self, shards: Sequence[Shard_contra]) -> None:
+        """Find out what waits, as far as that is not known yet."""
+        ...
+
     def load_next(self, shards: Sequence[Shard_contra], room_bytes: int) -> bool:
         """Load what comes within the horizon; return whether that has to be committed."""
         ...
@@ -195,8 +209,11 @@ class PendingReader(Protocol):
     schedules in the slices as they are then. All methods raise `ShelfUnavailable` and `CorruptState`.
     """
 
-    def slices(self, shard: int) -> Mapping[Slice, int]:
-        """Return all slices of the shard with the number of records put into each (copies counted too)."""
+    def slices(self, shard: int, from_ms: int, before_ms: int) -> Mapping[Slice, int]:
+        """Return the slices that begin at `from_ms` or later and before `before_ms`, with the records put into each.
+
+        Copies are counted, too. Slices that begin outside may be among them.
+        """
         ...
 
     def expect(self, shard: int, slices: Sequence[Slice]) -> None:
@@ -239,6 +256,10 @@ class Backlog(Protocol):
     @property
     def largest_batch_bytes(self) -> int:
         """The largest batch of records that its own topics take."""
+        ...
+
+    def begin(self, partitions: int) -> None:
+        """Take note of how many partitions the source has; called once, before a shard is planned."""
         ...
 
     def plan(

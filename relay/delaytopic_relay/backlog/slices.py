@@ -27,6 +27,8 @@ LEVELS = (
     Level(NARROW_MS, 0, 0),
 )
 CASCADE_MS = {level.width_ms: level.cascade_ms for level in LEVELS}
+EARLIEST_MS = max(CASCADE_MS.values())
+"""No slice has to be loaded longer than this before it begins."""
 
 
 def width_for(remaining_ms: int) -> int:

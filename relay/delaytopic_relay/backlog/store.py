@@ -11,6 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.errors import CorruptState
+
+END_MS = 1 << 62
+"""Later than any slice begins."""
 
 
 class Position(NamedTuple):
@@ -47,6 +51,29 @@ class Segment(NamedTuple):
     data: bytes
 
 
+class Page(NamedTuple):
+    """Slices of a shard from some time on, with the number of records put into each (copies counted too).
+
+    All that begin before `until_ms` are in it; the next page begins there, unless that is `END_MS`.
+    """
+
+    slices: Mapping[Slice, int]
+    until_ms: int
+
+    @classmethod
+    def of(cls, found: Sequence[tuple[Slice, int]], count: int) -> Page:
+        """Return the page of the first `count` slices, in the order of their start. Raises `CorruptState`.
+
+        Slices of several widths may begin at one time; a full page leaves those at its end to the next one.
+        """
+        if len(found) < count:
+            return cls(dict(found), END_MS)
+        until_ms = found[-1][0].start_ms
+        if found[0][0].start_ms == until_ms:
+            raise CorruptState(f"{count} slices begin at {until_ms}, more than there are widths")
+        return cls({slice_: records for slice_, records in found if slice_.start_ms < until_ms}, until_ms)
+
+
 class Shelf(Protocol):
     """One relay's access to the shelf; every method names the shard (the source partition).
 
@@ -66,16 +93,19 @@ class Shelf(Protocol):
         new: Position,
         segments: Sequence[Segment],
         ids: Mapping[bytes, IdEntry],
-    ) -> None:
+    ) -> int:
         """Append segments and set id entries, atomically with the position going from expected to new.
 
         Succeeds without a second effect when the position already is `new`. With no segments and
-        no ids this claims a shard or moves its position on.
+        no ids this claims a shard or moves its position on. Answers how many bytes the shard takes on the shelf.
         """
         ...
 
-    def slices(self, shard: int) -> dict[Slice, int]:
-        """All slices of the shard with the number of records put into each (copies counted too)."""
+    def page(self, shard: int, expected: Position, from_ms: int, count: int) -> Page:
+        """Return the first slices that begin at `from_ms` or later; `count` is more than there are widths.
+
+        Raises `CorruptState` where the shelf's own records of its slices contradict each other.
+        """
         ...
 
     def load(self, shard: int, expected: Position, slice_: Slice, first: int, count: int) -> list[bytes]:
@@ -90,8 +120,8 @@ class Shelf(Protocol):
         """The entries of these ids, None where there is none, in the order asked for."""
         ...
 
-    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> None:
-        """Forget whole slices and id entries; what is not there is not missed."""
+    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
+        """Forget whole slices and id entries; what is not there is not missed. Answers as `put`."""
         ...
 
     def reset(self, shard: int, slices: Iterable[Slice]) -> None:

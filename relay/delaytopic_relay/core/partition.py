@@ -33,6 +33,15 @@ class Stored(NamedTuple):
     """What a reader of this backlog needs to know; opaque to everybody else."""
 
 
+class Share(NamedTuple):
+    """The memory that a shard takes in its backlog, and the most that it may take."""
+
+    used_bytes: int
+    limit_bytes: int
+    full: bool
+    """Reading pauses until a part of it is free."""
+
+
 class ShardCore(ABC):
     """The state machine of one source partition.
 
@@ -98,6 +107,16 @@ class ShardCore(ABC):
     def refuses_ids(self) -> bool:
         """Whether schedules with an id are refused."""
         return not self.admission.now.ids
+
+    @property
+    def counted(self) -> bool:
+        """Return whether all that waits is known, so that it can be counted."""
+        return True
+
+    @property
+    def share(self) -> Share | None:
+        """What the backlog holds of this shard, where that is bounded or known; None elsewhere."""
+        return None
 
     # -- taking in
 

@@ -379,6 +379,7 @@ class Loop:
     def _tend(self) -> None:
         """Load what comes within the horizon, and stop reading while memory is full."""
         size = self.size
+        self._manager.list_next([*self.shards.values()])
         room_bytes = self._memory_bytes - size
         if not self._suspension.delivery and self._manager.load_next([*self.shards.values()], room_bytes):
             self._note_moved()

@@ -134,7 +134,7 @@ class _Search:
             Place(slice_.start_ms, copy.partition, slice_, records)
             for copy in self._copies.values()
             if copy.stored.from_ms is not None
-            for slice_, records in reader.slices(copy.partition).items()
+            for slice_, records in reader.slices(copy.partition, copy.stored.from_ms, self._until_ms).items()
             if copy.stored.from_ms <= slice_.start_ms < self._until_ms
         )
 

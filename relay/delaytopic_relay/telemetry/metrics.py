@@ -153,7 +153,18 @@ class RelayMetrics(Collector):
         for state, count in states.items():
             shards.add_metric((*self._labels, state), count)
         yield shards
+        yield from self._redis(status)
         yield from self._buckets(status)
+
+    def _redis(self, status: RelayStatus) -> Iterator[Metric]:
+        """What the shards take in Redis; no series with another backend."""
+        sizes = [shard.redis_bytes for shard in status.shards if shard.redis_bytes is not None]
+        full = sum(shard.redis_full for shard in status.shards)
+        text = "Source partitions that are not read further, as they have used up their share of Redis."
+        yield self._gauge(
+            "redis_bytes", "Memory of Redis that the backlog takes, about.", sum(sizes) if sizes else None
+        )
+        yield self._gauge("redis_full_shards", text, full if sizes else None)
 
     def _buckets(self, status: RelayStatus) -> Iterator[Metric]:
         """Each bucket of all shards together."""

@@ -68,7 +68,7 @@ def relay_status(
 
 
 def _shard(number: int, shard: Shard, census: Census, scene: Scene, now_ms: int, edges: tuple[int, ...]) -> ShardStatus:
-    committed = scene.committed.get(number, NOTHING_COMMITTED)
+    committed, share = scene.committed.get(number, NOTHING_COMMITTED), shard.share
     return ShardStatus(
         partition=number,
         state=_state(number, shard, scene),
@@ -81,6 +81,8 @@ def _shard(number: int, shard: Shard, census: Census, scene: Scene, now_ms: int,
         ingest_lag=max(0, scene.ends.get(number, shard.position) - shard.position),
         replay_lag=_replay_lag(shard),
         due_histogram=_bins(census, edges, now_ms),
+        redis_bytes=share.used_bytes if share is not None else None,
+        redis_full=share is not None and share.full,
         buckets=shard.bucket_status(),
         message=_message(number, shard, scene),
     )
@@ -96,8 +98,16 @@ def _message(number: int, shard: Shard, scene: Scene) -> str | None:
     if shard.replaying:
         what = "the backlog moves here from another backend" if number in scene.moving else "reads again what it lacks"
         return f"{what}: {_replay_lag(shard)} source offsets to go"
+    if not shard.counted:
+        return "what waits in the backend is being counted"
     if shard.refuses_ids:
         return f"schedules with an id are refused: those that wait take {shard.ids_bytes} bytes (limits.idMemory)"
+    share = shard.share
+    if share is not None and share.full:
+        return (
+            f"reading pauses: what waits takes {share.used_bytes} bytes of Redis, and its share of maxRedisMemory is "
+            f"{share.limit_bytes}; it goes on when a quarter of that is free"
+        )
     return "reading pauses: memory is full, or enough is in it" if number in scene.paused else None
 
 
@@ -106,6 +116,8 @@ def _state(number: int, shard: Shard, scene: Scene) -> ShardState:
         return ShardState.FAILED
     if shard.replaying:
         return ShardState.REPLAYING
+    if not shard.counted:
+        return ShardState.RECOVERING
     return ShardState.PAUSED if number in scene.paused else ShardState.DELIVERING
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from delaytopic_api import RelayStatus
-from delaytopic_api.documents import ConditionType
+from delaytopic_api.documents import ConditionStatus, ConditionType
 from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Finding
-from delaytopic_operator.observe.fleet import Fleet, RelayPage, availability, backlog, punctuality
+from delaytopic_operator.observe.fleet import Fleet, RelayPage, availability, backlog, punctuality, quota_finding
 
 NOW_MS = 1_795_269_686_000
 AS_OF_MS = NOW_MS + 40
@@ -50,6 +50,21 @@ def page(*shards: dict[str, Any], as_of_ms: int = AS_OF_MS, **changes: Any) -> R
 
 def fleet(*pages: RelayPage, partitions: int | None = 2, pods: list[dict[str, Any]] | None = None, **of: Any) -> Fleet:
     return Fleet(deployment(**of), pods or [], pages, partitions)
+
+
+def test_a_delay_topic_that_has_used_up_its_share_of_redis_is_told_which_partitions_stand_still() -> None:
+    full = {"state": "Paused", "redisFull": True}
+
+    found = quota_finding(fleet(page({}, full, full)))
+
+    assert found is not None
+    assert (found.type, found.status, found.reason) == (
+        ConditionType.BACKEND_READY,
+        ConditionStatus.TRUE,
+        "RedisQuotaReached",
+    )
+    assert found.message.startswith("2 source partitions (the first: 1) are read no further")
+    assert quota_finding(fleet(page({}, {"state": "Paused"}))) is None
 
 
 def waiting(reason: str, message: str) -> dict[str, Any]:

@@ -255,6 +255,17 @@ def test_redis_that_is_away_is_unknown_and_does_not_stop_a_change() -> None:
     assert [action.document["kind"] for action in plan(found).actions if isinstance(action, Apply)] == MAKES
 
 
+def test_a_backlog_that_has_used_up_its_share_of_redis_is_told_and_leaves_the_condition_true() -> None:
+    found = look()
+    (page, *pages) = found.fleet.pages
+    assert page.status is not None
+    shards = [shard.model_copy(update={"redis_full": True}) for shard in page.status.shards]
+    status = page.status.model_copy(update={"shards": shards})
+    full = replace(found.fleet, pages=[replace(page, status=status), *pages])
+
+    assert said(replace(found, fleet=full))["BackendReady"] == ("True", "RedisQuotaReached")
+
+
 def _settled(found: Any = None, **changes: Any) -> Observation:
     """One about which nothing is to be done: its children are as they were applied."""
     began = look(found, children=[], fleet=NO_FLEET)

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.properties import QUICK
 from tests.support.schedules import reject, schedule
+from tests.support.shard_run import listed_shard
 
 from delaytopic_relay.backlog.fixed import FixedShard
 from delaytopic_relay.backlog.kafka.partition import BucketShard
@@ -31,7 +32,7 @@ def histogram(**bins: int) -> tuple[int, ...]:
 
 def shard_with(*near_ms: int, index: dict[Slice, int] | None = None) -> Shard:
     """A shard with these due times in memory, relative to now, and these slices on the shelf."""
-    shard = Shard(0, Progress(0, 0, NOTHING_DELIVERED), 0, Position("me", 1, 0), index or {}, 10_000)
+    shard = listed_shard(0, Progress(0, 0, NOTHING_DELIVERED), 0, Position("me", 1, 0), index or {}, 10_000)
     shard.calendar.add((schedule(NOW_MS + due_ms, n) for n, due_ms in enumerate(near_ms)), only_here=True)
     return shard
 

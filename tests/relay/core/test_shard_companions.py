@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.support.quiet_journal import QuietJournal
 from tests.support.schedules import offsets, schedule
+from tests.support.shard_run import listed_shard
 from tests.support.world import World, WorldClock
 
 from delaytopic_relay.backlog.redis.manager import Shelving
@@ -34,7 +35,7 @@ WIDE = Slice(NOW_MS + 123_000, 60_000)
 
 def shard_with(index: dict[Slice, int]) -> Shard:
     """A shard that has loaded a record of a known size, and finds these slices on its shelf."""
-    shard = Shard(0, Progress(100, 100, NOTHING_DELIVERED), 100, CLAIM, {second(-99): 1, **index}, HORIZON_MS)
+    shard = listed_shard(0, Progress(100, 100, NOTHING_DELIVERED), 100, CLAIM, {second(-99): 1, **index}, HORIZON_MS)
     load = shard.next_load(NOW_MS, room=True)
     assert load is not None
     shard.loaded(load, RECORD_BYTES, [schedule(second(-99).start_ms, 1)], {})
@@ -81,7 +82,7 @@ def test_a_bounded_number_comes_along() -> None:
 
 
 def test_nothing_comes_along_before_the_size_of_a_record_is_known() -> None:
-    shard = Shard(0, Progress(100, 100, NOTHING_DELIVERED), 100, CLAIM, {second(1): 1, second(2): 1}, HORIZON_MS)
+    shard = listed_shard(0, Progress(100, 100, NOTHING_DELIVERED), 100, CLAIM, {second(1): 1, second(2): 1}, HORIZON_MS)
     shard.next_load(NOW_MS, room=True)
 
     assert shard.companions(NOW_MS, PLENTY) == []
@@ -106,7 +107,7 @@ def test_a_backlog_of_thin_slices_takes_few_requests_and_leaves_whole_and_in_ord
     world, shelf = World(now_ms=NOW_MS), CountingShelf()
     schedules = [schedule(second(-number).start_ms, number) for number in range(600)]
     shelf.put(0, None, CLAIM, pack(schedules, NOW_MS), {})
-    shard = Shard(0, Progress(600, 600, NOTHING_DELIVERED), 600, CLAIM, shelf.slices(0), HORIZON_MS)
+    shard = listed_shard(0, Progress(600, 600, NOTHING_DELIVERED), 600, CLAIM, shelf.slices(0), HORIZON_MS)
 
     Shelving(shelf, WorldClock(world), QuietJournal()).load_next([shard], PLENTY)
 

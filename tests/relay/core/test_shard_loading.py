@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.support.schedules import offsets, schedule
-from tests.support.shard_run import ShardRun
+from tests.support.shard_run import ShardRun, listed_shard
 
 from delaytopic_relay.backlog.redis.partition import FIRST_PORTION, LARGEST_PORTION, PORTION_BYTES, Load, Shard
 from delaytopic_relay.backlog.segments import pack
@@ -18,7 +18,7 @@ NEAR = Slice(NOW_MS + 5_000, SECOND_MS)
 def shard_with(*slices: Slice, progress: Progress | None = None, start: int = 100) -> Shard:
     """A shard that finds these slices on its shelf, a record in each."""
     progress = progress or Progress(start, start, NOTHING_DELIVERED)
-    return Shard(0, progress, start, CLAIM, dict.fromkeys(slices, 1), 10_000)
+    return listed_shard(0, progress, start, CLAIM, dict.fromkeys(slices, 1), 10_000)
 
 
 def loaded(shard: Shard, *schedules: Schedule, load: Load | None = None) -> list[int]:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.support.schedules import cancel, schedule
-from tests.support.shard_run import ShardRun
+from tests.support.shard_run import ShardRun, listed_shard
 
 from delaytopic_relay.backlog.redis.partition import Shard
 from delaytopic_relay.backlog.store import Position, Slice
@@ -15,7 +15,7 @@ A = b"a"
 
 
 def new_shard(progress: Progress, start: int) -> Shard:
-    shard = Shard(0, progress, start, Position("me", 1, 0), {}, HORIZON_MS)
+    shard = listed_shard(0, progress, start, Position("me", 1, 0), {}, HORIZON_MS)
     assert shard.next_load(NOW_MS, room=True) is None
     return shard
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 from tests.support.schedules import cancel, offsets, reject, schedule
+from tests.support.shard_run import listed_shard
 
 from delaytopic_relay.backlog.redis.partition import Put, Shard
 from delaytopic_relay.backlog.segments import encode_segment
@@ -20,7 +21,7 @@ A = b"a"
 
 def shard_at(progress: Progress, start: int = 0) -> Shard:
     """A shard whose shelf is empty, with all within the horizon loaded."""
-    shard = Shard(0, progress, start, CLAIM, {}, HORIZON_MS)
+    shard = listed_shard(0, progress, start, CLAIM, {}, HORIZON_MS)
     assert shard.next_load(NOW_MS, room=True) is None
     return shard
 
@@ -47,7 +48,7 @@ def test_what_is_due_within_the_horizon_waits_in_memory_and_the_rest_for_the_she
 
 
 def test_before_the_shelf_was_looked_at_everything_goes_there() -> None:
-    shard = Shard(0, Progress(0, 0, NOTHING_DELIVERED), 0, CLAIM, {}, HORIZON_MS)
+    shard = listed_shard(0, Progress(0, 0, NOTHING_DELIVERED), 0, CLAIM, {}, HORIZON_MS)
 
     shard.take_in([schedule(NOW_MS, 0), schedule(FRONTIER_MS, 1)], 2, {})
 
@@ -235,7 +236,7 @@ def test_a_touch_moves_the_shelf_to_the_committed_offset_and_stays_the_same_unti
 
 def test_a_put_never_takes_the_position_back() -> None:
     # Given a shelf that a predecessor had filled further than this shard has read again
-    shard = Shard(0, Progress(0, 0, NOTHING_DELIVERED), 0, Position("me", 3, 50), {}, HORIZON_MS)
+    shard = listed_shard(0, Progress(0, 0, NOTHING_DELIVERED), 0, Position("me", 3, 50), {}, HORIZON_MS)
     shard.take_in([schedule(FRONTIER_MS, 0)], 1, {})
 
     assert shard.put(NOW_MS).new == Position("me", 4, 50)

@@ -6,10 +6,10 @@ import pytest
 from tests.support.flaky_shelf import FlakyShelf
 from tests.support.quiet_journal import QuietJournal
 from tests.support.schedules import cancel, schedule
+from tests.support.shard_run import listed_shard
 from tests.support.world import World, WorldClock
 
 from delaytopic_relay.backlog.redis.manager import CHECK_MS, PATIENCE_MS, PAUSE_MS, Shelving
-from delaytopic_relay.backlog.redis.partition import Shard
 from delaytopic_relay.backlog.segments import encode_segment
 from delaytopic_relay.backlog.signing import MAGIC, UNSIGNED, SegmentSigner, slice_place
 from delaytopic_relay.backlog.store import Position, Slice
@@ -32,7 +32,7 @@ class Desk:
         self.shelf.put(0, None, CLAIM, [], {})
         self.journal = QuietJournal()
         self.shelving = Shelving(self.shelf, WorldClock(self.world), self.journal, signer)
-        self.shard = Shard(0, Progress(0, 0, NOTHING_DELIVERED), 0, CLAIM, {}, 10_000)
+        self.shard = listed_shard(0, Progress(0, 0, NOTHING_DELIVERED), 0, CLAIM, {}, 10_000)
 
     def take_in_far(self, offset: int, name: bytes | None = None) -> None:
         self.shard.take_in([schedule(self.world.now_ms + FAR_MS, offset, name)], offset + 1, {})

@@ -146,6 +146,22 @@ def test_shards_are_counted_by_state() -> None:
     assert samples(metrics, "delaytopic_shards", "state") == expected
 
 
+def test_what_shards_take_in_redis_is_told_and_how_many_of_them_stand_still() -> None:
+    metrics = relay_metrics()
+    sizes = [(1_000, True), (500, False), (None, False)]
+    shards = [
+        shard(number, ShardState.DELIVERING).model_copy(update={"redis_bytes": size, "redis_full": full})
+        for number, (size, full) in enumerate(sizes)
+    ]
+
+    metrics.set_backlog(relay_status(shards=shards))
+    told = [samples(metrics, f"delaytopic_redis_{name}") for name in ("bytes", "full_shards")]
+    metrics.set_backlog(relay_status(shards=[shards[2]]))
+
+    assert [list(each.values()) for each in told] == [[1_500], [1]]
+    assert [samples(metrics, f"delaytopic_redis_{name}") for name in ("bytes", "full_shards")] == [{}, {}]
+
+
 def test_two_relays_in_one_process_do_not_share_their_metrics() -> None:
     one, other = relay_metrics(), relay_metrics()
 

@@ -46,7 +46,7 @@ def offsets(found: Listing) -> list[int]:
 def deliveries(run: ShardRun, now_ms: int) -> list[int]:
     """What is delivered from now on, in order."""
     before = len(run.outcome.delivered)
-    while run.shard.pending:
+    while run.shard.pending or not run.shard.counted:
         due_ms = run.shard.wake_ms()
         now_ms = max(now_ms + MINUTE_MS, due_ms or 0)
         run.tick(now_ms)

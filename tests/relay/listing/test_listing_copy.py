@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 from tests.support.schedules import cancel, offsets, reject, schedule
-from tests.support.shard_run import ShardRun
+from tests.support.shard_run import ShardRun, listed_shard
 
 from delaytopic_relay.backlog.fixed import FixedShard
 from delaytopic_relay.backlog.kafka.bucket import BucketsCopy, WaitingBucket
@@ -27,7 +27,7 @@ CLAIM = Position("me", 1, 0)
 
 
 def shard_with(*schedules: Schedule, index: dict[Slice, int] | None = None) -> Shard:
-    shard = Shard(0, Progress(0, 0, Key(9, 9)), 0, CLAIM, index or {}, 10_000)
+    shard = listed_shard(0, Progress(0, 0, Key(9, 9)), 0, CLAIM, index or {}, 10_000)
     shard.next_load(NOW_MS, room=True)
     shard.take_in(schedules, 100, {})
     return shard
@@ -53,7 +53,7 @@ def test_a_copy_says_where_memory_ends_and_what_counts_on_the_shelf() -> None:
 
 def test_a_slice_that_is_being_loaded_is_still_on_the_shelf() -> None:
     slice_ = Slice(NOW_MS + 1_000, 1_000)
-    shard = Shard(0, Progress(5, 5, NOTHING_DELIVERED), 5, CLAIM, {slice_: 1}, 10_000)
+    shard = listed_shard(0, Progress(5, 5, NOTHING_DELIVERED), 5, CLAIM, {slice_: 1}, 10_000)
     assert shard.next_load(NOW_MS, room=True) is not None
 
     assert copy_of(shard, ListingQuery()).stored.from_ms == slice_.start_ms

@@ -41,13 +41,21 @@ def add(client: Any, key: bytes, field: bytes, value: bytes) -> object:
 
 
 ATTACKS: dict[str, Attack] = {
-    "everything is deleted": lambda client, keys: client.delete(*keys[:4], *lists(client, keys)),
+    "everything is deleted": lambda client, keys: client.delete(*keys[:5], *lists(client, keys)),
     "the position is a text of somebody else": lambda client, keys: client.set(keys.position, "soon"),
     "the position is a list": lambda client, keys: replace(client, keys.position),
     "the position is far ahead": lambda client, keys: client.set(keys.position, "9:1000000:me"),
     "the counts are a text": lambda client, keys: replace(client, keys.counts),
-    "a slice is named by somebody else": lambda client, keys: add(client, keys.counts, b"tomorrow", b"1"),
-    "a slice has a width that no relay uses": lambda client, keys: add(client, keys.counts, b"1060000:7000", b"1"),
+    "a slice is named by somebody else": lambda client, keys: [
+        add(client, keys.counts, b"tomorrow", b"1"),
+        client.zadd(keys.slices, {b"tomorrow": 1}),
+    ],
+    "a slice has a width that no relay uses": lambda client, keys: [
+        add(client, keys.counts, b"1060000:7000", b"1"),
+        client.zadd(keys.slices, {b"1060000:7000": 1060000}),
+    ],
+    "only the counts name a slice": lambda client, keys: add(client, keys.counts, b"1060000:60000", b"1"),
+    "a slice is no longer counted": lambda client, keys: client.hdel(keys.counts, client.hkeys(keys.counts)[0]),
     "a count is no number": lambda client, keys: [
         add(client, keys.counts, name, b"many") for name in client.hkeys(keys.counts)
     ],
@@ -59,6 +67,19 @@ ATTACKS: dict[str, Attack] = {
         add(client, keys.ids, name, b"latest") for name in client.hkeys(keys.ids)
     ],
     "the slices are a text": lambda client, keys: replace(client, keys.slices),
+    "the slices are deleted": lambda client, keys: client.delete(keys.slices),
+    "a slice is no longer scheduled": lambda client, keys: client.zpopmin(keys.slices),
+    "slices are scheduled for years later": lambda client, keys: client.zadd(
+        keys.slices, dict.fromkeys(client.zrange(keys.slices, 0, -1), 9e12)
+    ),
+    "many slices begin at one time": lambda client, keys: [
+        (client.zadd(keys.slices, {b"60000:%d" % width: 60_000}), add(client, keys.counts, b"60000:%d" % width, b"1"))
+        for width in range(1_200)
+    ],
+    "the sizes are a text": lambda client, keys: replace(client, keys.sizes),
+    "the sizes are no numbers": lambda client, keys: [
+        add(client, keys.sizes, name, b"many") for name in client.hkeys(keys.sizes)
+    ],
     "lists are deleted": lambda client, keys: client.delete(*lists(client, keys)),
     "lists are texts": lambda client, keys: [replace(client, key) for key in lists(client, keys)],
     "segments are replaced": lambda client, keys: [client.lset(key, 0, "x") for key in lists(client, keys)],

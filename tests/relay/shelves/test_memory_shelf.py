@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.stores import slices_of
 
 from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.backlog.store import Position, Segment, Slice
@@ -23,7 +24,7 @@ def test_a_restored_snapshot_is_the_shelf_as_it_was() -> None:
 
     shelf.restore(taken)
 
-    assert (shelf.position(0), shelf.position(1), shelf.slices(0)) == (FIRST, None, {NEAR: 2})
+    assert (shelf.position(0), shelf.position(1), slices_of(shelf, 0)) == (FIRST, None, {NEAR: 2})
     assert shelf.load(0, FIRST, NEAR, 0, 9) == [b"1"]
     assert shelf.ids(0, FIRST, [b"id", b"other"]) == [ENTRY, None]
 
@@ -46,7 +47,7 @@ def test_a_wiped_shelf_has_no_positions() -> None:
 
     shelf.wipe()
 
-    assert (shelf.position(0), shelf.slices(0)) == (None, {})
+    assert (shelf.position(0), slices_of(shelf, 0)) == (None, {})
 
 
 @pytest.mark.parametrize(

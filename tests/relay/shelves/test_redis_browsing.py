@@ -16,10 +16,10 @@ from tests.support.schedules import offsets, schedule
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_relay.backlog.protocol import SliceGone
 from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis
-from delaytopic_relay.backlog.redis.reader import FIRST_PORTION, RedisPendingReader
+from delaytopic_relay.backlog.redis.reader import FIRST_PORTION, NAMES, RedisPendingReader
 from delaytopic_relay.backlog.redis.store import RedisShelf
 from delaytopic_relay.backlog.segments import encode_segment
-from delaytopic_relay.backlog.store import Position, Segment, Slice
+from delaytopic_relay.backlog.store import END_MS, Position, Segment, Slice
 from delaytopic_relay.core.commands import Key, Schedule
 from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.core.partition import Stored
@@ -78,8 +78,20 @@ def test_slices_are_those_that_the_relay_put(shelves: Shelves) -> None:
     shelves.put(NARROW, [schedule(10_000, 1), schedule(10_001, 2)], [schedule(10_000, 3)])
     shelves.put(WIDE, [schedule(3_600_000, 4)])
 
-    assert shelves.reader.slices(0) == {NARROW: 3, WIDE: 1}
-    assert shelves.reader.slices(1) == {}
+    assert shelves.reader.slices(0, 0, END_MS) == {NARROW: 3, WIDE: 1}
+    assert shelves.reader.slices(1, 0, END_MS) == {}
+
+
+def test_slices_of_a_range_of_time_are_read_over_many_pages_and_no_further(shelves: Shelves) -> None:
+    position = shelves.shelf.position(0)
+    assert position is not None
+    slices = [Slice(number * 1_000, 1_000) for number in range(5 * NAMES)]
+    shelves.shelf.put(0, position, FILLED, [Segment(slice_, 1, b"s") for slice_ in slices], {})
+
+    found = shelves.reader.slices(0, 1_500_000, 2_600_000)
+
+    assert list(found) == slices[1_500 : 1_500 + 2 * (NAMES - 1)]
+    assert dict(shelves.reader.slices(0, 0, END_MS)) == dict.fromkeys(slices, 1)
 
 
 @pytest.mark.parametrize("segments", [1, FIRST_PORTION - 1, FIRST_PORTION, FIRST_PORTION + 1, 3_000])
@@ -170,7 +182,7 @@ def test_a_user_who_may_only_read_can_list(shelves: Shelves, redis: SharedRedis,
 
     portions = [*reader.read(0, [NARROW], at_any_time)]
     listed = sum(len(each.schedules) for each in portions)
-    found = reader.slices(0), listed, reader.ids(0, [b"id"]), reader.still_at(0, CLAIM)
+    found = reader.slices(0, 0, END_MS), listed, reader.ids(0, [b"id"]), reader.still_at(0, CLAIM)
     with pytest.raises(NoPermissionError):
         cast(Any, connection.client).set("key", "value")
     reader.close()
@@ -180,11 +192,11 @@ def test_a_user_who_may_only_read_can_list(shelves: Shelves, redis: SharedRedis,
 
 
 def test_what_no_relay_wrote_is_refused_with_its_place_or_skipped(shelves: Shelves) -> None:
-    shelves.connection.client.hset(f"{{{shelves.backend_id}:0}}:counts", "tomorrow", "1")
+    shelves.connection.client.zadd(f"{{{shelves.backend_id}:0}}:slices", {"tomorrow": 1})
     shelves.connection.client.rpush(f"{{{shelves.backend_id}:0}}:s:10000:1000", b"\x07nonsense")
 
     with pytest.raises(CorruptState, match="tomorrow"):
-        shelves.reader.slices(0)
+        shelves.reader.slices(0, 0, END_MS)
     assert shelves.read(NARROW) == []
 
 
@@ -194,7 +206,7 @@ def test_a_server_that_is_gone_is_told(start_redis: Callable[..., RedisServer]) 
     server.kill()
 
     with pytest.raises(ShelfUnavailable):
-        reader.slices(0)
+        reader.slices(0, 0, END_MS)
 
 
 def test_a_listing_from_a_real_shelf_leaves_out_what_delivery_would_leave_out(shelves: Shelves) -> None:

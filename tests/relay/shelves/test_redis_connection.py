@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import re
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,17 +13,23 @@ import redis
 from tests.harness.names import unique
 from tests.harness.shared_servers import SharedRedis
 from tests.support.redis_server import RedisFields, refusal, serves_as_a_shelf
+from tests.support.relay_in_world import delivered_offsets, produce, start
+from tests.support.world import World
 
 from delaytopic_cli.embedded.process import free_port
 from delaytopic_cli.embedded.redis_server import RedisServer
-from delaytopic_relay.backlog.redis.connection import connect_redis
+from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis
 from delaytopic_relay.backlog.redis.preflight import check_redis
+from delaytopic_relay.backlog.redis.reader import RedisPendingReader
 from delaytopic_relay.backlog.redis.store import RedisShelf
-from delaytopic_relay.backlog.store import Position
+from delaytopic_relay.backlog.store import END_MS, Position, Segment, Slice
+from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import ConfigurationError, RelayError, ShelfUnavailable
 
 integration = pytest.mark.integration
 StartRedis = Callable[..., RedisServer]
+BACKENDS_PAGE = Path(__file__).parents[3] / "docs" / "reference" / "backends.md"
+OWN_ID = "delaytopic.shop.reminders"
 SECRET = "hunter2-and-more"
 FIRST = Position("relay-a", 1, 0)
 SECOND = Position("relay-a", 2, 10)
@@ -229,29 +236,94 @@ def test_a_password_file_that_is_not_there_is_named(redis: SharedRedis) -> None:
     )
 
 
-@integration
-def test_a_user_with_the_documented_commands_only_is_enough(start_redis: StartRedis, tmp_path: Path) -> None:
-    # Given a user who may touch the backend's keys, with the commands that the shelf's module lists
-    server = start_redis()
-    commands = "get set rpush lrange zadd zrem hincrby hset hgetall hmget hdel unlink eval evalsha ping hello"
+def documented_user() -> list[str]:
+    """Return the command that the page gives for the user of one DelayTopic's relays, `shop/reminders`."""
+    (line,) = re.findall(r"(?m)^ACL SETUSER .*$", BACKENDS_PAGE.read_text(encoding="utf-8"))
+    return str(line).replace("PASSWORD", SECRET).split()
+
+
+def as_user(server: RedisServer, command: Sequence[str], directory: Path) -> RedisConnection:
+    """Make a user by this command, and connect as it."""
     with redis.Redis(host="127.0.0.1", port=server.port) as client:
-        rights = ["-@all", *(f"+{name}" for name in commands.split())]
-        client.execute_command("ACL", "SETUSER", "relay", "on", f">{SECRET}", "~{shop:*", *rights)
+        client.execute_command(*command)
     fields = RedisFields(
         url=server.url,
-        username_file=write(tmp_path / "username", "relay"),
-        password_file=write(tmp_path / "password", SECRET),
+        username_file=write(directory / "username", command[2]),
+        password_file=write(directory / "password", SECRET),
     )
+    return connect_redis(fields)
 
-    connection = connect_redis(fields)
+
+@integration
+def test_the_documented_user_can_do_all_that_a_relay_does(start_redis: StartRedis, tmp_path: Path) -> None:
+    server = start_redis(appendonly="yes")
+    connection = as_user(server, documented_user(), tmp_path)
+    world = World()
+
+    warnings = check_redis(connection)
+    reader = RedisPendingReader(connection, OWN_ID)
+    first = start(world, RedisShelf(connection, OWN_ID), "first")
+    for after_ms in (30_000, 1_900_000):
+        produce(world, after_ms, name=b"%d" % after_ms)
+    first.run(1_000)
+    slices = reader.slices(0, 0, END_MS)
+    second = start(world, RedisShelf(connection, OWN_ID), "second")
+    second.run(1_000)
+    RedisShelf(connection, OWN_ID).reset(0, [])
+    second.run(2_000_000, step_ms=5_000)
+
+    assert [warning for warning in warnings if "does not permit" in warning] == []
+    assert sum(slices.values()) == 2
+    assert delivered_offsets(world) == [0, 1]
+    assert serves_as_a_shelf(connection, OWN_ID)
+
+
+@integration
+@pytest.mark.parametrize(
+    "other_id",
+    ["delaytopic.shop.reminders2", "delaytopic.shop.reminder", "delaytopic.shop.x", "delaytopic.team.reminders"],
+)
+def test_the_documented_user_cannot_touch_what_another_delay_topic_keeps(
+    other_id: str, start_redis: StartRedis, tmp_path: Path
+) -> None:
+    # Given the backlog of another DelayTopic on the same Redis
+    server = start_redis()
+    whole = connect_redis(RedisFields(url=server.url))
+    RedisShelf(whole, other_id).put(0, None, FIRST, [Segment(Slice(0, 1_000), 1, b"theirs")], {b"id": IdEntry(1, 2, 3)})
+    shelf = RedisShelf(as_user(server, documented_user(), tmp_path), other_id)
+    calls: list[Callable[[], object]] = [
+        lambda: shelf.position(0),
+        lambda: shelf.put(0, FIRST, Position("thief", 9, 9), [], {}),
+        lambda: shelf.page(0, FIRST, 0, 4),
+        lambda: shelf.load(0, FIRST, Slice(0, 1_000), 0, 1),
+        lambda: shelf.ids(0, FIRST, [b"id"]),
+        lambda: shelf.drop(0, FIRST, [Slice(0, 1_000)], [b"id"]),
+        lambda: shelf.reset(0, [Slice(0, 1_000)]),
+    ]
+
+    for call in calls:
+        with pytest.raises(ConfigurationError, match="does not permit what the relay needs"):
+            call()
+
+    kept = RedisShelf(whole, other_id)
+    assert (kept.position(0), kept.load(0, FIRST, Slice(0, 1_000), 0, 2)) == (FIRST, [b"theirs"])
+    assert kept.ids(0, FIRST, [b"id"]) == [IdEntry(1, 2, 3)]
+    kept.close()
+
+
+@integration
+def test_without_the_commands_for_the_checks_at_start_a_relay_says_what_to_check_by_hand(
+    start_redis: StartRedis, tmp_path: Path
+) -> None:
+    server = start_redis()
+    command = [word for word in documented_user() if word not in ("+info", "+config|get")]
+    connection = as_user(server, command, tmp_path)
 
     assert check_redis(connection) == [
         f"Redis at 127.0.0.1:{server.port} does not permit to read its version (INFO), maxmemory-policy, which must be "
         "noeviction, save, auto-aof-rewrite-min-size: check by hand what its operator set"
     ]
-    with pytest.raises(ConfigurationError, match="does not permit what the relay needs"):
-        RedisShelf(connection, "somebody-elses").put(0, None, FIRST, [], {})
-    assert serves_as_a_shelf(connection)
+    assert serves_as_a_shelf(connection, OWN_ID)
 
 
 @integration

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 import redis
 from tests.support.redis_server import RedisFields
+from tests.support.stores import slices_of
 
 from delaytopic_cli.embedded.process import wait_until
 from delaytopic_cli.embedded.redis_server import RedisServer
@@ -85,7 +86,7 @@ def test_a_server_that_comes_back_without_its_data_is_noticed(start_redis: Start
 
     with pytest.raises(ShelfMoved):
         load_all(shelf, FIRST)
-    assert (shelf.position(0), shelf.slices(0)) == (None, {})
+    assert (shelf.position(0), slices_of(shelf, 0)) == (None, {})
     shelf.close()
 
 
@@ -125,10 +126,10 @@ def test_a_full_server_says_what_to_do_and_the_put_is_completed_when_there_is_ro
         f"{connection.where} is full: maxmemory is reached and nothing may be evicted. "
         "Records wait in the source topic meanwhile; raise maxmemory, or move other data elsewhere"
     )
-    assert 0 < shelf.slices(0)[NEAR] < 16
+    assert 0 < slices_of(shelf, 0)[NEAR] < 16
     client.config_set("maxmemory", 0)
     shelf.put(0, CLAIM, FIRST, segments, {})
-    assert (shelf.position(0), shelf.slices(0)) == (FIRST, {NEAR: 16})
+    assert (shelf.position(0), slices_of(shelf, 0)) == (FIRST, {NEAR: 16})
     shelf.close()
 
 
@@ -141,7 +142,7 @@ def test_a_full_server_still_lets_go(start_redis: StartRedis) -> None:
     assert load_all(shelf, FIRST) == [b"1"]
     shelf.drop(0, FIRST, [NEAR], [b"id"])
 
-    assert shelf.slices(0) == {}
+    assert slices_of(shelf, 0) == {}
     shelf.close()
 
 
@@ -215,7 +216,7 @@ def test_a_cluster_keeps_each_shard_on_one_node(start_redis: StartRedis) -> None
     assert [shelf.ids(shard, FIRST, [b"id"]) for shard in range(16)] == [[ENTRY]] * 16
     for shard in range(16):
         shelf.drop(shard, FIRST, [NEAR, FAR], [b"id"])
-        assert (shelf.position(shard), shelf.slices(shard)) == (FIRST, {})
+        assert (shelf.position(shard), slices_of(shelf, shard)) == (FIRST, {})
     with pytest.raises(ShelfMoved):
         shelf.load(0, SECOND, FAR, 0, 9)
     for client in clients:

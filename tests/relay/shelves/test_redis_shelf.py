@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import pytest
 import redis
 from tests.support.redis_server import RedisFields
-from tests.support.stores import RedisStore
+from tests.support.stores import RedisStore, slices_of
 
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_relay.backlog.redis.connection import Client, RedisConnection, connect_redis
+from delaytopic_relay.backlog.redis.layout import encode_position, stored_bytes
 from delaytopic_relay.backlog.redis.parts import MAX_ITEMS
 from delaytopic_relay.backlog.redis.store import RedisShelf
 from delaytopic_relay.backlog.store import Position, Segment, Shelf, Slice
@@ -70,22 +71,30 @@ def test_a_shard_has_the_documented_keys_in_one_slot(redis_store: RedisStore) ->
     shelf.put(0, None, FIRST, [Segment(NEAR, 2, b"x"), Segment(FAR, 1, b"y")], {b"id": ENTRY})
 
     tag = f"{{{redis_store.backend_id}:0}}:"
-    names = ["counts", "ids", "position", "s:1000:1000", "s:60000:60000", "slices"]
+    names = ["counts", "ids", "position", "s:1000:1000", "s:60000:60000", "sizes", "slices"]
     client: Any = redis_store.connection.client
     assert redis_store.keys() == [f"{tag}{name}".encode() for name in names]
     assert client.get(tag + "position") == b"2:100:relay-a"
     assert client.zrange(tag + "slices", 0, -1, withscores=True) == [(b"1000:1000", 1_000), (b"60000:60000", 60_000)]
     assert client.hgetall(tag + "counts") == {b"1000:1000": b"2", b"60000:60000": b"1"}
     assert client.hgetall(tag + "ids") == {b"id": b"7:1500:5"}
+    assert client.hgetall(tag + "sizes") == {
+        b"1000:1000": b"1",
+        b"60000:60000": b"1",
+        b"total": b"2",
+        b"position": b"2:100:relay-a",
+    }
 
 
-def test_an_emptied_shard_leaves_nothing_but_its_position(redis_store: RedisStore) -> None:
+def test_an_emptied_shard_leaves_nothing_but_its_position_and_that_nothing_has_a_size(redis_store: RedisStore) -> None:
     shelf = redis_store.open()
     shelf.put(0, None, FIRST, [Segment(NEAR, 2, b"x"), Segment(FAR, 1, b"y")], {b"id": ENTRY})
 
     shelf.drop(0, FIRST, [NEAR, FAR], [b"id"])
 
-    assert redis_store.keys() == [f"{{{redis_store.backend_id}:0}}:position".encode()]
+    tag, client = f"{{{redis_store.backend_id}:0}}:", cast(Any, redis_store.connection.client)
+    assert redis_store.keys() == [f"{tag}position".encode(), f"{tag}sizes".encode()]
+    assert client.hgetall(tag + "sizes") == {b"total": b"0", b"position": b"2:100:relay-a"}
 
 
 @pytest.mark.parametrize("backend_id", ["", "a{b", "a}b"])
@@ -112,12 +121,35 @@ def test_a_slice_or_an_id_that_no_relay_wrote_is_corrupt(redis_store: RedisStore
     shelf, client = redis_store.open(), cast(Any, redis_store.connection.client)
     shelf.put(0, None, FIRST, [], {})
     client.hset(f"{{{redis_store.backend_id}:0}}:counts", "soon", 1)
+    client.zadd(f"{{{redis_store.backend_id}:0}}:slices", {"soon": 1})
     client.hset(f"{{{redis_store.backend_id}:0}}:ids", "id", "1:2")
 
     with pytest.raises(CorruptState, match="holds b'soon', which no relay writes"):
-        shelf.slices(0)
+        slices_of(shelf, 0)
     with pytest.raises(CorruptState, match="holds b'1:2', which no relay writes"):
         shelf.ids(0, FIRST, [b"id"])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda client, tag: client.delete(f"{tag}slices"), "slices names 0 slices, and .*counts 2"),
+        (lambda client, tag: client.zrem(f"{tag}slices", "1000:1000"), "slices names 1 slices, and .*counts 2"),
+        (lambda client, tag: client.hdel(f"{tag}counts", "1000:1000"), "slices names 2 slices, and .*counts 1"),
+        (lambda client, tag: client.zadd(f"{tag}slices", {"1000:1000": 9e12}), "holds b'1000:1000 at 9"),
+        (lambda client, tag: client.hset(f"{tag}counts", "1000:1000", "many"), "holds b'many'"),
+    ],
+)
+def test_a_schedule_that_contradicts_the_counts_or_itself_is_corrupt(
+    redis_store: RedisStore, spoil: Callable[[Any, str], object], said: str
+) -> None:
+    shelf = redis_store.open()
+    shelf.put(0, None, FIRST, [Segment(NEAR, 2, b"x"), Segment(FAR, 1, b"y")], {})
+
+    spoil(redis_store.connection.client, f"{{{redis_store.backend_id}:0}}:")
+
+    with pytest.raises(CorruptState, match=said):
+        slices_of(shelf, 0)
 
 
 def test_keys_of_another_type_are_corrupt(redis_store: RedisStore) -> None:
@@ -131,6 +163,60 @@ def test_keys_of_another_type_are_corrupt(redis_store: RedisStore) -> None:
     ):
         with pytest.raises(CorruptState, match=r"holds keys of another type under the shelf's names: set another back"):
             call()
+
+
+# --- sizes
+
+
+def former_version(store: RedisStore, position: Position, segments: Sequence[Segment]) -> None:
+    """Put as a relay does that knows nothing of sizes."""
+    tag, client = f"{{{store.backend_id}:0}}:", cast(Any, store.connection.client)
+    for slice_, records, data in segments:
+        name = f"{slice_.start_ms}:{slice_.width_ms}"
+        client.rpush(f"{tag}s:{name}", data)
+        client.hincrby(tag + "counts", name, records)
+        client.zadd(tag + "slices", {name: slice_.start_ms})
+    client.set(tag + "position", encode_position(position))
+
+
+def test_the_size_of_what_waits_is_near_what_redis_says_of_its_keys(redis_store: RedisStore) -> None:
+    # Given slices of a few small segments each, a large one, and ids
+    shelf, client = redis_store.open(), cast(Any, redis_store.connection.client)
+    small = [Segment(Slice(start_ms, 1_000), 1, b"s" * 150) for start_ms in range(0, 500_000, 1_000)] * 3
+    large = [Segment(FAR, 500, b"l" * 60_000)] * 20
+    ids = {b"%036d" % number: IdEntry(10**6, 10**13, 10**6) for number in range(2_000)}
+
+    found = [
+        shelf.put(0, None, CLAIM, small, {}),
+        shelf.put(0, CLAIM, FIRST, large, {}),
+        shelf.put(0, FIRST, SECOND, [], ids),
+    ]
+
+    used = sum(client.memory_usage(key, samples=0) for key in [*redis_store.keys()])
+    assert found == sorted(found)
+    assert 0.7 < found[-1] / used < 1.4
+
+
+def test_what_a_former_version_left_is_read_and_its_size_is_not_counted(redis_store: RedisStore) -> None:
+    former_version(redis_store, CLAIM, [Segment(NEAR, 2, b"x" * 100), Segment(FAR, 1, b"y" * 50)])
+    shelf = redis_store.open()
+
+    claimed = shelf.put(0, CLAIM, FIRST, [], {})
+    put = shelf.put(0, FIRST, SECOND, [Segment(NEAR, 1, b"z" * 10)], {})
+    dropped = shelf.drop(0, SECOND, [NEAR], [])
+
+    assert (claimed, put, dropped) == (stored_bytes(0, 2, 0), stored_bytes(10, 2, 0), stored_bytes(0, 1, 0))
+    assert slices_of(shelf, 0) == {FAR: 1}
+    assert load_all(shelf, SECOND, FAR) == [b"y" * 50]
+
+
+def test_when_a_former_version_has_written_in_between_sizes_are_counted_anew(redis_store: RedisStore) -> None:
+    shelf = redis_store.open()
+    shelf.put(0, None, CLAIM, [Segment(NEAR, 1, b"x" * 100)], {})
+    former_version(redis_store, FIRST, [Segment(NEAR, 1, b"x" * 100), Segment(FAR, 1, b"y" * 50)])
+
+    assert shelf.put(0, FIRST, SECOND, [Segment(FAR, 1, b"z" * 10)], {}) == stored_bytes(10, 2, 0)
+    assert shelf.drop(0, SECOND, [NEAR, FAR], []) == 0
 
 
 # --- half-done puts
@@ -154,7 +240,7 @@ def test_a_put_that_broke_off_is_completed_by_its_repeat(redis_store: RedisStore
 
     shelf.put(0, CLAIM, FIRST, MANY, {b"id": ENTRY})
 
-    assert (shelf.position(0), shelf.slices(0)) == (FIRST, {NEAR: 3 * MAX_ITEMS})
+    assert (shelf.position(0), slices_of(shelf, 0)) == (FIRST, {NEAR: 3 * MAX_ITEMS})
     assert load_all(shelf, FIRST) == [segment.data for segment in MANY]
     assert shelf.ids(0, FIRST, [b"id"]) == [ENTRY]
 
@@ -171,7 +257,7 @@ def test_a_part_that_was_done_although_its_answer_was_lost_is_not_done_again(red
 
     interrupted(redis_store, {2: late}).put(0, CLAIM, FIRST, MANY, {})
 
-    assert (shelf.position(0), shelf.slices(0)) == (FIRST, {NEAR: 3 * MAX_ITEMS})
+    assert (shelf.position(0), slices_of(shelf, 0)) == (FIRST, {NEAR: 3 * MAX_ITEMS})
 
 
 def test_a_successor_claims_over_a_half_done_put_whose_relay_then_can_do_nothing(redis_store: RedisStore) -> None:
@@ -185,7 +271,7 @@ def test_a_successor_claims_over_a_half_done_put_whose_relay_then_can_do_nothing
     with pytest.raises(ShelfMoved):
         redis_store.open().put(0, CLAIM, FIRST, MANY, {})
 
-    assert (successor.position(0), successor.slices(0)) == (claimed, {NEAR: MAX_ITEMS})
+    assert (successor.position(0), slices_of(successor, 0)) == (claimed, {NEAR: MAX_ITEMS})
 
 
 @pytest.mark.parametrize("taken_before", [1, 2])
@@ -216,7 +302,7 @@ def test_a_claim_in_the_middle_of_a_large_put_stops_it(redis_store: RedisStore) 
     with pytest.raises(ShelfMoved, match="another relay claimed it"):
         interrupted(redis_store, faults).put(0, CLAIM, FIRST, MANY, {})
 
-    assert (shelf.position(0), shelf.slices(0)) == (claimed, {NEAR: MAX_ITEMS})
+    assert (shelf.position(0), slices_of(shelf, 0)) == (claimed, {NEAR: MAX_ITEMS})
 
 
 def test_a_flushed_script_cache_is_filled_again(start_redis: StartRedis) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.stores import Store
+from tests.support.stores import Store, slices_of
 
-from delaytopic_relay.backlog.store import Position, Segment, Shelf, Slice
+from delaytopic_relay.backlog.redis.layout import stored_bytes
+from delaytopic_relay.backlog.store import END_MS, Page, Position, Segment, Shelf, Slice
 from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import ShelfMoved
 
@@ -44,9 +45,10 @@ def test_a_shard_that_was_reset_is_as_one_that_was_never_claimed_and_the_others_
 
     shelf.reset(SHARD, [NEAR])
 
-    assert (shelf.position(SHARD), shelf.slices(SHARD)) == (None, {})
-    assert (shelf.position(SHARD + 1), shelf.slices(SHARD + 1)) == (CLAIM, {NEAR: 10})
+    assert (shelf.position(SHARD), slices_of(shelf, SHARD)) == (None, {})
+    assert (shelf.position(SHARD + 1), slices_of(shelf, SHARD + 1)) == (CLAIM, {NEAR: 10})
     shelf.put(SHARD, None, CLAIM, [], {})
+    assert slices_of(shelf, SHARD) == {}
     assert (load_all(shelf, CLAIM, NEAR), load_all(shelf, CLAIM, FAR)) == ([], [])
     assert shelf.ids(SHARD, CLAIM, [b"id-1"]) == [None]
 
@@ -63,7 +65,7 @@ def test_who_owned_a_shard_that_was_reset_is_told_with_the_next_write(shelf: She
 
 
 def test_a_shard_that_was_never_claimed_has_no_position_and_nothing_else(shelf: Shelf) -> None:
-    assert (shelf.position(SHARD), shelf.slices(SHARD)) == (None, {})
+    assert (shelf.position(SHARD), slices_of(shelf, SHARD)) == (None, {})
 
 
 def test_a_claim_without_segments_sets_the_position(shelf: Shelf) -> None:
@@ -85,7 +87,7 @@ def test_a_claim_keeps_what_is_on_the_shelf(shelf: Shelf) -> None:
 
     shelf.put(SHARD, FIRST, OTHER_RELAY, [], {})
 
-    assert shelf.slices(SHARD) == {NEAR: 10, FAR: 2}
+    assert slices_of(shelf, SHARD) == {NEAR: 10, FAR: 2}
     assert load_all(shelf, OTHER_RELAY, NEAR) == [b"n1"]
     assert shelf.ids(SHARD, OTHER_RELAY, [b"id-1"]) == [ENTRY]
 
@@ -125,7 +127,7 @@ def test_what_was_put_outlives_the_shelf_that_put_it(store: Store) -> None:
 
     shelf.close()
 
-    assert store.open().slices(SHARD) == {NEAR: 10, FAR: 2}
+    assert slices_of(store.open(), SHARD) == {NEAR: 10, FAR: 2}
 
 
 # --- put
@@ -142,7 +144,7 @@ def test_slices_tell_the_records_put_into_each_copies_included(shelf: Shelf) -> 
     shelf.put(SHARD, None, FIRST, [segment(NEAR, b"1", 10), segment(FAR, b"2", 3), segment(NEAR, b"3", 5)], {})
     shelf.put(SHARD, FIRST, SECOND, [segment(NEAR, b"1", 10)], {})
 
-    assert shelf.slices(SHARD) == {NEAR: 25, FAR: 3}
+    assert slices_of(shelf, SHARD) == {NEAR: 25, FAR: 3}
 
 
 def test_slices_with_one_start_and_two_widths_are_two_slices(shelf: Shelf) -> None:
@@ -150,7 +152,7 @@ def test_slices_with_one_start_and_two_widths_are_two_slices(shelf: Shelf) -> No
 
     shelf.put(SHARD, None, FIRST, [segment(NEAR, b"n", 1), segment(wider, b"w", 2)], {})
 
-    assert shelf.slices(SHARD) == {NEAR: 1, wider: 2}
+    assert slices_of(shelf, SHARD) == {NEAR: 1, wider: 2}
     assert (load_all(shelf, FIRST, NEAR), load_all(shelf, FIRST, wider)) == ([b"n"], [b"w"])
 
 
@@ -165,7 +167,7 @@ def test_segments_come_back_byte_for_byte(shelf: Shelf, data: bytes) -> None:
 def test_a_slice_may_begin_anywhere(shelf: Shelf, slice_: Slice) -> None:
     shelf.put(SHARD, None, FIRST, [segment(slice_, b"s", 4)], {})
 
-    assert (shelf.slices(SHARD), load_all(shelf, FIRST, slice_)) == ({slice_: 4}, [b"s"])
+    assert (slices_of(shelf, SHARD), load_all(shelf, FIRST, slice_)) == ({slice_: 4}, [b"s"])
 
 
 def test_a_put_from_a_position_that_is_not_the_shards_changes_nothing(shelf: Shelf) -> None:
@@ -174,7 +176,7 @@ def test_a_put_from_a_position_that_is_not_the_shards_changes_nothing(shelf: She
     with pytest.raises(ShelfMoved):
         shelf.put(SHARD, CLAIM, SECOND, [segment(NEAR, b"n2", 9)], {b"id-1": NEWER_ENTRY, b"id-2": ENTRY})
 
-    assert (shelf.position(SHARD), shelf.slices(SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
+    assert (shelf.position(SHARD), slices_of(shelf, SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
     assert load_all(shelf, FIRST, NEAR) == [b"n1"]
     assert shelf.ids(SHARD, FIRST, [b"id-1", b"id-2"]) == [ENTRY, None]
 
@@ -184,7 +186,7 @@ def test_a_put_repeated_has_no_second_effect(shelf: Shelf) -> None:
 
     shelf.put(SHARD, CLAIM, FIRST, [segment(NEAR, b"n1", 10), segment(FAR, b"f1", 2)], {b"id-1": ENTRY})
 
-    assert (shelf.position(SHARD), shelf.slices(SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
+    assert (shelf.position(SHARD), slices_of(shelf, SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
     assert load_all(shelf, FIRST, NEAR) == [b"n1"]
 
 
@@ -204,7 +206,7 @@ def test_a_put_of_many_segments_and_ids_is_whole_and_in_order(shelf: Shelf) -> N
     shelf.put(SHARD, CLAIM, FIRST, segments, ids)
 
     assert shelf.position(SHARD) == FIRST
-    assert sum(shelf.slices(SHARD).values()) == 4_321
+    assert sum(slices_of(shelf, SHARD).values()) == 4_321
     assert load_all(shelf, FIRST, slices[7]) == [b"%d" % number for number in range(7, 4_321, 40)]
     assert shelf.ids(SHARD, FIRST, list(ids)) == list(ids.values())
 
@@ -224,7 +226,7 @@ def test_a_large_put_repeated_has_no_second_effect(shelf: Shelf) -> None:
 
     shelf.put(SHARD, None, FIRST, segments, {})
 
-    assert shelf.slices(SHARD) == {NEAR: 2_500}
+    assert slices_of(shelf, SHARD) == {NEAR: 2_500}
 
 
 def test_a_large_put_from_a_position_that_is_not_the_shards_changes_nothing(shelf: Shelf) -> None:
@@ -233,7 +235,94 @@ def test_a_large_put_from_a_position_that_is_not_the_shards_changes_nothing(shel
     with pytest.raises(ShelfMoved):
         shelf.put(SHARD, CLAIM, SECOND, [segment(NEAR, b"%d" % number) for number in range(2_500)], {})
 
-    assert (shelf.position(SHARD), shelf.slices(SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
+    assert (shelf.position(SHARD), slices_of(shelf, SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
+
+
+# --- sizes
+
+
+def test_every_write_tells_how_much_the_shard_takes(shelf: Shelf) -> None:
+    # A claim, a put, a cascade's copies into narrower slices, and drops until nothing is left
+    narrow = [segment(Slice(FAR.start_ms + ms, 1_000), b"f" * 30) for ms in (0, 5_000)]
+    puts = [
+        shelf.put(SHARD, None, CLAIM, [], {}),
+        shelf.put(SHARD, CLAIM, FIRST, [segment(NEAR, b"n" * 100), segment(FAR, b"f" * 60)], {b"id-1": ENTRY}),
+        shelf.put(SHARD, CLAIM, FIRST, [segment(NEAR, b"n" * 100), segment(FAR, b"f" * 60)], {b"id-1": ENTRY}),
+        shelf.put(SHARD, FIRST, SECOND, narrow, {b"id-1": NEWER_ENTRY}),
+    ]
+    drops = [
+        shelf.drop(SHARD, SECOND, [FAR, FAR], []),
+        shelf.drop(SHARD, SECOND, [NEAR, Slice(0, 1_000)], [b"id-1", b"id-1", b"?"]),
+        shelf.drop(SHARD, SECOND, [each.slice for each in narrow], []),
+    ]
+
+    assert puts == [0, *[stored_bytes(160, 2, 1)] * 2, stored_bytes(220, 4, 1)]
+    assert drops == [stored_bytes(160, 3, 1), stored_bytes(60, 2, 0), 0]
+
+
+def test_the_size_is_known_to_who_takes_a_shard_over_and_nothing_after_a_reset(store: Store) -> None:
+    filled(store.open())
+    successor = store.open()
+
+    claimed = successor.put(SHARD, FIRST, OTHER_RELAY, [], {})
+    successor.reset(SHARD, [])
+    refilled = [
+        successor.put(SHARD, None, CLAIM, [], {}),
+        successor.put(SHARD, CLAIM, FIRST, [segment(NEAR, b"again")], {}),
+    ]
+
+    assert (claimed, refilled) == (stored_bytes(4, 2, 1), [0, stored_bytes(5, 1, 0)])
+
+
+def test_a_large_put_tells_the_size_of_all_its_parts(shelf: Shelf) -> None:
+    segments = [segment(NEAR, b"%04d" % number) for number in range(2_500)]
+
+    assert shelf.put(SHARD, None, FIRST, segments, {}) == stored_bytes(10_000, 1, 0)
+
+
+# --- pages
+
+
+SECONDS = [Slice(start_ms, 1_000) for start_ms in range(0, 20_000, 1_000)]
+
+
+@pytest.mark.parametrize(
+    ("from_ms", "page"),
+    [
+        (-5_000, Page(dict.fromkeys(SECONDS[:3], 1), 3_000)),
+        (0, Page(dict.fromkeys(SECONDS[:3], 1), 3_000)),
+        (1, Page(dict.fromkeys(SECONDS[1:4], 1), 4_000)),
+        (3_000, Page(dict.fromkeys(SECONDS[3:6], 1), 6_000)),
+        (17_000, Page(dict.fromkeys(SECONDS[17:], 1), END_MS)),
+        (20_000, Page({}, END_MS)),
+    ],
+)
+def test_a_page_has_the_first_slices_from_a_time_on_and_tells_where_the_next_begins(
+    shelf: Shelf, from_ms: int, page: Page
+) -> None:
+    shelf.put(SHARD, None, FIRST, [segment(slice_, b"s") for slice_ in reversed(SECONDS)], {})
+
+    assert shelf.page(SHARD, FIRST, from_ms, 4) == page
+
+
+def test_no_page_ends_between_slices_that_begin_together(shelf: Shelf) -> None:
+    wide = [Slice(3_000, width_ms) for width_ms in (60_000, 3_600_000)]
+    shelf.put(SHARD, None, FIRST, [segment(slice_, b"s") for slice_ in [*SECONDS[:6], *wide]], {})
+
+    pages = [shelf.page(SHARD, FIRST, from_ms, 5) for from_ms in (0, 3_000, 5_000)]
+
+    assert pages == [
+        Page(dict.fromkeys(SECONDS[:3], 1), 3_000),
+        Page(dict.fromkeys([*SECONDS[3:5], *wide], 1), 5_000),
+        Page({SECONDS[5]: 1}, END_MS),
+    ]
+
+
+def test_a_page_is_refused_where_the_position_is_not_the_expected_one(shelf: Shelf) -> None:
+    filled(shelf)
+
+    with pytest.raises(ShelfMoved):
+        shelf.page(SHARD, CLAIM, 0, 4)
 
 
 # --- load
@@ -320,7 +409,7 @@ def test_dropped_slices_and_ids_are_gone_and_others_stay(shelf: Shelf) -> None:
 
     shelf.drop(SHARD, SECOND, [NEAR], [b"id-1"])
 
-    assert shelf.slices(SHARD) == {FAR: 2}
+    assert slices_of(shelf, SHARD) == {FAR: 2}
     assert (load_all(shelf, SECOND, NEAR), load_all(shelf, SECOND, FAR)) == ([], [b"f1"])
     assert shelf.ids(SHARD, SECOND, [b"id-1", b"id-2"]) == [None, NEWER_ENTRY]
 
@@ -330,7 +419,7 @@ def test_dropping_leaves_the_position(shelf: Shelf) -> None:
 
     shelf.drop(SHARD, FIRST, [NEAR, FAR], [b"id-1"])
 
-    assert (shelf.position(SHARD), shelf.slices(SHARD)) == (FIRST, {})
+    assert (shelf.position(SHARD), slices_of(shelf, SHARD)) == (FIRST, {})
 
 
 def test_dropping_what_is_not_there_is_not_missed(shelf: Shelf) -> None:
@@ -340,7 +429,7 @@ def test_dropping_what_is_not_there_is_not_missed(shelf: Shelf) -> None:
     shelf.drop(SHARD, FIRST, [NEAR], [b"id-1"])
     shelf.drop(SHARD, FIRST, [], [])
 
-    assert shelf.slices(SHARD) == {FAR: 2}
+    assert slices_of(shelf, SHARD) == {FAR: 2}
 
 
 def test_a_dropped_slice_begins_anew_when_it_is_filled_again(shelf: Shelf) -> None:
@@ -349,7 +438,7 @@ def test_a_dropped_slice_begins_anew_when_it_is_filled_again(shelf: Shelf) -> No
 
     shelf.put(SHARD, FIRST, SECOND, [segment(NEAR, b"n2", 4)], {})
 
-    assert (shelf.slices(SHARD), load_all(shelf, SECOND, NEAR)) == ({NEAR: 4, FAR: 2}, [b"n2"])
+    assert (slices_of(shelf, SHARD), load_all(shelf, SECOND, NEAR)) == ({NEAR: 4, FAR: 2}, [b"n2"])
 
 
 def test_many_slices_and_ids_are_dropped_at_once(shelf: Shelf) -> None:
@@ -359,7 +448,7 @@ def test_many_slices_and_ids_are_dropped_at_once(shelf: Shelf) -> None:
 
     shelf.drop(SHARD, FIRST, slices[:-1], list(names)[:-1])
 
-    assert shelf.slices(SHARD) == {slices[-1]: 1}
+    assert slices_of(shelf, SHARD) == {slices[-1]: 1}
     assert shelf.ids(SHARD, FIRST, list(names)[-2:]) == [None, ENTRY]
 
 
@@ -373,7 +462,7 @@ def test_shards_are_independent(shelf: Shelf) -> None:
 
     shelf.drop(SHARD, FIRST, [NEAR, FAR], [b"id-1"])
 
-    assert (shelf.position(33), shelf.slices(33)) == (other, {NEAR: 5})
+    assert (shelf.position(33), slices_of(shelf, 33)) == (other, {NEAR: 5})
     assert load_all(shelf, other, NEAR, shard=33) == [b"other"]
     assert shelf.ids(33, other, [b"id-1"]) == [NEWER_ENTRY]
     with pytest.raises(ShelfMoved):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
-from tests.support.stores import MemoryStore, RedisStore
+from tests.support.stores import MemoryStore, RedisStore, slices_of
 
 from delaytopic_relay.backlog.redis.connection import RedisConnection
 from delaytopic_relay.backlog.redis.memory import MemoryShelf
@@ -42,7 +42,7 @@ class ShelfComparison(RuleBasedStateMachine):
         self.memory, self.redis = MemoryShelf(), RedisShelf(self.connection, backend_id)
         self.stores = MemoryStore(self.memory), RedisStore(self.connection, backend_id)
         self.history: dict[int, list[Position | None]] = {0: [None], 1: [None]}
-        self.last_put: Callable[[Shelf], None] | None = None
+        self.last_put: Callable[[Shelf], int] | None = None
         self.roll_back: list[Callable[[], None]] = []
         self.counter = 0
 
@@ -101,6 +101,10 @@ class ShelfComparison(RuleBasedStateMachine):
     def load_first(self, shard: int, staleness: int, slices: Sequence[Slice], count: int) -> None:
         self.both(lambda shelf: shelf.load_first(shard, self.owned(shard, staleness), slices, count))
 
+    @rule(shard=SHARDS, staleness=STALENESS, from_ms=st.sampled_from([-1, 0, 500, 1_000]))
+    def page(self, shard: int, staleness: int, from_ms: int) -> None:
+        self.both(lambda shelf: shelf.page(shard, self.owned(shard, staleness), from_ms, 3))
+
     @rule(shard=SHARDS, staleness=STALENESS, names=st.lists(NAMES, max_size=4))
     def ids(self, shard: int, staleness: int, names: Sequence[bytes]) -> None:
         self.both(lambda shelf: shelf.ids(shard, self.owned(shard, staleness), names))
@@ -138,7 +142,7 @@ class ShelfComparison(RuleBasedStateMachine):
     def positions_and_slices_agree(self) -> None:
         for shard in self.history:
             assert self.redis.position(shard) == self.memory.position(shard)
-            assert self.redis.slices(shard) == self.memory.slices(shard)
+            assert slices_of(self.redis, shard) == slices_of(self.memory, shard)
 
 
 def test_redis_answers_what_memory_answers(redis_connection: RedisConnection) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.support.stores import Store
+from tests.support.stores import Store, slices_of
 
 from delaytopic_relay.backlog.store import Position, Segment, Shelf, Slice
 from delaytopic_relay.core.ids import IdEntry
@@ -68,12 +68,12 @@ def test_a_relay_that_lost_the_shard_can_do_nothing(
 ) -> None:
     shelf = filled(store.open())
     spoil(store)
-    position, slices = shelf.position(SHARD), shelf.slices(SHARD)
+    position, slices = shelf.position(SHARD), slices_of(shelf, SHARD)
 
     with pytest.raises(ShelfMoved):
         call(shelf, FIRST)
 
-    assert (shelf.position(SHARD), shelf.slices(SHARD)) == (position, slices)
+    assert (shelf.position(SHARD), slices_of(shelf, SHARD)) == (position, slices)
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
@@ -88,7 +88,7 @@ def test_a_relay_notices_that_the_shelf_was_rolled_back(
     with pytest.raises(ShelfMoved):
         call(shelf, SECOND)
 
-    assert (shelf.position(SHARD), shelf.slices(SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
+    assert (shelf.position(SHARD), slices_of(shelf, SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
 
 
 @pytest.mark.parametrize("held", [("relay-b", 2, 100), ("relay-a", 3, 100), ("relay-a", 2, 101)])

@@ -53,6 +53,9 @@ class BucketBacklog:
         self._ids: dict[int, dict[bytes, IdEntry]] = {}
         self.manager = BucketShelving(log, names, rules, clock, journal, signer)
 
+    def begin(self, partitions: int) -> None:
+        """Nothing is bounded."""
+
     @property
     def largest_batch_bytes(self) -> int:
         """The least `max.message.bytes` of the topics."""

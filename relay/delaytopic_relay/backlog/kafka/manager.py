@@ -101,6 +101,9 @@ class BucketShelving:
         """Shards of which a bucket has lost what waited there, until they are open again."""
         return self._lost.keys()
 
+    def list_next(self, shards: Sequence[BucketShard]) -> None:
+        """Nothing: what waits in bucket topics is committed with the progress."""
+
     def load_next(self, shards: Sequence[BucketShard], room_bytes: int) -> bool:
         """Visit what comes close, each shard in its turn; whether anything was read that a commit has to say."""
         self._release_all_but(shards)

@@ -35,7 +35,7 @@ class BucketPendingReader:
         self._copies = copies
         self._mark = mark
 
-    def slices(self, shard: int) -> Mapping[Slice, int]:
+    def slices(self, shard: int, from_ms: int, before_ms: int) -> Mapping[Slice, int]:
         """See `PendingReader.slices`: how many wait is known from the copy."""
         found: dict[Slice, int] = {}
         for bucket in self._copies[shard].buckets:

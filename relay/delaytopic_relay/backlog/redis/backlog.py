@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from delaytopic_api.values import Quantity
 from delaytopic_relay.backlog.protocol import PendingReader
 from delaytopic_relay.backlog.redis.manager import Shelving
-from delaytopic_relay.backlog.redis.partition import Shard
+from delaytopic_relay.backlog.redis.partition import UNLIMITED_BYTES as UNLIMITED_SHARE
+from delaytopic_relay.backlog.redis.partition import Shard, share_bytes_of
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner
-from delaytopic_relay.backlog.slices import CASCADE_MS
 from delaytopic_relay.backlog.store import Position, Shelf
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, Plan, plan_recovery
@@ -37,6 +38,7 @@ class RedisBacklog:
         journal: Journal,
         signer: SegmentSigner = UNSIGNED,
         open_reader: Callable[[], PendingReader] = _no_reader,
+        max_memory: Quantity | None = None,
     ) -> None:
         """Owns the shelf; `relay` names this relay there, with a number for each claim.
 
@@ -51,7 +53,14 @@ class RedisBacklog:
         self._positions: dict[int, Position | None] = {}
         """Where the shelf was when a shard was planned."""
         self._claims = 0
+        self._max_memory = max_memory
+        self.share_bytes = UNLIMITED_SHARE
+        """From so much on the shelf on, the reading of a shard pauses."""
         self.manager = Shelving(shelf, clock, journal, signer)
+
+    def begin(self, partitions: int) -> None:
+        """Give each partition of the source an equal share of the memory in Redis."""
+        self.share_bytes = share_bytes_of(self._max_memory, max(1, partitions))
 
     def plan(
         self, partition: int, committed: Progress | None, bounds: Bounds, owner: str, *, offset_reset: bool
@@ -82,17 +91,16 @@ class RedisBacklog:
         """Nothing: each shard is claimed for itself."""
 
     def open(self, partition: int, plan: Plan) -> Shard:
-        """Claim the shelf, and list what is there."""
+        """Claim the shelf; what is there is listed page by page."""
         position, claim = self._positions.get(partition), self._claim(partition, plan.progress.offset)
         try:
-            self._shelf.put(partition, position, claim, [], {})
-            index = self._shelf.slices(partition)
-            if not {slice_.width_ms for slice_ in index} <= CASCADE_MS.keys():
-                raise CorruptState(f"the shelf of shard {partition} has slices of a width that no relay uses")
+            stored_bytes = self._shelf.put(partition, position, claim, [], {})
         except CorruptState as error:
             self._shelf.reset(partition, ())
             raise ShelfMoved(f"the shelf of shard {partition} counts as lost, and is filled again: {error}") from error
-        return Shard(partition, plan.progress, plan.progress.offset, claim, index, self._horizon_ms)
+        shard = Shard(partition, plan.progress, plan.progress.offset, claim, self._horizon_ms, self.share_bytes)
+        shard.note_stored(stored_bytes)
+        return shard
 
     def _claim(self, partition: int, start: int) -> Position:
         position = self._positions.get(partition)

@@ -3,15 +3,19 @@
     {<backend id>:<shard>}:position               string  <counter>:<offset>:<owner>
     {<backend id>:<shard>}:slices                 zset    <start ms>:<width ms> by start ms
     {<backend id>:<shard>}:counts                 hash    <start ms>:<width ms> -> records put into the slice
+    {<backend id>:<shard>}:sizes                  hash    <start ms>:<width ms> -> bytes of the slice's segments;
+                                                          total -> of all slices; position -> as of which write
     {<backend id>:<shard>}:s:<start ms>:<width ms>  list  the slice's segments, in the order they were put
     {<backend id>:<shard>}:ids                    hash    deliver-id -> <offset>:<until due ms>:<until offset>
 
-The braces are a hash tag: all keys of a shard share one slot of a Redis Cluster.
+`slices` is the schedule, read page by page in the order of time. `counts` tells of each slice whether all is there that
+was put, and how much is due when; `sizes` how much memory they take. The braces are a hash tag: all keys of a shard
+share one slot of a Redis Cluster.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from delaytopic_relay.backlog.store import Position, Slice
@@ -19,6 +23,10 @@ from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import ConfigurationError, CorruptState
 
 NO_POSITION = b""  # how the scripts say that a shard has none
+SLICE_BYTES = 550
+"""What Redis takes for a slice beside its segments, about: a key, a list, and a field of three indexes."""
+ID_BYTES = 160
+"""What Redis takes for an id of usual length, about."""
 
 
 class ShardKeys(NamedTuple):
@@ -28,17 +36,23 @@ class ShardKeys(NamedTuple):
     slices: bytes
     counts: bytes
     ids: bytes
+    sizes: bytes
     lists: bytes
 
     @classmethod
     def of(cls, backend_id: str, shard: int) -> ShardKeys:
         """The keys of a shard of this backend."""
         tag = f"{{{backend_id}:{shard}}}:".encode()
-        return cls(tag + b"position", tag + b"slices", tag + b"counts", tag + b"ids", tag + b"s:")
+        return cls(tag + b"position", tag + b"slices", tag + b"counts", tag + b"ids", tag + b"sizes", tag + b"s:")
 
     def list(self, slice_: Slice) -> bytes:
         """The key of a slice's segments."""
         return b"%s%d:%d" % (self.lists, slice_.start_ms, slice_.width_ms)
+
+
+def stored_bytes(segment_bytes: int, slices: int, ids: int) -> int:
+    """Return how much of Redis' memory so many segments, slices and ids take, about."""
+    return segment_bytes + slices * SLICE_BYTES + ids * ID_BYTES
 
 
 def check_backend_id(backend_id: str) -> str:
@@ -77,12 +91,24 @@ def decode_slice(name: bytes, key: bytes) -> Slice:
         raise _not_ours(key, name) from None
 
 
-def decode_counts(found: Mapping[bytes, bytes], key: bytes) -> dict[Slice, int]:
-    """The slices in the hash `key`, and how many records each has. Raises `CorruptState`."""
+def decode_page(scored: Sequence[bytes], key: bytes) -> list[Slice]:
+    """Return the slices that a range of the sorted set `key` names, each followed by its score.
+
+    Raises `CorruptState`, also for a slice that does not lie at its start: it would be loaded too late.
+    """
+    slices = [decode_slice(name, key) for name in scored[::2]]
+    for slice_, score in zip(slices, scored[1::2], strict=True):
+        if float(score) != slice_.start_ms:
+            raise _not_ours(key, b"%d:%d at %s" % (*slice_, score))
+    return slices
+
+
+def decode_count(text: bytes | None, key: bytes) -> int:
+    """Return how many records a field of the hash `key` counts. Raises `CorruptState`."""
     try:
-        return {decode_slice(name, key): int(records) for name, records in found.items()}
-    except ValueError as error:
-        raise _not_ours(key, str(error).encode()) from None
+        return int(text or b"")
+    except ValueError:
+        raise _not_ours(key, text or b"nothing") from None
 
 
 def encode_id_entry(entry: IdEntry) -> bytes:

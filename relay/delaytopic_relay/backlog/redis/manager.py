@@ -9,6 +9,7 @@ from typing import TypeVar
 from delaytopic_relay.backlog.redis.partition import Load, Put, Shard
 from delaytopic_relay.backlog.segments import decode_slice_segment
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner, slice_place
+from delaytopic_relay.backlog.slices import CASCADE_MS
 from delaytopic_relay.backlog.store import Shelf, Slice
 from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.core.ids import IdState, from_entry
@@ -32,6 +33,8 @@ CHECK_MS = 1_000
 """How old the knowledge of the shelf's position may be."""
 LOADING_MS = 10
 """How long loading may keep the loop from what is due."""
+PAGE_SLICES = 1_000
+"""Slices of the schedule in one answer."""
 
 T = TypeVar("T")
 Fetched = dict[Load, list[bytes]]
@@ -80,7 +83,7 @@ class Shelving:
             for segment in put.segments
         ]
         with self._readable(shard, [segment.slice for segment in signed]):
-            self._insist(lambda: self._shelf.put(number, put.expected, put.new, signed, put.ids))
+            shard.note_stored(self._insist(lambda: self._shelf.put(number, put.expected, put.new, signed, put.ids)))
         self._checked_ms[shard.partition] = self._clock.monotonic_ms()
         self._journal.put(self._checked_ms[shard.partition] - started_ms)
 
@@ -125,7 +128,7 @@ class Shelving:
                 continue
             try:
                 with self._readable(shard):
-                    self._shelf.drop(shard.partition, shard.shelf_position, slices, ids)
+                    shard.note_stored(self._shelf.drop(shard.partition, shard.shelf_position, slices, ids))
             except ShelfUnavailable as error:
                 self._journal.unavailable(error)
                 return
@@ -143,6 +146,30 @@ class Shelving:
     def lost(self) -> Collection[int]:
         """None: a shelf that lost something says so when it is asked for anything, by `ShelfMoved`."""
         return ()
+
+    def list_next(self, shards: Sequence[Shard]) -> None:
+        """Read the shards' schedules: what comes near at once, the rest a few pages a turn, until all is counted."""
+        until_ms = self._clock.monotonic_ms() + LOADING_MS
+        if until_ms < self._quiet_until_ms:
+            return
+        try:
+            for shard in shards:
+                while not shard.touching and self._is_to_list(shard, until_ms):
+                    with self._readable(shard):
+                        self._list(shard)
+        except ShelfUnavailable as error:
+            self._journal.unavailable(error)
+            self._quiet_until_ms = until_ms + PAUSE_MS
+
+    def _is_to_list(self, shard: Shard, until_ms: int) -> bool:
+        near = shard.must_list(self._clock.now_ms())
+        return near or (not shard.counted and self._clock.monotonic_ms() < until_ms)
+
+    def _list(self, shard: Shard) -> None:
+        page = self._shelf.page(shard.partition, shard.shelf_position, shard.listed_until_ms, PAGE_SLICES)
+        if not {slice_.width_ms for slice_ in page.slices} <= CASCADE_MS.keys():
+            raise CorruptState(f"the shelf of shard {shard.partition} has slices of a width that no relay uses")
+        shard.listed(page)
 
     def load_next(self, shards: Sequence[Shard], room_bytes: int) -> bool:
         """Load a few portions of what comes within the horizon, each shard in its turn; check idle positions.
@@ -195,7 +222,7 @@ class Shelving:
         """Move the shelf's position on, or only compare it: either notices a shelf that lost writes."""
         if shard.touching or shard.committed_offset > shard.shelf_position.offset:
             put = shard.touch()
-            self._shelf.put(shard.partition, put.expected, put.new, put.segments, put.ids)
+            shard.note_stored(self._shelf.put(shard.partition, put.expected, put.new, put.segments, put.ids))
             shard.touched()
         else:
             position = self._shelf.position(shard.partition)

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from delaytopic_relay.backlog.moved import moved
-from delaytopic_relay.backlog.store import Position, Segment, Slice
+from delaytopic_relay.backlog.redis.layout import stored_bytes
+from delaytopic_relay.backlog.store import Page, Position, Segment, Slice
 from delaytopic_relay.core.ids import IdEntry
 
 
@@ -17,6 +18,12 @@ class _Shard:
     segments: dict[Slice, list[bytes]] = field(default_factory=dict)
     records: dict[Slice, int] = field(default_factory=dict)
     ids: dict[bytes, IdEntry] = field(default_factory=dict)
+
+    @property
+    def stored_bytes(self) -> int:
+        """As Redis counts."""
+        segment_bytes = sum(len(data) for segments in self.segments.values() for data in segments)
+        return stored_bytes(segment_bytes, len(self.records), len(self.ids))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +54,11 @@ class MemoryShelf:
         new: Position,
         segments: Sequence[Segment],
         ids: Mapping[bytes, IdEntry],
-    ) -> None:
+    ) -> int:
         """See `Shelf.put`. Raises `ShelfMoved`."""
         kept = self._shard(shard)
         if kept.position == new:
-            return
+            return kept.stored_bytes
         if kept.position != expected:
             raise moved(shard, expected, kept.position)
         for segment in segments:
@@ -60,9 +67,16 @@ class MemoryShelf:
         kept.ids.update(ids)
         kept.position = new
         self._shards[shard] = kept
+        return kept.stored_bytes
+
+    def page(self, shard: int, expected: Position, from_ms: int, count: int) -> Page:
+        """See `Shelf.page`. Raises `ShelfMoved`."""
+        records = self._owned(shard, expected).records
+        found = sorted(item for item in records.items() if item[0].start_ms >= from_ms)
+        return Page.of(found[:count], count)
 
     def slices(self, shard: int) -> dict[Slice, int]:
-        """See `Shelf.slices`."""
+        """Return all slices of a shard, whoever owns it."""
         return dict(self._shard(shard).records)
 
     def load(self, shard: int, expected: Position, slice_: Slice, first: int, count: int) -> list[bytes]:
@@ -79,7 +93,7 @@ class MemoryShelf:
         kept = self._owned(shard, expected)
         return [kept.ids.get(name) for name in names]
 
-    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> None:
+    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
         """See `Shelf.drop`. Raises `ShelfMoved`."""
         kept = self._owned(shard, expected)
         for slice_ in slices:
@@ -87,6 +101,7 @@ class MemoryShelf:
             kept.segments.pop(slice_, None)
         for name in ids:
             kept.ids.pop(name, None)
+        return kept.stored_bytes
 
     def reset(self, shard: int, slices: Iterable[Slice]) -> None:
         """See `Shelf.reset`."""

@@ -10,19 +10,28 @@ import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from delaytopic_api.values import Quantity
 from delaytopic_relay.backlog.segments import pack
-from delaytopic_relay.backlog.slices import NARROW_MS, cascades_at_ms, is_narrow
-from delaytopic_relay.backlog.store import Position, Segment, Slice
+from delaytopic_relay.backlog.slices import EARLIEST_MS, NARROW_MS, cascades_at_ms, is_narrow
+from delaytopic_relay.backlog.store import END_MS, Page, Position, Segment, Slice
 from delaytopic_relay.core.calendar import ENTRY_BYTES
 from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.core.ids import IdEntry, IdState
-from delaytopic_relay.core.partition import ShardCore, Stored
+from delaytopic_relay.core.partition import ShardCore, Share, Stored
 from delaytopic_relay.core.progress import Progress
 
 PORTION_BYTES = 1 << 20
 FIRST_PORTION = 16
 LARGEST_PORTION = 256
 MOST_COMPANIONS = 64
+UNLIMITED_BYTES = 1 << 62
+RESUME_SHARE = 0.75
+"""Of the share on the shelf: below, reading goes on after it had paused."""
+
+
+def share_bytes_of(memory: Quantity | None, partitions: int) -> int:
+    """Return the share of one partition of what a DelayTopic may keep in Redis."""
+    return memory.value // partitions if memory is not None else UNLIMITED_BYTES
 
 
 class Put(NamedTuple):
@@ -43,7 +52,11 @@ class Load(NamedTuple):
 
 
 class Shard(ShardCore):
-    """The state machine of one source partition with a shelf."""
+    """The state machine of one source partition with a shelf.
+
+    The shelf's schedule is read page by page (`listed`). `index` has all slices that begin before
+    `listed_until_ms` and were not loaded; what is put into later ones is found with their page.
+    """
 
     def __init__(
         self,
@@ -51,15 +64,21 @@ class Shard(ShardCore):
         progress: Progress,
         start: int,
         position: Position,
-        index: Mapping[Slice, int],
         horizon_ms: int,
+        share_bytes: int = UNLIMITED_BYTES,
     ) -> None:
-        """`progress` is what is committed, `start` where reading begins, `position` and `index` the claimed shelf's."""
+        """`progress` is what is committed, `start` where reading begins, `position` the claimed shelf's.
+
+        From `share_bytes` on the shelf on, reading pauses.
+        """
         super().__init__(partition, progress, start, horizon_ms)
         self.shelf_position = position
-        self.index = dict(index)
-        self._agenda = [(_agenda_ms(slice_), slice_) for slice_ in index]
-        heapq.heapify(self._agenda)
+        self.share_bytes = share_bytes
+        self.stored_bytes = 0
+        self.over_share = False
+        self.index: dict[Slice, int] = {}
+        self.listed_until_ms = 0
+        self._agenda: list[tuple[int, Slice]] = []
         self._current: Slice | None = None
         self._next_segment = 0
         self._portion = FIRST_PORTION
@@ -80,11 +99,49 @@ class Shard(ShardCore):
         if self._current is not None and self._unloaded:
             yield self._current.start_ms, self._current.width_ms, self._unloaded
 
+    def note_stored(self, stored_bytes: int) -> None:
+        """Note how many bytes the shard takes on the shelf, after a write."""
+        self.stored_bytes = stored_bytes
+        self.over_share = stored_bytes >= self.share_bytes * (RESUME_SHARE if self.over_share else 1)
+
+    def full(self, now_ms: int, *, paused: bool) -> bool:
+        """Whether reading on can wait: while the shelf has as much of this shard as it may have."""
+        return self.over_share
+
+    @property
+    def share(self) -> Share:
+        """See `ShardCore.share`."""
+        return Share(self.stored_bytes, self.share_bytes, self.over_share)
+
     def stored(self) -> Stored:
-        """Return what is on the shelf; its state is the shelf's position."""
+        """Return the time before which nothing waits on the shelf, and the shelf's position."""
         current = [self._current] if self._current is not None else []
-        from_ms = min((slice_.start_ms for slice_ in (*self.index, *current)), default=None)
+        unlisted = [self.listed_until_ms] if not self.counted else []
+        from_ms = min([*(slice_.start_ms for slice_ in (*self.index, *current)), *unlisted], default=None)
         return Stored(from_ms, self.shelf_position)
+
+    # -- the schedule
+
+    @property
+    def counted(self) -> bool:
+        """Whether the whole schedule was read."""
+        return self.listed_until_ms == END_MS
+
+    def must_list(self, now_ms: int) -> bool:
+        """Return whether slices that have to be loaded may be among those that are not listed."""
+        return self.listed_until_ms < self._target_ms(now_ms) + EARLIEST_MS
+
+    def listed(self, page: Page) -> None:
+        """Add the next page of the schedule, read at `shelf_position` from `listed_until_ms` on."""
+        self.listed_until_ms = page.until_ms
+        for slice_, records in page.slices.items():
+            self._add(slice_, records)
+
+    def _add(self, slice_: Slice, records: int) -> None:
+        if slice_ not in self.index:
+            self.index[slice_] = 0
+            heapq.heappush(self._agenda, (_agenda_ms(slice_), slice_))
+        self.index[slice_] += records
 
     # -- the shelf
 
@@ -126,16 +183,14 @@ class Shard(ShardCore):
 
     def _indexed(self, segments: Iterable[Segment]) -> None:
         for segment in segments:
-            if segment.slice not in self.index:
-                self.index[segment.slice] = 0
-                heapq.heappush(self._agenda, (_agenda_ms(segment.slice), segment.slice))
-            self.index[segment.slice] += segment.records
+            if segment.slice.start_ms < self.listed_until_ms:
+                self._add(segment.slice, segment.records)
 
     def next_load(self, now_ms: int, *, room: bool) -> Load | None:
         """The next portion to load, or None when all within the horizon is in memory.
 
         Without `room` in memory no new slice is begun: the horizon shrinks, and what is due goes first.
-        While something is on its way to the shelf (`must_put`) nothing is begun either.
+        While something is on its way to the shelf (`must_put`), or has to be listed first, nothing is begun either.
         """
         if self._current is None and not self._begin(now_ms, room=room):
             return None
@@ -146,7 +201,7 @@ class Shard(ShardCore):
         return (now_ms + self._horizon_ms) // NARROW_MS * NARROW_MS + NARROW_MS
 
     def _begin(self, now_ms: int, *, room: bool) -> bool:
-        if not room or self.must_put:
+        if not room or self.must_put or self.must_list(now_ms):
             return False
         target_ms = self._target_ms(now_ms)
         if not self._agenda or self._agenda[0][0] >= target_ms:

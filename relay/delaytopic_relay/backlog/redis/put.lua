@@ -4,32 +4,51 @@
 -- KEYS[2]    slices     sorted set: slice names by start
 -- KEYS[3]    counts     hash: slice name -> records
 -- KEYS[4]    ids        hash: id -> entry
--- KEYS[5..]  one list key for each segment; it ends with the slice name
+-- KEYS[5]    sizes      hash: slice name -> bytes of its segments; total -> of all; position -> as of which write
+-- KEYS[6..]  one list key for each segment; it ends with the slice name
 -- ARGV[1]    the expected position, '' for none
 -- ARGV[2]    the new position
 -- ARGV[3]    where in a list key the slice name begins
 -- ARGV[4..]  records and data of each segment, then id and entry of each id
 --
--- Answers the position that the shard has afterwards: the new one if the put was done, now or before.
+-- Answers the position that the shard has afterwards (the new one if the put was done, now or before), the bytes of
+-- all segments, how many slices there are, and how many ids.
 -- The first write is one that a full Redis refuses, and the position comes last, so an error half-way leaves
 -- at most segments that a repeat appends once more.
+local function state(position)
+  local bytes = tonumber(redis.call('HGET', KEYS[5], 'total') or 0)
+  return {position, bytes or 0, redis.call('HLEN', KEYS[3]), redis.call('HLEN', KEYS[4])}
+end
+
 local found = redis.call('GET', KEYS[1]) or ''
 if found ~= ARGV[1] or found == ARGV[2] then
-  return found
+  return state(found)
+end
+local sized = redis.call('HGET', KEYS[5], 'position')
+redis.call('HSET', KEYS[5], 'position', ARGV[2])
+if sized ~= ARGV[1] then
+  -- Somebody wrote in between who keeps no sizes: what is there is not counted, until it is dropped.
+  redis.call('DEL', KEYS[5])
+  redis.call('HSET', KEYS[5], 'position', ARGV[2])
 end
 local name_at = tonumber(ARGV[3])
 local argument = 4
-for index = 5, #KEYS do
+local added = 0
+for index = 6, #KEYS do
   local list = KEYS[index]
   local name = string.sub(list, name_at)
+  local size = #ARGV[argument + 1]
   redis.call('RPUSH', list, ARGV[argument + 1])
   if redis.call('HINCRBY', KEYS[3], name, ARGV[argument]) == tonumber(ARGV[argument]) then
     redis.call('ZADD', KEYS[2], string.match(name, '^-?%d+'), name)
   end
+  redis.call('HINCRBY', KEYS[5], name, size)
+  added = added + size
   argument = argument + 2
 end
+redis.call('HINCRBY', KEYS[5], 'total', added)
 if argument < #ARGV then
   redis.call('HSET', KEYS[4], unpack(ARGV, argument))
 end
 redis.call('SET', KEYS[1], ARGV[2])
-return ARGV[2]
+return state(ARGV[2])

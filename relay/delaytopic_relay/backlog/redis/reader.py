@@ -1,6 +1,6 @@
 """Reading a shelf in Redis for a listing, over a connection of its own, with the reading commands of the relay's user.
 
-No script and no write: GET, HGETALL, HMGET and LRANGE. Answers are kept small, so that neither Redis nor the
+No script and no write: GET, ZRANGE, HMGET and LRANGE. Answers are kept small, so that neither Redis nor the
 relay's loop, which shares the interpreter with the reading thread, waits long for any of them.
 """
 
@@ -16,13 +16,15 @@ from delaytopic_relay.backlog.redis.errors import ask
 from delaytopic_relay.backlog.redis.layout import (
     ShardKeys,
     check_backend_id,
-    decode_counts,
+    decode_count,
     decode_id_entry,
+    decode_page,
     decode_position,
 )
+from delaytopic_relay.backlog.redis.store import Command, page_range
 from delaytopic_relay.backlog.segments import decode_segment
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner, slice_place
-from delaytopic_relay.backlog.store import Position, Slice
+from delaytopic_relay.backlog.store import Page, Position, Slice
 from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import ForeignRecord
@@ -32,7 +34,7 @@ FIRST_PORTION = 4
 LARGEST_PORTION = 256
 """Segments in one answer."""
 NAMES = 1_000
-"""Ids in one question."""
+"""Ids, or slices, in one question."""
 
 
 class RedisPendingReader:
@@ -44,11 +46,31 @@ class RedisPendingReader:
         self._signer = signer
         self._id = check_backend_id(backend_id)
 
-    def slices(self, shard: int) -> Mapping[Slice, int]:
-        """See `PendingReader.slices`."""
-        key = self._of(shard).counts
-        found: Any = ask(self._where, lambda: self._client.hgetall(key))
-        return decode_counts(found, key)
+    def slices(self, shard: int, from_ms: int, before_ms: int) -> Mapping[Slice, int]:
+        """See `PendingReader.slices`: a range of the schedule, page by page."""
+        found: dict[Slice, int] = {}
+        while from_ms < before_ms:
+            page = self._page(shard, from_ms)
+            found.update(page.slices)
+            from_ms = page.until_ms
+        return found
+
+    def _page(self, shard: int, from_ms: int) -> Page:
+        """Read a page; slices that the loop forgot in between are left out."""
+        keys = self._of(shard)
+        scored: Any = self._asked(page_range(keys, from_ms, NAMES))
+        if not scored:
+            return Page.of([], NAMES)
+        slices, counts = decode_page(scored, keys.slices), self._asked(("HMGET", keys.counts, *scored[::2]))
+        found = [
+            (slice_, decode_count(text, keys.counts) if text is not None else 0)
+            for slice_, text in zip(slices, counts, strict=True)
+        ]
+        page = Page.of(found, NAMES)
+        return page._replace(slices={slice_: records for slice_, records in page.slices.items() if records})
+
+    def _asked(self, command: Command) -> Any:
+        return ask(self._where, lambda: self._client.execute_command(*command))  # type: ignore[no-untyped-call]
 
     def expect(self, shard: int, slices: Sequence[Slice]) -> None:
         """Nothing: an answer comes at once."""

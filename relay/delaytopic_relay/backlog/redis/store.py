@@ -4,14 +4,14 @@ Writes are Lua scripts that begin with the comparison of the position. Reads ask
 in one pipeline: a script takes two to three times as long to answer megabytes, and a full Redis refuses MULTI even
 for reads, so that nothing could leave it any more.
 
-The relay's user needs, on the keys `{<backend id>:*`, the commands GET SET RPUSH LRANGE ZADD ZREM HINCRBY HSET
-HGETALL HMGET HDEL UNLINK, and EVAL EVALSHA PING HELLO; INFO and CONFIG|GET serve the checks at start.
+Which commands a relay's user needs is in docs/reference/backends.md.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from importlib import resources
 from itertools import zip_longest
 from typing import Any, NamedTuple, TypeVar
@@ -25,14 +25,17 @@ from delaytopic_relay.backlog.redis.layout import (
     NO_POSITION,
     ShardKeys,
     check_backend_id,
-    decode_counts,
+    decode_count,
     decode_id_entry,
+    decode_page,
     decode_position,
+    decode_slice,
     encode_id_entry,
     encode_position,
+    stored_bytes,
 )
 from delaytopic_relay.backlog.redis.parts import MAX_ITEMS, Part, positions, split
-from delaytopic_relay.backlog.store import Position, Segment, Slice
+from delaytopic_relay.backlog.store import Page, Position, Segment, Slice
 from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import CorruptState
 
@@ -40,6 +43,13 @@ DROP_SLICES = 100  # in a script: Redis frees lists of megabytes in its one thre
 
 Item = TypeVar("Item")
 Command = tuple[bytes | str | int, ...]
+
+
+class State(NamedTuple):
+    """A shard after a script: the text of its position, and about how many bytes of memory it takes."""
+
+    position: bytes
+    stored_bytes: int
 
 
 class Script(NamedTuple):
@@ -54,13 +64,14 @@ class Script(NamedTuple):
         text = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
         return cls(text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
 
-    def run(self, client: Client, keys: Sequence[bytes], arguments: Sequence[bytes | int]) -> bytes:
-        """The script's answer, a text; a server that does not know the script yet learns it."""
+    def run(self, client: Client, keys: Sequence[bytes], arguments: Sequence[bytes | int]) -> State:
+        """The script's answer; a server that does not know the script yet learns it."""
         try:
-            answer = client.evalsha(self.digest, len(keys), *keys, *arguments)
+            answer: Any = client.evalsha(self.digest, len(keys), *keys, *arguments)
         except NoScriptError:
             answer = client.eval(self.text, len(keys), *keys, *arguments)
-        return bytes(answer)
+        position, *sizes = answer
+        return State(bytes(position), stored_bytes(*sizes))
 
 
 class RedisShelf:
@@ -90,22 +101,35 @@ class RedisShelf:
         new: Position,
         segments: Sequence[Segment],
         ids: Mapping[bytes, IdEntry],
-    ) -> None:
+    ) -> int:
         """See `Shelf.put`. Raises `ShelfMoved`, `ShelfUnavailable`."""
         parts = split(segments, ids)
         steps = [encode_position(step) for step in positions(expected, new, len(parts))]
-        done = 0
+        done = stored = 0
         while done < len(parts):
-            found = self._put_part(shard, steps[done], steps[done + 1], parts[done])
+            found, stored = self._put_part(shard, steps[done], steps[done + 1], parts[done])
             if found not in steps[done + 1 :]:
                 raise moved(shard, expected, decode_position(found, self._of(shard).position))
             done = steps.index(found, done + 1)
+        return stored
 
-    def slices(self, shard: int) -> dict[Slice, int]:
-        """See `Shelf.slices`. Raises `ShelfUnavailable`, `CorruptState`."""
-        key = self._of(shard).counts
-        found: Any = ask(self._where, lambda: self._client.hgetall(key))
-        return decode_counts(found, key)
+    def page(self, shard: int, expected: Position, from_ms: int, count: int) -> Page:
+        """See `Shelf.page`. Raises `ShelfMoved`, `ShelfUnavailable`, `CorruptState`.
+
+        The sorted set and the counts name the same slices. Where one has more, a slice could be missed.
+        """
+        keys = self._of(shard)
+        scored, scheduled, counted = self._read(
+            shard, expected, page_range(keys, from_ms, count), ("ZCARD", keys.slices), ("HLEN", keys.counts)
+        )
+        if scheduled != counted:
+            raise CorruptState(f"{keys.slices.decode()} names {scheduled} slices, and {keys.counts.decode()} {counted}")
+        slices = decode_page(scored, keys.slices)
+        if not slices:
+            return Page.of([], count)
+        (counts,) = self._read(shard, expected, ("HMGET", keys.counts, *scored[::2]))
+        records = [decode_count(text, keys.counts) for text in counts]
+        return Page.of([*zip(slices, records, strict=True)], count)
 
     def load(self, shard: int, expected: Position, slice_: Slice, first: int, count: int) -> list[bytes]:
         """See `Shelf.load`. Raises `ShelfMoved`, `ShelfUnavailable`."""
@@ -130,14 +154,15 @@ class RedisShelf:
         answers = [self._read(shard, expected, ("HMGET", key, *portion))[0] for portion in _portions(names)]
         return [decode_id_entry(text, key) for answer in answers for text in answer]
 
-    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> None:
+    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
         """See `Shelf.drop`. Raises `ShelfMoved`, `ShelfUnavailable`."""
-        keys, before = self._of(shard), encode_position(expected)
+        keys, before, stored = self._of(shard), encode_position(expected), 0
         for some_slices, some_ids in zip_longest(_portions(slices, DROP_SLICES), _portions(ids), fillvalue=()):
-            names = [*keys[:4], *(keys.list(slice_) for slice_ in some_slices)]
-            found = self._run(self._drop, names, [before, len(keys.lists) + 1, *some_ids])
+            names = [*keys[:5], *(keys.list(slice_) for slice_ in some_slices)]
+            found, stored = self._run(self._drop, names, [before, len(keys.lists) + 1, *some_ids])
             if found != before:
                 raise moved(shard, expected, decode_position(found, keys.position))
+        return stored
 
     def reset(self, shard: int, slices: Iterable[Slice]) -> None:
         """See `Shelf.reset`. Raises `ShelfUnavailable`.
@@ -145,12 +170,21 @@ class RedisShelf:
         All keys go in one command: a list that went later could have been filled again by then.
         """
         keys = self._of(shard)
-        try:
-            known = {*slices, *self.slices(shard)}
-        except CorruptState:
-            known = {*slices}
-        names = [*keys[:4], *map(keys.list, known)]
+        known = {*slices, *self._listed(keys.slices, "ZRANGE", 0, -1), *self._listed(keys.counts, "HKEYS")}
+        names = [*keys[:5], *map(keys.list, known)]
         ask(self._where, lambda: self._client.unlink(*names))
+
+    def _listed(self, key: bytes, command: str, *arguments: int) -> set[Slice]:
+        """Return the slices that one of the shelf's records names, as far as relays wrote them."""
+        slices = set[Slice]()
+        try:
+            names: Any = ask(self._where, lambda: self._client.execute_command(command, key, *arguments))  # type: ignore[no-untyped-call]
+        except CorruptState:
+            return slices
+        for name in names:
+            with suppress(CorruptState):
+                slices.add(decode_slice(name, key))
+        return slices
 
     def close(self) -> None:
         """See `Shelf.close`."""
@@ -161,10 +195,10 @@ class RedisShelf:
             self._keys[shard] = ShardKeys.of(self._id, shard)
         return self._keys[shard]
 
-    def _put_part(self, shard: int, before: bytes, after: bytes, part: Part) -> bytes:
-        """Do one part, if the position is the one before; answers the position that the shard has then."""
+    def _put_part(self, shard: int, before: bytes, after: bytes, part: Part) -> State:
+        """Do one part, if the position is the one before."""
         keys = self._of(shard)
-        names = [*keys[:4]]
+        names = [*keys[:5]]
         arguments: list[bytes | int] = [before, after, len(keys.lists) + 1]
         for slice_, records, data in part.segments:
             names.append(keys.list(slice_))
@@ -173,7 +207,7 @@ class RedisShelf:
             arguments += (name, encode_id_entry(entry))
         return self._run(self._put, names, arguments)
 
-    def _run(self, script: Script, keys: Sequence[bytes], arguments: Sequence[bytes | int]) -> bytes:
+    def _run(self, script: Script, keys: Sequence[bytes], arguments: Sequence[bytes | int]) -> State:
         return ask(self._where, lambda: script.run(self._client, keys, arguments))
 
     def _read(self, shard: int, expected: Position, *commands: Command) -> list[Any]:
@@ -193,6 +227,11 @@ class RedisShelf:
         if (found or NO_POSITION) != encode_position(expected):
             raise moved(shard, expected, decode_position(found, key))
         return answers
+
+
+def page_range(keys: ShardKeys, from_ms: int, count: int) -> Command:
+    """Return the command that reads the first slices from a time on, with their scores."""
+    return ("ZRANGE", keys.slices, from_ms, "+inf", "BYSCORE", "LIMIT", 0, count, "WITHSCORES")
 
 
 def _portions(items: Sequence[Item], size: int = MAX_ITEMS) -> list[Sequence[Item]]:

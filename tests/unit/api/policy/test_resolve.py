@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.paths import DATA
 
-from delaytopic_api import DelayClass, DelayTopic, Refused, class_for, load_document, load_documents, resolve
+from delaytopic_api import (
+    DelayClass,
+    DelayTopic,
+    InvalidDocument,
+    Refused,
+    class_for,
+    load_document,
+    load_documents,
+    resolve,
+)
 from delaytopic_api.documents import (
     AutoscalingSettings,
     BackendSettings,
@@ -28,6 +37,7 @@ from delaytopic_api.values import (
     Management,
     Partitioning,
     Percent,
+    Quantity,
     ScaleToZero,
     Suspend,
     TopicProvisioning,
@@ -424,3 +434,18 @@ def test_with_a_connection_of_its_own_a_delay_topic_may_adopt_what_its_own_user_
 
 def test_the_dead_letters_that_nobody_named_are_allowed_by_a_class_that_says_nothing_of_access() -> None:
     assert resolve(topic_with(), class_with()).dead_letter.topic == "shop.reminders.delayed.dlq"
+
+
+@pytest.mark.parametrize(("backend", "bound"), [("RedisZset", Quantity("512Mi")), ("KafkaBuckets", None)])
+def test_the_class_bounds_what_a_delay_topic_keeps_in_its_redis(backend: str, bound: Quantity | None) -> None:
+    of_class = {"type": "RedisZset", "redis": {"url": "redis://redis:6379/0"}}
+    delay_class = class_with(backend=of_class, limits={"maxRedisMemory": "512Mi"})
+
+    settings = resolve(topic_with(delayClassName="standard", backend={"type": backend}), delay_class)
+
+    assert settings.backend.max_redis_memory == bound
+
+
+def test_a_bound_that_is_too_small_for_anything_is_refused() -> None:
+    with pytest.raises(InvalidDocument, match="is too little; a DelayTopic needs at least 1Mi"):
+        class_with(limits={"maxRedisMemory": "1023Ki"})

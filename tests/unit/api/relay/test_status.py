@@ -71,6 +71,8 @@ ON_THE_WIRE = {
             "ingestLag": 8,
             "replayLag": 0,
             "dueHistogram": [],
+            "redisBytes": None,
+            "redisFull": False,
             "buckets": [],
             "message": None,
         }

@@ -1,0 +1,136 @@
+"""The schedule on the shelf is read page by page: what comes near before anything is delivered, the rest by and by."""
+
+from __future__ import annotations
+
+from tests.support.flaky_shelf import FlakyShelf
+from tests.support.quiet_journal import QuietJournal
+from tests.support.relay_in_world import HORIZON_MS, Setup, delivered_offsets, produce, start
+from tests.support.schedules import schedule
+from tests.support.world import World, WorldClock
+
+from delaytopic_relay.backlog.redis.manager import LOADING_MS, PAGE_SLICES, Shelving
+from delaytopic_relay.backlog.redis.memory import MemoryShelf
+from delaytopic_relay.backlog.redis.partition import Shard
+from delaytopic_relay.backlog.segments import pack
+from delaytopic_relay.backlog.slices import EARLIEST_MS, NARROW_MS
+from delaytopic_relay.backlog.store import END_MS, Page, Position, Slice
+from delaytopic_relay.core.commands import NOTHING_DELIVERED
+from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.core.suspension import Suspension
+
+CLAIM = Position("me", 1, 0)
+NOW_MS = 1_795_269_600_000
+HOUR_MS = 3_600_000
+PLENTY = 1 << 30
+
+
+class PagedShelf(FlakyShelf):
+    """Counts pages, each of which takes its time."""
+
+    pages = 0
+
+    def page(self, shard: int, expected: Position, from_ms: int, count: int) -> Page:
+        self.pages += 1
+        self.world.now_ms += LOADING_MS
+        return super().page(shard, expected, from_ms, count)
+
+
+def a_shard() -> Shard:
+    return Shard(0, Progress(9_000, 9_000, NOTHING_DELIVERED), 9_000, CLAIM, HORIZON_MS)
+
+
+def a_year(shelf: MemoryShelf) -> int:
+    """Put a record into each hour of a year, and into each of the next 1,200 seconds; how many there are."""
+    seconds = [schedule(NOW_MS + number * NARROW_MS, number) for number in range(1_200)]
+    hours = [schedule(NOW_MS + (24 + number) * HOUR_MS, 1_200 + number) for number in range(365 * 24)]
+    shelf.put(0, None, CLAIM, pack([*seconds, *hours], NOW_MS), {})
+    return len(seconds) + len(hours)
+
+
+def test_before_anything_is_loaded_only_the_pages_near_are_read() -> None:
+    world = World(now_ms=NOW_MS)
+    shelf, shard = PagedShelf(world), a_shard()
+    slices = a_year(shelf)
+    shelving = Shelving(shelf, WorldClock(world), QuietJournal())
+
+    shelving.list_next([shard])
+    shelving.load_next([shard], PLENTY)
+
+    near_ms = shard.listed_until_ms - NOW_MS
+    assert (shelf.pages, shard.counted, slices > 9 * PAGE_SLICES) == (2, False, True)
+    assert near_ms >= EARLIEST_MS + HORIZON_MS
+    assert [each.offset for each in shard.take_due(NOW_MS + 5_000, 100).schedules] == [0, 1, 2, 3, 4, 5]
+
+
+def test_all_that_waits_is_counted_after_some_turns_and_nothing_is_read_from_then_on() -> None:
+    world = World(now_ms=NOW_MS)
+    shelf, shard = PagedShelf(world), a_shard()
+    slices = a_year(shelf)
+    shelving = Shelving(shelf, WorldClock(world), QuietJournal())
+
+    turns = 0
+    while not shard.counted:
+        shelving.list_next([shard])
+        turns += 1
+    pages = shelf.pages
+    shelving.list_next([shard])
+
+    assert (shard.pending, shelf.pages, pages > turns > 5) == (slices, pages, True)
+
+
+def test_what_is_put_into_a_slice_that_is_not_listed_yet_is_found_with_its_page() -> None:
+    world = World(now_ms=NOW_MS)
+    shelf, shard = PagedShelf(world), a_shard()
+    slices = a_year(shelf)
+    shelving = Shelving(shelf, WorldClock(world), QuietJournal())
+    shelving.list_next([shard])
+    near, far = schedule(NOW_MS + 60_000, 9_000), schedule(NOW_MS + 300 * 24 * HOUR_MS, 9_001)
+
+    shard.take_in([near, far], 9_002, {})
+    shelving.put_all([shard])
+    while not shard.counted:
+        shelving.list_next([shard])
+
+    assert shard.pending == slices + 2
+    assert shard.index[Slice(NOW_MS + 60_000, NARROW_MS)] == 2
+
+
+def test_a_shard_waits_from_the_end_of_what_is_listed_until_all_is() -> None:
+    shard, slice_ = a_shard(), Slice(5_000, 1_000)
+
+    found = [shard.stored().from_ms]
+    for page in (Page({}, 4_000), Page({slice_: 1}, 9_000), Page({}, END_MS)):
+        shard.listed(page)
+        found.append(shard.stored().from_ms)
+
+    assert found == [0, 4_000, 5_000, 5_000]
+
+
+def test_a_successor_that_finds_many_pages_delivers_each_record_once_and_in_order() -> None:
+    # Given several records a second for longer than two pages reach
+    world, shelf = World(), MemoryShelf()
+    due_ms = [60_000 + (number * 7_919) % 2_500 * 1_000 for number in range(2_500)]
+    for after_ms in due_ms:
+        produce(world, after_ms)
+    start(world, shelf, "first").run(1_000)
+    successor = start(world, shelf, "second")
+
+    successor.run(2_700_000, step_ms=1_000)
+
+    assert delivered_offsets(world) == sorted(range(2_500), key=lambda offset: (due_ms[offset], offset))
+
+
+def test_while_delivery_is_suspended_what_waits_is_counted_all_the_same() -> None:
+    world, shelf = World(), MemoryShelf()
+    for after_ms in (60_000, 90_000_000):
+        produce(world, after_ms)
+    relay = start(world, shelf, "first")
+    relay.run(1_000)
+    relay.finish()
+
+    suspended = start(world, shelf, "second", Setup(suspension=Suspension(delivery=True)))
+    suspended.run(1_000)
+
+    (shard,) = suspended.loop.shards.values()
+    assert isinstance(shard, Shard)
+    assert (shard.counted, shard.pending) == (True, 2)

@@ -1,0 +1,69 @@
+"""The status of shards whose schedules wait in Redis: what is not counted yet, and what has used up its share."""
+
+from __future__ import annotations
+
+import yaml
+from tests.support.listings import AS_OF_MS
+
+from delaytopic_api.loading import load_relay_config
+from delaytopic_api.relay import RelayState, RelayStatus, ShardState
+from delaytopic_relay.backlog.redis.partition import Shard
+from delaytopic_relay.backlog.store import END_MS, Page, Position, Slice
+from delaytopic_relay.core.commands import NOTHING_DELIVERED
+from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.engine.loop import Scene
+from delaytopic_relay.telemetry.status import Tally, relay_status
+
+CONFIG = load_relay_config(
+    yaml.safe_dump(
+        {
+            "apiVersion": "delaytopic.dev/v1alpha1",
+            "kind": "RelayConfig",
+            "name": "reminders",
+            "namespace": "shop",
+            "groupId": "delaytopic.shop.reminders",
+            "source": {"topic": "source"},
+            "target": {"topic": "target"},
+            "deadLetter": {"topic": "dead"},
+            "schedule": {"maxDelay": "720h"},
+            "precision": "1s",
+            "guarantee": "ExactlyOnce",
+            "backend": {"type": "RedisZset", "id": "delaytopic.shop.reminders", "redis": {"url": "redis://redis:6379"}},
+            "kafka": {"bootstrapServers": "kafka:9092"},
+        }
+    )
+)
+
+
+def status_of(shard: Shard, paused: frozenset[int] = frozenset()) -> RelayStatus:
+    scene = Scene(RelayState.RUNNING, shards={0: shard}, paused=paused)
+    return relay_status(CONFIG, "relay-0", AS_OF_MS, AS_OF_MS, Tally(), scene)
+
+
+def a_shard(share_bytes: int = 1_000) -> Shard:
+    return Shard(0, Progress(0, 0, NOTHING_DELIVERED), 0, Position("me", 1, 0), 10_000, share_bytes)
+
+
+def test_until_the_whole_schedule_is_read_the_shard_does_not_claim_to_know_what_is_pending() -> None:
+    shard, slice_ = a_shard(), Slice(AS_OF_MS + 60_000, 1_000)
+    shard.listed(Page({slice_: 7}, slice_.end_ms))
+    (before,) = status_of(shard).shards
+    shard.listed(Page({}, END_MS))
+    (after,) = status_of(shard).shards
+
+    assert (before.state, before.message) == (ShardState.RECOVERING, "what waits in the backend is being counted")
+    assert (after.state, after.message, after.pending) == (ShardState.DELIVERING, None, 7)
+
+
+def test_a_shard_that_has_used_up_its_share_says_how_much_that_is() -> None:
+    shard = a_shard()
+    shard.listed(Page({}, END_MS))
+    shard.note_stored(1_100)
+
+    (found,) = status_of(shard, paused=frozenset({0})).shards
+
+    assert (found.state, found.redis_bytes, found.redis_full) == (ShardState.PAUSED, 1_100, True)
+    assert found.message == (
+        "reading pauses: what waits takes 1100 bytes of Redis, and its share of maxRedisMemory is 1000; it goes on "
+        "when a quarter of that is free"
+    )
