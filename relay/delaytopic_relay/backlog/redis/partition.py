@@ -105,8 +105,8 @@ class Shard(ShardCore):
         self.over_share = stored_bytes >= self.share_bytes * (RESUME_SHARE if self.over_share else 1)
 
     def full(self, now_ms: int, *, paused: bool) -> bool:
-        """Whether reading on can wait: while the shelf has as much of this shard as it may have."""
-        return self.over_share
+        """Return whether reading on can wait: the shelf has as much of this shard as it may have, or soon will."""
+        return self.over_share or self.stored_bytes + self.far_bytes >= self.share_bytes
 
     @property
     def share(self) -> Share:
