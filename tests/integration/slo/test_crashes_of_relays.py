@@ -75,6 +75,7 @@ def source_of(record: RawRecord) -> tuple[int, int]:
     return int(partition), int(offset)
 
 
+@pytest.mark.takes_long("a relay is killed under load and recovers, and then Spark audits it")
 def test_the_audit_of_a_relay_killed_under_load_says_one_hundred_percent(
     spark: SparkSession, route: Route, tmp_path: Path
 ) -> None:

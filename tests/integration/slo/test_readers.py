@@ -132,6 +132,7 @@ def assert_readers_agree(spark: SparkSession, topic: AuditedTopic, start: int, e
     assert sorted(row[EXTRACT.names.index("offset")] for row in by_client) == expected  # type: ignore[type-var]
 
 
+@pytest.mark.takes_long("a cold Spark takes its time for the first query of each reader")
 # Everything; from within a transaction to behind an aborted one; nothing but what is not handed out.
 @pytest.mark.parametrize(("start", "end"), [(0, 34), (5, 12), (31, 34)])
 def test_both_readers_give_the_same_rows(
