@@ -100,9 +100,9 @@ class ShardStatus(_Status):
     due_histogram: Annotated[list[DueBin], FailFast()] = []
     """Due times ahead."""
     redis_bytes: int | None = None
-    """What its backlog takes of Redis' memory, about; null with another backend."""
+    """The memory of Redis that its backlog takes, about; null with another backend."""
     redis_full: bool = False
-    """Whether it is not read further, as it has used up its share of `maxRedisMemory`."""
+    """True if it is not read further, as it has used up its share of `maxRedisMemory`."""
     buckets: Annotated[list[BucketStatus], FailFast()] = []
     """Its buckets, the nearest first; empty with another backend."""
     message: str | None = None
