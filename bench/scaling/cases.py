@@ -10,7 +10,7 @@ from bench.scaling.horizontal import HorizontalPodAutoscaler
 from bench.scaling.load import Load, bursting, lumpy
 from bench.scaling.results import Result
 from bench.scaling.witness import Witness
-from delaytopic_relay.telemetry.backlog_stats import bin_edges_ms
+from delaytopic_relay.telemetry.status import bin_edges_ms
 
 LOOK_AHEAD_MS = 600_000
 LAG_THRESHOLD = 10

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from delaytopic_relay.core.commands import Reject, Schedule, SourceMessage
-from delaytopic_relay.core.departures import Departures
+from delaytopic_relay.core.commands import Departures, Reject, Schedule, SourceMessage
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, Plan
 from delaytopic_relay.delivery.outbound import Outgoing

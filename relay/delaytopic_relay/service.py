@@ -20,23 +20,20 @@ from delaytopic_api.relay import RelayConfig
 from delaytopic_api.values import Guarantee
 from delaytopic_relay.backlog.opening import open_backlog
 from delaytopic_relay.backlog.protocol import Backlog
-from delaytopic_relay.backlog.signing_keys import signer_of
+from delaytopic_relay.backlog.signing import signer_of
 from delaytopic_relay.core.suspension import Suspension
 from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
 from delaytopic_relay.dialects import dialect_for
-from delaytopic_relay.engine.loop import Loop
-from delaytopic_relay.engine.loop_parts import Parts
+from delaytopic_relay.engine.loop import Loop, Parts
 from delaytopic_relay.engine.pacing import Pace
-from delaytopic_relay.engine.recovery import is_of_group, transactional_id
-from delaytopic_relay.engine.takeover import Takeover
+from delaytopic_relay.engine.recovery import Takeover, is_of_group, transactional_id
 from delaytopic_relay.errors import ConfigurationError, Unavailable
-from delaytopic_relay.kafka.connection import connection_settings
-from delaytopic_relay.kafka.preflight import Topics, check_topics
+from delaytopic_relay.kafka import connection_settings
+from delaytopic_relay.kafka.preflight import UNLIMITED_BYTES, Topics, check_topics
 from delaytopic_relay.kafka.settings import Settings, consumer_settings, producer_settings
 from delaytopic_relay.kafka.source import KafkaSource
-from delaytopic_relay.kafka.split_target import SplitTarget
-from delaytopic_relay.kafka.target import KafkaTarget
-from delaytopic_relay.kafka.topic_facts import TopicReader
+from delaytopic_relay.kafka.target import KafkaTarget, SplitTarget
+from delaytopic_relay.kafka.topics import TopicReader
 from delaytopic_relay.ports import Target
 from delaytopic_relay.telemetry.gc_control import GarbageCollector
 from delaytopic_relay.telemetry.telemetry import Observer
@@ -191,10 +188,10 @@ class Service:
         limits = self._config.limits
         return consumer_settings(self._connection, self._config.group_id, limits.session_timeout.ms, self._instance)
 
-    def _producer_settings(self, topics: TopicReader, stored_bytes: int, owner: str | None) -> Settings:
+    def _producer_settings(self, topics: TopicReader, stored_bytes: int | None, owner: str | None) -> Settings:
         names = (self._config.target.topic, self._config.dead_letter.topic)
-        limits = [limit for limit in map(topics.limit, names) if limit is not None]
-        return producer_settings(self._connection, self._instance, owner, min(*limits, stored_bytes))
+        limits = [limit for limit in (*map(topics.limit, names), stored_bytes) if limit is not None]
+        return producer_settings(self._connection, self._instance, owner, min(limits, default=UNLIMITED_BYTES))
 
     def _addressing(self, topics: TopicReader) -> Addressing:
         config = self._config

@@ -9,8 +9,7 @@ from unittest import mock
 
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.delivery.outbound import Outgoing
-from delaytopic_relay.engine.loop import Loop
-from delaytopic_relay.engine.loop_parts import Parts
+from delaytopic_relay.engine.loop import Loop, Parts
 from delaytopic_relay.ports import GroupMetadata, Source, Target
 
 Patch = tuple[Any, str, Any]

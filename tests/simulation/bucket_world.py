@@ -10,7 +10,7 @@ from tests.simulation.kafka import Kafka, Sent
 from tests.simulation.transactions import State
 
 from delaytopic_api.values import source_mark
-from delaytopic_relay.backlog.kafka.rules import BucketRules
+from delaytopic_relay.backlog.kafka.ranges import BucketRules
 from delaytopic_relay.backlog.kafka.topics import BucketNames, BucketPortion, BucketRecord
 from delaytopic_relay.errors import KafkaUnavailable
 

@@ -36,10 +36,10 @@ from tests.simulation.quiet import Quiet
 from tests.simulation.redis_server import RedisServer, redis_shelf
 from tests.simulation.relays import Relay
 from tests.simulation.shelf_client import DistantShelf, Line
+from tests.support.memory_shelf import MemoryShelf
 
 from delaytopic_relay.backlog.redis import partition as shard
 from delaytopic_relay.backlog.redis import parts as redis_parts
-from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.backlog.store import Shelf
 from delaytopic_relay.errors import ShelfUnavailable
 

@@ -15,7 +15,7 @@ from delaytopic_relay.core.commands import NOTHING_DELIVERED, Schedule
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Plan, plan_recovery
 from delaytopic_relay.engine.loop import Loop
-from delaytopic_relay.engine.takeover import Takeover
+from delaytopic_relay.engine.recovery import Takeover
 from delaytopic_relay.errors import CommitUnknown, Fenced
 from delaytopic_relay.ports import Committed
 

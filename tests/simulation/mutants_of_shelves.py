@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.simulation.breaking import Mutant, Patch
+from tests.support.memory_shelf import MemoryShelf
 
 from delaytopic_relay.backlog.redis import partition as partition_module
 from delaytopic_relay.backlog.redis.layout import encode_position
 from delaytopic_relay.backlog.redis.manager import Shelving
-from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.backlog.redis.partition import Put, Shard
 from delaytopic_relay.backlog.redis.store import RedisShelf, State
 from delaytopic_relay.core import calendar

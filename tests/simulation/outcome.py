@@ -14,7 +14,7 @@ from tests.simulation.transactions import State
 
 from delaytopic_relay.core.commands import Cancel, Command, Key, Schedule
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.delivery.receipts import whose_record
+from delaytopic_relay.delivery.outbound import whose_record
 
 Place = tuple[int, int]
 """Shard and source offset."""

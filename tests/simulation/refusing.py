@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from delaytopic_relay.delivery.outbound import Outgoing
-from delaytopic_relay.delivery.receipts import whose_record
+from delaytopic_relay.delivery.outbound import Outgoing, whose_record
 from delaytopic_relay.delivery.refusals import Refusal
 
 REFUSED = b"refused"

@@ -26,11 +26,10 @@ from delaytopic_relay.core.suspension import Suspension
 from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
 from delaytopic_relay.dialects.native import NativeDialect
 from delaytopic_relay.dialects.policy import NativePolicy, TopicGlobs
-from delaytopic_relay.engine.loop import Loop
-from delaytopic_relay.engine.loop_parts import Parts
+from delaytopic_relay.engine.loop import Loop, Parts
 from delaytopic_relay.engine.pacing import Pace
-from delaytopic_relay.engine.takeover import Takeover
-from delaytopic_relay.kafka.split_target import SplitTarget
+from delaytopic_relay.engine.recovery import Takeover
+from delaytopic_relay.kafka.target import SplitTarget
 from delaytopic_relay.ports import Target
 
 SOURCE, TARGET, DEAD, OTHER = "source", "target", "dead", "other"

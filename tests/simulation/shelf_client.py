@@ -8,8 +8,8 @@ from typing import TypeVar
 from redis.exceptions import RedisError
 from tests.simulation.faults import Fault, Gate, What
 from tests.simulation.kafka import Kafka
+from tests.support.memory_shelf import MemoryShelf
 
-from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.backlog.store import Page, Position, Segment, Slice
 from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import ShelfMoved, ShelfUnavailable

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from tests.support.memory_shelf import MemoryShelf
 from tests.support.world import World
 
-from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.backlog.store import Page, Position, Segment, Slice
 from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import ShelfUnavailable

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.support.memory_shelf import MemoryShelf
+
 from delaytopic_api.relay import PendingList
 from delaytopic_relay.backlog.protocol import Portion, SliceGone
-from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.backlog.segments import decode_segment
 from delaytopic_relay.backlog.store import Position, Slice
 from delaytopic_relay.core.ids import IdEntry

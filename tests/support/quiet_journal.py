@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from delaytopic_relay.core.commands import Reject, Schedule
-from delaytopic_relay.core.departures import Departures
+from delaytopic_relay.core.commands import Departures, Reject, Schedule
 from delaytopic_relay.core.recovery import Plan
 from delaytopic_relay.errors import LostOwnership, RelayError
 

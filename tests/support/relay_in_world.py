@@ -19,14 +19,12 @@ from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner
 from delaytopic_relay.backlog.store import Shelf
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.suspension import Suspension
-from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets, Outgoing, TopicLimit
-from delaytopic_relay.delivery.receipts import whose_record
+from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets, Outgoing, TopicLimit, whose_record
 from delaytopic_relay.dialects.native import NativeDialect
 from delaytopic_relay.dialects.policy import NativePolicy, TopicGlobs
-from delaytopic_relay.engine.loop import Loop
-from delaytopic_relay.engine.loop_parts import Parts
+from delaytopic_relay.engine.loop import Loop, Parts
 from delaytopic_relay.engine.pacing import Pace
-from delaytopic_relay.engine.takeover import Takeover
+from delaytopic_relay.engine.recovery import Takeover
 
 SOURCE, TARGET, DEAD = "source", "target", "dead"
 HORIZON_MS = 10_000

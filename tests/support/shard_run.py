@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from delaytopic_relay.backlog.redis.memory import MemoryShelf
+from tests.support.memory_shelf import MemoryShelf
+
 from delaytopic_relay.backlog.redis.partition import Load, Put, Shard
 from delaytopic_relay.backlog.segments import decode_segment
 from delaytopic_relay.backlog.store import END_MS, Page, Position, Slice

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from tests.support.memory_shelf import MemoryShelf
+
 from delaytopic_relay.backlog.redis.connection import RedisConnection
-from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.backlog.redis.store import RedisShelf
 from delaytopic_relay.backlog.store import END_MS, Shelf, Slice
 

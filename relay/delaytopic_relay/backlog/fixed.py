@@ -15,14 +15,12 @@ from typing import Any
 from delaytopic_api.relay import BucketStatus
 from delaytopic_relay.backlog.protocol import PendingReader, Shard
 from delaytopic_relay.core.calendar import bytes_of
-from delaytopic_relay.core.commands import Command, Key, Reject, Schedule
-from delaytopic_relay.core.departures import NOTHING, Departures
+from delaytopic_relay.core.commands import NOTHING, Command, Departures, Key, Reject, Schedule
 from delaytopic_relay.core.ids import IdState
 from delaytopic_relay.core.partition import Share, Stored
 from delaytopic_relay.core.progress import Progress, fresh_progress
 from delaytopic_relay.core.recovery import Bounds, Plan
 from delaytopic_relay.delivery.outbound import Outgoing
-from delaytopic_relay.kafka.topics import UNLIMITED_BYTES
 
 NO_IDS: Mapping[bytes, IdState] = MappingProxyType({})
 
@@ -188,7 +186,7 @@ class FixedBacklog:
     """A `Backlog` for a fixed delay: the source topic itself."""
 
     transactional = False
-    largest_batch_bytes = UNLIMITED_BYTES
+    largest_batch_bytes = None
 
     def __init__(self, horizon_ms: int) -> None:
         self._horizon_ms = horizon_ms

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from delaytopic_api.relay import BucketStatus
 from delaytopic_relay.backlog.store import Slice
-from delaytopic_relay.core.commands import Command, Key, Schedule
-from delaytopic_relay.core.departures import Departures
+from delaytopic_relay.core.commands import Command, Departures, Key, Schedule
 from delaytopic_relay.core.ids import IdEntry, IdState
 from delaytopic_relay.core.partition import Share, Stored
 from delaytopic_relay.core.progress import Progress
@@ -254,8 +253,8 @@ class Backlog(Protocol):
         ...
 
     @property
-    def largest_batch_bytes(self) -> int:
-        """The largest batch of records that its own topics take."""
+    def largest_batch_bytes(self) -> int | None:
+        """The largest batch of records that its own topics take; None where it has no topics."""
         ...
 
     def begin(self, partitions: int) -> None:

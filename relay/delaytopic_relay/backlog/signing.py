@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hmac import compare_digest, digest
+from pathlib import Path
 
+from delaytopic_api.relay import RelayBackend
 from delaytopic_relay.backlog.store import Slice
-from delaytopic_relay.errors import ForeignRecord
+from delaytopic_relay.errors import ConfigurationError, ForeignRecord
 
 MAGIC = b"\xc1DTS"
 """No msgpack value begins with its first byte, and no version has that number."""
@@ -78,3 +80,27 @@ UNSIGNED = SegmentSigner()
 def _tag(key: bytes, place: bytes, data: bytes) -> bytes:
     # In one call: where processors help with SHA-256 this takes half of what keyed BLAKE2b does.
     return digest(key, place + data, "sha256")[:TAG_BYTES]
+
+
+SHORTEST_KEY = 16
+"""In bytes; what is shorter can be guessed."""
+
+
+def signer_of(backend: RelayBackend) -> SegmentSigner:
+    """Read the keys, one a line: the first signs, all verify. Raises `ConfigurationError`."""
+    path = backend.signing_keys_file
+    if path is None:
+        return SegmentSigner()
+    try:
+        lines = [line.strip() for line in Path(path).read_bytes().splitlines()]
+    except OSError as error:
+        raise ConfigurationError(
+            f"backend.signingKeysFile: {path} cannot be read ({error}); mount the Secret there"
+        ) from error
+    keys = [line for line in lines if line]
+    if not keys or min(map(len, keys)) < SHORTEST_KEY:
+        raise ConfigurationError(
+            f"backend.signingKeysFile: {path} must hold one key a line, each of at least {SHORTEST_KEY} bytes; "
+            "`openssl rand -base64 32` makes one"
+        )
+    return SegmentSigner(backend.id, keys)

@@ -99,3 +99,16 @@ class Dialect(Protocol):
     def read(self, message: SourceMessage) -> Command:
         """Turn one record into a command; never raises on bad input, but returns a `Reject`."""
         ...
+
+
+class Departures(NamedTuple):
+    """Schedules to deliver and rejects to dead-letter, in order, and how often an id took effect."""
+
+    schedules: list[Schedule]
+    rejects: list[Reject]
+    superseded: int = 0
+    cancelled: int = 0
+    too_late: int = 0
+
+
+NOTHING = Departures([], [])

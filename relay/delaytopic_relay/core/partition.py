@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from delaytopic_api.relay import BucketStatus
 from delaytopic_relay.core.calendar import Calendar, bytes_of
-from delaytopic_relay.core.commands import Cancel, Command, Key, Reject, Schedule
-from delaytopic_relay.core.departures import NOTHING, Departures
+from delaytopic_relay.core.commands import NOTHING, Cancel, Command, Departures, Key, Reject, Schedule
 from delaytopic_relay.core.ids import IdState, IdTable
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.suspension import until_departure

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from delaytopic_api.values import Suspend
 from delaytopic_relay.core.commands import Command, Key, Schedule
 
-NEVER_MS = -1
+NOTHING_DUE_MS = -1
 """A time at which nothing is due."""
 
 
@@ -26,13 +26,13 @@ class Suspension(NamedTuple):
 
 
 def until_departure(
-    commands: Sequence[Command], cursor: Key, position: int, now_ms: int = NEVER_MS
+    commands: Sequence[Command], cursor: Key, position: int, now_ms: int = NOTHING_DUE_MS
 ) -> Sequence[Command]:
     """The commands before the first that would have to leave at once, though it may not.
 
     A schedule at or below the cursor leaves when it is taken in. The cursor may be ahead of the clock: another relay's
     clock was ahead, or this one was set back. While delivery is suspended nothing is due at all: then `now_ms` is
-    `NEVER_MS`. `position` is the committed one: what is below was taken in before.
+    `NOTHING_DUE_MS`. `position` is the committed one: what is below was taken in before.
     """
     for place, command in enumerate(commands):
         if type(command) is not Schedule or command.due_ms <= now_ms or command.offset < position:

@@ -12,6 +12,8 @@ from delaytopic_relay.core.commands import Dialect
 from delaytopic_relay.dialects.native import NativeDialect
 from delaytopic_relay.dialects.policy import NativePolicy, TopicGlobs
 
+__all__ = ["dialect_for"]
+
 
 def dialect_for(config: RelayConfig) -> Dialect:
     """The dialect that `schedule.dialect` names, with the rules of this DelayTopic."""

@@ -7,20 +7,47 @@ doubt the memory is dropped and the committed state read again; nothing is ever 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from delaytopic_api.relay import RelayState
-from delaytopic_relay.backlog.protocol import Shard
-from delaytopic_relay.core.commands import Command, Schedule
-from delaytopic_relay.core.departures import Departures
+from delaytopic_relay.backlog.protocol import BacklogManager, Shard
+from delaytopic_relay.core.commands import Command, Departures, Dialect, Schedule
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.core.suspension import NEVER_MS
+from delaytopic_relay.core.suspension import NOTHING_DUE_MS, Suspension
+from delaytopic_relay.core.terms import NEVER_MS
+from delaytopic_relay.delivery.outbound import Addressing
 from delaytopic_relay.delivery.refusals import Refusal, dead_letters_for, note_refusals
-from delaytopic_relay.engine.loop_parts import Parts
-from delaytopic_relay.engine.pacing import TickState, closes_at_ms, sleep_ms
+from delaytopic_relay.engine.pacing import Pace, TickState, closes_at_ms, sleep_ms
+from delaytopic_relay.engine.recovery import Takeover
 from delaytopic_relay.errors import BucketLost, CommitUnknown, Fenced, LostOwnership, TransactionAborted, Unavailable
-from delaytopic_relay.ports import Batch
+from delaytopic_relay.ports import Batch, Clock, Journal, Source, Target
+
+
+class Parts(NamedTuple):
+    """The clients of a loop, and its settings.
+
+    `manager` is that of the backlog. `id_bytes` is for ids whose schedules are there, of all shards.
+
+    `learn` is told which topics the next records name, so that all are asked about at once; None where none may be.
+    """
+
+    source: Source
+    target: Target
+    dialect: Dialect
+    addressing: Addressing
+    manager: BacklogManager[Any]
+    takeover: Takeover
+    pace: Pace
+    memory_bytes: int
+    clock: Clock
+    journal: Journal
+    suspension: Suspension = Suspension()
+    max_delay_ms: int = NEVER_MS >> 2
+    id_bytes: int = NEVER_MS
+    learn: Callable[[Collection[str]], None] | None = None
+
 
 POLL_LIMIT = 1_000
 DUE_LIMIT = 2_000
@@ -234,7 +261,7 @@ class Loop:
             self._note_moved()
 
     def _apply(self, number: int, shard: Shard, commands: Sequence[Command]) -> None:
-        now_ms = NEVER_MS if self._suspension.delivery else self._clock.now_ms()
+        now_ms = NOTHING_DUE_MS if self._suspension.delivery else self._clock.now_ms()
         if self._suspension.delivery or shard.cursor.due_ms > now_ms:
             kept = shard.without_departures(commands, now_ms)
             if len(kept) < len(commands):

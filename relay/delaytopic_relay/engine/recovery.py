@@ -1,8 +1,20 @@
-"""Names of relays, by which a new owner knows whom it may fence. Pure."""
+"""Carries out the recovery of shards that came to this relay, in the order that keeps it exact.
+
+First ownership (the caller has it), then: fence the last owner, read what is committed, commit the
+offset to start from under our own name, claim the backlog, and only then read.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from delaytopic_relay.backlog.protocol import Backlog, Shard
+from delaytopic_relay.core.progress import Progress, decode_progress
+from delaytopic_relay.core.recovery import Plan
+from delaytopic_relay.errors import CorruptState, ShelfMoved, Unavailable
+from delaytopic_relay.ports import Committed, Journal, Source, Target
 
 _INSTANCE = re.compile(r"[^/]{1,255}-[0-9]{1,10}-[0-9a-f]{8}")
 """Host, process and a random part, as `Service` names a relay."""
@@ -19,3 +31,97 @@ def is_of_group(owner: str, group_id: str) -> bool:
     An instance has no slash, so that no id of another group has this form, whatever the groups are called.
     """
     return owner.startswith(f"{group_id}/") and _INSTANCE.fullmatch(owner, len(group_id) + 1) is not None
+
+
+class Recovered(NamedTuple):
+    """A shard ready to go on, and the plan by which it was recovered."""
+
+    shard: Shard
+    plan: Plan
+
+
+class Takeover:
+    """Recovers shards."""
+
+    def __init__(
+        self,
+        source: Source,
+        target: Target,
+        backlog: Backlog,
+        journal: Journal,
+        may_be_fenced: Callable[[str], bool],
+    ) -> None:
+        """`may_be_fenced` tells the `transactional.id`s of the own group from others."""
+        self._source = source
+        self._target = target
+        self._backlog = backlog
+        self._journal = journal
+        self._may_be_fenced = may_be_fenced
+        self._fenced: set[str] = set()
+
+    def recover(self, shards: Iterable[int]) -> dict[int, Recovered]:
+        """Recover what can be recovered now; the others are left out, and the journal says why."""
+        wanted = sorted(shards)
+        try:
+            self._fence_last_owners(wanted)
+            plans = self._plans(wanted, self._source.committed(wanted))
+            self._commit({shard: plan.progress for shard, plan in plans.items()})
+            self._backlog.prepare([*plans])
+        except Unavailable as error:
+            self._journal.unavailable(error)
+            return {}
+        recovered: dict[int, Recovered] = {}
+        for shard, plan in plans.items():
+            try:
+                opened = self._backlog.open(shard, plan)
+                self._source.read_from(shard, plan.progress.offset)
+            except (Unavailable, ShelfMoved) as error:
+                self._journal.stuck(shard, error)
+            else:
+                recovered[shard] = Recovered(opened, plan)
+        return recovered
+
+    def _fence_last_owners(self, shards: list[int]) -> None:
+        """Fence the owners that the metadata names, if they are of the own group.
+
+        Whoever may commit in the group can write any name there. One that is none of ours is skipped: the group's
+        generation keeps a former owner from committing anyway, and what it left open ends with its transaction timeout.
+        """
+        for shard, committed in self._source.last_committed(shards).items():
+            try:
+                owner = decode_progress(*committed).owner
+            except CorruptState:
+                continue
+            if not owner or owner == self._target.owner or owner in self._fenced:
+                continue
+            if self._may_be_fenced(owner):
+                self._target.fence(owner)
+                self._fenced.add(owner)
+                self._journal.fenced(owner)
+            else:
+                where = f"the metadata of the committed offset of partition {shard}"
+                self._journal.foreign(shard, f"{where} names {owner[:80]!r}, which is no relay of this group")
+
+    def _plans(self, shards: list[int], committed: Mapping[int, Committed]) -> dict[int, Plan]:
+        plans: dict[int, Plan] = {}
+        for shard in shards:
+            try:
+                plans[shard] = self._plan(shard, committed.get(shard))
+            except (Unavailable, CorruptState) as error:
+                self._journal.stuck(shard, error)
+        return plans
+
+    def _plan(self, shard: int, committed: Committed | None) -> Plan:
+        progress = decode_progress(*committed) if committed is not None else None
+        bounds = self._source.bounds(shard)
+        offset_reset = committed is not None and not committed.metadata
+        return self._backlog.plan(shard, progress, bounds, self._target.owner, offset_reset=offset_reset)
+
+    def _commit(self, progress: Mapping[int, Progress]) -> None:
+        if not progress:
+            return
+        if self._target.owner:
+            self._target.begin()
+            self._target.commit(progress, self._source.group_metadata())
+        else:
+            self._source.commit(progress)

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from delaytopic_api.relay import RelayConfig
-from delaytopic_relay.kafka.topics import TopicFacts
+
+UNLIMITED_BYTES = 1 << 62
+
+
+class TopicFacts(NamedTuple):
+    """One topic; settings are empty where the relay may not read them."""
+
+    name: str
+    partitions: int
+    settings: Mapping[str, str]
+
+    @property
+    def largest_batch_bytes(self) -> int:
+        """`max.message.bytes`."""
+        return int(self.settings.get("max.message.bytes", UNLIMITED_BYTES))
 
 
 class Finding(NamedTuple):

@@ -13,14 +13,13 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer, Topic
 
 from delaytopic_process.kafka_log import client_logger
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.delivery.outbound import Outgoing
-from delaytopic_relay.delivery.receipts import whose_record
+from delaytopic_relay.delivery.outbound import Outgoing, whose_record
 from delaytopic_relay.delivery.refusals import Caution, Refusal
 from delaytopic_relay.errors import CommitUnknown, Fenced, KafkaUnavailable, LostOwnership, TransactionAborted
 from delaytopic_relay.kafka.settings import Settings
 from delaytopic_relay.kafka.source import offsets_of
 from delaytopic_relay.kafka.timeouts import BoundedCalls
-from delaytopic_relay.ports import GroupMetadata
+from delaytopic_relay.ports import GroupMetadata, Target
 
 COMMIT_TIMEOUT_S = 10.0
 ABORT_TIMEOUT_S = 5.0
@@ -242,3 +241,60 @@ def _init_transactions(producer: Producer, owner: str) -> None:
         producer.init_transactions(INIT_TIMEOUT_S)
     except KafkaException as error:
         raise KafkaUnavailable(f"transactions of {owner}: {error.args[0].str()}") from error
+
+
+class SplitTarget:
+    """A `Target` over two others, for at least once over bucket topics.
+
+    Records leave at once, while backlog and progress keep to transactions, and always agree. Readers of the target need
+    not wait for a commit. A crash repeats deliveries, and never more than one tick of them.
+    """
+
+    def __init__(self, plain: Target, ledger: Target) -> None:
+        """`ledger` takes the shelf's records and the progress."""
+        self._plain = plain
+        self._ledger = ledger
+
+    @property
+    def owner(self) -> str:
+        """The `transactional.id`."""
+        return self._ledger.owner
+
+    def begin(self) -> None:
+        """Open a transaction for shelf and progress."""
+        self._ledger.begin()
+
+    def send(self, records: Sequence[Outgoing]) -> None:
+        """Produce records that are visible at once."""
+        self._plain.send(records)
+
+    def store(self, records: Sequence[Outgoing]) -> None:
+        """Produce the shelf's records in the transaction."""
+        self._ledger.store(records)
+
+    def settle(self) -> list[Refusal]:
+        """Wait until all that was delivered, and then all that was stored, is acknowledged."""
+        return [*self._plain.settle(), *self._ledger.settle()]
+
+    def commit(self, progress: Mapping[int, Progress], group: GroupMetadata) -> None:
+        """Commit what was stored, with the progress; deliveries were settled before."""
+        self._ledger.commit(progress, group)
+
+    def abort(self) -> None:
+        """Abort what was stored; what was delivered stays."""
+        self._plain.abort()
+        self._ledger.abort()
+
+    def fence(self, owner: str) -> None:
+        """See `Target.fence`."""
+        self._ledger.fence(owner)
+
+    def replace(self) -> None:
+        """Two new producers."""
+        self._plain.replace()
+        self._ledger.replace()
+
+    def close(self) -> None:
+        """Give back connections."""
+        self._plain.close()
+        self._ledger.close()

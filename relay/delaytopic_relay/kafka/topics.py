@@ -1,21 +1,194 @@
-"""What is known of a topic."""
+"""Edge: what Kafka says of topics: whether they exist, their partitions and settings."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+import time
+from collections.abc import Collection, Sequence
+from concurrent.futures import Future
+from typing import Any
 
-UNLIMITED_BYTES = 1 << 62
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public names, by an implicit re-export
+    AclOperation,
+    AdminClient,
+    ConfigResource,
+    ResourceType,
+)
+
+from delaytopic_process.kafka_log import client_logger
+from delaytopic_relay.errors import ConfigurationError, KafkaUnavailable, TopicForbidden
+from delaytopic_relay.kafka.preflight import UNLIMITED_BYTES, TopicFacts
+from delaytopic_relay.kafka.settings import Settings
+
+TIMEOUT_S = 10.0
+SLICE_S = 1.0
+"""A refused log-in is known at once, but `list_topics` would wait for its whole timeout."""
+FRESH_S = 5.0
+ASK_S = 5.0
+"""For topics that records name: what is not answered by then limits nothing."""
+MANY = 16
+"""From so many on, a list of all topics tells first which of them exist: to ask about a thousand that do not takes a
+broker half a second, and the list a few milliseconds."""
+MOST_KNOWN = 4_096
+"""Topics that records named and that are remembered: more than leave in one step, and a megabyte."""
+NOTHING_TO_SEND_TO = frozenset(
+    {
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError._UNKNOWN_TOPIC,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.TOPIC_EXCEPTION,
+    }
+)
+NOT_LET_IN = frozenset(
+    {
+        KafkaError._AUTHENTICATION,
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+        KafkaError.UNSUPPORTED_SASL_MECHANISM,
+        KafkaError._SSL,
+    }
+)
 
 
-class TopicFacts(NamedTuple):
-    """One topic; settings are empty where the relay may not read them."""
+class TopicReader:
+    """Asks the cluster about topics, and remembers the answers for some seconds."""
 
-    name: str
-    partitions: int
-    settings: Mapping[str, str]
+    def __init__(self, connection: Settings, own: Collection[str]) -> None:
+        """`own` are the topics without which this relay cannot work; others are named by records."""
+        self._own = frozenset(own)
+        self._refused: KafkaError | None = None
+        self._known: dict[str, tuple[float, TopicFacts | None]] = {}
+        self._limits: dict[str, tuple[float, int | None]] = {}
+        settings: dict[str, Any] = {**connection, "error_cb": self._on_error, "allow.auto.create.topics": False}
+        self._admin = AdminClient(settings, logger=client_logger("admin"))
 
-    @property
-    def largest_batch_bytes(self) -> int:
-        """`max.message.bytes`."""
-        return int(self.settings.get("max.message.bytes", UNLIMITED_BYTES))
+    def __len__(self) -> int:
+        """How many topics that records named are remembered."""
+        return len(self._limits)
+
+    def _on_error(self, error: KafkaError) -> None:
+        if error.code() in NOT_LET_IN:
+            self._refused = error
+
+    def read(self, topic: str) -> TopicFacts | None:
+        """The topic's facts, None if it does not exist.
+
+        Raises `KafkaUnavailable` when the cluster does not answer, `ConfigurationError` when it does not let us in.
+        """
+        known = self._known.get(topic)
+        if known is not None and known[0] > time.monotonic():
+            return known[1]
+        return self.read_anew(topic)
+
+    def read_anew(self, topic: str) -> TopicFacts | None:
+        """The same, as of now."""
+        facts = self._ask(topic)
+        self._known[topic] = (time.monotonic() + FRESH_S, facts)
+        return facts
+
+    def limit(self, topic: str) -> int | None:
+        """The largest record batch of a topic; None if nothing can be sent there. No answer limits nothing."""
+        if topic not in self._own:
+            self.learn([topic])
+            return self._limits[topic][1]
+        try:
+            facts = self.read(topic)
+        except KafkaUnavailable:
+            return UNLIMITED_BYTES
+        return facts.largest_batch_bytes if facts is not None else None
+
+    def learn(self, topics: Collection[str]) -> None:
+        """Ask about all of these that records name and that are not known, in two or three requests.
+
+        Whoever writes records chooses how many there are: asked one by one, they would keep the loop from what is due.
+        """
+        now_s = time.monotonic()
+        unknown = [topic for topic in topics if topic not in self._own and self._limits.get(topic, (0.0,))[0] <= now_s]
+        if not unknown:
+            return
+        found, fresh_s = self._limits_of(unknown), time.monotonic() + FRESH_S
+        for topic in unknown:
+            self._limits.pop(topic, None)
+            self._limits[topic] = (fresh_s, found[topic])
+        for topic in [*self._limits][: max(0, len(self._limits) - max(MOST_KNOWN, len(unknown)))]:
+            del self._limits[topic]
+
+    def _limits_of(self, topics: Sequence[str]) -> dict[str, int | None]:
+        there = self._those_there(topics) if len(topics) >= MANY else topics
+        found: dict[str, int | None] = dict.fromkeys(topics)
+        if not there:
+            return found
+        asked = self._admin.describe_topics(
+            TopicCollection([*there]), include_authorized_operations=True, request_timeout=ASK_S
+        )
+        found.update((topic, _limit_known_so_far(asked[topic])) for topic in there)
+        resources = [ConfigResource(ResourceType.TOPIC, topic) for topic, limit in found.items() if limit is not None]
+        settings = self._admin.describe_configs(resources, request_timeout=ASK_S) if resources else {}
+        for resource in resources:
+            found[resource.name] = _largest_batch(settings[resource])
+        return found
+
+    def _those_there(self, topics: Sequence[str]) -> Sequence[str]:
+        """Those that exist now: an older list may miss a topic that was made just before the record was sent."""
+        try:
+            listed = self._admin.list_topics(timeout=ASK_S).topics
+        except KafkaException:
+            return topics
+        return [topic for topic in topics if topic in listed]
+
+    def _ask(self, topic: str) -> TopicFacts | None:
+        metadata = self._metadata(topic)
+        if metadata.error is not None:
+            self._check_it_is_unknown(topic, metadata.error)
+            return None
+        return TopicFacts(topic, len(metadata.partitions), self._settings(topic))
+
+    def _metadata(self, topic: str) -> Any:
+        give_up_s = time.monotonic() + TIMEOUT_S
+        while True:
+            self._admin.poll(0)
+            try:
+                return self._admin.list_topics(topic, timeout=SLICE_S).topics[topic]
+            except KafkaException as error:
+                self._admin.poll(0)
+                if self._refused is not None or time.monotonic() > give_up_s:
+                    raise self._unreachable(error.args[0]) from error
+
+    def _unreachable(self, error: KafkaError) -> Exception:
+        if self._refused is not None:
+            return ConfigurationError(
+                f"Kafka does not let this relay in ({self._refused.str()}); "
+                "check kafka.security and the Secret behind it"
+            )
+        return KafkaUnavailable(f"Kafka does not answer: {error.str()}; check kafka.bootstrapServers and the network")
+
+    def _check_it_is_unknown(self, topic: str, error: KafkaError) -> None:
+        if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            raise TopicForbidden(f"the topic {topic} may not be described by this user; grant it Describe")
+        if error.code() not in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC):
+            raise KafkaUnavailable(f"the topic {topic}: {error.str()}")
+
+    def _settings(self, topic: str) -> dict[str, str]:
+        resource = ConfigResource(ResourceType.TOPIC, topic)
+        try:
+            entries = self._admin.describe_configs([resource])[resource].result(TIMEOUT_S)
+        except (KafkaException, TimeoutError):
+            return {}
+        return {name: entry.value for name, entry in entries.items() if entry.value is not None}
+
+
+def _limit_known_so_far(asked: Future[Any]) -> int | None:
+    """None if nothing can be sent to a topic: a transaction fails as a whole for one record that may not be written."""
+    try:
+        operations = asked.result(ASK_S).authorized_operations
+    except KafkaException as error:
+        return None if error.args[0].code() in NOTHING_TO_SEND_TO else UNLIMITED_BYTES
+    except TimeoutError:
+        return UNLIMITED_BYTES
+    return UNLIMITED_BYTES if not operations or AclOperation.WRITE in operations else None
+
+
+def _largest_batch(asked: Future[Any]) -> int:
+    try:
+        return int(asked.result(ASK_S)["max.message.bytes"].value)
+    except (KafkaException, TimeoutError, KeyError):
+        return UNLIMITED_BYTES

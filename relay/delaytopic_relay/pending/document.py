@@ -15,9 +15,8 @@ from delaytopic_api.relay import (
     text_or_base64,
 )
 from delaytopic_relay.pending.query import ListingQuery
-from delaytopic_relay.pending.search import Listing
+from delaytopic_relay.pending.search import Listed, Listing
 from delaytopic_relay.pending.snapshot import Copies
-from delaytopic_relay.pending.top_n import Listed
 
 REPLAYING = "records that were in memory before are being read again; they are not all listed yet"
 ELSEWHERE = "not with this relay: ask the others of its group"

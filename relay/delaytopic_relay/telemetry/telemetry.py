@@ -8,8 +8,7 @@ from operator import attrgetter
 import structlog
 
 from delaytopic_api.relay import RelayConfig, RelayState, RelayStatus
-from delaytopic_relay.core.commands import Reject, Schedule
-from delaytopic_relay.core.departures import Departures
+from delaytopic_relay.core.commands import Departures, Reject, Schedule
 from delaytopic_relay.core.recovery import Plan
 from delaytopic_relay.engine.loop import Loop, Scene
 from delaytopic_relay.errors import LostOwnership, RelayError, ShelfUnavailable

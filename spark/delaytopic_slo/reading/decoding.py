@@ -14,7 +14,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from delaytopic_api.errors import MalformedHeader
 from delaytopic_api.records import RECEIPT, Headers, Receipt, parse_dead_letter
 from delaytopic_api.relay import RelayConfig
-from delaytopic_relay.core.commands import Cancel, Schedule, SourceMessage
+from delaytopic_relay.core import Cancel, Schedule, SourceMessage
 from delaytopic_relay.dialects import dialect_for
 from delaytopic_slo.model.manifest import Role
 from delaytopic_slo.model.words import Kind

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from delaytopic_api.relay import KafkaClient, KafkaSecurity, SaslMechanism
 from delaytopic_relay.errors import ConfigurationError
-from delaytopic_relay.kafka.connection import connection_settings
+from delaytopic_relay.kafka import connection_settings
 from delaytopic_slo.errors import SettingsError
 
 # The library's own lines go nowhere: each thing that matters in them comes back as an error.

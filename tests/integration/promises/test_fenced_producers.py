@@ -10,7 +10,7 @@ from tests.support.route import Route
 
 from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.errors import Fenced
-from delaytopic_relay.kafka.connection import connection_settings
+from delaytopic_relay.kafka import connection_settings
 from delaytopic_relay.kafka.settings import Settings, producer_settings
 from delaytopic_relay.kafka.target import KafkaTarget
 

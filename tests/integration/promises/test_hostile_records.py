@@ -13,7 +13,7 @@ from tests.support.route import PARTITIONS, Route
 from tests.support.routes import STEADY
 
 from delaytopic_api.records import parse_dead_letter
-from delaytopic_relay.kafka.topic_facts import MOST_KNOWN, TopicReader
+from delaytopic_relay.kafka.topics import MOST_KNOWN, TopicReader
 
 pytestmark = pytest.mark.integration
 

@@ -6,8 +6,14 @@ from tests.support.schedules import schedule
 from delaytopic_api.records import DeadLetterReason, Headers
 from delaytopic_api.values import Partitioning
 from delaytopic_relay.core.commands import NO_CONTROL_HEADER, SEVERAL_CONTROL_HEADERS, Reject, Schedule
-from delaytopic_relay.delivery.outbound import ANY_PARTITION, Addressing, FurtherTargets, Outgoing, Refused
-from delaytopic_relay.delivery.sizes import record_batch_bytes
+from delaytopic_relay.delivery.outbound import (
+    ANY_PARTITION,
+    Addressing,
+    FurtherTargets,
+    Outgoing,
+    Refused,
+    record_batch_bytes,
+)
 
 SHARD, SENT_MS = 3, 1_795_269_686_271
 DUE_MS, OFFSET = 1_795_269_686_270, 12_345

@@ -7,8 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaytopic_relay.backlog.kafka.ranges import BucketRanges
-from delaytopic_relay.backlog.kafka.rules import BucketRules
+from delaytopic_relay.backlog.kafka.ranges import BucketRanges, BucketRules
 
 RULES = BucketRules(horizon_ms=1_000, buckets=6, mark=1, full_records=100)
 NOW_MS = 1_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from delaytopic_relay.backlog.kafka.partition import BucketShard
-from delaytopic_relay.backlog.kafka.rules import BucketRules
+from delaytopic_relay.backlog.kafka.ranges import BucketRules
 from delaytopic_relay.backlog.kafka.segments import SegmentHead
 from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Key, Schedule

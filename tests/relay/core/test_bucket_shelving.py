@@ -11,7 +11,7 @@ from tests.support.world import World, WorldClock
 from delaytopic_relay.backlog.kafka.backlog import BucketBacklog
 from delaytopic_relay.backlog.kafka.manager import MISSING_MS
 from delaytopic_relay.backlog.kafka.partition import BucketShard
-from delaytopic_relay.backlog.kafka.rules import BucketRules
+from delaytopic_relay.backlog.kafka.ranges import BucketRules
 from delaytopic_relay.backlog.kafka.segments import encode_bucket_segment, encode_id, pack_parts
 from delaytopic_relay.backlog.kafka.topics import BucketNames
 from delaytopic_relay.backlog.signing import MAGIC, UNSIGNED, SegmentSigner, bucket_place

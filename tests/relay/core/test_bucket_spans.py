@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaytopic_relay.backlog.kafka.spans import MOST_SPANS, BucketSpans
+from delaytopic_relay.backlog.kafka.bucket import MOST_SPANS, BucketSpans
 
 
 def told(spans: BucketSpans) -> list[tuple[int, int, int]]:

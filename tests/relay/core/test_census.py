@@ -8,7 +8,7 @@ from tests.support.shard_run import listed_shard
 
 from delaytopic_relay.backlog.fixed import FixedShard
 from delaytopic_relay.backlog.kafka.partition import BucketShard
-from delaytopic_relay.backlog.kafka.rules import BucketRules
+from delaytopic_relay.backlog.kafka.ranges import BucketRules
 from delaytopic_relay.backlog.protocol import Shard as AnyShard
 from delaytopic_relay.backlog.redis.partition import Shard
 from delaytopic_relay.backlog.store import Position, Slice
@@ -16,7 +16,7 @@ from delaytopic_relay.core.bucket_state import BucketsState
 from delaytopic_relay.core.calendar import SLOT_BITS
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Command
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.telemetry.backlog_stats import Census, bin_edges_ms, census_of, total
+from delaytopic_relay.telemetry.status import Census, bin_edges_ms, census_of, total
 
 NOW_MS = 1_024_000
 """Where a second and a slot of the calendar begin."""

@@ -3,8 +3,14 @@ from __future__ import annotations
 from delaytopic_api.records import DeadLetter, DeadLetterReason, Headers, parse_dead_letter
 from delaytopic_api.values import Partitioning
 from delaytopic_relay.core.commands import Reject
-from delaytopic_relay.delivery.outbound import ANY_PARTITION, Addressing, FurtherTargets, Outgoing, Refused
-from delaytopic_relay.delivery.sizes import record_batch_bytes
+from delaytopic_relay.delivery.outbound import (
+    ANY_PARTITION,
+    Addressing,
+    FurtherTargets,
+    Outgoing,
+    Refused,
+    record_batch_bytes,
+)
 
 SHARD, AT_MS, OFFSET = 3, 1_795_269_686_271, 12_345
 LIMIT = 1_000

@@ -7,8 +7,7 @@ from tests.support.schedules import reject, schedule
 
 from delaytopic_relay.backlog.fixed import FixedShard
 from delaytopic_relay.core.calendar import ENTRY_BYTES, HEADER_BYTES, bytes_of
-from delaytopic_relay.core.commands import NOTHING_DELIVERED, Command, Key
-from delaytopic_relay.core.departures import NOTHING, Departures
+from delaytopic_relay.core.commands import NOTHING, NOTHING_DELIVERED, Command, Departures, Key
 from delaytopic_relay.core.progress import Progress
 
 NOW_MS = 1_000_000

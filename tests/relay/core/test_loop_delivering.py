@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tests.support.memory_shelf import MemoryShelf
 from tests.support.relay_in_world import (
     Delivery,
     Setup,
@@ -15,7 +16,6 @@ from tests.support.relay_in_world import (
 )
 from tests.support.world import World, WorldClock
 
-from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Key
 from delaytopic_relay.core.progress import Progress, decode_progress
 from delaytopic_relay.engine.pacing import MARKERS_MS

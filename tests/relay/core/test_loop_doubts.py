@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
+from tests.support.memory_shelf import MemoryShelf
 from tests.support.relay_in_world import Setup, StrictTarget, delivered_offsets, produce, start
 from tests.support.world import World
 
-from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.delivery.refusals import Refusal
 from delaytopic_relay.errors import CommitUnknown, KafkaUnavailable

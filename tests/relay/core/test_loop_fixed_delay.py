@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.memory_shelf import MemoryShelf
 from tests.support.relay_in_world import (
     HORIZON_MS,
     Delivery,
@@ -16,7 +17,6 @@ from tests.support.relay_in_world import (
 )
 from tests.support.world import Crash, World
 
-from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.core.progress import decode_progress
 
 DELAY_MS = 30_000

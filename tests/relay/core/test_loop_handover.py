@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.memory_shelf import MemoryShelf
 from tests.support.relay_in_world import Setup, StrictTarget, delivered_offsets, produce, run_all, start
 from tests.support.world import Crash, World
 
-from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.core.progress import decode_progress
 from delaytopic_relay.errors import KafkaUnavailable
 from delaytopic_relay.ports import Committed

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.memory_shelf import MemoryShelf
 from tests.support.relay_in_world import Relay, Setup, delivered_offsets, produce, produce_cancel, start
 from tests.support.world import World
-
-from delaytopic_relay.backlog.redis.memory import MemoryShelf
 
 A = b"a"
 NEAR_MS, FAR_MS = 5_000, 60_000

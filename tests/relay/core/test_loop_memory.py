@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tests.support.flaky_shelf import FlakyShelf
+from tests.support.memory_shelf import MemoryShelf
 from tests.support.relay_in_world import PLENTY, Relay, Setup, delivered_offsets, produce, produce_nonsense, start
 from tests.support.world import World
 
-from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.core.calendar import ENTRY_BYTES, HEADER_BYTES
 
 RECORD_BYTES = ENTRY_BYTES + len(b"kv") + HEADER_BYTES + len("deliver-at") + 13

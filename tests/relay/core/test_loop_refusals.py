@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from tests.support.memory_shelf import MemoryShelf
 from tests.support.relay_in_world import (
     Relay,
     Setup,
@@ -17,9 +18,7 @@ from tests.support.relay_in_world import (
 from tests.support.world import World
 
 from delaytopic_api.records import DeadLetter, parse_dead_letter
-from delaytopic_relay.backlog.redis.memory import MemoryShelf
-from delaytopic_relay.delivery.outbound import Outgoing
-from delaytopic_relay.delivery.receipts import whose_record
+from delaytopic_relay.delivery.outbound import Outgoing, whose_record
 from delaytopic_relay.delivery.refusals import Refusal
 
 ERROR = "target: Broker: Message size too large"

@@ -6,10 +6,10 @@ from contextlib import suppress
 
 import pytest
 from tests.support.flaky_shelf import FlakyShelf
+from tests.support.memory_shelf import MemoryShelf
 from tests.support.relay_in_world import Setup, delivered_offsets, deliveries, produce, produce_cancel, run_all, start
 from tests.support.world import World
 
-from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.errors import SegmentError, ShelfUnavailable
 
 FAR_MS = 40_000

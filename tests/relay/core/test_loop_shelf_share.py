@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.memory_shelf import MemoryShelf
 from tests.support.relay_in_world import Relay, Setup, delivered_offsets, produce, start
 from tests.support.world import World
 
 from delaytopic_api.values import Quantity
 from delaytopic_relay.backlog.redis.layout import SLICE_BYTES
-from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.backlog.redis.partition import RESUME_SHARE, UNLIMITED_BYTES, Shard, share_bytes_of
 from delaytopic_relay.backlog.store import Position
 from delaytopic_relay.core.commands import NOTHING_DELIVERED

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
+from tests.support.memory_shelf import MemoryShelf
 from tests.support.relay_in_world import (
     Setup,
     dead_offsets,
@@ -18,9 +19,8 @@ from tests.support.schedules import cancel, reject, schedule
 from tests.support.world import World
 
 from delaytopic_api.values import Suspend
-from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.core.commands import Command, Key
-from delaytopic_relay.core.suspension import NEVER_MS, Suspension, until_departure
+from delaytopic_relay.core.suspension import NOTHING_DUE_MS, Suspension, until_departure
 from delaytopic_relay.errors import KafkaUnavailable
 
 FAR_MS = 40_000
@@ -45,7 +45,7 @@ def test_each_choice_says_what_stands_still(suspend: Suspend, suspension: Suspen
 CURSOR = Key(100, 5)
 
 
-@pytest.mark.parametrize("now_ms", [NEVER_MS, 98])
+@pytest.mark.parametrize("now_ms", [NOTHING_DUE_MS, 98])
 @pytest.mark.parametrize("early", [schedule(99, 21), schedule(100, 5)])
 def test_a_chunk_is_taken_in_up_to_the_first_record_that_would_leave_before_its_time(
     early: Command, now_ms: int
@@ -64,7 +64,7 @@ def test_a_record_that_is_due_may_leave_at_once() -> None:
 def test_what_was_taken_in_before_does_not_leave_and_is_taken_in_again() -> None:
     commands: list[Command] = [schedule(99, 7), reject(8), schedule(500, 9)]
 
-    assert until_departure(commands, CURSOR, 10, NEVER_MS) == commands
+    assert until_departure(commands, CURSOR, 10, NOTHING_DUE_MS) == commands
 
 
 def test_while_delivery_is_suspended_nothing_is_delivered_and_records_are_taken_in() -> None:

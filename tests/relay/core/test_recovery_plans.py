@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.memory_shelf import MemoryShelf
 from tests.support.quiet_journal import QuietJournal
 from tests.support.world import World, WorldClock
 
 from delaytopic_relay.backlog.fixed import FixedBacklog
 from delaytopic_relay.backlog.redis.backlog import RedisBacklog
-from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.backlog.store import Position
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Key
 from delaytopic_relay.core.progress import Progress, fresh_progress

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from tests.support.memory_shelf import MemoryShelf
 from tests.support.quiet_journal import QuietJournal
 from tests.support.schedules import offsets, schedule
 from tests.support.shard_run import listed_shard
 from tests.support.world import World, WorldClock
 
 from delaytopic_relay.backlog.redis.manager import Shelving
-from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.backlog.redis.partition import MOST_COMPANIONS, PORTION_BYTES, Shard
 from delaytopic_relay.backlog.segments import pack
 from delaytopic_relay.backlog.store import Position, Slice

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tests.support.flaky_shelf import FlakyShelf
+from tests.support.memory_shelf import MemoryShelf
 from tests.support.quiet_journal import QuietJournal
 from tests.support.relay_in_world import HORIZON_MS, Setup, delivered_offsets, produce, start
 from tests.support.schedules import schedule
 from tests.support.world import World, WorldClock
 
 from delaytopic_relay.backlog.redis.manager import LOADING_MS, PAGE_SLICES, Shelving
-from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.backlog.redis.partition import Shard
 from delaytopic_relay.backlog.segments import pack
 from delaytopic_relay.backlog.slices import EARLIEST_MS, NARROW_MS

@@ -7,8 +7,7 @@ from tests.support.shard_run import listed_shard
 from delaytopic_relay.backlog.redis.partition import Put, Shard
 from delaytopic_relay.backlog.segments import encode_segment
 from delaytopic_relay.backlog.store import Position, Segment, Slice
-from delaytopic_relay.core.commands import NOTHING_DELIVERED, Command, Key
-from delaytopic_relay.core.departures import NOTHING, Departures
+from delaytopic_relay.core.commands import NOTHING, NOTHING_DELIVERED, Command, Departures, Key
 from delaytopic_relay.core.progress import Progress
 
 NOW_MS = 1_000_500

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from delaytopic_api.relay import BucketStatus, RelayConfig, RelayState, RelayStatus, ShardState
 from delaytopic_relay.backlog.kafka.partition import BucketShard
-from delaytopic_relay.backlog.kafka.rules import BucketRules
+from delaytopic_relay.backlog.kafka.ranges import BucketRules
 from delaytopic_relay.core.bucket_state import BucketsState
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Schedule
 from delaytopic_relay.core.progress import Progress

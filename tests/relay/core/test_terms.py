@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.memory_shelf import MemoryShelf
 from tests.support.properties import QUICK
 from tests.support.relay_in_world import DEAD, dead_offsets, delivered_offsets, produce, start
 from tests.support.schedules import schedule
 from tests.support.world import Record, World
 
 from delaytopic_api.records import DeadLetterReason, parse_dead_letter
-from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Key, Schedule
 from delaytopic_relay.core.terms import NOTHING_MS, Admission, Terms, decode_terms, encode_terms
 

@@ -10,8 +10,7 @@ from tests.support.world import Record
 from delaytopic_api.records import Headers
 from delaytopic_api.values import Partitioning
 from delaytopic_relay.core.commands import Schedule
-from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
-from delaytopic_relay.delivery.receipts import whose_record
+from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets, whose_record
 from delaytopic_relay.dialects.native import NativeDialect
 
 SENT_MS = 1_000_000

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaytopic_relay.telemetry.histogram import MillisecondHistogram
+from delaytopic_relay.telemetry.metrics import MillisecondHistogram
 
 EDGES_MS = (1, 10, 1_000)
 SENT_MS = 1_795_269_600_000

@@ -6,8 +6,7 @@ import pytest
 
 from delaytopic_api.relay import RelayBackend
 from delaytopic_api.values import BackendType
-from delaytopic_relay.backlog.signing import SegmentSigner
-from delaytopic_relay.backlog.signing_keys import signer_of
+from delaytopic_relay.backlog.signing import SegmentSigner, signer_of
 from delaytopic_relay.errors import ConfigurationError
 
 OLD, NEW = b"an old key, long enough", b"a new key, long enough"

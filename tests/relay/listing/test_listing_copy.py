@@ -9,7 +9,7 @@ from tests.support.shard_run import ShardRun, listed_shard
 from delaytopic_relay.backlog.fixed import FixedShard
 from delaytopic_relay.backlog.kafka.bucket import BucketsCopy, WaitingBucket
 from delaytopic_relay.backlog.kafka.partition import BucketShard
-from delaytopic_relay.backlog.kafka.rules import BucketRules
+from delaytopic_relay.backlog.kafka.ranges import BucketRules
 from delaytopic_relay.backlog.redis.partition import Shard
 from delaytopic_relay.backlog.store import Position, Slice
 from delaytopic_relay.core import partition as core_partition

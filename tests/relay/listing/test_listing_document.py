@@ -7,9 +7,8 @@ from tests.relay.edges.relay_statuses import AS_OF_MS, relay_status, shard
 from delaytopic_api.relay import DueBin, PendingList, PendingRecord, PendingShard, ShardState
 from delaytopic_relay.pending.document import ELSEWHERE, REPLAYING, Subject, pending_list
 from delaytopic_relay.pending.query import ListingQuery
-from delaytopic_relay.pending.search import Listing
+from delaytopic_relay.pending.search import Listed, Listing
 from delaytopic_relay.pending.snapshot import Copies, ShardCopy
-from delaytopic_relay.pending.top_n import Listed
 
 SUBJECT = Subject("shop.delayed", 3, "shop.reminders")
 BINS = [DueBin(up_to_ms=AS_OF_MS + 1_000, records=4)]

@@ -13,8 +13,8 @@ from tests.support.schedules import cancel, schedule
 
 from delaytopic_relay.backlog.kafka import reader as bucket_browsing
 from delaytopic_relay.backlog.kafka.partition import BucketShard
+from delaytopic_relay.backlog.kafka.ranges import BucketRules
 from delaytopic_relay.backlog.kafka.reader import BucketPendingReader
-from delaytopic_relay.backlog.kafka.rules import BucketRules
 from delaytopic_relay.backlog.kafka.segments import encode_bucket_segment, pack_parts
 from delaytopic_relay.core.bucket_state import BucketsState
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Command

@@ -9,6 +9,7 @@ from threading import Event
 
 import pytest
 from tests.relay.edges.relay_statuses import relay_status
+from tests.support.memory_shelf import MemoryShelf
 from tests.support.relay_in_world import Relay, Setup, produce, start
 from tests.support.relay_process import wait_for
 from tests.support.schedules import offsets
@@ -24,13 +25,11 @@ from delaytopic_api.relay import (
     RelayTarget,
 )
 from delaytopic_api.values import BackendType, Duration, Guarantee
-from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.errors import Unavailable
 from delaytopic_relay.pending import page as listing_page
-from delaytopic_relay.pending import requests as listing_requests
-from delaytopic_relay.pending.page import PendingPage
+from delaytopic_relay.pending import page as listing_requests
+from delaytopic_relay.pending.page import ListingRequests, PendingPage
 from delaytopic_relay.pending.query import ListingQuery
-from delaytopic_relay.pending.requests import ListingRequests
 from delaytopic_relay.pending.search import Listing
 from delaytopic_relay.pending.snapshot import Copies
 

@@ -6,7 +6,7 @@ from tests.support.properties import QUICK
 from tests.support.schedules import schedule
 
 from delaytopic_relay.core.commands import Schedule
-from delaytopic_relay.pending.top_n import Listed, Shortlist
+from delaytopic_relay.pending.search import Listed, Shortlist
 
 PLACES = st.tuples(st.integers(0, 9), st.integers(0, 2), st.integers(0, 9))
 

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from tests.harness.shared_servers import SharedRedis
+from tests.support.memory_shelf import MemoryShelf
 from tests.support.redis_server import RedisFields
 from tests.support.stores import MemoryStore, RedisStore, Store
 
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis
-from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.backlog.redis.store import RedisShelf
 from delaytopic_relay.backlog.store import Shelf
 

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.memory_shelf import MemoryShelf
 from tests.support.stores import slices_of
 
-from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.backlog.store import Position, Segment, Slice
 from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import ShelfMoved

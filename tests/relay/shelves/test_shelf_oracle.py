@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from tests.support.memory_shelf import MemoryShelf
 from tests.support.stores import MemoryStore, RedisStore, slices_of
 
 from delaytopic_relay.backlog.redis.connection import RedisConnection
-from delaytopic_relay.backlog.redis.memory import MemoryShelf
 from delaytopic_relay.backlog.redis.store import RedisShelf
 from delaytopic_relay.backlog.store import Position, Segment, Shelf, Slice
 from delaytopic_relay.core.ids import IdEntry

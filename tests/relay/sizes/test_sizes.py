@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaytopic_api.records import Headers
-from delaytopic_relay.delivery.sizes import record_batch_bytes
+from delaytopic_relay.delivery.outbound import record_batch_bytes
 
 NULLABLE = st.none() | st.binary(max_size=300)
 HEADERS: st.SearchStrategy[Headers | None] = st.none() | st.lists(

@@ -8,7 +8,7 @@ from typing import Any
 from delaytopic_relay.backlog.kafka.bucket import BucketsCopy
 from delaytopic_relay.backlog.kafka.manager import BucketShelving
 from delaytopic_relay.backlog.kafka.partition import BucketShard
-from delaytopic_relay.backlog.kafka.rules import SEGMENT_MARGIN_BYTES, BucketRules
+from delaytopic_relay.backlog.kafka.ranges import SEGMENT_MARGIN_BYTES, BucketRules
 from delaytopic_relay.backlog.kafka.segments import decode_id
 from delaytopic_relay.backlog.kafka.topics import BucketLog, BucketNames
 from delaytopic_relay.backlog.protocol import PendingReader

@@ -11,14 +11,14 @@ from delaytopic_relay.backlog.kafka.backlog import BucketBacklog
 from delaytopic_relay.backlog.kafka.bucket import BucketsCopy
 from delaytopic_relay.backlog.kafka.log import KafkaBuckets
 from delaytopic_relay.backlog.kafka.preflight import check_bucket_topics
+from delaytopic_relay.backlog.kafka.ranges import SEGMENT_MARGIN_BYTES, BucketRules
 from delaytopic_relay.backlog.kafka.reader import BucketPendingReader
-from delaytopic_relay.backlog.kafka.rules import SEGMENT_MARGIN_BYTES, BucketRules
 from delaytopic_relay.backlog.kafka.topics import BucketNames
 from delaytopic_relay.backlog.signing import SegmentSigner
 from delaytopic_relay.errors import ConfigurationError, Unavailable
+from delaytopic_relay.kafka.preflight import TopicFacts
 from delaytopic_relay.kafka.settings import Settings, bucket_reader_settings
-from delaytopic_relay.kafka.topic_facts import TopicReader
-from delaytopic_relay.kafka.topics import TopicFacts
+from delaytopic_relay.kafka.topics import TopicReader
 from delaytopic_relay.ports import Clock, Journal
 
 READER = "delaytopic-pending"

@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 from delaytopic_api.relay import BucketStatus
 from delaytopic_relay.backlog.kafka.bucket import Bucket, BucketsCopy
-from delaytopic_relay.backlog.kafka.ranges import BucketRanges
-from delaytopic_relay.backlog.kafka.rules import ROOM_SHARE, BucketRules
+from delaytopic_relay.backlog.kafka.ranges import ROOM_SHARE, BucketRanges, BucketRules
 from delaytopic_relay.backlog.kafka.segments import SegmentHead, encode_bucket_segment, pack_parts, packed_bytes
 from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.calendar import bytes_of
@@ -25,10 +24,10 @@ from delaytopic_relay.core.commands import Command, Key, Reject, Schedule
 from delaytopic_relay.core.ids import IdEntry, IdState, from_entry
 from delaytopic_relay.core.partition import ShardCore, Stored
 from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.core.terms import NEVER_MS
 from delaytopic_relay.errors import BucketLost
 
 ID_BYTES = 300
-NEVER_MS = 1 << 62
 
 _due_ms = attrgetter("due_ms")
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from delaytopic_api.relay import RelayConfig
 from delaytopic_api.values import bucket_names, ids_name
-from delaytopic_relay.kafka.preflight import Finding
-from delaytopic_relay.kafka.topics import TopicFacts
+from delaytopic_relay.kafka.preflight import Finding, TopicFacts
 
 DAY_MS = 86_400_000
 

@@ -15,7 +15,6 @@ from delaytopic_relay.backlog.store import Position, Shelf
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, Plan, plan_recovery
 from delaytopic_relay.errors import CorruptState, ShelfMoved
-from delaytopic_relay.kafka.topics import UNLIMITED_BYTES
 from delaytopic_relay.ports import Clock, Journal
 
 
@@ -27,7 +26,7 @@ class RedisBacklog:
     """A `Backlog` over a `Shelf`."""
 
     transactional = False
-    largest_batch_bytes = UNLIMITED_BYTES
+    largest_batch_bytes = None
 
     def __init__(
         self,

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple, TypeVar
 
 from redis.exceptions import NoScriptError
 
-from delaytopic_relay.backlog.moved import moved
 from delaytopic_relay.backlog.redis.connection import Client, RedisConnection
 from delaytopic_relay.backlog.redis.errors import ask
 from delaytopic_relay.backlog.redis.layout import (
@@ -35,7 +34,7 @@ from delaytopic_relay.backlog.redis.layout import (
     stored_bytes,
 )
 from delaytopic_relay.backlog.redis.parts import MAX_ITEMS, Part, positions, split
-from delaytopic_relay.backlog.store import Page, Position, Segment, Slice
+from delaytopic_relay.backlog.store import Page, Position, Segment, Slice, moved
 from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import CorruptState
 

@@ -6,9 +6,8 @@ import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from delaytopic_relay.backlog.moved import moved
 from delaytopic_relay.backlog.redis.layout import stored_bytes
-from delaytopic_relay.backlog.store import Page, Position, Segment, Slice
+from delaytopic_relay.backlog.store import Page, Position, Segment, Slice, moved
 from delaytopic_relay.core.ids import IdEntry
 
 
