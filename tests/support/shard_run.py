@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tests.support.memory_shelf import MemoryShelf
+from tests.support.shards import unlisted_shard
 
-from delaytopic_relay.backlog.redis.partition import Load, Put, Shard
+from delaytopic_relay.backlog.redis.partition import Load, Put
 from delaytopic_relay.backlog.segments import decode_segment
-from delaytopic_relay.backlog.store import END_MS, Page, Position, Slice
+from delaytopic_relay.backlog.store import Position
 from delaytopic_relay.core.commands import Command, Key, Reject, Schedule
 from delaytopic_relay.core.ids import from_entry
 from delaytopic_relay.core.progress import Progress
@@ -19,15 +20,6 @@ from delaytopic_relay.core.recovery import Bounds, plan_recovery
 EVERYTHING = 1_000_000
 PAGE_SLICES = 4
 """So few that many pages end between two slices."""
-
-
-def listed_shard(
-    partition: int, progress: Progress, start: int, position: Position, index: Mapping[Slice, int], horizon_ms: int
-) -> Shard:
-    """Return a shard whose schedule is read to its end."""
-    shard = Shard(partition, progress, start, position, horizon_ms)
-    shard.listed(Page(index, END_MS))
-    return shard
 
 
 class Delivered(NamedTuple):
@@ -73,7 +65,7 @@ class ShardRun:
         self.committed, start = plan.progress, plan.progress.offset
         claim = Position(token, counter + 1, start)
         self.shelf.put(0, position, claim, [], {})
-        self.shard = Shard(0, plan.progress, start, claim, self.horizon_ms)
+        self.shard = unlisted_shard(plan.progress, None, claim, self.horizon_ms)
         self._open = Outcome()
 
     def tick(self, now_ms: int, *, chunk: int = EVERYTHING, limit: int = EVERYTHING, room: bool = True) -> None:

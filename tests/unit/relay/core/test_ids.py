@@ -1,0 +1,411 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.properties import QUICK
+from tests.support.schedules import cancel, key_of, reject, schedule
+
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, Cancel, Key, Schedule
+from delaytopic_relay.core.ids import (
+    Effect,
+    IdEntry,
+    IdState,
+    IdTable,
+    apply_cancel,
+    apply_done,
+    apply_schedule,
+    from_entry,
+)
+
+NAME = b"id"
+PENDING = IdState(10, False, Key(500, 10), False)
+WITHDRAWN = IdState(20, True, Key(500, 10), False)
+
+
+def test_the_first_schedule_of_an_id_is_its_latest_command() -> None:
+    effect = apply_schedule(None, schedule(500, 10, NAME), far=False)
+
+    assert effect == Effect(IdState(10, False, Key(500, 10), False), withdrew=False)
+
+
+def test_a_far_schedule_makes_the_id_known_to_the_shelf() -> None:
+    effect = apply_schedule(None, schedule(500, 10, NAME), far=True)
+
+    assert effect == Effect(IdState(10, False, Key(500, 10), True), withdrew=False)
+
+
+@pytest.mark.parametrize(("due_ms", "until"), [(300, Key(500, 10)), (500, Key(500, 15)), (900, Key(900, 15))])
+def test_a_later_schedule_withdraws_the_pending_one_and_the_id_lives_until_both_have_passed(
+    due_ms: int, until: Key
+) -> None:
+    effect = apply_schedule(PENDING, schedule(due_ms, 15, NAME), far=False)
+
+    assert effect == Effect(IdState(15, False, until, False), withdrew=True)
+
+
+def test_an_id_once_on_the_shelf_stays_known_there() -> None:
+    effect = apply_schedule(PENDING._replace(on_shelf=True), schedule(300, 15, NAME), far=False)
+
+    assert effect == Effect(IdState(15, False, Key(500, 10), True), withdrew=True)
+
+
+def test_a_schedule_after_a_cancel_withdraws_nothing_and_is_pending_again() -> None:
+    effect = apply_schedule(WITHDRAWN, schedule(600, 30, NAME), far=False)
+
+    assert effect == Effect(IdState(30, False, Key(600, 30), False), withdrew=False)
+
+
+def test_a_schedule_that_is_read_again_changes_nothing() -> None:
+    effect = apply_schedule(PENDING, schedule(500, 10, NAME), far=False)
+
+    assert effect == Effect(PENDING, withdrew=False)
+
+
+def test_an_older_schedule_that_is_read_again_only_keeps_the_id_alive_for_as_long_as_it_waits() -> None:
+    effect = apply_schedule(WITHDRAWN, schedule(900, 10, NAME), far=True)
+
+    assert effect == Effect(IdState(20, True, Key(900, 10), True), withdrew=False)
+
+
+def test_a_cancel_withdraws_what_is_pending() -> None:
+    effect = apply_cancel(PENDING, cancel(20, NAME))
+
+    assert effect == Effect(IdState(20, True, Key(500, 10), False), withdrew=True)
+
+
+def test_a_cancel_with_nothing_pending_leaves_nothing() -> None:
+    assert apply_cancel(None, cancel(20, NAME)) == Effect(None, withdrew=False)
+
+
+def test_a_second_cancel_withdraws_nothing_more() -> None:
+    effect = apply_cancel(WITHDRAWN, cancel(30, NAME))
+
+    assert effect == Effect(IdState(30, True, Key(500, 10), False), withdrew=False)
+
+
+@pytest.mark.parametrize("offset", [5, 10])
+def test_a_cancel_that_is_read_again_does_not_reach_later_schedules(offset: int) -> None:
+    assert apply_cancel(PENDING, cancel(offset, NAME)) == Effect(PENDING, withdrew=False)
+
+
+def test_a_schedule_that_leaves_at_once_withdraws_the_pending_one_and_waits_no_more_itself() -> None:
+    effect = apply_done(PENDING, schedule(300, 15, NAME))
+
+    assert effect == Effect(IdState(15, True, Key(500, 10), False), withdrew=True)
+
+
+def test_a_schedule_that_leaves_at_once_after_a_cancel_withdraws_nothing() -> None:
+    effect = apply_done(WITHDRAWN, schedule(300, 25, NAME))
+
+    assert effect == Effect(IdState(25, True, Key(500, 10), False), withdrew=False)
+
+
+def test_a_delivered_schedule_that_is_read_again_waits_no_more() -> None:
+    assert apply_done(PENDING, schedule(300, 10, NAME)) == Effect(PENDING._replace(withdrawn=True), withdrew=False)
+
+
+def test_a_delivered_schedule_that_is_read_again_does_not_outrank_newer_commands() -> None:
+    assert apply_done(PENDING, schedule(300, 5, NAME)) == Effect(PENDING, withdrew=False)
+
+
+def test_a_delivered_schedule_with_nothing_pending_leaves_nothing() -> None:
+    assert apply_done(None, schedule(300, 15, NAME)) == Effect(None, withdrew=False)
+
+
+@QUICK
+@given(st.integers(0, 2**50), st.booleans(), st.builds(Key, st.integers(0, 10**14), st.integers(0, 2**50)))
+def test_a_state_comes_back_from_the_entry_that_the_shelf_stores(offset: int, withdrawn: bool, until: Key) -> None:
+    state = IdState(offset, withdrawn, until, True)
+
+    assert from_entry(state.to_entry()) == state
+
+
+def test_the_lowest_bit_of_an_entry_tells_that_no_schedule_is_in_effect() -> None:
+    assert (PENDING.to_entry(), WITHDRAWN.to_entry()) == (IdEntry(20, 500, 10), IdEntry(41, 500, 10))
+
+
+# -- the table of a shard
+
+
+A, B = b"a", b"b"
+
+
+def table_with(*near: Schedule) -> IdTable:
+    """A table after these schedules came into memory from the source."""
+    table = IdTable()
+    for entry in near:
+        table.schedule(entry, far=False)
+    return table
+
+
+def told(table: IdTable, states: dict[bytes, IdState], cursor: Key = NOTHING_DELIVERED) -> IdTable:
+    table.learn(states, cursor)
+    return table
+
+
+def put(table: IdTable) -> dict[bytes, IdEntry]:
+    """Write to the shelf what waits for it."""
+    entries = table.to_put()
+    table.put_done()
+    return entries
+
+
+def on_shelf(latest: Schedule | Cancel, until: Schedule) -> IdState:
+    """What the shelf knows of an id whose last pending schedule is `until`."""
+    return IdState(latest.offset, isinstance(latest, Cancel), key_of(until), True)
+
+
+def test_the_shelf_is_asked_about_ids_that_neither_memory_nor_a_pending_write_knows() -> None:
+    # Given one id in memory, one on its way to the shelf
+    table = table_with(schedule(50, 0, A))
+    table.schedule(schedule(99_000, 1, B), far=True)
+
+    unknown = table.unknown([schedule(1, 2, A), cancel(3, B), cancel(4, b"c"), schedule(5, 5), reject(6)])
+
+    assert unknown == [b"c"]
+
+
+def test_of_several_schedules_with_an_id_only_the_last_leaves() -> None:
+    first, second, third = (schedule(50 + offset, offset, A) for offset in range(3))
+    table = table_with(first, second, third)
+
+    assert table.without_superseded([first, second, third]) == [third]
+
+
+def test_a_replacement_with_an_earlier_time_leaves_and_the_older_one_does_not() -> None:
+    older, newer = schedule(90, 0, A), schedule(50, 1, A)
+    table = table_with(older, newer)
+
+    assert (table.without_superseded([newer]), table.without_superseded([older])) == ([newer], [])
+
+
+def test_schedules_without_an_id_or_with_another_id_are_not_touched() -> None:
+    plain, other, withdrawn = schedule(50, 0), schedule(51, 1, B), schedule(52, 2, A)
+    table = table_with(other, withdrawn)
+    table.cancel(cancel(3, A))
+
+    assert table.without_superseded([plain, other, withdrawn]) == [plain, other]
+
+
+def test_a_cancelled_schedule_does_not_leave() -> None:
+    entry = schedule(50, 0, A)
+    table = table_with(entry)
+
+    withdrew = table.cancel(cancel(1, A))
+
+    assert (withdrew, table.without_superseded([entry])) == (True, [])
+
+
+def test_a_schedule_after_the_cancel_leaves() -> None:
+    older, newer = schedule(50, 0, A), schedule(60, 2, A)
+    table = table_with(older)
+    table.cancel(cancel(1, A))
+    table.schedule(newer, far=False)
+
+    assert table.without_superseded([older, newer]) == [newer]
+
+
+def test_a_cancel_before_any_schedule_is_too_late_and_keeps_nothing() -> None:
+    table = IdTable()
+
+    withdrew = table.cancel(cancel(0, A))
+    table.schedule(schedule(50, 1, A), far=False)
+
+    assert (withdrew, table.without_superseded([schedule(50, 1, A)])) == (False, [schedule(50, 1, A)])
+
+
+def test_memory_forgets_an_id_with_its_last_schedule() -> None:
+    older, newer = schedule(90, 0, A), schedule(50, 1, A)
+    table = table_with(older, newer)
+    sizes = [len(table)]
+
+    for entry in (newer, older):
+        table.without_superseded([entry])
+        sizes.append(len(table))
+
+    assert sizes == [1, 1, 0]
+
+
+def test_far_schedules_and_their_cancels_take_no_memory_once_they_are_on_the_shelf() -> None:
+    table = IdTable()
+    for offset in range(100):
+        table.schedule(schedule(99_000, offset, b"%d" % offset), far=True)
+    put(table)
+    told(table, {b"7": on_shelf(schedule(99_000, 7), schedule(99_000, 7))})
+    table.cancel(cancel(100, b"7"))
+    put(table)
+
+    assert (len(table), table.must_put) == (0, False)
+
+
+def test_a_far_schedule_is_written_to_the_shelf_with_the_key_until_which_it_matters() -> None:
+    table = IdTable()
+    table.schedule(schedule(99_000, 4, A), far=True)
+
+    assert table.must_put
+    assert put(table) == {A: IdEntry(4 * 2, 99_000, 4)}
+    assert not table.must_put
+
+
+def test_a_near_schedule_is_not_written() -> None:
+    table = table_with(schedule(50, 0, A))
+
+    assert (table.must_put, table.to_put()) == (False, {})
+
+
+def test_a_near_replacement_of_a_schedule_on_the_shelf_is_written_too() -> None:
+    older, newer = schedule(99_000, 4, A), schedule(50, 7, A)
+    table = told(IdTable(), {A: on_shelf(older, older)})
+
+    withdrew = table.schedule(newer, far=False)
+
+    assert (withdrew, table.to_put()) == (True, {A: IdEntry(7 * 2, 99_000, 4)})
+
+
+def test_a_cancel_of_a_schedule_on_the_shelf_is_written_with_its_bit() -> None:
+    older = schedule(99_000, 4, A)
+    table = told(IdTable(), {A: on_shelf(older, older)})
+
+    withdrew = table.cancel(cancel(7, A))
+
+    assert (withdrew, table.to_put()) == (True, {A: IdEntry(7 * 2 + 1, 99_000, 4)})
+
+
+def test_an_older_schedule_that_comes_from_the_shelf_after_its_replacement_left_does_not_leave() -> None:
+    # Given a near replacement that was delivered and forgotten in memory
+    older, newer = schedule(99_000, 4, A), schedule(50, 7, A)
+    table = told(IdTable(), {A: on_shelf(older, older)})
+    table.schedule(newer, far=False)
+    table.without_superseded([newer])
+    put(table)
+
+    # When the older one is loaded, and the shelf says what it knows
+    told(table, {A: on_shelf(newer, older)}, key_of(newer)).loaded([older])
+
+    assert table.without_superseded([older]) == []
+
+
+def test_a_schedule_loaded_from_the_shelf_leaves_when_it_is_the_latest() -> None:
+    entry = schedule(99_000, 4, A)
+    table = told(IdTable(), {A: on_shelf(entry, entry)})
+    table.loaded([entry, schedule(99_001, 5)])
+
+    assert table.without_superseded([entry]) == [entry]
+
+
+def test_an_older_schedule_loaded_beside_its_replacement_does_not_leave_and_the_replacement_does() -> None:
+    # Given a replacement in memory, due after the older one that comes from the shelf
+    older, newer = schedule(99_000, 4, A), schedule(99_500, 7, A)
+    table = told(IdTable(), {A: on_shelf(older, older)})
+    table.schedule(newer, far=False)
+    table.loaded([older])
+
+    assert table.without_superseded([older, newer]) == [newer]
+    assert len(table) == 0
+
+
+def test_a_replacement_in_memory_is_still_cancelled_after_the_older_one_was_loaded_and_left() -> None:
+    older, newer = schedule(99_000, 4, A), schedule(99_500, 7, A)
+    table = told(IdTable(), {A: on_shelf(older, older)})
+    table.schedule(newer, far=False)
+    table.loaded([older])
+    table.without_superseded([older])
+
+    table.cancel(cancel(9, A))
+
+    assert table.without_superseded([newer]) == []
+
+
+def test_an_entry_is_to_be_forgotten_when_the_last_schedule_of_its_id_left() -> None:
+    first, last = schedule(99_000, 4, A), schedule(99_500, 6, A)
+    table = told(IdTable(), {A: on_shelf(last, last)})
+    table.loaded([first, last])
+
+    table.without_superseded([first])
+    after_first = table.to_forget()
+    table.without_superseded([last])
+
+    assert (after_first, table.to_forget()) == ([], [A])
+
+
+def test_an_entry_stays_while_a_schedule_of_its_id_is_still_on_the_shelf() -> None:
+    loaded, waiting = schedule(99_000, 4, A), schedule(500_000, 6, A)
+    table = told(IdTable(), {A: on_shelf(waiting, waiting)})
+    table.loaded([loaded])
+
+    table.without_superseded([loaded])
+
+    assert (table.to_forget(), len(table)) == ([], 0)
+
+
+def test_an_entry_whose_last_schedule_has_passed_is_not_believed_and_is_to_be_forgotten() -> None:
+    past = schedule(50, 4, A)
+    table = told(IdTable(), {A: on_shelf(cancel(6, A), past)}, key_of(past))
+
+    withdrew = table.cancel(cancel(8, A))
+
+    assert (withdrew, table.must_put, table.to_forget()) == (False, False, [A])
+
+
+def test_an_id_that_is_used_again_before_it_was_forgotten_is_kept() -> None:
+    past = schedule(50, 4, A)
+    table = told(IdTable(), {A: on_shelf(past, past)}, key_of(past))
+
+    table.schedule(schedule(99_000, 8, A), far=True)
+    put(table)
+
+    assert table.to_forget() == []
+
+
+def test_forgotten_ids_are_not_asked_to_be_forgotten_again() -> None:
+    past = schedule(50, 4, A)
+    table = told(IdTable(), {A: on_shelf(past, past)}, key_of(past))
+
+    table.forgotten()
+
+    assert table.to_forget() == []
+
+
+def test_a_delivered_schedule_that_is_read_again_keeps_withdrawing_the_older_one() -> None:
+    # Given a successor that reads again: the older one still waits, the newer one was delivered before it
+    older, newer = schedule(90, 0, A), schedule(50, 1, A)
+    table = table_with(older)
+
+    table.done(newer)
+
+    assert table.without_superseded([older]) == []
+
+
+def test_a_delivered_schedule_that_is_read_again_is_written_when_the_older_one_is_on_the_shelf() -> None:
+    older, newer = schedule(99_000, 4, A), schedule(50, 7, A)
+    table = told(IdTable(), {A: on_shelf(older, older)})
+
+    table.done(newer)
+
+    assert (table.to_put(), len(table)) == ({A: IdEntry(7 * 2 + 1, 99_000, 4)}, 0)
+
+
+def test_when_the_latest_has_left_the_shelf_is_told_that_the_older_one_waits_in_vain() -> None:
+    # Given a near replacement of a schedule on the shelf
+    older, newer = schedule(99_000, 4, A), schedule(50, 7, A)
+    table = told(IdTable(), {A: on_shelf(older, older)})
+    table.schedule(newer, far=False)
+    put(table)
+
+    assert table.without_superseded([newer]) == [newer]
+    assert put(table) == {A: IdEntry(7 * 2 + 1, 99_000, 4)}
+
+
+def test_what_is_read_again_in_the_same_order_ends_in_the_same_state() -> None:
+    # Given a schedule, its cancel, and a schedule after that
+    first, last = schedule(90, 0, A), schedule(80, 2, A)
+    table = table_with(first)
+
+    # When the shard is recovered and reads all three a second time
+    for _ in range(2):
+        table.schedule(first, far=False)
+        table.cancel(cancel(1, A))
+        table.schedule(last, far=False)
+
+    assert (table.without_superseded([last]), table.without_superseded([first])) == ([last], [])

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import pytest
+from tests.support.native_records import OFFSET, TIMESTAMP_MS, native, record, reject, schedule
+
+from delaytopic_api.records import DeadLetterReason
+from delaytopic_relay.core.commands import SEVERAL_CONTROL_HEADERS, Cancel
+
+
+@pytest.mark.parametrize("identity", [b"a", b"\x00\xff", b" ", b"i" * 256])
+def test_an_id_is_any_1_to_256_bytes(identity: bytes) -> None:
+    message = record(("deliver-id", identity), ("deliver-after", b"5s"))
+
+    command = native().read(message)
+
+    assert command == schedule(message, TIMESTAMP_MS + 5_000, control=SEVERAL_CONTROL_HEADERS, id=identity)
+
+
+@pytest.mark.parametrize(
+    ("identity", "shown"),
+    [(None, "null"), (b"", "empty"), (b"i" * 257, f"b'{'i' * 62}...")],
+)
+def test_any_other_id_is_malformed(identity: bytes | None, shown: str) -> None:
+    message = record(("deliver-id", identity))
+
+    command = native().read(message)
+
+    detail = f"header deliver-id must be 1 to 256 bytes, but is {shown}"
+    assert command == reject(message, DeadLetterReason.MALFORMED_HEADER, detail)
+
+
+def test_the_action_schedule_is_what_happens_without_an_action() -> None:
+    message = record(("deliver-action", b"schedule"), ("deliver-id", b"a"))
+
+    command = native().read(message)
+
+    assert command == schedule(message, TIMESTAMP_MS, control=SEVERAL_CONTROL_HEADERS, id=b"a")
+
+
+def test_the_action_cancel_withdraws_an_id() -> None:
+    message = record(("deliver-id", b"a"), ("trace", b"1"), ("deliver-action", b"cancel"))
+
+    command = native().read(message)
+
+    assert command == Cancel(OFFSET, b"a")
+
+
+@pytest.mark.parametrize(
+    ("action", "shown"),
+    [(b"explode", "b'explode'"), (b"Cancel", "b'Cancel'"), (b"cancel ", "b'cancel '"), (b"", "empty"), (None, "null")],
+)
+def test_any_other_action_is_unknown(action: bytes | None, shown: str) -> None:
+    message = record(("deliver-action", action), ("deliver-id", b"a"))
+
+    command = native().read(message)
+
+    detail = f"header deliver-action must be schedule or cancel, but is {shown}"
+    assert command == reject(message, DeadLetterReason.UNKNOWN_ACTION, detail)
+
+
+def test_a_cancel_without_an_id_is_malformed() -> None:
+    message = record(("deliver-action", b"cancel"))
+
+    command = native().read(message)
+
+    detail = "header deliver-action is cancel: header deliver-id must name the schedule to cancel"
+    assert command == reject(message, DeadLetterReason.MALFORMED_HEADER, detail)
+
+
+@pytest.mark.parametrize("name", ["deliver-at", "deliver-after", "deliver-to", "deliver-expires-at"])
+@pytest.mark.parametrize("value", [b"1795269686270", None])
+def test_a_cancel_that_says_how_to_deliver_contradicts_itself(name: str, value: bytes | None) -> None:
+    message = record((name, value), ("deliver-action", b"cancel"), ("deliver-id", b"a"))
+
+    command = native().read(message)
+
+    detail = f"header deliver-action is cancel, which makes no schedule: remove header {name}"
+    assert command == reject(message, DeadLetterReason.CONTRADICTORY_HEADERS, detail)
+
+
+@pytest.mark.parametrize(
+    ("headers", "name"),
+    [
+        ([("deliver-id", b"a")], "deliver-id"),
+        ([("deliver-id", b"a"), ("deliver-action", b"cancel")], "deliver-id"),
+        ([("deliver-action", b"cancel")], "deliver-action"),
+    ],
+)
+def test_an_id_is_unsupported_where_ids_are_disabled(headers: list[tuple[str, bytes]], name: str) -> None:
+    message = record(*headers)
+
+    command = native(ids_enabled=False).read(message)
+
+    detail = f"header {name} needs schedule ids, which this DelayTopic has disabled (schedule.ids: Disabled)"
+    assert command == reject(message, DeadLetterReason.UNSUPPORTED, detail)
+
+
+def test_the_action_schedule_needs_no_ids() -> None:
+    message = record(("deliver-action", b"schedule"))
+
+    command = native(ids_enabled=False).read(message)
+
+    assert command == schedule(message, TIMESTAMP_MS, control=0)
+
+
+@pytest.mark.parametrize("name", ["deliver-cron", "deliver-tz"])
+@pytest.mark.parametrize("rule", [{}, {"delay_ms": 30_000}])
+def test_recurring_schedules_are_unsupported(name: str, rule: dict[str, int]) -> None:
+    message = record((name, b"0 9 * * *"), ("deliver-after", b"1s"))
+
+    command = native(**rule).read(message)
+
+    detail = f"header {name} is not supported yet: remove it, and send one record for each delivery"
+    assert command == reject(message, DeadLetterReason.UNSUPPORTED, detail)

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support.relay_statuses import AS_OF_MS, relay_status, shard
+
+from delaytopic_api.relay import DueBin, PendingList, PendingRecord, PendingShard, ShardState
+from delaytopic_relay.pending.document import ELSEWHERE, REPLAYING, Subject, pending_list
+from delaytopic_relay.pending.query import ListingQuery
+from delaytopic_relay.pending.search import Listed, Listing
+from delaytopic_relay.pending.snapshot import Copies, ShardCopy
+
+SUBJECT = Subject("shop.delayed", 3, "shop.reminders")
+BINS = [DueBin(up_to_ms=AS_OF_MS + 1_000, records=4)]
+STATUS = relay_status(
+    next_due_ms=AS_OF_MS + 5,
+    due_histogram=BINS,
+    shards=[shard(0, ShardState.DELIVERING).model_copy(update={"pending": 4}), shard(1, ShardState.RECOVERING)],
+)
+ONE = Listed(AS_OF_MS + 5, 0, 3, None, None, b"k", None)
+OTHER = Listed(AS_OF_MS + 7, 0, 1, b"\xff", "shop.other", None, 12)
+
+
+def document(*records: Listed, query: ListingQuery = ListingQuery(), **changes: Any) -> PendingList:  # noqa: B008
+    copies = Copies({0: ShardCopy(0, [], **changes.pop("copy", {}))}, changes.pop("waiting", {}))
+    return pending_list(STATUS, SUBJECT, query, copies, Listing(records, **changes))
+
+
+def test_counts_come_from_the_status_and_records_from_the_listing() -> None:
+    assert document(ONE, OTHER, query=ListingQuery(AS_OF_MS + 9, 5)) == PendingList(
+        relay="relay-0",
+        delay_topic="shop/reminders",
+        source="shop.delayed",
+        source_partitions=3,
+        as_of_ms=AS_OF_MS,
+        pending=12,
+        overdue=2,
+        next_due_ms=AS_OF_MS + 5,
+        ingest_lag=5,
+        due_histogram=BINS,
+        due_before_ms=AS_OF_MS + 9,
+        limit=5,
+        complete=True,
+        shards=[
+            PendingShard(partition=0, listed=True, pending=4),
+            PendingShard(partition=1, listed=False, pending=0, message=ELSEWHERE),
+            PendingShard(partition=2, listed=False, message=ELSEWHERE),
+        ],
+        records=[
+            PendingRecord(due_ms=AS_OF_MS + 5, partition=0, offset=3, target="shop.reminders", key="k", key_bytes=1),
+            PendingRecord(
+                due_ms=AS_OF_MS + 7, partition=0, offset=1, target="shop.other", id_base64="/w==", value_bytes=12
+            ),
+        ],
+    )
+
+
+def test_one_record_more_than_the_limit_tells_that_there_are_more() -> None:
+    found = document(ONE, OTHER, query=ListingQuery(limit=1), cut_ms=AS_OF_MS + 60_000, why="too many")
+
+    assert (found.complete, found.limited, found.listed_until_ms) == (False, True, None)
+    assert found.message == "there are more than the limit of 1"
+    assert [record.offset for record in found.records] == [3]
+
+
+def test_a_list_that_had_to_end_says_where_and_why() -> None:
+    found = document(ONE, cut_ms=AS_OF_MS + 60_000, why="the shelf cannot be read: no answer")
+
+    assert (found.complete, found.limited, found.listed_until_ms) == (False, False, AS_OF_MS + 60_000)
+    assert found.message == "the shelf cannot be read: no answer"
+
+
+def test_a_shard_that_is_being_recovered_is_not_listed_and_the_list_not_complete() -> None:
+    found = document(ONE, waiting={1: "assigned"})
+
+    assert (found.complete, found.message) == (False, "being recovered (assigned); ask again")
+    assert [shard.listed for shard in found.shards] == [True, False, False]
+
+
+def test_a_shard_that_reads_again_is_listed_and_the_list_not_complete() -> None:
+    found = document(ONE, copy={"replaying": True})
+
+    assert (found.complete, found.message) == (False, REPLAYING)
+
+
+def test_one_partition_is_counted_by_itself() -> None:
+    found = document(ONE, query=ListingQuery(partition=0))
+
+    assert (found.pending, found.overdue, found.complete) == (4, 0, True)
+    assert found.shards == [PendingShard(partition=0, listed=True, pending=4)]
+
+
+def test_a_partition_of_another_relay_is_said_to_be_there() -> None:
+    found = document(query=ListingQuery(partition=2))
+
+    assert (found.pending, found.complete, found.message) == (0, False, ELSEWHERE)
+    assert found.shards == [PendingShard(partition=2, listed=False, message=ELSEWHERE)]
