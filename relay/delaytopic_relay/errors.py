@@ -47,7 +47,7 @@ class KafkaUnavailable(Unavailable):
 
 
 class LostOwnership(RelayError):
-    """What is in memory may no longer be true: drop it and recover from what is committed."""
+    """The state in memory may no longer be true: drop it and recover from what is committed."""
 
     cause = "lost-ownership"
 

@@ -25,24 +25,24 @@ class Batch(NamedTuple):
 
 
 class Committed(NamedTuple):
-    """What the group has committed for a shard."""
+    """The offset that the group has committed for a shard, with its metadata."""
 
     offset: int
     metadata: str
 
 
 class Assignment(Protocol):
-    """Who is told of the group's decisions, from inside `Source.poll`."""
+    """A listener to the group's decisions, called from inside `Source.poll`."""
 
-    def assigned(self, shards: Sequence[int]) -> None:
+    def assigned(self, partitions: Sequence[int]) -> None:
         """These shards are ours from now on; nothing of them is read before `Source.read_from`."""
         ...
 
-    def revoked(self, shards: Sequence[int]) -> None:
+    def revoked(self, partitions: Sequence[int]) -> None:
         """These shards go to somebody else as soon as this returns: the last chance to commit for them."""
         ...
 
-    def lost(self, shards: Sequence[int]) -> None:
+    def lost(self, partitions: Sequence[int]) -> None:
         """These shards are somebody else's already: drop them."""
         ...
 
@@ -65,32 +65,32 @@ class Source(Protocol):
         """
         ...
 
-    def read_from(self, shard: int, offset: int) -> None:
+    def read_from(self, partition: int, offset: int) -> None:
         """Read the shard from this offset on; raises `KafkaUnavailable` if that is not possible yet."""
         ...
 
-    def pause(self, shards: Iterable[int]) -> None:
+    def pause(self, partitions: Iterable[int]) -> None:
         """Stop reading these shards."""
         ...
 
-    def resume(self, shards: Iterable[int]) -> None:
+    def resume(self, partitions: Iterable[int]) -> None:
         """Read on where these shards were paused."""
         ...
 
-    def bounds(self, shard: int) -> Bounds:
-        """Where the source's records begin and end now."""
+    def bounds(self, partition: int) -> Bounds:
+        """Return where the source's records begin and end now."""
         ...
 
-    def ends(self, shards: Iterable[int]) -> dict[int, int]:
+    def ends(self, partitions: Iterable[int]) -> dict[int, int]:
         """The ends as last seen with fetched records: for lag, without a request."""
         ...
 
-    def last_committed(self, shards: Sequence[int]) -> dict[int, Committed]:
-        """What is committed as of now, without waiting for transactions in doubt."""
+    def last_committed(self, partitions: Sequence[int]) -> dict[int, Committed]:
+        """Return what is committed as of now, without waiting for transactions in doubt."""
         ...
 
-    def committed(self, shards: Sequence[int]) -> dict[int, Committed]:
-        """What is committed once no transaction is in doubt; a shard of which nothing ever was is left out.
+    def committed(self, partitions: Sequence[int]) -> dict[int, Committed]:
+        """Return what is committed once no transaction is in doubt; a shard of which nothing ever was is left out.
 
         Raises `KafkaUnavailable` when that takes too long.
         """
@@ -161,7 +161,7 @@ class Target(Protocol):
 
 
 class Clock(Protocol):
-    """Where the loop reads the time."""
+    """The loop's source of time."""
 
     def now_ms(self) -> int:
         """Wall clock, epoch milliseconds."""
@@ -201,7 +201,7 @@ class Journal(Protocol):
         """Everything in memory was dropped; what was sent since the last commit does not count."""
         ...
 
-    def recovered(self, shard: int, cause: str, plan: Plan) -> None:
+    def recovered(self, partition: int, cause: str, plan: Plan) -> None:
         """A shard goes on, recovered by this plan."""
         ...
 
@@ -209,11 +209,11 @@ class Journal(Protocol):
         """A former owner can commit nothing any more."""
         ...
 
-    def foreign(self, shard: int, where: str) -> None:
+    def foreign(self, partition: int, where: str) -> None:
         """Something in the relay's own state was written by somebody else, and skipped; `where` gives its location."""
         ...
 
-    def stuck(self, shard: int, error: RelayError) -> None:
+    def stuck(self, partition: int, error: RelayError) -> None:
         """A shard cannot be recovered now; it is tried again."""
         ...
 

@@ -26,7 +26,7 @@ def redis_shard(
     index: Mapping[Slice, int] | None = None,
     horizon_ms: int = HORIZON_MS,
 ) -> Shard:
-    """Open a shard that reads from `start` on, or the committed offset, and knows these slices as all that are stored."""
+    """Open a shard that reads from `start` on, or the committed offset, and knows that these slices are stored."""
     shard = unlisted_shard(progress, start, claim, horizon_ms)
     shard.listed(Page(index or {}, END_MS))
     return shard

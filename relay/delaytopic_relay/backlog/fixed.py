@@ -52,7 +52,9 @@ class FixedShard:
         self.share: Share | None = None
 
     def without_departures(self, commands: Sequence[Command], now_ms: int) -> Sequence[Command]:
-        """Those of a chunk that can be taken in while only what is due by then may leave: all, they only queue."""
+        """Return those of a chunk that can be taken in while only what is due by then may leave: all, they only
+        queue.
+        """
         return commands
 
     @property
@@ -109,17 +111,19 @@ class FixedShard:
         self.position = max(self.position, end)
 
     def full(self, now_ms: int, *, paused: bool) -> bool:
-        """Whether the queue reaches beyond the horizon (half of it, once paused), so that reading on can wait."""
+        """Return whether the queue reaches beyond the horizon (half of it, once paused), so that reading on can
+        wait.
+        """
         reach_ms = self._horizon_ms // 2 if paused else self._horizon_ms
         return bool(self._queue) and self._last_due_ms > now_ms + reach_ms
 
     def progress(self, owner: str) -> Progress:
-        """What to commit once all that was handed out is sent."""
+        """Return what to commit once all that was handed out is sent."""
         offset = self._queue[0].offset if self._queue else self.position
         return Progress(offset, offset, self.cursor, owner)
 
     def wake_ms(self) -> int | None:
-        """When the first record is due; None for an empty queue."""
+        """Return when the first record is due; None for an empty queue."""
         if not self._queue:
             return None
         head = self._queue[0]

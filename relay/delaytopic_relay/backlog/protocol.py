@@ -42,32 +42,32 @@ class Shard(Protocol):
 
     @property
     def replay_until(self) -> int:
-        """What is below this source offset was taken in before."""
+        """The source offset below which everything was taken in before."""
         ...
 
     @property
     def replaying(self) -> bool:
-        """Whether records taken in before are being read again; until that is over nothing is delivered."""
+        """Return whether records taken in before are being read again; until that is over nothing is delivered."""
         ...
 
     @property
     def size(self) -> int:
-        """About how many bytes of memory the schedules take."""
+        """Return about how many bytes of memory the schedules take."""
         ...
 
     @property
     def far_bytes(self) -> int:
-        """About how many bytes of memory take those that wait for the next put."""
+        """Return about how many bytes of memory take those that wait for the next put."""
         ...
 
     @property
     def ids_bytes(self) -> int:
-        """About how many bytes of memory ids take whose schedules are not in memory."""
+        """Return about how many bytes of memory ids take whose schedules are not in memory."""
         ...
 
     @property
     def refuses_ids(self) -> bool:
-        """Whether schedules with an id are refused, because those that wait take too much memory."""
+        """Return whether schedules with an id are refused, because those that wait take too much memory."""
         ...
 
     @property
@@ -82,7 +82,7 @@ class Shard(Protocol):
 
     @property
     def must_put(self) -> bool:
-        """Whether a commit has to wait for a put; otherwise memory and backlog together are the whole."""
+        """Return whether a commit has to wait for a put; otherwise memory and backlog together are the whole."""
         ...
 
     def without_departures(self, commands: Sequence[Command], now_ms: int) -> Sequence[Command]:
@@ -157,7 +157,7 @@ class BacklogManager(Protocol[Shard_contra]):
 
     @property
     def unreadable(self) -> Mapping[int, str]:
-        """Why shards cannot be loaded any further, by partition."""
+        """The reasons why shards cannot be loaded any further, by partition."""
         ...
 
     def look_up(self, shard: Shard_contra, names: Sequence[bytes]) -> Mapping[bytes, IdState]:
@@ -249,7 +249,7 @@ class Backlog(Protocol):
 
     @property
     def transactional(self) -> bool:
-        """Whether what is stored is part of the transaction that commits the progress."""
+        """Return whether what is stored is part of the transaction that commits the progress."""
         ...
 
     @property

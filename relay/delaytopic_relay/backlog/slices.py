@@ -46,10 +46,10 @@ def slice_of(due_ms: int, now_ms: int) -> Slice:
 
 
 def cascades_at_ms(slice_: Slice) -> int:
-    """When a wide slice is to be split, relative to the horizon's end; its own start for a narrow one."""
+    """Return when a wide slice is to be split, relative to the horizon's end; its own start for a narrow one."""
     return slice_.start_ms - CASCADE_MS.get(slice_.width_ms, slice_.width_ms)
 
 
 def is_narrow(slice_: Slice) -> bool:
-    """Whether the slice is loaded whole instead of split."""
+    """Return whether the slice is loaded whole instead of split."""
     return slice_.width_ms <= NARROW_MS

@@ -1,4 +1,4 @@
-"""How a shard's buckets stand: what is committed of them beside (L, P, C), as one text. Pure.
+"""The committed state of a shard's buckets, as one text beside (L, P, C). Pure.
 
 It travels in the metadata of the source partition's committed offset, so that it can never disagree with the rest of
 the progress, and does not expire as offsets of topics do that the group is not subscribed to.

@@ -17,11 +17,11 @@ SLOT_BITS = 5
 """A slot spans 32 ms: short enough that what arrives in the current one is cheap to sort in."""
 
 ENTRY_BYTES = 500
-"""What an entry takes beside its key, value, headers and id: its objects (290 bytes) and its share of a slot."""
+"""The bytes of an entry beside its key, value, headers and id: its objects (290 bytes) and its share of a slot."""
 HEADER_BYTES = 200
-"""What a header takes beside its name and value: a pair, a text, bytes and a place in the list."""
+"""The bytes of a header beside its name and value: a pair, a text, bytes and a place in the list."""
 ID_BYTES = 450
-"""What the id of a schedule in memory takes: its state, two keys and two places in a table."""
+"""The bytes of a schedule's id in memory: its state, two keys and two places in a table."""
 
 _due_ms = attrgetter("due_ms")
 _offset = attrgetter("offset")
@@ -129,7 +129,7 @@ class Calendar:
             del self._slots[number]
 
     def next_due_ms(self) -> int | None:
-        """When the first schedule is due; None when there is none."""
+        """Return when the first schedule is due; None when there is none."""
         if not self._numbers:
             return None
         slot = self._slots[self._numbers[0]]
@@ -157,7 +157,7 @@ class Calendar:
 
 
 def bytes_of(entry: Schedule | Reject) -> int:
-    """About how much memory a schedule or a refused record takes, with every header."""
+    """Return about how much memory a schedule or a refused record takes, with every header."""
     size = ENTRY_BYTES + len(entry.value or b"") + len(entry.key or b"")
     for name, content in entry.headers or ():
         size += HEADER_BYTES + len(name) + len(content or b"")

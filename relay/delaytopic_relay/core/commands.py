@@ -1,4 +1,4 @@
-"""What a source record means: the commands that every dialect turns records into."""
+"""The commands that every dialect turns source records into, and what leaves a shard."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ Command = Schedule | Cancel | Reject
 
 
 class Dialect(Protocol):
-    """How a record says when it is due. Pure: the same record always gives the same command."""
+    """A reader of records that say when they are due. Pure: the same record always gives the same command."""
 
     def read(self, message: SourceMessage) -> Command:
         """Turn one record into a command; never raises on bad input, but returns a `Reject`."""

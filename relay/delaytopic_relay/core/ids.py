@@ -47,7 +47,7 @@ def from_entry(entry: IdEntry) -> IdState:
 
 
 class Effect(NamedTuple):
-    """What a command with an id did: `state` is the id's new state, None if it left nothing pending."""
+    """The effect of a command with an id: `state` is the id's new state, None if it left nothing pending."""
 
     state: IdState | None
     withdrew: bool
@@ -139,12 +139,12 @@ class IdTable:
 
     @property
     def must_put(self) -> bool:
-        """Whether entries wait to be written to the shelf."""
+        """Return whether entries wait to be written to the shelf."""
         return bool(self._to_put)
 
     @property
     def waiting(self) -> int:
-        """How many entries wait to be written to the shelf."""
+        """Return how many entries wait to be written to the shelf."""
         return len(self._to_put)
 
     def to_put(self) -> dict[bytes, IdEntry]:
@@ -188,7 +188,7 @@ class IdTable:
         return in_effect
 
     def in_effect(self, schedule: Schedule) -> bool:
-        """Whether a schedule in memory would be delivered if its time came now; nothing is changed."""
+        """Return whether a schedule in memory would be delivered if its time came now; nothing is changed."""
         state = self._states.get(schedule.id) if schedule.id is not None else None
         return state is None or state.offset <= schedule.offset
 

@@ -1,4 +1,4 @@
-"""What every shard with a shelf does: sort what arrives, deliver what is due, state its progress.
+"""The state machine of every shard with a shelf: sort what arrives, deliver what is due, state its progress.
 
 Pure: every method takes plain data and the time, and returns what the caller has to do. The caller
 does it in this order, which is what makes the progress true: take in, deliver, put (acknowledged),
@@ -27,9 +27,9 @@ class Stored(NamedTuple):
     """The part of a shard that is not in memory, at one moment."""
 
     from_ms: int | None = None
-    """What is due before is in memory; None when everything is."""
+    """The due time up to which everything is in memory; None when everything is."""
     state: Any = None
-    """What a reader of this backlog needs to know; opaque to everybody else."""
+    """The facts that a reader of this backlog needs; opaque to everybody else."""
 
 
 class Share(NamedTuple):
@@ -85,26 +85,28 @@ class ShardCore(ABC):
 
     @property
     def replaying(self) -> bool:
-        """Whether records taken in before are being read again; until that is over nothing is delivered."""
+        """Return whether records taken in before are being read again; until that is over nothing is delivered."""
         return self.position < self.replay_until
 
     def without_departures(self, commands: Sequence[Command], now_ms: int) -> Sequence[Command]:
-        """Those of a chunk that can be taken in while only what is due by then may leave."""
+        """Return those of a chunk that can be taken in while only what is due by then may leave."""
         return until_departure(commands, self.cursor, self.replay_until, now_ms)
 
     @property
     def size(self) -> int:
-        """About how many bytes of memory the schedules take."""
+        """Return about how many bytes of memory the schedules take."""
         return self.calendar.size + self.far_bytes
 
     @property
     def ids_bytes(self) -> int:
-        """About how many bytes of memory ids take whose schedules are on the shelf: none, where it keeps them, too."""
+        """Return about how many bytes of memory ids take whose schedules are on the shelf: none, where it keeps them,
+        too.
+        """
         return 0
 
     @property
     def refuses_ids(self) -> bool:
-        """Whether schedules with an id are refused."""
+        """Return whether schedules with an id are refused."""
         return not self.admission.now.ids
 
     @property
@@ -166,7 +168,10 @@ class ShardCore(ABC):
         return leaving._replace(superseded=counts[0], cancelled=counts[1], too_late=counts[2])
 
     def _admitted(self, commands: Sequence[Command], rejects: list[Reject]) -> Sequence[Command]:
-        """Those that the terms at their offsets allow; the others are rejects, unless they were refused before."""
+        """Return those that the terms at their offsets allow.
+
+        The others are rejects, unless they were refused before.
+        """
         _, latest_ms, ids, _ = self.admission.now if not self.replaying else (0, NOTHING_MS, False, 0)
         sizes = self._large(commands)
         doubtful = [
@@ -220,25 +225,25 @@ class ShardCore(ABC):
 
     @property
     def must_put(self) -> bool:
-        """Whether a commit has to wait for a put."""
+        """Return whether a commit has to wait for a put."""
         return bool(self._far) or self.ids.must_put
 
     def progress(self, owner: str) -> Progress:
-        """What to commit now. Only true when nothing waits for a put and all that was handed out is sent."""
+        """Return what to commit now. Only true when nothing waits for a put and all that was handed out is sent."""
         lowest = self.calendar.lowest_offset()
         offset = self.position if lowest is None else min(self.position, lowest)
         position = max(self.position, self.replay_until)
         return Progress(offset, position, self.cursor, owner, terms=self.admission.kept(self.cursor))
 
     def wake_ms(self) -> int | None:
-        """When something is due; None when nothing in memory is."""
+        """Return when something is due; None when nothing in memory is."""
         if self.replaying:
             return None
         next_due_ms = self.calendar.next_due_ms()
         return next_due_ms if next_due_ms is not None and next_due_ms < self._loaded_until_ms else None
 
     def full(self, now_ms: int, *, paused: bool) -> bool:
-        """Whether reading on can wait; with a shelf it never can."""
+        """Return whether reading on can wait; with a shelf it never can."""
         return False
 
     # -- for the pages
@@ -270,7 +275,7 @@ class ShardCore(ABC):
         return found, None
 
     def _in_effect(self, schedules: Sequence[Schedule], before_ms: int) -> Iterable[Schedule]:
-        """Those of a slot that would be delivered; of copies one."""
+        """Return those of a slot that would be delivered; of copies one."""
         in_effect = {
             (schedule.due_ms, schedule.offset): schedule
             for schedule in schedules

@@ -1,4 +1,6 @@
-"""Where a new owner starts: from what is committed, what the backlog holds, and what the source still has. Pure."""
+"""The plan of a new owner: where it starts, from what is committed, what the backlog holds, and what the source still
+has. Pure.
+"""
 
 from __future__ import annotations
 

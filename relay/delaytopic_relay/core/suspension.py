@@ -1,4 +1,4 @@
-"""What stands still on purpose: `spec.suspend`, constant for the life of a relay."""
+"""Parts that `spec.suspend` pauses, for the whole life of a relay."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ NOTHING_DUE_MS = -1
 
 
 class Suspension(NamedTuple):
-    """Whether nothing is taken in, and whether nothing is delivered."""
+    """The parts of a relay that `spec.suspend` pauses."""
 
     ingest: bool = False
     delivery: bool = False
 
     @classmethod
     def of(cls, suspend: Suspend) -> Suspension:
-        """What the field of the DelayTopic means."""
+        """Read the field of the DelayTopic."""
         both = suspend is Suspend.ALL
         return cls(both or suspend is Suspend.INGEST, both or suspend is Suspend.DELIVERY)
 

@@ -64,13 +64,13 @@ class Admission:
         return self._kept[-1]
 
     def kept(self, cursor: Key) -> tuple[Terms, ...]:
-        """What to commit: those that are of use to whoever reads again what was taken in."""
+        """Return what to commit: those that are of use to whoever reads again what was taken in."""
         if any(NOTHING_MS < terms.latest_ms <= cursor.due_ms for terms in self._kept[:-1]):
             self._forget(cursor.due_ms)
         return tuple(self._kept) if self._ever_refused else ()
 
     def _forget(self, done_ms: int) -> None:
-        """What earlier terms allowed is done: the rest was refused. Of several such in a row the first says it all."""
+        """Forget terms by which nothing waits any more; of several such in a row the first says it all."""
         kept: list[Terms] = []
         for terms in self._kept[:-1]:
             left = Terms(terms.since, NOTHING_MS, False, 0) if terms.latest_ms <= done_ms else terms

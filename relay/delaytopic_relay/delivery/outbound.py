@@ -179,7 +179,7 @@ class Addressing:
         return self._next_partition
 
     def _objection(self, shard: int, schedule: Schedule, record: Outgoing, sent_ms: int) -> Reject | None:
-        """Why this schedule goes to the dead-letter topic instead; None if it does not."""
+        """Return why this schedule goes to the dead-letter topic instead; None if it does not."""
         refused = self.refused.get((shard, schedule.offset))
         if refused is not None:
             self._used_refusals.add((shard, schedule.offset))

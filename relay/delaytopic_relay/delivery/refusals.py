@@ -1,4 +1,4 @@
-"""What follows when Kafka refuses a record for good: that record becomes a dead letter, the others are sent again."""
+"""Records that Kafka refuses for good: each becomes a dead letter, and the others are sent again."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Caution:
 
 
 Sent = Sequence[tuple[int, Sequence[Schedule]]]
-"""What a tick sent: (shard, schedules) in the order of sending."""
+"""Schedules that a tick sent, by shard, in the order of sending."""
 
 
 def dead_letters_for(refusals: Sequence[Refusal], sent: Sent) -> tuple[dict[int, list[Reject]], list[Refusal]]:

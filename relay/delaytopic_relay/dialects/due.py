@@ -1,4 +1,4 @@
-"""When a record is due, and when it is of no more use."""
+"""Due times and expiry times of records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the parts of a dialect say that a record cannot be scheduled."""
+"""The error by which parts of a dialect say that a record cannot be scheduled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a DelayTopic allows its producers; decided by whoever wrote the YAML, not by the record."""
+"""The policy of a DelayTopic for its producers; decided by whoever wrote the YAML, not by the record."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class TopicGlobs:
         self._matches = topic_matcher(self.globs)
 
     def __call__(self, topic: str) -> bool:
-        """Whether one of the globs covers the whole name."""
+        """Return whether one of the globs covers the whole name."""
         return self._matches(topic)
 
 

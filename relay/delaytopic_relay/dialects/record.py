@@ -8,7 +8,7 @@ from delaytopic_api.records import Headers
 
 
 class Record(NamedTuple):
-    """What the client handed over, each part fetched once.
+    """A record as the client handed it over, each part fetched once.
 
     `control` is as in `Schedule`. `timestamp_ms` is None when the record has none, or one that is no
     instant between 1970 and the year 9999.

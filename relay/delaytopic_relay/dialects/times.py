@@ -34,7 +34,7 @@ def instant_ms(text: bytes) -> int | None:
 
 
 def is_instant(milliseconds: int) -> bool:
-    """Whether this is a time between 1970 and the year 9999."""
+    """Return whether this is a time between 1970 and the year 9999."""
     return 0 <= milliseconds <= LAST_INSTANT_MS
 
 

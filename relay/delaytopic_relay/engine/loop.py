@@ -57,7 +57,9 @@ RETRY_MS = 1_000
 
 @dataclass(frozen=True)
 class Scene:
-    """What the loop holds: shards at work, why others wait or fail, what is committed, where the source ends."""
+    """The state of the loop at one moment: shards at work, why others wait or fail, what is committed, where the source
+    ends.
+    """
 
     state: RelayState
     shards: Mapping[int, Shard] = field(default_factory=dict)
@@ -106,22 +108,22 @@ class Loop:
         self._lost: LostOwnership | None = None
         self._target_is_spent = False
         self.idle_ms = 0
-        """How long the loop has waited in vain for records."""
+        """The time for which the loop has waited in vain for records."""
 
     # -- the group's decisions, called from inside `Source.poll`
 
-    def assigned(self, shards: Sequence[int]) -> None:
+    def assigned(self, partitions: Sequence[int]) -> None:
         """Shards that came to us wait until they are recovered."""
-        self.waiting.update(dict.fromkeys(shards, "assigned"))
+        self.waiting.update(dict.fromkeys(partitions, "assigned"))
         self.joined = True
         self._retry_at_ms = 0
 
-    def revoked(self, shards: Sequence[int]) -> None:
+    def revoked(self, partitions: Sequence[int]) -> None:
         """Commit what was done for the shards that leave, with no owner named, and drop them.
 
         Nothing is committed any more once a tick has failed: what is in memory may no longer be true.
         """
-        going = frozenset(shards)
+        going = frozenset(partitions)
         if self._lost is None:
             try:
                 self._close_tick(handing_over=going)
@@ -129,19 +131,19 @@ class Loop:
                 self._lost = error if isinstance(error, LostOwnership) else TransactionAborted(str(error))
         self._forget(going)
 
-    def lost(self, shards: Sequence[int]) -> None:
+    def lost(self, partitions: Sequence[int]) -> None:
         """Drop shards that are somebody else's; an open transaction may hold their records."""
-        self._forget(frozenset(shards))
+        self._forget(frozenset(partitions))
         if self._open:
-            self._lost = TransactionAborted(f"shards {sorted(shards)} were lost")
+            self._lost = TransactionAborted(f"partitions {sorted(partitions)} were lost")
 
-    def _forget(self, shards: frozenset[int]) -> None:
-        for shard in shards:
-            self.shards.pop(shard, None)
-            self.waiting.pop(shard, None)
-            self._committed.pop(shard, None)
-            self._deferred.pop(shard, None)
-        self._paused -= shards
+    def _forget(self, partitions: frozenset[int]) -> None:
+        for partition in partitions:
+            self.shards.pop(partition, None)
+            self.waiting.pop(partition, None)
+            self._committed.pop(partition, None)
+            self._deferred.pop(partition, None)
+        self._paused -= partitions
 
     # -- running
 
@@ -150,7 +152,7 @@ class Loop:
         self._source.subscribe(self)
 
     def scene(self) -> Scene:
-        """What is at work here, for the status page."""
+        """Return what is at work here, for the status page."""
         return Scene(
             RelayState.RUNNING,
             dict(self.shards),
@@ -175,8 +177,8 @@ class Loop:
             batches = self._poll()
             if self._lost is not None:
                 raise self._lost
-            for shard, batch in batches.items():
-                self._take_in(shard, batch)
+            for partition, batch in batches.items():
+                self._take_in(partition, batch)
             self._apply_deferred()
             self._adopt()
             self._deliver()
@@ -234,17 +236,17 @@ class Loop:
         if self._target_is_spent:
             self._target.replace()
             self._target_is_spent = False
-        for shard, recovered in self._takeover.recover(dict(self.waiting)).items():
-            cause = self.waiting.pop(shard)
-            self.shards[shard] = recovered.shard
-            self._committed[shard] = recovered.plan.progress
-            self._moving = self._moving | {shard} if recovered.plan.backend_changed else self._moving - {shard}
-            self._journal.recovered(shard, cause, recovered.plan)
+        for partition, (shard, plan) in self._takeover.recover(dict(self.waiting)).items():
+            cause = self.waiting.pop(partition)
+            self.shards[partition] = shard
+            self._committed[partition] = plan.progress
+            self._moving = self._moving | {partition} if plan.backend_changed else self._moving - {partition}
+            self._journal.recovered(partition, cause, plan)
 
     # -- taking in
 
-    def _take_in(self, number: int, batch: Batch) -> None:
-        shard = self.shards.get(number)
+    def _take_in(self, partition: int, batch: Batch) -> None:
+        shard = self.shards.get(partition)
         if shard is None:
             return
         read = self._dialect.read
@@ -253,19 +255,19 @@ class Loop:
         if self._suspension.ingest:
             commands = [command for command in commands if command.offset < shard.replay_until]
             end = min(end, shard.replay_until) if end is not None else None
-        if number in self._deferred:
-            commands = [*self._deferred.pop(number), *commands]
-        self._apply(number, shard, commands)
-        if end is not None and number not in self._deferred and end > shard.position:
+        if partition in self._deferred:
+            commands = [*self._deferred.pop(partition), *commands]
+        self._apply(partition, shard, commands)
+        if end is not None and partition not in self._deferred and end > shard.position:
             shard.reached_end(end)
             self._note_moved()
 
-    def _apply(self, number: int, shard: Shard, commands: Sequence[Command]) -> None:
+    def _apply(self, partition: int, shard: Shard, commands: Sequence[Command]) -> None:
         now_ms = NOTHING_DUE_MS if self._suspension.delivery else self._clock.now_ms()
         if self._suspension.delivery or shard.cursor.due_ms > now_ms:
             kept = shard.without_departures(commands, now_ms)
             if len(kept) < len(commands):
-                self._deferred[number] = commands[len(kept) :]
+                self._deferred[partition] = commands[len(kept) :]
             commands = kept
         if not commands:
             return
@@ -275,12 +277,12 @@ class Loop:
         shard.renew_terms(self._clock.now_ms(), self._max_delay_ms, ids_full=ids_full)
         found = self._manager.look_up(shard, shard.unknown_ids(commands))
         leaving = shard.take_in(commands, next_position, found)
-        self._send(number, leaving, self._clock.now_ms() if self._suspension.delivery else now_ms)
+        self._send(partition, leaving, self._clock.now_ms() if self._suspension.delivery else now_ms)
 
     def _apply_deferred(self) -> None:
         """Commands wait, and reading with them, while the cursor is ahead of the clock."""
-        for number in [] if self._suspension.delivery else [*self._deferred]:
-            self._apply(number, self.shards[number], self._deferred.pop(number))
+        for partition in [] if self._suspension.delivery else [*self._deferred]:
+            self._apply(partition, self.shards[partition], self._deferred.pop(partition))
 
     def _note_moved(self) -> None:
         if not self._moved and not self._sent:
@@ -294,20 +296,22 @@ class Loop:
             return
         now_ms = self._clock.now_ms()
         self._behind = False
-        for number, shard in self.shards.items():
+        for partition, shard in self.shards.items():
             before = shard.cursor
             leaving = shard.take_due(now_ms, DUE_LIMIT)
             self._behind = self._behind or len(leaving.schedules) >= DUE_LIMIT
             if leaving.schedules or leaving.rejects:
-                self._send(number, leaving, now_ms)
+                self._send(partition, leaving, now_ms)
             elif shard.cursor != before:
                 self._note_moved()
 
     def _hold_ms(self) -> int:
-        """How long the next transaction waits for the last one's markers; with more to send than time it does not."""
+        """Return how long the next transaction waits for the last one's markers; with more to send than time it does
+        not.
+        """
         return 0 if self._open or self._behind else max(0, self._held_until_ms - self._clock.monotonic_ms())
 
-    def _send(self, number: int, leaving: Departures, decided_ms: int) -> None:
+    def _send(self, partition: int, leaving: Departures, decided_ms: int) -> None:
         """Send what was decided to leave at that time; a clock that was set back since does not make it early."""
         self._journal.commands(leaving)
         if not leaving.schedules and not leaving.rejects:
@@ -315,17 +319,17 @@ class Loop:
         if self._learn is not None and (named := {s.target for s in leaving.schedules if s.target is not None}):
             self._learn(named)
         now_ms = max(decided_ms, self._clock.now_ms())
-        records, late_rejects = self._addressing.records(number, leaving.schedules, now_ms)
+        records, late_rejects = self._addressing.records(partition, leaving.schedules, now_ms)
         rejects = [*leaving.rejects, *late_rejects]
         self._begin()
         if not self._sent:
             self._tick_started_ms = self._clock.monotonic_ms()
         if not self._pace.transactional:
-            self._tick_sent.append((number, leaving.schedules))
+            self._tick_sent.append((partition, leaving.schedules))
         self._sent += len(records) + len(rejects)
         self._target.send(records)
         if rejects:
-            self._target.send(self._addressing.dead_letters(number, rejects, now_ms))
+            self._target.send(self._addressing.dead_letters(partition, rejects, now_ms))
         self._journal.sent(leaving.schedules, rejects, late_rejects, now_ms)
 
     # -- committing
@@ -349,9 +353,10 @@ class Loop:
             self._journal.put(self._clock.monotonic_ms() - put_ms)
         owner = self._target.owner
         progress = {
-            number: shard.progress("" if number in handing_over else owner) for number, shard in self.shards.items()
+            partition: shard.progress("" if partition in handing_over else owner)
+            for partition, shard in self.shards.items()
         }
-        changed = {number: new for number, new in progress.items() if self._committed.get(number) != new}
+        changed = {partition: new for partition, new in progress.items() if self._committed.get(partition) != new}
         if changed or self._open:
             if self._target.owner:
                 self._begin()
@@ -363,8 +368,8 @@ class Loop:
         self._sent = 0
         self._tick_sent.clear()
         self._committed.update(changed)
-        for number, new in changed.items():
-            self.shards[number].committed_offset = new.offset
+        for partition, new in changed.items():
+            self.shards[partition].committed_offset = new.offset
         self._last_commit_ms = self._clock.monotonic_ms() - started_ms
         self._journal.committed(self._last_commit_ms)
         self._addressing.refusals_settled(committed=True)
@@ -391,8 +396,8 @@ class Loop:
             return refusals
         rejects, unknown = dead_letters_for(refusals, self._tick_sent)
         now_ms = self._clock.now_ms()
-        for number, of_shard in rejects.items():
-            self._target.send(self._addressing.dead_letters(number, of_shard, now_ms))
+        for partition, of_shard in rejects.items():
+            self._target.send(self._addressing.dead_letters(partition, of_shard, now_ms))
             self._journal.sent([], of_shard, [], now_ms)
         return [*unknown, *self._target.settle()]
 
@@ -400,7 +405,7 @@ class Loop:
 
     @property
     def size(self) -> int:
-        """About how many bytes of memory the schedules take."""
+        """Return about how many bytes of memory the schedules take."""
         return sum(shard.size for shard in self.shards.values())
 
     def _tend(self) -> None:
@@ -412,7 +417,7 @@ class Loop:
             self._note_moved()
         self._drop_lost()
         full = size >= self._memory_bytes * (RESUME_SHARE if self._paused else 1)
-        wanted = {number for number, shard in self.shards.items() if self._can_wait(number, shard, full)}
+        wanted = {partition for partition, shard in self.shards.items() if self._can_wait(partition, shard, full)}
         if wanted - self._paused:
             self._source.pause(wanted - self._paused)
         if self._paused - wanted:
@@ -430,10 +435,10 @@ class Loop:
         self.waiting.update(dict.fromkeys(lost, BucketLost.cause))
         self._retry_at_ms = 0
 
-    def _can_wait(self, number: int, shard: Shard, full: bool) -> bool:
-        """Whether reading a shard pauses; never while it reads again what it needs before it may deliver."""
-        if number in self._deferred:
+    def _can_wait(self, partition: int, shard: Shard, full: bool) -> bool:
+        """Return whether reading a shard pauses; never while it reads again what it needs to deliver."""
+        if partition in self._deferred:
             return True
         if shard.replaying:
             return False
-        return full or self._suspension.ingest or shard.full(self._clock.now_ms(), paused=number in self._paused)
+        return full or self._suspension.ingest or shard.full(self._clock.now_ms(), paused=partition in self._paused)

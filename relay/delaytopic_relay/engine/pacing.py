@@ -1,4 +1,4 @@
-"""When to close a tick and how long to sleep: pure decisions over the clock's readings."""
+"""The pace of ticks, and how long to sleep: pure decisions over the clock's readings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ that a crash repeats."""
 MOST_SENT = 20_000
 """Records in a tick."""
 QUIET_TICK_MS = 500
-"""When only the position moved."""
+"""The longest tick in which only the position moved."""
 LARGEST_FAR_BYTES = 16 << 20
 LONGEST_SLEEP_MS = 50
 COMMIT_SHARE = 1
@@ -20,30 +20,30 @@ COMMIT_SHARE = 1
 
 
 MARKERS_MS = 8
-"""How long the broker writes a transaction's markers after the commit was answered, and answers no to the next one's
-first partition: the client then waits for 20 ms before it asks again."""
+"""The time for which the broker writes a transaction's markers after the commit was answered, and answers no to the
+next one's first partition: the client then waits for 20 ms before it asks again."""
 
 
 class Pace(NamedTuple):
-    """How long ticks are: transactional ones keep within the precision, the others do not matter to a reader."""
+    """The length of ticks: transactional ones keep within the precision, the others do not matter to a reader."""
 
     precision_ms: int
     transactional: bool
 
     def tick_ms(self, last_commit_ms: int) -> int:
-        """How long to collect before a commit, given how long the last one took."""
+        """Return how long to collect before a commit, given how long the last one took."""
         if not self.transactional:
             return PLAIN_TICK_MS
         wished = max(self.precision_ms // 2, SHORTEST_TICK_MS, COMMIT_SHARE * last_commit_ms)
         return min(wished, max(self.precision_ms, SHORTEST_TICK_MS), LONGEST_TICK_MS)
 
     def hold_ms(self) -> int:
-        """How long nothing is sent after a commit, within a third of the shortest tick."""
+        """Return how long nothing is sent after a commit, within a third of the shortest tick."""
         return min(MARKERS_MS, self.tick_ms(0) // 3) if self.transactional else 0
 
 
 class TickState(NamedTuple):
-    """What is open since the last commit; times are monotonic, `sent` counts records."""
+    """The work that is open since the last commit; times are monotonic, `sent` counts records."""
 
     started_ms: int
     sent: int
@@ -52,7 +52,7 @@ class TickState(NamedTuple):
 
 
 def closes_at_ms(tick: TickState, pace: Pace, last_commit_ms: int) -> int | None:
-    """When the open tick is to be committed; None when there is nothing to commit."""
+    """Return when the open tick is to be committed; None when there is nothing to commit."""
     if tick.far_bytes > LARGEST_FAR_BYTES or tick.sent >= MOST_SENT:
         return tick.started_ms
     if tick.sent:
@@ -63,7 +63,7 @@ def closes_at_ms(tick: TickState, pace: Pace, last_commit_ms: int) -> int | None
 
 
 def sleep_ms(now_ms: int, wake_ms: int | None, monotonic_ms: int, close_ms: int | None) -> int:
-    """How long to wait for records: until something is due or the tick is to be closed."""
+    """Return how long to wait for records: until something is due or the tick is to be closed."""
     longest = LONGEST_SLEEP_MS
     if wake_ms is not None:
         longest = min(longest, wake_ms - now_ms)

@@ -59,35 +59,35 @@ class Takeover:
         self._may_be_fenced = may_be_fenced
         self._fenced: set[str] = set()
 
-    def recover(self, shards: Iterable[int]) -> dict[int, Recovered]:
+    def recover(self, partitions: Iterable[int]) -> dict[int, Recovered]:
         """Recover what can be recovered now; the others are left out, and the journal says why."""
-        wanted = sorted(shards)
+        wanted = sorted(partitions)
         try:
             self._fence_last_owners(wanted)
             plans = self._plans(wanted, self._source.committed(wanted))
-            self._commit({shard: plan.progress for shard, plan in plans.items()})
+            self._commit({partition: plan.progress for partition, plan in plans.items()})
             self._backlog.prepare([*plans])
         except Unavailable as error:
             self._journal.unavailable(error)
             return {}
         recovered: dict[int, Recovered] = {}
-        for shard, plan in plans.items():
+        for partition, plan in plans.items():
             try:
-                opened = self._backlog.open(shard, plan)
-                self._source.read_from(shard, plan.progress.offset)
+                opened = self._backlog.open(partition, plan)
+                self._source.read_from(partition, plan.progress.offset)
             except (Unavailable, ShelfMoved) as error:
-                self._journal.stuck(shard, error)
+                self._journal.stuck(partition, error)
             else:
-                recovered[shard] = Recovered(opened, plan)
+                recovered[partition] = Recovered(opened, plan)
         return recovered
 
-    def _fence_last_owners(self, shards: list[int]) -> None:
+    def _fence_last_owners(self, partitions: list[int]) -> None:
         """Fence the owners that the metadata names, if they are of the own group.
 
         Whoever may commit in the group can write any name there. One that is none of ours is skipped: the group's
         generation keeps a former owner from committing anyway, and what it left open ends with its transaction timeout.
         """
-        for shard, committed in self._source.last_committed(shards).items():
+        for partition, committed in self._source.last_committed(partitions).items():
             try:
                 owner = decode_progress(*committed).owner
             except CorruptState:
@@ -99,23 +99,23 @@ class Takeover:
                 self._fenced.add(owner)
                 self._journal.fenced(owner)
             else:
-                where = f"the metadata of the committed offset of partition {shard}"
-                self._journal.foreign(shard, f"{where} names {owner[:80]!r}, which is no relay of this group")
+                where = f"the metadata of the committed offset of partition {partition}"
+                self._journal.foreign(partition, f"{where} names {owner[:80]!r}, which is no relay of this group")
 
-    def _plans(self, shards: list[int], committed: Mapping[int, Committed]) -> dict[int, Plan]:
+    def _plans(self, partitions: list[int], committed: Mapping[int, Committed]) -> dict[int, Plan]:
         plans: dict[int, Plan] = {}
-        for shard in shards:
+        for partition in partitions:
             try:
-                plans[shard] = self._plan(shard, committed.get(shard))
+                plans[partition] = self._plan(partition, committed.get(partition))
             except (Unavailable, CorruptState) as error:
-                self._journal.stuck(shard, error)
+                self._journal.stuck(partition, error)
         return plans
 
-    def _plan(self, shard: int, committed: Committed | None) -> Plan:
+    def _plan(self, partition: int, committed: Committed | None) -> Plan:
         progress = decode_progress(*committed) if committed is not None else None
-        bounds = self._source.bounds(shard)
+        bounds = self._source.bounds(partition)
         offset_reset = committed is not None and not committed.metadata
-        return self._backlog.plan(shard, progress, bounds, self._target.owner, offset_reset=offset_reset)
+        return self._backlog.plan(partition, progress, bounds, self._target.owner, offset_reset=offset_reset)
 
     def _commit(self, progress: Mapping[int, Progress]) -> None:
         if not progress:

@@ -1,4 +1,4 @@
-"""What has to hold before a relay starts: pure checks over what was found, in order, each with what to do."""
+"""Checks of topics before a relay starts. Pure: over what was found, in order, each with what to do."""
 
 from __future__ import annotations
 

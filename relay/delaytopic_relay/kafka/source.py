@@ -19,9 +19,11 @@ from delaytopic_relay.kafka.settings import Settings
 from delaytopic_relay.ports import Assignment, Batch, Committed, GroupMetadata
 
 GATHER_S = 0.002
-"""How long to wait for company once a first record is there: one pass for many costs less than many passes."""
+"""The wait for company once a first record is there: one pass for many costs less than many passes."""
 LONGEST_GATHER_S = 0.02
-"""When records are large, or full of headers: what is due does not wait for a thousand of them."""
+"""The longest such wait, when records are large or full of headers: what is due does not wait for a thousand of
+them.
+"""
 PORTION = 16
 """Records that the client hands over in one call. It parses the headers of all of them: of a record of a megabyte that
 takes tens of megabytes, until `_light` has seen it. Larger ones are slower (0.7 us a record at 1,000, 0.5 at 16)."""

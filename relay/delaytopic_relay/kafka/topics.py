@@ -62,7 +62,7 @@ class TopicReader:
         self._admin = AdminClient(settings, logger=client_logger("admin"))
 
     def __len__(self) -> int:
-        """How many topics that records named are remembered."""
+        """Return how many topics that records named are remembered."""
         return len(self._limits)
 
     def _on_error(self, error: KafkaError) -> None:
@@ -128,7 +128,7 @@ class TopicReader:
         return found
 
     def _those_there(self, topics: Sequence[str]) -> Sequence[str]:
-        """Those that exist now: an older list may miss a topic that was made just before the record was sent."""
+        """Return those that exist now: an older list may miss a topic that was made just before the record was sent."""
         try:
             listed = self._admin.list_topics(timeout=ASK_S).topics
         except KafkaException:

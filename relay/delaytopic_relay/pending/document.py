@@ -23,7 +23,7 @@ ELSEWHERE = "not with this relay: ask the others of its group"
 
 
 class Subject(NamedTuple):
-    """What the relay serves; `target` is the topic of records that name no other."""
+    """The topics of the relay; `target` is that of records that name no other."""
 
     source: str
     source_partitions: int
@@ -62,7 +62,7 @@ def pending_list(
 
 
 def _counted(status: RelayStatus, query: ListingQuery) -> RelayStatus | ShardStatus:
-    """Who counts what was asked for: the relay, or the shard; a shard that is not here counts nothing."""
+    """Return the counts of what was asked for: the relay's, or the shard's; a shard that is not here has none."""
     if query.partition is None:
         return status
     nothing = ShardStatus(
@@ -78,7 +78,7 @@ def _counted(status: RelayStatus, query: ListingQuery) -> RelayStatus | ShardSta
 
 
 def _is_lacking(shard: PendingShard, query: ListingQuery, copies: Copies) -> bool:
-    """Whether records are missing that were asked for: of our own shards, or of the one that was named."""
+    """Return whether records are missing that were asked for: of our own shards, or of the one that was named."""
     ours = shard.partition in copies.shards or shard.partition in copies.waiting
     return shard.message is not None and (ours or query.partition is not None)
 

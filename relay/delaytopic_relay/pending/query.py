@@ -1,4 +1,4 @@
-"""What is asked for with `GET /pending?dueBefore=...&limit=...&partition=...`. Pure."""
+"""The query of `GET /pending?dueBefore=...&limit=...&partition=...`. Pure."""
 
 from __future__ import annotations
 

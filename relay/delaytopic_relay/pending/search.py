@@ -23,7 +23,7 @@ Order = tuple[int, int, int]
 
 
 class Listed(NamedTuple):
-    """What a listing says of a schedule. The first three fields are its place, and unique."""
+    """One pending record of the list. The first three fields are its place, and unique."""
 
     due_ms: int
     partition: int
@@ -66,12 +66,12 @@ class Shortlist:
 
     @property
     def last_ms(self) -> int | None:
-        """What is due after this is not among the first; None while there are too few."""
+        """Return what is due after this is not among the first; None while there are too few."""
         return self._last_ms
 
     @property
     def missing(self) -> int:
-        """How many more it takes."""
+        """Return how many more it takes."""
         return max(0, self._size - len(self._found))
 
     def records(self) -> list[Listed]:
@@ -86,7 +86,7 @@ GROUP = 32
 GROUP_RECORDS = 2_000
 """Thin slices that are read together."""
 ATTEMPTS = 3
-"""How often to look for slices anew because one was gone."""
+"""The most times that slices are looked for anew because one was gone."""
 
 
 OpenReader = Callable[[], PendingReader]
@@ -145,7 +145,7 @@ class _Search:
             self._why = why
 
     def _is_enough(self, from_ms: int) -> bool:
-        """Whether nothing that is due from then on belongs to the list."""
+        """Return whether nothing that is due from then on belongs to the list."""
         last_ms = self._found.last_ms
         return from_ms >= self._until_ms or (last_ms is not None and last_ms < from_ms)
 
@@ -166,7 +166,7 @@ class _Search:
         self._cut(from_ms, "what is on the shelf moved while it was read; ask again")
 
     def _check(self, reader: PendingReader) -> None:
-        """What was read is worth nothing if the shelf is somebody else's by now, or lost its last writes."""
+        """Discard what was read if the shelf is somebody else's by now, or lost its last writes."""
         for copy in self._copies.values():
             from_ms, state = copy.stored
             if from_ms is not None and not reader.still_at(copy.partition, state):
@@ -227,12 +227,12 @@ class _Search:
                     return
 
     def _before_ms(self) -> int:
-        """What is due from then on is of no more use."""
+        """Return what is due from then on is of no more use."""
         last_ms = self._found.last_ms
         return self._until_ms if last_ms is None else min(self._until_ms, last_ms + 1)
 
     def _pending(self, reader: PendingReader, copy: ShardCopy, schedules: Sequence[Schedule]) -> Iterable[Schedule]:
-        """Those that delivery would not leave out: taken in, not done, not superseded or cancelled."""
+        """Return those that delivery would not leave out: taken in, not done, not superseded or cancelled."""
         before_ms = self._before_ms()
         waiting = [
             schedule
@@ -275,7 +275,7 @@ def _by_partition(group: Iterable[Place]) -> dict[int, list[Slice]]:
 def _too_many(group: Sequence[Place]) -> str:
     place = max(group, key=lambda place: place.records)
     return (
-        f"to put further records in order, more would have to be read than a listing may: {place.records} wait on the "
-        f"shelf of partition {place.partition} within {place.slice.width_ms // 1_000} s; they can be listed closer to "
-        "their time"
+        f"to put further records in order, more would have to be read than a listing may: {place.records} "
+        f"wait on the shelf of partition {place.partition} within {place.slice.width_ms // 1_000} s; they can be "
+        "listed closer to their time"
     )

@@ -1,4 +1,4 @@
-"""What a listing takes from one shard: copied between two turns of the loop, bounded, and plain afterwards. Pure."""
+"""Copies of shards for a list: taken between two turns of the loop, bounded, and plain afterwards. Pure."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ class ShardCopy(NamedTuple):
     schedules: list[Schedule]
     """Of those in memory the first that are in effect, one more than the list may have; in no order."""
     cut_ms: int | None = None
-    """What is in memory and due from then on could not be looked at; None when all could that is needed."""
+    """The due time from which on memory could not be looked at; None when all could that is needed."""
     stored: Stored = Stored()
-    """What is not in memory."""
+    """The part that is not in memory."""
     cursor: Key = NOTHING_DELIVERED
-    """What is at or below it is done."""
+    """The key up to which everything is done."""
     taken_in: int = 0
-    """What is at or above this offset is not taken in, whoever stored it."""
+    """The offset from which on nothing is taken in yet, whoever stored it."""
     replaying: bool = False
-    """Whether a part of what was in memory once is still to be read again."""
+    """True while a part of what was in memory once is still to be read again."""
 
 
 class Copies(NamedTuple):
-    """What the loop holds: shards, and why others wait to be recovered."""
+    """The loop's shards, and why others wait to be recovered."""
 
     shards: Mapping[int, ShardCopy]
     waiting: Mapping[int, str]

@@ -1,1 +1,1 @@
-"""What a relay tells of itself: status, metrics, logs."""
+"""The telemetry of a relay: status, metrics, logs, and the pages that serve them."""

@@ -140,7 +140,7 @@ class RelayMetrics(Collector):
             self._foreign_entries += 1
 
     def set_backlog(self, status: RelayStatus) -> None:
-        """What is pending, as of the latest count."""
+        """Set what is pending, as of the latest count."""
         self._status = status
 
     # -- reading

@@ -62,7 +62,7 @@ def census_of(shard: Shard, now_ms: int, look_ahead_ms: int) -> Census:
 
 
 def _share(start_ms: int, width_ms: int, until_ms: int) -> float:
-    """How much of a span lies before a time."""
+    """Return how much of a span lies before a time."""
     return min(1.0, max(0.0, (until_ms - start_ms) / width_ms))
 
 
@@ -76,9 +76,9 @@ def _spread(bins: list[float], edges: tuple[int, ...], start_ms: int, end_ms: in
         bins[first] += records
         return
     done = 0.0
-    for number in range(first, last + 1):
-        share = _share(start_ms, width_ms, edges[number]) if number < len(edges) else 1.0
-        bins[number] += records * (share - done)
+    for partition in range(first, last + 1):
+        share = _share(start_ms, width_ms, edges[partition]) if partition < len(edges) else 1.0
+        bins[partition] += records * (share - done)
         done = share
 
 
@@ -104,7 +104,7 @@ NOTHING_COMMITTED = Progress(0, 0, NOTHING_DELIVERED)
 
 @dataclass
 class Tally:
-    """What this process has done since its start."""
+    """Counts of what this process has done since its start."""
 
     delivered: int = 0
     dead_lettered: int = 0
@@ -118,10 +118,12 @@ def relay_status(
 ) -> RelayStatus:
     """One relay and its shards, as of now."""
     look_ahead_ms = config.limits.look_ahead.ms
-    censuses = {number: census_of(shard, now_ms, look_ahead_ms) for number, shard in scene.shards.items()}
+    censuses = {partition: census_of(shard, now_ms, look_ahead_ms) for partition, shard in scene.shards.items()}
     edges = bin_edges_ms(look_ahead_ms)
-    shards = [_shard(number, shard, censuses[number], scene, now_ms, edges) for number, shard in scene.shards.items()]
-    shards += [_waiting(number, why, scene) for number, why in scene.waiting.items()]
+    shards = [
+        _shard(partition, shard, censuses[partition], scene, now_ms, edges) for partition, shard in scene.shards.items()
+    ]
+    shards += [_waiting(partition, why, scene) for partition, why in scene.waiting.items()]
     whole = total(censuses.values())
     return RelayStatus(
         relay=relay,
@@ -148,24 +150,26 @@ def relay_status(
     )
 
 
-def _shard(number: int, shard: Shard, census: Census, scene: Scene, now_ms: int, edges: tuple[int, ...]) -> ShardStatus:
-    committed, share = scene.committed.get(number, NOTHING_COMMITTED), shard.share
+def _shard(
+    partition: int, shard: Shard, census: Census, scene: Scene, now_ms: int, edges: tuple[int, ...]
+) -> ShardStatus:
+    committed, share = scene.committed.get(partition, NOTHING_COMMITTED), shard.share
     return ShardStatus(
-        partition=number,
-        state=_state(number, shard, scene),
+        partition=partition,
+        state=_state(partition, shard, scene),
         committed_offset=committed.offset,
         position=shard.position,
         cursor=_cursor(shard.cursor),
         pending=census.pending,
         overdue=census.overdue,
         next_due_ms=census.next_due_ms,
-        ingest_lag=max(0, scene.ends.get(number, shard.position) - shard.position),
+        ingest_lag=max(0, scene.ends.get(partition, shard.position) - shard.position),
         replay_lag=_replay_lag(shard),
         due_histogram=_bins(census, edges, now_ms),
         redis_bytes=share.used_bytes if share is not None else None,
         redis_full=share is not None and share.full,
         buckets=shard.bucket_status(),
-        message=_message(number, shard, scene),
+        message=_message(partition, shard, scene),
     )
 
 
@@ -173,11 +177,13 @@ def _replay_lag(shard: Shard) -> int:
     return max(0, shard.replay_until - shard.position) if shard.replaying else 0
 
 
-def _message(number: int, shard: Shard, scene: Scene) -> str | None:
-    if number in scene.unreadable:
-        return scene.unreadable[number]
+def _message(partition: int, shard: Shard, scene: Scene) -> str | None:
+    if partition in scene.unreadable:
+        return scene.unreadable[partition]
     if shard.replaying:
-        what = "the backlog moves here from another backend" if number in scene.moving else "reads again what it lacks"
+        what = (
+            "the backlog moves here from another backend" if partition in scene.moving else "reads again what it lacks"
+        )
         return f"{what}: {_replay_lag(shard)} source offsets to go"
     if not shard.counted:
         return "what waits in the backend is being counted"
@@ -189,24 +195,24 @@ def _message(number: int, shard: Shard, scene: Scene) -> str | None:
             f"reading pauses: what waits takes {share.used_bytes} bytes of Redis, and its share of maxRedisMemory is "
             f"{share.limit_bytes}; it goes on when a quarter of that is free"
         )
-    return "reading pauses: memory is full, or enough is in it" if number in scene.paused else None
+    return "reading pauses: memory is full, or enough is in it" if partition in scene.paused else None
 
 
-def _state(number: int, shard: Shard, scene: Scene) -> ShardState:
-    if number in scene.unreadable:
+def _state(partition: int, shard: Shard, scene: Scene) -> ShardState:
+    if partition in scene.unreadable:
         return ShardState.FAILED
     if shard.replaying:
         return ShardState.REPLAYING
     if not shard.counted:
         return ShardState.RECOVERING
-    return ShardState.PAUSED if number in scene.paused else ShardState.DELIVERING
+    return ShardState.PAUSED if partition in scene.paused else ShardState.DELIVERING
 
 
-def _waiting(number: int, why: str, scene: Scene) -> ShardStatus:
+def _waiting(partition: int, why: str, scene: Scene) -> ShardStatus:
     return ShardStatus(
-        partition=number,
+        partition=partition,
         state=ShardState.RECOVERING,
-        committed_offset=scene.committed.get(number, NOTHING_COMMITTED).offset,
+        committed_offset=scene.committed.get(partition, NOTHING_COMMITTED).offset,
         position=0,
         pending=0,
         overdue=0,

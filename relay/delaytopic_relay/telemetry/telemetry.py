@@ -22,7 +22,7 @@ SNAPSHOT_MS = 1_000
 STALLED_MS = 60_000
 """A loop that has not turned for so long is not healthy; longer than any single wait of it."""
 REPEAT_MS = 10_000
-"""How often the same trouble is worth a line."""
+"""The time after which the same trouble is worth another line."""
 BUSY_MS = 200
 """A window with less work says nothing about capacity."""
 
@@ -156,21 +156,21 @@ class Observer:
         self._uncommitted, self._dead_letters = [], []
         log.warning("starting over", cause=lost.cause, reason=str(lost))
 
-    def recovered(self, shard: int, cause: str, plan: Plan) -> None:
+    def recovered(self, partition: int, cause: str, plan: Plan) -> None:
         """See `Journal.recovered`."""
         self.metrics.add_recovery(cause)
         offset, replay = plan.progress.offset, plan.replay
-        log.info("shard recovered", partition=shard, cause=cause, offset=offset, replay=replay)
+        log.info("shard recovered", partition=partition, cause=cause, offset=offset, replay=replay)
         if plan.backend_changed:
-            log.info("the backlog moves here from another backend", partition=shard, offsets=replay)
+            log.info("the backlog moves here from another backend", partition=partition, offsets=replay)
         if plan.source_truncated:
             log.error(
-                "the source ends before the committed position: it was truncated or created anew", partition=shard
+                "the source ends before the committed position: it was truncated or created anew", partition=partition
             )
         if plan.missing_offsets:
             log.error(
                 "records were to be read again that the source no longer has",
-                partition=shard,
+                partition=partition,
                 offsets=plan.missing_offsets,
             )
 
@@ -178,14 +178,14 @@ class Observer:
         """See `Journal.fenced`."""
         log.info("former owner fenced", owner=owner)
 
-    def foreign(self, shard: int, where: str) -> None:
+    def foreign(self, partition: int, where: str) -> None:
         """See `Journal.foreign`. All are counted, and of each shard one is logged in a while: there may be millions."""
         self.metrics.add_foreign_entry()
-        self._say("skipped what no relay of this group wrote", where, key=f"foreign {shard}", partition=shard)
+        self._say("skipped what no relay of this group wrote", where, key=f"foreign {partition}", partition=partition)
 
-    def stuck(self, shard: int, error: RelayError) -> None:
+    def stuck(self, partition: int, error: RelayError) -> None:
         """See `Journal.stuck`."""
-        self._say("shard cannot be recovered yet", str(error), partition=shard)
+        self._say("shard cannot be recovered yet", str(error), partition=partition)
 
     def unavailable(self, error: RelayError) -> None:
         """See `Journal.unavailable`."""

@@ -35,7 +35,7 @@ class BucketSpans:
     """An index of when the segments of one bucket are due, bounded in size: never a scan of the topic."""
 
     def __init__(self, until: int, first_ms: int, last_ms: int, records: int) -> None:
-        """What a successor knows of all that waits."""
+        """Begin with what a successor knows of all that waits."""
         self._spans = [Span(until, first_ms, last_ms, records)] if records else []
 
     def __iter__(self) -> Iterator[Span]:
@@ -78,7 +78,7 @@ class Visited(NamedTuple):
 
 
 class WaitingBucket(NamedTuple):
-    """What waits in a bucket at one moment: segments `[next_number, written)`, at or after `offset`.
+    """The waiting part of a bucket at one moment: segments `[next_number, written)`, at or after `offset`.
 
     Their schedules are due from `first_ms` to `last_ms`; those below `read_before` may hold what is also elsewhere.
     """
@@ -94,7 +94,7 @@ class WaitingBucket(NamedTuple):
 
 
 class BucketsCopy(NamedTuple):
-    """What a reader needs to know of a shard: its buckets in which something waits, and the ids of what waits."""
+    """The facts that a reader needs of a shard: its buckets in which something waits, and the ids of what waits."""
 
     buckets: Sequence[WaitingBucket]
     ids: Mapping[bytes, IdEntry]
@@ -102,7 +102,7 @@ class BucketsCopy(NamedTuple):
 
 
 class Bucket:
-    """What was written, what was read, and what of it is not yet done."""
+    """One bucket: its segments written, its segments read, and those of them that are not yet done."""
 
     def __init__(self, state: BucketState) -> None:
         """As committed; what was read and is not done has to be read again first."""
@@ -122,12 +122,12 @@ class Bucket:
 
     @property
     def waits(self) -> bool:
-        """Whether there is anything to read."""
+        """Return whether there is anything to read."""
         return self.next_number < self.written
 
     @property
     def again(self) -> bool:
-        """Whether the next segment is one that a predecessor has read."""
+        """Return whether the next segment is one that a predecessor has read."""
         return self.next_number < self.read_before
 
     @property
@@ -138,7 +138,7 @@ class Bucket:
         return 0 if self.again else self.head_ms
 
     def waiting(self, number: int) -> WaitingBucket | None:
-        """What waits, for a listing; None when nothing does. `number` is the bucket's own."""
+        """Return what waits, for a listing; None when nothing does. `number` is the bucket's own."""
         if not self.waits:
             return None
         first_ms = 0 if self.again else max(self.head_ms, self.spans.first_ms)
@@ -164,7 +164,7 @@ class Bucket:
         self.spans.wrote(self.written, first_due_ms, last_due_ms, records)
 
     def wave(self, lead_ms: int) -> int:
-        """About how many schedules have to be read within so long, judged by how close floors lie."""
+        """Return about how many schedules have to be read within so long, judged by how close floors lie."""
         spread_ms = max(1, self.last_ms - self.head_ms)
         return self.records * min(lead_ms, spread_ms) // spread_ms
 
@@ -173,7 +173,7 @@ class Bucket:
         self.head_ms = max(self.head_ms, floor_ms)
 
     def skipped(self, offset: int) -> None:
-        """What lies at this offset is no segment to read."""
+        """Skip a foreign record at this offset."""
         self.offset = offset + 1
 
     def visited(self, offset: int, floor_ms: int, records: int, last: Key | None) -> None:
@@ -188,7 +188,7 @@ class Bucket:
         self.offset = offset + 1
 
     def state(self, cursor: Key) -> BucketState:
-        """What to commit with this cursor."""
+        """Return what to commit with this cursor."""
         visited = self._visited
         while visited and visited[0].last <= cursor:
             visited.popleft()

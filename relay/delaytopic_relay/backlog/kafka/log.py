@@ -44,7 +44,7 @@ class Stream:
         self.at_end = False
         self.paused = False
         self.trouble: str | None = None
-        """Why it cannot be read now."""
+        """The reason why it cannot be read now."""
 
     def add(self, message: Message) -> None:
         """One more has arrived."""
@@ -54,7 +54,7 @@ class Stream:
             self.size += len(message)
 
     def forget_before(self, offset: int) -> None:
-        """What is below was taken."""
+        """The offset below which everything was taken."""
         self.offset = offset
         while self.messages and (self.messages[0].offset() or 0) < offset:
             self.size -= len(self.messages.popleft())

@@ -15,11 +15,12 @@ from delaytopic_relay.errors import BucketLost, ForeignRecord, SegmentError, Una
 from delaytopic_relay.ports import Clock, Journal
 
 LOADING_MS = 10
-"""How long visits may keep the loop from what is due."""
+"""The time for which visits may keep the loop from what is due."""
 UNREADABLE_MS = 10_000
-"""How long to leave alone what cannot be read."""
+"""The time for which an unreadable shard is left alone."""
 MISSING_MS = 10_000
-"""How long what was committed may stay invisible before it counts as lost: markers are written after the answer."""
+"""The time for which a committed segment may stay invisible before it counts as lost: markers are written after the
+answer."""
 IDLE_MS = 10_000
 """A bucket of which nothing comes close for so long is let go."""
 REPEAT = "the relay reads it again from the source topic"
@@ -49,7 +50,7 @@ class BucketShelving:
         self._missing_since_ms: dict[tuple[int, int], int] = {}
         self._unreadable_until_ms: dict[int, int] = {}
         self.unreadable: dict[int, str] = {}
-        """Why shards cannot be loaded any further, by shard."""
+        """The reasons why shards cannot be loaded any further, by partition."""
 
     def opened(self, shard: BucketShard) -> None:
         """Begin anew with a shard that was recovered."""
@@ -64,7 +65,7 @@ class BucketShelving:
     # -- the loop
 
     def look_up(self, shard: BucketShard, names: Sequence[bytes]) -> dict[bytes, IdState]:
-        """What is known of these ids."""
+        """Return what is known of these ids."""
         return shard.look_up(names) if names else {}
 
     def put_all(self, shards: Iterable[BucketShard]) -> list[Outgoing]:
@@ -194,7 +195,7 @@ class BucketShelving:
         return True
 
     def _watch(self, shard: BucketShard, number: int, *, at_end: bool) -> None:
-        """What is committed and stays away for long is lost."""
+        """Take for lost what is committed and stays away for long."""
         place, now_ms = (shard.partition, number), self._clock.monotonic_ms()
         if not (at_end and shard.buckets[number].waits):
             self._missing_since_ms.pop(place, None)

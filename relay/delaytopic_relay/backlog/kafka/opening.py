@@ -22,7 +22,7 @@ from delaytopic_relay.kafka.topics import TopicReader
 from delaytopic_relay.ports import Clock, Journal
 
 READER = "delaytopic-pending"
-"""What the broker's logs and quotas call the reader for the page of pending records."""
+"""The name of the pending page's reader in the broker's logs and quotas."""
 
 
 def open_buckets(

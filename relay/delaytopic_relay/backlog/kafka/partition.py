@@ -42,7 +42,7 @@ class BucketWrite(NamedTuple):
 
 
 class BucketPut(NamedTuple):
-    """What to write in the transaction that commits it; ids without an entry are forgotten."""
+    """The writes for the transaction that commits them; ids without an entry are forgotten."""
 
     segments: list[BucketWrite]
     ids: dict[bytes, IdEntry | None]
@@ -77,12 +77,14 @@ class BucketShard(ShardCore):
 
     @property
     def size(self) -> int:
-        """About how many bytes of memory schedules take. Ids have a bound of their own: they would stop the reading."""
+        """Return about how many bytes of memory schedules take. Ids have a bound of their own: they would stop the
+        reading.
+        """
         return self.calendar.size + self.far_bytes
 
     @property
     def ids_bytes(self) -> int:
-        """About how many bytes of memory ids take, also of those to be written with the next commit."""
+        """Return about how many bytes of memory ids take, also of those to be written with the next commit."""
         return self._ids_bytes + ID_BYTES * self.ids.waiting
 
     @property
@@ -130,7 +132,9 @@ class BucketShard(ShardCore):
     # -- time
 
     def lead_ms(self, number: int) -> int:
-        """How long before its time a bucket is read: longer when so much waits that it takes more than a tick."""
+        """Return how long before its time a bucket is read: longer when so much waits that it takes more than a
+        tick.
+        """
         lead_ms = self._rules.lead_ms
         if self.buckets[number].wave(lead_ms) <= self._rules.full_records:
             return lead_ms
@@ -149,7 +153,7 @@ class BucketShard(ShardCore):
         self._bound()
 
     def _bound(self) -> None:
-        """What is due before the frontier and not in an unread segment is in memory."""
+        """Note the bound before which all that is due is in memory."""
         bounds = (bucket.bound_ms for bucket in self.buckets)
         self._loaded_until_ms = min((bound for bound in bounds if bound is not None), default=NEVER_MS)
         self._loaded_until_ms = min(self._loaded_until_ms, self._frontier_ms)
@@ -162,7 +166,8 @@ class BucketShard(ShardCore):
         return self._rules.record_bytes
 
     def _large(self, commands: Sequence[Command]) -> Mapping[int, int]:
-        """See `ShardCore._large`. The size in memory is a bound that costs less than packing."""
+        """See `ShardCore._large`."""
+        # The size in memory is a bound that costs less than packing.
         least, cursor = min(self.record_bytes, self.admission.least_bytes), self.cursor
         large = [c for c in commands if type(c) is Schedule and bytes_of(c) > least and (c.due_ms, c.offset) > cursor]
         return {schedule.offset: packed_bytes([schedule]) for schedule in large}
@@ -179,7 +184,10 @@ class BucketShard(ShardCore):
         return [command for command in admitted if command not in too_large] if too_large else admitted
 
     def _keep_far(self, far: list[Schedule]) -> None:
-        """What is read again, and was far for whoever took it in, is in a bucket already."""
+        """Keep what waits for the next put, unless a bucket has it already.
+
+        What is read again, and was far for whoever took it in, is in a bucket.
+        """
         if self.position < self._filled and far:
             far = [s for s in far if s.offset >= self._filled or s.due_ms < self._known_reach_ms]
         # What was taken in when the topic allowed larger records is delivered from memory.
@@ -199,7 +207,7 @@ class BucketShard(ShardCore):
         return [number for _, number in sorted(found)]
 
     def is_next(self, number: int, head: SegmentHead, offset: int, until_ms: int) -> bool:
-        """Whether this segment of a bucket is to be visited now. Raises `BucketLost`."""
+        """Return whether this segment of a bucket is to be visited now. Raises `BucketLost`."""
         bucket = self.buckets[number]
         if head.number > bucket.next_number:
             raise BucketLost(
@@ -235,7 +243,7 @@ class BucketShard(ShardCore):
         self._bound()
 
     def _near_until_ms(self, number: int) -> int:
-        """What stays in memory when a bucket is visited; from the nearest also what just missed the horizon."""
+        """Return what stays in memory when a bucket is visited; from the nearest also what just missed the horizon."""
         return self._frontier_ms + (self._horizon_ms if number == 0 else 0)
 
     def _move(self, schedule: Schedule, farthest: int) -> None:
@@ -252,14 +260,14 @@ class BucketShard(ShardCore):
         return {name: from_entry(entry) for name, entry in found if entry is not None}
 
     def look_up(self, names: Iterable[bytes]) -> dict[bytes, IdState]:
-        """What is known of these ids."""
+        """Return what is known of these ids."""
         return self._entries(names)
 
     # -- writing
 
     @property
     def must_put(self) -> bool:
-        """Whether there is anything to write with the next commit."""
+        """Return whether there is anything to write with the next commit."""
         return bool(self._far) or bool(self._moved) or self.ids.must_put or bool(self.ids.to_forget())
 
     def put(self) -> BucketPut:
@@ -298,7 +306,7 @@ class BucketShard(ShardCore):
     # -- progress
 
     def progress(self, owner: str) -> Progress:
-        """What to commit now, with the state of the buckets."""
+        """Return what to commit now, with the state of the buckets."""
         buckets = tuple(bucket.state(self.cursor) for bucket in self.buckets)
         filled = max(self.position, self._filled)
         return super().progress(owner)._replace(buckets=BucketsState(filled, self._reach_ms, buckets, self._rules.key))

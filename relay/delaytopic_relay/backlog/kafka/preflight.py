@@ -1,4 +1,4 @@
-"""What has to hold of bucket topics before a relay starts: pure checks, each with what to do."""
+"""Checks of bucket topics before a relay starts. Pure: each finding says what to do."""
 
 from __future__ import annotations
 

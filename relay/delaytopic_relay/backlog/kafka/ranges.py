@@ -36,16 +36,16 @@ class BucketRules(NamedTuple):
 
     @property
     def lead_ms(self) -> int:
-        """How long before its time a segment is read."""
+        """Return how long before its time a segment is read."""
         return self.horizon_ms // LEAD_SHARE
 
     @property
     def segment_bytes(self) -> int:
-        """How large a segment of several schedules may be; estimates of its size are not exact."""
+        """Return how large a segment of several schedules may be; estimates of its size are not exact."""
         return min(LARGEST_SEGMENT_BYTES, self.record_bytes // 2)
 
     def wait_ms(self, bucket: int) -> int:
-        """Where the range of a bucket begins, in time from now, unless it was moved."""
+        """Return where the range of a bucket begins, in time from now, unless it was moved."""
         return self.horizon_ms << bucket
 
 
@@ -68,7 +68,7 @@ class BucketRanges:
         self._took[bucket] += records
 
     def is_split(self, bucket: int) -> bool:
-        """Whether a part of its range was given to the bucket above."""
+        """Return whether a part of its range was given to the bucket above."""
         above = bucket + 1
         return above < len(self.waits_ms) and self.waits_ms[above] < self._rules.wait_ms(above)
 
@@ -90,11 +90,13 @@ class BucketRanges:
             waits_ms[above] = max(waits_ms[above], min(self._merged_ms(number), self._highest_ms(above)))
 
     def _merged_ms(self, number: int) -> int:
-        """Where the bucket above began before the last split."""
+        """Return where the bucket above began before the last split."""
         return 2 * self.waits_ms[number + 1] - self.waits_ms[number]
 
     def _highest_ms(self, number: int) -> int:
-        """Where a bucket may begin at the latest: its retention is made for that, and the next one comes after it."""
+        """Return where a bucket may begin at the latest: its retention is made for that, and the next one comes after
+        it.
+        """
         wait_ms = self._rules.wait_ms(number)
         if number + 1 == len(self.waits_ms):
             return wait_ms

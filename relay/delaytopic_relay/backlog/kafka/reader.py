@@ -1,4 +1,5 @@
-"""What waits in bucket topics, for a listing: read as of the moment at which the shards were copied.
+"""A reader of bucket topics for the page of pending records: they are read as of the moment at which the shards were
+copied.
 
 A bucket is a log, so nothing that happens meanwhile can change what is read: segments from the first unread one to the
 last that was written then. Floors tell when the rest of a bucket is of no more use.
@@ -19,7 +20,7 @@ from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import CorruptState, ForeignRecord, KafkaUnavailable
 
 PATIENCE_S = 5.0
-"""How long to wait for the next segment."""
+"""The longest wait for the next segment."""
 PAUSE_S = 0.002
 
 

@@ -35,7 +35,7 @@ class Part(NamedTuple):
 
 
 class SegmentHead(NamedTuple):
-    """Whose segment it is, which one, what bounds it, and how many schedules it has."""
+    """The head of a segment: its source, number and floor, and how many schedules it has."""
 
     mark: int
     number: int
@@ -49,7 +49,7 @@ def encode_bucket_segment(mark: int, number: int, floor_ms: int, part: Part) -> 
 
 
 def segment_head(data: bytes) -> SegmentHead:
-    """What can be told without unpacking it; raises `ForeignRecord`, and `SegmentError` for a newer version."""
+    """Return what can be told without unpacking it; raises `ForeignRecord`, and `SegmentError` for a newer version."""
     if data[0] != VERSION:
         raise SegmentError(f"it is a segment of version {data[0]}, this relay reads {VERSION}: run the newer version")
     if len(data) <= _head.size:
@@ -66,7 +66,7 @@ def segment_schedules(data: bytes) -> list[Schedule]:
 
 
 def packed_bytes(schedules: Sequence[Schedule]) -> int:
-    """How large a segment of them would be."""
+    """Return how large a segment of them would be."""
     return _head.size + len(_encoder.encode(schedules))
 
 

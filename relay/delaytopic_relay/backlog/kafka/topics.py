@@ -9,7 +9,7 @@ from delaytopic_api.values import bucket_name, ids_name
 
 
 class BucketNames(NamedTuple):
-    """What the topics of one DelayTopic's buckets are called, the nearest first, and that of its ids."""
+    """The names of one DelayTopic's bucket topics, the nearest first, and of its topic of ids."""
 
     backend_id: str
 
@@ -41,7 +41,7 @@ class BucketLog(Protocol):
     """The reader of bucket topics: it sees what is committed, and is no member of a group."""
 
     def read(self, shard: int, bucket: int, offset: int) -> BucketPortion:
-        """What is there from this offset on, without waiting; the same again until a higher offset is asked for.
+        """Read what is there from this offset on, without waiting; the same again until a higher offset is asked for.
 
         Begins where the topic begins if that is later. Raises `KafkaUnavailable`.
         """
@@ -56,7 +56,7 @@ class BucketLog(Protocol):
         ...
 
     def ids(self, shards: Sequence[int]) -> dict[int, dict[bytes, bytes]]:
-        """What the topic of ids holds for these shards, by shard and id. Raises `KafkaUnavailable`."""
+        """Read what the topic of ids holds for these shards, by shard and id. Raises `KafkaUnavailable`."""
         ...
 
     def close(self) -> None:

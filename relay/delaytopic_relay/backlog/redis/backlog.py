@@ -71,7 +71,7 @@ class RedisBacklog:
         return plan._replace(backend_changed=committed is not None and committed.buckets is not None)
 
     def _position(self, partition: int) -> Position | None:
-        """Where the shelf is; None also where it holds what cannot be believed, which is forgotten then.
+        """Return where the shelf is; None also where it holds what cannot be believed, which is forgotten then.
 
         Its position names the key that signs. A shelf without one, or with one that is not here, has segments that this
         relay would skip.
