@@ -4,10 +4,10 @@ RelayError
 +-- ConfigurationError     the operator's or user's: start fails, one line says what to change
 |   +-- TopicForbidden
 +-- Unavailable            the other side's, passing: the relay tries again
-|   +-- ShelfUnavailable
+|   +-- BacklogUnavailable
 |   +-- KafkaUnavailable
-+-- LostOwnership          nobody's: drop the shard's memory, read the committed state again
-|   +-- ShelfMoved
++-- StateInDoubt          nobody's: drop the shard's memory, read the committed state again
+|   +-- BacklogMoved
 |   +-- TransactionAborted
 |   +-- CommitUnknown
 |   +-- Fenced
@@ -38,45 +38,45 @@ class Unavailable(RelayError):
     """The other side did not answer; nothing is decided, the same call may be repeated."""
 
 
-class ShelfUnavailable(Unavailable):
-    """The shelf cannot be reached. A write may or may not have happened; repeating it is safe."""
+class BacklogUnavailable(Unavailable):
+    """The backlog cannot be reached. A write may or may not have happened; repeating it is safe."""
 
 
 class KafkaUnavailable(Unavailable):
     """Kafka cannot be reached, or answered that it is not ready."""
 
 
-class LostOwnership(RelayError):
+class StateInDoubt(RelayError):
     """The state in memory may no longer be true: drop it and recover from what is committed."""
 
-    cause = "lost-ownership"
+    cause = "state-in-doubt"
 
 
-class ShelfMoved(LostOwnership):
-    """The shelf's position is not ours: another owner claimed it, or it lost writes."""
+class BacklogMoved(StateInDoubt):
+    """The backlog's position is not ours: another owner claimed it, or it lost writes."""
 
-    cause = "shelf-moved"
+    cause = "backlog-moved"
 
 
-class TransactionAborted(LostOwnership):
+class TransactionAborted(StateInDoubt):
     """The transaction was aborted; nothing of it is visible to a `read_committed` reader."""
 
     cause = "aborted"
 
 
-class CommitUnknown(LostOwnership):
+class CommitUnknown(StateInDoubt):
     """The commit's outcome is unknown; only the committed state tells."""
 
     cause = "commit-unknown"
 
 
-class Fenced(LostOwnership):
+class Fenced(StateInDoubt):
     """A successor fenced this producer; it needs a new producer before it may go on."""
 
     cause = "fenced"
 
 
-class BucketLost(LostOwnership):
+class BucketLost(StateInDoubt):
     """A bucket topic no longer has what was written to it: what it held is read again from the source."""
 
     cause = "bucket-lost"

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from delaytopic_relay.core.commands import Departures, Reject, Schedule, SourceMessage
+from delaytopic_relay.core.commands import Outbound, Reject, Schedule, SourceMessage
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, Plan
 from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.delivery.refusals import Refusal
-from delaytopic_relay.errors import LostOwnership, RelayError
+from delaytopic_relay.errors import RelayError, StateInDoubt
 
 
 class Batch(NamedTuple):
@@ -61,7 +61,7 @@ class Source(Protocol):
     def poll(self, limit: int, timeout_ms: int) -> dict[int, Batch]:
         """Up to `limit` records, waiting for the first one at most `timeout_ms`; may call the assignment.
 
-        Raises `LostOwnership` when the consumer itself has failed for good.
+        Raises `StateInDoubt` when the consumer itself has failed for good.
         """
         ...
 
@@ -97,7 +97,7 @@ class Source(Protocol):
         ...
 
     def commit(self, progress: Mapping[int, Progress]) -> None:
-        """Commit without a transaction, and wait for the answer; raises `LostOwnership` if it is refused."""
+        """Commit without a transaction, and wait for the answer; raises `StateInDoubt` if it is refused."""
         ...
 
     def group_metadata(self) -> GroupMetadata:
@@ -122,29 +122,29 @@ class Target(Protocol):
         ...
 
     def send(self, records: Sequence[Outgoing]) -> None:
-        """Produce records, in order; none is acknowledged before `settle` or `commit` returns.
+        """Produce records, in order; none is acknowledged before `flush` or `commit` returns.
 
-        Raises `LostOwnership`.
+        Raises `StateInDoubt`.
         """
         ...
 
     def store(self, records: Sequence[Outgoing]) -> None:
-        """Produce records of the shelf: always part of the transaction. Raises `LostOwnership`."""
+        """Produce records of the backlog: always part of the transaction. Raises `StateInDoubt`."""
         ...
 
-    def settle(self) -> list[Refusal]:
+    def flush(self) -> list[Refusal]:
         """Wait until all that was produced is acknowledged; those that Kafka refuses for good are returned.
 
-        Raises `LostOwnership`.
+        Raises `StateInDoubt`.
         """
         ...
 
     def commit(self, progress: Mapping[int, Progress], group: GroupMetadata) -> None:
-        """Commit what was produced, with the progress; raises `LostOwnership`."""
+        """Commit what was produced, with the progress; raises `StateInDoubt`."""
         ...
 
     def abort(self) -> None:
-        """Abort an open transaction, if there is one; never raises `LostOwnership`."""
+        """Abort an open transaction, if there is one; never raises `StateInDoubt`."""
         ...
 
     def fence(self, owner: str) -> None:
@@ -176,10 +176,10 @@ class Clock(Protocol):
         ...
 
 
-class Journal(Protocol):
+class LoopEvents(Protocol):
     """An observer of the loop; it may not fail and must be quick."""
 
-    def commands(self, leaving: Departures) -> None:
+    def commands(self, leaving: Outbound) -> None:
         """Commands with ids took effect."""
         ...
 
@@ -194,10 +194,10 @@ class Journal(Protocol):
         ...
 
     def put(self, duration_ms: int) -> None:
-        """The shelf acknowledged a write."""
+        """The backlog acknowledged a write."""
         ...
 
-    def started_over(self, lost: LostOwnership) -> None:
+    def reset(self, lost: StateInDoubt) -> None:
         """Everything in memory was dropped; what was sent since the last commit does not count."""
         ...
 
@@ -218,5 +218,5 @@ class Journal(Protocol):
         ...
 
     def unavailable(self, error: RelayError) -> None:
-        """Kafka or the shelf did not answer; it is tried again."""
+        """Kafka or the backlog did not answer; it is tried again."""
         ...

@@ -36,7 +36,7 @@ from delaytopic_relay.kafka.target import KafkaTarget, SplitTarget
 from delaytopic_relay.kafka.topics import TopicReader
 from delaytopic_relay.ports import Target
 from delaytopic_relay.telemetry.gc_control import GarbageCollector
-from delaytopic_relay.telemetry.telemetry import Observer
+from delaytopic_relay.telemetry.telemetry import Telemetry
 
 RECEIPT_BYTES = 400
 """More than a receipt with the longest topic name takes in a record."""
@@ -81,7 +81,7 @@ class Service:
         self._connection = connection_settings(config.kafka)
         self._signer = signer_of(config.backend)
         self._clock = SystemClock()
-        self._observer = Observer(config, self._instance, self._clock)
+        self._telemetry = Telemetry(config, self._instance, self._clock)
 
     def run(self, stop: Stop) -> None:
         """Wait for what has to be there, then work until `stop`; raises `ConfigurationError`.
@@ -90,8 +90,8 @@ class Service:
         waits says "stopped", too: who reads its log knows that nothing ended it.
         """
         with ExitStack() as stack:
-            self._observer.start()
-            stack.callback(self._observer.stop)
+            self._telemetry.start()
+            stack.callback(self._telemetry.stop)
             self._serve(stack, stop)
         log.info("stopped", relay=self._instance)
 
@@ -113,7 +113,7 @@ class Service:
             try:
                 return attempt()
             except Unavailable as error:
-                self._observer.waiting_for(str(error))
+                self._telemetry.waiting_for(str(error))
                 self._clock.sleep(WAIT_MS)
         return None
 
@@ -123,9 +123,9 @@ class Service:
         loop.start()
         while not stop():
             loop.step()
-            self._observer.turn(loop)
+            self._telemetry.turn(loop)
             collector.turn(loop.size)
-        self._observer.draining()
+        self._telemetry.draining()
         loop.finish()
 
     # -- parts
@@ -143,7 +143,7 @@ class Service:
         raise Unavailable(finding.text) if finding.waits else ConfigurationError(finding.text)
 
     def _backlog(self) -> Backlog:
-        config, clock, events = self._config, self._clock, self._observer
+        config, clock, events = self._config, self._clock, self._telemetry
         return open_backlog(config, self._connection, self._instance, clock, events, self._signer)
 
     def _target(self, topics: TopicReader, backlog: Backlog) -> Target:
@@ -156,14 +156,14 @@ class Service:
         return SplitTarget(KafkaTarget(settings, topic, None), KafkaTarget(settings, topic, owner))
 
     def _loop(self, topics: TopicReader, backlog: Backlog) -> Loop:
-        config, clock, observer = self._config, self._clock, self._observer
+        config, clock, telemetry = self._config, self._clock, self._telemetry
         pace = Pace(config.precision.ms, config.guarantee is Guarantee.EXACTLY_ONCE)
         source = KafkaSource(self._consumer_settings(), self._connection, config.source.topic)
         target = self._target(topics, backlog)
         facts = topics.read(config.source.topic)
         partitions = facts.partitions if facts is not None else 0
         backlog.begin(partitions)
-        observer.pending.begin(partitions, backlog)
+        telemetry.pending.begin(partitions, backlog)
         may_be_fenced = partial(is_of_group, group_id=config.group_id)
         return Loop(
             Parts(
@@ -172,11 +172,11 @@ class Service:
                 dialect=dialect_for(config),
                 addressing=self._addressing(topics),
                 manager=backlog.manager,
-                takeover=Takeover(source, target, backlog, observer, may_be_fenced),
+                takeover=Takeover(source, target, backlog, telemetry, may_be_fenced),
                 pace=pace,
                 memory_bytes=config.limits.memory.value,
                 clock=clock,
-                journal=observer,
+                events=telemetry,
                 suspension=Suspension.of(config.suspend),
                 max_delay_ms=config.schedule.max_delay.ms,
                 id_bytes=config.limits.id_memory.value,

@@ -65,8 +65,8 @@ class BrokenTarget:
     def store(self, records: Sequence[Outgoing]) -> None:
         self.target.store(records)
 
-    def settle(self) -> Any:
-        return self.target.settle()
+    def flush(self) -> Any:
+        return self.target.flush()
 
     def commit(self, progress: Mapping[int, Progress], group: GroupMetadata) -> None:
         self.target.commit(progress, group)

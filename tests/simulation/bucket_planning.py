@@ -1,4 +1,4 @@
-"""Plans for relays with bucket topics: the same histories, with other things that go wrong with the shelf."""
+"""Plans for relays with bucket topics: the same histories, with other things that go wrong with the backlog."""
 
 from __future__ import annotations
 

@@ -41,17 +41,17 @@ PATHS = tuple(
         "started over, aborted",
         "started over, commit-unknown",
         "started over, fenced",
-        "started over, shelf-moved",
+        "started over, backlog-moved",
         "recovered, assigned",
         "recovered, aborted",
         "recovered, commit-unknown",
         "recovered, fenced",
-        "recovered, shelf-moved",
+        "recovered, backlog-moved",
         "recovery put off, KafkaUnavailable",
-        "recovery put off, ShelfMoved",
-        "recovery put off, ShelfUnavailable",
+        "recovery put off, BacklogMoved",
+        "recovery put off, BacklogUnavailable",
         "tried again, KafkaUnavailable",
-        "tried again, ShelfUnavailable",
+        "tried again, BacklogUnavailable",
         "tried again, moved",
         "superseded",
         "cancelled",
@@ -59,7 +59,7 @@ PATHS = tuple(
     )
 )
 PATHS_OF_BUCKETS = (
-    *(path for path in PATHS if path not in ("path: recovery put off, ShelfMoved",)),
+    *(path for path in PATHS if path not in ("path: recovery put off, BacklogMoved",)),
     *("path: bucket read", "path: recovered, bucket-lost", "path: range split", "path: range merged"),
     *("path: recovery put off, BucketLost", "path: recovery put off, corrupt"),
 )

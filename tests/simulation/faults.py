@@ -41,7 +41,7 @@ ANSWERS: dict[str, tuple[What, ...]] = {
     "source commit": (*SILENCE, What.ABORTABLE),
     "begin": (What.RETRIABLE, What.ABORTABLE, What.FATAL),
     "produce": (What.RETRIABLE, What.ABORTABLE, What.FATAL),
-    "settle": (What.RETRIABLE, What.ABORTABLE, What.FATAL),
+    "flush": (What.RETRIABLE, What.ABORTABLE, What.FATAL),
     "offsets": (*SILENCE, What.RETRIABLE, What.ABORTABLE, What.FATAL),
     "commit": (*SILENCE, What.DECIDED, What.RETRIABLE, What.ABORTABLE, What.FATAL),
     "abort": SILENCE,
@@ -59,7 +59,7 @@ ANSWERS: dict[str, tuple[What, ...]] = {
 
 WEIGHTS = {
     "produce": 2,
-    "settle": 2,
+    "flush": 2,
     "offsets": 2,
     "commit": 8,
     "put": 5,

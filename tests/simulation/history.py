@@ -36,12 +36,12 @@ from tests.simulation.quiet import Quiet
 from tests.simulation.redis_server import RedisServer, redis_shelf
 from tests.simulation.relays import Relay
 from tests.simulation.shelf_client import DistantShelf, Line
-from tests.support.memory_shelf import MemoryShelf
+from tests.support.memory_store import MemoryBacklogStore
 
 from delaytopic_relay.backlog.redis import partition as shard
 from delaytopic_relay.backlog.redis import parts as redis_parts
-from delaytopic_relay.backlog.store import Shelf
-from delaytopic_relay.errors import ShelfUnavailable
+from delaytopic_relay.backlog.store import BacklogStore
+from delaytopic_relay.errors import BacklogUnavailable
 
 MOST_RELAYS = 5
 
@@ -54,7 +54,7 @@ class History:
         self.setup = plan.setup
         self.kafka = Kafka(plan.setup.shards, plan.setup.session_ms)
         self.applications = Applications(self.kafka, plan.setup)
-        self.server: Any = RedisServer() if plan.setup.redis else MemoryShelf()
+        self.server: Any = RedisServer() if plan.setup.redis else MemoryBacklogStore()
         self.relays: list[Relay] = []
         self._copies: list[Any] = []
         self._away_until_ms = 0
@@ -146,10 +146,10 @@ class History:
         name = f"relay-{self._started}"
         self.relays.append(Relay(self.kafka, self.setup, name, connect, self._happen, suspended))
 
-    def _connect(self, gate: Gate) -> Shelf:
+    def _connect(self, gate: Gate) -> BacklogStore:
         if isinstance(self.server, RedisServer):
             return redis_shelf(self.server, self._line(gate, lambda: NoConnection("no answer")))
-        return DistantShelf(self.server, self._line(gate, lambda: ShelfUnavailable("no answer")))
+        return DistantShelf(self.server, self._line(gate, lambda: BacklogUnavailable("no answer")))
 
     def _buckets(self, gate: Gate) -> SimulatedBucketLog:
         return SimulatedBucketLog(self.kafka, gate, self.setup.portion)
@@ -158,7 +158,7 @@ class History:
         return Line(self.kafka, gate, self.shelf_is_away, silence, self.setup.load_ms)
 
     def shelf_is_away(self) -> bool:
-        """Return whether the shelf's server does not answer now."""
+        """Return whether the backlog's server does not answer now."""
         return self.kafka.now_ms < self._away_until_ms
 
     def attempt(self, relay: Relay, action: Callable[[Relay], None]) -> None:
@@ -211,7 +211,7 @@ class History:
             self.kafka.group.rotate()
 
     def calm(self) -> None:
-        """No more faults: clocks are right, the shelf is there, what was frozen goes on, nothing is suspended."""
+        """No more faults: clocks are right, the backlog is there, what was frozen goes on, nothing is suspended."""
         self._away_until_ms = 0
         for relay in list(self.relays):
             relay.gate.disarm()

@@ -11,14 +11,14 @@ from delaytopic_relay.backlog.kafka.backlog import BucketBacklog
 from delaytopic_relay.backlog.kafka.bucket import Bucket
 from delaytopic_relay.backlog.kafka.partition import BucketShard
 from delaytopic_relay.core.bucket_state import BucketsState, BucketState
-from delaytopic_relay.core.commands import Key, Schedule
+from delaytopic_relay.core.commands import DueKey, Schedule
 from delaytopic_relay.core.progress import Progress
 
 
 def forgets_what_is_only_in_memory() -> Sequence[Patch]:
     original = Bucket.state
 
-    def state(self: Bucket, cursor: Key) -> BucketState:
+    def state(self: Bucket, cursor: DueKey) -> BucketState:
         found = original(self, cursor)
         return found._replace(kept=found.read, offset=self.offset)
 

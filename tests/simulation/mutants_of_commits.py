@@ -8,14 +8,14 @@ from typing import Any, cast
 from tests.simulation.breaking import BrokenTarget, Mutant, Patch, with_target
 
 from delaytopic_relay.backlog.fixed import FixedShard
-from delaytopic_relay.backlog.redis.manager import Shelving
+from delaytopic_relay.backlog.redis.manager import RedisManager
 from delaytopic_relay.backlog.redis.partition import Shard
 from delaytopic_relay.core.calendar import Calendar
-from delaytopic_relay.core.commands import Key
+from delaytopic_relay.core.commands import DueKey
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.engine.loop import Loop
-from delaytopic_relay.errors import CommitUnknown, LostOwnership
+from delaytopic_relay.errors import CommitUnknown, StateInDoubt
 from delaytopic_relay.ports import GroupMetadata
 
 
@@ -34,16 +34,16 @@ def offset_past_memory() -> Sequence[Patch]:
 
 
 def cursor_goes_back() -> Sequence[Patch]:
-    original = Shard.take_in
+    original = Shard.ingest
 
-    def take_in(self: Shard, *arguments: Any) -> Any:
+    def ingest(self: Shard, *arguments: Any) -> Any:
         leaving = original(self, *arguments)
         if leaving.schedules:
             last = leaving.schedules[-1]
-            self.cursor = Key(last.due_ms, last.offset)
+            self.cursor = DueKey(last.due_ms, last.offset)
         return leaving
 
-    return [(Shard, "take_in", take_in)]
+    return [(Shard, "ingest", ingest)]
 
 
 def cursor_one_too_far() -> Sequence[Patch]:
@@ -52,7 +52,7 @@ def cursor_one_too_far() -> Sequence[Patch]:
     def progress(self: Shard, owner: str) -> Progress:
         was = original(self, owner)
         next_due_ms = self.calendar.next_due_ms()
-        cursor = was.cursor if next_due_ms is None else Key(next_due_ms, 0)
+        cursor = was.cursor if next_due_ms is None else DueKey(next_due_ms, 0)
         return was._replace(cursor=max(was.cursor, cursor))
 
     return [(Shard, "progress", progress)]
@@ -66,28 +66,28 @@ def fixed_offset_past_the_queue() -> Sequence[Patch]:
 
 
 def puts_late() -> Sequence[Patch]:
-    original_close, original_put = Loop._close_tick, Shelving.put_all
+    original_close, original_put = Loop._close_tick, RedisManager.put_all
 
     def close(self: Loop, *arguments: Any, **keywords: Any) -> None:
         late = [shard for shard in self.shards.values() if getattr(shard, "_was_committed", False)]
-        if isinstance(self._manager, Shelving):
+        if isinstance(self._manager, RedisManager):
             original_put(self._manager, cast(Any, late))
         original_close(self, *arguments, **keywords)
         for shard in self.shards.values():
             cast(Any, shard)._was_committed = True
 
-    return [(Loop, "_close_tick", close), (Shelving, "put_all", lambda self, shards: None)]
+    return [(Loop, "_close_tick", close), (RedisManager, "put_all", lambda self, shards: None)]
 
 
 def drop_before_commit() -> Sequence[Patch]:
-    original = Shelving.put_all
+    original = RedisManager.put_all
 
-    def put_all(self: Shelving, shards: Any) -> None:
+    def put_all(self: RedisManager, shards: Any) -> None:
         shards = list(shards)
         original(self, shards)
         self.drop_done(shards)
 
-    return [(Shelving, "put_all", put_all)]
+    return [(RedisManager, "put_all", put_all)]
 
 
 class OffsetsFirst(BrokenTarget):
@@ -118,7 +118,7 @@ class Believer(BrokenTarget):
     def commit(self, progress: Mapping[int, Progress], group: GroupMetadata) -> None:
         try:
             self.target.commit(progress, group)
-        except LostOwnership:
+        except StateInDoubt:
             self.target.abort()
             self.target.replace()
 
@@ -147,13 +147,13 @@ class Repeater(BrokenTarget):
 
 
 def not_settled() -> Sequence[Patch]:
-    return [(Loop, "_settle", lambda self: [])]
+    return [(Loop, "_flush", lambda self: [])]
 
 
 def commits_after_a_failed_tick() -> Sequence[Patch]:
-    original = Loop._start_over
+    original = Loop._reset
 
-    def start_over(self: Loop, lost: LostOwnership) -> None:
+    def reset(self: Loop, lost: StateInDoubt) -> None:
         shards, committed = dict(self.shards), dict(self._committed)
         original(self, lost)
         if isinstance(lost, CommitUnknown):
@@ -164,7 +164,7 @@ def commits_after_a_failed_tick() -> Sequence[Patch]:
             self.waiting.pop(shard, None)
         self._source.resume(shards)
 
-    return [(Loop, "_start_over", start_over)]
+    return [(Loop, "_reset", reset)]
 
 
 MUTANTS = (

@@ -10,7 +10,7 @@ from tests.simulation.breaking import BrokenTarget, Mutant, Patch, with_target
 from delaytopic_relay.backlog.redis import backlog as redis_backlog
 from delaytopic_relay.backlog.redis.backlog import RedisBacklog
 from delaytopic_relay.backlog.redis.partition import Shard
-from delaytopic_relay.backlog.store import Position
+from delaytopic_relay.backlog.store import StoreVersion
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Schedule
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Plan, plan_recovery
@@ -33,7 +33,7 @@ def no_lower_commit() -> Sequence[Patch]:
 
     original_claim = RedisBacklog._claim
 
-    def claim(self: RedisBacklog, partition: int, start: int) -> Position:
+    def claim(self: RedisBacklog, partition: int, start: int) -> StoreVersion:
         return original_claim(self, partition, max(start, self.committed.get(partition, 0)))  # type: ignore[attr-defined]
 
     return [(Takeover, "_commit", commit), *_remembering_what_is_committed(), (RedisBacklog, "_claim", claim)]
@@ -66,7 +66,7 @@ def shelf_believed() -> Sequence[Patch]:
 def no_token() -> Sequence[Patch]:
     original = RedisBacklog._claim
 
-    def claim(self: RedisBacklog, partition: int, start: int) -> Position:
+    def claim(self: RedisBacklog, partition: int, start: int) -> StoreVersion:
         return self._positions.get(partition) or original(self, partition, start)
 
     return [(RedisBacklog, "_claim", claim)]
@@ -86,13 +86,13 @@ def forgets_the_cursor() -> Sequence[Patch]:
 
 
 def skips_all_below_position() -> Sequence[Patch]:
-    original = Shard.take_in
+    original = Shard.ingest
 
-    def take_in(self: Shard, commands: Sequence[Any], *arguments: Any) -> Any:
+    def ingest(self: Shard, commands: Sequence[Any], *arguments: Any) -> Any:
         kept = [c for c in commands if not (isinstance(c, Schedule) and c.offset < self.replay_until)]
         return original(self, kept, *arguments)
 
-    return [(Shard, "take_in", take_in)]
+    return [(Shard, "ingest", ingest)]
 
 
 def reads_offsets_in_doubt() -> Sequence[Patch]:
@@ -143,13 +143,13 @@ def keeps_lost() -> Sequence[Patch]:
 
 
 def not_replaced() -> Sequence[Patch]:
-    original = Loop._start_over
+    original = Loop._reset
 
-    def start_over(self: Loop, lost: Any) -> None:
+    def reset(self: Loop, lost: Any) -> None:
         original(self, lost)
         self._target_is_spent = False
 
-    return [(Loop, "_start_over", start_over)]
+    return [(Loop, "_reset", reset)]
 
 
 def keeps_epoch_after_unknown() -> Sequence[Patch]:

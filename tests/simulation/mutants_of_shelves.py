@@ -1,4 +1,4 @@
-"""Mutants of the shelf, of ids, and of what is due."""
+"""Mutants of the backlog, of ids, and of what is due."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.simulation.breaking import Mutant, Patch
-from tests.support.memory_shelf import MemoryShelf
+from tests.support.memory_store import MemoryBacklogStore
 
 from delaytopic_relay.backlog.redis import partition as partition_module
 from delaytopic_relay.backlog.redis.layout import encode_position
-from delaytopic_relay.backlog.redis.manager import Shelving
+from delaytopic_relay.backlog.redis.manager import RedisManager
 from delaytopic_relay.backlog.redis.partition import Put, Shard
-from delaytopic_relay.backlog.redis.store import RedisShelf, State
+from delaytopic_relay.backlog.redis.store import RedisBacklogStore, State
 from delaytopic_relay.core import calendar
-from delaytopic_relay.core.commands import Key
+from delaytopic_relay.core.commands import DueKey
 from delaytopic_relay.core.ids import IdTable
 
 
@@ -28,31 +28,35 @@ def states_the_position() -> Sequence[Patch]:
 
 
 def no_compare() -> Sequence[Patch]:
-    put, part = MemoryShelf.put, RedisShelf._put_part
+    put, part = MemoryBacklogStore.put, RedisBacklogStore._put_part
 
-    def put_anyway(self: MemoryShelf, shard: int, expected: Any, *arguments: Any) -> int:
+    def put_anyway(self: MemoryBacklogStore, shard: int, expected: Any, *arguments: Any) -> int:
         return put(self, shard, self.position(shard), *arguments)
 
-    def put_part_anyway(self: RedisShelf, shard: int, before: bytes, *arguments: Any) -> State:
+    def put_part_anyway(self: RedisBacklogStore, shard: int, before: bytes, *arguments: Any) -> State:
         return part(self, shard, encode_position(self.position(shard)), *arguments)
 
-    return [(MemoryShelf, "put", put_anyway), (RedisShelf, "_put_part", put_part_anyway)]
+    return [(MemoryBacklogStore, "put", put_anyway), (RedisBacklogStore, "_put_part", put_part_anyway)]
 
 
 def reads_without_comparing() -> Sequence[Patch]:
-    def owned(self: MemoryShelf, shard: int, expected: Any) -> Any:
+    def owned(self: MemoryBacklogStore, shard: int, expected: Any) -> Any:
         return self._shard(shard)
 
-    original = RedisShelf._read
+    original = RedisBacklogStore._read
 
-    def read(self: RedisShelf, shard: int, expected: Any, *command: Any) -> Any:
+    def read(self: RedisBacklogStore, shard: int, expected: Any, *command: Any) -> Any:
         found: Any = self.position(shard)
         return original(self, shard, found, *command)
 
-    def refresh(self: Shelving, shard: Shard) -> None:
+    def refresh(self: RedisManager, shard: Shard) -> None:
         self._checked_ms[shard.partition] = self._clock.monotonic_ms()
 
-    return [(MemoryShelf, "_owned", owned), (RedisShelf, "_read", read), (Shelving, "_refresh", refresh)]
+    return [
+        (MemoryBacklogStore, "_owned", owned),
+        (RedisBacklogStore, "_read", read),
+        (RedisManager, "_refresh", refresh),
+    ]
 
 
 def another_write_after_silence() -> Sequence[Patch]:
@@ -65,7 +69,7 @@ def another_write_after_silence() -> Sequence[Patch]:
         return put
 
     def touched(self: Shard) -> None:
-        self.shelf_position = self._last_touch.new  # type: ignore[attr-defined]
+        self.store_version = self._last_touch.new  # type: ignore[attr-defined]
 
     return [(Shard, "touch", touch), (Shard, "touched", touched)]
 
@@ -85,7 +89,7 @@ def loads_what_is_done() -> Sequence[Patch]:
     original = Shard.loaded
 
     def loaded(self: Shard, *arguments: Any) -> None:
-        cursor, self.cursor = self.cursor, Key(-1, -1)
+        cursor, self.cursor = self.cursor, DueKey(-1, -1)
         original(self, *arguments)
         self.cursor = cursor
 
@@ -97,10 +101,10 @@ def keeps_copies() -> Sequence[Patch]:
 
 
 def believes_that_nothing_waits() -> Sequence[Patch]:
-    def list_next(self: Shelving, shards: Any) -> None:
+    def list_next(self: RedisManager, shards: Any) -> None:
         """Read nothing."""
 
-    return [(Shelving, "list_next", list_next), (Shard, "must_list", lambda self, now_ms: False)]
+    return [(RedisManager, "list_next", list_next), (Shard, "must_list", lambda self, now_ms: False)]
 
 
 def delivers_half_loaded() -> Sequence[Patch]:

@@ -12,9 +12,9 @@ from tests.simulation.relays import DEAD, dialect_of
 from tests.simulation.source_log import SourceRecord
 from tests.simulation.transactions import State
 
-from delaytopic_relay.core.commands import Cancel, Command, Key, Schedule
+from delaytopic_relay.core.commands import Cancel, Command, DueKey, Schedule
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.delivery.outbound import whose_record
+from delaytopic_relay.delivery.outbound import source_of
 
 Place = tuple[int, int]
 """Shard and source offset."""
@@ -31,10 +31,10 @@ class Accepted(NamedTuple):
         return (self.record.shard, self.record.place)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> DueKey:
         """Of a schedule."""
         assert isinstance(self.command, Schedule)
-        return Key(self.command.due_ms, self.command.offset)
+        return DueKey(self.command.due_ms, self.command.offset)
 
 
 class Delivered(NamedTuple):
@@ -80,7 +80,7 @@ class Outcome:
                 return number
         return None
 
-    def passed_by(self, place: Place, key: Key) -> int | None:
+    def passed_by(self, place: Place, key: DueKey) -> int | None:
         """The first commit that says that this schedule is done: taken in, and at or below the cursor."""
         shard, offset = place
         for number, commit in enumerate(self.commits):
@@ -117,7 +117,7 @@ def outcome_of(setup: Setup, kafka: Kafka, probes: Set[Place], *, rested: bool) 
 
 
 def _delivered(sent: Sent) -> Delivered:
-    shard, offset, dead = whose_record(sent.record.headers)
+    shard, offset, dead = source_of(sent.record.headers)
     assert shard is not None
     assert offset is not None
     assert dead == (sent.record.topic == DEAD)

@@ -17,7 +17,7 @@ class Setup(NamedTuple):
     transactional: bool = True
     delay_ms: int | None = None
     redis: bool = False
-    """The shelf: True for the production `RedisShelf` over a simulated Redis, False for the memory shelf."""
+    """The backlog: True for the production `RedisBacklogStore` over a simulated Redis, False for the memory backlog."""
     memory_bytes: int = 1 << 30
     chunk: int = 8
     session_ms: int = 6_000
@@ -26,11 +26,11 @@ class Setup(NamedTuple):
     precision_ms: int = 50
     lingers: bool = False
     part_items: int = 1_000
-    """The number of segments and ids in one script of a Redis shelf."""
+    """The number of segments and ids in one script of a Redis backlog."""
     portion: int = 16
     """The number of segments loaded at first."""
     load_ms: int = 0
-    """The time that the shelf takes to answer a load."""
+    """The time that the backlog takes to answer a load."""
     keys: str = ""
     """True if segments are signed: "" is never, "same" with the same key, "changing" as `KEYS` of `relays` says."""
     backends: str = ""
@@ -100,23 +100,25 @@ class Retain(NamedTuple):
 
 
 class ShelfAway(NamedTuple):
-    """The shelf's server restarts, without losing anything."""
+    """The backlog's server restarts, without losing anything."""
 
     duration_ms: int
 
 
 class ShelfCopied(NamedTuple):
-    """A replica or a file has the shelf as it is now."""
+    """A replica or a file has the backlog as it is now."""
 
 
 class ShelfRolledBack(NamedTuple):
-    """The shelf is as it was when it was copied `copies` times ago: a stale replica, or a restart that lost writes."""
+    """The backlog is as it was when it was copied `copies` times ago: a stale replica, or a restart that lost
+    writes.
+    """
 
     copies: int = 1
 
 
 class ShelfWiped(NamedTuple):
-    """The shelf is empty."""
+    """The backlog is empty."""
 
 
 class BucketDamaged(NamedTuple):

@@ -14,7 +14,7 @@ from tests.simulation.refusing import BAD_VALUES, HOPELESS
 from tests.simulation.relays import OTHER, TARGET
 
 from delaytopic_api.records import CONTROL_HEADERS, RECEIPT, DeadLetterReason, Receipt, parse_dead_letter
-from delaytopic_relay.core.commands import Cancel, Key, Reject, Schedule
+from delaytopic_relay.core.commands import Cancel, DueKey, Reject, Schedule
 from delaytopic_relay.core.progress import Progress
 
 LATE_MS = 250
@@ -93,7 +93,7 @@ def out_of_order(outcome: Outcome) -> Complaints:
     """P5: of what was taken in before a tick, nothing leaves in it out of the order of (due, offset)."""
     if not outcome.setup.transactional:
         return
-    last: dict[int, Key] = {}
+    last: dict[int, DueKey] = {}
     for delivered, accepted in _deliveries(outcome):
         assert delivered.commit is not None
         shard, offset = accepted.place
@@ -155,15 +155,15 @@ def not_withdrawn(outcome: Outcome) -> Complaints:
     for delivered, accepted in _deliveries(outcome):
         assert delivered.commit is not None
         for later in outcome.later_commands(accepted):
-            taken_in = outcome.taken_in_by(later.place)
-            if taken_in is not None and taken_in < delivered.commit:
+            ingested = outcome.taken_in_by(later.place)
+            if ingested is not None and ingested < delivered.commit:
                 yield f"not withdrawn: {_text(accepted)} was delivered after {_text(later)} had been taken in"
 
 
 def wrongly_withdrawn(outcome: Outcome) -> Complaints:
     """Latest wins: only a command that was produced before a schedule's turn takes it away.
 
-    It need not be committed as taken in: an owner that died may have told the shelf of it.
+    It need not be committed as taken in: an owner that died may have told the backlog of it.
     """
     if not outcome.setup.transactional:
         return
@@ -179,10 +179,10 @@ def wrongly_withdrawn(outcome: Outcome) -> Complaints:
 
 def ledger(outcome: Outcome) -> Complaints:
     """The invariant: P and C never go back, and what a transaction delivers lies below them."""
-    last: dict[int, tuple[int, Key]] = {}
+    last: dict[int, tuple[int, DueKey]] = {}
     for commit in outcome.commits:
         for shard, progress in commit.progress.items():
-            position, cursor = last.get(shard, (0, Key(-1, -1)))
+            position, cursor = last.get(shard, (0, DueKey(-1, -1)))
             if outcome.setup.transactional and (progress.position < position or progress.cursor < cursor):
                 yield f"ledger: {shard} went back from {position}, {cursor} to {progress} by {commit.relay}"
             last[shard] = (progress.position, progress.cursor)

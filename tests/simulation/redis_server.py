@@ -1,6 +1,6 @@
-"""The simulated Redis: the few commands and the two scripts that `RedisShelf` uses, and a client for them.
+"""The simulated Redis: the few commands and the two scripts that `RedisBacklogStore` uses, and a client for them.
 
-The production `RedisShelf` runs on it unchanged. That the scripts are modelled truly is checked against a real
+The production `RedisBacklogStore` runs on it unchanged. That the scripts are modelled truly is checked against a real
 server, see `test_simulated_redis`.
 """
 
@@ -15,7 +15,7 @@ from redis.exceptions import NoScriptError
 from tests.simulation.shelf_client import Line
 
 from delaytopic_relay.backlog.redis.connection import Client, RedisConnection
-from delaytopic_relay.backlog.redis.store import RedisShelf, Script
+from delaytopic_relay.backlog.redis.store import RedisBacklogStore, Script
 
 Keys = dict[bytes, Any]
 PUT, DROP = Script.read("put.lua"), Script.read("drop.lua")
@@ -132,7 +132,7 @@ class RedisServer:
 
 
 class RedisClient:
-    """The part of the client library that `RedisShelf` uses; every command is an effect."""
+    """The part of the client library that `RedisBacklogStore` uses; every command is an effect."""
 
     def __init__(self, server: RedisServer, line: Line) -> None:
         self._server = server
@@ -209,7 +209,7 @@ def _split(count: int, arguments: tuple[bytes | int, ...]) -> tuple[list[bytes],
     return sent[:count], sent[count:]
 
 
-def redis_shelf(server: RedisServer, line: Line) -> RedisShelf:
-    """The production shelf over the simulated server."""
+def redis_shelf(server: RedisServer, line: Line) -> RedisBacklogStore:
+    """The production backlog over the simulated server."""
     client = cast(Client, RedisClient(server, line))
-    return RedisShelf(RedisConnection(client, "redis"), "shop.reminders")
+    return RedisBacklogStore(RedisConnection(client, "redis"), "shop.reminders")

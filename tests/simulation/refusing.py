@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delaytopic_relay.delivery.outbound import Outgoing, whose_record
+from delaytopic_relay.delivery.outbound import Outgoing, source_of
 from delaytopic_relay.delivery.refusals import Refusal
 
 REFUSED = b"refused"
@@ -13,7 +13,7 @@ BAD_VALUES = (REFUSED, TOO_LARGE, HOPELESS)
 
 def refusal_of(record: Outgoing, *, careful: bool) -> Refusal | None:
     """None for a record that Kafka takes; whose record it was is only known when records go one by one."""
-    shard, offset, dead = whose_record(record.headers)
+    shard, offset, dead = source_of(record.headers)
     refused = record.value == HOPELESS if dead else record.value in BAD_VALUES
     if not refused:
         return None

@@ -21,7 +21,7 @@ from delaytopic_relay.backlog.kafka.partition import BucketShard
 from delaytopic_relay.backlog.protocol import Backlog
 from delaytopic_relay.backlog.redis.backlog import RedisBacklog
 from delaytopic_relay.backlog.signing import SegmentSigner
-from delaytopic_relay.backlog.store import Shelf
+from delaytopic_relay.backlog.store import BacklogStore
 from delaytopic_relay.core.suspension import Suspension
 from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
 from delaytopic_relay.dialects.native import NativeDialect
@@ -59,11 +59,11 @@ class Relay:
         kafka: Kafka,
         setup: Setup,
         name: str,
-        connect: Callable[[Gate], Shelf | SimulatedBucketLog] | None,
+        connect: Callable[[Gate], BacklogStore | SimulatedBucketLog] | None,
         happen: Callable[[Relay, Fault], None],
         suspended: str = "",
     ) -> None:
-        """`connect` opens the shelf; `happen` carries out what happens to the process."""
+        """`connect` opens the backlog; `happen` carries out what happens to the process."""
         self.kafka = kafka
         self.setup = setup
         self.name = name
@@ -73,7 +73,7 @@ class Relay:
         self.source = SimulatedSource(kafka, self.gate, name, setup.chunk, setup.deaf_ms)
         sender = SimulatedTarget(kafka, self.gate, self.clock, name, transactional=setup.transactional)
         sender.lingers = setup.lingers
-        self.journal = Witness(kafka.counts, sender.recovered)
+        self.events = Witness(kafka.counts, sender.recovered)
         backlog = self._backlog(connect(self.gate) if connect is not None else None)
         self.target: Target = sender
         if backlog.transactional and not setup.transactional:
@@ -101,23 +101,23 @@ class Relay:
                 dialect=dialect_of(setup),
                 addressing=addressing,
                 manager=backlog.manager,
-                takeover=Takeover(self.source, self.target, backlog, self.journal, lambda owner: True),
+                takeover=Takeover(self.source, self.target, backlog, self.events, lambda owner: True),
                 pace=Pace(setup.precision_ms, setup.transactional),
                 memory_bytes=setup.memory_bytes,
                 clock=self.clock,
-                journal=self.journal,
+                events=self.events,
                 suspension=SUSPENSIONS[self.suspended],
             )
         )
 
-    def _backlog(self, shelf: Shelf | SimulatedBucketLog | None) -> Backlog:
-        """Return the backlog over this shelf; None stands for a fixed delay."""
+    def _backlog(self, shelf: BacklogStore | SimulatedBucketLog | None) -> Backlog:
+        """Return the backlog over this backlog; None stands for a fixed delay."""
         if shelf is None:
             return FixedBacklog(HORIZON_MS)
         if isinstance(shelf, SimulatedBucketLog):
-            rules = RULES._replace(key=self.signer.mark)
-            return BucketBacklog(shelf, NAMES, rules, self.clock, self.journal, self.signer)
-        return RedisBacklog(shelf, self.name, HORIZON_MS, self.clock, self.journal, self.signer)
+            rules = RULES._replace(key=self.signer.key_id)
+            return BucketBacklog(shelf, NAMES, rules, self.clock, self.events, self.signer)
+        return RedisBacklog(shelf, self.name, HORIZON_MS, self.clock, self.events, self.signer)
 
     @property
     def frozen(self) -> bool:

@@ -1,4 +1,4 @@
-"""The way from one relay to its shelf: requests and answers get lost or late, and the server may be away."""
+"""The way from one relay to its backlog: requests and answers get lost or late, and the server may be away."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import TypeVar
 from redis.exceptions import RedisError
 from tests.simulation.faults import Fault, Gate, What
 from tests.simulation.kafka import Kafka
-from tests.support.memory_shelf import MemoryShelf
+from tests.support.memory_store import MemoryBacklogStore
 
-from delaytopic_relay.backlog.store import Page, Position, Segment, Slice
+from delaytopic_relay.backlog.store import Page, Segment, Slice, StoreVersion
 from delaytopic_relay.core.ids import IdEntry
-from delaytopic_relay.errors import ShelfMoved, ShelfUnavailable
+from delaytopic_relay.errors import BacklogMoved, BacklogUnavailable
 
 T = TypeVar("T")
 
 
 class Line:
-    """One relay's connection to the server of the shelf."""
+    """One relay's connection to the server of the backlog."""
 
     def __init__(
         self,
@@ -58,45 +58,45 @@ class Line:
     def _arrive(self, act: Callable[[], object]) -> None:
         try:
             act()
-        except (ShelfMoved, ShelfUnavailable, RedisError):
+        except (BacklogMoved, BacklogUnavailable, RedisError):
             self._kafka.counts["path: late request refused"] += 1
         else:
             self._kafka.counts["path: late request carried out"] += 1
 
 
 class DistantShelf:
-    """The memory shelf as one relay sees it over its line."""
+    """The memory backlog as one relay sees it over its line."""
 
-    def __init__(self, server: MemoryShelf, line: Line) -> None:
+    def __init__(self, server: MemoryBacklogStore, line: Line) -> None:
         self._server = server
         self._line = line
 
-    def position(self, shard: int) -> Position | None:
+    def position(self, shard: int) -> StoreVersion | None:
         return self._line.call("position", lambda: self._server.position(shard))
 
     def put(
         self,
         shard: int,
-        expected: Position | None,
-        new: Position,
+        expected: StoreVersion | None,
+        new: StoreVersion,
         segments: Sequence[Segment],
         ids: Mapping[bytes, IdEntry],
     ) -> int:
         return self._line.call("put", lambda: self._server.put(shard, expected, new, segments, ids))
 
-    def page(self, shard: int, expected: Position, from_ms: int, count: int) -> Page:
+    def page(self, shard: int, expected: StoreVersion, from_ms: int, count: int) -> Page:
         return self._line.call("slices", lambda: self._server.page(shard, expected, from_ms, count))
 
-    def load(self, shard: int, expected: Position, slice_: Slice, first: int, count: int) -> list[bytes]:
+    def load(self, shard: int, expected: StoreVersion, slice_: Slice, first: int, count: int) -> list[bytes]:
         return self._line.call("load", lambda: self._server.load(shard, expected, slice_, first, count))
 
-    def load_first(self, shard: int, expected: Position, slices: Sequence[Slice], count: int) -> list[list[bytes]]:
+    def load_first(self, shard: int, expected: StoreVersion, slices: Sequence[Slice], count: int) -> list[list[bytes]]:
         return self._line.call("load", lambda: self._server.load_first(shard, expected, slices, count))
 
-    def ids(self, shard: int, expected: Position, names: Sequence[bytes]) -> list[IdEntry | None]:
+    def ids(self, shard: int, expected: StoreVersion, names: Sequence[bytes]) -> list[IdEntry | None]:
         return self._line.call("ids", lambda: self._server.ids(shard, expected, names))
 
-    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
+    def drop(self, shard: int, expected: StoreVersion, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
         return self._line.call("drop", lambda: self._server.drop(shard, expected, slices, ids))
 
     def reset(self, shard: int, slices: Iterable[Slice]) -> None:

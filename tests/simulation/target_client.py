@@ -15,7 +15,7 @@ from tests.simulation.refusing import refusal_of
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.delivery.refusals import Caution, Refusal
-from delaytopic_relay.errors import CommitUnknown, Fenced, KafkaUnavailable, LostOwnership, TransactionAborted
+from delaytopic_relay.errors import CommitUnknown, Fenced, KafkaUnavailable, StateInDoubt, TransactionAborted
 from delaytopic_relay.ports import GroupMetadata
 
 
@@ -99,10 +99,10 @@ class SimulatedTarget:
             moved = Sent(sent.record, sent.at_ms, sent.shown_ms, sent.life, transaction)
             self._kafka.log_of(moved.record).append(moved)
 
-    def settle(self) -> list[Refusal]:
-        return self._gate.call("settle", self._settle, self._unsettled)
+    def flush(self) -> list[Refusal]:
+        return self._gate.call("flush", self._flushed, self._unsettled)
 
-    def _settle(self) -> list[Refusal]:
+    def _flushed(self) -> list[Refusal]:
         self._flush()
         failures, self._failures = self._failures, []
         return failures
@@ -110,7 +110,7 @@ class SimulatedTarget:
     def _unsettled(self, fault: Fault) -> list[Refusal]:
         if fault.what is What.RETRIABLE:  # half of it was not acknowledged in time
             self._buffer = self._buffer[: len(self._buffer) // 2]
-            self._settle()
+            self._flushed()
             raise TransactionAborted("records were not acknowledged")
         self._refuse(fault)
 
@@ -170,7 +170,7 @@ class SimulatedTarget:
             self._epoch, self._state, self._buffer = epoch, state, buffer
             try:
                 act()
-            except LostOwnership:
+            except StateInDoubt:
                 self._kafka.counts["path: late request refused"] += 1
             else:
                 self._kafka.counts["path: late request carried out"] += 1
@@ -189,7 +189,7 @@ class SimulatedTarget:
     def _try(self, abort: Callable[[], None]) -> None:
         try:
             abort()
-        except LostOwnership:
+        except StateInDoubt:
             self._kafka.counts["path: not aborted"] += 1
 
     def _not_aborted(self, abort: Callable[[], None], fault: Fault) -> None:

@@ -50,7 +50,7 @@ SAME_POSITION_ON_TWO_TIMELINES = Plan(
         ShelfRolledBack(),
     ),
 )
-"""A relay claimed the shelf twice under the same token: after a wipe it came to the position (token, counter, offset)
+"""A relay claimed the backlog twice under the same token: after a wipe it came to the position (token, counter, offset)
 that an older copy had, too. That copy was restored, and nobody noticed that it lacked a record. Each claim needs a
 token of its own."""
 

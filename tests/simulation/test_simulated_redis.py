@@ -1,4 +1,4 @@
-"""The simulated Redis answers and stores what a real one does, for everything that `RedisShelf` asks."""
+"""The simulated Redis answers and stores what a real one does, for everything that `RedisBacklogStore` asks."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from tests.support.redis_server import RedisFields
 from tests.support.stores import slices_of
 
 from delaytopic_relay.backlog.redis.connection import connect_redis
-from delaytopic_relay.backlog.redis.store import RedisShelf
-from delaytopic_relay.backlog.store import Position, Segment, Shelf, Slice
+from delaytopic_relay.backlog.redis.store import RedisBacklogStore
+from delaytopic_relay.backlog.store import BacklogStore, Segment, Slice, StoreVersion
 from delaytopic_relay.core.ids import IdEntry
-from delaytopic_relay.errors import ShelfMoved, ShelfUnavailable
+from delaytopic_relay.errors import BacklogMoved, BacklogUnavailable
 
 SLICES = (Slice(0, 1_000), Slice(1_000, 1_000), Slice(60_000, 60_000), Slice(-1_000, 1_000))
-POSITIONS = tuple(Position(owner, counter, counter // 2) for owner in "ab" for counter in range(3))
+POSITIONS = tuple(StoreVersion(owner, counter, counter // 2) for owner in "ab" for counter in range(3))
 NAMES = (b"x", b"y", b"z")
 
-Request = Callable[[Shelf], Any]
+Request = Callable[[BacklogStore], Any]
 
 
-def a_request(rng: random.Random, now: Position | None) -> Request:
-    """Something to ask of a shelf at this position, mostly with the right one."""
+def a_request(rng: random.Random, now: StoreVersion | None) -> Request:
+    """Something to ask of a backlog at this position, mostly with the right one."""
     expected = now if rng.random() < 0.8 else rng.choice(POSITIONS)
     shown = expected or POSITIONS[0]
     slices, names = rng.sample(SLICES, rng.randrange(3)), rng.sample(NAMES, rng.randrange(3))
@@ -51,12 +51,12 @@ def a_request(rng: random.Random, now: Position | None) -> Request:
     )
 
 
-def answer(shelf: Shelf, request: Request, state: Any, rng: random.Random) -> Any:
-    """Return what comes back; the same chance for every shelf that is asked."""
+def answer(shelf: BacklogStore, request: Request, state: Any, rng: random.Random) -> Any:
+    """Return what comes back; the same chance for every backlog that is asked."""
     rng.setstate(state)
     try:
         return request(shelf)
-    except ShelfMoved as error:
+    except BacklogMoved as error:
         return str(error)
 
 
@@ -65,9 +65,9 @@ def answer(shelf: Shelf, request: Request, state: Any, rng: random.Random) -> An
 def test_the_simulated_redis_answers_as_a_real_one(redis: SharedRedis, seed: int) -> None:
     rng = random.Random(seed)
     kafka = Kafka(1, 1_000)
-    line = Line(kafka, Gate(kafka.counts, lambda fault: None), lambda: False, lambda: ShelfUnavailable(""))
-    simulated: Shelf = redis_shelf(RedisServer(), line)
-    real: Shelf = RedisShelf(connect_redis(RedisFields(url=redis.url)), f"test.{uuid.uuid4()}")
+    line = Line(kafka, Gate(kafka.counts, lambda fault: None), lambda: False, lambda: BacklogUnavailable(""))
+    simulated: BacklogStore = redis_shelf(RedisServer(), line)
+    real: BacklogStore = RedisBacklogStore(connect_redis(RedisFields(url=redis.url)), f"test.{uuid.uuid4()}")
 
     for _ in range(60):
         request, state = a_request(rng, simulated.position(0)), rng.getstate()

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from delaytopic_relay.core.commands import Departures, Reject, Schedule
+from delaytopic_relay.core.commands import Outbound, Reject, Schedule
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Plan
-from delaytopic_relay.errors import CorruptState, LostOwnership, RelayError, Unavailable
+from delaytopic_relay.errors import CorruptState, RelayError, StateInDoubt, Unavailable
 
 
 class Witness:
-    """Implements `Journal`."""
+    """Implements `LoopEvents`."""
 
     def __init__(self, counts: Counter[str], recovered: dict[int, Progress]) -> None:
         self._counts = counts
         self._recovered = recovered
 
-    def commands(self, leaving: Departures) -> None:
+    def commands(self, leaving: Outbound) -> None:
         if leaving.superseded:
             self._counts["path: superseded"] += leaving.superseded
         if leaving.cancelled:
@@ -39,7 +39,7 @@ class Witness:
     def put(self, duration_ms: int) -> None:
         self._counts["puts"] += 1
 
-    def started_over(self, lost: LostOwnership) -> None:
+    def reset(self, lost: StateInDoubt) -> None:
         self._counts[f"path: started over, {lost.cause}"] += 1
 
     def recovered(self, shard: int, cause: str, plan: Plan) -> None:

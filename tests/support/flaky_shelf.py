@@ -1,18 +1,18 @@
-"""A memory shelf that cannot always be reached, takes its time, and may be damaged."""
+"""A memory backlog that cannot always be reached, takes its time, and may be damaged."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tests.support.memory_shelf import MemoryShelf
+from tests.support.memory_store import MemoryBacklogStore
 from tests.support.world import World
 
-from delaytopic_relay.backlog.store import Page, Position, Segment, Slice
+from delaytopic_relay.backlog.store import Page, Segment, Slice, StoreVersion
 from delaytopic_relay.core.ids import IdEntry
-from delaytopic_relay.errors import ShelfUnavailable
+from delaytopic_relay.errors import BacklogUnavailable
 
 
-class FlakyShelf(MemoryShelf):
+class FlakyShelf(MemoryBacklogStore):
     """Each load takes `load_ms` of the world's time."""
 
     def __init__(self, world: World, load_ms: int = 0) -> None:
@@ -28,17 +28,17 @@ class FlakyShelf(MemoryShelf):
 
     def _answer(self) -> None:
         if self.away:
-            raise ShelfUnavailable("connection refused")
+            raise BacklogUnavailable("connection refused")
 
-    def position(self, shard: int) -> Position | None:
+    def position(self, shard: int) -> StoreVersion | None:
         self._answer()
         return super().position(shard)
 
     def put(
         self,
         shard: int,
-        expected: Position | None,
-        new: Position,
+        expected: StoreVersion | None,
+        new: StoreVersion,
         segments: Sequence[Segment],
         ids: Mapping[bytes, IdEntry],
     ) -> int:
@@ -46,17 +46,17 @@ class FlakyShelf(MemoryShelf):
         stored_bytes = super().put(shard, expected, new, segments, ids)
         if self.deaf_puts > 0:
             self.deaf_puts -= 1
-            raise ShelfUnavailable("timed out")
+            raise BacklogUnavailable("timed out")
         return stored_bytes
 
-    def page(self, shard: int, expected: Position, from_ms: int, count: int) -> Page:
+    def page(self, shard: int, expected: StoreVersion, from_ms: int, count: int) -> Page:
         self._answer()
         return super().page(shard, expected, from_ms, count)
 
-    def load(self, shard: int, expected: Position, slice_: Slice, first: int, count: int) -> list[bytes]:
+    def load(self, shard: int, expected: StoreVersion, slice_: Slice, first: int, count: int) -> list[bytes]:
         return self._loaded(shard, [super().load(shard, expected, slice_, first, count)])[0]
 
-    def load_first(self, shard: int, expected: Position, slices: Sequence[Slice], count: int) -> list[list[bytes]]:
+    def load_first(self, shard: int, expected: StoreVersion, slices: Sequence[Slice], count: int) -> list[list[bytes]]:
         return self._loaded(shard, super().load_first(shard, expected, slices, count))
 
     def _loaded(self, shard: int, slices: list[list[bytes]]) -> list[list[bytes]]:
@@ -64,7 +64,7 @@ class FlakyShelf(MemoryShelf):
         self.world.now_ms += self.load_ms
         return [[b"\x01garbage" for _ in loaded] for loaded in slices] if shard in self.damaged else slices
 
-    def ids(self, shard: int, expected: Position, names: Sequence[bytes]) -> list[IdEntry | None]:
+    def ids(self, shard: int, expected: StoreVersion, names: Sequence[bytes]) -> list[IdEntry | None]:
         self._answer()
         return super().ids(shard, expected, names)
 
@@ -73,6 +73,6 @@ class FlakyShelf(MemoryShelf):
         self.damaged.discard(shard)
         super().reset(shard, slices)
 
-    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
+    def drop(self, shard: int, expected: StoreVersion, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
         self._answer()
         return super().drop(shard, expected, slices, ids)

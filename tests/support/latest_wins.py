@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from tests.support.schedules import key_of
 from tests.support.shard_run import Delivered
 
-from delaytopic_relay.core.commands import NOTHING_DELIVERED, Cancel, Command, Key, Schedule
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, Cancel, Command, DueKey, Schedule
 
 
 @dataclass
@@ -17,15 +17,15 @@ class LatestWins:
     pending: list[Schedule] = field(default_factory=list)
     latest: dict[bytes, int] = field(default_factory=dict)
     waiting: dict[bytes, Schedule] = field(default_factory=dict)
-    cursor: Key = NOTHING_DELIVERED
+    cursor: DueKey = NOTHING_DELIVERED
     delivered: list[Delivered] = field(default_factory=list)
     superseded: int = 0
     cancelled: int = 0
     too_late: int = 0
 
-    def take_in(self, commands: list[Command], now_ms: int) -> None:
+    def ingest(self, commands: list[Command], now_ms: int) -> None:
         """Everything that arrived since the last time, in one chunk; what was due before the cursor leaves at once."""
-        past: list[Key] = []
+        past: list[DueKey] = []
         for command in commands:
             if isinstance(command, Cancel):
                 self._cancel(command)
@@ -40,7 +40,7 @@ class LatestWins:
         else:
             self.cancelled += 1
 
-    def _schedule(self, command: Schedule, past: list[Key]) -> None:
+    def _schedule(self, command: Schedule, past: list[DueKey]) -> None:
         if command.id is not None:
             self.latest[command.id] = command.offset
             self.superseded += self.waiting.pop(command.id, None) is not None

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.support.memory_shelf import MemoryShelf
+from tests.support.memory_store import MemoryBacklogStore
 
 from delaytopic_api.relay import PendingList
 from delaytopic_relay.backlog.protocol import Portion, SliceGone
 from delaytopic_relay.backlog.segments import decode_segment
-from delaytopic_relay.backlog.store import Position, Slice
+from delaytopic_relay.backlog.store import Slice, StoreVersion
 from delaytopic_relay.core.ids import IdEntry
 
 AS_OF_MS = 1_795_269_600_000
@@ -36,9 +36,9 @@ def pending_list(**changes: Any) -> PendingList:
 
 @dataclass
 class MemoryReader:
-    """A `PendingReader` over a memory shelf; `meanwhile` is called before each slice that is read."""
+    """A `PendingReader` over a memory backlog; `meanwhile` is called before each slice that is read."""
 
-    shelf: MemoryShelf
+    shelf: MemoryBacklogStore
     meanwhile: Callable[[Slice], None] = lambda slice_: None
     read_slices: list[Slice] = field(default_factory=list)
     closed: bool = False
@@ -66,7 +66,7 @@ class MemoryReader:
         assert position is not None
         return self.shelf.ids(shard, position, names)
 
-    def still_at(self, shard: int, position: Position) -> bool:
+    def still_at(self, shard: int, position: StoreVersion) -> bool:
         found = self.shelf.position(shard)
         return found is not None and found.owner == position.owner and found.counter >= position.counter
 

@@ -8,8 +8,8 @@ import pytest
 from tests.support.stores import slices_of
 
 from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis
-from delaytopic_relay.backlog.redis.store import RedisShelf
-from delaytopic_relay.backlog.store import Position, Segment, Slice
+from delaytopic_relay.backlog.redis.store import RedisBacklogStore
+from delaytopic_relay.backlog.store import Segment, Slice, StoreVersion
 from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import ConfigurationError
 
@@ -35,9 +35,9 @@ def refusal(fields: RedisFields) -> str:
 
 
 def serves_as_a_shelf(connection: RedisConnection, backend_id: str = "shop") -> bool:
-    """Make every call of a shelf, among them megabytes each way, and close the connection."""
-    shelf, near, blob = RedisShelf(connection, backend_id), Slice(0, 1000), bytes(range(256)) * (12 << 10)
-    first, second = Position("relay-a", 1, 0), Position("relay-a", 2, 10)
+    """Make every call of a backlog, among them megabytes each way, and close the connection."""
+    shelf, near, blob = RedisBacklogStore(connection, backend_id), Slice(0, 1000), bytes(range(256)) * (12 << 10)
+    first, second = StoreVersion("relay-a", 1, 0), StoreVersion("relay-a", 2, 10)
     shelf.put(0, shelf.position(0), first, [], {})
     shelf.put(0, first, second, [Segment(near, 1, blob)], {b"id": IdEntry(1, 2, 3)})
     answers = slices_of(shelf, 0), shelf.load(0, second, near, 0, 1), shelf.ids(0, second, [b"id"])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tests.support.quiet_journal import QuietJournal
+from tests.support.quiet_events import QuietEvents
 from tests.support.world import World, WorldClock, WorldSource, WorldTarget
 
 from delaytopic_api.records import Headers
@@ -16,10 +16,10 @@ from delaytopic_relay.backlog.protocol import Backlog
 from delaytopic_relay.backlog.redis.backlog import RedisBacklog
 from delaytopic_relay.backlog.redis.partition import UNLIMITED_BYTES
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner
-from delaytopic_relay.backlog.store import Shelf
+from delaytopic_relay.backlog.store import BacklogStore
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.suspension import Suspension
-from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets, Outgoing, TopicLimit, whose_record
+from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets, Outgoing, TopicLimit, source_of
 from delaytopic_relay.dialects.native import NativeDialect
 from delaytopic_relay.dialects.policy import NativePolicy, TopicGlobs
 from delaytopic_relay.engine.loop import Loop, Parts
@@ -77,7 +77,7 @@ class Relay:
     source: WorldSource
     target: WorldTarget
     clock: WorldClock
-    journal: QuietJournal
+    events: QuietEvents
 
     def step(self) -> None:
         """One turn of its loop."""
@@ -93,7 +93,7 @@ class Relay:
 
 
 class Setup(NamedTuple):
-    """Differences of a relay from the usual one; `delay_ms` makes it one of a fixed delay, without a shelf."""
+    """Differences of a relay from the usual one; `delay_ms` makes it one of a fixed delay, without a backlog."""
 
     shards: Sequence[int] = (0,)
     transactional: bool = True
@@ -109,7 +109,7 @@ class Setup(NamedTuple):
     """Producers of others."""
     signer: SegmentSigner = UNSIGNED
     share_bytes: int = UNLIMITED_BYTES
-    """Of each shard on the shelf."""
+    """Of each shard in the backlog."""
 
 
 USUAL = Setup()
@@ -121,14 +121,14 @@ def native_policy(delay_ms: int | None = None) -> NativePolicy:
     return NativePolicy(TARGET, TopicGlobs(["other"]), 8_640_000_000, delay_ms=delay_ms)
 
 
-def start(world: World, shelf: Shelf, name: str = "relay", setup: Setup = USUAL) -> Relay:
+def start(world: World, shelf: BacklogStore, name: str = "relay", setup: Setup = USUAL) -> Relay:
     """A relay that joins the group with its first step, and evicts whoever was there."""
-    clock, journal = setup.clock(world), QuietJournal()
+    clock, events = setup.clock(world), QuietEvents()
     source = WorldSource(world, setup.shards, setup.chunk)
     target = setup.target(world, name if setup.transactional else "")
     backlog: Backlog = FixedBacklog(HORIZON_MS)
     if setup.delay_ms is None:
-        backlog = in_redis = RedisBacklog(shelf, name, HORIZON_MS, clock, journal, setup.signer)
+        backlog = in_redis = RedisBacklog(shelf, name, HORIZON_MS, clock, events, setup.signer)
         in_redis.share_bytes = setup.share_bytes
     loop = Loop(
         Parts(
@@ -137,17 +137,17 @@ def start(world: World, shelf: Shelf, name: str = "relay", setup: Setup = USUAL)
             dialect=NativeDialect(native_policy(setup.delay_ms)),
             addressing=Addressing(SOURCE, TARGET, DEAD, Partitioning.BY_KEY, 4, setup.limit, FURTHER),
             manager=backlog.manager,
-            takeover=Takeover(source, target, backlog, journal, lambda owner: owner not in setup.strangers),
+            takeover=Takeover(source, target, backlog, events, lambda owner: owner not in setup.strangers),
             pace=Pace(50, setup.transactional),
             memory_bytes=setup.memory_bytes,
             clock=clock,
-            journal=journal,
+            events=events,
             suspension=setup.suspension,
             max_delay_ms=setup.max_delay_ms,
         )
     )
     loop.start()
-    return Relay(world, loop, source, target, clock, journal)
+    return Relay(world, loop, source, target, clock, events)
 
 
 def run_all(world: World, relays: Sequence[Relay], for_ms: int, step_ms: int = 50) -> None:
@@ -181,7 +181,7 @@ def deliveries(world: World) -> list[Delivery]:
     """All that was delivered and dead-lettered, in order."""
     found: list[Delivery] = []
     for sent_ms, record in world.delivered:
-        shard, offset, dead = whose_record(record.headers)
+        shard, offset, dead = source_of(record.headers)
         assert shard is not None
         assert offset is not None
         found.append(Delivery(sent_ms, shard, offset, dead))

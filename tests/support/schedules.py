@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from delaytopic_api.records import DeadLetterReason
-from delaytopic_relay.core.commands import Cancel, Key, Reject, Schedule
+from delaytopic_relay.core.commands import Cancel, DueKey, Reject, Schedule
 
 
 def schedule(due_ms: int, offset: int, name: bytes | None = None, value: bytes | None = b"v") -> Schedule:
@@ -23,9 +23,9 @@ def reject(offset: int, detail: str = "no") -> Reject:
     return Reject(offset, b"k", b"v", None, DeadLetterReason.MALFORMED_HEADER, detail)
 
 
-def key_of(entry: Schedule) -> Key:
+def key_of(entry: Schedule) -> DueKey:
     """The place in the order of delivery."""
-    return Key(entry.due_ms, entry.offset)
+    return DueKey(entry.due_ms, entry.offset)
 
 
 def offsets(entries: Iterable[Schedule | Reject]) -> list[int]:

@@ -1,4 +1,4 @@
-"""One shard with a memory shelf and a committed state, driven in the order that the loop keeps, without the loop."""
+"""One shard with a memory backlog and a committed state, driven in the order that the loop keeps, without the loop."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tests.support.memory_shelf import MemoryShelf
+from tests.support.memory_store import MemoryBacklogStore
 from tests.support.shards import unlisted_shard
 
 from delaytopic_relay.backlog.redis.partition import Load, Put
 from delaytopic_relay.backlog.segments import decode_segment
-from delaytopic_relay.backlog.store import Position
-from delaytopic_relay.core.commands import Command, Key, Reject, Schedule
+from delaytopic_relay.backlog.store import StoreVersion
+from delaytopic_relay.core.commands import Command, DueKey, Reject, Schedule
 from delaytopic_relay.core.ids import from_entry
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, plan_recovery
@@ -26,7 +26,7 @@ class Delivered(NamedTuple):
     """A schedule that left, and when."""
 
     sent_ms: int
-    key: Key
+    key: DueKey
 
 
 @dataclass
@@ -42,11 +42,11 @@ class Outcome:
 
 @dataclass
 class ShardRun:
-    """The source, the shelf and the committed state outlive the shard; `recover` makes a new one from them."""
+    """The source, the backlog and the committed state outlive the shard; `recover` makes a new one from them."""
 
     horizon_ms: int = 10_000
     source: list[Command] = field(default_factory=list)
-    shelf: MemoryShelf = field(default_factory=MemoryShelf)
+    shelf: MemoryBacklogStore = field(default_factory=MemoryBacklogStore)
     committed: Progress | None = None
     outcome: Outcome = field(default_factory=Outcome)
     most_in_memory: int = 0
@@ -63,28 +63,28 @@ class ShardRun:
         filled, counter = (position.offset, position.counter) if position is not None else (None, 0)
         plan = plan_recovery(self.committed, filled, Bounds(0, len(self.source)), token)
         self.committed, start = plan.progress, plan.progress.offset
-        claim = Position(token, counter + 1, start)
+        claim = StoreVersion(token, counter + 1, start)
         self.shelf.put(0, position, claim, [], {})
         self.shard = unlisted_shard(plan.progress, None, claim, self.horizon_ms)
         self._open = Outcome()
 
     def tick(self, now_ms: int, *, chunk: int = EVERYTHING, limit: int = EVERYTHING, room: bool = True) -> None:
         """One tick, with loads after the commit as in the loop."""
-        self.take_in(now_ms, chunk)
+        self.ingest(now_ms, chunk)
         self.deliver(now_ms, limit)
         self.put(now_ms)
         self.commit()
         self.drop()
         self.load(now_ms, room=room)
 
-    def take_in(self, now_ms: int, chunk: int = EVERYTHING) -> None:
+    def ingest(self, now_ms: int, chunk: int = EVERYTHING) -> None:
         """Read what the source has, `chunk` commands at a time; what is past leaves at once."""
         shard = self.shard
         while commands := self.source[shard.position : shard.position + chunk]:
             names = shard.ids.unknown(commands)
-            entries = zip(names, self.shelf.ids(0, shard.shelf_position, names), strict=True)
+            entries = zip(names, self.shelf.ids(0, shard.store_version, names), strict=True)
             found = {name: from_entry(entry) for name, entry in entries if entry is not None}
-            leaving = shard.take_in(commands, commands[-1].offset + 1, found)
+            leaving = shard.ingest(commands, commands[-1].offset + 1, found)
             self._open.superseded += leaving.superseded
             self._open.cancelled += leaving.cancelled
             self._open.too_late += leaving.too_late
@@ -100,11 +100,11 @@ class ShardRun:
             self._leave(leaving.schedules, leaving.rejects, now_ms)
 
     def _leave(self, schedules: Sequence[Schedule], rejects: Sequence[Reject], now_ms: int) -> None:
-        self._open.delivered += [Delivered(now_ms, Key(entry.due_ms, entry.offset)) for entry in schedules]
+        self._open.delivered += [Delivered(now_ms, DueKey(entry.due_ms, entry.offset)) for entry in schedules]
         self._open.rejected += [entry.offset for entry in rejects]
 
     def put(self, now_ms: int) -> None:
-        """Make the shelf hold what the commit takes for granted."""
+        """Make the backlog hold what the commit takes for granted."""
         if self.shard.must_put:
             put = self.shard.put(now_ms)
             self._write(put)
@@ -128,17 +128,17 @@ class ShardRun:
         self._open = Outcome()
 
     def drop(self) -> None:
-        """Make the shelf forget what is done."""
+        """Make the backlog forget what is done."""
         slices, names = self.shard.droppable()
         if slices:
-            self.shelf.drop(0, self.shard.shelf_position, slices, names)
+            self.shelf.drop(0, self.shard.store_version, slices, names)
             self.shard.dropped(slices)
 
     def load(self, now_ms: int, *, room: bool = True) -> list[Load]:
         """Load everything within the horizon; the portions that it took."""
         loads: list[Load] = []
         while self.shard.must_list(now_ms):
-            self.shard.listed(self.shelf.page(0, self.shard.shelf_position, self.shard.listed_until_ms, PAGE_SLICES))
+            self.shard.listed(self.shelf.page(0, self.shard.store_version, self.shard.listed_until_ms, PAGE_SLICES))
         while (load := self.shard.next_load(now_ms, room=room)) is not None:
             loads.append(load)
             self.load_portion(load, now_ms)
@@ -148,11 +148,11 @@ class ShardRun:
     def load_portion(self, load: Load, now_ms: int) -> None:
         """Load one portion."""
         shard = self.shard
-        data = self.shelf.load(0, shard.shelf_position, load.slice, load.first, load.segments)
+        data = self.shelf.load(0, shard.store_version, load.slice, load.first, load.segments)
         schedules = [entry for segment in data for entry in decode_segment(segment)]
         if shard.loads_whole(load):
             names = shard.ids.unknown(schedules)
-            entries = zip(names, self.shelf.ids(0, shard.shelf_position, names), strict=True)
+            entries = zip(names, self.shelf.ids(0, shard.store_version, names), strict=True)
             found = {name: from_entry(entry) for name, entry in entries if entry is not None}
             shard.loaded(load, sum(map(len, data)), schedules, found)
         elif schedules:

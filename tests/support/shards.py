@@ -8,13 +8,13 @@ from delaytopic_relay.backlog.fixed import FixedShard
 from delaytopic_relay.backlog.kafka.partition import BucketShard
 from delaytopic_relay.backlog.kafka.ranges import BucketRules
 from delaytopic_relay.backlog.redis.partition import Shard
-from delaytopic_relay.backlog.store import END_MS, Page, Position, Slice
+from delaytopic_relay.backlog.store import END_MS, Page, Slice, StoreVersion
 from delaytopic_relay.core.bucket_state import BucketsState
 from delaytopic_relay.core.commands import NOTHING_DELIVERED
 from delaytopic_relay.core.progress import Progress
 
 FRESH = Progress(0, 0, NOTHING_DELIVERED)
-CLAIM = Position("me", 1, 0)
+CLAIM = StoreVersion("me", 1, 0)
 NOTHING_STORED = BucketsState(0, 0, ())
 HORIZON_MS = 10_000
 
@@ -22,7 +22,7 @@ HORIZON_MS = 10_000
 def redis_shard(
     progress: Progress = FRESH,
     start: int | None = None,
-    claim: Position = CLAIM,
+    claim: StoreVersion = CLAIM,
     index: Mapping[Slice, int] | None = None,
     horizon_ms: int = HORIZON_MS,
 ) -> Shard:
@@ -33,7 +33,7 @@ def redis_shard(
 
 
 def unlisted_shard(
-    progress: Progress = FRESH, start: int | None = None, claim: Position = CLAIM, horizon_ms: int = HORIZON_MS
+    progress: Progress = FRESH, start: int | None = None, claim: StoreVersion = CLAIM, horizon_ms: int = HORIZON_MS
 ) -> Shard:
     """Open a shard that has not asked yet which slices are stored."""
     return Shard(0, progress, progress.offset if start is None else start, claim, horizon_ms)

@@ -1,4 +1,4 @@
-"""The stores behind shelves, for the conformance suite: open a shelf on them, roll them back, wipe them."""
+"""The stores behind backlogs, for the conformance suite: open a backlog on them, roll them back, wipe them."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tests.support.memory_shelf import MemoryShelf
+from tests.support.memory_store import MemoryBacklogStore
 
 from delaytopic_relay.backlog.redis.connection import RedisConnection
-from delaytopic_relay.backlog.redis.store import RedisShelf
-from delaytopic_relay.backlog.store import END_MS, Shelf, Slice
+from delaytopic_relay.backlog.redis.store import RedisBacklogStore
+from delaytopic_relay.backlog.store import END_MS, BacklogStore, Slice
 
 FIRST_MS = -(1 << 53)
 """Before any slice of a test begins."""
 
 
-def slices_of(shelf: Shelf, shard: int, count: int = 1_000) -> dict[Slice, int]:
+def slices_of(shelf: BacklogStore, shard: int, count: int = 1_000) -> dict[Slice, int]:
     """Return all slices of a shard, read page by page; none where it was never claimed."""
     position, found, from_ms = shelf.position(shard), dict[Slice, int](), FIRST_MS
     while position is not None and from_ms < END_MS:
@@ -27,9 +27,9 @@ def slices_of(shelf: Shelf, shard: int, count: int = 1_000) -> dict[Slice, int]:
 
 
 class Store(Protocol):
-    """The common part of several relays' shelves."""
+    """The common part of several relays' backlogs."""
 
-    def open(self) -> Shelf:
+    def open(self) -> BacklogStore:
         """Another relay's access."""
         ...
 
@@ -44,9 +44,9 @@ class Store(Protocol):
 
 @dataclass(frozen=True)
 class MemoryStore:
-    memory: MemoryShelf
+    memory: MemoryBacklogStore
 
-    def open(self) -> Shelf:
+    def open(self) -> BacklogStore:
         return self.memory
 
     def snapshot(self) -> Callable[[], None]:
@@ -64,8 +64,8 @@ class RedisStore:
     connection: RedisConnection
     backend_id: str
 
-    def open(self) -> Shelf:
-        return RedisShelf(self.connection, self.backend_id)
+    def open(self) -> BacklogStore:
+        return RedisBacklogStore(self.connection, self.backend_id)
 
     def keys(self) -> list[bytes]:
         return sorted(self._client.scan_iter(match=f"{{{self.backend_id}:*", count=10_000))

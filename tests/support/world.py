@@ -192,7 +192,7 @@ class WorldTarget:
     def store(self, records: Sequence[Outgoing]) -> None:
         self.send(records)
 
-    def settle(self) -> list[Refusal]:
+    def flush(self) -> list[Refusal]:
         refusals, self.refusals = self.refusals, []
         return refusals
 

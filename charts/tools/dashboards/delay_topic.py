@@ -122,7 +122,7 @@ DELAY_TOPIC: Final = Dashboard(
                 "Commit and backend, 99 of 100",
                 "How long a commit to Kafka takes, and a write to the backend. Slow ones make records late.",
                 Query(_quantile("0.99", "delaytopic_commit_seconds").expression, "commit"),
-                Query(_quantile("0.99", "delaytopic_shelf_put_seconds").expression, "write to the backend"),
+                Query(_quantile("0.99", "delaytopic_backlog_write_seconds").expression, "write to the backend"),
                 unit="s",
             ),
         ),
@@ -131,7 +131,7 @@ DELAY_TOPIC: Final = Dashboard(
                 "Recoveries and backend errors",
                 "Why partitions were read again from what is committed; times that the backend did not answer.",
                 Query(f"sum by (cause) (increase(delaytopic_recoveries_total{{{_ONE}}}[{_RATE}]))", "{{cause}}"),
-                Query(f"sum(increase(delaytopic_shelf_errors_total{{{_ONE}}}[{_RATE}]))", "backend did not answer"),
+                Query(f"sum(increase(delaytopic_backlog_errors_total{{{_ONE}}}[{_RATE}]))", "backend did not answer"),
             ),
             lines(
                 "Memory of schedules",

@@ -15,7 +15,7 @@ from typing import Any
 from delaytopic_api.relay import BucketStatus
 from delaytopic_relay.backlog.protocol import PendingReader, Shard
 from delaytopic_relay.core.calendar import bytes_of
-from delaytopic_relay.core.commands import NOTHING, Command, Departures, Key, Reject, Schedule
+from delaytopic_relay.core.commands import NOTHING, Command, DueKey, Outbound, Reject, Schedule
 from delaytopic_relay.core.ids import IdState
 from delaytopic_relay.core.partition import Share, Stored
 from delaytopic_relay.core.progress import Progress, fresh_progress
@@ -69,9 +69,9 @@ class FixedShard:
     def renew_terms(self, now_ms: int, max_delay_ms: int, *, ids_full: bool) -> None:
         """Nothing is refused: the broker's time is not ahead of the clock, and there are no ids."""
 
-    def take_in(
+    def ingest(
         self, commands: Sequence[Command], next_position: int, found: Mapping[bytes, IdState] = NO_IDS
-    ) -> Departures:
+    ) -> Outbound:
         """Append a chunk, leaving out what an earlier owner has done."""
         queue = self._queue
         for command in commands:
@@ -87,7 +87,7 @@ class FixedShard:
         self.position = max(self.position, next_position)
         return NOTHING
 
-    def take_due(self, now_ms: int, limit: int) -> Departures:
+    def take_due(self, now_ms: int, limit: int) -> Outbound:
         """Remove and return what is due, and the refused records before it."""
         queue = self._queue
         due: list[Schedule] = []
@@ -103,8 +103,8 @@ class FixedShard:
             queue.popleft()
             self.size -= self._sizes.popleft()
         if due:
-            self.cursor = max(self.cursor, Key(due[-1].due_ms, due[-1].offset))
-        return Departures(due, rejects)
+            self.cursor = max(self.cursor, DueKey(due[-1].due_ms, due[-1].offset))
+        return Outbound(due, rejects)
 
     def reached_end(self, end: int) -> None:
         """The source has no further records below `end`."""

@@ -13,26 +13,28 @@ from delaytopic_relay.backlog.redis.backlog import RedisBacklog
 from delaytopic_relay.backlog.redis.connection import connect_redis
 from delaytopic_relay.backlog.redis.preflight import check_redis
 from delaytopic_relay.backlog.redis.reader import RedisPendingReader
-from delaytopic_relay.backlog.redis.store import RedisShelf
+from delaytopic_relay.backlog.redis.store import RedisBacklogStore
 from delaytopic_relay.backlog.signing import SegmentSigner
 from delaytopic_relay.kafka.settings import Settings
-from delaytopic_relay.ports import Clock, Journal
+from delaytopic_relay.ports import Clock, LoopEvents
 
 log = structlog.get_logger()
 
 
 def open_backlog(
-    config: RelayConfig, connection: Settings, relay: str, clock: Clock, journal: Journal, signer: SegmentSigner
+    config: RelayConfig, connection: Settings, relay: str, clock: Clock, events: LoopEvents, signer: SegmentSigner
 ) -> Backlog:
     """Open the backlog; raises `Unavailable` for what may come right by itself, and `ConfigurationError`."""
     if config.schedule.delay is not None:
         return FixedBacklog(config.limits.horizon.ms)
     if config.backend.type is BackendType.KAFKA_BUCKETS:
-        return open_buckets(config, connection, relay, clock, journal, signer)
-    return _open_redis(config, relay, clock, journal, signer)
+        return open_buckets(config, connection, relay, clock, events, signer)
+    return _open_redis(config, relay, clock, events, signer)
 
 
-def _open_redis(config: RelayConfig, relay: str, clock: Clock, journal: Journal, signer: SegmentSigner) -> RedisBacklog:
+def _open_redis(
+    config: RelayConfig, relay: str, clock: Clock, events: LoopEvents, signer: SegmentSigner
+) -> RedisBacklog:
     settings, backend_id = config.backend.redis, config.backend.id
     assert settings is not None
     connection = connect_redis(settings)
@@ -42,7 +44,7 @@ def _open_redis(config: RelayConfig, relay: str, clock: Clock, journal: Journal,
     def open_reader() -> RedisPendingReader:
         return RedisPendingReader(connect_redis(settings), backend_id, signer)
 
-    shelf = RedisShelf(connection, backend_id)
+    store = RedisBacklogStore(connection, backend_id)
     return RedisBacklog(
-        shelf, relay, config.limits.horizon.ms, clock, journal, signer, open_reader, config.backend.max_redis_memory
+        store, relay, config.limits.horizon.ms, clock, events, signer, open_reader, config.backend.max_redis_memory
     )

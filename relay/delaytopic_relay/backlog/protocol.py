@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from delaytopic_api.relay import BucketStatus
 from delaytopic_relay.backlog.store import Slice
-from delaytopic_relay.core.commands import Command, Departures, Key, Schedule
+from delaytopic_relay.core.commands import Command, DueKey, Outbound, Schedule
 from delaytopic_relay.core.ids import IdEntry, IdState
 from delaytopic_relay.core.partition import Share, Stored
 from delaytopic_relay.core.progress import Progress
@@ -36,7 +36,7 @@ class Shard(Protocol):
         ...
 
     @property
-    def cursor(self) -> Key:
+    def cursor(self) -> DueKey:
         """The key of the last delivered schedule."""
         ...
 
@@ -97,7 +97,7 @@ class Shard(Protocol):
         """Decide what is taken in from now on; to be called before records are."""
         ...
 
-    def take_in(self, commands: Sequence[Command], next_position: int, found: Mapping[bytes, IdState]) -> Departures:
+    def ingest(self, commands: Sequence[Command], next_position: int, found: Mapping[bytes, IdState]) -> Outbound:
         """Sort a chunk, with the backlog's answer for `unknown_ids`, and return what leaves at once."""
         ...
 
@@ -105,7 +105,7 @@ class Shard(Protocol):
         """Note that the source has no further records below `end`."""
         ...
 
-    def take_due(self, now_ms: int, limit: int) -> Departures:
+    def take_due(self, now_ms: int, limit: int) -> Outbound:
         """Remove and return what is due, in order."""
         ...
 
@@ -205,7 +205,7 @@ class PendingReader(Protocol):
 
     The reader takes no part in ownership: it only compares (`still_at`). A backlog that moves schedules from one slice
     to others writes the copies first and forgets the original last, so whoever finds a slice gone finds its
-    schedules in the slices as they are then. All methods raise `ShelfUnavailable` and `CorruptState`.
+    schedules in the slices as they are then. All methods raise `BacklogUnavailable` and `CorruptState`.
     """
 
     def slices(self, shard: int, from_ms: int, before_ms: int) -> Mapping[Slice, int]:
@@ -272,7 +272,7 @@ class Backlog(Protocol):
         ...
 
     def open(self, partition: int, plan: Plan) -> Shard:
-        """Claim the shard and return it; its plan is committed. Raises `Unavailable` and `ShelfMoved`."""
+        """Claim the shard and return it; its plan is committed. Raises `Unavailable` and `BacklogMoved`."""
         ...
 
     def reader(self, states: Mapping[int, Any]) -> PendingReader:

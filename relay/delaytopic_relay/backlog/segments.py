@@ -1,4 +1,4 @@
-"""Segments: schedules of one slice packed into bytes, the unit that a shelf stores.
+"""Segments: schedules of one slice packed into bytes, the unit that a backlog stores.
 
 Wire format: one version byte, then a msgpack array of entries, each an array of the fields of
 `Schedule` in their order. Readable from any language; a newer version is refused with its number.
@@ -17,7 +17,7 @@ from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.errors import ForeignRecord, SegmentError
 
 VERSION = b"\x01"
-REBUILD = "delete what the shelf holds of this shard, and it is filled again from the source topic"
+REBUILD = "delete what the backlog holds of this shard, and it is filled again from the source topic"
 
 LARGEST_SEGMENT = 500
 """Records in a segment at the most, so that a slice can be loaded in small portions."""

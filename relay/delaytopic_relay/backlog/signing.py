@@ -39,16 +39,16 @@ class SegmentSigner:
     def __init__(self, backend_id: str = "", keys: Sequence[bytes] = ()) -> None:
         """`keys` are secrets of any length; what signs is derived from them for this backend alone."""
         self._keys = [digest(key, b"delaytopic segments of " + backend_id.encode(), "sha256") for key in keys]
-        self._marks = [f"~{digest(key, b'mark', 'sha256')[:4].hex()}" for key in self._keys]
+        self._key_ids = [f"~{digest(key, b'mark', 'sha256')[:4].hex()}" for key in self._keys]
 
     @property
-    def mark(self) -> str:
+    def key_id(self) -> str:
         """Names the key that signs, for those who look whether they have it; "" without one. It proves nothing."""
-        return self._marks[0] if self._marks else ""
+        return self._key_ids[0] if self._key_ids else ""
 
     def knows(self, text: str) -> bool:
         """Tell whether a text names a key that is here, by its mark; without keys every text will do."""
-        return not self._marks or any(mark in text for mark in self._marks)
+        return not self._key_ids or any(key_id in text for key_id in self._key_ids)
 
     def sign(self, place: bytes, data: bytes) -> bytes:
         """Put MAGIC and the tag in front of a segment."""

@@ -1,6 +1,6 @@
-"""What the core asks of a shelf: an index, over bytes, of the schedules due beyond the horizon.
+"""What the core asks of a backlog: an index, over bytes, of the schedules due beyond the horizon.
 
-A shelf may lose its last writes or everything: the shard notices by the position and fills it again
+A backlog may lose its last writes or everything: the shard notices by the position and fills it again
 from the source topic. It must not invent or reorder anything, and a write whose expected position
 does not match must change nothing.
 """
@@ -11,19 +11,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from delaytopic_relay.core.ids import IdEntry
-from delaytopic_relay.errors import CorruptState, ShelfMoved
+from delaytopic_relay.errors import BacklogMoved, CorruptState
 
 END_MS = 1 << 62
 """Later than any slice begins."""
 
 
-class Position(NamedTuple):
-    """How far a shard's shelf is filled, by whom, and after how many writes.
+class StoreVersion(NamedTuple):
+    """How far a shard's backlog is filled, by whom, and after how many writes.
 
     `owner` is the token of the relay that last claimed the shard, `counter` grows with each write. Every
-    schedule with a source offset below `offset` is on the shelf, or was done when this was written:
+    schedule with a source offset below `offset` is in the backlog, or was done when this was written:
     it is the offset committed last, not the one read last, so that it stays true of an old copy of the
-    shelf even when what was near at that time was put there later.
+    backlog even when what was near at that time was put there later.
     """
 
     owner: str
@@ -44,7 +44,7 @@ class Slice(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """A packed batch of one shard's schedules in one slice; `data` is opaque to the shelf."""
+    """A packed batch of one shard's schedules in one slice; `data` is opaque to the backlog."""
 
     slice: Slice
     records: int
@@ -74,58 +74,58 @@ class Page(NamedTuple):
         return cls({slice_: records for slice_, records in found if slice_.start_ms < until_ms}, until_ms)
 
 
-class Shelf(Protocol):
-    """One relay's access to the shelf; every method names the shard (the source partition).
+class BacklogStore(Protocol):
+    """One relay's access to the backlog; every method names the shard (the source partition).
 
-    Raises `ShelfMoved` when the position is not the expected one (another owner, or writes were
-    lost) and `ShelfUnavailable` when the shelf cannot be reached; after the latter a write may or
+    Raises `BacklogMoved` when the position is not the expected one (another owner, or writes were
+    lost) and `BacklogUnavailable` when the backlog cannot be reached; after the latter a write may or
     may not have happened, and repeating it with the same arguments is safe.
     """
 
-    def position(self, shard: int) -> Position | None:
-        """The shard's position; None for a shard that was never claimed, or a wiped shelf."""
+    def position(self, shard: int) -> StoreVersion | None:
+        """The shard's position; None for a shard that was never claimed, or a wiped backlog."""
         ...
 
     def put(
         self,
         shard: int,
-        expected: Position | None,
-        new: Position,
+        expected: StoreVersion | None,
+        new: StoreVersion,
         segments: Sequence[Segment],
         ids: Mapping[bytes, IdEntry],
     ) -> int:
         """Append segments and set id entries, atomically with the position going from expected to new.
 
         Succeeds without a second effect when the position already is `new`. With no segments and
-        no ids this claims a shard or moves its position on. Answers how many bytes the shard takes on the shelf.
+        no ids this claims a shard or moves its position on. Answers how many bytes the shard takes in the backlog.
         """
         ...
 
-    def page(self, shard: int, expected: Position, from_ms: int, count: int) -> Page:
+    def page(self, shard: int, expected: StoreVersion, from_ms: int, count: int) -> Page:
         """Return the first slices that begin at `from_ms` or later; `count` is more than there are widths.
 
-        Raises `CorruptState` where the shelf's own records of its slices contradict each other.
+        Raises `CorruptState` where the backlog's own records of its slices contradict each other.
         """
         ...
 
-    def load(self, shard: int, expected: Position, slice_: Slice, first: int, count: int) -> list[bytes]:
+    def load(self, shard: int, expected: StoreVersion, slice_: Slice, first: int, count: int) -> list[bytes]:
         """Segments `first` to `first + count - 1` of a slice, in the order they were put."""
         ...
 
-    def load_first(self, shard: int, expected: Position, slices: Sequence[Slice], count: int) -> list[list[bytes]]:
+    def load_first(self, shard: int, expected: StoreVersion, slices: Sequence[Slice], count: int) -> list[list[bytes]]:
         """The first `count` segments of each of these slices, in one request."""
         ...
 
-    def ids(self, shard: int, expected: Position, names: Sequence[bytes]) -> list[IdEntry | None]:
+    def ids(self, shard: int, expected: StoreVersion, names: Sequence[bytes]) -> list[IdEntry | None]:
         """The entries of these ids, None where there is none, in the order asked for."""
         ...
 
-    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
+    def drop(self, shard: int, expected: StoreVersion, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
         """Forget whole slices and id entries; what is not there is not missed. Answers as `put`."""
         ...
 
     def reset(self, shard: int, slices: Iterable[Slice]) -> None:
-        """Forget the shard, position included, whatever it holds and whoever owns it: its owner gets `ShelfMoved`.
+        """Forget the shard, position included, whatever it holds and whoever owns it: its owner gets `BacklogMoved`.
 
         `slices` are those that the caller knows, beside those that can be listed.
         """
@@ -136,20 +136,20 @@ class Shelf(Protocol):
         ...
 
 
-def moved(shard: int, expected: Position | None, found: Position | None) -> ShelfMoved:
+def moved(shard: int, expected: StoreVersion | None, found: StoreVersion | None) -> BacklogMoved:
     """The error for a shard whose position is `found` and not `expected`, with the likeliest reason."""
-    return ShelfMoved(
-        f"the shelf of shard {shard} is at {_text(found)}, not at {_text(expected)}: {_reason(expected, found)}"
+    return BacklogMoved(
+        f"the backlog of shard {shard} is at {_text(found)}, not at {_text(expected)}: {_reason(expected, found)}"
     )
 
 
-def _text(position: Position | None) -> str:
+def _text(position: StoreVersion | None) -> str:
     if position is None:
         return "no position"
     return f"offset {position.offset} (write {position.counter} of {position.owner})"
 
 
-def _reason(expected: Position | None, found: Position | None) -> str:
+def _reason(expected: StoreVersion | None, found: StoreVersion | None) -> str:
     if found is None:
         return "it was wiped, or it is another server's"
     if expected is None:

@@ -73,7 +73,7 @@ class Calendar:
         self.size = 0
 
     def add(self, schedules: Iterable[Schedule], *, only_here: bool) -> None:
-        """Insert; `only_here` says that no shelf has them, so that they hold back the committed offset."""
+        """Insert; `only_here` says that no backlog has them, so that they hold back the committed offset."""
         slots = self._slots
         count = total = 0
         for schedule in schedules:

@@ -43,14 +43,14 @@ class SourceMessage(Protocol):
         ...
 
 
-class Key(NamedTuple):
+class DueKey(NamedTuple):
     """The order of delivery within a shard; unique, and the same each time the record is read."""
 
     due_ms: int
     offset: int
 
 
-NOTHING_DELIVERED = Key(-1, -1)
+NOTHING_DELIVERED = DueKey(-1, -1)
 
 
 class Schedule(msgspec.Struct, array_like=True, gc=False):
@@ -101,7 +101,7 @@ class Dialect(Protocol):
         ...
 
 
-class Departures(NamedTuple):
+class Outbound(NamedTuple):
     """Schedules to deliver and rejects to dead-letter, in order, and how often an id took effect."""
 
     schedules: list[Schedule]
@@ -111,4 +111,4 @@ class Departures(NamedTuple):
     too_late: int = 0
 
 
-NOTHING = Departures([], [])
+NOTHING = Outbound([], [])

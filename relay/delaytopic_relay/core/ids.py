@@ -1,7 +1,7 @@
 """Replace and cancel: which command is the latest for an id that still has schedules pending.
 
 A schedule is superseded when a later command carries its id. An entry lives until the last pending
-schedule with the id has passed; entries of schedules on the shelf live there too, because the
+schedule with the id has passed; entries of schedules in the backlog live there too, because the
 command itself may be below the offset that a successor reads from.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from delaytopic_relay.core.commands import Cancel, Command, Key, Reject, Schedule
+from delaytopic_relay.core.commands import Cancel, Command, DueKey, Reject, Schedule
 
 
 class IdEntry(NamedTuple):
@@ -33,17 +33,17 @@ class IdState(NamedTuple):
 
     offset: int
     withdrawn: bool
-    until: Key
-    on_shelf: bool
+    until: DueKey
+    stored: bool
 
     def to_entry(self) -> IdEntry:
-        """As the shelf stores it: the lowest bit of the offset tells `withdrawn`."""
+        """As the backlog stores it: the lowest bit of the offset tells `withdrawn`."""
         return IdEntry(self.offset * 2 + self.withdrawn, self.until.due_ms, self.until.offset)
 
 
 def from_entry(entry: IdEntry) -> IdState:
-    """Read an entry of the shelf back."""
-    return IdState(entry.offset >> 1, bool(entry.offset & 1), Key(entry.until_due_ms, entry.until_offset), True)
+    """Read an entry of the backlog back."""
+    return IdState(entry.offset >> 1, bool(entry.offset & 1), DueKey(entry.until_due_ms, entry.until_offset), True)
 
 
 class Effect(NamedTuple):
@@ -54,14 +54,14 @@ class Effect(NamedTuple):
 
 
 def apply_schedule(known: IdState | None, schedule: Schedule, *, far: bool) -> Effect:
-    """A schedule with an id replaces the pending one; `far` ones go to the shelf."""
-    key = Key(schedule.due_ms, schedule.offset)
+    """A schedule with an id replaces the pending one; `far` ones go to the backlog."""
+    key = DueKey(schedule.due_ms, schedule.offset)
     if known is None:
         return Effect(IdState(schedule.offset, False, key, far), False)
     if schedule.offset < known.offset:
-        return Effect(known._replace(until=max(known.until, key), on_shelf=known.on_shelf or far), False)
+        return Effect(known._replace(until=max(known.until, key), stored=known.stored or far), False)
     withdrew = not known.withdrawn and schedule.offset > known.offset
-    return Effect(IdState(schedule.offset, False, max(known.until, key), known.on_shelf or far), withdrew)
+    return Effect(IdState(schedule.offset, False, max(known.until, key), known.stored or far), withdrew)
 
 
 def apply_done(known: IdState | None, schedule: Schedule) -> Effect:
@@ -80,11 +80,11 @@ def apply_cancel(known: IdState | None, cancel: Cancel) -> Effect:
 
 
 class IdTable:
-    """Latest command per id, bounded by what is in memory; the rest lives on the shelf and is looked up."""
+    """Latest command per id, bounded by what is in memory; the rest lives in the backlog and is looked up."""
 
     def __init__(self) -> None:
         self._states: dict[bytes, IdState] = {}
-        self._last_in_memory: dict[bytes, Key] = {}
+        self._last_in_memory: dict[bytes, DueKey] = {}
         self._found: Mapping[bytes, IdState] = {}
         self._to_put: dict[bytes, IdState] = {}
         self._to_forget: set[bytes] = set()
@@ -93,12 +93,12 @@ class IdTable:
         return len(self._states)
 
     def unknown(self, commands: Iterable[Command]) -> list[bytes]:
-        """The ids that the shelf has to be asked about before these commands are applied."""
+        """The ids that the backlog has to be asked about before these commands are applied."""
         names = {command.id for command in commands if not isinstance(command, Reject) and command.id is not None}
         return [name for name in names if name not in self._states and name not in self._to_put]
 
-    def learn(self, found: Mapping[bytes, IdState], cursor: Key) -> None:
-        """Take note of what the shelf knows; entries whose last schedule has passed are to be forgotten."""
+    def learn(self, found: Mapping[bytes, IdState], cursor: DueKey) -> None:
+        """Take note of what the backlog knows; entries whose last schedule has passed are to be forgotten."""
         self._found = {name: state for name, state in found.items() if state.until > cursor}
         self._to_forget.update(name for name in found if name not in self._found)
 
@@ -107,7 +107,7 @@ class IdTable:
         assert schedule.id is not None
         effect = apply_schedule(self._known(schedule.id), schedule, far=far)
         assert effect.state is not None
-        self._keep(schedule.id, effect.state, None if far else Key(schedule.due_ms, schedule.offset))
+        self._keep(schedule.id, effect.state, None if far else DueKey(schedule.due_ms, schedule.offset))
         return effect.withdrew
 
     def cancel(self, cancel: Cancel) -> bool:
@@ -128,8 +128,8 @@ class IdTable:
     def _known(self, name: bytes) -> IdState | None:
         return self._states.get(name) or self._to_put.get(name) or self._found.get(name)
 
-    def _keep(self, name: bytes, state: IdState, in_memory: Key | None) -> None:
-        if state.on_shelf:
+    def _keep(self, name: bytes, state: IdState, in_memory: DueKey | None) -> None:
+        if state.stored:
             self._to_put[name] = state
             self._to_forget.discard(name)
         if in_memory is not None:
@@ -139,12 +139,12 @@ class IdTable:
 
     @property
     def must_put(self) -> bool:
-        """Return whether entries wait to be written to the shelf."""
+        """Return whether entries wait to be written to the backlog."""
         return bool(self._to_put)
 
     @property
     def waiting(self) -> int:
-        """Return how many entries wait to be written to the shelf."""
+        """Return how many entries wait to be written to the backlog."""
         return len(self._to_put)
 
     def to_put(self) -> dict[bytes, IdEntry]:
@@ -156,11 +156,11 @@ class IdTable:
         self._to_put = {}
 
     def loaded(self, schedules: Iterable[Schedule]) -> None:
-        """Schedules came into memory from the shelf."""
+        """Schedules came into memory from the backlog."""
         for schedule in schedules:
             if schedule.id is None:
                 continue
-            name, key = schedule.id, Key(schedule.due_ms, schedule.offset)
+            name, key = schedule.id, DueKey(schedule.due_ms, schedule.offset)
             state = apply_schedule(self._known(name), schedule, far=True).state
             assert state is not None
             self._states[name] = state
@@ -177,10 +177,10 @@ class IdTable:
         state = self._states.get(name)
         if state is None:
             return True
-        key = Key(schedule.due_ms, schedule.offset)
+        key = DueKey(schedule.due_ms, schedule.offset)
         in_effect = state.offset <= schedule.offset
         if state.until <= key:
-            self._to_forget.update([name] if state.on_shelf else [])
+            self._to_forget.update([name] if state.stored else [])
         elif in_effect:
             self._keep(name, state._replace(offset=schedule.offset, withdrawn=True), None)
         if key >= self._last_in_memory[name]:
@@ -193,9 +193,9 @@ class IdTable:
         return state is None or state.offset <= schedule.offset
 
     def to_forget(self) -> list[bytes]:
-        """Entries on the shelf that are of no more use once the cursor is committed."""
+        """Entries in the backlog that are of no more use once the cursor is committed."""
         return sorted(self._to_forget - self._to_put.keys())
 
     def forgotten(self) -> None:
-        """The shelf dropped them."""
+        """The backlog dropped them."""
         self._to_forget.clear()

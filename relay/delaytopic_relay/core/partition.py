@@ -1,4 +1,4 @@
-"""The state machine of every shard with a shelf: sort what arrives, deliver what is due, state its progress.
+"""The state machine of every shard with a backlog: sort what arrives, deliver what is due, state its progress.
 
 Pure: every method takes plain data and the time, and returns what the caller has to do. The caller
 does it in this order, which is what makes the progress true: take in, deliver, put (acknowledged),
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from delaytopic_api.relay import BucketStatus
 from delaytopic_relay.core.calendar import Calendar, bytes_of
-from delaytopic_relay.core.commands import NOTHING, Cancel, Command, Departures, Key, Reject, Schedule
+from delaytopic_relay.core.commands import NOTHING, Cancel, Command, DueKey, Outbound, Reject, Schedule
 from delaytopic_relay.core.ids import IdState, IdTable
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.suspension import until_departure
@@ -54,7 +54,7 @@ class ShardCore(ABC):
         self.position = start
         self.cursor = progress.cursor
         self.committed_offset = progress.offset
-        """L of the last commit: whatever is below it and not done is on the shelf."""
+        """L of the last commit: whatever is below it and not done is in the backlog."""
         self.calendar = Calendar()
         self.ids = IdTable()
         self.admission = Admission(progress.terms)
@@ -99,7 +99,7 @@ class ShardCore(ABC):
 
     @property
     def ids_bytes(self) -> int:
-        """Return about how many bytes of memory ids take whose schedules are on the shelf: none, where it keeps them,
+        """Return about how many bytes of memory ids take whose schedules are in the backlog: none, where it keeps them,
         too.
         """
         return 0
@@ -130,15 +130,15 @@ class ShardCore(ABC):
         offset = max(self.position, self.replay_until)
         self.admission.renew(now_ms, offset, max_delay_ms, ids_full=ids_full, record_bytes=self.record_bytes)
 
-    def take_in(self, commands: Sequence[Command], next_position: int, found: Mapping[bytes, IdState]) -> Departures:
-        """Sort a chunk into memory, shelf and what leaves at once.
+    def ingest(self, commands: Sequence[Command], next_position: int, found: Mapping[bytes, IdState]) -> Outbound:
+        """Sort a chunk into memory, backlog and what leaves at once.
 
-        `found` are the shelf's entries for the names that `ids.unknown(commands)` asked for.
+        `found` are the backlog's entries for the names that `ids.unknown(commands)` asked for.
         """
         self.ids.learn(found, self.cursor)
         near: list[Schedule] = []
         far: list[Schedule] = []
-        leaving = Departures([], [])
+        leaving = Outbound([], [])
         cursor_ms, frontier_ms = self.cursor.due_ms, self._frontier_ms
         counts = [0, 0, 0]
         for command in self._admitted(commands, leaving.rejects):
@@ -191,7 +191,7 @@ class ShardCore(ABC):
         """Return offset and size of those that the backlog may be too small for, but for what leaves at once."""
         return {}
 
-    def _past(self, schedule: Schedule, leaving: Departures, counts: list[int]) -> None:
+    def _past(self, schedule: Schedule, leaving: Outbound, counts: list[int]) -> None:
         """A schedule at or below the cursor: done, if it was taken in before; otherwise it leaves at once."""
         fresh = schedule.offset >= self.replay_until
         if schedule.id is not None:
@@ -206,15 +206,15 @@ class ShardCore(ABC):
 
     # -- delivering
 
-    def take_due(self, now_ms: int, limit: int) -> Departures:
+    def take_due(self, now_ms: int, limit: int) -> Outbound:
         """Remove and return what is due, in order; superseded and cancelled ones are done, and left out."""
         if self.replaying:
             return NOTHING
         taken = self.calendar.take(min(now_ms, self._loaded_until_ms - 1), limit)
         if not taken:
             return NOTHING
-        self.cursor = max(self.cursor, Key(taken[-1].due_ms, taken[-1].offset))
-        return Departures(self.ids.without_superseded(taken), [])
+        self.cursor = max(self.cursor, DueKey(taken[-1].due_ms, taken[-1].offset))
+        return Outbound(self.ids.without_superseded(taken), [])
 
     def _keep_far(self, far: list[Schedule]) -> None:
         """Keep what waits for the next put."""
@@ -243,7 +243,7 @@ class ShardCore(ABC):
         return next_due_ms if next_due_ms is not None and next_due_ms < self._loaded_until_ms else None
 
     def full(self, now_ms: int, *, paused: bool) -> bool:
-        """Return whether reading on can wait; with a shelf it never can."""
+        """Return whether reading on can wait; with a backlog it never can."""
         return False
 
     # -- for the pages

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from delaytopic_relay.core.bucket_state import BucketsState, decode_buckets, encode_buckets
-from delaytopic_relay.core.commands import NOTHING_DELIVERED, Key
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey
 from delaytopic_relay.core.terms import Terms, decode_terms, encode_terms
 from delaytopic_relay.errors import ProgressError
 
@@ -26,13 +26,13 @@ _FIELDS_OF = {VERSION: FIELDS - 1, WITH_BUCKETS: FIELDS, WITH_TERMS: FIELDS + 1}
 class Progress(NamedTuple):
     """L, P and C, and the `transactional.id` of the relay that wrote them ("" after a hand-over).
 
-    `buckets` is how the bucket topics stand; None with another shelf. `terms` are those by which records below P were
+    `buckets` is how the bucket topics stand; None with another backlog. `terms` are those by which records below P were
     taken in or refused; none if all were taken in.
     """
 
     offset: int
     position: int
-    cursor: Key
+    cursor: DueKey
     owner: str = ""
     buckets: BucketsState | None = None
     terms: tuple[Terms, ...] = ()
@@ -80,4 +80,4 @@ def decode_progress(offset: int, metadata: str | None) -> Progress:
         raise ProgressError(
             f"the metadata {metadata[:80]!r} of committed offset {offset} is damaged: {error}"
         ) from error
-    return Progress(offset, position, Key(due_ms, cursor_offset), fields[-1], buckets, terms)
+    return Progress(offset, position, DueKey(due_ms, cursor_offset), fields[-1], buckets, terms)

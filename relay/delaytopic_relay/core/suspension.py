@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from delaytopic_api.values import Suspend
-from delaytopic_relay.core.commands import Command, Key, Schedule
+from delaytopic_relay.core.commands import Command, DueKey, Schedule
 
 NOTHING_DUE_MS = -1
 """A time at which nothing is due."""
@@ -26,7 +26,7 @@ class Suspension(NamedTuple):
 
 
 def until_departure(
-    commands: Sequence[Command], cursor: Key, position: int, now_ms: int = NOTHING_DUE_MS
+    commands: Sequence[Command], cursor: DueKey, position: int, now_ms: int = NOTHING_DUE_MS
 ) -> Sequence[Command]:
     """The commands before the first that would have to leave at once, though it may not.
 

@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from delaytopic_api.records import DeadLetterReason
-from delaytopic_relay.core.commands import Key, Reject, Schedule
+from delaytopic_relay.core.commands import DueKey, Reject, Schedule
 
 LEAST_TOLERANCE_MS = 3_600_000
 TOLERANCE_SHARE = 8
@@ -63,7 +63,7 @@ class Admission:
         """The terms for what was not yet taken in."""
         return self._kept[-1]
 
-    def kept(self, cursor: Key) -> tuple[Terms, ...]:
+    def kept(self, cursor: DueKey) -> tuple[Terms, ...]:
         """Return what to commit: those that are of use to whoever reads again what was taken in."""
         if any(NOTHING_MS < terms.latest_ms <= cursor.due_ms for terms in self._kept[:-1]):
             self._forget(cursor.due_ms)

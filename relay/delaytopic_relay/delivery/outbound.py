@@ -238,7 +238,7 @@ def _reject(schedule: Schedule, reason: DeadLetterReason, detail: str) -> Reject
     return Reject(schedule.offset, schedule.key, schedule.value, schedule.headers, reason, detail)
 
 
-def whose_record(headers: Headers) -> tuple[int | None, int | None, bool]:
+def source_of(headers: Headers) -> tuple[int | None, int | None, bool]:
     """Find an outgoing record's source partition and offset, and whether it is a dead letter.
 
     It says so in its own provenance headers, of which the last is ours.

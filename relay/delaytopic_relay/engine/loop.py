@@ -1,6 +1,6 @@
 """The loop: takes records in, delivers what is due, and commits both in ticks.
 
-One tick is one transaction: whatever was taken in is on the shelf or still below the committed
+One tick is one transaction: whatever was taken in is in the backlog or still below the committed
 offset, whatever was due is produced, and (L, P, C) of every shard is committed with it. After any
 doubt the memory is dropped and the committed state read again; nothing is ever put back by hand.
 """
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from delaytopic_api.relay import RelayState
 from delaytopic_relay.backlog.protocol import BacklogManager, Shard
-from delaytopic_relay.core.commands import Command, Departures, Dialect, Schedule
+from delaytopic_relay.core.commands import Command, Dialect, Outbound, Schedule
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.suspension import NOTHING_DUE_MS, Suspension
 from delaytopic_relay.core.terms import NEVER_MS
@@ -21,8 +21,8 @@ from delaytopic_relay.delivery.outbound import Addressing
 from delaytopic_relay.delivery.refusals import Refusal, dead_letters_for, note_refusals
 from delaytopic_relay.engine.pacing import Pace, TickState, closes_at_ms, sleep_ms
 from delaytopic_relay.engine.recovery import Takeover
-from delaytopic_relay.errors import BucketLost, CommitUnknown, Fenced, LostOwnership, TransactionAborted, Unavailable
-from delaytopic_relay.ports import Batch, Clock, Journal, Source, Target
+from delaytopic_relay.errors import BucketLost, CommitUnknown, Fenced, StateInDoubt, TransactionAborted, Unavailable
+from delaytopic_relay.ports import Batch, Clock, LoopEvents, Source, Target
 
 
 class Parts(NamedTuple):
@@ -42,7 +42,7 @@ class Parts(NamedTuple):
     pace: Pace
     memory_bytes: int
     clock: Clock
-    journal: Journal
+    events: LoopEvents
     suspension: Suspension = Suspension()
     max_delay_ms: int = NEVER_MS >> 2
     id_bytes: int = NEVER_MS
@@ -56,7 +56,7 @@ RETRY_MS = 1_000
 
 
 @dataclass(frozen=True)
-class Scene:
+class LoopSnapshot:
     """The state of the loop at one moment: shards at work, why others wait or fail, what is committed, where the source
     ends.
     """
@@ -91,7 +91,7 @@ class Loop:
         self._id_bytes = parts.id_bytes
         self._deferred: dict[int, Sequence[Command]] = {}
         self._clock = parts.clock
-        self._journal = parts.journal
+        self._events = parts.events
         self.shards: dict[int, Shard] = {}
         self.waiting: dict[int, str] = {}
         self.joined = False
@@ -105,7 +105,7 @@ class Loop:
         self._tick_sent: list[tuple[int, Sequence[Schedule]]] = []
         self._last_commit_ms = 0
         self._held_until_ms = 0
-        self._lost: LostOwnership | None = None
+        self._lost: StateInDoubt | None = None
         self._target_is_spent = False
         self.idle_ms = 0
         """The time for which the loop has waited in vain for records."""
@@ -127,8 +127,8 @@ class Loop:
         if self._lost is None:
             try:
                 self._close_tick(handing_over=going)
-            except (LostOwnership, Unavailable) as error:
-                self._lost = error if isinstance(error, LostOwnership) else TransactionAborted(str(error))
+            except (StateInDoubt, Unavailable) as error:
+                self._lost = error if isinstance(error, StateInDoubt) else TransactionAborted(str(error))
         self._forget(going)
 
     def lost(self, partitions: Sequence[int]) -> None:
@@ -151,9 +151,9 @@ class Loop:
         """Join the group."""
         self._source.subscribe(self)
 
-    def scene(self) -> Scene:
+    def snapshot(self) -> LoopSnapshot:
         """Return what is at work here, for the status page."""
-        return Scene(
+        return LoopSnapshot(
             RelayState.RUNNING,
             dict(self.shards),
             dict(self.waiting),
@@ -178,17 +178,17 @@ class Loop:
             if self._lost is not None:
                 raise self._lost
             for partition, batch in batches.items():
-                self._take_in(partition, batch)
+                self._ingest(partition, batch)
             self._apply_deferred()
-            self._adopt()
+            self._recover_assigned()
             self._deliver()
             if self._tick_is_due():
                 self._close_tick()
-            self._tend()
-        except LostOwnership as lost:
-            self._start_over(lost)
+            self._load_and_throttle()
+        except StateInDoubt as lost:
+            self._reset(lost)
         except Unavailable as error:
-            self._journal.unavailable(error)
+            self._events.unavailable(error)
 
     def _poll(self) -> dict[int, Batch]:
         started_ms = self._clock.monotonic_ms()
@@ -203,9 +203,9 @@ class Loop:
         wake_ms = max(min(wakes), now_ms + self._hold_ms()) if wakes else None
         return sleep_ms(now_ms, wake_ms, self._clock.monotonic_ms(), self._closes_at_ms())
 
-    def _start_over(self, lost: LostOwnership) -> None:
+    def _reset(self, lost: StateInDoubt) -> None:
         """Drop everything in memory; all shards are recovered from what is committed."""
-        self._journal.started_over(lost)
+        self._events.reset(lost)
         self._lost = None
         self._addressing.refusals_settled(committed=False)
         self._target.abort()
@@ -214,7 +214,7 @@ class Loop:
         try:
             self._source.pause(self.shards)
         except Unavailable as error:
-            self._journal.unavailable(error)
+            self._events.unavailable(error)
         self.shards.clear()
         self._committed.clear()
         self._paused.clear()
@@ -226,7 +226,7 @@ class Loop:
 
     # -- owning
 
-    def _adopt(self) -> None:
+    def _recover_assigned(self) -> None:
         """Recover the shards that wait for it."""
         if not self.waiting or self._clock.monotonic_ms() < self._retry_at_ms:
             return
@@ -241,11 +241,11 @@ class Loop:
             self.shards[partition] = shard
             self._committed[partition] = plan.progress
             self._moving = self._moving | {partition} if plan.backend_changed else self._moving - {partition}
-            self._journal.recovered(partition, cause, plan)
+            self._events.recovered(partition, cause, plan)
 
     # -- taking in
 
-    def _take_in(self, partition: int, batch: Batch) -> None:
+    def _ingest(self, partition: int, batch: Batch) -> None:
         shard = self.shards.get(partition)
         if shard is None:
             return
@@ -276,7 +276,7 @@ class Loop:
         ids_full = shard.ids_bytes > self._id_bytes // len(self.shards)
         shard.renew_terms(self._clock.now_ms(), self._max_delay_ms, ids_full=ids_full)
         found = self._manager.look_up(shard, shard.unknown_ids(commands))
-        leaving = shard.take_in(commands, next_position, found)
+        leaving = shard.ingest(commands, next_position, found)
         self._send(partition, leaving, self._clock.now_ms() if self._suspension.delivery else now_ms)
 
     def _apply_deferred(self) -> None:
@@ -311,9 +311,9 @@ class Loop:
         """
         return 0 if self._open or self._behind else max(0, self._held_until_ms - self._clock.monotonic_ms())
 
-    def _send(self, partition: int, leaving: Departures, decided_ms: int) -> None:
+    def _send(self, partition: int, leaving: Outbound, decided_ms: int) -> None:
         """Send what was decided to leave at that time; a clock that was set back since does not make it early."""
-        self._journal.commands(leaving)
+        self._events.commands(leaving)
         if not leaving.schedules and not leaving.rejects:
             return
         if self._learn is not None and (named := {s.target for s in leaving.schedules if s.target is not None}):
@@ -330,7 +330,7 @@ class Loop:
         self._target.send(records)
         if rejects:
             self._target.send(self._addressing.dead_letters(partition, rejects, now_ms))
-        self._journal.sent(leaving.schedules, rejects, late_rejects, now_ms)
+        self._events.sent(leaving.schedules, rejects, late_rejects, now_ms)
 
     # -- committing
 
@@ -348,9 +348,9 @@ class Loop:
         put_ms = self._clock.monotonic_ms()
         stored = self._store()
         started_ms = self._clock.monotonic_ms()
-        note_refusals(self._addressing, self._settle())
+        note_refusals(self._addressing, self._flush())
         if stored:
-            self._journal.put(self._clock.monotonic_ms() - put_ms)
+            self._events.put(self._clock.monotonic_ms() - put_ms)
         owner = self._target.owner
         progress = {
             partition: shard.progress("" if partition in handing_over else owner)
@@ -371,7 +371,7 @@ class Loop:
         for partition, new in changed.items():
             self.shards[partition].committed_offset = new.offset
         self._last_commit_ms = self._clock.monotonic_ms() - started_ms
-        self._journal.committed(self._last_commit_ms)
+        self._events.committed(self._last_commit_ms)
         self._addressing.refusals_settled(committed=True)
         self._manager.drop_done(self.shards.values())
         self._manager.hand_over(shard for shard in self.shards.values() if shard.partition in handing_over)
@@ -382,24 +382,24 @@ class Loop:
             self._open = True
 
     def _store(self) -> bool:
-        """Fill the shelf. What one in Kafka takes is part of the transaction; whether there was any."""
+        """Fill the backlog. What one in Kafka takes is part of the transaction; whether there was any."""
         records = self._manager.put_all(self.shards.values())
         if records:
             self._begin()
             self._target.store(records)
         return bool(records)
 
-    def _settle(self) -> Sequence[Refusal]:
+    def _flush(self) -> Sequence[Refusal]:
         """Wait until all is acknowledged; what cannot be settled by a dead letter alone is returned."""
-        refusals = self._target.settle()
+        refusals = self._target.flush()
         if not refusals or self._pace.transactional:
             return refusals
         rejects, unknown = dead_letters_for(refusals, self._tick_sent)
         now_ms = self._clock.now_ms()
         for partition, of_shard in rejects.items():
             self._target.send(self._addressing.dead_letters(partition, of_shard, now_ms))
-            self._journal.sent([], of_shard, [], now_ms)
-        return [*unknown, *self._target.settle()]
+            self._events.sent([], of_shard, [], now_ms)
+        return [*unknown, *self._target.flush()]
 
     # -- memory
 
@@ -408,7 +408,7 @@ class Loop:
         """Return about how many bytes of memory the schedules take."""
         return sum(shard.size for shard in self.shards.values())
 
-    def _tend(self) -> None:
+    def _load_and_throttle(self) -> None:
         """Load what comes within the horizon, and stop reading while memory is full."""
         size = self.size
         self._manager.list_next([*self.shards.values()])
@@ -425,7 +425,9 @@ class Loop:
         self._paused = wanted
 
     def _drop_lost(self) -> None:
-        """Recover those alone whose shelf lost something; what they did is committed first, with that of the others."""
+        """Recover those alone whose backlog lost something; what they did is committed first, with that of the
+        others.
+        """
         if not (lost := self.shards.keys() & self._manager.lost()):
             return
         if self._open or self._moved:

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from delaytopic_relay.backlog.protocol import Backlog, Shard
 from delaytopic_relay.core.progress import Progress, decode_progress
 from delaytopic_relay.core.recovery import Plan
-from delaytopic_relay.errors import CorruptState, ShelfMoved, Unavailable
-from delaytopic_relay.ports import Committed, Journal, Source, Target
+from delaytopic_relay.errors import BacklogMoved, CorruptState, Unavailable
+from delaytopic_relay.ports import Committed, LoopEvents, Source, Target
 
 _INSTANCE = re.compile(r"[^/]{1,255}-[0-9]{1,10}-[0-9a-f]{8}")
 """Host, process and a random part, as `Service` names a relay."""
@@ -48,14 +48,14 @@ class Takeover:
         source: Source,
         target: Target,
         backlog: Backlog,
-        journal: Journal,
+        events: LoopEvents,
         may_be_fenced: Callable[[str], bool],
     ) -> None:
         """`may_be_fenced` tells the `transactional.id`s of the own group from others."""
         self._source = source
         self._target = target
         self._backlog = backlog
-        self._journal = journal
+        self._events = events
         self._may_be_fenced = may_be_fenced
         self._fenced: set[str] = set()
 
@@ -68,15 +68,15 @@ class Takeover:
             self._commit({partition: plan.progress for partition, plan in plans.items()})
             self._backlog.prepare([*plans])
         except Unavailable as error:
-            self._journal.unavailable(error)
+            self._events.unavailable(error)
             return {}
         recovered: dict[int, Recovered] = {}
         for partition, plan in plans.items():
             try:
                 opened = self._backlog.open(partition, plan)
                 self._source.read_from(partition, plan.progress.offset)
-            except (Unavailable, ShelfMoved) as error:
-                self._journal.stuck(partition, error)
+            except (Unavailable, BacklogMoved) as error:
+                self._events.stuck(partition, error)
             else:
                 recovered[partition] = Recovered(opened, plan)
         return recovered
@@ -97,10 +97,10 @@ class Takeover:
             if self._may_be_fenced(owner):
                 self._target.fence(owner)
                 self._fenced.add(owner)
-                self._journal.fenced(owner)
+                self._events.fenced(owner)
             else:
                 where = f"the metadata of the committed offset of partition {partition}"
-                self._journal.foreign(partition, f"{where} names {owner[:80]!r}, which is no relay of this group")
+                self._events.foreign(partition, f"{where} names {owner[:80]!r}, which is no relay of this group")
 
     def _plans(self, partitions: list[int], committed: Mapping[int, Committed]) -> dict[int, Plan]:
         plans: dict[int, Plan] = {}
@@ -108,7 +108,7 @@ class Takeover:
             try:
                 plans[partition] = self._plan(partition, committed.get(partition))
             except (Unavailable, CorruptState) as error:
-                self._journal.stuck(partition, error)
+                self._events.stuck(partition, error)
         return plans
 
     def _plan(self, partition: int, committed: Committed | None) -> Plan:

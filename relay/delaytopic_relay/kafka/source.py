@@ -14,7 +14,7 @@ from delaytopic_process.kafka_log import client_logger
 from delaytopic_relay.core.commands import MAX_HEADERS, SourceMessage
 from delaytopic_relay.core.progress import Progress, encode_metadata
 from delaytopic_relay.core.recovery import Bounds
-from delaytopic_relay.errors import KafkaUnavailable, LostOwnership, TransactionAborted
+from delaytopic_relay.errors import KafkaUnavailable, StateInDoubt, TransactionAborted
 from delaytopic_relay.kafka.settings import Settings
 from delaytopic_relay.ports import Assignment, Batch, Committed, GroupMetadata
 
@@ -47,7 +47,7 @@ class KafkaSource:
         self._ends: dict[int, int] = {}
         # Behind the last record that was handed out of each shard; none before a shard is read.
         self._next: dict[int, int] = {}
-        self._failure: LostOwnership | None = None
+        self._failure: StateInDoubt | None = None
 
     def subscribe(self, assignment: Assignment) -> None:
         """Join the group; the assignment is told inside `poll`."""

@@ -13,9 +13,9 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer, Topic
 
 from delaytopic_process.kafka_log import client_logger
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.delivery.outbound import Outgoing, whose_record
+from delaytopic_relay.delivery.outbound import Outgoing, source_of
 from delaytopic_relay.delivery.refusals import Caution, Refusal
-from delaytopic_relay.errors import CommitUnknown, Fenced, KafkaUnavailable, LostOwnership, TransactionAborted
+from delaytopic_relay.errors import CommitUnknown, Fenced, KafkaUnavailable, StateInDoubt, TransactionAborted
 from delaytopic_relay.kafka.settings import Settings
 from delaytopic_relay.kafka.source import offsets_of
 from delaytopic_relay.kafka.timeouts import BoundedCalls
@@ -146,14 +146,14 @@ class KafkaTarget:
         if error.code() not in ABOUT_THE_RECORD:
             return Refusal(text, too_large=False)
         self._caution.refused(known=True)
-        shard, offset, dead_letter = whose_record(record.headers)
+        shard, offset, dead_letter = source_of(record.headers)
         return Refusal(text, error.code() == KafkaError.MSG_SIZE_TOO_LARGE, shard, offset, dead_letter)
 
     def store(self, records: Sequence[Outgoing]) -> None:
         """As `send`: all is part of the transaction."""
         self.send(records)
 
-    def settle(self) -> list[Refusal]:
+    def flush(self) -> list[Refusal]:
         """Flush, before the offsets are sent: the coordinator would say that the transaction is still being built."""
         remaining = self._guard(partial(self._producer.flush, COMMIT_TIMEOUT_S))
         failures, self._failures = self._failures, []
@@ -170,7 +170,7 @@ class KafkaTarget:
             self._guard(lambda: self._producer.commit_transaction(COMMIT_TIMEOUT_S))
         except (Fenced, TransactionAborted):
             raise
-        except LostOwnership as error:
+        except StateInDoubt as error:
             raise CommitUnknown(f"the outcome of the commit is not known: {error}") from error
 
     def _send_offsets(self, offsets: list[TopicPartition], group: GroupMetadata) -> None:
@@ -204,7 +204,7 @@ class KafkaTarget:
         self._producer = self._new_producer()
 
     def close(self) -> None:
-        """Nothing is left to send after `settle`."""
+        """Nothing is left to send after `flush`."""
         self._producer.purge()
 
     def _guard(self, call: Callable[[], T]) -> T:
@@ -214,7 +214,7 @@ class KafkaTarget:
         except KafkaException as error:
             raise self._translated(error) from error
 
-    def _translated(self, exception: KafkaException) -> LostOwnership:
+    def _translated(self, exception: KafkaException) -> StateInDoubt:
         error: KafkaError = exception.args[0]
         if error.code() in FENCED:
             return Fenced(error.str())
@@ -251,7 +251,7 @@ class SplitTarget:
     """
 
     def __init__(self, plain: Target, ledger: Target) -> None:
-        """`ledger` takes the shelf's records and the progress."""
+        """`ledger` takes the backlog's records and the progress."""
         self._plain = plain
         self._ledger = ledger
 
@@ -261,7 +261,7 @@ class SplitTarget:
         return self._ledger.owner
 
     def begin(self) -> None:
-        """Open a transaction for shelf and progress."""
+        """Open a transaction for backlog and progress."""
         self._ledger.begin()
 
     def send(self, records: Sequence[Outgoing]) -> None:
@@ -269,12 +269,12 @@ class SplitTarget:
         self._plain.send(records)
 
     def store(self, records: Sequence[Outgoing]) -> None:
-        """Produce the shelf's records in the transaction."""
+        """Produce the backlog's records in the transaction."""
         self._ledger.store(records)
 
-    def settle(self) -> list[Refusal]:
+    def flush(self) -> list[Refusal]:
         """Wait until all that was delivered, and then all that was stored, is acknowledged."""
-        return [*self._plain.settle(), *self._ledger.settle()]
+        return [*self._plain.flush(), *self._ledger.flush()]
 
     def commit(self, progress: Mapping[int, Progress], group: GroupMetadata) -> None:
         """Commit what was stored, with the progress; deliveries were settled before."""

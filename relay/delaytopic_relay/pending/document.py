@@ -14,8 +14,8 @@ from delaytopic_api.relay import (
     ShardStatus,
     text_or_base64,
 )
-from delaytopic_relay.pending.query import ListingQuery
-from delaytopic_relay.pending.search import Listed, Listing
+from delaytopic_relay.pending.query import PendingQuery
+from delaytopic_relay.pending.search import Listed, PendingResult
 from delaytopic_relay.pending.snapshot import Copies
 
 REPLAYING = "records that were in memory before are being read again; they are not all listed yet"
@@ -31,7 +31,7 @@ class Subject(NamedTuple):
 
 
 def pending_list(
-    status: RelayStatus, subject: Subject, query: ListingQuery, copies: Copies, listing: Listing
+    status: RelayStatus, subject: Subject, query: PendingQuery, copies: Copies, listing: PendingResult
 ) -> PendingList:
     """Counts from the status, records from the listing."""
     shards = list(_shards(status, subject, query, copies))
@@ -61,7 +61,7 @@ def pending_list(
     )
 
 
-def _counted(status: RelayStatus, query: ListingQuery) -> RelayStatus | ShardStatus:
+def _counted(status: RelayStatus, query: PendingQuery) -> RelayStatus | ShardStatus:
     """Return the counts of what was asked for: the relay's, or the shard's; a shard that is not here has none."""
     if query.partition is None:
         return status
@@ -77,13 +77,13 @@ def _counted(status: RelayStatus, query: ListingQuery) -> RelayStatus | ShardSta
     return next((shard for shard in status.shards if shard.partition == query.partition), nothing)
 
 
-def _is_lacking(shard: PendingShard, query: ListingQuery, copies: Copies) -> bool:
+def _is_lacking(shard: PendingShard, query: PendingQuery, copies: Copies) -> bool:
     """Return whether records are missing that were asked for: of our own shards, or of the one that was named."""
     ours = shard.partition in copies.shards or shard.partition in copies.waiting
     return shard.message is not None and (ours or query.partition is not None)
 
 
-def _shards(status: RelayStatus, subject: Subject, query: ListingQuery, copies: Copies) -> Iterator[PendingShard]:
+def _shards(status: RelayStatus, subject: Subject, query: PendingQuery, copies: Copies) -> Iterator[PendingShard]:
     counts = {shard.partition: shard.pending for shard in status.shards}
     known = {*range(subject.source_partitions), *copies.shards, *copies.waiting}
     for partition in sorted(known) if query.partition is None else [query.partition]:

@@ -16,7 +16,7 @@ from delaytopic_relay.backlog.protocol import Backlog, PendingReader, Shard
 from delaytopic_relay.engine.loop import Loop
 from delaytopic_relay.errors import Unavailable
 from delaytopic_relay.pending.document import Subject, pending_list
-from delaytopic_relay.pending.query import ListingQuery, parse_query
+from delaytopic_relay.pending.query import PendingQuery, parse_query
 from delaytopic_relay.pending.search import list_pending
 from delaytopic_relay.pending.snapshot import Copies, ShardCopy, copy_of, may_be_copied
 
@@ -28,7 +28,7 @@ MOST_ASKING = 8
 """Requests at the same time: one is answered, the others wait for their turn."""
 
 
-class ListingRequests:
+class PendingRequests:
     """One request at a time."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class ListingRequests:
         finally:
             self._asking.release()
 
-    def ask(self, query: ListingQuery, patience_s: float = PATIENCE_S) -> Copies:
+    def ask(self, query: PendingQuery, patience_s: float = PATIENCE_S) -> Copies:
         """Called by a page's thread in its turn: wait for the loop's answer. Raises `Unavailable`."""
         try:
             request = self._open = _Request(query)
@@ -72,7 +72,7 @@ class ListingRequests:
 
 
 class _Request:
-    def __init__(self, query: ListingQuery) -> None:
+    def __init__(self, query: PendingQuery) -> None:
         self._query = query
         self._copied: dict[int, ShardCopy] = {}
         self.copies = Copies({}, {})
@@ -100,7 +100,7 @@ class PendingPage:
         """`status` is the last one counted."""
         self._config = config
         self._status = status
-        self._requests = ListingRequests()
+        self._requests = PendingRequests()
         self._source_partitions = 0
         self._backlog: Backlog | None = None
 

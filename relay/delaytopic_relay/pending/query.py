@@ -13,7 +13,7 @@ LATEST_MS = 253_402_300_800_000
 LARGEST_PARTITION = (1 << 31) - 1
 
 
-class ListingQuery(NamedTuple):
+class PendingQuery(NamedTuple):
     """The first `limit` records that are due before a time, of one source partition or of all."""
 
     due_before_ms: int = LATEST_MS
@@ -26,7 +26,7 @@ class ListingQuery(NamedTuple):
         return None if self.due_before_ms == LATEST_MS else self.due_before_ms
 
 
-def parse_query(text: str) -> ListingQuery:
+def parse_query(text: str) -> PendingQuery:
     """Read the part of the address behind the question mark. Raises `BadRequest`."""
     given: dict[str, str] = {}
     for name, value in parse_qsl(text, keep_blank_values=True):
@@ -36,7 +36,7 @@ def parse_query(text: str) -> ListingQuery:
             raise BadRequest(f"{name} is given twice")
         given[name] = value
     partition = given.get("partition")
-    return ListingQuery(
+    return PendingQuery(
         _number("dueBefore", given.get("dueBefore", str(LATEST_MS)), 0, LATEST_MS, "epoch milliseconds"),
         _number("limit", given.get("limit", str(DEFAULT_LIMIT)), 0, MOST_LISTED, "a number of records"),
         None if partition is None else _number("partition", partition, 0, LARGEST_PARTITION, "a source partition"),

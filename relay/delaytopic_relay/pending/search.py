@@ -1,8 +1,8 @@
-"""The first records that wait, put together from copies of memory and from the shelf, read only as far as needed.
+"""The first records that wait, put together from copies of memory and from the backlog, read only as far as needed.
 
 Everything is as of the moment at which a shard was copied: what was taken in later is left out, what was delivered
-in the meantime may still be listed. The shelf is read after the copy, because what is due moves from the shelf to
-memory and not back, and what moves within the shelf is written to its new place before it leaves the old one.
+in the meantime may still be listed. The backlog is read after the copy, because what is due moves from the backlog to
+memory and not back, and what moves within the backlog is written to its new place before it leaves the old one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from delaytopic_relay.backlog.store import Slice
 from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.core.ids import from_entry
 from delaytopic_relay.errors import ConfigurationError, CorruptState, Unavailable
-from delaytopic_relay.pending.query import ListingQuery
+from delaytopic_relay.pending.query import PendingQuery
 from delaytopic_relay.pending.snapshot import ShardCopy
 
 Order = tuple[int, int, int]
@@ -41,7 +41,7 @@ class Listed(NamedTuple):
         return cls(schedule.due_ms, partition, schedule.offset, schedule.id, schedule.target, schedule.key, size)
 
 
-class Shortlist:
+class TopN:
     """Keeps the first `size` records by (due, partition, offset); of copies it keeps one."""
 
     def __init__(self, size: int) -> None:
@@ -80,7 +80,7 @@ class Shortlist:
 
 
 MOST_READ = 200_000
-"""Records that a listing reads from the shelf."""
+"""Records that a listing reads from the backlog."""
 MOST_READ_BYTES = 64 << 20
 GROUP = 32
 GROUP_RECORDS = 2_000
@@ -90,10 +90,10 @@ ATTEMPTS = 3
 
 
 OpenReader = Callable[[], PendingReader]
-"""Opens the shelf for one listing."""
+"""Opens the backlog for one listing."""
 
 
-class Listing(NamedTuple):
+class PendingResult(NamedTuple):
     """The first records, at most one more than the limit; `cut_ms` and `why` tell what could not be listed."""
 
     records: Sequence[Listed]
@@ -110,22 +110,22 @@ class Place(NamedTuple):
     records: int
 
 
-def list_pending(copies: Iterable[ShardCopy], open_reader: OpenReader, query: ListingQuery) -> Listing:
+def list_pending(copies: Iterable[ShardCopy], open_reader: OpenReader, query: PendingQuery) -> PendingResult:
     """The first `query.limit` records, and one more when there are more."""
     return _Search(copies, open_reader, query).listing()
 
 
 class _Search:
-    def __init__(self, copies: Iterable[ShardCopy], open_reader: OpenReader, query: ListingQuery) -> None:
+    def __init__(self, copies: Iterable[ShardCopy], open_reader: OpenReader, query: PendingQuery) -> None:
         self._copies = {copy.partition: copy for copy in copies}
         self._open_reader = open_reader
-        self._found = Shortlist(query.limit + 1)
+        self._found = TopN(query.limit + 1)
         self._until_ms = query.due_before_ms
         self._why: str | None = None
         self._cut_ms: int | None = None
         self._records_left, self._bytes_left = MOST_READ, MOST_READ_BYTES
 
-    def listing(self) -> Listing:
+    def listing(self) -> PendingResult:
         for copy in self._copies.values():
             self._found.add(copy.partition, copy.schedules)
             if copy.cut_ms is not None:
@@ -136,7 +136,7 @@ class _Search:
         records = self._found.records()
         if self._cut_ms is not None:
             records = [record for record in records if record.due_ms < self._until_ms]
-        return Listing(records, self._cut_ms, self._why)
+        return PendingResult(records, self._cut_ms, self._why)
 
     def _cut(self, at_ms: int, why: str) -> None:
         """Nothing due from then on can be listed."""
@@ -149,24 +149,24 @@ class _Search:
         last_ms = self._found.last_ms
         return from_ms >= self._until_ms or (last_ms is not None and last_ms < from_ms)
 
-    # -- the shelf
+    # -- the backlog
 
     def _read_shelf(self, from_ms: int) -> None:
         try:
             with closing(self._open_reader()) as reader:
-                self._insist(reader, from_ms)
+                self._retry(reader, from_ms)
         except (Unavailable, CorruptState, ConfigurationError) as error:
-            self._cut(from_ms, f"the shelf cannot be read: {error}")
+            self._cut(from_ms, f"the backlog cannot be read: {error}")
 
-    def _insist(self, reader: PendingReader, from_ms: int) -> None:
+    def _retry(self, reader: PendingReader, from_ms: int) -> None:
         for _ in range(ATTEMPTS):
             if self._read_slices(reader):
                 self._check(reader)
                 return
-        self._cut(from_ms, "what is on the shelf moved while it was read; ask again")
+        self._cut(from_ms, "what is in the backlog moved while it was read; ask again")
 
     def _check(self, reader: PendingReader) -> None:
-        """Discard what was read if the shelf is somebody else's by now, or lost its last writes."""
+        """Discard what was read if the backlog is somebody else's by now, or lost its last writes."""
         for copy in self._copies.values():
             from_ms, state = copy.stored
             if from_ms is not None and not reader.still_at(copy.partition, state):
@@ -237,7 +237,7 @@ class _Search:
         waiting = [
             schedule
             for schedule in schedules
-            if schedule.offset < copy.taken_in
+            if schedule.offset < copy.ingested
             and (schedule.due_ms, schedule.offset) > copy.cursor
             and schedule.due_ms < before_ms
         ]
@@ -261,7 +261,7 @@ def _latest(reader: PendingReader, copy: ShardCopy, names: Sequence[bytes]) -> M
     return {
         name: state.offset
         for name, state in states.items()
-        if state.until > copy.cursor and state.offset < copy.taken_in
+        if state.until > copy.cursor and state.offset < copy.ingested
     }
 
 
@@ -276,6 +276,6 @@ def _too_many(group: Sequence[Place]) -> str:
     place = max(group, key=lambda place: place.records)
     return (
         f"to put further records in order, more would have to be read than a listing may: {place.records} "
-        f"wait on the shelf of partition {place.partition} within {place.slice.width_ms // 1_000} s; they can be "
+        f"wait in the backlog of partition {place.partition} within {place.slice.width_ms // 1_000} s; they can be "
         "listed closer to their time"
     )

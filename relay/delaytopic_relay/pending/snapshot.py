@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from delaytopic_relay.backlog.protocol import Shard
-from delaytopic_relay.core.commands import NOTHING_DELIVERED, Key, Schedule
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey, Schedule
 from delaytopic_relay.core.partition import Stored
-from delaytopic_relay.pending.query import ListingQuery
+from delaytopic_relay.pending.query import PendingQuery
 
 
 class ShardCopy(NamedTuple):
@@ -21,9 +21,9 @@ class ShardCopy(NamedTuple):
     """The due time from which on memory could not be looked at; None when all could that is needed."""
     stored: Stored = Stored()
     """The part that is not in memory."""
-    cursor: Key = NOTHING_DELIVERED
+    cursor: DueKey = NOTHING_DELIVERED
     """The key up to which everything is done."""
-    taken_in: int = 0
+    ingested: int = 0
     """The offset from which on nothing is taken in yet, whoever stored it."""
     replaying: bool = False
     """True while a part of what was in memory once is still to be read again."""
@@ -41,10 +41,10 @@ def may_be_copied(shard: Shard) -> bool:
     return not shard.must_put
 
 
-def copy_of(shard: Shard, query: ListingQuery) -> ShardCopy:
+def copy_of(shard: Shard, query: PendingQuery) -> ShardCopy:
     """Copy what the query may need; changes nothing."""
     schedules, cut_ms = shard.first_in_memory(query.due_before_ms, query.limit + 1)
-    taken_in = max(shard.position, shard.replay_until)
+    ingested = max(shard.position, shard.replay_until)
     return ShardCopy(
-        shard.partition, schedules, cut_ms, shard.stored(), shard.cursor, taken_in, replaying=shard.replaying
+        shard.partition, schedules, cut_ms, shard.stored(), shard.cursor, ingested, replaying=shard.replaying
     )

@@ -18,7 +18,7 @@ from prometheus_client.registry import Collector
 
 from delaytopic_api.records import DeadLetterReason
 from delaytopic_api.relay import RelayStatus, ShardState
-from delaytopic_relay.errors import BucketLost, CommitUnknown, Fenced, LostOwnership, ShelfMoved, TransactionAborted
+from delaytopic_relay.errors import BacklogMoved, BucketLost, CommitUnknown, Fenced, StateInDoubt, TransactionAborted
 
 INFINITY = "+Inf"
 
@@ -71,7 +71,7 @@ LATENESS_EDGES_MS = (
 DURATION_EDGES_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 RECOVERY_CAUSES = (
     "assigned",
-    *(error.cause for error in (LostOwnership, ShelfMoved, TransactionAborted, CommitUnknown, Fenced, BucketLost)),
+    *(error.cause for error in (StateInDoubt, BacklogMoved, TransactionAborted, CommitUnknown, Fenced, BucketLost)),
 )
 
 
@@ -86,7 +86,7 @@ class RelayMetrics(Collector):
         self._commits = MillisecondHistogram(DURATION_EDGES_MS)
         self._puts = MillisecondHistogram(DURATION_EDGES_MS)
         self._superseded = self._cancelled = self._too_late = 0
-        self._shelf_errors = self._foreign_entries = 0
+        self._backlog_errors = self._foreign_entries = 0
         # Series that start with their first event have no rate for it: all known ones start at 0.
         self._dead_letters = Counter(dict.fromkeys(map(str, DeadLetterReason), 0))
         self._recoveries = Counter(dict.fromkeys(RECOVERY_CAUSES, 0))
@@ -120,7 +120,7 @@ class RelayMetrics(Collector):
             self._commits.add(duration_ms)
 
     def observe_put(self, duration_ms: int) -> None:
-        """The shelf acknowledged one write."""
+        """The backlog acknowledged one write."""
         with self._lock:
             self._puts.add(duration_ms)
 
@@ -129,10 +129,10 @@ class RelayMetrics(Collector):
         with self._lock:
             self._recoveries[cause] += 1
 
-    def add_shelf_error(self) -> None:
-        """The shelf did not answer."""
+    def add_backlog_error(self) -> None:
+        """The backlog did not answer."""
         with self._lock:
-            self._shelf_errors += 1
+            self._backlog_errors += 1
 
     def add_foreign_entry(self) -> None:
         """Something was skipped that somebody else wrote into the relay's own state."""
@@ -166,14 +166,14 @@ class RelayMetrics(Collector):
         yield self._counter("cancelled_records", "Schedules withdrawn by a cancel.", self._cancelled)
         yield self._counter("cancels_too_late", "Cancels that found nothing pending.", self._too_late)
         yield self._counters_by("recoveries", "Shards recovered from committed state.", "cause", self._recoveries)
-        yield self._counter("shelf_errors", "Times that the shelf did not answer.", self._shelf_errors)
-        text = "Entries of the shelf or the group's metadata that were skipped, as no relay of this group wrote them."
+        yield self._counter("backlog_errors", "Times that the backlog did not answer.", self._backlog_errors)
+        text = "Entries of the backlog or the group's metadata that were skipped, as no relay of this group wrote them."
         yield self._counter("foreign_entries", text, self._foreign_entries)
 
     def _histograms(self) -> Iterator[Metric]:
         yield self._histogram("lateness", "Sent minus due.", self._lateness)
         yield self._histogram("commit", "How long a tick's commit took.", self._commits)
-        yield self._histogram("shelf_put", "How long the shelf took to acknowledge a write.", self._puts)
+        yield self._histogram("backlog_write", "How long the backlog took to acknowledge a write.", self._puts)
 
     def _backlog(self, status: RelayStatus) -> Iterator[Metric]:
         oldest_ms, next_ms = status.oldest_overdue_ms, status.next_due_ms

@@ -19,15 +19,15 @@ from delaytopic_api.relay import (
     ShardStatus,
 )
 from delaytopic_relay.backlog.protocol import Shard
-from delaytopic_relay.core.commands import NOTHING_DELIVERED, Key
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.engine.loop import Scene
+from delaytopic_relay.engine.loop import LoopSnapshot
 
 STEPS_MS = (1_000, 2_000, 5_000)
 """Bin edges are these times powers of ten."""
 
 
-class Census(NamedTuple):
+class BacklogStats(NamedTuple):
     """One shard's backlog; `histogram` counts what is due up to each bin edge and after the one before."""
 
     pending: int
@@ -47,7 +47,7 @@ def bin_edges_ms(look_ahead_ms: int) -> tuple[int, ...]:
     return (*edges, look_ahead_ms)
 
 
-def census_of(shard: Shard, now_ms: int, look_ahead_ms: int) -> Census:
+def backlog_stats(shard: Shard, now_ms: int, look_ahead_ms: int) -> BacklogStats:
     """Count one shard; what lies in a wide slice is spread evenly over it."""
     edges = bin_edges_ms(look_ahead_ms)
     bins = [0.0] * (len(edges) + 1)
@@ -58,7 +58,7 @@ def census_of(shard: Shard, now_ms: int, look_ahead_ms: int) -> Census:
         _spread(bins, edges, max(0, start_ms - now_ms), start_ms + width_ms - now_ms, records - late)
     next_due_ms = shard.next_due_ms()
     oldest = next_due_ms if next_due_ms is not None and next_due_ms <= now_ms else None
-    return Census(shard.pending, round(overdue), oldest, next_due_ms, tuple(round(count) for count in bins[:-1]))
+    return BacklogStats(shard.pending, round(overdue), oldest, next_due_ms, tuple(round(count) for count in bins[:-1]))
 
 
 def _share(start_ms: int, width_ms: int, until_ms: int) -> float:
@@ -82,28 +82,28 @@ def _spread(bins: list[float], edges: tuple[int, ...], start_ms: int, end_ms: in
         done = share
 
 
-def total(censuses: Iterable[Census]) -> Census:
+def total(by_partition: Iterable[BacklogStats]) -> BacklogStats:
     """Several shards taken together."""
     pending = overdue = 0
     oldest: list[int] = []
     next_due: list[int] = []
     histogram: list[int] = []
-    for census in censuses:
-        pending += census.pending
-        overdue += census.overdue
-        oldest += [census.oldest_overdue_ms] if census.oldest_overdue_ms is not None else []
-        next_due += [census.next_due_ms] if census.next_due_ms is not None else []
+    for stats in by_partition:
+        pending += stats.pending
+        overdue += stats.overdue
+        oldest += [stats.oldest_overdue_ms] if stats.oldest_overdue_ms is not None else []
+        next_due += [stats.next_due_ms] if stats.next_due_ms is not None else []
         histogram = (
-            [a + b for a, b in zip(histogram, census.histogram, strict=True)] if histogram else [*census.histogram]
+            [a + b for a, b in zip(histogram, stats.histogram, strict=True)] if histogram else [*stats.histogram]
         )
-    return Census(pending, overdue, min(oldest, default=None), min(next_due, default=None), tuple(histogram))
+    return BacklogStats(pending, overdue, min(oldest, default=None), min(next_due, default=None), tuple(histogram))
 
 
 NOTHING_COMMITTED = Progress(0, 0, NOTHING_DELIVERED)
 
 
 @dataclass
-class Tally:
+class Counters:
     """Counts of what this process has done since its start."""
 
     delivered: int = 0
@@ -114,62 +114,65 @@ class Tally:
 
 
 def relay_status(
-    config: RelayConfig, relay: str, started_at_ms: int, now_ms: int, tally: Tally, scene: Scene
+    config: RelayConfig, relay: str, started_at_ms: int, now_ms: int, counters: Counters, snapshot: LoopSnapshot
 ) -> RelayStatus:
     """One relay and its shards, as of now."""
     look_ahead_ms = config.limits.look_ahead.ms
-    censuses = {partition: census_of(shard, now_ms, look_ahead_ms) for partition, shard in scene.shards.items()}
+    by_partition = {
+        partition: backlog_stats(shard, now_ms, look_ahead_ms) for partition, shard in snapshot.shards.items()
+    }
     edges = bin_edges_ms(look_ahead_ms)
     shards = [
-        _shard(partition, shard, censuses[partition], scene, now_ms, edges) for partition, shard in scene.shards.items()
+        _shard(partition, shard, by_partition[partition], snapshot, now_ms, edges)
+        for partition, shard in snapshot.shards.items()
     ]
-    shards += [_waiting(partition, why, scene) for partition, why in scene.waiting.items()]
-    whole = total(censuses.values())
+    shards += [_waiting(partition, why, snapshot) for partition, why in snapshot.waiting.items()]
+    whole = total(by_partition.values())
     return RelayStatus(
         relay=relay,
         delay_topic=f"{config.namespace}/{config.name}",
         started_at_ms=started_at_ms,
         as_of_ms=now_ms,
-        state=scene.state,
+        state=snapshot.state,
         guarantee=config.guarantee,
         backend=config.backend.type,
-        delivered_total=tally.delivered,
-        dead_lettered_total=tally.dead_lettered,
-        superseded_total=tally.superseded,
-        cancelled_total=tally.cancelled,
-        busy_rate=tally.busy_rate,
+        delivered_total=counters.delivered,
+        dead_lettered_total=counters.dead_lettered,
+        superseded_total=counters.superseded,
+        cancelled_total=counters.cancelled,
+        busy_rate=counters.busy_rate,
         pending=whole.pending,
         overdue=whole.overdue,
         oldest_overdue_ms=whole.oldest_overdue_ms,
         next_due_ms=whole.next_due_ms,
         ingest_lag=sum(shard.ingest_lag for shard in shards),
         replay_lag=sum(shard.replay_lag for shard in shards),
-        memory_bytes=sum(shard.size for shard in scene.shards.values()),
+        memory_bytes=sum(shard.size for shard in snapshot.shards.values()),
         due_histogram=_bins(whole, edges, now_ms),
         shards=sorted(shards, key=lambda shard: shard.partition),
     )
 
 
 def _shard(
-    partition: int, shard: Shard, census: Census, scene: Scene, now_ms: int, edges: tuple[int, ...]
+    partition: int, shard: Shard, stats: BacklogStats, snapshot: LoopSnapshot, now_ms: int, edges: tuple[int, ...]
 ) -> ShardStatus:
-    committed, share = scene.committed.get(partition, NOTHING_COMMITTED), shard.share
+    committed, share = snapshot.committed.get(partition, NOTHING_COMMITTED), shard.share
     return ShardStatus(
         partition=partition,
-        state=_state(partition, shard, scene),
+        state=_state(partition, shard, snapshot),
         committed_offset=committed.offset,
         position=shard.position,
         cursor=_cursor(shard.cursor),
-        pending=census.pending,
-        overdue=census.overdue,
-        next_due_ms=census.next_due_ms,
-        ingest_lag=max(0, scene.ends.get(partition, shard.position) - shard.position),
+        pending=stats.pending,
+        overdue=stats.overdue,
+        next_due_ms=stats.next_due_ms,
+        ingest_lag=max(0, snapshot.ends.get(partition, shard.position) - shard.position),
         replay_lag=_replay_lag(shard),
-        due_histogram=_bins(census, edges, now_ms),
+        due_histogram=_bins(stats, edges, now_ms),
         redis_bytes=share.used_bytes if share is not None else None,
         redis_full=share is not None and share.full,
         buckets=shard.bucket_status(),
-        message=_message(partition, shard, scene),
+        message=_message(partition, shard, snapshot),
     )
 
 
@@ -177,12 +180,14 @@ def _replay_lag(shard: Shard) -> int:
     return max(0, shard.replay_until - shard.position) if shard.replaying else 0
 
 
-def _message(partition: int, shard: Shard, scene: Scene) -> str | None:
-    if partition in scene.unreadable:
-        return scene.unreadable[partition]
+def _message(partition: int, shard: Shard, snapshot: LoopSnapshot) -> str | None:
+    if partition in snapshot.unreadable:
+        return snapshot.unreadable[partition]
     if shard.replaying:
         what = (
-            "the backlog moves here from another backend" if partition in scene.moving else "reads again what it lacks"
+            "the backlog moves here from another backend"
+            if partition in snapshot.moving
+            else "reads again what it lacks"
         )
         return f"{what}: {_replay_lag(shard)} source offsets to go"
     if not shard.counted:
@@ -195,24 +200,24 @@ def _message(partition: int, shard: Shard, scene: Scene) -> str | None:
             f"reading pauses: what waits takes {share.used_bytes} bytes of Redis, and its share of maxRedisMemory is "
             f"{share.limit_bytes}; it goes on when a quarter of that is free"
         )
-    return "reading pauses: memory is full, or enough is in it" if partition in scene.paused else None
+    return "reading pauses: memory is full, or enough is in it" if partition in snapshot.paused else None
 
 
-def _state(partition: int, shard: Shard, scene: Scene) -> ShardState:
-    if partition in scene.unreadable:
+def _state(partition: int, shard: Shard, snapshot: LoopSnapshot) -> ShardState:
+    if partition in snapshot.unreadable:
         return ShardState.FAILED
     if shard.replaying:
         return ShardState.REPLAYING
     if not shard.counted:
         return ShardState.RECOVERING
-    return ShardState.PAUSED if partition in scene.paused else ShardState.DELIVERING
+    return ShardState.PAUSED if partition in snapshot.paused else ShardState.DELIVERING
 
 
-def _waiting(partition: int, why: str, scene: Scene) -> ShardStatus:
+def _waiting(partition: int, why: str, snapshot: LoopSnapshot) -> ShardStatus:
     return ShardStatus(
         partition=partition,
         state=ShardState.RECOVERING,
-        committed_offset=scene.committed.get(partition, NOTHING_COMMITTED).offset,
+        committed_offset=snapshot.committed.get(partition, NOTHING_COMMITTED).offset,
         position=0,
         pending=0,
         overdue=0,
@@ -221,11 +226,11 @@ def _waiting(partition: int, why: str, scene: Scene) -> ShardStatus:
     )
 
 
-def _cursor(key: Key) -> Cursor | None:
+def _cursor(key: DueKey) -> Cursor | None:
     return None if key == NOTHING_DELIVERED else Cursor(due_ms=key.due_ms, offset=key.offset)
 
 
-def _bins(census: Census, edges: tuple[int, ...], now_ms: int) -> list[DueBin]:
+def _bins(stats: BacklogStats, edges: tuple[int, ...], now_ms: int) -> list[DueBin]:
     return [
-        DueBin(up_to_ms=now_ms + edge, records=records) for edge, records in zip(edges, census.histogram, strict=False)
+        DueBin(up_to_ms=now_ms + edge, records=records) for edge, records in zip(edges, stats.histogram, strict=False)
     ]

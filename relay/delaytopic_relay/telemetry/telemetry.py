@@ -8,15 +8,15 @@ from operator import attrgetter
 import structlog
 
 from delaytopic_api.relay import RelayConfig, RelayState, RelayStatus
-from delaytopic_relay.core.commands import Departures, Reject, Schedule
+from delaytopic_relay.core.commands import Outbound, Reject, Schedule
 from delaytopic_relay.core.recovery import Plan
-from delaytopic_relay.engine.loop import Loop, Scene
-from delaytopic_relay.errors import LostOwnership, RelayError, ShelfUnavailable
+from delaytopic_relay.engine.loop import Loop, LoopSnapshot
+from delaytopic_relay.errors import BacklogUnavailable, RelayError, StateInDoubt
 from delaytopic_relay.pending.page import PendingPage
 from delaytopic_relay.ports import Clock
 from delaytopic_relay.telemetry.metrics import RelayMetrics
 from delaytopic_relay.telemetry.server import Health, PageServer
-from delaytopic_relay.telemetry.status import Tally, relay_status
+from delaytopic_relay.telemetry.status import Counters, relay_status
 
 SNAPSHOT_MS = 1_000
 STALLED_MS = 60_000
@@ -30,16 +30,16 @@ log = structlog.get_logger()
 _due_ms = attrgetter("due_ms")
 
 
-class Observer:
-    """Implements `Journal`, and serves the pages."""
+class Telemetry:
+    """Implements `LoopEvents`, and serves the pages."""
 
     def __init__(self, config: RelayConfig, relay: str, clock: Clock) -> None:
         self._config = config
         self._relay = relay
         self._clock = clock
         self._started_at_ms = clock.now_ms()
-        self._tally = Tally()
-        self._scene = Scene(RelayState.STARTING)
+        self._done = Counters()
+        self._loop_snapshot = LoopSnapshot(RelayState.STARTING)
         self._status = self._counted()
         self._turned_ms = self._snapshot_ms = clock.monotonic_ms()
         self._window = (self._snapshot_ms, 0, 0)
@@ -88,7 +88,7 @@ class Observer:
     def draining(self) -> None:
         """The relay was told to stop."""
         self._trouble = "draining"
-        self._scene = Scene(RelayState.DRAINING)
+        self._loop_snapshot = LoopSnapshot(RelayState.DRAINING)
         log.info("draining")
 
     def turn(self, loop: Loop) -> None:
@@ -100,7 +100,7 @@ class Observer:
             self._take_snapshot(loop)
 
     def _take_snapshot(self, loop: Loop) -> None:
-        self._scene = loop.scene()
+        self._loop_snapshot = loop.snapshot()
         self._trouble = None if loop.joined else "waiting for the group to assign shards"
         self._measure_capacity(loop.idle_ms)
         self._status = self._counted()
@@ -109,27 +109,27 @@ class Observer:
     def _measure_capacity(self, idle_ms: int) -> None:
         started_ms, delivered, idle_before_ms = self._window
         busy_ms = self._turned_ms - started_ms - (idle_ms - idle_before_ms)
-        done = self._tally.delivered - delivered
+        done = self._done.delivered - delivered
         if busy_ms >= BUSY_MS and done:
-            self._tally.busy_rate = done * 1_000 / busy_ms
-        self._window = (self._turned_ms, self._tally.delivered, idle_ms)
+            self._done.busy_rate = done * 1_000 / busy_ms
+        self._window = (self._turned_ms, self._done.delivered, idle_ms)
 
     def _counted(self) -> RelayStatus:
         now_ms = self._clock.now_ms()
-        return relay_status(self._config, self._relay, self._started_at_ms, now_ms, self._tally, self._scene)
+        return relay_status(self._config, self._relay, self._started_at_ms, now_ms, self._done, self._loop_snapshot)
 
     # -- the journal
 
-    def commands(self, leaving: Departures) -> None:
-        """See `Journal.commands`."""
-        self._tally.superseded += leaving.superseded
-        self._tally.cancelled += leaving.cancelled
+    def commands(self, leaving: Outbound) -> None:
+        """See `LoopEvents.commands`."""
+        self._done.superseded += leaving.superseded
+        self._done.cancelled += leaving.cancelled
         self.metrics.add_commands(leaving.superseded, leaving.cancelled, leaving.too_late)
 
     def sent(
         self, schedules: Sequence[Schedule], rejects: Sequence[Reject], withheld: Sequence[Reject], sent_ms: int
     ) -> None:
-        """See `Journal.sent`."""
+        """See `LoopEvents.sent`."""
         held = {reject.offset for reject in withheld}
         going = [schedule for schedule in schedules if schedule.offset not in held] if held else schedules
         if going:
@@ -137,27 +137,27 @@ class Observer:
         self._dead_letters += [reject.reason.value for reject in rejects]
 
     def committed(self, duration_ms: int) -> None:
-        """See `Journal.committed`."""
+        """See `LoopEvents.committed`."""
         for due_times_ms, sent_ms in self._uncommitted:
-            self._tally.delivered += len(due_times_ms)
+            self._done.delivered += len(due_times_ms)
             self.metrics.observe_delivered(due_times_ms, sent_ms)
-        self._tally.dead_lettered += len(self._dead_letters)
+        self._done.dead_lettered += len(self._dead_letters)
         for reason in self._dead_letters:
             self.metrics.add_dead_letter(reason)
         self.metrics.observe_commit(duration_ms)
         self._uncommitted, self._dead_letters = [], []
 
     def put(self, duration_ms: int) -> None:
-        """See `Journal.put`."""
+        """See `LoopEvents.put`."""
         self.metrics.observe_put(duration_ms)
 
-    def started_over(self, lost: LostOwnership) -> None:
-        """See `Journal.started_over`."""
+    def reset(self, lost: StateInDoubt) -> None:
+        """See `LoopEvents.reset`."""
         self._uncommitted, self._dead_letters = [], []
         log.warning("starting over", cause=lost.cause, reason=str(lost))
 
     def recovered(self, partition: int, cause: str, plan: Plan) -> None:
-        """See `Journal.recovered`."""
+        """See `LoopEvents.recovered`."""
         self.metrics.add_recovery(cause)
         offset, replay = plan.progress.offset, plan.replay
         log.info("shard recovered", partition=partition, cause=cause, offset=offset, replay=replay)
@@ -175,22 +175,24 @@ class Observer:
             )
 
     def fenced(self, owner: str) -> None:
-        """See `Journal.fenced`."""
+        """See `LoopEvents.fenced`."""
         log.info("former owner fenced", owner=owner)
 
     def foreign(self, partition: int, where: str) -> None:
-        """See `Journal.foreign`. All are counted, and of each shard one is logged in a while: there may be millions."""
+        """See `LoopEvents.foreign`. All are counted, and of each shard one is logged in a while: there may be
+        millions.
+        """
         self.metrics.add_foreign_entry()
         self._say("skipped what no relay of this group wrote", where, key=f"foreign {partition}", partition=partition)
 
     def stuck(self, partition: int, error: RelayError) -> None:
-        """See `Journal.stuck`."""
+        """See `LoopEvents.stuck`."""
         self._say("shard cannot be recovered yet", str(error), partition=partition)
 
     def unavailable(self, error: RelayError) -> None:
-        """See `Journal.unavailable`."""
-        if isinstance(error, ShelfUnavailable):
-            self.metrics.add_shelf_error()
+        """See `LoopEvents.unavailable`."""
+        if isinstance(error, BacklogUnavailable):
+            self.metrics.add_backlog_error()
         self._say("not available", str(error))
 
     def _say(self, event: str, reason: str, *, key: str | None = None, **more: int) -> None:

@@ -42,13 +42,13 @@ def redis(own_redis: RedisServer) -> RedisServer:
 def test_a_relay_that_is_restarted_with_a_million_pending_delivers_within_five_seconds(
     make_route: MakeRoute, kafka: KafkaServer, backend: str
 ) -> None:
-    # Given a million records that a relay has put on the shelf, due within thirty days
+    # Given a million records that a relay has put in the backlog, due within thirty days
     route = make_route(schedule={"maxDelay": "720h"}, limits={"horizon": "10s"})
     before = shelf_bytes(route, kafka)
     produce_backlog(route)
     started_s = time.monotonic()
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
-    wait_for(lambda: taken_in(relay), relay.why, 300)
+    wait_for(lambda: ingested(relay), relay.why, 300)
     took_s = time.monotonic() - started_s
     filling_memory = memory_of(relay)
     shelf = shelf_bytes(route, kafka) - before
@@ -65,7 +65,7 @@ def test_a_relay_that_is_restarted_with_a_million_pending_delivers_within_five_s
     relay.wait_until_delivering(PARTITIONS)
     print(f"\n{backend}: {PENDING:,} taken in within {took_s:.1f} s of the start ({PENDING / took_s:,.0f}/s);", end=" ")
     print(f"restart to first delivery {seconds:.2f} s;", end=" ")
-    print(f"{shelf / PENDING:.0f} bytes on the shelf for each of {len(VALUE) + 10} bytes of key and value;", end=" ")
+    print(f"{shelf / PENDING:.0f} bytes in the backlog for each of {len(VALUE) + 10} bytes of key and value;", end=" ")
     print(f"memory {filling_memory >> 20} MiB at most while filling, {memory_of(relay) >> 20} MiB after the restart")
     assert seconds < MOST_SECONDS
     wait_for(lambda: relay.status()["pending"] == PENDING, relay.why)
@@ -88,8 +88,8 @@ def produce_backlog(route: Route) -> None:
     assert producer.flush(120) == 0
 
 
-def taken_in(relay: RelayProcess) -> bool:
-    """Return whether everything is on the shelf, and committed."""
+def ingested(relay: RelayProcess) -> bool:
+    """Return whether everything is in the backlog, and committed."""
     status = relay.status()
     committed = sum(shard["committedOffset"] for shard in status["shards"])
     return bool(status["pending"] == committed == PENDING)

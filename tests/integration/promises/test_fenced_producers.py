@@ -39,7 +39,7 @@ def frozen(route: Route) -> Iterator[KafkaTarget]:
 def send_and_settle(target: KafkaTarget, records: list[Outgoing]) -> None:
     """Whichever of the two serves the client's callbacks notices first."""
     target.send(records)
-    target.settle()
+    target.flush()
 
 
 def test_p2_a_producer_that_is_fenced_while_its_records_are_on_the_way_says_so_and_another_takes_its_place(
@@ -54,4 +54,4 @@ def test_p2_a_producer_that_is_fenced_while_its_records_are_on_the_way_says_so_a
     frozen.begin()
     frozen.send([record])
 
-    assert frozen.settle() == []
+    assert frozen.flush() == []

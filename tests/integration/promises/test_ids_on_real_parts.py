@@ -17,7 +17,9 @@ pytestmark = [pytest.mark.integration, BOTH_BACKENDS]
 MANY = 1_000
 HORIZON = "5s"
 NEAR_MS, FAR_MS = 4_000, 8_000
-"""Within the horizon, and beyond it, on the shelf; a busy machine has this long to take in both commands of a pair."""
+"""Within the horizon, and beyond it, in the backlog; a busy machine has this long to take in both commands of a
+pair.
+"""
 DELIVERED = {
     "many near": [b"%d" % (MANY - 1)],
     "many far": [b"%d" % (MANY - 1)],

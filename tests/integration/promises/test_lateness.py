@@ -1,4 +1,4 @@
-"""P4, measured with nothing beside it: lateness with an empty and a full shelf, in bursts, and after a crash."""
+"""P4, measured with nothing beside it: lateness with an empty and a full backlog, in bursts, and after a crash."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FAILOVER_MS = (SESSION_TIMEOUT_S + 2) * 1_000
 
 @dataclass
 class Run:
-    """Lateness of steady traffic: with nothing on the shelf, with much, and of all as an outside reader sees it."""
+    """Lateness of steady traffic: with nothing in the backlog, with much, and of all as an outside reader sees it."""
 
     empty_s: float
     full_s: float

@@ -148,7 +148,7 @@ def check_answers(route: Route, answers: list[Asked]) -> None:
 
 @BOTH_BACKENDS
 def test_replaced_and_cancelled_records_are_not_listed_near_and_far(make_route: MakeRoute) -> None:
-    # The near ones are within the horizon for a minute, in memory; the far ones are on the shelf.
+    # The near ones are within the horizon for a minute, in memory; the far ones are in the backlog.
     route = make_route(schedule={"maxDelay": "72h"}, limits={"horizon": "2m"})
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
     base_ms = now_ms()

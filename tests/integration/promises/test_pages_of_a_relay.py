@@ -65,7 +65,7 @@ def run(make_shared_route: MakeRoute) -> Run:
 
 
 def committed_all(relay: RelayProcess) -> bool:
-    """Tell whether L moved on to what is only in memory: what is on the shelf needs no reading again."""
+    """Tell whether L moved on to what is only in memory: what is in the backlog needs no reading again."""
     shards = {shard["partition"]: shard for shard in relay.status()["shards"]}
     return bool(shards[3]["committedOffset"] == shards[3]["position"] == GONE + 2 * EACH)
 
@@ -107,7 +107,7 @@ def test_each_shard_tells_offset_position_and_cursor(run: Run) -> None:
         cursor = shard.cursor
         return shard.state, shard.committed_offset, shard.position, cursor and (cursor.due_ms, cursor.offset)
 
-    # L is the first offset that is only in memory: what is due in 45 s is within the horizon, the rest on the shelf.
+    # L is the first offset that is only in memory: what is due in 45 s is within the horizon, the rest in the backlog.
     only_in_memory = {0: GONE, 1: GONE, 2: GONE, 3: GONE + 2 * EACH}
     assert {shard.partition: told(shard) for shard in run.status.shards} == {
         number: (
@@ -172,5 +172,5 @@ def test_a_question_for_pending_records_that_is_wrong_is_answered_with_what_is_a
 
 
 def near(found_ms: int | None, expected_ms: int) -> bool:
-    """To the second: what is on the shelf is known by its slice."""
+    """To the second: what is in the backlog is known by its slice."""
     return found_ms is not None and expected_ms - 1_000 <= found_ms <= expected_ms

@@ -36,7 +36,7 @@ def wait_until_the_shelf_is_used(relay: RelayProcess) -> None:
 
 def wait_until_it_was_rebuilt(relay: RelayProcess) -> None:
     """Until the relay has noticed that Redis is not what it was, and delivers again."""
-    wait_for(lambda: "shelf-moved" in [line.get("cause") for line in relay.log_lines()], relay.why)
+    wait_for(lambda: "backlog-moved" in [line.get("cause") for line in relay.log_lines()], relay.why)
     relay.wait_until_delivering(PARTITIONS)
 
 

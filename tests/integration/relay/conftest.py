@@ -5,28 +5,28 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from tests.harness.shared_servers import SharedRedis
-from tests.support.memory_shelf import MemoryShelf
+from tests.support.memory_store import MemoryBacklogStore
 from tests.support.redis_server import RedisFields
 from tests.support.stores import MemoryStore, RedisStore, Store
 
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis
-from delaytopic_relay.backlog.redis.store import RedisShelf
-from delaytopic_relay.backlog.store import Shelf
+from delaytopic_relay.backlog.redis.store import RedisBacklogStore
+from delaytopic_relay.backlog.store import BacklogStore
 
 
 @pytest.fixture(params=["memory", pytest.param("redis", marks=pytest.mark.integration)])
 def store(request: pytest.FixtureRequest) -> Iterator[Store]:
-    """What shelves share, empty: every test of the conformance suite runs once for each kind."""
+    """What backlogs share, empty: every test of the conformance suite runs once for each kind."""
     if request.param == "memory":
-        yield MemoryStore(MemoryShelf())
+        yield MemoryStore(MemoryBacklogStore())
         return
     connection: RedisConnection = request.getfixturevalue("redis_connection")
     yield RedisStore(connection, f"test.{uuid.uuid4()}")
 
 
 @pytest.fixture
-def shelf(store: Store) -> Shelf:
+def shelf(store: Store) -> BacklogStore:
     return store.open()
 
 
@@ -38,8 +38,8 @@ def redis_connection(redis: SharedRedis) -> Iterator[RedisConnection]:
 
 
 @pytest.fixture
-def redis_shelf(redis_connection: RedisConnection) -> RedisShelf:
-    return RedisShelf(redis_connection, f"test.{uuid.uuid4()}")
+def redis_shelf(redis_connection: RedisConnection) -> RedisBacklogStore:
+    return RedisBacklogStore(redis_connection, f"test.{uuid.uuid4()}")
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ def keys_of(route: Route) -> ShardKeys:
 
 
 def send_far(route: Route, after_ms: int = 5_000) -> int:
-    """A record to the attacked shard that waits on the shelf; when it is due."""
+    """A record to the attacked shard that waits in the backlog; when it is due."""
     due_ms = now_ms() + after_ms
     produce(route.servers.bootstrap_servers, route.source, [Sent(b"k", b"genuine", [at(due_ms)], SHARD)])
     return due_ms
@@ -56,7 +56,7 @@ def on_the_shelf(route: Route, client: Redis, due_ms: int) -> bytes:
     return list_
 
 
-@pytest.mark.takes_long("a relay starts, and a record waits on the shelf for seconds")
+@pytest.mark.takes_long("a relay starts, and a record waits in the backlog for seconds")
 def test_a_schedule_that_was_put_into_redis_with_a_target_of_its_own_goes_to_the_dead_letter(
     route: Route, redis_keys: Redis
 ) -> None:

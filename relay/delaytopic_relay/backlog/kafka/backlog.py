@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from delaytopic_relay.backlog.kafka.bucket import BucketsCopy
-from delaytopic_relay.backlog.kafka.manager import BucketShelving
+from delaytopic_relay.backlog.kafka.manager import BucketManager
 from delaytopic_relay.backlog.kafka.partition import BucketShard
 from delaytopic_relay.backlog.kafka.ranges import SEGMENT_MARGIN_BYTES, BucketRules
 from delaytopic_relay.backlog.kafka.segments import decode_id
@@ -18,7 +18,7 @@ from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, Plan, plan_recovery
 from delaytopic_relay.errors import ForeignRecord
-from delaytopic_relay.ports import Clock, Journal
+from delaytopic_relay.ports import Clock, LoopEvents
 
 OpenReader = Callable[[Mapping[int, BucketsCopy]], PendingReader]
 
@@ -38,7 +38,7 @@ class BucketBacklog:
         names: BucketNames,
         rules: BucketRules,
         clock: Clock,
-        journal: Journal,
+        events: LoopEvents,
         signer: SegmentSigner = UNSIGNED,
         open_reader: OpenReader = _no_reader,
     ) -> None:
@@ -47,11 +47,11 @@ class BucketBacklog:
         self._names = names
         self._rules = rules
         self._clock = clock
-        self._journal = journal
+        self._events = events
         self._signer = signer
         self._open_reader = open_reader
         self._ids: dict[int, dict[bytes, IdEntry]] = {}
-        self.manager = BucketShelving(log, names, rules, clock, journal, signer)
+        self.manager = BucketManager(log, names, rules, clock, events, signer)
 
     def begin(self, partitions: int) -> None:
         """Nothing is bounded."""
@@ -94,11 +94,11 @@ class BucketBacklog:
         found: dict[bytes, IdEntry] = {}
         for name, value in values.items():
             try:
-                mark, entry = decode_id(value)
-                if mark == self._rules.mark:
+                source_id, entry = decode_id(value)
+                if source_id == self._rules.source_id:
                     found[name] = entry
             except ForeignRecord as error:
-                self._journal.foreign(partition, f"the topic {self._names.ids}[{partition}], key {name!r}: {error}")
+                self._events.foreign(partition, f"the topic {self._names.ids}[{partition}], key {name!r}: {error}")
         return found
 
     def open(self, partition: int, plan: Plan) -> BucketShard:

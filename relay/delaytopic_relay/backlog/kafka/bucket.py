@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from delaytopic_relay.core.bucket_state import BucketState
-from delaytopic_relay.core.commands import Key
+from delaytopic_relay.core.commands import DueKey
 from delaytopic_relay.core.ids import IdEntry
 
 MOST_SPANS = 64
@@ -74,7 +74,7 @@ class Visited(NamedTuple):
 
     number: int
     offset: int
-    last: Key
+    last: DueKey
 
 
 class WaitingBucket(NamedTuple):
@@ -176,7 +176,7 @@ class Bucket:
         """Skip a foreign record at this offset."""
         self.offset = offset + 1
 
-    def visited(self, offset: int, floor_ms: int, records: int, last: Key | None) -> None:
+    def visited(self, offset: int, floor_ms: int, records: int, last: DueKey | None) -> None:
         """The next segment was read; `last` is the greatest key of its schedules that went to memory."""
         if not self.again:
             self.records -= records
@@ -187,7 +187,7 @@ class Bucket:
         self.next_number += 1
         self.offset = offset + 1
 
-    def state(self, cursor: Key) -> BucketState:
+    def state(self, cursor: DueKey) -> BucketState:
         """Return what to commit with this cursor."""
         visited = self._visited
         while visited and visited[0].last <= cursor:

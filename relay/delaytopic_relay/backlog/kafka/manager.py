@@ -12,7 +12,7 @@ from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner, bucket_pla
 from delaytopic_relay.core.ids import IdEntry, IdState
 from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.errors import BucketLost, ForeignRecord, SegmentError, Unavailable
-from delaytopic_relay.ports import Clock, Journal
+from delaytopic_relay.ports import Clock, LoopEvents
 
 LOADING_MS = 10
 """The time for which visits may keep the loop from what is due."""
@@ -26,7 +26,7 @@ IDLE_MS = 10_000
 REPEAT = "the relay reads it again from the source topic"
 
 
-class BucketShelving:
+class BucketManager:
     """The bucket topics as the loop uses them."""
 
     def __init__(
@@ -35,7 +35,7 @@ class BucketShelving:
         names: BucketNames,
         rules: BucketRules,
         clock: Clock,
-        journal: Journal,
+        events: LoopEvents,
         signer: SegmentSigner = UNSIGNED,
     ) -> None:
         self._log = log
@@ -43,7 +43,7 @@ class BucketShelving:
         self._names = names
         self._rules = rules
         self._clock = clock
-        self._journal = journal
+        self._events = events
         self._turn = 0
         self._reading: set[tuple[int, int]] = set()
         self._lost: dict[int, str] = {}
@@ -90,7 +90,7 @@ class BucketShelving:
         return self._signer.sign(bucket_place(shard.partition, segment.bucket), segment.data)
 
     def _id_value(self, entry: IdEntry | None) -> bytes | None:
-        return encode_id(self._rules.mark, entry) if entry is not None else None
+        return encode_id(self._rules.source_id, entry) if entry is not None else None
 
     def drop_done(self, shards: Iterable[BucketShard]) -> None:
         """Nothing: retention forgets segments, and ids were forgotten in the transaction."""
@@ -114,7 +114,7 @@ class BucketShelving:
             self._turn = (self._turn + 1) % len(shards)
             shard = shards[self._turn]
             before = shard.size
-            moved = self._tend(shard, room_bytes, until_ms) or moved
+            moved = self._load_shard(shard, room_bytes, until_ms) or moved
             room_bytes -= shard.size - before
             if self._clock.monotonic_ms() >= until_ms:
                 break
@@ -127,7 +127,7 @@ class BucketShelving:
             self._reading.discard(place)
             self._log.release(*place)
 
-    def _tend(self, shard: BucketShard, room_bytes: int, until_ms: int) -> bool:
+    def _load_shard(self, shard: BucketShard, room_bytes: int, until_ms: int) -> bool:
         now_ms = self._clock.now_ms()
         shard.advance(now_ms)
         if self._unreadable_until_ms.get(shard.partition, 0) > until_ms:
@@ -143,13 +143,13 @@ class BucketShelving:
         except SegmentError as error:
             self.unreadable[shard.partition] = str(error)
             self._unreadable_until_ms[shard.partition] = until_ms + UNREADABLE_MS
-            self._journal.stuck(shard.partition, error)
+            self._events.stuck(shard.partition, error)
         except BucketLost as error:
             self._lost[shard.partition] = str(error)
-            self._journal.stuck(shard.partition, error)
+            self._events.stuck(shard.partition, error)
         except Unavailable as error:
             self.unreadable[shard.partition] = str(error)
-            self._journal.unavailable(error)
+            self._events.unavailable(error)
         else:
             self.unreadable.pop(shard.partition, None)
         return moved
@@ -179,7 +179,7 @@ class BucketShelving:
         try:
             segment = self._signer.verify(bucket_place(shard.partition, number), record.value)
             head = segment_head(segment)
-            if head.mark != self._rules.mark or head.number < bucket.next_number:
+            if head.source_id != self._rules.source_id or head.number < bucket.next_number:
                 bucket.skipped(record.offset)
             elif shard.is_next(number, head, record.offset, close_ms):
                 shard.visit(number, record.offset, head, segment_schedules(segment))
@@ -187,7 +187,7 @@ class BucketShelving:
                 return False
         except ForeignRecord as error:
             bucket.skipped(record.offset)
-            self._journal.foreign(shard.partition, f"{self._place(shard, number, record)}: {error}")
+            self._events.foreign(shard.partition, f"{self._place(shard, number, record)}: {error}")
         except SegmentError as error:
             raise SegmentError(f"{self._place(shard, number, record)}: {error}") from error
         except BucketLost as error:

@@ -19,14 +19,14 @@ from delaytopic_relay.errors import ConfigurationError, Unavailable
 from delaytopic_relay.kafka.preflight import TopicFacts
 from delaytopic_relay.kafka.settings import Settings, bucket_reader_settings
 from delaytopic_relay.kafka.topics import TopicReader
-from delaytopic_relay.ports import Clock, Journal
+from delaytopic_relay.ports import Clock, LoopEvents
 
 READER = "delaytopic-pending"
 """The name of the pending page's reader in the broker's logs and quotas."""
 
 
 def open_buckets(
-    config: RelayConfig, connection: Settings, relay: str, clock: Clock, journal: Journal, signer: SegmentSigner
+    config: RelayConfig, connection: Settings, relay: str, clock: Clock, events: LoopEvents, signer: SegmentSigner
 ) -> BucketBacklog:
     """Open bucket topics; raises `Unavailable` for what may come right by itself, and `ConfigurationError`."""
     horizon_ms, max_delay_ms = config.limits.horizon.ms, config.schedule.max_delay.ms
@@ -37,17 +37,17 @@ def open_buckets(
     if finding is not None:
         raise Unavailable(finding.text) if finding.waits else ConfigurationError(finding.text)
     largest_bytes = min(facts.largest_batch_bytes for facts in found.values() if facts is not None)
-    mark, buckets = source_mark(config.source.topic), bucket_count(horizon_ms, max_delay_ms)
-    rules = BucketRules(horizon_ms, buckets, mark, largest_bytes - SEGMENT_MARGIN_BYTES, key=signer.mark)
+    source_id, buckets = source_mark(config.source.topic), bucket_count(horizon_ms, max_delay_ms)
+    rules = BucketRules(horizon_ms, buckets, source_id, largest_bytes - SEGMENT_MARGIN_BYTES, key=signer.key_id)
     topics = BucketNames(config.backend.id)
 
     def open_log(client_id: str) -> KafkaBuckets:
         return KafkaBuckets(bucket_reader_settings(connection, config.group_id, client_id), topics)
 
     def open_reader(states: Mapping[int, BucketsCopy]) -> BucketPendingReader:
-        return BucketPendingReader(open_log(READER), states, mark, signer)
+        return BucketPendingReader(open_log(READER), states, source_id, signer)
 
-    return BucketBacklog(open_log(relay), topics, rules, clock, journal, signer, open_reader)
+    return BucketBacklog(open_log(relay), topics, rules, clock, events, signer, open_reader)
 
 
 def _facts(reader: TopicReader, names: list[str]) -> dict[str, TopicFacts | None]:

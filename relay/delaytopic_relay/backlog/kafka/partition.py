@@ -1,4 +1,4 @@
-"""A shard whose shelf is bucket topics: which bucket a schedule waits in, when a bucket is visited, what follows.
+"""A shard whose backlog is bucket topics: which bucket a schedule waits in, when a bucket is visited, what follows.
 
 Bucket k takes what is due in at least horizon * 2^k, and is visited when its first unread segment comes close: what is
 near by then goes to memory, the rest moves to nearer buckets. Writes, moves and the buckets' state are committed with
@@ -20,7 +20,7 @@ from delaytopic_relay.backlog.kafka.ranges import ROOM_SHARE, BucketRanges, Buck
 from delaytopic_relay.backlog.kafka.segments import SegmentHead, encode_bucket_segment, pack_parts, packed_bytes
 from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.calendar import bytes_of
-from delaytopic_relay.core.commands import Command, Key, Reject, Schedule
+from delaytopic_relay.core.commands import Command, DueKey, Reject, Schedule
 from delaytopic_relay.core.ids import IdEntry, IdState, from_entry
 from delaytopic_relay.core.partition import ShardCore, Stored
 from delaytopic_relay.core.progress import Progress
@@ -225,10 +225,10 @@ class BucketShard(ShardCore):
         What a predecessor moved on is left out when a segment is read again.
         """
         bucket = self.buckets[number]
-        cursor, taken_in = self.cursor, max(self.position, self.replay_until)
+        cursor, ingested = self.cursor, max(self.position, self.replay_until)
         reach_ms = self._known_reach_ms if bucket.again else NEVER_MS
         waiting = [
-            s for s in schedules if (s.due_ms, s.offset) > cursor and s.offset < taken_in and s.due_ms < reach_ms
+            s for s in schedules if (s.due_ms, s.offset) > cursor and s.offset < ingested and s.due_ms < reach_ms
         ]
         near_ms = self._near_until_ms(number)
         near = [s for s in waiting if s.due_ms < near_ms]
@@ -282,7 +282,7 @@ class BucketShard(ShardCore):
             group.sort(key=_due_ms)
             self.ranges.took(number, len(group))
             for part in pack_parts(group, self._rules.segment_bytes):
-                data = encode_bucket_segment(self._rules.mark, bucket.written, floor_ms, part)
+                data = encode_bucket_segment(self._rules.source_id, bucket.written, floor_ms, part)
                 first, last, records = part.schedules[0], part.schedules[-1], len(part.schedules)
                 segments.append(BucketWrite(number, floor_ms, records, data))
                 bucket.wrote(floor_ms, first.due_ms, last.due_ms, records)
@@ -312,5 +312,5 @@ class BucketShard(ShardCore):
         return super().progress(owner)._replace(buckets=BucketsState(filled, self._reach_ms, buckets, self._rules.key))
 
 
-def _key(schedule: Schedule) -> Key:
-    return Key(schedule.due_ms, schedule.offset)
+def _key(schedule: Schedule) -> DueKey:
+    return DueKey(schedule.due_ms, schedule.offset)

@@ -24,15 +24,17 @@ ROOM_SHARE = 8
 
 
 class BucketRules(NamedTuple):
-    """`mark` tells records of this source from others; `record_bytes` is the largest segment that the topics take."""
+    """`source_id` tells records of this source from others; `record_bytes` is the largest segment that the topics
+    take.
+    """
 
     horizon_ms: int
     buckets: int
-    mark: int
+    source_id: int
     record_bytes: int = 1 << 20
     full_records: int = FULL_RECORDS
     key: str = ""
-    """Names the key that signs what is written, see `SegmentSigner.mark`."""
+    """Names the key that signs what is written, see `SegmentSigner.key_id`."""
 
     @property
     def lead_ms(self) -> int:

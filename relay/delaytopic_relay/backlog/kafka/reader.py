@@ -28,13 +28,13 @@ class BucketPendingReader:
     """A `PendingReader` over bucket topics: each bucket of a shard is one slice."""
 
     def __init__(
-        self, log: BucketLog, copies: Mapping[int, BucketsCopy], mark: int, signer: SegmentSigner = UNSIGNED
+        self, log: BucketLog, copies: Mapping[int, BucketsCopy], source_id: int, signer: SegmentSigner = UNSIGNED
     ) -> None:
-        """Owns the log; `mark` is the source's."""
+        """Owns the log; `source_id` is the source's."""
         self._log = log
         self._signer = signer
         self._copies = copies
-        self._mark = mark
+        self._source_id = source_id
 
     def slices(self, shard: int, from_ms: int, before_ms: int) -> Mapping[Slice, int]:
         """See `PendingReader.slices`: how many wait is known from the copy."""
@@ -84,7 +84,7 @@ class BucketPendingReader:
                     head = segment_head(segment)
                 except ForeignRecord:
                     continue
-                if head.mark == self._mark:
+                if head.source_id == self._source_id:
                     yield head, segment
             if not records:
                 time.sleep(PAUSE_S)

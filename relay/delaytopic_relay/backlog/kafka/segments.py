@@ -1,9 +1,9 @@
 """Segments in a bucket topic, and entries in the topic of ids. Pure.
 
-A segment is one record: a version byte, then the source's mark, number, floor and count (three 8-byte and one 4-byte
-big-endian integers), then a msgpack array of schedules as on every shelf. Nothing in this or any later segment of the
+A segment is one record: a version byte, then the source's id, number, floor and count (three 8-byte and one 4-byte
+big-endian integers), then a msgpack array of schedules as in every backlog. Nothing in this or any later segment of the
 bucket is due before the floor. `signing` puts a tag in front where the backend has a key.
-An id's record has the id as its key, and four integers joined by colons as its value: the entry, and the source's mark.
+An id's record has the id as its key, and four integers joined by colons as its value: the entry, and the source's id.
 No value forgets the id.
 """
 
@@ -37,15 +37,15 @@ class Part(NamedTuple):
 class SegmentHead(NamedTuple):
     """The head of a segment: its source, number and floor, and how many schedules it has."""
 
-    mark: int
+    source_id: int
     number: int
     floor_ms: int
     records: int
 
 
-def encode_bucket_segment(mark: int, number: int, floor_ms: int, part: Part) -> bytes:
+def encode_bucket_segment(source_id: int, number: int, floor_ms: int, part: Part) -> bytes:
     """A segment of schedules that are all due at or after the floor."""
-    return _head.pack(VERSION, mark, number, floor_ms, len(part.schedules)) + part.packed
+    return _head.pack(VERSION, source_id, number, floor_ms, len(part.schedules)) + part.packed
 
 
 def segment_head(data: bytes) -> SegmentHead:
@@ -87,15 +87,15 @@ def _halved(schedules: Sequence[Schedule], largest_bytes: int) -> Iterator[Part]
     yield from _halved(schedules[middle:], largest_bytes)
 
 
-def encode_id(mark: int, entry: IdEntry) -> bytes:
+def encode_id(source_id: int, entry: IdEntry) -> bytes:
     """The value of an id's record."""
-    return b"%d:%d:%d:%d" % (*entry, mark)
+    return b"%d:%d:%d:%d" % (*entry, source_id)
 
 
 def decode_id(value: bytes) -> tuple[int, IdEntry]:
-    """Read it back, the mark first; raises `ForeignRecord`."""
+    """Read it back, the source's id first; raises `ForeignRecord`."""
     try:
-        offset, until_due_ms, until_offset, mark = map(int, value.split(b":"))
+        offset, until_due_ms, until_offset, source_id = map(int, value.split(b":"))
     except ValueError as error:
         raise ForeignRecord(f"its value {value[:80]!r} is none of an id") from error
-    return mark, IdEntry(offset, until_due_ms, until_offset)
+    return source_id, IdEntry(offset, until_due_ms, until_offset)

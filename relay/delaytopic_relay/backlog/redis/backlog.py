@@ -7,15 +7,15 @@ from typing import Any
 
 from delaytopic_api.values import Quantity
 from delaytopic_relay.backlog.protocol import PendingReader
-from delaytopic_relay.backlog.redis.manager import Shelving
+from delaytopic_relay.backlog.redis.manager import RedisManager
 from delaytopic_relay.backlog.redis.partition import UNLIMITED_BYTES as UNLIMITED_SHARE
 from delaytopic_relay.backlog.redis.partition import Shard, share_bytes_of
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner
-from delaytopic_relay.backlog.store import Position, Shelf
+from delaytopic_relay.backlog.store import BacklogStore, StoreVersion
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, Plan, plan_recovery
-from delaytopic_relay.errors import CorruptState, ShelfMoved
-from delaytopic_relay.ports import Clock, Journal
+from delaytopic_relay.errors import BacklogMoved, CorruptState
+from delaytopic_relay.ports import Clock, LoopEvents
 
 
 def _no_reader() -> PendingReader:
@@ -23,39 +23,39 @@ def _no_reader() -> PendingReader:
 
 
 class RedisBacklog:
-    """A `Backlog` over a `Shelf`."""
+    """A `Backlog` over a `BacklogStore`."""
 
     transactional = False
     largest_batch_bytes = None
 
     def __init__(
         self,
-        shelf: Shelf,
+        store: BacklogStore,
         relay: str,
         horizon_ms: int,
         clock: Clock,
-        journal: Journal,
+        events: LoopEvents,
         signer: SegmentSigner = UNSIGNED,
         open_reader: Callable[[], PendingReader] = _no_reader,
         max_memory: Quantity | None = None,
     ) -> None:
-        """Owns the shelf; `relay` names this relay there, with a number for each claim.
+        """Owns the backlog; `relay` names this relay there, with a number for each claim.
 
-        An older copy of the shelf may hold an earlier claim of this very relay, with the same counter.
+        An older copy of the backlog may hold an earlier claim of this very relay, with the same counter.
         """
-        self._shelf = shelf
+        self._store = store
         self._relay = relay
         self._horizon_ms = horizon_ms
-        self._journal = journal
+        self._events = events
         self._signer = signer
         self._open_reader = open_reader
-        self._positions: dict[int, Position | None] = {}
-        """Where the shelf was when a shard was planned."""
+        self._positions: dict[int, StoreVersion | None] = {}
+        """Where the backlog was when a shard was planned."""
         self._claims = 0
         self._max_memory = max_memory
         self.share_bytes = UNLIMITED_SHARE
-        """From so much on the shelf on, the reading of a shard pauses."""
-        self.manager = Shelving(shelf, clock, journal, signer)
+        """From so much in the backlog on, the reading of a shard pauses."""
+        self.manager = RedisManager(store, clock, events, signer)
 
     def begin(self, partitions: int) -> None:
         """Give each partition of the source an equal share of the memory in Redis."""
@@ -64,48 +64,52 @@ class RedisBacklog:
     def plan(
         self, partition: int, committed: Progress | None, bounds: Bounds, owner: str, *, offset_reset: bool
     ) -> Plan:
-        """Start at the lower of the committed offset and the shelf's."""
+        """Start at the lower of the committed offset and the backlog's."""
         position = self._positions[partition] = self._position(partition)
         filled = position.offset if position is not None else None
         plan = plan_recovery(committed, filled, bounds, owner, offset_reset=offset_reset)
         return plan._replace(backend_changed=committed is not None and committed.buckets is not None)
 
-    def _position(self, partition: int) -> Position | None:
-        """Return where the shelf is; None also where it holds what cannot be believed, which is forgotten then.
+    def _position(self, partition: int) -> StoreVersion | None:
+        """Return where the backlog is; None also where it holds what cannot be believed, which is forgotten then.
 
-        Its position names the key that signs. A shelf without one, or with one that is not here, has segments that this
-        relay would skip.
+        Its position names the key that signs. A backlog without one, or with one that is not here, has segments that
+        this relay would skip.
         """
         try:
-            position = self._shelf.position(partition)
+            position = self._store.position(partition)
             if position is None or self._signer.knows(position.owner):
                 return position
-            raise CorruptState(f"the shelf of shard {partition} was filled without a signing key, or with another one")
+            raise CorruptState(
+                f"the backlog of shard {partition} was filled without a signing key, or with another one"
+            )
         except CorruptState as error:
-            self._shelf.reset(partition, ())
-            self._journal.stuck(partition, error)
+            self._store.reset(partition, ())
+            self._events.stuck(partition, error)
             return None
 
     def prepare(self, partitions: Sequence[int]) -> None:
         """Nothing: each shard is claimed for itself."""
 
     def open(self, partition: int, plan: Plan) -> Shard:
-        """Claim the shelf; what is there is listed page by page."""
+        """Claim the backlog; what is there is listed page by page."""
         position, claim = self._positions.get(partition), self._claim(partition, plan.progress.offset)
         try:
-            stored_bytes = self._shelf.put(partition, position, claim, [], {})
+            stored_bytes = self._store.put(partition, position, claim, [], {})
         except CorruptState as error:
-            self._shelf.reset(partition, ())
-            raise ShelfMoved(f"the shelf of shard {partition} counts as lost, and is filled again: {error}") from error
+            self._store.reset(partition, ())
+            raise BacklogMoved(
+                f"the backlog of shard {partition} counts as lost, and is filled again: {error}"
+            ) from error
         shard = Shard(partition, plan.progress, plan.progress.offset, claim, self._horizon_ms, self.share_bytes)
         shard.note_stored(stored_bytes)
         return shard
 
-    def _claim(self, partition: int, start: int) -> Position:
+    def _claim(self, partition: int, start: int) -> StoreVersion:
         position = self._positions.get(partition)
         self._claims += 1
-        token = f"{self._relay}-{self._claims}{self._signer.mark}"
-        return Position(token, position.counter + 1 if position is not None else 1, start)
+        token = f"{self._relay}-{self._claims}{self._signer.key_id}"
+        return StoreVersion(token, position.counter + 1 if position is not None else 1, start)
 
     def reader(self, states: Mapping[int, Any]) -> PendingReader:
         """Open a connection of its own."""
@@ -113,4 +117,4 @@ class RedisBacklog:
 
     def close(self) -> None:
         """Give back connections."""
-        self._shelf.close()
+        self._store.close()

@@ -77,8 +77,8 @@ class FileCredentials(CredentialProvider):
 def connect_redis(settings: RedisSettings) -> RedisConnection:
     """A client of the Redis, or Redis Cluster, that the settings name; asks it once what it is.
 
-    Nothing is repeated automatically: the shelf's caller decides, knowing that its writes may be repeated.
-    Raises `ConfigurationError` and `ShelfUnavailable`.
+    Nothing is repeated automatically: the backlog's caller decides, knowing that its writes may be repeated.
+    Raises `ConfigurationError` and `BacklogUnavailable`.
     """
     url = _url(settings)
     options = _options(settings, url)

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from redis import exceptions
 
-from delaytopic_relay.errors import ConfigurationError, CorruptState, RelayError, ShelfUnavailable
+from delaytopic_relay.errors import BacklogUnavailable, ConfigurationError, CorruptState, RelayError
 
 Answer = TypeVar("Answer")
 
@@ -51,7 +51,7 @@ def ask(where: str, question: Callable[[], Answer]) -> Answer:
 def translate(error: exceptions.RedisError | exceptions.RedisClusterException, where: str) -> RelayError:
     """The relay's error for one of the client's; `where` names the server, never its credentials.
 
-    `ShelfUnavailable` for what passes, a full Redis included; `ConfigurationError` for what somebody must
+    `BacklogUnavailable` for what passes, a full Redis included; `ConfigurationError` for what somebody must
     change; `CorruptState` for keys of another type.
     """
     text = _FRAMES.sub("", str(error), count=1)
@@ -71,9 +71,9 @@ def translate(error: exceptions.RedisError | exceptions.RedisClusterException, w
             "check backend.redis.caFile and the host name in the url"
         )
     if code == "OOM":
-        return ShelfUnavailable(f"{where} {_FULL}")
+        return BacklogUnavailable(f"{where} {_FULL}")
     if isinstance(error, _PASSING) or code in _PASSING_CODES:
-        return ShelfUnavailable(f"{where} is not available: {text}")
+        return BacklogUnavailable(f"{where} is not available: {text}")
     if code == "WRONGTYPE" or text.removeprefix("ERR ").startswith(_NO_NUMBER):
-        return CorruptState(f"{where} holds keys of another type under the shelf's names: set another backend.id")
-    return ConfigurationError(f"{where} cannot serve as a shelf: {text}")
+        return CorruptState(f"{where} holds keys of another type under the backlog's names: set another backend.id")
+    return ConfigurationError(f"{where} cannot serve as a backlog: {text}")

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from delaytopic_relay.backlog.store import Position, Slice
+from delaytopic_relay.backlog.store import Slice, StoreVersion
 from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import ConfigurationError, CorruptState
 
@@ -64,20 +64,20 @@ def check_backend_id(backend_id: str) -> str:
     return backend_id
 
 
-def encode_position(position: Position | None) -> bytes:
+def encode_position(position: StoreVersion | None) -> bytes:
     """The text of a position; the owner comes last because it may contain anything."""
     if position is None:
         return NO_POSITION
     return f"{position.counter}:{position.offset}:{position.owner}".encode()
 
 
-def decode_position(text: bytes | None, key: bytes) -> Position | None:
+def decode_position(text: bytes | None, key: bytes) -> StoreVersion | None:
     """The position that `key` holds. Raises `CorruptState`."""
     if not text:
         return None
     try:
         counter, offset, owner = text.decode().split(":", 2)
-        return Position(owner, int(counter), int(offset))
+        return StoreVersion(owner, int(counter), int(offset))
     except ValueError:
         raise _not_ours(key, text) from None
 
@@ -130,5 +130,5 @@ def decode_id_entry(text: bytes | None, key: bytes) -> IdEntry | None:
 def _not_ours(key: bytes, text: bytes) -> CorruptState:
     return CorruptState(
         f"the Redis key {key.decode()} holds {text[:80]!r}, which no relay writes: delete the keys that begin with "
-        f"{key.decode().partition('}')[0]}}}; the relay then fills the shelf again from the source topic"
+        f"{key.decode().partition('}')[0]}}}; the relay then fills the backlog again from the source topic"
     )

@@ -1,4 +1,4 @@
-"""Carries out what the shards ask of their shelf: puts before a commit, drops after it, loads in between."""
+"""Carries out what the shards ask of their backlog: puts before a commit, drops after it, loads in between."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from delaytopic_relay.backlog.redis.partition import Load, Put, Shard
 from delaytopic_relay.backlog.segments import decode_slice_segment
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner, slice_place
 from delaytopic_relay.backlog.slices import CASCADE_MS
-from delaytopic_relay.backlog.store import Shelf, Slice
+from delaytopic_relay.backlog.store import BacklogStore, Slice
 from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.core.ids import IdState, from_entry
 from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.errors import (
+    BacklogMoved,
+    BacklogUnavailable,
     CorruptState,
     ForeignRecord,
     SegmentError,
-    ShelfMoved,
-    ShelfUnavailable,
     TransactionAborted,
 )
-from delaytopic_relay.ports import Clock, Journal
+from delaytopic_relay.ports import Clock, LoopEvents
 
 PATIENCE_MS = 10_000
-"""How long a tick waits for a shelf that does not answer, before it is given up."""
+"""How long a tick waits for a backlog that does not answer, before it is given up."""
 PAUSE_MS = 50
 UNREADABLE_MS = 10_000
 """How long to leave alone what cannot be read."""
 CHECK_MS = 1_000
-"""How old the knowledge of the shelf's position may be."""
+"""How old the knowledge of the backlog's position may be."""
 LOADING_MS = 10
 """How long loading may keep the loop from what is due."""
 PAGE_SLICES = 1_000
@@ -38,17 +38,17 @@ PAGE_SLICES = 1_000
 
 T = TypeVar("T")
 Fetched = dict[Load, list[bytes]]
-"""Portions that came with an earlier one; nothing was put on the shelf since."""
+"""Portions that came with an earlier one; nothing was put in the backlog since."""
 
 
-class Shelving:
-    """The shelf as the loop uses it."""
+class RedisManager:
+    """The backlog as the loop uses it."""
 
-    def __init__(self, shelf: Shelf, clock: Clock, journal: Journal, signer: SegmentSigner = UNSIGNED) -> None:
-        self._shelf = shelf
+    def __init__(self, store: BacklogStore, clock: Clock, events: LoopEvents, signer: SegmentSigner = UNSIGNED) -> None:
+        self._store = store
         self._signer = signer
         self._clock = clock
-        self._journal = journal
+        self._events = events
         self._checked_ms: dict[int, int] = {}
         self._turn = 0
         self._unreadable_until_ms: dict[int, int] = {}
@@ -57,18 +57,20 @@ class Shelving:
         self._quiet_until_ms = 0
 
     def look_up(self, shard: Shard, names: Sequence[bytes]) -> dict[bytes, IdState]:
-        """What the shelf knows of these ids."""
+        """What the backlog knows of these ids."""
         if not names:
             return {}
-        self._settle(shard)
+        self._flush(shard)
         with self._readable(shard):
-            entries = self._insist(lambda: self._shelf.ids(shard.partition, shard.shelf_position, names))
+            entries = self._retry(lambda: self._store.ids(shard.partition, shard.store_version, names))
         return {name: from_entry(entry) for name, entry in zip(names, entries, strict=True) if entry is not None}
 
     def put_all(self, shards: Iterable[Shard]) -> Sequence[Outgoing]:
-        """Make the shelf hold everything that a commit of these shards will take for granted: done when it returns."""
+        """Make the backlog hold everything that a commit of these shards will take for granted: done when it
+        returns.
+        """
         for shard in shards:
-            self._settle(shard)
+            self._flush(shard)
             if shard.must_put:
                 put = shard.put(self._clock.now_ms())
                 self._write(shard, put)
@@ -83,13 +85,13 @@ class Shelving:
             for segment in put.segments
         ]
         with self._readable(shard, [segment.slice for segment in signed]):
-            shard.note_stored(self._insist(lambda: self._shelf.put(number, put.expected, put.new, signed, put.ids)))
+            shard.note_stored(self._retry(lambda: self._store.put(number, put.expected, put.new, signed, put.ids)))
         self._checked_ms[shard.partition] = self._clock.monotonic_ms()
-        self._journal.put(self._checked_ms[shard.partition] - started_ms)
+        self._events.put(self._checked_ms[shard.partition] - started_ms)
 
     @contextmanager
     def _readable(self, shard: Shard, slices: Sequence[Slice] = ()) -> Iterator[None]:
-        """Take a shard's shelf for lost where it holds what no relay writes.
+        """Take a shard's backlog for lost where it holds what no relay writes.
 
         Nothing of it can be relied on any more, and the source topic still has it.
         """
@@ -100,21 +102,21 @@ class Shelving:
         except CorruptState as error:
             raise self._lost(shard, str(error), slices) from error
 
-    def _lost(self, shard: Shard, why: str, slices: Sequence[Slice] = ()) -> ShelfMoved:
-        """Forget what the shelf has of a shard, so that whoever recovers it fills it again from the source topic."""
-        self._insist(lambda: self._shelf.reset(shard.partition, [*shard.index, *slices]))
-        return ShelfMoved(f"the shelf of shard {shard.partition} counts as lost, and is filled again: {why}")
+    def _lost(self, shard: Shard, why: str, slices: Sequence[Slice] = ()) -> BacklogMoved:
+        """Forget what the backlog has of a shard, so that whoever recovers it fills it again from the source topic."""
+        self._retry(lambda: self._store.reset(shard.partition, [*shard.index, *slices]))
+        return BacklogMoved(f"the backlog of shard {shard.partition} counts as lost, and is filled again: {why}")
 
-    def _insist(self, call: Callable[[], T]) -> T:
-        """Repeat a call while the shelf does not answer: a tick that already produced cannot go on without it."""
+    def _retry(self, call: Callable[[], T]) -> T:
+        """Repeat a call while the backlog does not answer: a tick that already produced cannot go on without it."""
         give_up_ms = self._clock.monotonic_ms() + PATIENCE_MS
         while True:
             try:
                 return call()
-            except ShelfUnavailable as error:
-                self._journal.unavailable(error)
+            except BacklogUnavailable as error:
+                self._events.unavailable(error)
                 if self._clock.monotonic_ms() >= give_up_ms:
-                    raise TransactionAborted(f"the shelf has not answered for {PATIENCE_MS} ms: {error}") from error
+                    raise TransactionAborted(f"the backlog has not answered for {PATIENCE_MS} ms: {error}") from error
                 self._clock.sleep(PAUSE_MS)
 
     def _is_old(self, shard: Shard) -> bool:
@@ -128,9 +130,9 @@ class Shelving:
                 continue
             try:
                 with self._readable(shard):
-                    shard.note_stored(self._shelf.drop(shard.partition, shard.shelf_position, slices, ids))
-            except ShelfUnavailable as error:
-                self._journal.unavailable(error)
+                    shard.note_stored(self._store.drop(shard.partition, shard.store_version, slices, ids))
+            except BacklogUnavailable as error:
+                self._events.unavailable(error)
                 return
             shard.dropped(slices)
 
@@ -140,11 +142,11 @@ class Shelving:
             try:
                 with self._readable(shard):
                     self._refresh(shard)
-            except (ShelfUnavailable, ShelfMoved) as error:
-                self._journal.unavailable(error)
+            except (BacklogUnavailable, BacklogMoved) as error:
+                self._events.unavailable(error)
 
     def lost(self) -> Collection[int]:
-        """None: a shelf that lost something says so when it is asked for anything, by `ShelfMoved`."""
+        """None: a backlog that lost something says so when it is asked for anything, by `BacklogMoved`."""
         return ()
 
     def list_next(self, shards: Sequence[Shard]) -> None:
@@ -157,8 +159,8 @@ class Shelving:
                 while not shard.touching and self._is_to_list(shard, until_ms):
                     with self._readable(shard):
                         self._list(shard)
-        except ShelfUnavailable as error:
-            self._journal.unavailable(error)
+        except BacklogUnavailable as error:
+            self._events.unavailable(error)
             self._quiet_until_ms = until_ms + PAUSE_MS
 
     def _is_to_list(self, shard: Shard, until_ms: int) -> bool:
@@ -166,9 +168,9 @@ class Shelving:
         return near or (not shard.counted and self._clock.monotonic_ms() < until_ms)
 
     def _list(self, shard: Shard) -> None:
-        page = self._shelf.page(shard.partition, shard.shelf_position, shard.listed_until_ms, PAGE_SLICES)
+        page = self._store.page(shard.partition, shard.store_version, shard.listed_until_ms, PAGE_SLICES)
         if not {slice_.width_ms for slice_ in page.slices} <= CASCADE_MS.keys():
-            raise CorruptState(f"the shelf of shard {shard.partition} has slices of a width that no relay uses")
+            raise CorruptState(f"the backlog of shard {shard.partition} has slices of a width that no relay uses")
         shard.listed(page)
 
     def load_next(self, shards: Sequence[Shard], room_bytes: int) -> bool:
@@ -189,15 +191,15 @@ class Shelving:
                 self._turn = (self._turn + 1) % len(shards)
                 shard = shards[self._turn]
                 before = shard.size
-                self._tend(shard, room_bytes, until_ms)
+                self._load_shard(shard, room_bytes, until_ms)
                 room_bytes -= shard.size - before
                 if self._clock.monotonic_ms() >= until_ms:
                     return
-        except ShelfUnavailable as error:
-            self._journal.unavailable(error)
+        except BacklogUnavailable as error:
+            self._events.unavailable(error)
             self._quiet_until_ms = until_ms + PAUSE_MS
 
-    def _tend(self, shard: Shard, room_bytes: int, until_ms: int) -> None:
+    def _load_shard(self, shard: Shard, room_bytes: int, until_ms: int) -> None:
         if shard.touching or self._is_old(shard):
             with self._readable(shard):
                 self._refresh(shard)
@@ -214,27 +216,29 @@ class Shelving:
         except SegmentError as error:
             self.unreadable[shard.partition] = f"slice {shard.current}: {error}"
             self._unreadable_until_ms[shard.partition] = until_ms + UNREADABLE_MS
-            self._journal.stuck(shard.partition, error)
+            self._events.stuck(shard.partition, error)
         else:
             self.unreadable.pop(shard.partition, None)
 
     def _refresh(self, shard: Shard) -> None:
-        """Move the shelf's position on, or only compare it: either notices a shelf that lost writes."""
-        if shard.touching or shard.committed_offset > shard.shelf_position.offset:
+        """Move the backlog's position on, or only compare it: either notices a backlog that lost writes."""
+        if shard.touching or shard.committed_offset > shard.store_version.offset:
             put = shard.touch()
-            shard.note_stored(self._shelf.put(shard.partition, put.expected, put.new, put.segments, put.ids))
+            shard.note_stored(self._store.put(shard.partition, put.expected, put.new, put.segments, put.ids))
             shard.touched()
         else:
-            position = self._shelf.position(shard.partition)
-            if position != shard.shelf_position:
-                raise ShelfMoved(f"shard {shard.partition}: the shelf is at {position}, not at {shard.shelf_position}")
+            position = self._store.position(shard.partition)
+            if position != shard.store_version:
+                raise BacklogMoved(
+                    f"shard {shard.partition}: the backlog is at {position}, not at {shard.store_version}"
+                )
         self._checked_ms[shard.partition] = self._clock.monotonic_ms()
 
-    def _settle(self, shard: Shard) -> None:
+    def _flush(self, shard: Shard) -> None:
         """Have a touch that went unanswered acknowledged, before the position is relied on."""
         if shard.touching:
             with self._readable(shard):
-                self._insist(lambda: self._refresh(shard))
+                self._retry(lambda: self._refresh(shard))
 
     def _load(self, shard: Shard, load: Load, fetched: Fetched, room_bytes: int) -> None:
         data = fetched.pop(load, None)
@@ -245,7 +249,7 @@ class Shelving:
         size = sum(map(len, data))
         if shard.loads_whole(load):
             names = shard.ids.unknown(schedules)
-            found = self._shelf.ids(shard.partition, shard.shelf_position, names) if names else []
+            found = self._store.ids(shard.partition, shard.store_version, names) if names else []
             known = zip(names, found, strict=True)
             shard.loaded(load, size, schedules, {name: from_entry(entry) for name, entry in known if entry is not None})
         elif schedules:
@@ -271,7 +275,7 @@ class Shelving:
                 found += decode_slice_segment(self._signer.verify(place, segment), load.slice)
             except ForeignRecord as error:
                 where = f"partition {shard.partition}, slice {load.slice.start_ms}:{load.slice.width_ms}"
-                self._journal.foreign(shard.partition, f"{where}, element {element} of the list in Redis: {error}")
+                self._events.foreign(shard.partition, f"{where}, element {element} of the list in Redis: {error}")
         return found
 
     def _fetch(self, shard: Shard, load: Load, fetched: Fetched, room_bytes: int) -> list[bytes]:
@@ -280,9 +284,9 @@ class Shelving:
         companions = shard.companions(self._clock.now_ms(), room_bytes) if whole else []
         if companions:
             slices = [load.slice, *companions]
-            data, *others = self._shelf.load_first(shard.partition, shard.shelf_position, slices, load.segments)
+            data, *others = self._store.load_first(shard.partition, shard.store_version, slices, load.segments)
             fetched.update(zip((load._replace(slice=slice_) for slice_ in companions), others, strict=True))
         else:
-            data = self._shelf.load(shard.partition, shard.shelf_position, load.slice, load.first, load.segments)
+            data = self._store.load(shard.partition, shard.store_version, load.slice, load.first, load.segments)
         self._checked_ms[shard.partition] = self._clock.monotonic_ms()
         return data

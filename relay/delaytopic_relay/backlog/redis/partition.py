@@ -1,4 +1,4 @@
-"""A shard whose shelf is sliced by due time: what to put there, what to load from it, what to drop.
+"""A shard whose backlog is sliced by due time: what to put there, what to load from it, what to drop.
 
 Pure: every method takes plain data and the time, and returns what the caller has to do. The caller
 does it in the order that `ShardCore` names.
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from delaytopic_api.values import Quantity
 from delaytopic_relay.backlog.segments import pack
 from delaytopic_relay.backlog.slices import EARLIEST_MS, NARROW_MS, cascades_at_ms, is_narrow
-from delaytopic_relay.backlog.store import END_MS, Page, Position, Segment, Slice
+from delaytopic_relay.backlog.store import END_MS, Page, Segment, Slice, StoreVersion
 from delaytopic_relay.core.calendar import ENTRY_BYTES
 from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.core.ids import IdEntry, IdState
@@ -26,7 +26,7 @@ LARGEST_PORTION = 256
 MOST_COMPANIONS = 64
 UNLIMITED_BYTES = 1 << 62
 RESUME_SHARE = 0.75
-"""Of the share on the shelf: below, reading goes on after it had paused."""
+"""Of the share in the backlog: below, reading goes on after it had paused."""
 
 
 def share_bytes_of(memory: Quantity | None, partitions: int) -> int:
@@ -35,10 +35,10 @@ def share_bytes_of(memory: Quantity | None, partitions: int) -> int:
 
 
 class Put(NamedTuple):
-    """A write to the shelf."""
+    """A write to the backlog."""
 
-    expected: Position
-    new: Position
+    expected: StoreVersion
+    new: StoreVersion
     segments: list[Segment]
     ids: dict[bytes, IdEntry]
 
@@ -52,9 +52,9 @@ class Load(NamedTuple):
 
 
 class Shard(ShardCore):
-    """The state machine of one source partition with a shelf.
+    """The state machine of one source partition with a backlog.
 
-    The shelf's schedule is read page by page (`listed`). `index` has all slices that begin before
+    The backlog's schedule is read page by page (`listed`). `index` has all slices that begin before
     `listed_until_ms` and were not loaded; what is put into later ones is found with their page.
     """
 
@@ -63,16 +63,16 @@ class Shard(ShardCore):
         partition: int,
         progress: Progress,
         start: int,
-        position: Position,
+        position: StoreVersion,
         horizon_ms: int,
         share_bytes: int = UNLIMITED_BYTES,
     ) -> None:
-        """`progress` is what is committed, `start` where reading begins, `position` the claimed shelf's.
+        """`progress` is what is committed, `start` where reading begins, `position` the claimed backlog's.
 
-        From `share_bytes` on the shelf on, reading pauses.
+        From `share_bytes` in the backlog on, reading pauses.
         """
         super().__init__(partition, progress, start, horizon_ms)
-        self.shelf_position = position
+        self.store_version = position
         self.share_bytes = share_bytes
         self.stored_bytes = 0
         self.over_share = False
@@ -89,7 +89,7 @@ class Shard(ShardCore):
 
     @property
     def pending(self) -> int:
-        """Schedules not yet done, in memory and on the shelf (copies on the shelf are counted too)."""
+        """Schedules not yet done, in memory and in the backlog (copies in the backlog are counted too)."""
         return self.calendar.count + len(self._far) + sum(self.index.values()) + self._unloaded
 
     def waiting(self) -> Iterator[tuple[int, int, int]]:
@@ -100,12 +100,12 @@ class Shard(ShardCore):
             yield self._current.start_ms, self._current.width_ms, self._unloaded
 
     def note_stored(self, stored_bytes: int) -> None:
-        """Note how many bytes the shard takes on the shelf, after a write."""
+        """Note how many bytes the shard takes in the backlog, after a write."""
         self.stored_bytes = stored_bytes
         self.over_share = stored_bytes >= self.share_bytes * (RESUME_SHARE if self.over_share else 1)
 
     def full(self, now_ms: int, *, paused: bool) -> bool:
-        """Return whether reading on can wait: the shelf has as much of this shard as it may have, or soon will."""
+        """Return whether reading on can wait: the backlog has as much of this shard as it may have, or soon will."""
         return self.over_share or self.stored_bytes + self.far_bytes >= self.share_bytes
 
     @property
@@ -114,11 +114,11 @@ class Shard(ShardCore):
         return Share(self.stored_bytes, self.share_bytes, self.over_share)
 
     def stored(self) -> Stored:
-        """Return the time before which nothing waits on the shelf, and the shelf's position."""
+        """Return the time before which nothing waits in the backlog, and the backlog's position."""
         current = [self._current] if self._current is not None else []
         unlisted = [self.listed_until_ms] if not self.counted else []
         from_ms = min([*(slice_.start_ms for slice_ in (*self.index, *current)), *unlisted], default=None)
-        return Stored(from_ms, self.shelf_position)
+        return Stored(from_ms, self.store_version)
 
     # -- the schedule
 
@@ -132,7 +132,7 @@ class Shard(ShardCore):
         return self.listed_until_ms < self._target_ms(now_ms) + EARLIEST_MS
 
     def listed(self, page: Page) -> None:
-        """Add the next page of the schedule, read at `shelf_position` from `listed_until_ms` on."""
+        """Add the next page of the schedule, read at `store_version` from `listed_until_ms` on."""
         self.listed_until_ms = page.until_ms
         for slice_, records in page.slices.items():
             self._add(slice_, records)
@@ -143,16 +143,16 @@ class Shard(ShardCore):
             heapq.heappush(self._agenda, (_agenda_ms(slice_), slice_))
         self.index[slice_] += records
 
-    # -- the shelf
+    # -- the backlog
 
     def put(self, now_ms: int) -> Put:
-        """The write that makes the shelf hold all that is far and was taken in; `put_done` when acknowledged."""
-        new = self._next_position(max(self.committed_offset, self.shelf_position.offset))
-        return Put(self.shelf_position, new, pack(self._far, now_ms), self.ids.to_put())
+        """The write that makes the backlog hold all that is far and was taken in; `put_done` when acknowledged."""
+        new = self._next_position(max(self.committed_offset, self.store_version.offset))
+        return Put(self.store_version, new, pack(self._far, now_ms), self.ids.to_put())
 
     def put_done(self, put: Put) -> None:
-        """The shelf acknowledged the put."""
-        self.shelf_position = put.new
+        """The backlog acknowledged the put."""
+        self.store_version = put.new
         self._indexed(put.segments)
         self._far, self.far_bytes = [], 0
         self.ids.put_done()
@@ -163,23 +163,23 @@ class Shard(ShardCore):
         return self._touch is not None
 
     def touch(self) -> Put:
-        """An empty write that moves the shelf's position on; the same again until it is acknowledged (`touched`).
+        """An empty write that moves the backlog's position on; the same again until it is acknowledged (`touched`).
 
         A write without an answer may have happened. Another one with the same positions and other contents
         would then be taken for its repetition.
         """
         if self._touch is None:
-            new = self._next_position(max(self.committed_offset, self.shelf_position.offset))
-            self._touch = Put(self.shelf_position, new, [], {})
+            new = self._next_position(max(self.committed_offset, self.store_version.offset))
+            self._touch = Put(self.store_version, new, [], {})
         return self._touch
 
     def touched(self) -> None:
-        """The shelf acknowledged the touch."""
-        self.shelf_position = self.touch().new
+        """The backlog acknowledged the touch."""
+        self.store_version = self.touch().new
         self._touch = None
 
-    def _next_position(self, offset: int) -> Position:
-        return Position(self.shelf_position.owner, self.shelf_position.counter + 1, offset)
+    def _next_position(self, offset: int) -> StoreVersion:
+        return StoreVersion(self.store_version.owner, self.store_version.counter + 1, offset)
 
     def _indexed(self, segments: Iterable[Segment]) -> None:
         for segment in segments:
@@ -190,7 +190,7 @@ class Shard(ShardCore):
         """The next portion to load, or None when all within the horizon is in memory.
 
         Without `room` in memory no new slice is begun: the horizon shrinks, and what is due goes first.
-        While something is on its way to the shelf (`must_put`), or has to be listed first, nothing is begun either.
+        While something is on its way to the backlog (`must_put`), or has to be listed first, nothing is begun either.
         """
         if self._current is None and not self._begin(now_ms, room=room):
             return None
@@ -218,7 +218,7 @@ class Shard(ShardCore):
     def loaded(
         self, load: Load, data_bytes: int, schedules: Sequence[Schedule], found: Mapping[bytes, IdState]
     ) -> None:
-        """A portion of a narrow slice arrived; `found` are the shelf's entries for `ids.unknown(schedules)`.
+        """A portion of a narrow slice arrived; `found` are the backlog's entries for `ids.unknown(schedules)`.
 
         Entries at or above the position were put by a predecessor that never committed them: they are
         read again from the source. Entries at or below the cursor are done.
@@ -236,12 +236,12 @@ class Shard(ShardCore):
         near_ms = max(now_ms, cascades_at_ms(load.slice))
         segments = pack(schedules, near_ms)
         assert all(segment.slice.width_ms < width_below for segment in segments)
-        return Put(self.shelf_position, self._next_position(self.shelf_position.offset), segments, {})
+        return Put(self.store_version, self._next_position(self.store_version.offset), segments, {})
 
     def cascaded(self, put: Put, load: Load, data_bytes: int) -> None:
-        """The shelf acknowledged a cascade's write."""
+        """The backlog acknowledged a cascade's write."""
         self._next_portion(load, data_bytes, sum(segment.records for segment in put.segments))
-        self.shelf_position = put.new
+        self.store_version = put.new
         self._indexed(put.segments)
 
     def _next_portion(self, load: Load, data_bytes: int, records: int) -> None:
@@ -306,7 +306,7 @@ class Shard(ShardCore):
         return slices, self.ids.to_forget() if slices else []
 
     def dropped(self, slices: Sequence[Slice]) -> None:
-        """The shelf forgot them."""
+        """The backlog forgot them."""
         gone = set(slices)
         self._loaded = [slice_ for slice_ in self._loaded if slice_ not in gone]
         self.ids.forgotten()

@@ -6,7 +6,7 @@ Every part is a compare-and-swap of its own, from the position before to the pos
 
 The positions in between carry the offset that was true before the put, so a successor that finds one starts
 where it would have without the put, and a marked owner, so that they equal no position that a caller names.
-They make a half-done put safe: position `owner+2` says that parts one and two are on the shelf, whoever sent
+They make a half-done put safe: position `owner+2` says that parts one and two are in the backlog, whoever sent
 them, so a repeat goes on behind what it finds, and a server that lost a part in between is noticed.
 """
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from delaytopic_relay.backlog.store import Position, Segment
+from delaytopic_relay.backlog.store import Segment, StoreVersion
 from delaytopic_relay.core.ids import IdEntry
 
 MAX_ITEMS = 1000  # segments and ids in a script; above 7,999 arguments at once, Lua's unpack fails
@@ -39,10 +39,10 @@ def split(segments: Sequence[Segment], ids: Mapping[bytes, IdEntry]) -> list[Par
     return parts
 
 
-def positions(expected: Position | None, new: Position, parts: int) -> list[Position | None]:
+def positions(expected: StoreVersion | None, new: StoreVersion, parts: int) -> list[StoreVersion | None]:
     """The positions before, between and after this many parts: `parts + 1` of them."""
     offset = min(expected.offset, new.offset) if expected else 0
-    between = [Position(f"{new.owner}+{done}", new.counter, offset) for done in range(1, parts)]
+    between = [StoreVersion(f"{new.owner}+{done}", new.counter, offset) for done in range(1, parts)]
     return [expected, *between, new]
 
 

@@ -1,4 +1,4 @@
-"""What a Redis must be to hold a shelf: checked at start, over plain facts, with one thin reader."""
+"""What a Redis must be to hold a backlog: checked at start, over plain facts, with one thin reader."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RedisFacts:
 def check_redis(connection: RedisConnection) -> list[str]:
     """Check every primary; answers warnings for the log.
 
-    Raises `ConfigurationError` for a server that would lose records or is too old, `ShelfUnavailable`.
+    Raises `ConfigurationError` for a server that would lose records or is too old, `BacklogUnavailable`.
     """
     nodes = ask(connection.where, lambda: _nodes(connection))
     return [warning for where, node in nodes for warning in check_facts(read_facts(node, where))]
@@ -52,7 +52,7 @@ def check_facts(facts: RedisFacts) -> list[str]:
 
 
 def read_facts(node: redis.Redis, where: str) -> RedisFacts:
-    """Ask one server. Raises `ConfigurationError` and `ShelfUnavailable`, but not for questions it forbids."""
+    """Ask one server. Raises `ConfigurationError` and `BacklogUnavailable`, but not for questions it forbids."""
     info = _permitted(where, node.info) or {}
     version = info.get("redis_version")
     policy = info.get("maxmemory_policy")
@@ -71,7 +71,7 @@ def read_facts(node: redis.Redis, where: str) -> RedisFacts:
 def _check_version(facts: RedisFacts) -> None:
     numbers = tuple(int(number) for number in re.findall(r"\d+", facts.version or "")[:2])
     if numbers and numbers < OLDEST_VERSION:
-        raise ConfigurationError(f"{facts.where} is Redis {facts.version}: the shelf needs 6.2 or newer, or Valkey")
+        raise ConfigurationError(f"{facts.where} is Redis {facts.version}: the backlog needs 6.2 or newer, or Valkey")
 
 
 def _unread(facts: RedisFacts) -> str | None:

@@ -1,4 +1,5 @@
-"""Reading a shelf in Redis for a listing, over a connection of its own, with the reading commands of the relay's user.
+"""Reading a backlog in Redis for a listing, over a connection of its own, with the reading commands of the relay's
+user.
 
 No script and no write: GET, ZRANGE, HMGET and LRANGE. Answers are kept small, so that neither Redis nor the
 relay's loop, which shares the interpreter with the reading thread, waits long for any of them.
@@ -24,7 +25,7 @@ from delaytopic_relay.backlog.redis.layout import (
 from delaytopic_relay.backlog.redis.store import Command, page_range
 from delaytopic_relay.backlog.segments import decode_segment
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner, slice_place
-from delaytopic_relay.backlog.store import Page, Position, Slice
+from delaytopic_relay.backlog.store import Page, Slice, StoreVersion
 from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import ForeignRecord
@@ -110,7 +111,7 @@ class RedisPendingReader:
             found += [decode_id_entry(text, key) for text in texts]
         return found
 
-    def still_at(self, shard: int, position: Position) -> bool:
+    def still_at(self, shard: int, position: StoreVersion) -> bool:
         """See `PendingReader.still_at`; a put in several parts marks the owner in between (`redis_parts`)."""
         key = self._of(shard).position
         text: Any = ask(self._where, lambda: self._client.get(key))

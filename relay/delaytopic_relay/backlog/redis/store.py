@@ -1,4 +1,4 @@
-"""A shelf in Redis (or Valkey, or a Redis Cluster): a few keys for each shard, see `redis_layout`.
+"""A backlog in Redis (or Valkey, or a Redis Cluster): a few keys for each shard, see `redis_layout`.
 
 Writes are Lua scripts that begin with the comparison of the position. Reads ask for the position behind the data,
 in one pipeline: a script takes two to three times as long to answer megabytes, and a full Redis refuses MULTI even
@@ -34,7 +34,7 @@ from delaytopic_relay.backlog.redis.layout import (
     stored_bytes,
 )
 from delaytopic_relay.backlog.redis.parts import MAX_ITEMS, Part, positions, split
-from delaytopic_relay.backlog.store import Page, Position, Segment, Slice, moved
+from delaytopic_relay.backlog.store import Page, Segment, Slice, StoreVersion, moved
 from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import CorruptState
 
@@ -73,22 +73,22 @@ class Script(NamedTuple):
         return State(bytes(position), stored_bytes(*sizes))
 
 
-class RedisShelf:
-    """A `Shelf` in Redis.
+class RedisBacklogStore:
+    """A `BacklogStore` in Redis.
 
     A put of more than `MAX_ITEMS` segments and ids, or `MAX_BYTES`, is several scripts, see `redis_parts`.
     """
 
     def __init__(self, connection: RedisConnection, backend_id: str) -> None:
-        """The shelf whose keys begin with this id. Raises `ConfigurationError`."""
+        """The backlog whose keys begin with this id. Raises `ConfigurationError`."""
         self._client, self._where = connection
         self._id = check_backend_id(backend_id)
         self._keys: dict[int, ShardKeys] = {}
         self._put = Script.read("put.lua")
         self._drop = Script.read("drop.lua")
 
-    def position(self, shard: int) -> Position | None:
-        """See `Shelf.position`. Raises `ShelfUnavailable`, `CorruptState`."""
+    def position(self, shard: int) -> StoreVersion | None:
+        """See `BacklogStore.position`. Raises `BacklogUnavailable`, `CorruptState`."""
         key = self._of(shard).position
         found: Any = ask(self._where, lambda: self._client.get(key))
         return decode_position(found, key)
@@ -96,12 +96,12 @@ class RedisShelf:
     def put(
         self,
         shard: int,
-        expected: Position | None,
-        new: Position,
+        expected: StoreVersion | None,
+        new: StoreVersion,
         segments: Sequence[Segment],
         ids: Mapping[bytes, IdEntry],
     ) -> int:
-        """See `Shelf.put`. Raises `ShelfMoved`, `ShelfUnavailable`."""
+        """See `BacklogStore.put`. Raises `BacklogMoved`, `BacklogUnavailable`."""
         parts = split(segments, ids)
         steps = [encode_position(step) for step in positions(expected, new, len(parts))]
         done = stored = 0
@@ -112,8 +112,8 @@ class RedisShelf:
             done = steps.index(found, done + 1)
         return stored
 
-    def page(self, shard: int, expected: Position, from_ms: int, count: int) -> Page:
-        """See `Shelf.page`. Raises `ShelfMoved`, `ShelfUnavailable`, `CorruptState`.
+    def page(self, shard: int, expected: StoreVersion, from_ms: int, count: int) -> Page:
+        """See `BacklogStore.page`. Raises `BacklogMoved`, `BacklogUnavailable`, `CorruptState`.
 
         The sorted set and the counts name the same slices. Where one has more, a slice could be missed.
         """
@@ -130,12 +130,12 @@ class RedisShelf:
         records = [decode_count(text, keys.counts) for text in counts]
         return Page.of([*zip(slices, records, strict=True)], count)
 
-    def load(self, shard: int, expected: Position, slice_: Slice, first: int, count: int) -> list[bytes]:
-        """See `Shelf.load`. Raises `ShelfMoved`, `ShelfUnavailable`."""
+    def load(self, shard: int, expected: StoreVersion, slice_: Slice, first: int, count: int) -> list[bytes]:
+        """See `BacklogStore.load`. Raises `BacklogMoved`, `BacklogUnavailable`."""
         return list(self._read(shard, expected, self._range(shard, slice_, first, count))[0])
 
-    def load_first(self, shard: int, expected: Position, slices: Sequence[Slice], count: int) -> list[list[bytes]]:
-        """See `Shelf.load_first`. Raises `ShelfMoved`, `ShelfUnavailable`."""
+    def load_first(self, shard: int, expected: StoreVersion, slices: Sequence[Slice], count: int) -> list[list[bytes]]:
+        """See `BacklogStore.load_first`. Raises `BacklogMoved`, `BacklogUnavailable`."""
         commands = [self._range(shard, slice_, 0, count) for slice_ in slices]
         return list(map(list, self._read(shard, expected, *commands)))
 
@@ -144,8 +144,8 @@ class RedisShelf:
         portion = (first, last) if last >= 0 else (1, 0)  # a negative last counts from the end
         return ("LRANGE", self._of(shard).list(slice_), *portion)
 
-    def ids(self, shard: int, expected: Position, names: Sequence[bytes]) -> list[IdEntry | None]:
-        """See `Shelf.ids`. Raises `ShelfMoved`, `ShelfUnavailable`, `CorruptState`."""
+    def ids(self, shard: int, expected: StoreVersion, names: Sequence[bytes]) -> list[IdEntry | None]:
+        """See `BacklogStore.ids`. Raises `BacklogMoved`, `BacklogUnavailable`, `CorruptState`."""
         key = self._of(shard).ids
         if not names:
             self._read(shard, expected)
@@ -153,8 +153,8 @@ class RedisShelf:
         answers = [self._read(shard, expected, ("HMGET", key, *portion))[0] for portion in _portions(names)]
         return [decode_id_entry(text, key) for answer in answers for text in answer]
 
-    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
-        """See `Shelf.drop`. Raises `ShelfMoved`, `ShelfUnavailable`."""
+    def drop(self, shard: int, expected: StoreVersion, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
+        """See `BacklogStore.drop`. Raises `BacklogMoved`, `BacklogUnavailable`."""
         keys, before, stored = self._of(shard), encode_position(expected), 0
         for some_slices, some_ids in zip_longest(_portions(slices, DROP_SLICES), _portions(ids), fillvalue=()):
             names = [*keys[:5], *(keys.list(slice_) for slice_ in some_slices)]
@@ -164,7 +164,7 @@ class RedisShelf:
         return stored
 
     def reset(self, shard: int, slices: Iterable[Slice]) -> None:
-        """See `Shelf.reset`. Raises `ShelfUnavailable`.
+        """See `BacklogStore.reset`. Raises `BacklogUnavailable`.
 
         All keys go in one command: a list that went later could have been filled again by then.
         """
@@ -174,7 +174,7 @@ class RedisShelf:
         ask(self._where, lambda: self._client.unlink(*names))
 
     def _listed(self, key: bytes, command: str, *arguments: int) -> set[Slice]:
-        """Return the slices that one of the shelf's records names, as far as relays wrote them."""
+        """Return the slices that one of the backlog's records names, as far as relays wrote them."""
         slices = set[Slice]()
         try:
             names: Any = ask(self._where, lambda: self._client.execute_command(command, key, *arguments))  # type: ignore[no-untyped-call]
@@ -186,7 +186,7 @@ class RedisShelf:
         return slices
 
     def close(self) -> None:
-        """See `Shelf.close`."""
+        """See `BacklogStore.close`."""
         self._client.close()
 
     def _of(self, shard: int) -> ShardKeys:
@@ -209,7 +209,7 @@ class RedisShelf:
     def _run(self, script: Script, keys: Sequence[bytes], arguments: Sequence[bytes | int]) -> State:
         return ask(self._where, lambda: script.run(self._client, keys, arguments))
 
-    def _read(self, shard: int, expected: Position, *commands: Command) -> list[Any]:
+    def _read(self, shard: int, expected: StoreVersion, *commands: Command) -> list[Any]:
         """The answers of reading commands, if the position is the expected one after them.
 
         Then it was at the commands, too: no position comes back, but with the writes that led to it.

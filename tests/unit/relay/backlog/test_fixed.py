@@ -8,7 +8,7 @@ from tests.support.shards import fixed_shard
 
 from delaytopic_relay.backlog.fixed import FixedShard
 from delaytopic_relay.core.calendar import ENTRY_BYTES, HEADER_BYTES, bytes_of
-from delaytopic_relay.core.commands import NOTHING, NOTHING_DELIVERED, Command, Departures, Key
+from delaytopic_relay.core.commands import NOTHING, NOTHING_DELIVERED, Command, DueKey, Outbound
 from delaytopic_relay.core.progress import Progress, fresh_progress
 
 NOW_MS = 1_000_000
@@ -22,7 +22,7 @@ def new_shard(progress: Progress | None = None, start: int = 0) -> FixedShard:
 def shard_with(*commands: Command) -> FixedShard:
     """A shard that took these in, which have the offsets from 0 on."""
     shard = new_shard()
-    assert shard.take_in(commands, len(commands)) == NOTHING
+    assert shard.ingest(commands, len(commands)) == NOTHING
     return shard
 
 
@@ -33,9 +33,9 @@ def test_records_leave_in_source_order_when_they_are_due() -> None:
 
     assert leaving == [
         NOTHING,
-        Departures([schedule(NOW_MS, 0), schedule(NOW_MS + 10, 1)], []),
-        Departures([schedule(NOW_MS + 20, 2)], []),
-        Departures([schedule(NOW_MS + 30, 3)], []),
+        Outbound([schedule(NOW_MS, 0), schedule(NOW_MS + 10, 1)], []),
+        Outbound([schedule(NOW_MS + 20, 2)], []),
+        Outbound([schedule(NOW_MS + 30, 3)], []),
     ]
 
 
@@ -50,13 +50,13 @@ def test_a_refused_record_keeps_its_place_and_leaves_with_what_was_before_it() -
 
     early, due = shard.take_due(NOW_MS - 1, 10), shard.take_due(NOW_MS, 10)
 
-    assert (early, due) == (NOTHING, Departures([schedule(NOW_MS, 0)], [reject(1), reject(2)]))
+    assert (early, due) == (NOTHING, Outbound([schedule(NOW_MS, 0)], [reject(1), reject(2)]))
 
 
 def test_a_refused_record_at_the_head_leaves_at_once() -> None:
     shard = shard_with(reject(0), schedule(NOW_MS + 5, 1))
 
-    assert (shard.wake_ms(), shard.take_due(NOW_MS, 10)) == (0, Departures([], [reject(0)]))
+    assert (shard.wake_ms(), shard.take_due(NOW_MS, 10)) == (0, Outbound([], [reject(0)]))
 
 
 def test_a_record_that_is_due_before_the_one_ahead_of_it_waits_for_it() -> None:
@@ -70,16 +70,16 @@ def test_a_record_that_is_due_before_the_one_ahead_of_it_waits_for_it() -> None:
 
 def test_the_committed_offset_is_that_of_the_first_record_still_waiting() -> None:
     shard = shard_with(schedule(NOW_MS, 0), reject(1), schedule(NOW_MS + 5, 2), schedule(NOW_MS + 9, 3))
-    taken_in = shard.progress("me")
+    ingested = shard.progress("me")
 
     shard.take_due(NOW_MS, 10)
     first_done = shard.progress("me")
     shard.take_due(NOW_MS + 9, 10)
 
-    assert [taken_in, first_done, shard.progress("me")] == [
+    assert [ingested, first_done, shard.progress("me")] == [
         Progress(0, 0, NOTHING_DELIVERED, "me"),
-        Progress(2, 2, Key(NOW_MS, 0), "me"),
-        Progress(4, 4, Key(NOW_MS + 9, 3), "me"),
+        Progress(2, 2, DueKey(NOW_MS, 0), "me"),
+        Progress(4, 4, DueKey(NOW_MS + 9, 3), "me"),
     ]
 
 
@@ -92,10 +92,10 @@ def test_the_end_of_the_source_counts_as_taken_in() -> None:
 
 
 def test_what_a_shelf_had_delivered_before_the_delay_was_fixed_is_left_out() -> None:
-    # Given a progress of a DelayTopic that had a shelf: offsets below 4 taken in, keys up to (NOW, 1) done
-    shard = new_shard(Progress(0, 4, Key(NOW_MS, 1)))
+    # Given a progress of a DelayTopic that had a backlog: offsets below 4 taken in, keys up to (NOW, 1) done
+    shard = new_shard(Progress(0, 4, DueKey(NOW_MS, 1)))
 
-    shard.take_in([schedule(NOW_MS - 9, 0), schedule(NOW_MS, 1), schedule(NOW_MS, 2), schedule(NOW_MS - 1, 4)], 5)
+    shard.ingest([schedule(NOW_MS - 9, 0), schedule(NOW_MS, 1), schedule(NOW_MS, 2), schedule(NOW_MS - 1, 4)], 5)
 
     assert shard.take_due(NOW_MS, 10).schedules == [schedule(NOW_MS, 2), schedule(NOW_MS - 1, 4)]
 

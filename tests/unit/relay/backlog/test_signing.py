@@ -65,13 +65,13 @@ def test_a_mark_tells_which_key_signs_and_is_known_to_who_has_it() -> None:
     rotated = SegmentSigner("delaytopic.team.shop", [SECOND, FIRST])
     elsewhere = SegmentSigner("delaytopic.team.payments", [FIRST])
 
-    assert [rotated.knows(f"relay-1{mark}+2") for mark in (SIGNER.mark, rotated.mark, elsewhere.mark, "")] == [
+    assert [rotated.knows(f"relay-1{mark}+2") for mark in (SIGNER.key_id, rotated.key_id, elsewhere.key_id, "")] == [
         True,
         True,
         False,
         False,
     ]
-    assert (UNSIGNED.mark, UNSIGNED.knows("relay-1"), UNSIGNED.knows(f"relay-1{SIGNER.mark}")) == ("", True, True)
+    assert (UNSIGNED.key_id, UNSIGNED.knows("relay-1"), UNSIGNED.knows(f"relay-1{SIGNER.key_id}")) == ("", True, True)
 
 
 # -- keys
@@ -92,14 +92,14 @@ def test_keys_stand_one_a_line_and_the_first_signs(tmp_path: Path) -> None:
     signer = signer_of(backend(file))
 
     signed = SegmentSigner("delaytopic.team.shop", [OLD]).sign(b"place", b"\x01")
-    assert (signer.verify(b"place", signed), signer.mark) == (
+    assert (signer.verify(b"place", signed), signer.key_id) == (
         b"\x01",
-        SegmentSigner("delaytopic.team.shop", [NEW]).mark,
+        SegmentSigner("delaytopic.team.shop", [NEW]).key_id,
     )
 
 
 def test_without_a_file_nothing_is_signed() -> None:
-    assert signer_of(backend(None)).mark == ""
+    assert signer_of(backend(None)).key_id == ""
 
 
 @pytest.mark.parametrize("text", [b"", b"\n\n", b"too short", b"%s\nshort\n" % NEW])

@@ -67,7 +67,7 @@ def test_every_due_time_lies_in_its_slice(due_ms: int, now_ms: int) -> None:
 def test_whatever_the_delay_a_schedule_is_in_a_narrow_slice_after_two_moves(
     now_ms: int, delay_ms: int, late_ms: int
 ) -> None:
-    # Given a schedule on the shelf
+    # Given a schedule in the backlog
     due_ms = now_ms + delay_ms
     slice_ = slice_of(due_ms, now_ms)
     widths = [slice_.width_ms]

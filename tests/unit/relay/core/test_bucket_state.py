@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from delaytopic_relay.backlog.kafka.bucket import Bucket
 from delaytopic_relay.core.bucket_state import BucketsState, BucketState
-from delaytopic_relay.core.commands import Key
+from delaytopic_relay.core.commands import DueKey
 from delaytopic_relay.core.progress import Progress, decode_progress, encode_metadata
 
 OFFSETS_LIMIT = 4_096
@@ -27,7 +27,7 @@ def bucket_states(draw: st.DrawFn) -> BucketState:
 
 @given(st.lists(bucket_states(), min_size=1, max_size=32), st.integers(0, 10**12), st.integers(0, 10**14))
 def test_progress_with_buckets_survives_its_text(buckets: list[BucketState], filled: int, reach_ms: int) -> None:
-    progress = Progress(3, 7, Key(5, 2), "owner;with:strange,signs", BucketsState(filled, reach_ms, tuple(buckets)))
+    progress = Progress(3, 7, DueKey(5, 2), "owner;with:strange,signs", BucketsState(filled, reach_ms, tuple(buckets)))
 
     assert decode_progress(3, encode_metadata(progress)) == progress
 
@@ -36,7 +36,7 @@ def test_the_text_of_thirty_two_large_buckets_is_small_enough_for_kafka() -> Non
     times_ms = (2 * 10**12, 2 * 10**12 + 10**10)
     large = BucketState(10**12, 10**11, 10**11 + 1_000, 10**11 + 10**9, *times_ms, 10**10, *times_ms)
 
-    text = encode_metadata(Progress(1, 1, Key(0, 0), "x" * 400, BucketsState(10**12, 10**13, (large,) * 32)))
+    text = encode_metadata(Progress(1, 1, DueKey(0, 0), "x" * 400, BucketsState(10**12, 10**13, (large,) * 32)))
 
     assert len(text) < OFFSETS_LIMIT
 
@@ -59,11 +59,11 @@ def test_a_segment_is_kept_until_the_last_of_its_schedules_in_memory_is_done() -
     bucket = Bucket(BucketState())
     for _ in range(3):
         bucket.wrote(1_000, 1_200, 1_400, 1)
-    bucket.visited(10, 1_000, 1, Key(1_500, 1))
-    bucket.visited(12, 1_000, 1, Key(1_200, 2))
+    bucket.visited(10, 1_000, 1, DueKey(1_500, 1))
+    bucket.visited(12, 1_000, 1, DueKey(1_200, 2))
 
-    assert bucket.state(Key(1_300, 0)) == BucketState(10, 0, 2, 3, 1_000, 1_000, 1, 1_200, 1_400)
-    assert bucket.state(Key(1_500, 1)) == BucketState(13, 2, 2, 3, 1_000, 1_000, 1, 1_200, 1_400)
+    assert bucket.state(DueKey(1_300, 0)) == BucketState(10, 0, 2, 3, 1_000, 1_000, 1, 1_200, 1_400)
+    assert bucket.state(DueKey(1_500, 1)) == BucketState(13, 2, 2, 3, 1_000, 1_000, 1, 1_200, 1_400)
 
 
 def test_what_is_kept_is_read_again_by_a_successor_and_bounds_everything_until_then() -> None:

@@ -10,7 +10,7 @@ from tests.support.schedules import key_of, offsets, schedule
 
 from delaytopic_api.records import Headers
 from delaytopic_relay.core.calendar import ENTRY_BYTES, HEADER_BYTES, ID_BYTES, SLOT_BITS, Calendar, bytes_of
-from delaytopic_relay.core.commands import Key, Schedule
+from delaytopic_relay.core.commands import DueKey, Schedule
 
 SLOT_MS = 1 << SLOT_BITS
 
@@ -116,7 +116,7 @@ def test_counts_give_the_schedules_of_each_slot() -> None:
 
 
 class Add(NamedTuple):
-    keys: list[Key]
+    keys: list[DueKey]
     only_here: bool
 
 
@@ -125,7 +125,7 @@ class Take(NamedTuple):
     limit: int
 
 
-KEYS = st.builds(Key, st.integers(-40, 150), st.integers(0, 20))
+KEYS = st.builds(DueKey, st.integers(-40, 150), st.integers(0, 20))
 STEPS = st.lists(
     st.one_of(
         st.builds(Add, st.lists(KEYS, max_size=8), st.booleans()),
@@ -136,25 +136,25 @@ STEPS = st.lists(
 
 
 class Sorted:
-    """The naive calendar: a set of keys, sorted each time; `only_here` are the keys that no shelf has."""
+    """The naive calendar: a set of keys, sorted each time; `only_here` are the keys that no backlog has."""
 
     def __init__(self) -> None:
-        self.keys: set[Key] = set()
-        self.only_here: set[Key] = set()
+        self.keys: set[DueKey] = set()
+        self.only_here: set[DueKey] = set()
 
     def add(self, step: Add) -> None:
         self.keys.update(step.keys)
         if step.only_here:
             self.only_here.update(step.keys)
 
-    def take(self, step: Take) -> list[Key]:
+    def take(self, step: Take) -> list[DueKey]:
         taken = sorted(key for key in self.keys if key.due_ms <= step.until_ms)[: step.limit]
         self.keys.difference_update(taken)
         self.only_here.difference_update(taken)
         return taken
 
 
-def apply(calendar: Calendar, expected: Sorted, step: Add | Take) -> tuple[list[Key], list[Key]]:
+def apply(calendar: Calendar, expected: Sorted, step: Add | Take) -> tuple[list[DueKey], list[DueKey]]:
     """What both give out for a step."""
     if isinstance(step, Take):
         return [key_of(entry) for entry in calendar.take(step.until_ms, step.limit)], expected.take(step)

@@ -13,7 +13,7 @@ from delaytopic_relay.backlog.fixed import FixedBacklog
 from delaytopic_relay.backlog.kafka.partition import BucketShard
 from delaytopic_relay.backlog.kafka.ranges import BucketRules
 from delaytopic_relay.core.bucket_state import BucketsState, BucketState
-from delaytopic_relay.core.commands import Key
+from delaytopic_relay.core.commands import DueKey
 from delaytopic_relay.core.progress import Progress, decode_progress, encode_metadata
 from delaytopic_relay.core.recovery import Bounds, plan_recovery
 from delaytopic_relay.core.terms import Terms
@@ -26,7 +26,7 @@ PROGRESS = st.builds(
     Progress,
     NUMBERS,
     NUMBERS,
-    st.builds(Key, NUMBERS, NUMBERS),
+    st.builds(DueKey, NUMBERS, NUMBERS),
     st.text(max_size=20),
     st.none() | st.builds(BucketsState, NUMBERS, NUMBERS, BUCKETS, st.sampled_from(["", "k1"])),
     st.lists(st.builds(Terms, NUMBERS, NUMBERS, st.booleans(), NUMBERS), max_size=3).map(tuple),
@@ -49,12 +49,12 @@ def work_with(progress: Progress) -> None:
     bounds = Bounds(3, 1_000)
     FixedBacklog(10_000).plan(0, progress, bounds, "me", offset_reset=False)
     plan = plan_recovery(progress, None, bounds, "me").progress
-    rules = BucketRules(horizon_ms=10_000, buckets=4, mark=1, full_records=100)
+    rules = BucketRules(horizon_ms=10_000, buckets=4, source_id=1, full_records=100)
     state = progress.buckets or BucketsState(0, 0, ())
     shard = BucketShard(0, plan._replace(terms=progress.terms), plan.offset, state, {}, rules)
     shard.advance(NOW_MS)
     shard.renew_terms(NOW_MS, 86_400_000, ids_full=False)
-    shard.take_in([schedule(NOW_MS + 60_000, plan.offset), schedule(NOW_MS, plan.offset + 1)], plan.offset + 2, {})
+    shard.ingest([schedule(NOW_MS + 60_000, plan.offset), schedule(NOW_MS, plan.offset + 1)], plan.offset + 2, {})
     shard.to_visit(NOW_MS, room=True)
     shard.put_done(shard.put(), NOW_MS)
     shard.take_due(NOW_MS, 100)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.support.properties import QUICK
 from tests.support.schedules import cancel, key_of, reject, schedule
 
-from delaytopic_relay.core.commands import NOTHING_DELIVERED, Cancel, Key, Schedule
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, Cancel, DueKey, Schedule
 from delaytopic_relay.core.ids import (
     Effect,
     IdEntry,
@@ -19,25 +19,25 @@ from delaytopic_relay.core.ids import (
 )
 
 NAME = b"id"
-PENDING = IdState(10, False, Key(500, 10), False)
-WITHDRAWN = IdState(20, True, Key(500, 10), False)
+PENDING = IdState(10, False, DueKey(500, 10), False)
+WITHDRAWN = IdState(20, True, DueKey(500, 10), False)
 
 
 def test_the_first_schedule_of_an_id_is_its_latest_command() -> None:
     effect = apply_schedule(None, schedule(500, 10, NAME), far=False)
 
-    assert effect == Effect(IdState(10, False, Key(500, 10), False), withdrew=False)
+    assert effect == Effect(IdState(10, False, DueKey(500, 10), False), withdrew=False)
 
 
 def test_a_far_schedule_makes_the_id_known_to_the_shelf() -> None:
     effect = apply_schedule(None, schedule(500, 10, NAME), far=True)
 
-    assert effect == Effect(IdState(10, False, Key(500, 10), True), withdrew=False)
+    assert effect == Effect(IdState(10, False, DueKey(500, 10), True), withdrew=False)
 
 
-@pytest.mark.parametrize(("due_ms", "until"), [(300, Key(500, 10)), (500, Key(500, 15)), (900, Key(900, 15))])
+@pytest.mark.parametrize(("due_ms", "until"), [(300, DueKey(500, 10)), (500, DueKey(500, 15)), (900, DueKey(900, 15))])
 def test_a_later_schedule_withdraws_the_pending_one_and_the_id_lives_until_both_have_passed(
-    due_ms: int, until: Key
+    due_ms: int, until: DueKey
 ) -> None:
     effect = apply_schedule(PENDING, schedule(due_ms, 15, NAME), far=False)
 
@@ -45,15 +45,15 @@ def test_a_later_schedule_withdraws_the_pending_one_and_the_id_lives_until_both_
 
 
 def test_an_id_once_on_the_shelf_stays_known_there() -> None:
-    effect = apply_schedule(PENDING._replace(on_shelf=True), schedule(300, 15, NAME), far=False)
+    effect = apply_schedule(PENDING._replace(stored=True), schedule(300, 15, NAME), far=False)
 
-    assert effect == Effect(IdState(15, False, Key(500, 10), True), withdrew=True)
+    assert effect == Effect(IdState(15, False, DueKey(500, 10), True), withdrew=True)
 
 
 def test_a_schedule_after_a_cancel_withdraws_nothing_and_is_pending_again() -> None:
     effect = apply_schedule(WITHDRAWN, schedule(600, 30, NAME), far=False)
 
-    assert effect == Effect(IdState(30, False, Key(600, 30), False), withdrew=False)
+    assert effect == Effect(IdState(30, False, DueKey(600, 30), False), withdrew=False)
 
 
 def test_a_schedule_that_is_read_again_changes_nothing() -> None:
@@ -65,13 +65,13 @@ def test_a_schedule_that_is_read_again_changes_nothing() -> None:
 def test_an_older_schedule_that_is_read_again_only_keeps_the_id_alive_for_as_long_as_it_waits() -> None:
     effect = apply_schedule(WITHDRAWN, schedule(900, 10, NAME), far=True)
 
-    assert effect == Effect(IdState(20, True, Key(900, 10), True), withdrew=False)
+    assert effect == Effect(IdState(20, True, DueKey(900, 10), True), withdrew=False)
 
 
 def test_a_cancel_withdraws_what_is_pending() -> None:
     effect = apply_cancel(PENDING, cancel(20, NAME))
 
-    assert effect == Effect(IdState(20, True, Key(500, 10), False), withdrew=True)
+    assert effect == Effect(IdState(20, True, DueKey(500, 10), False), withdrew=True)
 
 
 def test_a_cancel_with_nothing_pending_leaves_nothing() -> None:
@@ -81,7 +81,7 @@ def test_a_cancel_with_nothing_pending_leaves_nothing() -> None:
 def test_a_second_cancel_withdraws_nothing_more() -> None:
     effect = apply_cancel(WITHDRAWN, cancel(30, NAME))
 
-    assert effect == Effect(IdState(30, True, Key(500, 10), False), withdrew=False)
+    assert effect == Effect(IdState(30, True, DueKey(500, 10), False), withdrew=False)
 
 
 @pytest.mark.parametrize("offset", [5, 10])
@@ -92,13 +92,13 @@ def test_a_cancel_that_is_read_again_does_not_reach_later_schedules(offset: int)
 def test_a_schedule_that_leaves_at_once_withdraws_the_pending_one_and_waits_no_more_itself() -> None:
     effect = apply_done(PENDING, schedule(300, 15, NAME))
 
-    assert effect == Effect(IdState(15, True, Key(500, 10), False), withdrew=True)
+    assert effect == Effect(IdState(15, True, DueKey(500, 10), False), withdrew=True)
 
 
 def test_a_schedule_that_leaves_at_once_after_a_cancel_withdraws_nothing() -> None:
     effect = apply_done(WITHDRAWN, schedule(300, 25, NAME))
 
-    assert effect == Effect(IdState(25, True, Key(500, 10), False), withdrew=False)
+    assert effect == Effect(IdState(25, True, DueKey(500, 10), False), withdrew=False)
 
 
 def test_a_delivered_schedule_that_is_read_again_waits_no_more() -> None:
@@ -114,8 +114,8 @@ def test_a_delivered_schedule_with_nothing_pending_leaves_nothing() -> None:
 
 
 @QUICK
-@given(st.integers(0, 2**50), st.booleans(), st.builds(Key, st.integers(0, 10**14), st.integers(0, 2**50)))
-def test_a_state_comes_back_from_the_entry_that_the_shelf_stores(offset: int, withdrawn: bool, until: Key) -> None:
+@given(st.integers(0, 2**50), st.booleans(), st.builds(DueKey, st.integers(0, 10**14), st.integers(0, 2**50)))
+def test_a_state_comes_back_from_the_entry_that_the_shelf_stores(offset: int, withdrawn: bool, until: DueKey) -> None:
     state = IdState(offset, withdrawn, until, True)
 
     assert from_entry(state.to_entry()) == state
@@ -139,25 +139,25 @@ def table_with(*near: Schedule) -> IdTable:
     return table
 
 
-def told(table: IdTable, states: dict[bytes, IdState], cursor: Key = NOTHING_DELIVERED) -> IdTable:
+def told(table: IdTable, states: dict[bytes, IdState], cursor: DueKey = NOTHING_DELIVERED) -> IdTable:
     table.learn(states, cursor)
     return table
 
 
 def put(table: IdTable) -> dict[bytes, IdEntry]:
-    """Write to the shelf what waits for it."""
+    """Write to the backlog what waits for it."""
     entries = table.to_put()
     table.put_done()
     return entries
 
 
-def on_shelf(latest: Schedule | Cancel, until: Schedule) -> IdState:
-    """What the shelf knows of an id whose last pending schedule is `until`."""
+def stored(latest: Schedule | Cancel, until: Schedule) -> IdState:
+    """What the backlog knows of an id whose last pending schedule is `until`."""
     return IdState(latest.offset, isinstance(latest, Cancel), key_of(until), True)
 
 
 def test_the_shelf_is_asked_about_ids_that_neither_memory_nor_a_pending_write_knows() -> None:
-    # Given one id in memory, one on its way to the shelf
+    # Given one id in memory, one on its way to the backlog
     table = table_with(schedule(50, 0, A))
     table.schedule(schedule(99_000, 1, B), far=True)
 
@@ -232,7 +232,7 @@ def test_far_schedules_and_their_cancels_take_no_memory_once_they_are_on_the_she
     for offset in range(100):
         table.schedule(schedule(99_000, offset, b"%d" % offset), far=True)
     put(table)
-    told(table, {b"7": on_shelf(schedule(99_000, 7), schedule(99_000, 7))})
+    told(table, {b"7": stored(schedule(99_000, 7), schedule(99_000, 7))})
     table.cancel(cancel(100, b"7"))
     put(table)
 
@@ -256,7 +256,7 @@ def test_a_near_schedule_is_not_written() -> None:
 
 def test_a_near_replacement_of_a_schedule_on_the_shelf_is_written_too() -> None:
     older, newer = schedule(99_000, 4, A), schedule(50, 7, A)
-    table = told(IdTable(), {A: on_shelf(older, older)})
+    table = told(IdTable(), {A: stored(older, older)})
 
     withdrew = table.schedule(newer, far=False)
 
@@ -265,7 +265,7 @@ def test_a_near_replacement_of_a_schedule_on_the_shelf_is_written_too() -> None:
 
 def test_a_cancel_of_a_schedule_on_the_shelf_is_written_with_its_bit() -> None:
     older = schedule(99_000, 4, A)
-    table = told(IdTable(), {A: on_shelf(older, older)})
+    table = told(IdTable(), {A: stored(older, older)})
 
     withdrew = table.cancel(cancel(7, A))
 
@@ -275,29 +275,29 @@ def test_a_cancel_of_a_schedule_on_the_shelf_is_written_with_its_bit() -> None:
 def test_an_older_schedule_that_comes_from_the_shelf_after_its_replacement_left_does_not_leave() -> None:
     # Given a near replacement that was delivered and forgotten in memory
     older, newer = schedule(99_000, 4, A), schedule(50, 7, A)
-    table = told(IdTable(), {A: on_shelf(older, older)})
+    table = told(IdTable(), {A: stored(older, older)})
     table.schedule(newer, far=False)
     table.without_superseded([newer])
     put(table)
 
-    # When the older one is loaded, and the shelf says what it knows
-    told(table, {A: on_shelf(newer, older)}, key_of(newer)).loaded([older])
+    # When the older one is loaded, and the backlog says what it knows
+    told(table, {A: stored(newer, older)}, key_of(newer)).loaded([older])
 
     assert table.without_superseded([older]) == []
 
 
 def test_a_schedule_loaded_from_the_shelf_leaves_when_it_is_the_latest() -> None:
     entry = schedule(99_000, 4, A)
-    table = told(IdTable(), {A: on_shelf(entry, entry)})
+    table = told(IdTable(), {A: stored(entry, entry)})
     table.loaded([entry, schedule(99_001, 5)])
 
     assert table.without_superseded([entry]) == [entry]
 
 
 def test_an_older_schedule_loaded_beside_its_replacement_does_not_leave_and_the_replacement_does() -> None:
-    # Given a replacement in memory, due after the older one that comes from the shelf
+    # Given a replacement in memory, due after the older one that comes from the backlog
     older, newer = schedule(99_000, 4, A), schedule(99_500, 7, A)
-    table = told(IdTable(), {A: on_shelf(older, older)})
+    table = told(IdTable(), {A: stored(older, older)})
     table.schedule(newer, far=False)
     table.loaded([older])
 
@@ -307,7 +307,7 @@ def test_an_older_schedule_loaded_beside_its_replacement_does_not_leave_and_the_
 
 def test_a_replacement_in_memory_is_still_cancelled_after_the_older_one_was_loaded_and_left() -> None:
     older, newer = schedule(99_000, 4, A), schedule(99_500, 7, A)
-    table = told(IdTable(), {A: on_shelf(older, older)})
+    table = told(IdTable(), {A: stored(older, older)})
     table.schedule(newer, far=False)
     table.loaded([older])
     table.without_superseded([older])
@@ -319,7 +319,7 @@ def test_a_replacement_in_memory_is_still_cancelled_after_the_older_one_was_load
 
 def test_an_entry_is_to_be_forgotten_when_the_last_schedule_of_its_id_left() -> None:
     first, last = schedule(99_000, 4, A), schedule(99_500, 6, A)
-    table = told(IdTable(), {A: on_shelf(last, last)})
+    table = told(IdTable(), {A: stored(last, last)})
     table.loaded([first, last])
 
     table.without_superseded([first])
@@ -331,7 +331,7 @@ def test_an_entry_is_to_be_forgotten_when_the_last_schedule_of_its_id_left() -> 
 
 def test_an_entry_stays_while_a_schedule_of_its_id_is_still_on_the_shelf() -> None:
     loaded, waiting = schedule(99_000, 4, A), schedule(500_000, 6, A)
-    table = told(IdTable(), {A: on_shelf(waiting, waiting)})
+    table = told(IdTable(), {A: stored(waiting, waiting)})
     table.loaded([loaded])
 
     table.without_superseded([loaded])
@@ -341,7 +341,7 @@ def test_an_entry_stays_while_a_schedule_of_its_id_is_still_on_the_shelf() -> No
 
 def test_an_entry_whose_last_schedule_has_passed_is_not_believed_and_is_to_be_forgotten() -> None:
     past = schedule(50, 4, A)
-    table = told(IdTable(), {A: on_shelf(cancel(6, A), past)}, key_of(past))
+    table = told(IdTable(), {A: stored(cancel(6, A), past)}, key_of(past))
 
     withdrew = table.cancel(cancel(8, A))
 
@@ -350,7 +350,7 @@ def test_an_entry_whose_last_schedule_has_passed_is_not_believed_and_is_to_be_fo
 
 def test_an_id_that_is_used_again_before_it_was_forgotten_is_kept() -> None:
     past = schedule(50, 4, A)
-    table = told(IdTable(), {A: on_shelf(past, past)}, key_of(past))
+    table = told(IdTable(), {A: stored(past, past)}, key_of(past))
 
     table.schedule(schedule(99_000, 8, A), far=True)
     put(table)
@@ -360,7 +360,7 @@ def test_an_id_that_is_used_again_before_it_was_forgotten_is_kept() -> None:
 
 def test_forgotten_ids_are_not_asked_to_be_forgotten_again() -> None:
     past = schedule(50, 4, A)
-    table = told(IdTable(), {A: on_shelf(past, past)}, key_of(past))
+    table = told(IdTable(), {A: stored(past, past)}, key_of(past))
 
     table.forgotten()
 
@@ -379,7 +379,7 @@ def test_a_delivered_schedule_that_is_read_again_keeps_withdrawing_the_older_one
 
 def test_a_delivered_schedule_that_is_read_again_is_written_when_the_older_one_is_on_the_shelf() -> None:
     older, newer = schedule(99_000, 4, A), schedule(50, 7, A)
-    table = told(IdTable(), {A: on_shelf(older, older)})
+    table = told(IdTable(), {A: stored(older, older)})
 
     table.done(newer)
 
@@ -387,9 +387,9 @@ def test_a_delivered_schedule_that_is_read_again_is_written_when_the_older_one_i
 
 
 def test_when_the_latest_has_left_the_shelf_is_told_that_the_older_one_waits_in_vain() -> None:
-    # Given a near replacement of a schedule on the shelf
+    # Given a near replacement of a schedule in the backlog
     older, newer = schedule(99_000, 4, A), schedule(50, 7, A)
-    table = told(IdTable(), {A: on_shelf(older, older)})
+    table = told(IdTable(), {A: stored(older, older)})
     table.schedule(newer, far=False)
     put(table)
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.properties import QUICK
 
-from delaytopic_relay.core.commands import NOTHING_DELIVERED, Key
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey
 from delaytopic_relay.core.progress import Progress, decode_progress, encode_metadata, fresh_progress
 from delaytopic_relay.errors import ProgressError
 
@@ -13,9 +13,9 @@ WHOLE = st.integers(0, 2**63 - 1)
 
 
 @QUICK
-@given(WHOLE, WHOLE, st.builds(Key, st.integers(-1, 10**14), st.integers(-1, 2**53)), st.text(max_size=30))
+@given(WHOLE, WHOLE, st.builds(DueKey, st.integers(-1, 10**14), st.integers(-1, 2**53)), st.text(max_size=30))
 def test_progress_comes_back_from_an_offset_and_its_metadata(
-    offset: int, position: int, cursor: Key, owner: str
+    offset: int, position: int, cursor: DueKey, owner: str
 ) -> None:
     progress = Progress(offset, position, cursor, owner)
 
@@ -23,7 +23,7 @@ def test_progress_comes_back_from_an_offset_and_its_metadata(
 
 
 def test_the_metadata_is_a_short_readable_text() -> None:
-    progress = Progress(7, 12, Key(1_795_269_686_270, 9), "delaytopic.shop.reminders-1")
+    progress = Progress(7, 12, DueKey(1_795_269_686_270, 9), "delaytopic.shop.reminders-1")
 
     assert encode_metadata(progress) == "1;12;1795269686270;9;delaytopic.shop.reminders-1"
 

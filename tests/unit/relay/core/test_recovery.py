@@ -1,38 +1,38 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.memory_shelf import MemoryShelf
-from tests.support.quiet_journal import QuietJournal
+from tests.support.memory_store import MemoryBacklogStore
+from tests.support.quiet_events import QuietEvents
 from tests.support.world import World, WorldClock
 
 from delaytopic_relay.backlog.fixed import FixedBacklog
 from delaytopic_relay.backlog.redis.backlog import RedisBacklog
-from delaytopic_relay.backlog.store import Position
-from delaytopic_relay.core.commands import NOTHING_DELIVERED, Key
+from delaytopic_relay.backlog.store import StoreVersion
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey
 from delaytopic_relay.core.progress import Progress, fresh_progress
 from delaytopic_relay.core.recovery import Bounds, Plan
 
-C = Key(5_000, 42)
+C = DueKey(5_000, 42)
 WHOLE = Bounds(0, 1_000)
 """A source that still has everything."""
 
 
-def progress(offset: int, position: int, cursor: Key = C) -> Progress:
+def progress(offset: int, position: int, cursor: DueKey = C) -> Progress:
     return Progress(offset, position, cursor, "new")
 
 
-def claim(counter: int, offset: int) -> Position:
-    return Position("relay-1", counter, offset)
+def claim(counter: int, offset: int) -> StoreVersion:
+    return StoreVersion("relay-1", counter, offset)
 
 
 def recovered(
-    committed: Progress | None, position: Position | None, bounds: Bounds, *, offset_reset: bool = False
-) -> tuple[Plan, Position | None]:
-    """What is planned with a shelf at this position, and where the shelf is once the shard is open."""
-    shelf = MemoryShelf()
+    committed: Progress | None, position: StoreVersion | None, bounds: Bounds, *, offset_reset: bool = False
+) -> tuple[Plan, StoreVersion | None]:
+    """What is planned with a backlog at this position, and where the backlog is once the shard is open."""
+    shelf = MemoryBacklogStore()
     if position is not None:
         shelf.put(0, None, position, [], {})
-    backlog = RedisBacklog(shelf, "relay", 1_000, WorldClock(World()), QuietJournal())
+    backlog = RedisBacklog(shelf, "relay", 1_000, WorldClock(World()), QuietEvents())
     plan = backlog.plan(0, committed, bounds, "new", offset_reset=offset_reset)
     backlog.open(0, plan)
     return plan, shelf.position(0)
@@ -59,7 +59,7 @@ def recovered(
         ),
         pytest.param(
             Progress(100, 120, C, "old"),
-            Position("old", 9, 120),
+            StoreVersion("old", 9, 120),
             WHOLE,
             Plan(progress(100, 120)),
             claim(10, 100),
@@ -67,19 +67,19 @@ def recovered(
         ),
         pytest.param(
             Progress(100, 120, C, "old"),
-            Position("old", 9, 150),
+            StoreVersion("old", 9, 150),
             WHOLE,
             Plan(progress(100, 120)),
             claim(10, 100),
-            id="a put that was never committed: the shelf is ahead",
+            id="a put that was never committed: the backlog is ahead",
         ),
         pytest.param(
             Progress(100, 120, C, "old"),
-            Position("old", 4, 80),
+            StoreVersion("old", 4, 80),
             WHOLE,
             Plan(progress(80, 120)),
             claim(5, 80),
-            id="rolled-back shelf: from where the shelf really is",
+            id="rolled-back shelf: from where the backlog really is",
         ),
         pytest.param(
             Progress(100, 120, C, "old"),
@@ -107,7 +107,7 @@ def recovered(
         ),
         pytest.param(
             Progress(100, 120, C, "old"),
-            Position("old", 9, 120),
+            StoreVersion("old", 9, 120),
             Bounds(110, 1_000),
             Plan(progress(110, 120), missing_offsets=10),
             claim(10, 110),
@@ -115,7 +115,7 @@ def recovered(
         ),
         pytest.param(
             Progress(0, 120, C, "old"),
-            Position("old", 9, 120),
+            StoreVersion("old", 9, 120),
             Bounds(4, 1_000),
             Plan(progress(4, 120), missing_offsets=4),
             claim(10, 4),
@@ -123,7 +123,7 @@ def recovered(
         ),
         pytest.param(
             Progress(100, 120, C, "old"),
-            Position("old", 4, 80),
+            StoreVersion("old", 4, 80),
             Bounds(95, 1_000),
             Plan(progress(95, 120), missing_offsets=15),
             claim(5, 95),
@@ -131,7 +131,7 @@ def recovered(
         ),
         pytest.param(
             Progress(100, 120, C, "old"),
-            Position("old", 9, 120),
+            StoreVersion("old", 9, 120),
             Bounds(500, 1_000),
             Plan(progress(500, 500), missing_offsets=400),
             claim(10, 500),
@@ -139,7 +139,7 @@ def recovered(
         ),
         pytest.param(
             Progress(100, 120, C, "old"),
-            Position("old", 9, 120),
+            StoreVersion("old", 9, 120),
             Bounds(0, 110),
             Plan(progress(100, 110), source_truncated=True),
             claim(10, 100),
@@ -147,7 +147,7 @@ def recovered(
         ),
         pytest.param(
             Progress(100, 120, C, "old"),
-            Position("old", 9, 120),
+            StoreVersion("old", 9, 120),
             Bounds(0, 0),
             Plan(progress(0, 0), source_truncated=True),
             claim(10, 0),
@@ -164,14 +164,16 @@ def recovered(
     ],
 )
 def test_a_new_owner_starts_at_the_lower_of_what_is_committed_and_what_the_shelf_has(
-    committed: Progress | None, shelf: Position | None, bounds: Bounds, plan: Plan, claimed: Position
+    committed: Progress | None, shelf: StoreVersion | None, bounds: Bounds, plan: Plan, claimed: StoreVersion
 ) -> None:
     assert recovered(committed, shelf, bounds) == (plan, claimed)
 
 
-@pytest.mark.parametrize("shelf", [None, Position("old", 9, 60), Position("old", 9, 500)])
+@pytest.mark.parametrize("shelf", [None, StoreVersion("old", 9, 60), StoreVersion("old", 9, 500)])
 @pytest.mark.parametrize(("low", "start"), [(0, 100), (130, 130)])
-def test_an_offset_that_was_set_by_hand_is_where_reading_starts(shelf: Position | None, low: int, start: int) -> None:
+def test_an_offset_that_was_set_by_hand_is_where_reading_starts(
+    shelf: StoreVersion | None, low: int, start: int
+) -> None:
     found = recovered(fresh_progress(100), shelf, Bounds(low, 1_000), offset_reset=True)
 
     counter = 1 if shelf is None else 10
@@ -185,7 +187,7 @@ def test_an_offset_that_was_set_by_hand_is_where_reading_starts(shelf: Position 
         pytest.param(None, WHOLE, progress(0, 0, NOTHING_DELIVERED), id="first start"),
         pytest.param(None, Bounds(70, 90), progress(70, 70, NOTHING_DELIVERED), id="first start on an old source"),
         pytest.param(Progress(100, 100, C, "old"), WHOLE, progress(100, 100), id="ordinary"),
-        pytest.param(Progress(100, 120, C, "old"), WHOLE, progress(100, 120), id="progress of a shelf"),
+        pytest.param(Progress(100, 120, C, "old"), WHOLE, progress(100, 120), id="progress of a backlog"),
         pytest.param(Progress(100, 100, C, ""), Bounds(300, 900), progress(300, 300), id="retention passed it"),
         pytest.param(Progress(100, 120, C, ""), Bounds(0, 110), progress(100, 110), id="truncated after it"),
         pytest.param(Progress(100, 120, C, ""), Bounds(0, 50), progress(50, 50), id="truncated before it"),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.memory_shelf import MemoryShelf
+from tests.support.memory_store import MemoryBacklogStore
 from tests.support.properties import QUICK
 from tests.support.relay_in_world import DEAD, dead_offsets, delivered_offsets, produce, start
 from tests.support.schedules import schedule
 from tests.support.world import Record, World
 
 from delaytopic_api.records import DeadLetterReason, parse_dead_letter
-from delaytopic_relay.core.commands import NOTHING_DELIVERED, Key, Schedule
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey, Schedule
 from delaytopic_relay.core.terms import NOTHING_MS, Admission, Terms, decode_terms, encode_terms
 
 NOW_MS = 1_795_269_600_000
@@ -73,7 +73,7 @@ def test_schedules_with_an_id_are_refused_from_when_ids_are_too_many_until_an_ho
 def test_terms_whose_records_are_done_become_one_that_allows_nothing_more() -> None:
     terms = [Terms(0, 10, True), Terms(5, 20, False), Terms(9, 30, True), Terms(12, 40, True)]
 
-    kept = Admission(terms).kept(Key(25, 0))
+    kept = Admission(terms).kept(DueKey(25, 0))
 
     assert kept == (Terms(0, NOTHING_MS, False, 0), Terms(9, 30, True), Terms(12, 40, True))
 
@@ -110,7 +110,7 @@ def test_whatever_is_read_again_is_decided_as_it_was_unless_it_is_done(
             new = schedule(now_ms + due_ms, len(decided), b"id" if with_id else None)
             decided.append((new, admission.refusal(new) is not None))
         if then == "deliver":
-            cursor = max(cursor, Key(now_ms, 0))
+            cursor = max(cursor, DueKey(now_ms, 0))
         kept = admission.kept(cursor)
         again = Admission(kept)
         for one, refused in decided:
@@ -129,7 +129,7 @@ def produce_from_the_future(world: World, ahead_ms: int) -> int:
 
 def test_a_timestamp_ahead_of_the_clock_does_not_pass_the_longest_delay() -> None:
     world = World()
-    relay = start(world, MemoryShelf())
+    relay = start(world, MemoryBacklogStore())
     good, hostile = produce(world, 60_000), produce_from_the_future(world, 3_650 * DAY_MS)
 
     relay.run(70_000)
@@ -142,8 +142,8 @@ def test_a_timestamp_ahead_of_the_clock_does_not_pass_the_longest_delay() -> Non
 
 
 def test_a_record_that_was_refused_for_its_timestamp_is_not_delivered_when_all_is_read_again_later() -> None:
-    # Given a refused record, good ones before and behind it, and a shelf that is wiped when the relay dies
-    world, shelf = World(), MemoryShelf()
+    # Given a refused record, good ones before and behind it, and a backlog that is wiped when the relay dies
+    world, shelf = World(), MemoryBacklogStore()
     predecessor = start(world, shelf, "predecessor")
     first = produce(world, 60 * DAY_MS)
     hostile = produce_from_the_future(world, 130 * DAY_MS)

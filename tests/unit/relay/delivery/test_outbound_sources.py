@@ -10,7 +10,7 @@ from tests.support.world import Record
 from delaytopic_api.records import Headers
 from delaytopic_api.values import Partitioning
 from delaytopic_relay.core.commands import Schedule
-from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets, whose_record
+from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets, source_of
 from delaytopic_relay.dialects.native import NativeDialect
 
 SENT_MS = 1_000_000
@@ -43,17 +43,17 @@ def delivered(headers: Headers) -> Headers:
 
 
 def test_a_delivered_record_is_that_of_its_receipt() -> None:
-    assert whose_record([("a", b"1"), ("delay-receipt", b"5:3:12:9:shop.delayed"), ("b", None)]) == (3, 12, False)
+    assert source_of([("a", b"1"), ("delay-receipt", b"5:3:12:9:shop.delayed"), ("b", None)]) == (3, 12, False)
 
 
 def test_a_dead_letter_is_that_of_its_source() -> None:
     headers: Headers = [("dead-letter-source", b"shop.delayed:3:12"), ("dead-letter-at", b"9")]
 
-    assert whose_record(headers) == (3, 12, True)
+    assert source_of(headers) == (3, 12, True)
 
 
 def test_a_record_of_nobody_has_neither() -> None:
-    assert whose_record([("a", b"1"), ("delay-receipt", None)]) == (None, None, False)
+    assert source_of([("a", b"1"), ("delay-receipt", None)]) == (None, None, False)
 
 
 def test_the_dead_letter_of_a_record_with_the_provenance_of_another_relay_is_its_own() -> None:
@@ -61,10 +61,10 @@ def test_the_dead_letter_of_a_record_with_the_provenance_of_another_relay_is_its
     refused.headers = [OLD_RECEIPT, *OLD_DEAD_LETTER]
     (letter,) = addressing().dead_letters(3, [refused], SENT_MS)
 
-    assert whose_record(letter.headers) == (3, 12, True)
+    assert source_of(letter.headers) == (3, 12, True)
 
 
 @QUICK
 @given(HEADERS)
 def test_a_record_that_was_delivered_or_dead_lettered_before_is_delivered_as_its_own(headers: Headers) -> None:
-    assert whose_record(delivered(headers)) == (3, 12, False)
+    assert source_of(delivered(headers)) == (3, 12, False)

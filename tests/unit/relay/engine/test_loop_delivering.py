@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tests.support.memory_shelf import MemoryShelf
+from tests.support.memory_store import MemoryBacklogStore
 from tests.support.relay_in_world import (
     Delivery,
     Setup,
@@ -16,7 +16,7 @@ from tests.support.relay_in_world import (
 )
 from tests.support.world import World, WorldClock
 
-from delaytopic_relay.core.commands import NOTHING_DELIVERED, Key
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey
 from delaytopic_relay.core.progress import Progress, decode_progress
 from delaytopic_relay.engine.pacing import MARKERS_MS
 
@@ -29,7 +29,7 @@ def committed(world: World, shard: int = 0) -> Progress:
 
 def test_a_record_is_delivered_at_its_time_and_not_before() -> None:
     world = World()
-    relay = start(world, MemoryShelf())
+    relay = start(world, MemoryBacklogStore())
     offset = produce(world, 2_000)
     due_ms = world.now_ms + 2_000
 
@@ -42,7 +42,7 @@ def test_a_record_is_delivered_at_its_time_and_not_before() -> None:
 
 def test_a_record_that_is_far_away_comes_back_from_the_shelf_at_its_time() -> None:
     world = World()
-    relay = start(world, MemoryShelf())
+    relay = start(world, MemoryBacklogStore())
     due_ms = {produce(world, delay_ms): world.now_ms + delay_ms for delay_ms in (25_000, HOUR_MS, 2 * DAY_MS)}
 
     for offset, due in due_ms.items():
@@ -58,7 +58,7 @@ def test_records_are_delivered_in_the_order_of_due_time_and_then_of_the_source()
     world = World()
     for after_ms in (3_000, 1_000, 60_000, 1_000, 60_000, 2_000):
         produce(world, after_ms)
-    relay = start(world, MemoryShelf())
+    relay = start(world, MemoryBacklogStore())
 
     relay.run(61_000)
 
@@ -67,7 +67,7 @@ def test_records_are_delivered_in_the_order_of_due_time_and_then_of_the_source()
 
 def test_a_record_that_is_past_due_is_delivered_at_once() -> None:
     world = World()
-    relay = start(world, MemoryShelf())
+    relay = start(world, MemoryBacklogStore())
     relay.run(1_000)
     produce(world, 0)
     relay.run(200)
@@ -80,7 +80,7 @@ def test_a_record_that_is_past_due_is_delivered_at_once() -> None:
 
 def test_shards_do_not_wait_for_each_other() -> None:
     world = World()
-    relay = start(world, MemoryShelf(), setup=Setup(shards=(0, 1, 2)))
+    relay = start(world, MemoryBacklogStore(), setup=Setup(shards=(0, 1, 2)))
     for shard in (2, 0, 1):
         produce(world, 1_000 + shard, shard)
 
@@ -93,7 +93,7 @@ def test_the_progress_of_a_delivery_is_committed_with_it() -> None:
     world = World()
     produce(world, 1_000)
     due_ms = world.now_ms + 1_000
-    relay = start(world, MemoryShelf(), "relay-1")
+    relay = start(world, MemoryBacklogStore(), "relay-1")
 
     relay.run(700)
     waiting = committed(world)
@@ -101,13 +101,13 @@ def test_the_progress_of_a_delivery_is_committed_with_it() -> None:
 
     assert (waiting, committed(world)) == (
         Progress(0, 1, NOTHING_DELIVERED, "relay-1"),
-        Progress(1, 1, Key(due_ms, 0), "relay-1"),
+        Progress(1, 1, DueKey(due_ms, 0), "relay-1"),
     )
 
 
 def test_a_record_that_cannot_be_read_is_dead_lettered_at_once() -> None:
     world = World()
-    relay = start(world, MemoryShelf())
+    relay = start(world, MemoryBacklogStore())
     relay.run(1_000)
     produce(world, 1_000)
     refused = produce_nonsense(world)
@@ -122,7 +122,7 @@ def test_a_dead_letter_becomes_visible_together_with_the_progress_past_its_recor
     # Given every visible dead letter, and what was committed when it became visible
     world = World()
     seen: list[tuple[int, int]] = []
-    relay = start(world, MemoryShelf(), setup=Setup(chunk=1))
+    relay = start(world, MemoryBacklogStore(), setup=Setup(chunk=1))
     for _ in range(5):
         produce_nonsense(world)
 
@@ -138,13 +138,13 @@ def test_a_dead_letter_becomes_visible_together_with_the_progress_past_its_recor
 def test_an_idle_relay_commits_nothing() -> None:
     world = World()
     produce(world, 0)
-    relay = start(world, MemoryShelf())
+    relay = start(world, MemoryBacklogStore())
     relay.run(2_000)
-    commits = relay.journal.counts["commits"]
+    commits = relay.events.counts["commits"]
 
     relay.run(20_000)
 
-    assert relay.journal.counts["commits"] == commits
+    assert relay.events.counts["commits"] == commits
 
 
 def test_the_journal_counts_what_was_sent_and_what_was_dead_lettered() -> None:
@@ -152,23 +152,23 @@ def test_the_journal_counts_what_was_sent_and_what_was_dead_lettered() -> None:
     for after_ms in (0, 500, 700):
         produce(world, after_ms)
     produce_nonsense(world)
-    relay = start(world, MemoryShelf())
+    relay = start(world, MemoryBacklogStore())
 
     relay.run(2_000)
 
-    assert (relay.journal.counts["sent"], relay.journal.counts["rejected"]) == (3, 1)
+    assert (relay.events.counts["sent"], relay.events.counts["rejected"]) == (3, 1)
 
 
 def test_without_transactions_records_are_delivered_just_the_same() -> None:
     world = World()
-    relay = start(world, MemoryShelf(), setup=Setup(transactional=False))
+    relay = start(world, MemoryBacklogStore(), setup=Setup(transactional=False))
     for after_ms in (2_000, 1_000, 30_000):
         produce(world, after_ms)
 
     relay.run(31_000)
 
     assert delivered_offsets(world) == [1, 0, 2]
-    assert committed(world) == Progress(3, 3, Key(world.now_ms - 1_000, 2), "")
+    assert committed(world) == Progress(3, 3, DueKey(world.now_ms - 1_000, 2), "")
 
 
 class AheadClock(WorldClock):
@@ -180,7 +180,7 @@ class AheadClock(WorldClock):
 
 def test_a_relay_sends_nothing_early_when_the_clock_of_its_predecessor_was_ahead() -> None:
     # Given that something due in four seconds was delivered already
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     produce(world, 4_000)
     start(world, shelf, "ahead", Setup(clock=AheadClock)).run(1_000)
     assert delivered_offsets(world) == [0]
@@ -198,7 +198,7 @@ def test_a_relay_sends_nothing_early_when_the_clock_of_its_predecessor_was_ahead
 
 def test_reading_pauses_while_what_was_read_waits_for_the_clock() -> None:
     # Given a relay whose predecessor's clock was ahead, and a stream of records that are due before its last one
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     produce(world, 4_000)
     start(world, shelf, "ahead", Setup(clock=AheadClock)).run(1_000)
     relay = start(world, shelf, "right", Setup(chunk=2))
@@ -236,7 +236,7 @@ def test_a_transaction_begins_when_the_markers_of_the_one_before_are_written() -
     world = World()
     for number in range(200):
         produce(world, 1_000 + number)
-    relay = start(world, MemoryShelf(), setup=Setup(target=NotingTarget))
+    relay = start(world, MemoryBacklogStore(), setup=Setup(target=NotingTarget))
 
     relay.run(1_500, step_ms=1)
 

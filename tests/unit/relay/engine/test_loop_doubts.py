@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from tests.support.memory_shelf import MemoryShelf
+from tests.support.memory_store import MemoryBacklogStore
 from tests.support.relay_in_world import Setup, StrictTarget, delivered_offsets, produce, start
 from tests.support.world import World
 
@@ -35,13 +35,13 @@ def test_a_commit_of_unknown_outcome_is_looked_up_and_nothing_is_lost_or_repeate
     world = World()
     for after_ms in (1_000, 1_000, 1_500):
         produce(world, after_ms)
-    relay = start(world, MemoryShelf(), setup=Setup(target=DoubtfulTarget))
+    relay = start(world, MemoryBacklogStore(), setup=Setup(target=DoubtfulTarget))
     assert isinstance(relay.target, DoubtfulTarget)
     relay.target.doubts = [happened, happened]
 
     relay.run(4_000)
 
-    assert (delivered_offsets(world), relay.journal.counts["commit-unknown"]) == ([0, 1, 2], 2)
+    assert (delivered_offsets(world), relay.events.counts["commit-unknown"]) == ([0, 1, 2], 2)
 
 
 class SlowToReplaceTarget(DoubtfulTarget):
@@ -60,7 +60,7 @@ def test_a_coordinator_that_does_not_answer_when_the_producer_is_replaced_is_ask
     world = World()
     for after_ms in (1_000, 1_500):
         produce(world, after_ms)
-    relay = start(world, MemoryShelf(), setup=Setup(target=SlowToReplaceTarget))
+    relay = start(world, MemoryBacklogStore(), setup=Setup(target=SlowToReplaceTarget))
     assert isinstance(relay.target, SlowToReplaceTarget)
     relay.target.doubts = [False]
 
@@ -71,7 +71,7 @@ def test_a_coordinator_that_does_not_answer_when_the_producer_is_replaced_is_ask
 
 def test_when_the_commit_for_one_revoked_shard_failed_the_next_one_commits_nothing_of_that_tick() -> None:
     # Given a tick with records of both shards, of which Kafka refuses one without saying which
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     relay = start(world, shelf, "first", Setup(shards=(0, 1)))
     relay.run(1_000)
     relay.target.refuse = lambda record: Refusal("too large", True) if record.value == b"bad" else None
@@ -89,7 +89,7 @@ def test_when_the_commit_for_one_revoked_shard_failed_the_next_one_commits_nothi
 
 
 def test_a_stop_in_the_middle_of_a_commit_of_unknown_outcome_commits_nothing_more() -> None:
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     relay = start(world, shelf, "first", Setup(target=DoubtfulTarget))
     assert isinstance(relay.target, DoubtfulTarget)
     relay.run(1_000)

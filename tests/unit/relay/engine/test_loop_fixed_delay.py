@@ -1,9 +1,9 @@
-"""A DelayTopic with `delay: 30s`: no shelf, no calendar, the source topic is the queue."""
+"""A DelayTopic with `delay: 30s`: no backlog, no calendar, the source topic is the queue."""
 
 from __future__ import annotations
 
 import pytest
-from tests.support.memory_shelf import MemoryShelf
+from tests.support.memory_store import MemoryBacklogStore
 from tests.support.relay_in_world import (
     HORIZON_MS,
     Delivery,
@@ -21,7 +21,7 @@ from delaytopic_relay.core.progress import decode_progress
 
 DELAY_MS = 30_000
 FIXED = Setup(delay_ms=DELAY_MS, chunk=10)
-NO_SHELF = MemoryShelf()
+NO_SHELF = MemoryBacklogStore()
 
 
 def send(world: World, *, nonsense: bool = False) -> int:
@@ -155,7 +155,7 @@ def test_a_graceful_hand_over_goes_on_where_it_stopped() -> None:
     second = start(world, NO_SHELF, "second", FIXED)
     second.run(DELAY_MS)
 
-    assert (delivered_offsets(world), second.journal.counts["fenced"]) == ([*range(40)], 0)
+    assert (delivered_offsets(world), second.events.counts["fenced"]) == ([*range(40)], 0)
 
 
 def test_memory_bounds_a_burst_of_one_moment() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.memory_shelf import MemoryShelf
+from tests.support.memory_store import MemoryBacklogStore
 from tests.support.relay_in_world import Setup, StrictTarget, delivered_offsets, produce, run_all, start
 from tests.support.world import Crash, World
 
@@ -29,7 +29,7 @@ def crash_at(world: World, point: str) -> None:
 
 def test_a_relay_at_work_is_named_in_what_it_commits() -> None:
     world = World()
-    relay = start(world, MemoryShelf(), "relay-1")
+    relay = start(world, MemoryBacklogStore(), "relay-1")
 
     relay.run(100)
 
@@ -38,7 +38,7 @@ def test_a_relay_at_work_is_named_in_what_it_commits() -> None:
 
 def test_a_graceful_hand_over_names_no_owner_and_the_successor_fences_nobody() -> None:
     # Given a relay with work before it
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     for after_ms in (1_000, 5_000, 60_000):
         produce(world, after_ms)
     first = start(world, shelf, "first")
@@ -50,14 +50,14 @@ def test_a_graceful_hand_over_names_no_owner_and_the_successor_fences_nobody() -
     second = start(world, shelf, "second")
     second.run(61_000)
 
-    assert (between, second.journal.counts["fenced"], owner(world)) == ("", 0, "second")
+    assert (between, second.events.counts["fenced"], owner(world)) == ("", 0, "second")
     assert delivered_offsets(world) == [0, 1, 2]
 
 
 def test_a_graceful_stop_commits_what_is_due_until_then() -> None:
     # Given a record that was sent in a tick that is still open
     world = World()
-    relay = start(world, MemoryShelf())
+    relay = start(world, MemoryBacklogStore())
     relay.run(1_000)
     produce(world, 0)
     relay.run(10, step_ms=10)
@@ -68,7 +68,7 @@ def test_a_graceful_stop_commits_what_is_due_until_then() -> None:
 
 
 def test_a_successor_fences_a_crashed_owner() -> None:
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     produce(world, 1_000)
     crashed = start(world, shelf, "crashed")
     crashed.run(500)
@@ -77,13 +77,13 @@ def test_a_successor_fences_a_crashed_owner() -> None:
     successor = start(world, shelf, "successor")
     successor.run(2_000)
 
-    assert (successor.journal.counts["fenced"], world.epochs["crashed"]) == (1, epoch + 1)
+    assert (successor.events.counts["fenced"], world.epochs["crashed"]) == (1, epoch + 1)
     assert delivered_offsets(world) == [0]
 
 
 def test_a_name_in_the_metadata_that_is_no_relay_of_the_group_is_not_fenced_and_nothing_else_changes() -> None:
     # Given committed metadata that names a producer of somebody else
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     produce(world, 1_000)
     start(world, shelf, "payments").run(500)
     epoch = world.epochs["payments"]
@@ -91,26 +91,26 @@ def test_a_name_in_the_metadata_that_is_no_relay_of_the_group_is_not_fenced_and_
     successor = start(world, shelf, "successor", Setup(strangers=["payments"]))
     successor.run(2_000)
 
-    assert (successor.journal.counts["fenced"], world.epochs["payments"]) == (0, epoch)
+    assert (successor.events.counts["fenced"], world.epochs["payments"]) == (0, epoch)
     where = "the metadata of the committed offset of partition 0 names 'payments', which is no relay of this group"
-    assert successor.journal.skipped == [(0, where)]
+    assert successor.events.skipped == [(0, where)]
     assert delivered_offsets(world) == [0]
 
 
 def test_a_successor_without_transactions_fences_nobody() -> None:
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     setup = Setup(transactional=False)
     start(world, shelf, "crashed", setup).run(500)
 
     successor = start(world, shelf, "successor", setup)
     successor.run(500)
 
-    assert successor.journal.counts["fenced"] == 0
+    assert successor.events.counts["fenced"] == 0
 
 
 def test_without_transactions_a_crash_repeats_at_most_what_was_not_committed() -> None:
     # Given three committed deliveries and two that were sent and not yet committed
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     setup = Setup(transactional=False)
     first = start(world, shelf, "first", setup)
     first.run(1_000)
@@ -128,7 +128,7 @@ def test_without_transactions_a_crash_repeats_at_most_what_was_not_committed() -
 
 @pytest.mark.parametrize("point", ["before produce", "before commit", "after commit"])
 def test_a_crash_anywhere_in_a_delivery_neither_loses_nor_repeats_it(point: str) -> None:
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     first = start(world, shelf, "first")
     for _ in range(5):
         produce(world, 1_000)
@@ -144,7 +144,7 @@ def test_a_crash_anywhere_in_a_delivery_neither_loses_nor_repeats_it(point: str)
 
 def test_a_zombie_that_wakes_up_delivers_nothing() -> None:
     # Given a relay that was frozen with records in memory, and whose successor has delivered them
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     for after_ms in (1_000, 2_000, 60_000):
         produce(world, after_ms)
     zombie = start(world, shelf, "zombie")
@@ -155,13 +155,13 @@ def test_a_zombie_that_wakes_up_delivers_nothing() -> None:
     run_all(world, [zombie, successor], 60_000)
 
     assert delivered_offsets(world) == [0, 1, 2]
-    assert zombie.journal.counts["aborted"] + zombie.journal.counts["fenced"] > 0
+    assert zombie.events.counts["aborted"] + zombie.events.counts["fenced"] > 0
 
 
 def test_a_shard_that_is_revoked_is_committed_for_its_successor_and_the_others_stay() -> None:
     # Given a relay with two shards, whose records wait
     world = World()
-    relay = start(world, MemoryShelf(), "relay-1", Setup(shards=(0, 1)))
+    relay = start(world, MemoryBacklogStore(), "relay-1", Setup(shards=(0, 1)))
     for shard in (0, 1):
         produce(world, 1_000, shard)
     relay.run(500)
@@ -176,7 +176,7 @@ def test_a_shard_that_is_revoked_is_committed_for_its_successor_and_the_others_s
 def test_shards_that_are_lost_in_an_open_tick_take_their_records_with_them() -> None:
     # Given a tick in which records of both shards were sent
     world = World()
-    relay = start(world, MemoryShelf(), setup=Setup(shards=(0, 1)))
+    relay = start(world, MemoryBacklogStore(), setup=Setup(shards=(0, 1)))
     relay.run(1_000)
     for shard in (0, 1):
         produce(world, 0, shard)
@@ -186,7 +186,7 @@ def test_shards_that_are_lost_in_an_open_tick_take_their_records_with_them() -> 
     relay.run(1_000)
 
     assert (delivered_offsets(world, 0), delivered_offsets(world, 1)) == ([], [0])
-    assert relay.journal.counts["aborted"] == 1
+    assert relay.events.counts["aborted"] == 1
 
 
 class UnreachableFence(StrictTarget):
@@ -202,7 +202,7 @@ class UnreachableFence(StrictTarget):
 
 
 def test_nothing_is_taken_over_before_the_former_owner_is_fenced() -> None:
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     produce(world, 1_000)
     start(world, shelf, "crashed").run(500)
 
@@ -221,7 +221,7 @@ def test_an_offset_that_was_set_by_hand_is_where_reading_starts() -> None:
         produce(world, 0)
     world.committed[0] = Committed(3, "")
 
-    start(world, MemoryShelf()).run(1_000)
+    start(world, MemoryBacklogStore()).run(1_000)
 
     assert delivered_offsets(world) == [3, 4]
 
@@ -231,23 +231,23 @@ def test_progress_that_cannot_be_read_stops_its_shard_and_no_other() -> None:
     world.committed[0] = Committed(0, "2;somebody;else's")
     for shard in (0, 1):
         produce(world, 100, shard)
-    relay = start(world, MemoryShelf(), setup=Setup(shards=(0, 1)))
+    relay = start(world, MemoryBacklogStore(), setup=Setup(shards=(0, 1)))
 
     relay.run(3_000)
 
     assert (delivered_offsets(world, 0), delivered_offsets(world, 1)) == ([], [0])
-    assert {str(error)[:30] for error in relay.journal.errors} == {"the metadata \"2;somebody;else's"[:30]}
+    assert {str(error)[:30] for error in relay.events.errors} == {"the metadata \"2;somebody;else's"[:30]}
 
 
 def test_records_that_retention_removed_before_they_were_delivered_are_reported() -> None:
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     for _ in range(6):
         produce(world, 5_000)
     start(world, shelf, "first").run(1_000)
     world.low[0] = 4
     reported: list[int] = []
     second = start(world, shelf, "second")
-    second.journal.recovered = lambda shard, cause, plan: reported.append(plan.missing_offsets)  # type: ignore[method-assign]
+    second.events.recovered = lambda shard, cause, plan: reported.append(plan.missing_offsets)  # type: ignore[method-assign]
 
     second.run(500)
 
@@ -256,7 +256,7 @@ def test_records_that_retention_removed_before_they_were_delivered_are_reported(
 
 def test_a_graceful_hand_over_leaves_the_shelf_stating_where_the_successor_starts() -> None:
     # Given a far record whose put is the last thing before the stop
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     relay = start(world, shelf, "first")
     relay.run(1_000)
     produce(world, 60_000)

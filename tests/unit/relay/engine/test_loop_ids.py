@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.memory_shelf import MemoryShelf
+from tests.support.memory_store import MemoryBacklogStore
 from tests.support.relay_in_world import Relay, Setup, delivered_offsets, produce, produce_cancel, start
 from tests.support.world import World
 
@@ -12,7 +12,7 @@ BOTH = pytest.mark.parametrize("after_ms", [pytest.param(NEAR_MS, id="near"), py
 
 def id_counts(relay: Relay) -> dict[str, int]:
     """What the journal says became of schedules with ids."""
-    return {kind: relay.journal.counts[kind] for kind in ("sent", "superseded", "cancelled", "too_late")}
+    return {kind: relay.events.counts[kind] for kind in ("sent", "superseded", "cancelled", "too_late")}
 
 
 def counted(sent: int = 0, superseded: int = 0, cancelled: int = 0, too_late: int = 0) -> dict[str, int]:
@@ -22,7 +22,7 @@ def counted(sent: int = 0, superseded: int = 0, cancelled: int = 0, too_late: in
 def started() -> tuple[World, Relay]:
     """A relay with nothing to do yet."""
     world = World()
-    relay = start(world, MemoryShelf())
+    relay = start(world, MemoryBacklogStore())
     relay.run(1_000)
     return world, relay
 
@@ -139,7 +139,7 @@ def test_a_record_that_leaves_at_once_replaces_the_pending_one_of_its_id() -> No
 
 def test_ids_of_different_shards_have_nothing_to_do_with_each_other() -> None:
     world = World()
-    relay = start(world, MemoryShelf(), setup=Setup(shards=(0, 1)))
+    relay = start(world, MemoryBacklogStore(), setup=Setup(shards=(0, 1)))
     for shard in (0, 1):
         produce(world, NEAR_MS, shard, name=A)
     produce_cancel(world, A, shard=1)
@@ -153,7 +153,7 @@ def test_ids_of_different_shards_have_nothing_to_do_with_each_other() -> None:
 @pytest.mark.parametrize("wiped", [False, True])
 def test_replacements_and_cancels_hold_for_a_successor(after_ms: int, wiped: bool) -> None:
     # Given one id replaced, one cancelled and one cancelled and used again, by a relay that then died
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     predecessor = start(world, shelf, "predecessor")
     for name in (A, b"b", b"c"):
         produce(world, after_ms, name=name)
@@ -163,7 +163,7 @@ def test_replacements_and_cancels_hold_for_a_successor(after_ms: int, wiped: boo
     again = produce(world, after_ms, name=b"c")
     predecessor.run(2_000)
 
-    # When its shelf may even be wiped
+    # When its backlog may even be wiped
     if wiped:
         shelf.wipe()
     start(world, shelf, "successor").run(2 * FAR_MS)
@@ -183,7 +183,7 @@ def test_when_the_time_of_a_cancelled_schedule_has_passed_the_source_has_no_lag_
 
 
 def test_when_the_time_of_a_cancelled_schedule_has_passed_the_shelf_forgets_it() -> None:
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     relay = start(world, shelf)
     produce(world, FAR_MS, name=A)
     produce_cancel(world, A)

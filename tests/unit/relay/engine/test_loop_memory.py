@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.flaky_shelf import FlakyShelf
-from tests.support.memory_shelf import MemoryShelf
+from tests.support.memory_store import MemoryBacklogStore
 from tests.support.relay_in_world import PLENTY, Relay, Setup, delivered_offsets, produce, produce_nonsense, start
 from tests.support.world import World
 
@@ -29,7 +29,7 @@ def test_reading_pauses_when_memory_is_full_and_goes_on_when_there_is_room() -> 
     world = World()
     for number in range(40):
         produce(world, 2_000 + 100 * number)
-    relay = start(world, MemoryShelf(), setup=SMALL)
+    relay = start(world, MemoryBacklogStore(), setup=SMALL)
 
     relay.run(1_000)
     paused, position = set(relay.source.paused), relay.source.positions[0]
@@ -43,7 +43,7 @@ def test_memory_holds_no_more_than_its_bound_and_one_read() -> None:
     world = World()
     for number in range(100):
         produce(world, 2_000 + 50 * number)
-    relay = start(world, MemoryShelf(), setup=SMALL)
+    relay = start(world, MemoryBacklogStore(), setup=SMALL)
 
     most = most_in_memory(relay, 8_000)
 
@@ -52,7 +52,7 @@ def test_memory_holds_no_more_than_its_bound_and_one_read() -> None:
 
 
 def test_memory_holds_little_more_than_its_bound_when_a_burst_comes_back_from_the_shelf() -> None:
-    # Given forty records on a shelf that takes 5 ms for a load, in as many slices
+    # Given forty records in a backlog that takes 5 ms for a load, in as many slices
     world = World()
     shelf = FlakyShelf(world, load_ms=5)
     for number in range(40):
@@ -83,7 +83,7 @@ def test_what_is_due_leaves_while_reading_is_paused() -> None:
     world = World()
     for number in range(30):
         produce(world, 2_000 + 10 * number)
-    relay = start(world, MemoryShelf(), setup=SMALL)
+    relay = start(world, MemoryBacklogStore(), setup=SMALL)
     relay.run(1_900)
     assert relay.source.paused == {0}
 
@@ -94,7 +94,7 @@ def test_what_is_due_leaves_while_reading_is_paused() -> None:
 
 def test_reading_again_is_never_paused() -> None:
     # Given that a predecessor with more memory took in a hundred records
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     for number in range(100):
         produce(world, 5_000 + number)
     start(world, shelf, "large", Setup(memory_bytes=PLENTY)).run(2_000)
@@ -115,7 +115,7 @@ def test_reading_again_is_never_paused() -> None:
 
 def test_far_records_pass_through_a_full_memory_to_the_shelf() -> None:
     # Given far records between near ones that fill the memory
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     for number in range(60):
         produce(world, 3_000 if number % 2 else 40_000)
     relay = start(world, shelf, setup=SMALL)
@@ -131,7 +131,7 @@ def test_one_shard_that_fills_the_memory_pauses_all_and_none_is_lost() -> None:
         produce(world, 2_000 + 10 * number, shard=0)
     for number in range(5):
         produce(world, 1_000 + number, shard=1)
-    relay = start(world, MemoryShelf(), setup=SMALL._replace(shards=(0, 1)))
+    relay = start(world, MemoryBacklogStore(), setup=SMALL._replace(shards=(0, 1)))
 
     relay.run(10_000)
 
@@ -142,6 +142,6 @@ def test_dead_letters_take_no_memory() -> None:
     world = World()
     for _ in range(100):
         produce_nonsense(world)
-    relay = start(world, MemoryShelf(), setup=SMALL)
+    relay = start(world, MemoryBacklogStore(), setup=SMALL)
 
     assert most_in_memory(relay, 2_000) == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.support.memory_shelf import MemoryShelf
+from tests.support.memory_store import MemoryBacklogStore
 from tests.support.relay_in_world import (
     Relay,
     Setup,
@@ -18,7 +18,7 @@ from tests.support.relay_in_world import (
 from tests.support.world import World
 
 from delaytopic_api.records import DeadLetter, parse_dead_letter
-from delaytopic_relay.delivery.outbound import Outgoing, whose_record
+from delaytopic_relay.delivery.outbound import Outgoing, source_of
 from delaytopic_relay.delivery.refusals import Refusal
 
 ERROR = "target: Broker: Message size too large"
@@ -28,7 +28,7 @@ def refuses(offset: int, *, too_large: bool = True) -> Callable[[Outgoing], Refu
     """Refuse one source record on its way to the target."""
 
     def refuse(record: Outgoing) -> Refusal | None:
-        shard, of, dead = whose_record(record.headers)
+        shard, of, dead = source_of(record.headers)
         return Refusal(ERROR, too_large, shard, of) if of == offset and not dead else None
 
     return refuse
@@ -39,7 +39,7 @@ def started(records: int = 5) -> tuple[World, Relay]:
     world = World()
     for _ in range(records):
         produce(world, 1_000, value=b"value")
-    return world, start(world, MemoryShelf())
+    return world, start(world, MemoryBacklogStore())
 
 
 def dead_letter(world: World) -> tuple[Outgoing, DeadLetter | None]:
@@ -82,7 +82,7 @@ def test_a_refusal_that_does_not_say_which_record_it_was_is_found_out_in_the_nex
     relay.run(3_000)
 
     assert (delivered_offsets(world), dead_offsets(world)) == ([0, 1, 3, 4], [2])
-    assert relay.journal.counts["aborted"] == 2
+    assert relay.events.counts["aborted"] == 2
 
 
 def test_when_the_dead_letter_is_refused_too_its_value_is_left_out() -> None:
@@ -106,7 +106,7 @@ def test_the_dead_letter_of_an_unreadable_record_may_be_refused_as_well() -> Non
     world = World()
     world.produce(0, b"k", b"value", [("deliver-at", b"soon")])
     produce(world, 1_000)
-    relay = start(world, MemoryShelf())
+    relay = start(world, MemoryBacklogStore())
     relay.target.refuse = lambda record: (
         Refusal("dead: too large", True, 0, 0, dead_letter=True) if record.value == b"value" else None
     )
@@ -134,17 +134,17 @@ def test_a_record_that_is_known_to_be_too_large_is_dead_lettered_without_a_secon
     world = World()
     produce(world, 1_000, value=b"x" * (1 << 20))
     produce(world, 1_000)
-    relay = start(world, MemoryShelf())
+    relay = start(world, MemoryBacklogStore())
 
     relay.run(2_000)
 
     assert (delivered_offsets(world), dead_offsets(world)) == ([1], [0])
-    assert relay.journal.counts["aborted"] == 0
+    assert relay.events.counts["aborted"] == 0
 
 
 def test_a_refused_record_is_dead_lettered_once_even_if_the_relay_dies_meanwhile() -> None:
     # Given a relay that learned of the refusal and then died
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     for _ in range(3):
         produce(world, 1_000)
     first = start(world, shelf, "first")
@@ -180,7 +180,7 @@ def test_without_transactions_a_refused_record_costs_no_duplicates_of_the_others
     world = World()
     for _ in range(5):
         produce(world, 1_000)
-    relay = start(world, MemoryShelf(), setup=Setup(transactional=False))
+    relay = start(world, MemoryBacklogStore(), setup=Setup(transactional=False))
     relay.target.refuse = refuses(2)
 
     relay.run(3_000)

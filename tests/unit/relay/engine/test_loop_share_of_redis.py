@@ -1,16 +1,16 @@
-"""A shard that has used up its share of the shelf is read no further, and goes on when there is room."""
+"""A shard that has used up its share of the backlog is read no further, and goes on when there is room."""
 
 from __future__ import annotations
 
 import pytest
-from tests.support.memory_shelf import MemoryShelf
+from tests.support.memory_store import MemoryBacklogStore
 from tests.support.relay_in_world import Relay, Setup, delivered_offsets, produce, start
 from tests.support.world import World
 
 from delaytopic_api.values import Quantity
 from delaytopic_relay.backlog.redis.layout import SLICE_BYTES
 from delaytopic_relay.backlog.redis.partition import RESUME_SHARE, UNLIMITED_BYTES, Shard, share_bytes_of
-from delaytopic_relay.backlog.store import Position
+from delaytopic_relay.backlog.store import StoreVersion
 from delaytopic_relay.core.commands import NOTHING_DELIVERED
 from delaytopic_relay.core.progress import Progress
 
@@ -34,10 +34,10 @@ def produce_seconds(world: World, records: int, shard: int = 0) -> None:
 def test_a_shard_pauses_at_its_share_and_resumes_with_room_and_each_record_arrives_once() -> None:
     world = World()
     produce_seconds(world, 4 * SECONDS)
-    relay = start(world, MemoryShelf(), setup=SHARE)
+    relay = start(world, MemoryBacklogStore(), setup=SHARE)
 
     relay.run(10_000, step_ms=500)
-    shard, paused = shard_of(relay), relay.loop.scene().paused
+    shard, paused = shard_of(relay), relay.loop.snapshot().paused
     position, most = shard.position, shard.stored_bytes
     relay.run(FIRST_MS + 4 * SECONDS * 1_000, step_ms=500)
 
@@ -51,18 +51,18 @@ def test_another_shard_of_the_relay_is_read_on() -> None:
     world = World()
     setup = SHARE._replace(shards=(0, 1))
     produce_seconds(world, 4 * SECONDS)
-    relay = start(world, MemoryShelf(), setup=setup)
+    relay = start(world, MemoryBacklogStore(), setup=setup)
     relay.run(10_000, step_ms=500)
 
     produce(world, 1_000, shard=1)
     relay.run(3_000, step_ms=500)
 
-    assert relay.loop.scene().paused == {0}
+    assert relay.loop.snapshot().paused == {0}
     assert delivered_offsets(world, 1) == [0]
 
 
 def test_a_successor_knows_at_once_that_the_share_is_used_up() -> None:
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     produce_seconds(world, 4 * SECONDS)
     first = start(world, shelf, "first", SHARE)
     first.run(10_000, step_ms=500)
@@ -72,11 +72,11 @@ def test_a_successor_knows_at_once_that_the_share_is_used_up() -> None:
     successor = start(world, shelf, "second", SHARE)
     successor.run(1_000, step_ms=500)
 
-    assert (shard_of(successor).stored_bytes, successor.loop.scene().paused) == (stored, frozenset({0}))
+    assert (shard_of(successor).stored_bytes, successor.loop.snapshot().paused) == (stored, frozenset({0}))
 
 
 def test_what_a_shelf_lost_is_read_again_though_it_had_used_up_its_share() -> None:
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     produce_seconds(world, 2 * SECONDS)
     relay = start(world, shelf, setup=SHARE)
     relay.run(10_000, step_ms=500)
@@ -99,7 +99,7 @@ def test_what_a_shelf_lost_is_read_again_though_it_had_used_up_its_share() -> No
     ],
 )
 def test_reading_goes_on_when_a_quarter_of_the_share_is_free(sizes: list[int], over: bool) -> None:
-    shard = Shard(0, Progress(0, 0, NOTHING_DELIVERED), 0, Position("me", 1, 0), 10_000, 1_000)
+    shard = Shard(0, Progress(0, 0, NOTHING_DELIVERED), 0, StoreVersion("me", 1, 0), 10_000, 1_000)
 
     for size in sizes:
         shard.note_stored(size)

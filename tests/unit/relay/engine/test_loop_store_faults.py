@@ -1,4 +1,4 @@
-"""The shelf is only an index: it may be away, lose its last writes or everything."""
+"""The backlog is only an index: it may be away, lose its last writes or everything."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from contextlib import suppress
 
 import pytest
 from tests.support.flaky_shelf import FlakyShelf
-from tests.support.memory_shelf import MemoryShelf
+from tests.support.memory_store import MemoryBacklogStore
 from tests.support.relay_in_world import Setup, delivered_offsets, deliveries, produce, produce_cancel, run_all, start
 from tests.support.world import World
 
-from delaytopic_relay.errors import SegmentError, ShelfUnavailable
+from delaytopic_relay.errors import BacklogUnavailable, SegmentError
 
 FAR_MS = 40_000
 
@@ -32,7 +32,7 @@ def test_what_is_in_memory_is_delivered_while_the_shelf_is_away() -> None:
 
 @pytest.mark.parametrize("away_ms", [3_000, 30_000, 120_000])
 def test_a_shelf_that_comes_back_has_cost_no_record_and_repeated_none(away_ms: int) -> None:
-    # Given near, far and named records, some on the shelf already
+    # Given near, far and named records, some in the backlog already
     world = World()
     shelf = FlakyShelf(world)
     relay = start(world, shelf)
@@ -41,7 +41,7 @@ def test_a_shelf_that_comes_back_has_cost_no_record_and_repeated_none(away_ms: i
     produce(world, FAR_MS, name=b"a")
     relay.run(2_000)
 
-    # When more of them arrive while the shelf is away
+    # When more of them arrive while the backlog is away
     shelf.away = True
     for after_ms in (1_000, FAR_MS, 3 * FAR_MS):
         produce(world, after_ms)
@@ -66,7 +66,7 @@ def test_a_shelf_that_is_away_at_the_start_is_waited_for() -> None:
     relay.run(2_000)
 
     assert (before, delivered_offsets(world)) == (([], [0]), [0])
-    assert {type(error) for error in relay.journal.errors} == {ShelfUnavailable}
+    assert {type(error) for error in relay.events.errors} == {BacklogUnavailable}
 
 
 def test_a_put_that_happened_without_an_answer_is_repeated_without_effect() -> None:
@@ -86,7 +86,7 @@ def test_a_put_that_happened_without_an_answer_is_repeated_without_effect() -> N
 
 
 def test_a_put_that_happened_without_an_answer_before_the_relay_gave_up_is_harmless() -> None:
-    # Given a shelf that takes the put, and then goes away for longer than the relay's patience
+    # Given a backlog that takes the put, and then goes away for longer than the relay's patience
     world = World()
     shelf = FlakyShelf(world)
     relay = start(world, shelf)
@@ -99,14 +99,14 @@ def test_a_put_that_happened_without_an_answer_before_the_relay_gave_up_is_harml
     shelf.deaf_puts = 0
     relay.run(2 * FAR_MS)
 
-    assert relay.journal.counts["aborted"] >= 1
+    assert relay.events.counts["aborted"] >= 1
     assert delivered_offsets(world) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("wait_ms", [1_000, 20_000, FAR_MS - 500])
 def test_a_wiped_shelf_is_filled_again_from_the_source(wait_ms: int) -> None:
-    # Given records that were delivered, are in memory and are on the shelf
-    world, shelf = World(), MemoryShelf()
+    # Given records that were delivered, are in memory and are in the backlog
+    world, shelf = World(), MemoryBacklogStore()
     relay = start(world, shelf)
     for after_ms in (500, FAR_MS, FAR_MS + 20_000, 2_500_000):
         produce(world, after_ms)
@@ -117,12 +117,12 @@ def test_a_wiped_shelf_is_filled_again_from_the_source(wait_ms: int) -> None:
     relay.run(2_500_000, step_ms=500)
 
     assert delivered_offsets(world) == [0, 1, 2, 3]
-    assert relay.journal.counts["shelf-moved"] == 1
+    assert relay.events.counts["backlog-moved"] == 1
 
 
 @pytest.mark.parametrize("wait_ms", [1_000, 20_000, FAR_MS - 500])
 def test_a_shelf_that_lost_its_last_writes_is_filled_again_from_the_source(wait_ms: int) -> None:
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     relay = start(world, shelf)
     produce(world, FAR_MS)
     relay.run(1_000)
@@ -136,7 +136,7 @@ def test_a_shelf_that_lost_its_last_writes_is_filled_again_from_the_source(wait_
     relay.run(3 * FAR_MS)
 
     assert delivered_offsets(world) == [1, 0, 2, 3]
-    assert relay.journal.counts["shelf-moved"] == 1
+    assert relay.events.counts["backlog-moved"] == 1
 
 
 def produced_name(world: World) -> bytes:
@@ -146,7 +146,7 @@ def produced_name(world: World) -> bytes:
 
 
 def test_an_idle_relay_notices_a_lost_shelf_within_seconds() -> None:
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     relay = start(world, shelf)
     produce(world, 10 * FAR_MS)
     relay.run(5_000)
@@ -158,7 +158,7 @@ def test_an_idle_relay_notices_a_lost_shelf_within_seconds() -> None:
 
 
 def test_a_shelf_that_is_lost_between_two_owners_is_filled_by_the_second() -> None:
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     first = start(world, shelf, "first")
     for after_ms in (500, FAR_MS, 2 * FAR_MS):
         produce(world, after_ms)
@@ -173,7 +173,7 @@ def test_a_shelf_that_is_lost_between_two_owners_is_filled_by_the_second() -> No
 
 def test_a_zombie_that_still_fills_its_shelf_does_no_harm() -> None:
     # Given a relay that is frozen with far records taken in and not yet put
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     zombie = start(world, shelf, "zombie")
     zombie.run(1_000)
     for _ in range(3):
@@ -188,7 +188,7 @@ def test_a_zombie_that_still_fills_its_shelf_does_no_harm() -> None:
 
 
 def test_damaged_segments_of_one_shard_do_not_stop_the_others() -> None:
-    # Given two shards with a record each on the shelf, of which one cannot be read any more
+    # Given two shards with a record each in the backlog, of which one cannot be read any more
     world = World()
     shelf = FlakyShelf(world)
     relay = start(world, shelf, setup=Setup(shards=(0, 1)))

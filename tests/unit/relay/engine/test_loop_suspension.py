@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
-from tests.support.memory_shelf import MemoryShelf
+from tests.support.memory_store import MemoryBacklogStore
 from tests.support.relay_in_world import (
     Setup,
     dead_offsets,
@@ -19,7 +19,7 @@ from tests.support.schedules import cancel, reject, schedule
 from tests.support.world import World
 
 from delaytopic_api.values import Suspend
-from delaytopic_relay.core.commands import Command, Key
+from delaytopic_relay.core.commands import Command, DueKey
 from delaytopic_relay.core.suspension import NOTHING_DUE_MS, Suspension, until_departure
 from delaytopic_relay.errors import KafkaUnavailable
 
@@ -42,7 +42,7 @@ def test_each_choice_says_what_stands_still(suspend: Suspend, suspension: Suspen
     assert Suspension.of(suspend) == suspension
 
 
-CURSOR = Key(100, 5)
+CURSOR = DueKey(100, 5)
 
 
 @pytest.mark.parametrize("now_ms", [NOTHING_DUE_MS, 98])
@@ -68,7 +68,7 @@ def test_what_was_taken_in_before_does_not_leave_and_is_taken_in_again() -> None
 
 
 def test_while_delivery_is_suspended_nothing_is_delivered_and_records_are_taken_in() -> None:
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     for after_ms in (0, 1_000, FAR_MS):
         produce(world, after_ms)
     relay = start(world, shelf, setup=NO_DELIVERY)
@@ -79,7 +79,7 @@ def test_while_delivery_is_suspended_nothing_is_delivered_and_records_are_taken_
 
 
 def test_when_the_suspension_of_delivery_is_lifted_everything_leaves_once_and_in_order() -> None:
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     for after_ms in (FAR_MS, 2 * FAR_MS, 1_000, 500):
         produce(world, after_ms)
     suspended = start(world, shelf, "suspended", NO_DELIVERY)
@@ -95,7 +95,7 @@ def test_while_delivery_is_suspended_a_record_that_cannot_be_read_is_dead_letter
     world = World()
     produce_nonsense(world)
     produce(world, 0)
-    relay = start(world, MemoryShelf(), setup=NO_DELIVERY)
+    relay = start(world, MemoryBacklogStore(), setup=NO_DELIVERY)
 
     relay.run(5_000)
 
@@ -104,7 +104,7 @@ def test_while_delivery_is_suspended_a_record_that_cannot_be_read_is_dead_letter
 
 def test_when_reading_cannot_be_paused_at_once_nothing_of_what_was_read_is_skipped() -> None:
     # Given a shard of which something was delivered, and a record due before that
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     produce(world, 0)
     start(world, shelf, "before").run(1_000)
     late = produce(world, -60_000)
@@ -126,7 +126,7 @@ def not_ready(shards: Iterable[int]) -> None:
 
 def test_while_delivery_is_suspended_a_record_due_before_the_last_delivered_one_stays_on_the_source() -> None:
     # Given a relay that has delivered something
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     produce(world, 0)
     start(world, shelf, "before").run(1_000)
 
@@ -143,7 +143,7 @@ def test_while_delivery_is_suspended_a_record_due_before_the_last_delivered_one_
 
 
 def test_while_delivery_is_suspended_schedules_can_be_cancelled() -> None:
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     produce(world, FAR_MS, name=b"a")
     kept = produce(world, FAR_MS, name=b"b")
     suspended = start(world, shelf, "suspended", NO_DELIVERY)
@@ -157,8 +157,8 @@ def test_while_delivery_is_suspended_schedules_can_be_cancelled() -> None:
 
 
 def test_while_ingest_is_suspended_what_was_taken_in_before_is_delivered_and_nothing_else() -> None:
-    # Given records taken in, one in memory only and one on the shelf
-    world, shelf = World(), MemoryShelf()
+    # Given records taken in, one in memory only and one in the backlog
+    world, shelf = World(), MemoryBacklogStore()
     for after_ms in (5_000, FAR_MS):
         produce(world, after_ms)
     start(world, shelf, "before").run(1_000)
@@ -174,7 +174,7 @@ def test_while_ingest_is_suspended_what_was_taken_in_before_is_delivered_and_not
 
 
 def test_while_all_is_suspended_nothing_moves_and_nothing_is_lost() -> None:
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     for after_ms in (5_000, FAR_MS):
         produce(world, after_ms)
     start(world, shelf, "before").run(1_000)
@@ -190,13 +190,13 @@ def test_while_all_is_suspended_nothing_moves_and_nothing_is_lost() -> None:
 @pytest.mark.parametrize("setup", [NO_DELIVERY, NO_INGEST, NEITHER])
 def test_a_fixed_delay_can_be_suspended_as_well(setup: Setup) -> None:
     world = World()
-    suspended = start(world, MemoryShelf(), "suspended", setup._replace(delay_ms=30_000))
+    suspended = start(world, MemoryBacklogStore(), "suspended", setup._replace(delay_ms=30_000))
     for _ in range(5):
         world.produce(0, b"k", b"v", None)
 
     suspended.run(60_000)
     during = delivered_offsets(world)
     suspended.loop.finish()
-    start(world, MemoryShelf(), "resumed", Setup(delay_ms=30_000)).run(2_000)
+    start(world, MemoryBacklogStore(), "resumed", Setup(delay_ms=30_000)).run(2_000)
 
     assert (during, delivered_offsets(world)) == ([], [*range(5)])

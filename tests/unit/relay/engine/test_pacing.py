@@ -52,7 +52,7 @@ def test_without_transactions_a_tick_is_always_as_long(last_commit_ms: int) -> N
         pytest.param(NOTHING_OPEN._replace(sent=MOST_SENT), 1_000, id="much sent"),
         pytest.param(NOTHING_OPEN._replace(moved=True), 1_000 + QUIET_TICK_MS, id="only the position moved"),
         pytest.param(NOTHING_OPEN._replace(sent=1, moved=True), 1_025, id="sent and moved"),
-        pytest.param(NOTHING_OPEN._replace(moved=True, far_bytes=LARGEST_FAR_BYTES), 1_500, id="much for the shelf"),
+        pytest.param(NOTHING_OPEN._replace(moved=True, far_bytes=LARGEST_FAR_BYTES), 1_500, id="much for the backlog"),
         pytest.param(NOTHING_OPEN._replace(moved=True, far_bytes=LARGEST_FAR_BYTES + 1), 1_000, id="too much for it"),
     ],
 )

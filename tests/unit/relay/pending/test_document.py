@@ -6,8 +6,8 @@ from tests.support.relay_statuses import AS_OF_MS, relay_status, shard
 
 from delaytopic_api.relay import DueBin, PendingList, PendingRecord, PendingShard, ShardState
 from delaytopic_relay.pending.document import ELSEWHERE, REPLAYING, Subject, pending_list
-from delaytopic_relay.pending.query import ListingQuery
-from delaytopic_relay.pending.search import Listed, Listing
+from delaytopic_relay.pending.query import PendingQuery
+from delaytopic_relay.pending.search import Listed, PendingResult
 from delaytopic_relay.pending.snapshot import Copies, ShardCopy
 
 SUBJECT = Subject("shop.delayed", 3, "shop.reminders")
@@ -21,13 +21,13 @@ ONE = Listed(AS_OF_MS + 5, 0, 3, None, None, b"k", None)
 OTHER = Listed(AS_OF_MS + 7, 0, 1, b"\xff", "shop.other", None, 12)
 
 
-def document(*records: Listed, query: ListingQuery = ListingQuery(), **changes: Any) -> PendingList:  # noqa: B008
+def document(*records: Listed, query: PendingQuery = PendingQuery(), **changes: Any) -> PendingList:  # noqa: B008
     copies = Copies({0: ShardCopy(0, [], **changes.pop("copy", {}))}, changes.pop("waiting", {}))
-    return pending_list(STATUS, SUBJECT, query, copies, Listing(records, **changes))
+    return pending_list(STATUS, SUBJECT, query, copies, PendingResult(records, **changes))
 
 
 def test_counts_come_from_the_status_and_records_from_the_listing() -> None:
-    assert document(ONE, OTHER, query=ListingQuery(AS_OF_MS + 9, 5)) == PendingList(
+    assert document(ONE, OTHER, query=PendingQuery(AS_OF_MS + 9, 5)) == PendingList(
         relay="relay-0",
         delay_topic="shop/reminders",
         source="shop.delayed",
@@ -56,7 +56,7 @@ def test_counts_come_from_the_status_and_records_from_the_listing() -> None:
 
 
 def test_one_record_more_than_the_limit_tells_that_there_are_more() -> None:
-    found = document(ONE, OTHER, query=ListingQuery(limit=1), cut_ms=AS_OF_MS + 60_000, why="too many")
+    found = document(ONE, OTHER, query=PendingQuery(limit=1), cut_ms=AS_OF_MS + 60_000, why="too many")
 
     assert (found.complete, found.limited, found.listed_until_ms) == (False, True, None)
     assert found.message == "there are more than the limit of 1"
@@ -64,10 +64,10 @@ def test_one_record_more_than_the_limit_tells_that_there_are_more() -> None:
 
 
 def test_a_list_that_had_to_end_says_where_and_why() -> None:
-    found = document(ONE, cut_ms=AS_OF_MS + 60_000, why="the shelf cannot be read: no answer")
+    found = document(ONE, cut_ms=AS_OF_MS + 60_000, why="the backlog cannot be read: no answer")
 
     assert (found.complete, found.limited, found.listed_until_ms) == (False, False, AS_OF_MS + 60_000)
-    assert found.message == "the shelf cannot be read: no answer"
+    assert found.message == "the backlog cannot be read: no answer"
 
 
 def test_a_shard_that_is_being_recovered_is_not_listed_and_the_list_not_complete() -> None:
@@ -84,14 +84,14 @@ def test_a_shard_that_reads_again_is_listed_and_the_list_not_complete() -> None:
 
 
 def test_one_partition_is_counted_by_itself() -> None:
-    found = document(ONE, query=ListingQuery(partition=0))
+    found = document(ONE, query=PendingQuery(partition=0))
 
     assert (found.pending, found.overdue, found.complete) == (4, 0, True)
     assert found.shards == [PendingShard(partition=0, listed=True, pending=4)]
 
 
 def test_a_partition_of_another_relay_is_said_to_be_there() -> None:
-    found = document(query=ListingQuery(partition=2))
+    found = document(query=PendingQuery(partition=2))
 
     assert (found.pending, found.complete, found.message) == (0, False, ELSEWHERE)
     assert found.shards == [PendingShard(partition=2, listed=False, message=ELSEWHERE)]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from threading import Event
 
 import pytest
-from tests.support.memory_shelf import MemoryShelf
+from tests.support.memory_store import MemoryBacklogStore
 from tests.support.relay_in_world import Relay, Setup, produce, start
 from tests.support.relay_process import wait_for
 from tests.support.relay_statuses import relay_status
@@ -28,9 +28,9 @@ from delaytopic_api.values import BackendType, Duration, Guarantee
 from delaytopic_relay.errors import Unavailable
 from delaytopic_relay.pending import page as listing_page
 from delaytopic_relay.pending import page as listing_requests
-from delaytopic_relay.pending.page import ListingRequests, PendingPage
-from delaytopic_relay.pending.query import ListingQuery
-from delaytopic_relay.pending.search import Listing
+from delaytopic_relay.pending.page import PendingPage, PendingRequests
+from delaytopic_relay.pending.query import PendingQuery
+from delaytopic_relay.pending.search import PendingResult
 from delaytopic_relay.pending.snapshot import Copies
 
 LONG_S = 30.0
@@ -51,7 +51,7 @@ CONFIG = RelayConfig(
 
 def relay_with(*shards: int) -> Relay:
     world = World()
-    relay = start(world, MemoryShelf(), setup=Setup(shards=shards))
+    relay = start(world, MemoryBacklogStore(), setup=Setup(shards=shards))
     for shard in shards:
         produce(world, 5_000, shard)
     relay.run(2_000)
@@ -59,7 +59,7 @@ def relay_with(*shards: int) -> Relay:
 
 
 @contextmanager
-def asking(requests: ListingRequests, query: ListingQuery, patience_s: float = LONG_S) -> Iterator[Future[Copies]]:
+def asking(requests: PendingRequests, query: PendingQuery, patience_s: float = LONG_S) -> Iterator[Future[Copies]]:
     with ThreadPoolExecutor(1) as threads:
         answer = threads.submit(requests.ask, query, patience_s)
         wait_for(lambda: requests._open is not None or answer.done())
@@ -67,9 +67,9 @@ def asking(requests: ListingRequests, query: ListingQuery, patience_s: float = L
 
 
 def test_the_loop_answers_between_two_turns() -> None:
-    relay, requests = relay_with(0, 1), ListingRequests()
+    relay, requests = relay_with(0, 1), PendingRequests()
 
-    with asking(requests, ListingQuery()) as answer:
+    with asking(requests, PendingQuery()) as answer:
         before = answer.done()
         requests.serve(relay.loop)
 
@@ -79,11 +79,11 @@ def test_the_loop_answers_between_two_turns() -> None:
 
 
 def test_only_the_partition_that_was_asked_for_is_copied() -> None:
-    relay, requests = relay_with(0, 1), ListingRequests()
+    relay, requests = relay_with(0, 1), PendingRequests()
 
-    with asking(requests, ListingQuery(partition=1)) as answer:
+    with asking(requests, PendingQuery(partition=1)) as answer:
         requests.serve(relay.loop)
-    with asking(requests, ListingQuery(partition=7)) as other:
+    with asking(requests, PendingQuery(partition=7)) as other:
         requests.serve(relay.loop)
 
     assert (set(answer.result().shards), set(other.result().shards)) == ({1}, set())
@@ -91,9 +91,9 @@ def test_only_the_partition_that_was_asked_for_is_copied() -> None:
 
 def test_a_turn_copies_only_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing_requests, "ENOUGH_FOR_A_TURN", 1)
-    relay, requests = relay_with(0, 1, 2), ListingRequests()
+    relay, requests = relay_with(0, 1, 2), PendingRequests()
 
-    with asking(requests, ListingQuery()) as answer:
+    with asking(requests, PendingQuery()) as answer:
         turns = 0
         while not answer.done() and turns < 10:
             requests.serve(relay.loop)
@@ -105,12 +105,12 @@ def test_a_turn_copies_only_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_shard_with_something_on_its_way_to_the_shelf_is_copied_after_the_commit() -> None:
-    relay, requests = relay_with(0), ListingRequests()
+    relay, requests = relay_with(0), PendingRequests()
     far = produce(relay.world, 3_600_000)
     relay.run(50)
     assert relay.loop.shards[0].must_put
 
-    with asking(requests, ListingQuery()) as answer:
+    with asking(requests, PendingQuery()) as answer:
         requests.serve(relay.loop)
         before = requests._open is not None and requests._open.answered.is_set()
         relay.run(1_000)
@@ -118,15 +118,15 @@ def test_a_shard_with_something_on_its_way_to_the_shelf_is_copied_after_the_comm
 
     assert not before
     (copy,) = answer.result().shards.values()
-    assert (offsets(copy.schedules), copy.taken_in, copy.stored.from_ms is not None) == ([0], far + 1, True)
+    assert (offsets(copy.schedules), copy.ingested, copy.stored.from_ms is not None) == ([0], far + 1, True)
 
 
 def test_shards_that_wait_for_their_recovery_are_named() -> None:
     world = World()
-    relay, requests = start(world, MemoryShelf()), ListingRequests()
+    relay, requests = start(world, MemoryBacklogStore()), PendingRequests()
     relay.loop.assigned([0])
 
-    with asking(requests, ListingQuery()) as answer:
+    with asking(requests, PendingQuery()) as answer:
         requests.serve(relay.loop)
 
     assert answer.result() == Copies({}, {0: "assigned"})
@@ -134,9 +134,9 @@ def test_shards_that_wait_for_their_recovery_are_named() -> None:
 
 def test_a_shard_that_left_before_all_were_copied_is_not_in_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing_requests, "ENOUGH_FOR_A_TURN", 1)
-    relay, requests = relay_with(0, 1), ListingRequests()
+    relay, requests = relay_with(0, 1), PendingRequests()
 
-    with asking(requests, ListingQuery()) as answer:
+    with asking(requests, PendingQuery()) as answer:
         requests.serve(relay.loop)
         relay.loop.revoked([0])
         requests.serve(relay.loop)
@@ -145,14 +145,14 @@ def test_a_shard_that_left_before_all_were_copied_is_not_in_the_answer(monkeypat
 
 
 def test_a_loop_that_does_not_turn_is_told_after_a_while() -> None:
-    requests = ListingRequests()
+    requests = PendingRequests()
 
     with pytest.raises(Unavailable, match="has not come to a point"):
-        requests.ask(ListingQuery(), 0.01)
+        requests.ask(PendingQuery(), 0.01)
 
 
 def test_listings_wait_for_each_other_and_not_for_ever() -> None:
-    requests = ListingRequests()
+    requests = PendingRequests()
 
     with requests.turn(), pytest.raises(Unavailable, match="other listings are under way"), requests.turn(0.01):
         pass
@@ -163,7 +163,7 @@ def test_listings_wait_for_each_other_and_not_for_ever() -> None:
 
 def test_only_so_many_listings_wait_for_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing_requests, "MOST_ASKING", 1)
-    requests = ListingRequests()
+    requests = PendingRequests()
 
     with requests.turn(), pytest.raises(Unavailable, match=r"^1 listings are under way"), requests.turn(LONG_S):
         pass
@@ -174,16 +174,16 @@ def test_one_listing_is_put_together_at_a_time(monkeypatch: pytest.MonkeyPatch) 
     under_way: list[int] = []
     most: list[int] = []
 
-    def slow_listing(*_: object) -> Listing:
+    def slow_listing(*_: object) -> PendingResult:
         under_way.append(1)
         # Whoever may come here meanwhile comes soon.
         Event().wait(0.02)
         most.append(len(under_way))
         under_way.pop()
-        return Listing([])
+        return PendingResult([])
 
     monkeypatch.setattr(listing_page, "list_pending", slow_listing)
-    monkeypatch.setattr(ListingRequests, "ask", lambda *_: Copies({}, {}))
+    monkeypatch.setattr(PendingRequests, "ask", lambda *_: Copies({}, {}))
     page = PendingPage(CONFIG, relay_status)
 
     with ThreadPoolExecutor(6) as threads:
@@ -193,7 +193,7 @@ def test_one_listing_is_put_together_at_a_time(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_turn_in_which_nobody_asks_does_nothing() -> None:
-    relay, requests = relay_with(0), ListingRequests()
+    relay, requests = relay_with(0), PendingRequests()
 
     requests.serve(relay.loop)
 

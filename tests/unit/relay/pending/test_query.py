@@ -3,19 +3,19 @@ from __future__ import annotations
 import pytest
 
 from delaytopic_relay.errors import BadRequest
-from delaytopic_relay.pending.query import ListingQuery, parse_query
+from delaytopic_relay.pending.query import PendingQuery, parse_query
 
 
 @pytest.mark.parametrize(
     ("text", "query"),
     [
-        ("", ListingQuery()),
-        ("limit=5", ListingQuery(limit=5)),
-        ("limit=0", ListingQuery(limit=0)),
-        ("limit=1000&dueBefore=1795269686270&partition=3", ListingQuery(1_795_269_686_270, 1_000, 3)),
+        ("", PendingQuery()),
+        ("limit=5", PendingQuery(limit=5)),
+        ("limit=0", PendingQuery(limit=0)),
+        ("limit=1000&dueBefore=1795269686270&partition=3", PendingQuery(1_795_269_686_270, 1_000, 3)),
     ],
 )
-def test_parameters_say_what_is_asked_for(text: str, query: ListingQuery) -> None:
+def test_parameters_say_what_is_asked_for(text: str, query: PendingQuery) -> None:
     assert parse_query(text) == query
 
 

@@ -1,4 +1,4 @@
-"""What a listing holds, over shards that run with a memory shelf: exactly what delivery would deliver."""
+"""What a listing holds, over shards that run with a memory backlog: exactly what delivery would deliver."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from tests.support.schedules import cancel, schedule
 from tests.support.shard_run import ShardRun
 
 from delaytopic_relay.backlog.protocol import SliceGone
-from delaytopic_relay.backlog.store import Position, Slice
+from delaytopic_relay.backlog.store import Slice, StoreVersion
 from delaytopic_relay.core.commands import Command, Schedule
-from delaytopic_relay.errors import RelayError, SegmentError, ShelfUnavailable
+from delaytopic_relay.errors import BacklogUnavailable, RelayError, SegmentError
 from delaytopic_relay.pending import search as listing
-from delaytopic_relay.pending.query import ListingQuery
-from delaytopic_relay.pending.search import Listed, Listing, Shortlist, list_pending
+from delaytopic_relay.pending.query import PendingQuery
+from delaytopic_relay.pending.search import Listed, PendingResult, TopN, list_pending
 from delaytopic_relay.pending.snapshot import copy_of, may_be_copied
 
 NOW_MS = 1_000_000_000
 SECOND_MS, MINUTE_MS, HOUR_MS, DAY_MS = 1_000, 60_000, 3_600_000, 86_400_000
-ALL = ListingQuery(limit=1_000)
+ALL = PendingQuery(limit=1_000)
 AHEAD_MS = st.one_of(st.integers(0, 30 * SECOND_MS), st.integers(0, 3 * HOUR_MS), st.integers(0, 3 * DAY_MS))
 
 
@@ -34,12 +34,12 @@ def run_with(*commands: Command) -> ShardRun:
     return run
 
 
-def listed(run: ShardRun, query: ListingQuery = ALL, reader: MemoryReader | None = None) -> Listing:
+def listed(run: ShardRun, query: PendingQuery = ALL, reader: MemoryReader | None = None) -> PendingResult:
     assert may_be_copied(run.shard)
     return list_pending([copy_of(run.shard, query)], lambda: reader or MemoryReader(run.shelf), query)
 
 
-def offsets(found: Listing) -> list[int]:
+def offsets(found: PendingResult) -> list[int]:
     return [record.offset for record in found.records]
 
 
@@ -83,7 +83,7 @@ def test_the_list_is_what_delivery_would_deliver_at_any_time(
         now_ms += pause_ms
         run.tick(now_ms)
 
-    everything, first = listed(run), listed(run, ListingQuery(limit=limit))
+    everything, first = listed(run), listed(run, PendingQuery(limit=limit))
 
     assert (everything.cut_ms, everything.why) == (None, None)
     assert offsets(everything) == deliveries(run, now_ms)
@@ -95,7 +95,7 @@ def test_only_what_is_due_before_the_time_is_listed() -> None:
     run = run_with(*(schedule(NOW_MS + ahead, n) for n, ahead in enumerate(ahead_ms)))
 
     assert [
-        offsets(listed(run, ListingQuery(NOW_MS + before_ms)))
+        offsets(listed(run, PendingQuery(NOW_MS + before_ms)))
         for before_ms in (1, 2, 3, HOUR_MS, HOUR_MS + 1, HOUR_MS + 2)
     ] == [[], [0], [0, 1], [0, 1], [0, 1, 2], [0, 1, 2, 3]]
 
@@ -105,7 +105,7 @@ def test_the_shelf_is_read_only_as_far_as_needed() -> None:
     run = run_with(*(schedule(slice_.start_ms, n) for n, slice_ in enumerate(slices)))
     reader = MemoryReader(run.shelf)
 
-    assert offsets(listed(run, ListingQuery(limit=3), reader)) == [0, 1, 2, 3]
+    assert offsets(listed(run, PendingQuery(limit=3), reader)) == [0, 1, 2, 3]
     assert (reader.read_slices, reader.closed) == (slices[:4], True)
 
 
@@ -113,11 +113,11 @@ def test_the_shelf_is_not_opened_while_memory_has_enough() -> None:
     run = run_with(*(schedule(NOW_MS + n, n) for n in range(3)), schedule(NOW_MS + HOUR_MS, 3))
 
     def open_reader() -> MemoryReader:
-        raise AssertionError("nobody needs the shelf")
+        raise AssertionError("nobody needs the backlog")
 
-    query = ListingQuery(limit=2)
+    query = PendingQuery(limit=2)
     assert len(list_pending([copy_of(run.shard, query)], open_reader, query).records) == 3
-    soon = ListingQuery(NOW_MS + MINUTE_MS)
+    soon = PendingQuery(NOW_MS + MINUTE_MS)
     assert len(list_pending([copy_of(run.shard, soon)], open_reader, soon).records) == 3
 
 
@@ -138,7 +138,7 @@ def test_several_shards_are_listed_in_one_order() -> None:
 def test_what_a_predecessor_put_and_never_committed_is_left_out() -> None:
     run = run_with(schedule(NOW_MS + HOUR_MS, 0))
     run.source.append(schedule(NOW_MS + HOUR_MS, 1))
-    run.take_in(NOW_MS)
+    run.ingest(NOW_MS)
     run.put(NOW_MS)
     run.recover()
 
@@ -183,7 +183,7 @@ def test_a_shelf_that_moves_all_the_time_ends_the_list_with_a_reason() -> None:
     found = listed(run, reader=MemoryReader(run.shelf, always_gone))
 
     assert (offsets(found), found.cut_ms) == ([0], (NOW_MS + HOUR_MS) // MINUTE_MS * MINUTE_MS)
-    assert found.why == "what is on the shelf moved while it was read; ask again"
+    assert found.why == "what is in the backlog moved while it was read; ask again"
 
 
 @pytest.mark.parametrize("owner", ["", "somebody else"])
@@ -191,8 +191,8 @@ def test_a_shelf_that_is_somebody_elses_by_now_ends_the_list_with_a_reason(owner
     run = run_with(schedule(NOW_MS + 5, 0), schedule(NOW_MS + HOUR_MS, 1))
 
     def steal(slice_: Slice) -> None:
-        position = run.shard.shelf_position
-        run.shelf.put(0, position, Position(owner or position.owner, position.counter - (not owner), 0), [], {})
+        position = run.shard.store_version
+        run.shelf.put(0, position, StoreVersion(owner or position.owner, position.counter - (not owner), 0), [], {})
 
     found = listed(run, reader=MemoryReader(run.shelf, steal))
 
@@ -200,7 +200,7 @@ def test_a_shelf_that_is_somebody_elses_by_now_ends_the_list_with_a_reason(owner
     assert found.why == "partition 0 is being recovered, or went to another relay; ask again"
 
 
-@pytest.mark.parametrize("error", [ShelfUnavailable("no answer"), SegmentError("damaged")])
+@pytest.mark.parametrize("error", [BacklogUnavailable("no answer"), SegmentError("damaged")])
 def test_a_shelf_that_cannot_be_read_ends_the_list_with_a_reason(error: RelayError) -> None:
     run = run_with(schedule(NOW_MS + 5, 0), schedule(NOW_MS + HOUR_MS, 1))
 
@@ -209,7 +209,7 @@ def test_a_shelf_that_cannot_be_read_ends_the_list_with_a_reason(error: RelayErr
 
     found = listed(run, reader=MemoryReader(run.shelf, fail))
 
-    assert (offsets(found), found.why) == ([0], f"the shelf cannot be read: {error}")
+    assert (offsets(found), found.why) == ([0], f"the backlog cannot be read: {error}")
 
 
 def test_a_slice_with_too_many_records_ends_the_list_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,7 +220,7 @@ def test_a_slice_with_too_many_records_ends_the_list_with_a_reason(monkeypatch: 
 
     assert (offsets(found), found.cut_ms) == ([0], (NOW_MS + HOUR_MS) // MINUTE_MS * MINUTE_MS)
     assert found.why == (
-        "to put further records in order, more would have to be read than a listing may: 6 wait on the shelf of "
+        "to put further records in order, more would have to be read than a listing may: 6 wait in the backlog of "
         "partition 0 within 60 s; they can be listed closer to their time"
     )
 
@@ -261,7 +261,7 @@ PLACES = st.tuples(st.integers(0, 9), st.integers(0, 2), st.integers(0, 9))
 def test_it_keeps_the_first_places_once_whatever_the_order_of_arrival(
     portions: list[list[tuple[int, int, int]]], size: int
 ) -> None:
-    shortlist = Shortlist(size)
+    shortlist = TopN(size)
 
     for portion in portions:
         for due_ms, partition, offset in portion:
@@ -275,7 +275,7 @@ def test_it_keeps_the_first_places_once_whatever_the_order_of_arrival(
 
 
 def test_a_record_is_told_without_value_and_headers() -> None:
-    shortlist = Shortlist(3)
+    shortlist = TopN(3)
 
     shortlist.add(
         2, [Schedule(7, 5, b"k", b"secret", [("h", b"secret")], id=b"i", target="t"), schedule(8, 6, value=None)]

@@ -10,30 +10,30 @@ from tests.support.shards import bucket_shard, fixed_shard, redis_shard
 from delaytopic_relay.backlog.kafka.bucket import BucketsCopy, WaitingBucket
 from delaytopic_relay.backlog.kafka.ranges import BucketRules
 from delaytopic_relay.backlog.redis.partition import Shard
-from delaytopic_relay.backlog.store import Position, Slice
+from delaytopic_relay.backlog.store import Slice, StoreVersion
 from delaytopic_relay.core import partition as core_partition
 from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.calendar import Calendar
-from delaytopic_relay.core.commands import NOTHING_DELIVERED, Command, Key, Schedule
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, Command, DueKey, Schedule
 from delaytopic_relay.core.partition import Stored
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.pending.query import ListingQuery
+from delaytopic_relay.pending.query import PendingQuery
 from delaytopic_relay.pending.snapshot import ShardCopy, copy_of, may_be_copied
 
 NOW_MS = 1_024_000
 """Where a second and a slot of the calendar begin."""
-CLAIM = Position("me", 1, 0)
+CLAIM = StoreVersion("me", 1, 0)
 
 
 def shard_with(*schedules: Schedule, index: dict[Slice, int] | None = None) -> Shard:
-    shard = redis_shard(Progress(0, 0, Key(9, 9)), None, CLAIM, index)
+    shard = redis_shard(Progress(0, 0, DueKey(9, 9)), None, CLAIM, index)
     shard.next_load(NOW_MS, room=True)
-    shard.take_in(schedules, 100, {})
+    shard.ingest(schedules, 100, {})
     return shard
 
 
 def copied(shard: Shard, limit: int = 100, before_ms: int = NOW_MS * 2) -> tuple[list[int], int | None]:
-    copy = copy_of(shard, ListingQuery(before_ms, limit))
+    copy = copy_of(shard, PendingQuery(before_ms, limit))
     return offsets(copy.schedules), copy.cut_ms
 
 
@@ -45,9 +45,9 @@ def slots(calendar: Calendar) -> list[tuple[int, list[Schedule], int, bool]]:
 def test_a_copy_says_where_memory_ends_and_what_counts_on_the_shelf() -> None:
     index = {Slice(NOW_MS + 60_000, 1_000): 1, Slice(NOW_MS + 30_000, 1_000): 2}
 
-    copy = copy_of(shard_with(schedule(NOW_MS, 3), index=index), ListingQuery())
+    copy = copy_of(shard_with(schedule(NOW_MS, 3), index=index), PendingQuery())
 
-    assert copy == ShardCopy(0, [schedule(NOW_MS, 3)], None, Stored(NOW_MS + 30_000, CLAIM), Key(9, 9), 100, False)
+    assert copy == ShardCopy(0, [schedule(NOW_MS, 3)], None, Stored(NOW_MS + 30_000, CLAIM), DueKey(9, 9), 100, False)
 
 
 def test_a_slice_that_is_being_loaded_is_still_on_the_shelf() -> None:
@@ -55,15 +55,15 @@ def test_a_slice_that_is_being_loaded_is_still_on_the_shelf() -> None:
     shard = redis_shard(Progress(5, 5, NOTHING_DELIVERED), None, CLAIM, {slice_: 1})
     assert shard.next_load(NOW_MS, room=True) is not None
 
-    assert copy_of(shard, ListingQuery()).stored.from_ms == slice_.start_ms
+    assert copy_of(shard, PendingQuery()).stored.from_ms == slice_.start_ms
 
 
 def test_memory_ends_where_the_first_unread_segment_of_a_bucket_may_begin() -> None:
     states = (BucketState(), BucketState(written=1, records=3, head_ms=NOW_MS + 20_000, last_ms=NOW_MS + 30_000))
-    rules = BucketRules(10_000, 2, mark=1)
+    rules = BucketRules(10_000, 2, source_id=1)
     shard = bucket_shard(rules, state=BucketsState(0, 0, states))
 
-    copy = copy_of(shard, ListingQuery())
+    copy = copy_of(shard, PendingQuery())
 
     waiting = WaitingBucket(1, 0, 0, 0, 1, NOW_MS + 20_000, NOW_MS + 20_000, 3)
     assert (copy.schedules, copy.stored) == ([], Stored(NOW_MS + 20_000, BucketsCopy([waiting], {})))
@@ -74,7 +74,7 @@ def test_what_is_on_its_way_to_the_shelf_is_waited_for() -> None:
     run = ShardRun()
     run.source += [schedule(NOW_MS, 0, b"a"), cancel(1, b"a")]
 
-    run.take_in(NOW_MS)
+    run.ingest(NOW_MS)
     before = may_be_copied(run.shard)
     run.put(NOW_MS)
 
@@ -101,7 +101,7 @@ def test_what_is_superseded_cancelled_or_there_twice_is_left_out() -> None:
         cancel(3, b"b"),
     ]
     shard = shard_with()
-    shard.take_in([*entries, schedule(NOW_MS + 3, 4)], 100, {})
+    shard.ingest([*entries, schedule(NOW_MS + 3, 4)], 100, {})
     shard.calendar.add([schedule(NOW_MS + 3, 4)], only_here=False)
 
     assert copied(shard) == ([1, 4], None)
@@ -149,9 +149,9 @@ def test_copying_changes_nothing() -> None:
 @pytest.mark.parametrize(("limit", "expected"), [(0, [1]), (1, [1, 3]), (9, [1, 3, 4])])
 def test_a_fixed_delay_is_a_queue(limit: int, expected: Iterable[int]) -> None:
     shard = fixed_shard(partition=2)
-    shard.take_in([reject(0), schedule(5, 1), reject(2), schedule(6, 3), schedule(7, 4), schedule(8, 5)], 6)
+    shard.ingest([reject(0), schedule(5, 1), reject(2), schedule(6, 3), schedule(7, 4), schedule(8, 5)], 6)
 
-    copy = copy_of(shard, ListingQuery(8, limit))
+    copy = copy_of(shard, PendingQuery(8, limit))
 
     assert (copy.partition, offsets(copy.schedules), copy.stored) == (2, expected, Stored())
     assert may_be_copied(shard)

@@ -7,7 +7,7 @@ from tests.support.relay_statuses import AS_OF_MS, relay_status, shard
 
 from delaytopic_api.records import DeadLetterReason
 from delaytopic_api.relay import ShardState
-from delaytopic_relay.errors import LostOwnership
+from delaytopic_relay.errors import StateInDoubt
 from delaytopic_relay.telemetry.metrics import RECOVERY_CAUSES, MillisecondHistogram, RelayMetrics
 
 LABELS = {"delaytopic_namespace": "shop", "delaytopic_name": "reminders"}
@@ -66,14 +66,14 @@ def test_a_reason_of_a_newer_package_is_counted_too() -> None:
 def test_every_cause_of_a_recovery_is_there_before_the_first_one() -> None:
     metrics = relay_metrics()
 
-    metrics.add_recovery("shelf-moved")
+    metrics.add_recovery("backlog-moved")
 
-    expected = dict.fromkeys(RECOVERY_CAUSES, 0) | {"shelf-moved": 1}
+    expected = dict.fromkeys(RECOVERY_CAUSES, 0) | {"backlog-moved": 1}
     assert samples(metrics, "delaytopic_recoveries_total", "cause") == expected
 
 
 def test_the_causes_are_those_of_all_errors_that_lose_a_shard() -> None:
-    causes = {"assigned", LostOwnership.cause, *(error.cause for error in LostOwnership.__subclasses__())}
+    causes = {"assigned", StateInDoubt.cause, *(error.cause for error in StateInDoubt.__subclasses__())}
 
     assert set(RECOVERY_CAUSES) == causes
 
@@ -95,13 +95,13 @@ def test_commits_and_puts_are_measured_in_seconds() -> None:
     metrics.observe_commit(7)
     metrics.observe_commit(250)
     metrics.observe_put(2)
-    metrics.add_shelf_error()
+    metrics.add_backlog_error()
     metrics.add_foreign_entry()
 
     assert samples(metrics, "delaytopic_commit_seconds_sum") == {None: 0.257}
     assert samples(metrics, "delaytopic_commit_seconds_count") == {None: 2}
-    assert samples(metrics, "delaytopic_shelf_put_seconds_sum") == {None: 0.002}
-    assert samples(metrics, "delaytopic_shelf_errors_total") == {None: 1}
+    assert samples(metrics, "delaytopic_backlog_write_seconds_sum") == {None: 0.002}
+    assert samples(metrics, "delaytopic_backlog_errors_total") == {None: 1}
     assert samples(metrics, "delaytopic_foreign_entries_total") == {None: 1}
 
 
@@ -167,9 +167,9 @@ def test_what_shards_take_in_redis_is_told_and_how_many_of_them_stand_still() ->
 def test_two_relays_in_one_process_do_not_share_their_metrics() -> None:
     one, other = relay_metrics(), relay_metrics()
 
-    one.add_shelf_error()
+    one.add_backlog_error()
 
-    assert samples(other, "delaytopic_shelf_errors_total") == {None: 0}
+    assert samples(other, "delaytopic_backlog_errors_total") == {None: 0}
 
 
 # -- histogram

@@ -9,8 +9,8 @@ from delaytopic_relay.backlog.kafka.partition import BucketShard
 from delaytopic_relay.backlog.kafka.ranges import BucketRules
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Schedule
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.engine.loop import Scene
-from delaytopic_relay.telemetry.status import Tally, relay_status
+from delaytopic_relay.engine.loop import LoopSnapshot
+from delaytopic_relay.telemetry.status import Counters, relay_status
 
 NOW_MS = 1_000_000
 CONFIG = RelayConfig.model_validate(
@@ -28,7 +28,7 @@ CONFIG = RelayConfig.model_validate(
         "kafka": {"bootstrapServers": "kafka:9092"},
     }
 )
-RULES = BucketRules(horizon_ms=1_000, buckets=3, mark=1, full_records=10)
+RULES = BucketRules(horizon_ms=1_000, buckets=3, source_id=1, full_records=10)
 
 
 def open_shard(position: int = 0) -> BucketShard:
@@ -38,13 +38,13 @@ def open_shard(position: int = 0) -> BucketShard:
 
 
 def status_of(shard: BucketShard, moving: frozenset[int] = frozenset()) -> RelayStatus:
-    scene = Scene(RelayState.RUNNING, {0: shard}, moving=moving)
-    return relay_status(CONFIG, "relay-0", NOW_MS, NOW_MS, Tally(), scene)
+    snapshot = LoopSnapshot(RelayState.RUNNING, {0: shard}, moving=moving)
+    return relay_status(CONFIG, "relay-0", NOW_MS, NOW_MS, Counters(), snapshot)
 
 
 def test_each_bucket_has_its_range_and_what_waits_in_it() -> None:
     shard = open_shard()
-    shard.take_in([Schedule(NOW_MS + 2_500 + number, number, None, None, None) for number in range(11)], 11, {})
+    shard.ingest([Schedule(NOW_MS + 2_500 + number, number, None, None, None) for number in range(11)], 11, {})
     shard.put_done(shard.put(), NOW_MS + 250)
 
     assert status_of(shard).shards[0].buckets == [
@@ -64,7 +64,7 @@ def test_each_bucket_has_its_range_and_what_waits_in_it() -> None:
 
 def test_what_is_due_comes_from_the_index_of_the_buckets() -> None:
     shard = open_shard()
-    shard.take_in([Schedule(NOW_MS + 2_500 + number, number, None, None, None) for number in range(4)], 4, {})
+    shard.ingest([Schedule(NOW_MS + 2_500 + number, number, None, None, None) for number in range(4)], 4, {})
     shard.put_done(shard.put(), NOW_MS)
 
     status = status_of(shard)

@@ -8,11 +8,11 @@ from tests.support.listings import AS_OF_MS
 from delaytopic_api.loading import load_relay_config
 from delaytopic_api.relay import RelayState, RelayStatus, ShardState
 from delaytopic_relay.backlog.redis.partition import Shard
-from delaytopic_relay.backlog.store import END_MS, Page, Position, Slice
+from delaytopic_relay.backlog.store import END_MS, Page, Slice, StoreVersion
 from delaytopic_relay.core.commands import NOTHING_DELIVERED
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.engine.loop import Scene
-from delaytopic_relay.telemetry.status import Tally, relay_status
+from delaytopic_relay.engine.loop import LoopSnapshot
+from delaytopic_relay.telemetry.status import Counters, relay_status
 
 CONFIG = load_relay_config(
     yaml.safe_dump(
@@ -36,12 +36,12 @@ CONFIG = load_relay_config(
 
 
 def status_of(shard: Shard, paused: frozenset[int] = frozenset()) -> RelayStatus:
-    scene = Scene(RelayState.RUNNING, shards={0: shard}, paused=paused)
-    return relay_status(CONFIG, "relay-0", AS_OF_MS, AS_OF_MS, Tally(), scene)
+    snapshot = LoopSnapshot(RelayState.RUNNING, shards={0: shard}, paused=paused)
+    return relay_status(CONFIG, "relay-0", AS_OF_MS, AS_OF_MS, Counters(), snapshot)
 
 
 def a_shard(share_bytes: int = 1_000) -> Shard:
-    return Shard(0, Progress(0, 0, NOTHING_DELIVERED), 0, Position("me", 1, 0), 10_000, share_bytes)
+    return Shard(0, Progress(0, 0, NOTHING_DELIVERED), 0, StoreVersion("me", 1, 0), 10_000, share_bytes)
 
 
 def test_until_the_whole_schedule_is_read_the_shard_does_not_claim_to_know_what_is_pending() -> None:

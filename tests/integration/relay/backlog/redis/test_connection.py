@@ -21,18 +21,18 @@ from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis
 from delaytopic_relay.backlog.redis.preflight import check_redis
 from delaytopic_relay.backlog.redis.reader import RedisPendingReader
-from delaytopic_relay.backlog.redis.store import RedisShelf
-from delaytopic_relay.backlog.store import END_MS, Position, Segment, Slice
+from delaytopic_relay.backlog.redis.store import RedisBacklogStore
+from delaytopic_relay.backlog.store import END_MS, Segment, Slice, StoreVersion
 from delaytopic_relay.core.ids import IdEntry
-from delaytopic_relay.errors import ConfigurationError, RelayError, ShelfUnavailable
+from delaytopic_relay.errors import BacklogUnavailable, ConfigurationError, RelayError
 
 integration = pytest.mark.integration
 StartRedis = Callable[..., RedisServer]
 BACKENDS_PAGE = Path(__file__).parents[3] / "docs" / "reference" / "backends.md"
 OWN_ID = "delaytopic.shop.reminders"
 SECRET = "hunter2-and-more"
-FIRST = Position("relay-a", 1, 0)
-SECOND = Position("relay-a", 2, 10)
+FIRST = StoreVersion("relay-a", 1, 0)
+SECOND = StoreVersion("relay-a", 2, 10)
 
 
 def write(path: Path, text: str) -> str:
@@ -117,7 +117,8 @@ def test_a_url_of_a_socket_opens_its_server(start_redis: StartRedis, tmp_path: P
 def test_databases_of_a_server_are_apart(redis: SharedRedis) -> None:
     backend_id = unique("apart")
     shelves = [
-        RedisShelf(connect_redis(RedisFields(url=f"redis://127.0.0.1:{redis.port}/{db}")), backend_id) for db in (2, 3)
+        RedisBacklogStore(connect_redis(RedisFields(url=f"redis://127.0.0.1:{redis.port}/{db}")), backend_id)
+        for db in (2, 3)
     ]
 
     shelves[0].put(0, None, FIRST, [], {})
@@ -130,7 +131,7 @@ def test_databases_of_a_server_are_apart(redis: SharedRedis) -> None:
 def test_a_host_where_nothing_listens_is_unavailable() -> None:
     port = free_port()
 
-    with pytest.raises(ShelfUnavailable) as caught:
+    with pytest.raises(BacklogUnavailable) as caught:
         connect_redis(RedisFields(url=f"redis://127.0.0.1:{port}"))
 
     assert str(caught.value) == (
@@ -139,7 +140,7 @@ def test_a_host_where_nothing_listens_is_unavailable() -> None:
 
 
 def test_a_socket_that_is_not_there_is_unavailable(tmp_path: Path) -> None:
-    with pytest.raises(ShelfUnavailable, match=f"Redis at {tmp_path}/redis.sock is not available"):
+    with pytest.raises(BacklogUnavailable, match=f"Redis at {tmp_path}/redis.sock is not available"):
         connect_redis(RedisFields(url=f"unix://{tmp_path}/redis.sock"))
 
 
@@ -212,11 +213,11 @@ def test_a_url_from_a_file_may_carry_the_password(start_redis: StartRedis, tmp_p
 
 @integration
 def test_a_rotated_password_is_read_again_for_the_next_connection(start_redis: StartRedis, tmp_path: Path) -> None:
-    # Given an open shelf
+    # Given an open backlog
     server = start_redis()
     set_password(server, SECRET)
     path = write(tmp_path / "password", SECRET)
-    shelf = RedisShelf(connect_redis(RedisFields(url=server.url, password_file=path)), "shop")
+    shelf = RedisBacklogStore(connect_redis(RedisFields(url=server.url, password_file=path)), "shop")
     shelf.put(0, None, FIRST, [], {})
 
     # When the password changes, in the server and in the file, and connections are closed
@@ -262,14 +263,14 @@ def test_the_documented_user_can_do_all_that_a_relay_does(start_redis: StartRedi
 
     warnings = check_redis(connection)
     reader = RedisPendingReader(connection, OWN_ID)
-    first = start(world, RedisShelf(connection, OWN_ID), "first")
+    first = start(world, RedisBacklogStore(connection, OWN_ID), "first")
     for after_ms in (30_000, 1_900_000):
         produce(world, after_ms, name=b"%d" % after_ms)
     first.run(1_000)
     slices = reader.slices(0, 0, END_MS)
-    second = start(world, RedisShelf(connection, OWN_ID), "second")
+    second = start(world, RedisBacklogStore(connection, OWN_ID), "second")
     second.run(1_000)
-    RedisShelf(connection, OWN_ID).reset(0, [])
+    RedisBacklogStore(connection, OWN_ID).reset(0, [])
     second.run(2_000_000, step_ms=5_000)
 
     assert [warning for warning in warnings if "does not permit" in warning] == []
@@ -289,11 +290,13 @@ def test_the_documented_user_cannot_touch_what_another_delay_topic_keeps(
     # Given the backlog of another DelayTopic on the same Redis
     server = start_redis()
     whole = connect_redis(RedisFields(url=server.url))
-    RedisShelf(whole, other_id).put(0, None, FIRST, [Segment(Slice(0, 1_000), 1, b"theirs")], {b"id": IdEntry(1, 2, 3)})
-    shelf = RedisShelf(as_user(server, documented_user(), tmp_path), other_id)
+    RedisBacklogStore(whole, other_id).put(
+        0, None, FIRST, [Segment(Slice(0, 1_000), 1, b"theirs")], {b"id": IdEntry(1, 2, 3)}
+    )
+    shelf = RedisBacklogStore(as_user(server, documented_user(), tmp_path), other_id)
     calls: list[Callable[[], object]] = [
         lambda: shelf.position(0),
-        lambda: shelf.put(0, FIRST, Position("thief", 9, 9), [], {}),
+        lambda: shelf.put(0, FIRST, StoreVersion("thief", 9, 9), [], {}),
         lambda: shelf.page(0, FIRST, 0, 4),
         lambda: shelf.load(0, FIRST, Slice(0, 1_000), 0, 1),
         lambda: shelf.ids(0, FIRST, [b"id"]),
@@ -305,7 +308,7 @@ def test_the_documented_user_cannot_touch_what_another_delay_topic_keeps(
         with pytest.raises(ConfigurationError, match="does not permit what the relay needs"):
             call()
 
-    kept = RedisShelf(whole, other_id)
+    kept = RedisBacklogStore(whole, other_id)
     assert (kept.position(0), kept.load(0, FIRST, Slice(0, 1_000), 0, 2)) == (FIRST, [b"theirs"])
     assert kept.ids(0, FIRST, [b"id"]) == [IdEntry(1, 2, 3)]
     kept.close()
@@ -331,7 +334,7 @@ def test_without_the_commands_for_the_checks_at_start_a_relay_says_what_to_check
 def test_no_secret_is_in_any_message_cause_repr_or_log(
     by: str, start_redis: StartRedis, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given an open shelf on a server with a password
+    # Given an open backlog on a server with a password
     caplog.set_level(logging.DEBUG)
     server = start_redis()
     set_password(server, SECRET)
@@ -339,7 +342,7 @@ def test_no_secret_is_in_any_message_cause_repr_or_log(
     if by == "url":
         fields = RedisFields(url_file=write(tmp_path / "url", f"redis://:{SECRET}@127.0.0.1:{server.port}"))
     connection = connect_redis(fields)
-    shelf = RedisShelf(connection, "shop")
+    shelf = RedisBacklogStore(connection, "shop")
 
     # When the password is no longer the right one, and when the server is gone
     with redis.Redis(host="127.0.0.1", port=server.port, password=SECRET) as client:

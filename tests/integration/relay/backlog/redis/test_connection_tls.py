@@ -13,7 +13,7 @@ from delaytopic_cli.embedded.process import free_port
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_cli.errors import ServerStartError
 from delaytopic_relay.backlog.redis.connection import connect_redis
-from delaytopic_relay.errors import ShelfUnavailable
+from delaytopic_relay.errors import BacklogUnavailable
 
 pytestmark = pytest.mark.integration
 
@@ -80,7 +80,7 @@ def test_tls_refuses_a_certificate_for_another_name(tls_port: int, certificates:
 def test_tls_shows_the_relays_certificate_to_a_server_that_asks(redis: SharedRedis, certificates: Certificates) -> None:
     with TlsTerminator(certificates, redis.port, ask_for_client=True) as terminator:
         url, authority = f"rediss://127.0.0.1:{terminator.port}", str(certificates.authority)
-        with pytest.raises(ShelfUnavailable):
+        with pytest.raises(BacklogUnavailable):
             connect_redis(RedisFields(url=url, ca_file=authority))
 
         connection = connect_redis(

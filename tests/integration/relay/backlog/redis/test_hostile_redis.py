@@ -12,7 +12,7 @@ from tests.support.world import World
 
 from delaytopic_relay.backlog.redis.connection import RedisConnection
 from delaytopic_relay.backlog.redis.layout import ShardKeys
-from delaytopic_relay.backlog.redis.store import RedisShelf
+from delaytopic_relay.backlog.redis.store import RedisBacklogStore
 from delaytopic_relay.backlog.segments import encode_segment
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner
 from delaytopic_relay.core.commands import Schedule
@@ -101,7 +101,7 @@ def test_whatever_somebody_does_to_the_keys_each_record_arrives_once_at_its_time
     # Given records that wait in a slice of a second, with and without an id, and in one of a minute
     backend_id = f"test.{uuid.uuid4()}"
     world, setup = World(), Setup(signer=signer)
-    relay = start(world, RedisShelf(redis_connection, backend_id), "first", setup)
+    relay = start(world, RedisBacklogStore(redis_connection, backend_id), "first", setup)
     produce(world, FAR_MS)
     produce(world, FAR_MS, name=b"a")
     produce(world, 1_900_000)
@@ -110,7 +110,7 @@ def test_whatever_somebody_does_to_the_keys_each_record_arrives_once_at_its_time
 
     attack(redis_connection.client, ShardKeys.of(backend_id, 0))
     if succeeds:
-        relay = start(world, RedisShelf(redis_connection, backend_id), "second", setup)
+        relay = start(world, RedisBacklogStore(redis_connection, backend_id), "second", setup)
     produce(world, FAR_MS, name=b"b")
     due_ms.append(world.now_ms + FAR_MS)
     relay.run(FAR_MS + 5_000, step_ms=500)
@@ -126,7 +126,7 @@ def test_with_a_key_a_forged_segment_delivers_nothing(redis_connection: RedisCon
     # Given a key, and segments that somebody without it has put beside a genuine one
     backend_id = f"test.{uuid.uuid4()}"
     world = World()
-    relay = start(world, RedisShelf(redis_connection, backend_id), setup=Setup(signer=SIGNED))
+    relay = start(world, RedisBacklogStore(redis_connection, backend_id), setup=Setup(signer=SIGNED))
     due_ms = world.now_ms + FAR_MS
     produce(world, FAR_MS)
     relay.run(1_000)
@@ -138,4 +138,4 @@ def test_with_a_key_a_forged_segment_delivers_nothing(redis_connection: RedisCon
     relay.run(FAR_MS + 2_000)
 
     assert delivered_offsets(world) == [0]
-    assert len(relay.journal.skipped) == 3
+    assert len(relay.events.skipped) == 3

@@ -17,21 +17,21 @@ from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_relay.backlog.protocol import SliceGone
 from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis
 from delaytopic_relay.backlog.redis.reader import FIRST_PORTION, NAMES, RedisPendingReader
-from delaytopic_relay.backlog.redis.store import RedisShelf
+from delaytopic_relay.backlog.redis.store import RedisBacklogStore
 from delaytopic_relay.backlog.segments import encode_segment
-from delaytopic_relay.backlog.store import END_MS, Position, Segment, Slice
-from delaytopic_relay.core.commands import Key, Schedule
+from delaytopic_relay.backlog.store import END_MS, Segment, Slice, StoreVersion
+from delaytopic_relay.core.commands import DueKey, Schedule
 from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.core.partition import Stored
-from delaytopic_relay.errors import CorruptState, ShelfUnavailable
-from delaytopic_relay.pending.query import ListingQuery
+from delaytopic_relay.errors import BacklogUnavailable, CorruptState
+from delaytopic_relay.pending.query import PendingQuery
 from delaytopic_relay.pending.search import list_pending
 from delaytopic_relay.pending.snapshot import ShardCopy
 
 pytestmark = pytest.mark.integration
 
-CLAIM = Position("me", 1, 0)
-FILLED = Position("me", 2, 0)
+CLAIM = StoreVersion("me", 1, 0)
+FILLED = StoreVersion("me", 2, 0)
 
 
 def at_any_time() -> int:
@@ -43,11 +43,11 @@ NARROW, WIDE = Slice(10_000, 1_000), Slice(3_600_000, 3_600_000)
 
 
 class Shelves:
-    """A shelf that a relay writes, and a reader beside it."""
+    """A backlog that a relay writes, and a reader beside it."""
 
     def __init__(self, connection: RedisConnection, url: str) -> None:
         self.backend_id = f"test.{uuid.uuid4()}"
-        self.shelf = RedisShelf(connection, self.backend_id)
+        self.shelf = RedisBacklogStore(connection, self.backend_id)
         self.shelf.put(0, None, CLAIM, [], {})
         self.connection = connect_redis(RedisFields(url=url))
         self.reader = RedisPendingReader(self.connection, self.backend_id)
@@ -158,16 +158,23 @@ def test_the_shelf_stays_where_its_owner_has_it_while_it_writes_on(shelves: Shel
 
 
 @pytest.mark.parametrize(
-    "now", [Position("me+1", 3, 0), Position("me", 1, 0), Position("other", 9, 0), Position("other+1", 9, 0), None]
+    "now",
+    [
+        StoreVersion("me+1", 3, 0),
+        StoreVersion("me", 1, 0),
+        StoreVersion("other", 9, 0),
+        StoreVersion("other+1", 9, 0),
+        None,
+    ],
 )
-def test_a_shelf_that_lost_writes_or_was_taken_over_is_noticed(shelves: Shelves, now: Position | None) -> None:
+def test_a_shelf_that_lost_writes_or_was_taken_over_is_noticed(shelves: Shelves, now: StoreVersion | None) -> None:
     shelves.shelf.put(0, CLAIM, FILLED, [], {})
     if now is None:
         shelves.connection.client.delete(f"{{{shelves.backend_id}:0}}:position")
     else:
         shelves.shelf.put(0, FILLED, now, [], {})
 
-    assert shelves.reader.still_at(0, FILLED) == (now == Position("me+1", 3, 0))
+    assert shelves.reader.still_at(0, FILLED) == (now == StoreVersion("me+1", 3, 0))
 
 
 def test_a_user_who_may_only_read_can_list(shelves: Shelves, redis: SharedRedis, tmp_path: Path) -> None:
@@ -205,7 +212,7 @@ def test_a_server_that_is_gone_is_told(start_redis: Callable[..., RedisServer]) 
     reader = RedisPendingReader(connect_redis(RedisFields(url=server.url)), "shop")
     server.kill()
 
-    with pytest.raises(ShelfUnavailable):
+    with pytest.raises(BacklogUnavailable):
         reader.slices(0, 0, END_MS)
 
 
@@ -221,8 +228,8 @@ def test_a_listing_from_a_real_shelf_leaves_out_what_delivery_would_leave_out(sh
     shelves.put(NARROW, [done, replaced, cancelled], [unread, waiting], [copy])
     shelves.put(WIDE, [latest], ids={b"a": IdEntry(2 * 4, 3_600_000, 4), b"c": IdEntry(2 * 6 + 1, 10_600, 3)})
     position = shelves.shelf.position(0)
-    shard = ShardCopy(0, [], stored=Stored(10_000, position), cursor=Key(10_000, 1), taken_in=9)
+    shard = ShardCopy(0, [], stored=Stored(10_000, position), cursor=DueKey(10_000, 1), ingested=9)
 
-    found = list_pending([shard], lambda: shelves.reader, ListingQuery())
+    found = list_pending([shard], lambda: shelves.reader, PendingQuery())
 
     assert ([record[:3] for record in found.records], found.why) == ([(10_800, 0, 5), (3_600_000, 0, 4)], None)

@@ -15,7 +15,7 @@ from tests.support.world import World
 
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_relay.backlog.redis.connection import connect_redis
-from delaytopic_relay.backlog.redis.store import RedisShelf
+from delaytopic_relay.backlog.redis.store import RedisBacklogStore
 
 pytestmark = pytest.mark.integration
 
@@ -48,12 +48,12 @@ def test_every_key_that_a_relay_writes_is_read_and_the_schedule_by_range(start_r
     connection = connect_redis(RedisFields(url=server.url))
 
     def work() -> None:
-        relay = start(world, RedisShelf(connection, "shop"), "first")
+        relay = start(world, RedisBacklogStore(connection, "shop"), "first")
         for after_ms in (30_000, 31_000, 1_900_000, 90_000_000):
             produce(world, after_ms)
             produce(world, after_ms, name=b"a%d" % after_ms)
         relay.run(5_000, step_ms=500)
-        relay = start(world, RedisShelf(connection, "shop"), "second")
+        relay = start(world, RedisBacklogStore(connection, "shop"), "second")
         relay.run(40_000, step_ms=500)
 
     commands = observed(server, work)

@@ -1,4 +1,4 @@
-"""What only a shelf in Redis can do or suffer: its keys, its scripts, half-done puts."""
+"""What only a backlog in Redis can do or suffer: its keys, its scripts, half-done puts."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_relay.backlog.redis.connection import Client, RedisConnection, connect_redis
 from delaytopic_relay.backlog.redis.layout import encode_position, stored_bytes
 from delaytopic_relay.backlog.redis.parts import MAX_ITEMS
-from delaytopic_relay.backlog.redis.store import RedisShelf
-from delaytopic_relay.backlog.store import Position, Segment, Shelf, Slice
+from delaytopic_relay.backlog.redis.store import RedisBacklogStore
+from delaytopic_relay.backlog.store import BacklogStore, Segment, Slice, StoreVersion
 from delaytopic_relay.core.ids import IdEntry
-from delaytopic_relay.errors import ConfigurationError, CorruptState, ShelfMoved, ShelfUnavailable
+from delaytopic_relay.errors import BacklogMoved, BacklogUnavailable, ConfigurationError, CorruptState
 
 pytestmark = pytest.mark.integration
 
 StartRedis = Callable[..., RedisServer]
-CLAIM, FIRST, SECOND = Position("relay-a", 1, 0), Position("relay-a", 2, 100), Position("relay-a", 3, 250)
+CLAIM, FIRST, SECOND = StoreVersion("relay-a", 1, 0), StoreVersion("relay-a", 2, 100), StoreVersion("relay-a", 3, 250)
 NEAR, FAR = Slice(1000, 1000), Slice(60_000, 60_000)
 ENTRY = IdEntry(7, 1500, 5)
 MANY = [Segment(NEAR, 1, b"%d" % number) for number in range(3 * MAX_ITEMS)]
 
 
-def load_all(shelf: Shelf, position: Position, slice_: Slice = NEAR) -> list[bytes]:
+def load_all(shelf: BacklogStore, position: StoreVersion, slice_: Slice = NEAR) -> list[bytes]:
     return shelf.load(0, position, slice_, 0, 1_000_000)
 
 
@@ -48,9 +48,9 @@ class Interrupted:
         return self._client.evalsha(*arguments)
 
 
-def interrupted(store: RedisStore, faults: Mapping[int, Callable[[], object]]) -> RedisShelf:
+def interrupted(store: RedisStore, faults: Mapping[int, Callable[[], object]]) -> RedisBacklogStore:
     client = cast(Client, Interrupted(store.connection.client, faults))
-    return RedisShelf(RedisConnection(client, store.connection.where), store.backend_id)
+    return RedisBacklogStore(RedisConnection(client, store.connection.where), store.backend_id)
 
 
 def break_off() -> None:
@@ -100,7 +100,7 @@ def test_an_emptied_shard_leaves_nothing_but_its_position_and_that_nothing_has_a
 @pytest.mark.parametrize("backend_id", ["", "a{b", "a}b"])
 def test_an_id_that_would_break_the_hash_tag_is_refused(redis_connection: RedisConnection, backend_id: str) -> None:
     with pytest.raises(ConfigurationError, match="must not be empty or contain braces"):
-        RedisShelf(redis_connection, backend_id)
+        RedisBacklogStore(redis_connection, backend_id)
 
 
 @pytest.mark.parametrize("junk", [b"7", b"7:x:relay", b"\xff:\xfe"])
@@ -113,7 +113,7 @@ def test_a_position_that_no_relay_wrote_is_corrupt(redis_store: RedisStore, junk
 
     assert str(caught.value) == (
         f"the Redis key {key} holds {junk!r}, which no relay writes: delete the keys that begin with "
-        f"{{{redis_store.backend_id}:0}}; the relay then fills the shelf again from the source topic"
+        f"{{{redis_store.backend_id}:0}}; the relay then fills the backlog again from the source topic"
     )
 
 
@@ -161,14 +161,16 @@ def test_keys_of_another_type_are_corrupt(redis_store: RedisStore) -> None:
         lambda: shelf.put(0, FIRST, SECOND, [Segment(NEAR, 1, b"x")], {}),
         lambda: load_all(shelf, FIRST),
     ):
-        with pytest.raises(CorruptState, match=r"holds keys of another type under the shelf's names: set another back"):
+        with pytest.raises(
+            CorruptState, match=r"holds keys of another type under the backlog's names: set another back"
+        ):
             call()
 
 
 # --- sizes
 
 
-def former_version(store: RedisStore, position: Position, segments: Sequence[Segment]) -> None:
+def former_version(store: RedisStore, position: StoreVersion, segments: Sequence[Segment]) -> None:
     """Put as a relay does that knows nothing of sizes."""
     tag, client = f"{{{store.backend_id}:0}}:", cast(Any, store.connection.client)
     for slice_, records, data in segments:
@@ -225,17 +227,17 @@ def test_when_a_former_version_has_written_in_between_sizes_are_counted_anew(red
 def test_a_put_that_broke_off_half_way_says_the_offset_from_before(redis_store: RedisStore) -> None:
     redis_store.open().put(0, None, CLAIM, [], {})
 
-    with pytest.raises(ShelfUnavailable):
+    with pytest.raises(BacklogUnavailable):
         interrupted(redis_store, {3: break_off}).put(0, CLAIM, FIRST, MANY, {})
 
-    assert redis_store.open().position(0) == Position("relay-a+2", 2, CLAIM.offset)
+    assert redis_store.open().position(0) == StoreVersion("relay-a+2", 2, CLAIM.offset)
 
 
 @pytest.mark.parametrize("before_script", [1, 2, 3])
 def test_a_put_that_broke_off_is_completed_by_its_repeat(redis_store: RedisStore, before_script: int) -> None:
     shelf = redis_store.open()
     shelf.put(0, None, CLAIM, [], {})
-    with pytest.raises(ShelfUnavailable):
+    with pytest.raises(BacklogUnavailable):
         interrupted(redis_store, {before_script: break_off}).put(0, CLAIM, FIRST, MANY, {b"id": ENTRY})
 
     shelf.put(0, CLAIM, FIRST, MANY, {b"id": ENTRY})
@@ -252,7 +254,7 @@ def test_a_part_that_was_done_although_its_answer_was_lost_is_not_done_again(red
     first_attempt = interrupted(redis_store, {3: break_off})
 
     def late() -> None:
-        with pytest.raises(ShelfUnavailable):
+        with pytest.raises(BacklogUnavailable):
             first_attempt.put(0, CLAIM, FIRST, MANY, {})
 
     interrupted(redis_store, {2: late}).put(0, CLAIM, FIRST, MANY, {})
@@ -263,12 +265,12 @@ def test_a_part_that_was_done_although_its_answer_was_lost_is_not_done_again(red
 def test_a_successor_claims_over_a_half_done_put_whose_relay_then_can_do_nothing(redis_store: RedisStore) -> None:
     successor = redis_store.open()
     successor.put(0, None, CLAIM, [], {})
-    with pytest.raises(ShelfUnavailable):
+    with pytest.raises(BacklogUnavailable):
         interrupted(redis_store, {2: break_off}).put(0, CLAIM, FIRST, MANY, {})
-    claimed = Position("relay-b", 2, 0)
+    claimed = StoreVersion("relay-b", 2, 0)
     successor.put(0, successor.position(0), claimed, [], {})
 
-    with pytest.raises(ShelfMoved):
+    with pytest.raises(BacklogMoved):
         redis_store.open().put(0, CLAIM, FIRST, MANY, {})
 
     assert (successor.position(0), slices_of(successor, 0)) == (claimed, {NEAR: MAX_ITEMS})
@@ -286,20 +288,20 @@ def test_a_server_that_lost_a_part_in_the_middle_of_a_put_is_noticed(
         3: lambda: [roll_back() for roll_back in taken],
     }
 
-    with pytest.raises(ShelfMoved):
+    with pytest.raises(BacklogMoved):
         interrupted(redis_store, faults).put(0, CLAIM, FIRST, MANY, {})
 
-    assert shelf.position(0) == [CLAIM, Position("relay-a+1", 2, CLAIM.offset)][taken_before - 1]
+    assert shelf.position(0) == [CLAIM, StoreVersion("relay-a+1", 2, CLAIM.offset)][taken_before - 1]
 
 
 def test_a_claim_in_the_middle_of_a_large_put_stops_it(redis_store: RedisStore) -> None:
     shelf, successor = redis_store.open(), redis_store.open()
     shelf.put(0, None, CLAIM, [], {})
-    claimed = Position("relay-b", 2, 0)
+    claimed = StoreVersion("relay-b", 2, 0)
 
     faults = {2: lambda: successor.put(0, successor.position(0), claimed, [], {})}
 
-    with pytest.raises(ShelfMoved, match="another relay claimed it"):
+    with pytest.raises(BacklogMoved, match="another relay claimed it"):
         interrupted(redis_store, faults).put(0, CLAIM, FIRST, MANY, {})
 
     assert (shelf.position(0), slices_of(shelf, 0)) == (claimed, {NEAR: MAX_ITEMS})
@@ -307,7 +309,7 @@ def test_a_claim_in_the_middle_of_a_large_put_stops_it(redis_store: RedisStore) 
 
 def test_a_flushed_script_cache_is_filled_again(start_redis: StartRedis) -> None:
     connection = connect_redis(RedisFields(url=start_redis().url))
-    shelf = RedisShelf(connection, "shop")
+    shelf = RedisBacklogStore(connection, "shop")
     shelf.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {})
 
     connection.client.script_flush()

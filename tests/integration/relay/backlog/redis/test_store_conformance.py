@@ -1,4 +1,4 @@
-"""What every shelf must do: each clause of `delaytopic_relay.backlog.store`, for each shelf there is."""
+"""What every backlog must do: each clause of `delaytopic_relay.backlog.store`, for each backlog there is."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import pytest
 from tests.support.stores import Store, slices_of
 
 from delaytopic_relay.backlog.redis.layout import stored_bytes
-from delaytopic_relay.backlog.store import END_MS, Page, Position, Segment, Shelf, Slice
+from delaytopic_relay.backlog.store import END_MS, BacklogStore, Page, Segment, Slice, StoreVersion
 from delaytopic_relay.core.ids import IdEntry
-from delaytopic_relay.errors import ShelfMoved
+from delaytopic_relay.errors import BacklogMoved
 
 SHARD = 3
-CLAIM = Position("relay-a", 1, 0)
-FIRST = Position("relay-a", 2, 100)
-SECOND = Position("relay-a", 3, 250)
-OTHER_RELAY = Position("relay-b", 3, 100)
+CLAIM = StoreVersion("relay-a", 1, 0)
+FIRST = StoreVersion("relay-a", 2, 100)
+SECOND = StoreVersion("relay-a", 3, 250)
+OTHER_RELAY = StoreVersion("relay-b", 3, 100)
 NEAR = Slice(1_795_269_686_000, 1000)
 FAR = Slice(1_795_269_700_000, 60_000)
 ENTRY = IdEntry(7, 1_795_269_686_270, 5)
@@ -25,12 +25,12 @@ def segment(slice_: Slice, data: bytes, records: int = 1) -> Segment:
     return Segment(slice_, records, data)
 
 
-def load_all(shelf: Shelf, position: Position, slice_: Slice, shard: int = SHARD) -> list[bytes]:
+def load_all(shelf: BacklogStore, position: StoreVersion, slice_: Slice, shard: int = SHARD) -> list[bytes]:
     return shelf.load(shard, position, slice_, 0, 1_000_000)
 
 
-def filled(shelf: Shelf) -> Shelf:
-    """A shelf at FIRST, with segments in two slices and an id."""
+def filled(shelf: BacklogStore) -> BacklogStore:
+    """A backlog at FIRST, with segments in two slices and an id."""
     shelf.put(SHARD, None, CLAIM, [], {})
     shelf.put(SHARD, CLAIM, FIRST, [segment(NEAR, b"n1", 10), segment(FAR, b"f1", 2)], {b"id-1": ENTRY})
     return shelf
@@ -39,7 +39,7 @@ def filled(shelf: Shelf) -> Shelf:
 # --- forgetting a shard
 
 
-def test_a_shard_that_was_reset_is_as_one_that_was_never_claimed_and_the_others_stay(shelf: Shelf) -> None:
+def test_a_shard_that_was_reset_is_as_one_that_was_never_claimed_and_the_others_stay(shelf: BacklogStore) -> None:
     filled(shelf)
     shelf.put(SHARD + 1, None, CLAIM, [segment(NEAR, b"n1", 10)], {})
 
@@ -53,36 +53,36 @@ def test_a_shard_that_was_reset_is_as_one_that_was_never_claimed_and_the_others_
     assert shelf.ids(SHARD, CLAIM, [b"id-1"]) == [None]
 
 
-def test_who_owned_a_shard_that_was_reset_is_told_with_the_next_write(shelf: Shelf) -> None:
+def test_who_owned_a_shard_that_was_reset_is_told_with_the_next_write(shelf: BacklogStore) -> None:
     filled(shelf)
     shelf.reset(SHARD, [])
 
-    with pytest.raises(ShelfMoved):
+    with pytest.raises(BacklogMoved):
         shelf.put(SHARD, FIRST, SECOND, [], {})
 
 
 # --- positions and claims
 
 
-def test_a_shard_that_was_never_claimed_has_no_position_and_nothing_else(shelf: Shelf) -> None:
+def test_a_shard_that_was_never_claimed_has_no_position_and_nothing_else(shelf: BacklogStore) -> None:
     assert (shelf.position(SHARD), slices_of(shelf, SHARD)) == (None, {})
 
 
-def test_a_claim_without_segments_sets_the_position(shelf: Shelf) -> None:
+def test_a_claim_without_segments_sets_the_position(shelf: BacklogStore) -> None:
     shelf.put(SHARD, None, CLAIM, [], {})
 
     assert shelf.position(SHARD) == CLAIM
 
 
-def test_a_claim_may_move_the_offset_back(shelf: Shelf) -> None:
+def test_a_claim_may_move_the_offset_back(shelf: BacklogStore) -> None:
     filled(shelf)
 
-    shelf.put(SHARD, FIRST, Position("relay-b", 3, 40), [], {})
+    shelf.put(SHARD, FIRST, StoreVersion("relay-b", 3, 40), [], {})
 
-    assert shelf.position(SHARD) == Position("relay-b", 3, 40)
+    assert shelf.position(SHARD) == StoreVersion("relay-b", 3, 40)
 
 
-def test_a_claim_keeps_what_is_on_the_shelf(shelf: Shelf) -> None:
+def test_a_claim_keeps_what_is_on_the_shelf(shelf: BacklogStore) -> None:
     filled(shelf)
 
     shelf.put(SHARD, FIRST, OTHER_RELAY, [], {})
@@ -92,26 +92,26 @@ def test_a_claim_keeps_what_is_on_the_shelf(shelf: Shelf) -> None:
     assert shelf.ids(SHARD, OTHER_RELAY, [b"id-1"]) == [ENTRY]
 
 
-def test_a_put_may_be_the_first_write(shelf: Shelf) -> None:
+def test_a_put_may_be_the_first_write(shelf: BacklogStore) -> None:
     shelf.put(SHARD, None, FIRST, [segment(NEAR, b"n1")], {})
 
     assert (shelf.position(SHARD), load_all(shelf, FIRST, NEAR)) == (FIRST, [b"n1"])
 
 
-def test_a_claimed_shard_cannot_be_claimed_as_if_it_were_new(shelf: Shelf) -> None:
+def test_a_claimed_shard_cannot_be_claimed_as_if_it_were_new(shelf: BacklogStore) -> None:
     shelf.put(SHARD, None, CLAIM, [], {})
 
-    with pytest.raises(ShelfMoved):
+    with pytest.raises(BacklogMoved):
         shelf.put(SHARD, None, OTHER_RELAY, [], {})
 
     assert shelf.position(SHARD) == CLAIM
 
 
 @pytest.mark.parametrize("owner", ["", "a:b:c", "relay/ä ü", "x" * 300, "relay-a+1"])
-def test_an_owner_token_may_be_any_text(shelf: Shelf, owner: str) -> None:
-    shelf.put(SHARD, None, Position(owner, 1, 2**53), [], {})
+def test_an_owner_token_may_be_any_text(shelf: BacklogStore, owner: str) -> None:
+    shelf.put(SHARD, None, StoreVersion(owner, 1, 2**53), [], {})
 
-    assert shelf.position(SHARD) == Position(owner, 1, 2**53)
+    assert shelf.position(SHARD) == StoreVersion(owner, 1, 2**53)
 
 
 def test_another_relay_sees_the_same_shelf(store: Store) -> None:
@@ -133,21 +133,21 @@ def test_what_was_put_outlives_the_shelf_that_put_it(store: Store) -> None:
 # --- put
 
 
-def test_segments_of_a_slice_keep_their_order_within_and_across_puts(shelf: Shelf) -> None:
+def test_segments_of_a_slice_keep_their_order_within_and_across_puts(shelf: BacklogStore) -> None:
     shelf.put(SHARD, None, FIRST, [segment(NEAR, b"1"), segment(FAR, b"x"), segment(NEAR, b"2")], {})
     shelf.put(SHARD, FIRST, SECOND, [segment(NEAR, b"3"), segment(NEAR, b"2")], {})
 
     assert load_all(shelf, SECOND, NEAR) == [b"1", b"2", b"3", b"2"]
 
 
-def test_slices_tell_the_records_put_into_each_copies_included(shelf: Shelf) -> None:
+def test_slices_tell_the_records_put_into_each_copies_included(shelf: BacklogStore) -> None:
     shelf.put(SHARD, None, FIRST, [segment(NEAR, b"1", 10), segment(FAR, b"2", 3), segment(NEAR, b"3", 5)], {})
     shelf.put(SHARD, FIRST, SECOND, [segment(NEAR, b"1", 10)], {})
 
     assert slices_of(shelf, SHARD) == {NEAR: 25, FAR: 3}
 
 
-def test_slices_with_one_start_and_two_widths_are_two_slices(shelf: Shelf) -> None:
+def test_slices_with_one_start_and_two_widths_are_two_slices(shelf: BacklogStore) -> None:
     wider = Slice(NEAR.start_ms, 60_000)
 
     shelf.put(SHARD, None, FIRST, [segment(NEAR, b"n", 1), segment(wider, b"w", 2)], {})
@@ -157,23 +157,23 @@ def test_slices_with_one_start_and_two_widths_are_two_slices(shelf: Shelf) -> No
 
 
 @pytest.mark.parametrize("data", [b"", b"\x00", b"\r\n$3\r\n", bytes(range(256)), b"\xff" * 100_000])
-def test_segments_come_back_byte_for_byte(shelf: Shelf, data: bytes) -> None:
+def test_segments_come_back_byte_for_byte(shelf: BacklogStore, data: bytes) -> None:
     shelf.put(SHARD, None, FIRST, [segment(NEAR, data)], {})
 
     assert load_all(shelf, FIRST, NEAR) == [data]
 
 
 @pytest.mark.parametrize("slice_", [Slice(0, 1), Slice(-60_000, 60_000), Slice(253_402_300_799_000, 86_400_000)])
-def test_a_slice_may_begin_anywhere(shelf: Shelf, slice_: Slice) -> None:
+def test_a_slice_may_begin_anywhere(shelf: BacklogStore, slice_: Slice) -> None:
     shelf.put(SHARD, None, FIRST, [segment(slice_, b"s", 4)], {})
 
     assert (slices_of(shelf, SHARD), load_all(shelf, FIRST, slice_)) == ({slice_: 4}, [b"s"])
 
 
-def test_a_put_from_a_position_that_is_not_the_shards_changes_nothing(shelf: Shelf) -> None:
+def test_a_put_from_a_position_that_is_not_the_shards_changes_nothing(shelf: BacklogStore) -> None:
     filled(shelf)
 
-    with pytest.raises(ShelfMoved):
+    with pytest.raises(BacklogMoved):
         shelf.put(SHARD, CLAIM, SECOND, [segment(NEAR, b"n2", 9)], {b"id-1": NEWER_ENTRY, b"id-2": ENTRY})
 
     assert (shelf.position(SHARD), slices_of(shelf, SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
@@ -181,7 +181,7 @@ def test_a_put_from_a_position_that_is_not_the_shards_changes_nothing(shelf: She
     assert shelf.ids(SHARD, FIRST, [b"id-1", b"id-2"]) == [ENTRY, None]
 
 
-def test_a_put_repeated_has_no_second_effect(shelf: Shelf) -> None:
+def test_a_put_repeated_has_no_second_effect(shelf: BacklogStore) -> None:
     filled(shelf)
 
     shelf.put(SHARD, CLAIM, FIRST, [segment(NEAR, b"n1", 10), segment(FAR, b"f1", 2)], {b"id-1": ENTRY})
@@ -190,14 +190,14 @@ def test_a_put_repeated_has_no_second_effect(shelf: Shelf) -> None:
     assert load_all(shelf, FIRST, NEAR) == [b"n1"]
 
 
-def test_a_claim_repeated_has_no_second_effect(shelf: Shelf) -> None:
+def test_a_claim_repeated_has_no_second_effect(shelf: BacklogStore) -> None:
     shelf.put(SHARD, None, CLAIM, [], {})
     shelf.put(SHARD, None, CLAIM, [], {})
 
     assert shelf.position(SHARD) == CLAIM
 
 
-def test_a_put_of_many_segments_and_ids_is_whole_and_in_order(shelf: Shelf) -> None:
+def test_a_put_of_many_segments_and_ids_is_whole_and_in_order(shelf: BacklogStore) -> None:
     slices = [Slice(start_ms, 1000) for start_ms in range(0, 40_000, 1000)]
     segments = [Segment(slices[number % 40], 1, b"%d" % number) for number in range(4_321)]
     ids = {b"id-%d" % number: IdEntry(number, number, number) for number in range(2_345)}
@@ -211,7 +211,7 @@ def test_a_put_of_many_segments_and_ids_is_whole_and_in_order(shelf: Shelf) -> N
     assert shelf.ids(SHARD, FIRST, list(ids)) == list(ids.values())
 
 
-def test_a_put_of_many_bytes_is_whole_and_in_order(shelf: Shelf) -> None:
+def test_a_put_of_many_bytes_is_whole_and_in_order(shelf: BacklogStore) -> None:
     megabytes = [bytes([number]) * (1 << 20) for number in range(9)]
     one_large = b"\xee" * (5 << 20)
 
@@ -220,7 +220,7 @@ def test_a_put_of_many_bytes_is_whole_and_in_order(shelf: Shelf) -> None:
     assert load_all(shelf, FIRST, NEAR) == [*megabytes, one_large]
 
 
-def test_a_large_put_repeated_has_no_second_effect(shelf: Shelf) -> None:
+def test_a_large_put_repeated_has_no_second_effect(shelf: BacklogStore) -> None:
     segments = [segment(NEAR, b"%d" % number) for number in range(2_500)]
     shelf.put(SHARD, None, FIRST, segments, {})
 
@@ -229,10 +229,10 @@ def test_a_large_put_repeated_has_no_second_effect(shelf: Shelf) -> None:
     assert slices_of(shelf, SHARD) == {NEAR: 2_500}
 
 
-def test_a_large_put_from_a_position_that_is_not_the_shards_changes_nothing(shelf: Shelf) -> None:
+def test_a_large_put_from_a_position_that_is_not_the_shards_changes_nothing(shelf: BacklogStore) -> None:
     filled(shelf)
 
-    with pytest.raises(ShelfMoved):
+    with pytest.raises(BacklogMoved):
         shelf.put(SHARD, CLAIM, SECOND, [segment(NEAR, b"%d" % number) for number in range(2_500)], {})
 
     assert (shelf.position(SHARD), slices_of(shelf, SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
@@ -241,7 +241,7 @@ def test_a_large_put_from_a_position_that_is_not_the_shards_changes_nothing(shel
 # --- sizes
 
 
-def test_every_write_tells_how_much_the_shard_takes(shelf: Shelf) -> None:
+def test_every_write_tells_how_much_the_shard_takes(shelf: BacklogStore) -> None:
     # A claim, a put, a cascade's copies into narrower slices, and drops until nothing is left
     narrow = [segment(Slice(FAR.start_ms + ms, 1_000), b"f" * 30) for ms in (0, 5_000)]
     puts = [
@@ -274,7 +274,7 @@ def test_the_size_is_known_to_who_takes_a_shard_over_and_nothing_after_a_reset(s
     assert (claimed, refilled) == (stored_bytes(4, 2, 1), [0, stored_bytes(5, 1, 0)])
 
 
-def test_a_large_put_tells_the_size_of_all_its_parts(shelf: Shelf) -> None:
+def test_a_large_put_tells_the_size_of_all_its_parts(shelf: BacklogStore) -> None:
     segments = [segment(NEAR, b"%04d" % number) for number in range(2_500)]
 
     assert shelf.put(SHARD, None, FIRST, segments, {}) == stored_bytes(10_000, 1, 0)
@@ -298,14 +298,14 @@ SECONDS = [Slice(start_ms, 1_000) for start_ms in range(0, 20_000, 1_000)]
     ],
 )
 def test_a_page_has_the_first_slices_from_a_time_on_and_tells_where_the_next_begins(
-    shelf: Shelf, from_ms: int, page: Page
+    shelf: BacklogStore, from_ms: int, page: Page
 ) -> None:
     shelf.put(SHARD, None, FIRST, [segment(slice_, b"s") for slice_ in reversed(SECONDS)], {})
 
     assert shelf.page(SHARD, FIRST, from_ms, 4) == page
 
 
-def test_no_page_ends_between_slices_that_begin_together(shelf: Shelf) -> None:
+def test_no_page_ends_between_slices_that_begin_together(shelf: BacklogStore) -> None:
     wide = [Slice(3_000, width_ms) for width_ms in (60_000, 3_600_000)]
     shelf.put(SHARD, None, FIRST, [segment(slice_, b"s") for slice_ in [*SECONDS[:6], *wide]], {})
 
@@ -318,10 +318,10 @@ def test_no_page_ends_between_slices_that_begin_together(shelf: Shelf) -> None:
     ]
 
 
-def test_a_page_is_refused_where_the_position_is_not_the_expected_one(shelf: Shelf) -> None:
+def test_a_page_is_refused_where_the_position_is_not_the_expected_one(shelf: BacklogStore) -> None:
     filled(shelf)
 
-    with pytest.raises(ShelfMoved):
+    with pytest.raises(BacklogMoved):
         shelf.page(SHARD, CLAIM, 0, 4)
 
 
@@ -332,7 +332,7 @@ def test_a_page_is_refused_where_the_position_is_not_the_expected_one(shelf: She
     ("first", "count", "numbers"),
     [(0, 4, "0123"), (4, 4, "4567"), (8, 4, "89"), (10, 4, ""), (99, 1, ""), (0, 0, ""), (3, 0, ""), (9, 1, "9")],
 )
-def test_a_slice_is_loaded_in_portions(shelf: Shelf, first: int, count: int, numbers: str) -> None:
+def test_a_slice_is_loaded_in_portions(shelf: BacklogStore, first: int, count: int, numbers: str) -> None:
     shelf.put(SHARD, None, FIRST, [segment(NEAR, b"%d" % number) for number in range(10)], {})
 
     loaded = shelf.load(SHARD, FIRST, NEAR, first, count)
@@ -340,7 +340,7 @@ def test_a_slice_is_loaded_in_portions(shelf: Shelf, first: int, count: int, num
     assert loaded == [number.encode() for number in numbers]
 
 
-def test_the_first_segments_of_several_slices_come_in_the_order_asked_for(shelf: Shelf) -> None:
+def test_the_first_segments_of_several_slices_come_in_the_order_asked_for(shelf: BacklogStore) -> None:
     empty = Slice(0, 1_000)
     segments = [segment(slice_, b"%d" % number) for number in range(4) for slice_ in (NEAR, FAR)]
     shelf.put(SHARD, None, FIRST, segments, {})
@@ -350,13 +350,13 @@ def test_the_first_segments_of_several_slices_come_in_the_order_asked_for(shelf:
     assert loaded == [[b"0", b"1", b"2"], [], [b"0", b"1", b"2"]]
 
 
-def test_a_slice_that_holds_nothing_loads_as_nothing(shelf: Shelf) -> None:
+def test_a_slice_that_holds_nothing_loads_as_nothing(shelf: BacklogStore) -> None:
     filled(shelf)
 
     assert load_all(shelf, FIRST, Slice(0, 1000)) == []
 
 
-def test_loading_leaves_the_slice_where_it_is(shelf: Shelf) -> None:
+def test_loading_leaves_the_slice_where_it_is(shelf: BacklogStore) -> None:
     filled(shelf)
 
     assert load_all(shelf, FIRST, NEAR) == load_all(shelf, FIRST, NEAR) == [b"n1"]
@@ -365,19 +365,19 @@ def test_loading_leaves_the_slice_where_it_is(shelf: Shelf) -> None:
 # --- ids
 
 
-def test_ids_are_answered_in_the_order_asked_for_with_none_for_the_unknown(shelf: Shelf) -> None:
+def test_ids_are_answered_in_the_order_asked_for_with_none_for_the_unknown(shelf: BacklogStore) -> None:
     shelf.put(SHARD, None, FIRST, [], {b"a": ENTRY, b"b": NEWER_ENTRY})
 
     assert shelf.ids(SHARD, FIRST, [b"b", b"?", b"a", b"b"]) == [NEWER_ENTRY, None, ENTRY, NEWER_ENTRY]
 
 
-def test_asking_for_no_ids_answers_none(shelf: Shelf) -> None:
+def test_asking_for_no_ids_answers_none(shelf: BacklogStore) -> None:
     filled(shelf)
 
     assert shelf.ids(SHARD, FIRST, []) == []
 
 
-def test_a_later_put_replaces_an_ids_entry(shelf: Shelf) -> None:
+def test_a_later_put_replaces_an_ids_entry(shelf: BacklogStore) -> None:
     filled(shelf)
 
     shelf.put(SHARD, FIRST, SECOND, [], {b"id-1": NEWER_ENTRY})
@@ -386,13 +386,13 @@ def test_a_later_put_replaces_an_ids_entry(shelf: Shelf) -> None:
 
 
 @pytest.mark.parametrize("name", [b"", b"\x00", b"\r\n", bytes(range(256)), "größe".encode(), b"x" * 5000])
-def test_an_id_may_be_any_bytes(shelf: Shelf, name: bytes) -> None:
+def test_an_id_may_be_any_bytes(shelf: BacklogStore, name: bytes) -> None:
     shelf.put(SHARD, None, FIRST, [], {name: ENTRY})
 
     assert shelf.ids(SHARD, FIRST, [name, name + b"!"]) == [ENTRY, None]
 
 
-def test_many_ids_are_answered_at_once(shelf: Shelf) -> None:
+def test_many_ids_are_answered_at_once(shelf: BacklogStore) -> None:
     shelf.put(SHARD, None, FIRST, [], {b"known": ENTRY})
 
     answers = shelf.ids(SHARD, FIRST, [b"id-%d" % number for number in range(12_000)] + [b"known"])
@@ -403,7 +403,7 @@ def test_many_ids_are_answered_at_once(shelf: Shelf) -> None:
 # --- drop
 
 
-def test_dropped_slices_and_ids_are_gone_and_others_stay(shelf: Shelf) -> None:
+def test_dropped_slices_and_ids_are_gone_and_others_stay(shelf: BacklogStore) -> None:
     filled(shelf)
     shelf.put(SHARD, FIRST, SECOND, [], {b"id-2": NEWER_ENTRY})
 
@@ -414,7 +414,7 @@ def test_dropped_slices_and_ids_are_gone_and_others_stay(shelf: Shelf) -> None:
     assert shelf.ids(SHARD, SECOND, [b"id-1", b"id-2"]) == [None, NEWER_ENTRY]
 
 
-def test_dropping_leaves_the_position(shelf: Shelf) -> None:
+def test_dropping_leaves_the_position(shelf: BacklogStore) -> None:
     filled(shelf)
 
     shelf.drop(SHARD, FIRST, [NEAR, FAR], [b"id-1"])
@@ -422,7 +422,7 @@ def test_dropping_leaves_the_position(shelf: Shelf) -> None:
     assert (shelf.position(SHARD), slices_of(shelf, SHARD)) == (FIRST, {})
 
 
-def test_dropping_what_is_not_there_is_not_missed(shelf: Shelf) -> None:
+def test_dropping_what_is_not_there_is_not_missed(shelf: BacklogStore) -> None:
     filled(shelf)
 
     shelf.drop(SHARD, FIRST, [Slice(0, 1000), NEAR, NEAR], [b"?", b"id-1", b"id-1"])
@@ -432,7 +432,7 @@ def test_dropping_what_is_not_there_is_not_missed(shelf: Shelf) -> None:
     assert slices_of(shelf, SHARD) == {FAR: 2}
 
 
-def test_a_dropped_slice_begins_anew_when_it_is_filled_again(shelf: Shelf) -> None:
+def test_a_dropped_slice_begins_anew_when_it_is_filled_again(shelf: BacklogStore) -> None:
     filled(shelf)
     shelf.drop(SHARD, FIRST, [NEAR], [])
 
@@ -441,7 +441,7 @@ def test_a_dropped_slice_begins_anew_when_it_is_filled_again(shelf: Shelf) -> No
     assert (slices_of(shelf, SHARD), load_all(shelf, SECOND, NEAR)) == ({NEAR: 4, FAR: 2}, [b"n2"])
 
 
-def test_many_slices_and_ids_are_dropped_at_once(shelf: Shelf) -> None:
+def test_many_slices_and_ids_are_dropped_at_once(shelf: BacklogStore) -> None:
     slices = [Slice(start_ms, 10) for start_ms in range(0, 25_000, 10)]
     names = {b"id-%d" % number: ENTRY for number in range(3_000)}
     shelf.put(SHARD, None, FIRST, [segment(slice_, b"s") for slice_ in slices], names)
@@ -455,9 +455,9 @@ def test_many_slices_and_ids_are_dropped_at_once(shelf: Shelf) -> None:
 # --- shards
 
 
-def test_shards_are_independent(shelf: Shelf) -> None:
+def test_shards_are_independent(shelf: BacklogStore) -> None:
     filled(shelf)
-    other = Position("relay-b", 9, 9)
+    other = StoreVersion("relay-b", 9, 9)
     shelf.put(33, None, other, [segment(NEAR, b"other", 5)], {b"id-1": NEWER_ENTRY})
 
     shelf.drop(SHARD, FIRST, [NEAR, FAR], [b"id-1"])
@@ -465,5 +465,5 @@ def test_shards_are_independent(shelf: Shelf) -> None:
     assert (shelf.position(33), slices_of(shelf, 33)) == (other, {NEAR: 5})
     assert load_all(shelf, other, NEAR, shard=33) == [b"other"]
     assert shelf.ids(33, other, [b"id-1"]) == [NEWER_ENTRY]
-    with pytest.raises(ShelfMoved):
+    with pytest.raises(BacklogMoved):
         shelf.load(33, FIRST, NEAR, 0, 1)

@@ -1,4 +1,4 @@
-"""A shelf in a Redis that is wiped, killed, frozen, full or failing over, and one in a Redis Cluster."""
+"""A backlog in a Redis that is wiped, killed, frozen, full or failing over, and one in a Redis Cluster."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_relay.backlog.redis import connection as connection_module
 from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis
 from delaytopic_relay.backlog.redis.parts import MAX_BYTES, MAX_ITEMS
-from delaytopic_relay.backlog.redis.store import RedisShelf
-from delaytopic_relay.backlog.store import Position, Segment, Shelf, Slice
+from delaytopic_relay.backlog.redis.store import RedisBacklogStore
+from delaytopic_relay.backlog.store import BacklogStore, Segment, Slice, StoreVersion
 from delaytopic_relay.core.ids import IdEntry
-from delaytopic_relay.errors import ShelfMoved, ShelfUnavailable
+from delaytopic_relay.errors import BacklogMoved, BacklogUnavailable
 
 pytestmark = pytest.mark.integration
 
 StartRedis = Callable[..., RedisServer]
-CLAIM, FIRST, SECOND = Position("relay-a", 1, 0), Position("relay-a", 2, 100), Position("relay-a", 3, 250)
+CLAIM, FIRST, SECOND = StoreVersion("relay-a", 1, 0), StoreVersion("relay-a", 2, 100), StoreVersion("relay-a", 3, 250)
 NEAR, FAR = Slice(1000, 1000), Slice(60_000, 60_000)
 ENTRY = IdEntry(7, 1500, 5)
 MANY = [Segment(NEAR, 1, b"%d" % number) for number in range(3 * MAX_ITEMS)]
@@ -34,13 +34,13 @@ def connect(server: RedisServer) -> RedisConnection:
     return connect_redis(RedisFields(url=server.url))
 
 
-def load_all(shelf: Shelf, position: Position, slice_: Slice = NEAR) -> list[bytes]:
+def load_all(shelf: BacklogStore, position: StoreVersion, slice_: Slice = NEAR) -> list[bytes]:
     return shelf.load(0, position, slice_, 0, 1_000_000)
 
 
 def test_a_flushed_server_is_noticed_by_every_call(start_redis: StartRedis) -> None:
     connection = connect(start_redis())
-    shelf = RedisShelf(connection, "shop")
+    shelf = RedisBacklogStore(connection, "shop")
     shelf.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {})
 
     connection.client.flushall()
@@ -51,20 +51,20 @@ def test_a_flushed_server_is_noticed_by_every_call(start_redis: StartRedis) -> N
         lambda: shelf.put(0, FIRST, SECOND, [], {}),
         lambda: shelf.drop(0, FIRST, [NEAR], []),
     ):
-        with pytest.raises(ShelfMoved, match="it was wiped, or it is another server's"):
+        with pytest.raises(BacklogMoved, match="it was wiped, or it is another server's"):
             call()
     shelf.close()
 
 
 def test_what_was_put_outlives_a_killed_server_and_the_shelf_goes_on(start_redis: StartRedis) -> None:
-    # Given an append-only file, a shelf, and a server that dies
+    # Given an append-only file, a backlog, and a server that dies
     server = start_redis()
-    shelf = RedisShelf(connect(server), "shop")
+    shelf = RedisBacklogStore(connect(server), "shop")
     shelf.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {b"id": ENTRY})
     server.kill()
 
     # When it is asked meanwhile
-    with pytest.raises(ShelfUnavailable, match=f"Redis at 127.0.0.1:{server.port} is not available"):
+    with pytest.raises(BacklogUnavailable, match=f"Redis at 127.0.0.1:{server.port} is not available"):
         shelf.position(0)
 
     # Then it is unavailable, and afterwards as it was
@@ -77,14 +77,14 @@ def test_what_was_put_outlives_a_killed_server_and_the_shelf_goes_on(start_redis
 
 def test_a_server_that_comes_back_without_its_data_is_noticed(start_redis: StartRedis) -> None:
     server = start_redis()
-    shelf = RedisShelf(connect(server), "shop")
+    shelf = RedisBacklogStore(connect(server), "shop")
     shelf.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {})
 
     server.kill()
     server.delete_data()
     server.start()
 
-    with pytest.raises(ShelfMoved):
+    with pytest.raises(BacklogMoved):
         load_all(shelf, FIRST)
     assert (shelf.position(0), slices_of(shelf, 0)) == (None, {})
     shelf.close()
@@ -96,10 +96,10 @@ def test_a_put_whose_answer_never_came_may_be_repeated(
     # Given a frozen server, and a put that waited for it in vain
     monkeypatch.setattr(connection_module, "READ_TIMEOUT_S", 0.3)
     server = start_redis()
-    shelf = RedisShelf(connect(server), "shop")
+    shelf = RedisBacklogStore(connect(server), "shop")
     shelf.put(0, None, CLAIM, [], {})
     server.send_signal(signal.SIGSTOP)
-    with pytest.raises(ShelfUnavailable, match="Timeout reading from socket"):
+    with pytest.raises(BacklogUnavailable, match="Timeout reading from socket"):
         shelf.put(0, CLAIM, FIRST, [Segment(NEAR, 1, b"1")], {})
 
     # When the server goes on, and carries out both the first attempt and its repeat
@@ -114,12 +114,12 @@ def test_a_full_server_says_what_to_do_and_the_put_is_completed_when_there_is_ro
     # Given room for some parts of a put, and not for all
     connection = connect(start_redis(appendonly="no"))
     client = cast(Any, connection.client)
-    shelf = RedisShelf(connection, "shop")
+    shelf = RedisBacklogStore(connection, "shop")
     shelf.put(0, None, CLAIM, [], {})
     client.config_set("maxmemory", client.info("memory")["used_memory"] + 3 * MAX_BYTES)
     segments = [Segment(NEAR, 1, bytes(MAX_BYTES // 2 - 100)) for _ in range(16)]
 
-    with pytest.raises(ShelfUnavailable) as caught:
+    with pytest.raises(BacklogUnavailable) as caught:
         shelf.put(0, CLAIM, FIRST, segments, {})
 
     assert str(caught.value) == (
@@ -135,7 +135,7 @@ def test_a_full_server_says_what_to_do_and_the_put_is_completed_when_there_is_ro
 
 def test_a_full_server_still_lets_go(start_redis: StartRedis) -> None:
     connection = connect(start_redis(appendonly="no"))
-    shelf = RedisShelf(connection, "shop")
+    shelf = RedisBacklogStore(connection, "shop")
     shelf.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {b"id": ENTRY})
     cast(Any, connection.client).config_set("maxmemory", 1)
 
@@ -149,11 +149,11 @@ def test_a_full_server_still_lets_go(start_redis: StartRedis) -> None:
 def test_a_replica_is_unavailable_until_it_is_the_primary(start_redis: StartRedis) -> None:
     connection = connect(start_redis())
     client = cast(Any, connection.client)
-    shelf = RedisShelf(connection, "shop")
+    shelf = RedisBacklogStore(connection, "shop")
     shelf.put(0, None, CLAIM, [], {})
 
     client.replicaof("127.0.0.1", "1")
-    with pytest.raises(ShelfUnavailable, match="read only replica"):
+    with pytest.raises(BacklogUnavailable, match="read only replica"):
         shelf.put(0, CLAIM, FIRST, [Segment(NEAR, 1, b"1")], {})
 
     client.replicaof("NO", "ONE")
@@ -164,7 +164,7 @@ def test_a_replica_is_unavailable_until_it_is_the_primary(start_redis: StartRedi
 
 def test_a_replica_that_lost_its_primary_is_unavailable(start_redis: StartRedis) -> None:
     connection = connect(start_redis(replica_serve_stale_data="no"))
-    shelf = RedisShelf(connection, "shop")
+    shelf = RedisBacklogStore(connection, "shop")
     shelf.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {})
 
     cast(Any, connection.client).replicaof("127.0.0.1", "1")
@@ -175,7 +175,7 @@ def test_a_replica_that_lost_its_primary_is_unavailable(start_redis: StartRedis)
         lambda: shelf.put(0, FIRST, SECOND, [], {}),
         lambda: shelf.drop(0, FIRST, [NEAR], []),
     ):
-        with pytest.raises(ShelfUnavailable, match="Link with MASTER is down"):
+        with pytest.raises(BacklogUnavailable, match="Link with MASTER is down"):
             call()
     shelf.close()
 
@@ -188,10 +188,10 @@ def serves_all_slots(client: Any, nodes: int = 2) -> bool:
     return b"cluster_state:ok" in facts and b"cluster_known_nodes:%d" % nodes in facts
 
 
-def is_available(shelf: RedisShelf) -> bool:
+def is_available(shelf: RedisBacklogStore) -> bool:
     try:
         return shelf.position(0) is not None
-    except ShelfUnavailable:
+    except BacklogUnavailable:
         return False
 
 
@@ -206,7 +206,7 @@ def test_a_cluster_keeps_each_shard_on_one_node(start_redis: StartRedis) -> None
 
     # When sixteen shards are filled, read and emptied through one of them
     connection = connect(nodes[0])
-    shelf = RedisShelf(connection, "shop")
+    shelf = RedisBacklogStore(connection, "shop")
     for shard in range(16):
         shelf.put(shard, None, FIRST, [*MANY[:1500], Segment(FAR, 1, b"%d" % shard)], {b"id": ENTRY})
 
@@ -217,7 +217,7 @@ def test_a_cluster_keeps_each_shard_on_one_node(start_redis: StartRedis) -> None
     for shard in range(16):
         shelf.drop(shard, FIRST, [NEAR, FAR], [b"id"])
         assert (shelf.position(shard), slices_of(shelf, shard)) == (FIRST, {})
-    with pytest.raises(ShelfMoved):
+    with pytest.raises(BacklogMoved):
         shelf.load(0, SECOND, FAR, 0, 9)
     for client in clients:
         client.close()
@@ -229,12 +229,12 @@ def test_a_cluster_that_went_away_is_unavailable_until_it_is_back(start_redis: S
     with redis.Redis(host="127.0.0.1", port=node.port) as client:
         client.execute_command("CLUSTER", "ADDSLOTS", *range(16384))
         assert wait_until(lambda: serves_all_slots(client, nodes=1), timeout_seconds=20)
-    shelf = RedisShelf(connect(node), "shop")
+    shelf = RedisBacklogStore(connect(node), "shop")
     shelf.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {})
 
     node.kill()
     for call in (lambda: shelf.position(0), lambda: load_all(shelf, FIRST)):
-        with pytest.raises(ShelfUnavailable, match=f"Redis at 127.0.0.1:{node.port} is not available"):
+        with pytest.raises(BacklogUnavailable, match=f"Redis at 127.0.0.1:{node.port} is not available"):
             call()
 
     node.start()

@@ -1,4 +1,4 @@
-"""A shelf in Redis and one in memory get the same calls, and must answer the same."""
+"""A backlog in Redis and one in memory get the same calls, and must answer the same."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
-from tests.support.memory_shelf import MemoryShelf
+from tests.support.memory_store import MemoryBacklogStore
 from tests.support.stores import MemoryStore, RedisStore, slices_of
 
 from delaytopic_relay.backlog.redis.connection import RedisConnection
-from delaytopic_relay.backlog.redis.store import RedisShelf
-from delaytopic_relay.backlog.store import Position, Segment, Shelf, Slice
+from delaytopic_relay.backlog.redis.store import RedisBacklogStore
+from delaytopic_relay.backlog.store import BacklogStore, Segment, Slice, StoreVersion
 from delaytopic_relay.core.ids import IdEntry
-from delaytopic_relay.errors import ShelfMoved
+from delaytopic_relay.errors import BacklogMoved
 
 pytestmark = pytest.mark.integration
 
@@ -39,31 +39,31 @@ class ShelfComparison(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         backend_id = f"test.{uuid.uuid4()}"
-        self.memory, self.redis = MemoryShelf(), RedisShelf(self.connection, backend_id)
+        self.memory, self.redis = MemoryBacklogStore(), RedisBacklogStore(self.connection, backend_id)
         self.stores = MemoryStore(self.memory), RedisStore(self.connection, backend_id)
-        self.history: dict[int, list[Position | None]] = {0: [None], 1: [None]}
-        self.last_put: Callable[[Shelf], int] | None = None
+        self.history: dict[int, list[StoreVersion | None]] = {0: [None], 1: [None]}
+        self.last_put: Callable[[BacklogStore], int] | None = None
         self.roll_back: list[Callable[[], None]] = []
         self.counter = 0
 
-    def both(self, call: Callable[[Shelf], Answer]) -> Answer | str:
+    def both(self, call: Callable[[BacklogStore], Answer]) -> Answer | str:
         oracle, answer = (self.outcome(call, shelf) for shelf in (self.memory, self.redis))
         assert answer == oracle
         return oracle
 
     @staticmethod
-    def outcome(call: Callable[[Shelf], Answer], shelf: Shelf) -> Answer | str:
+    def outcome(call: Callable[[BacklogStore], Answer], shelf: BacklogStore) -> Answer | str:
         try:
             return call(shelf)
-        except ShelfMoved as error:
+        except BacklogMoved as error:
             return str(error)
 
-    def held(self, shard: int, staleness: int) -> Position | None:
+    def held(self, shard: int, staleness: int) -> StoreVersion | None:
         known = self.history[shard]
         return known[max(-1 - staleness, -len(known))]
 
-    def owned(self, shard: int, staleness: int) -> Position:
-        return self.held(shard, staleness) or Position("nobody", 0, 0)
+    def owned(self, shard: int, staleness: int) -> StoreVersion:
+        return self.held(shard, staleness) or StoreVersion("nobody", 0, 0)
 
     @rule(
         shard=SHARDS,
@@ -83,7 +83,7 @@ class ShelfComparison(RuleBasedStateMachine):
         ids: Mapping[bytes, IdEntry],
     ) -> None:
         self.counter += 1
-        expected, new = self.held(shard, staleness), Position(owner, self.counter, offset)
+        expected, new = self.held(shard, staleness), StoreVersion(owner, self.counter, offset)
         self.last_put = lambda shelf: shelf.put(shard, expected, new, segments, ids)
         self.both(self.last_put)
         self.history[shard].append(self.memory.position(shard))

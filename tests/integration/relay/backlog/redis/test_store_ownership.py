@@ -1,4 +1,4 @@
-"""What every shelf must refuse: calls of a relay whose position is no longer the shard's."""
+"""What every backlog must refuse: calls of a relay whose position is no longer the shard's."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Callable
 import pytest
 from tests.support.stores import Store, slices_of
 
-from delaytopic_relay.backlog.store import Position, Segment, Shelf, Slice
+from delaytopic_relay.backlog.store import BacklogStore, Segment, Slice, StoreVersion
 from delaytopic_relay.core.ids import IdEntry
-from delaytopic_relay.errors import ShelfMoved
+from delaytopic_relay.errors import BacklogMoved
 
 SHARD = 3
-CLAIM, FIRST, SECOND = Position("relay-a", 1, 0), Position("relay-a", 2, 100), Position("relay-a", 3, 250)
-OTHER_RELAY = Position("relay-b", 3, 100)
+CLAIM, FIRST, SECOND = StoreVersion("relay-a", 1, 0), StoreVersion("relay-a", 2, 100), StoreVersion("relay-a", 3, 250)
+OTHER_RELAY = StoreVersion("relay-b", 3, 100)
 NEAR, FAR = Slice(1_795_269_686_000, 1000), Slice(1_795_269_700_000, 60_000)
 ENTRY = IdEntry(7, 1_795_269_686_270, 5)
 
 
-def filled(shelf: Shelf) -> Shelf:
-    """A shelf at FIRST, with segments in two slices and an id."""
+def filled(shelf: BacklogStore) -> BacklogStore:
+    """A backlog at FIRST, with segments in two slices and an id."""
     shelf.put(SHARD, None, CLAIM, [], {})
     shelf.put(SHARD, CLAIM, FIRST, [Segment(NEAR, 10, b"n1"), Segment(FAR, 2, b"f1")], {b"id-1": ENTRY})
     return shelf
@@ -46,11 +46,11 @@ def wipe_and_fill_again(store: Store) -> None:
 
 
 LOSSES = [claim_elsewhere, put_elsewhere, wipe, wipe_and_fill_again]
-CALLS: dict[str, Callable[[Shelf, Position], object]] = {
+CALLS: dict[str, Callable[[BacklogStore, StoreVersion], object]] = {
     "put": lambda shelf, held: shelf.put(
-        SHARD, held, Position("relay-a", 9, 999), [Segment(NEAR, 1, b"z")], {b"z": ENTRY}
+        SHARD, held, StoreVersion("relay-a", 9, 999), [Segment(NEAR, 1, b"z")], {b"z": ENTRY}
     ),
-    "claim": lambda shelf, held: shelf.put(SHARD, held, Position("relay-c", 9, 999), [], {}),
+    "claim": lambda shelf, held: shelf.put(SHARD, held, StoreVersion("relay-c", 9, 999), [], {}),
     "load": lambda shelf, held: shelf.load(SHARD, held, NEAR, 0, 10),
     "load of several": lambda shelf, held: shelf.load_first(SHARD, held, [NEAR, FAR], 10),
     "load nothing": lambda shelf, held: shelf.load(SHARD, held, NEAR, 0, 0),
@@ -64,13 +64,13 @@ CALLS: dict[str, Callable[[Shelf, Position], object]] = {
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
 @pytest.mark.parametrize("spoil", LOSSES)
 def test_a_relay_that_lost_the_shard_can_do_nothing(
-    store: Store, spoil: Spoil, call: Callable[[Shelf, Position], object]
+    store: Store, spoil: Spoil, call: Callable[[BacklogStore, StoreVersion], object]
 ) -> None:
     shelf = filled(store.open())
     spoil(store)
     position, slices = shelf.position(SHARD), slices_of(shelf, SHARD)
 
-    with pytest.raises(ShelfMoved):
+    with pytest.raises(BacklogMoved):
         call(shelf, FIRST)
 
     assert (shelf.position(SHARD), slices_of(shelf, SHARD)) == (position, slices)
@@ -78,22 +78,22 @@ def test_a_relay_that_lost_the_shard_can_do_nothing(
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
 def test_a_relay_notices_that_the_shelf_was_rolled_back(
-    store: Store, call: Callable[[Shelf, Position], object]
+    store: Store, call: Callable[[BacklogStore, StoreVersion], object]
 ) -> None:
     shelf = filled(store.open())
     roll_back = store.snapshot()
     shelf.put(SHARD, FIRST, SECOND, [Segment(NEAR, 5, b"n2")], {})
     roll_back()
 
-    with pytest.raises(ShelfMoved):
+    with pytest.raises(BacklogMoved):
         call(shelf, SECOND)
 
     assert (shelf.position(SHARD), slices_of(shelf, SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
 
 
 @pytest.mark.parametrize("held", [("relay-b", 2, 100), ("relay-a", 3, 100), ("relay-a", 2, 101)])
-def test_owner_counter_and_offset_must_all_agree(shelf: Shelf, held: tuple[str, int, int]) -> None:
+def test_owner_counter_and_offset_must_all_agree(shelf: BacklogStore, held: tuple[str, int, int]) -> None:
     filled(shelf)
 
-    with pytest.raises(ShelfMoved):
-        shelf.load(SHARD, Position(*held), NEAR, 0, 1)
+    with pytest.raises(BacklogMoved):
+        shelf.load(SHARD, StoreVersion(*held), NEAR, 0, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.support.bucket_log import MemoryBucketLog
-from tests.support.quiet_journal import QuietJournal
+from tests.support.quiet_events import QuietEvents
 from tests.support.schedules import schedule
 from tests.support.world import World, WorldClock
 
@@ -31,10 +31,10 @@ class Run:
     def __init__(self, *shards: int, signer: SegmentSigner = UNSIGNED) -> None:
         self.world = World()
         self.log = MemoryBucketLog()
-        self.journal = QuietJournal()
-        rules = BucketRules(horizon_ms=1_000, buckets=2, mark=MARK, key=signer.mark)
+        self.events = QuietEvents()
+        rules = BucketRules(horizon_ms=1_000, buckets=2, source_id=MARK, key=signer.key_id)
         clock, names = WorldClock(self.world), BucketNames("shop")
-        self.backlog = BucketBacklog(self.log, names, rules, clock, self.journal, signer)
+        self.backlog = BucketBacklog(self.log, names, rules, clock, self.events, signer)
         self.shelving = self.backlog.manager
         self.shards = {shard: self.open(shard) for shard in shards}
 
@@ -93,7 +93,7 @@ def test_with_a_key_only_what_it_has_signed_for_this_place_is_read_and_others_ar
 
     assert (run.in_memory(0), run.shelving.unreadable) == ([6], {})
     elsewhere = "no key of this backend has signed it, or not for this place"
-    assert run.journal.skipped == [
+    assert run.events.skipped == [
         (0, f"the topic shop.delay.0[0], offset {offset}: {why}")
         for offset, why in enumerate(
             ["it is not signed", *[elsewhere] * 4, "it starts with byte 0x02, which no segment does"]
@@ -131,7 +131,7 @@ def test_buckets_that_were_filled_without_the_key_are_filled_again_from_the_sour
 
     plan = run.backlog.plan(0, run.progress(), Bounds(2, 20), "me", offset_reset=False)
 
-    empty = BucketsState(0, 0, (BucketState(1, 1, 1, 1), BucketState(0)), KEY.mark)
+    empty = BucketsState(0, 0, (BucketState(1, 1, 1, 1), BucketState(0)), KEY.key_id)
     assert plan.progress == Progress(2, 9, NOTHING_DELIVERED, "me", empty)
 
 
@@ -139,7 +139,7 @@ def test_buckets_of_a_key_that_still_verifies_stay_as_they_are() -> None:
     rotated = SegmentSigner("shop", [b"new key", b"key"])
     run, progress = Run(signer=rotated), Run().progress()
     assert progress.buckets is not None
-    signed = progress._replace(buckets=progress.buckets._replace(key=KEY.mark))
+    signed = progress._replace(buckets=progress.buckets._replace(key=KEY.key_id))
 
     plan = run.backlog.plan(0, signed, Bounds(2, 20), "me", offset_reset=False)
 

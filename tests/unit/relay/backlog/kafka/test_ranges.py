@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from delaytopic_relay.backlog.kafka.ranges import BucketRanges, BucketRules
 
-RULES = BucketRules(horizon_ms=1_000, buckets=6, mark=1, full_records=100)
+RULES = BucketRules(horizon_ms=1_000, buckets=6, source_id=1, full_records=100)
 NOW_MS = 1_000_000
 STEP_MS = 250
 USUAL_MS = [1_000, 2_000, 4_000, 8_000, 16_000, 32_000]

@@ -17,15 +17,15 @@ from delaytopic_relay.backlog.kafka.ranges import BucketRules
 from delaytopic_relay.backlog.kafka.reader import BucketPendingReader
 from delaytopic_relay.backlog.kafka.segments import encode_bucket_segment, pack_parts
 from delaytopic_relay.core.commands import Command
-from delaytopic_relay.pending.query import ListingQuery
-from delaytopic_relay.pending.search import Listing, list_pending
+from delaytopic_relay.pending.query import PendingQuery
+from delaytopic_relay.pending.search import PendingResult, list_pending
 from delaytopic_relay.pending.snapshot import ShardCopy, copy_of
 
 NOW_MS = 1_000_000_000
 HOUR_MS = 3_600_000
 MARK = 7
-RULES = BucketRules(horizon_ms=1_000, buckets=24, mark=MARK)
-ALL = ListingQuery(limit=1_000)
+RULES = BucketRules(horizon_ms=1_000, buckets=24, source_id=MARK)
+ALL = PendingQuery(limit=1_000)
 
 
 class Run:
@@ -36,24 +36,24 @@ class Run:
         self.shard = bucket_shard(RULES)
         self.shard.advance(NOW_MS)
 
-    def take_in(self, commands: Sequence[Command], now_ms: int = NOW_MS) -> None:
+    def ingest(self, commands: Sequence[Command], now_ms: int = NOW_MS) -> None:
         known = self.shard.look_up(self.shard.ids.unknown(commands))
-        self.shard.take_in(commands, commands[-1].offset + 1, known)
+        self.shard.ingest(commands, commands[-1].offset + 1, known)
         put = self.shard.put()
         for segment in put.segments:
             self.log.records[0, segment.bucket].append(segment.data)
         self.shard.put_done(put, now_ms)
 
-    def copy(self, query: ListingQuery = ALL) -> ShardCopy:
+    def copy(self, query: PendingQuery = ALL) -> ShardCopy:
         return copy_of(self.shard, query)
 
-    def listed(self, query: ListingQuery = ALL, copy: ShardCopy | None = None) -> Listing:
+    def listed(self, query: PendingQuery = ALL, copy: ShardCopy | None = None) -> PendingResult:
         taken = copy or self.copy(query)
         reader = BucketPendingReader(self.log, {0: taken.stored.state}, MARK)
         return list_pending([taken], lambda: reader, query)
 
 
-def offsets(found: Listing) -> list[int]:
+def offsets(found: PendingResult) -> list[int]:
     return [record.offset for record in found.records]
 
 
@@ -62,9 +62,9 @@ def offsets(found: Listing) -> list[int]:
 def test_the_first_records_are_listed_wherever_they_wait(delays_ms: list[int], limit: int) -> None:
     run = Run()
     for offset, delay_ms in enumerate(delays_ms):
-        run.take_in([schedule(NOW_MS + delay_ms, offset)], NOW_MS + offset)
+        run.ingest([schedule(NOW_MS + delay_ms, offset)], NOW_MS + offset)
 
-    found = run.listed(ListingQuery(limit=limit))
+    found = run.listed(PendingQuery(limit=limit))
 
     due = sorted((NOW_MS + delay_ms, 0, offset) for offset, delay_ms in enumerate(delays_ms))
     assert [record[:3] for record in found.records] == due[: limit + 1]
@@ -73,10 +73,10 @@ def test_the_first_records_are_listed_wherever_they_wait(delays_ms: list[int], l
 
 def test_what_is_written_and_moved_after_the_copy_changes_nothing() -> None:
     run = Run()
-    run.take_in([schedule(NOW_MS + HOUR_MS, 0), schedule(NOW_MS + 2 * HOUR_MS, 1)])
+    run.ingest([schedule(NOW_MS + HOUR_MS, 0), schedule(NOW_MS + 2 * HOUR_MS, 1)])
     copy = run.copy()
 
-    run.take_in([schedule(NOW_MS + HOUR_MS, 2)])
+    run.ingest([schedule(NOW_MS + HOUR_MS, 2)])
 
     assert offsets(run.listed(copy=copy)) == [0, 1]
     assert offsets(run.listed()) == [0, 2, 1]
@@ -84,8 +84,8 @@ def test_what_is_written_and_moved_after_the_copy_changes_nothing() -> None:
 
 def test_replaced_and_cancelled_records_are_left_out() -> None:
     run = Run()
-    run.take_in([schedule(NOW_MS + HOUR_MS, 0, b"a"), schedule(NOW_MS + HOUR_MS, 1, b"b"), schedule(NOW_MS + 9, 2)])
-    run.take_in([schedule(NOW_MS + 2 * HOUR_MS, 3, b"a"), cancel(4, b"b")])
+    run.ingest([schedule(NOW_MS + HOUR_MS, 0, b"a"), schedule(NOW_MS + HOUR_MS, 1, b"b"), schedule(NOW_MS + 9, 2)])
+    run.ingest([schedule(NOW_MS + 2 * HOUR_MS, 3, b"a"), cancel(4, b"b")])
 
     assert offsets(run.listed()) == [2, 3]
 
@@ -95,9 +95,9 @@ def test_a_bucket_is_read_no_further_than_something_in_it_can_be_among_the_first
     for offset in range(40):
         now_ms = NOW_MS + offset * 60_000
         run.shard.advance(now_ms)
-        run.take_in([schedule(now_ms + HOUR_MS, offset)], now_ms)
+        run.ingest([schedule(now_ms + HOUR_MS, offset)], now_ms)
 
-    found = run.listed(ListingQuery(limit=2))
+    found = run.listed(PendingQuery(limit=2))
 
     assert offsets(found) == [0, 1, 2]
     assert run.log.read_to == {(0, 11): 30}
@@ -109,7 +109,7 @@ def test_records_of_strangers_and_of_another_source_are_left_out() -> None:
     (other,) = pack_parts([schedule(NOW_MS + HOUR_MS, 9)], 1 << 20)
     run.log.records[0, bucket] = [b"hello", encode_bucket_segment(MARK + 1, 0, 0, other)]
 
-    run.take_in([schedule(NOW_MS + HOUR_MS, 0)])
+    run.ingest([schedule(NOW_MS + HOUR_MS, 0)])
 
     assert offsets(run.listed()) == [0]
     assert len(run.log.records[0, bucket]) == 3
@@ -118,18 +118,18 @@ def test_records_of_strangers_and_of_another_source_are_left_out() -> None:
 def test_segments_that_are_missing_end_the_list_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bucket_browsing, "PATIENCE_S", 0)
     run = Run()
-    run.take_in([schedule(NOW_MS + 5, 0), schedule(NOW_MS + HOUR_MS, 1)])
+    run.ingest([schedule(NOW_MS + 5, 0), schedule(NOW_MS + HOUR_MS, 1)])
     run.log.records.clear()
 
     found = run.listed()
 
     assert (offsets(found), found.cut_ms) == ([0], NOW_MS + HOUR_MS)
-    assert found.why == "the shelf cannot be read: bucket 11: nothing arrived for 0 s"
+    assert found.why == "the backlog cannot be read: bucket 11: nothing arrived for 0 s"
 
 
 def test_the_reader_is_closed() -> None:
     run = Run()
-    run.take_in([schedule(NOW_MS + HOUR_MS, 0)])
+    run.ingest([schedule(NOW_MS + HOUR_MS, 0)])
 
     run.listed()
 

@@ -4,7 +4,7 @@ import pytest
 from redis import exceptions
 
 from delaytopic_relay.backlog.redis.errors import ask, translate
-from delaytopic_relay.errors import ConfigurationError, CorruptState, RelayError, ShelfUnavailable
+from delaytopic_relay.errors import BacklogUnavailable, ConfigurationError, CorruptState, RelayError
 
 WHERE = "Redis at cache:6379"
 # How a Redis before 7.0 frames the error of a script's command, and how the client frames one of a pipeline.
@@ -41,7 +41,7 @@ PIPELINE = "Command # 2 (LRANGE {shop:0}:s:0:1000 0 9) of pipeline caused error:
 def test_what_passes_is_unavailable(error: exceptions.RedisError) -> None:
     translated = translate(error, WHERE)
 
-    assert isinstance(translated, ShelfUnavailable)
+    assert isinstance(translated, BacklogUnavailable)
     assert str(translated).startswith(f"{WHERE} is not available: ")
 
 
@@ -56,7 +56,7 @@ def test_a_full_server_is_unavailable_and_says_what_to_do(error: exceptions.Redi
     translated = translate(error, WHERE)
 
     assert (type(translated), str(translated)) == (
-        ShelfUnavailable,
+        BacklogUnavailable,
         "Redis at cache:6379 is full: maxmemory is reached and nothing may be evicted. "
         "Records wait in the source topic meanwhile; raise maxmemory, or move other data elsewhere",
     )
@@ -89,7 +89,7 @@ def test_a_full_server_is_unavailable_and_says_what_to_do(error: exceptions.Redi
         ),
         (
             exceptions.ResponseError("unknown command 'EVALSHA', with args beginning with: ", status_code="ERR"),
-            "cannot serve as a shelf: unknown command 'EVALSHA', with args beginning with: ",
+            "cannot serve as a backlog: unknown command 'EVALSHA', with args beginning with: ",
         ),
     ],
 )

@@ -1,39 +1,39 @@
-"""What is asked of the shelf between ticks, and what happens when it does not answer."""
+"""What is asked of the backlog between ticks, and what happens when it does not answer."""
 
 from __future__ import annotations
 
 import pytest
 from tests.support.flaky_shelf import FlakyShelf
-from tests.support.quiet_journal import QuietJournal
+from tests.support.quiet_events import QuietEvents
 from tests.support.schedules import cancel, schedule
 from tests.support.shards import redis_shard
 from tests.support.world import World, WorldClock
 
-from delaytopic_relay.backlog.redis.manager import CHECK_MS, PATIENCE_MS, PAUSE_MS, Shelving
+from delaytopic_relay.backlog.redis.manager import CHECK_MS, PATIENCE_MS, PAUSE_MS, RedisManager
 from delaytopic_relay.backlog.segments import encode_segment
 from delaytopic_relay.backlog.signing import MAGIC, UNSIGNED, SegmentSigner, slice_place
-from delaytopic_relay.backlog.store import Position, Slice
-from delaytopic_relay.errors import ShelfMoved, ShelfUnavailable, TransactionAborted
+from delaytopic_relay.backlog.store import Slice, StoreVersion
+from delaytopic_relay.errors import BacklogMoved, BacklogUnavailable, TransactionAborted
 
-CLAIM = Position("me", 1, 0)
+CLAIM = StoreVersion("me", 1, 0)
 PLENTY = 1 << 30
 FAR_MS = 60_000
 KEY = SegmentSigner("shop", [b"key"])
 
 
 class Desk:
-    """A shard that has claimed its shelf, and the shelving between them."""
+    """A shard that has claimed its backlog, and the shelving between them."""
 
     def __init__(self, signer: SegmentSigner = UNSIGNED) -> None:
         self.world = World()
         self.shelf = FlakyShelf(self.world)
         self.shelf.put(0, None, CLAIM, [], {})
-        self.journal = QuietJournal()
-        self.shelving = Shelving(self.shelf, WorldClock(self.world), self.journal, signer)
+        self.events = QuietEvents()
+        self.shelving = RedisManager(self.shelf, WorldClock(self.world), self.events, signer)
         self.shard = redis_shard(claim=CLAIM)
 
     def take_in_far(self, offset: int, name: bytes | None = None) -> None:
-        self.shard.take_in([schedule(self.world.now_ms + FAR_MS, offset, name)], offset + 1, {})
+        self.shard.ingest([schedule(self.world.now_ms + FAR_MS, offset, name)], offset + 1, {})
 
     def tend(self) -> None:
         self.shelving.load_next([self.shard], PLENTY)
@@ -42,8 +42,8 @@ class Desk:
         self.shelving.put_all([self.shard])
 
     @property
-    def on_shelf(self) -> int:
-        """How many records the shelf has."""
+    def stored(self) -> int:
+        """How many records the backlog has."""
         return sum(self.shelf.slices(0).values())
 
 
@@ -53,7 +53,7 @@ def test_what_is_far_is_on_the_shelf_before_the_commit() -> None:
 
     desk.put()
 
-    assert (desk.on_shelf, desk.shard.must_put, desk.shelf.position(0)) == (1, False, Position("me", 2, 0))
+    assert (desk.stored, desk.shard.must_put, desk.shelf.position(0)) == (1, False, StoreVersion("me", 2, 0))
 
 
 def test_with_nothing_far_the_shelf_is_not_asked() -> None:
@@ -62,7 +62,7 @@ def test_with_nothing_far_the_shelf_is_not_asked() -> None:
 
     desk.put()
 
-    assert desk.journal.errors == []
+    assert desk.events.errors == []
 
 
 def test_a_put_is_repeated_until_it_is_answered() -> None:
@@ -73,8 +73,8 @@ def test_a_put_is_repeated_until_it_is_answered() -> None:
 
     desk.put()
 
-    assert (desk.on_shelf, desk.world.now_ms - started_ms) == (1, 3 * PAUSE_MS)
-    assert [str(error) for error in desk.journal.errors] == ["timed out"] * 3
+    assert (desk.stored, desk.world.now_ms - started_ms) == (1, 3 * PAUSE_MS)
+    assert [str(error) for error in desk.events.errors] == ["timed out"] * 3
 
 
 def test_a_tick_is_given_up_when_a_put_stays_unanswered() -> None:
@@ -83,7 +83,7 @@ def test_a_tick_is_given_up_when_a_put_stays_unanswered() -> None:
     desk.shelf.away = True
     started_ms = desk.world.now_ms
 
-    with pytest.raises(TransactionAborted, match="the shelf has not answered for 10000 ms: connection refused"):
+    with pytest.raises(TransactionAborted, match="the backlog has not answered for 10000 ms: connection refused"):
         desk.put()
 
     assert desk.world.now_ms - started_ms == PATIENCE_MS
@@ -100,23 +100,23 @@ def test_the_position_follows_the_committed_offset_within_a_second() -> None:
     desk.world.now_ms += 1
     desk.tend()
 
-    assert (before, desk.shelf.position(0), desk.shard.shelf_position) == (CLAIM, *[Position("me", 2, 7)] * 2)
+    assert (before, desk.shelf.position(0), desk.shard.store_version) == (CLAIM, *[StoreVersion("me", 2, 7)] * 2)
 
 
 def test_a_move_of_the_position_that_goes_unanswered_is_settled_before_the_next_put() -> None:
-    # Given that the shelf moved on, and the shard does not know it
+    # Given that the backlog moved on, and the shard does not know it
     desk = Desk()
     desk.shard.committed_offset = 7
     desk.shelf.deaf_puts = 1
     desk.tend()
-    assert (desk.shelf.position(0), desk.shard.shelf_position) == (Position("me", 2, 7), CLAIM)
+    assert (desk.shelf.position(0), desk.shard.store_version) == (StoreVersion("me", 2, 7), CLAIM)
 
     # When a put would lead to the same position
     desk.take_in_far(8)
     desk.put()
 
     # Then it is not taken for a repetition of the move
-    assert (desk.on_shelf, desk.shelf.position(0)) == (1, Position("me", 3, 7))
+    assert (desk.stored, desk.shelf.position(0)) == (1, StoreVersion("me", 3, 7))
 
 
 def test_a_move_of_the_position_that_goes_unanswered_is_settled_before_ids_are_looked_up() -> None:
@@ -143,12 +143,12 @@ def test_without_names_nothing_is_looked_up() -> None:
 def test_another_owner_is_noticed_within_a_second() -> None:
     desk = Desk()
     desk.tend()
-    desk.shelf.put(0, CLAIM, Position("somebody else", 2, 0), [], {})
+    desk.shelf.put(0, CLAIM, StoreVersion("somebody else", 2, 0), [], {})
     desk.tend()
 
     desk.world.now_ms += CHECK_MS
 
-    with pytest.raises(ShelfMoved):
+    with pytest.raises(BacklogMoved):
         desk.tend()
 
 
@@ -157,17 +157,17 @@ def test_a_shelf_that_is_away_is_left_alone_for_a_moment() -> None:
     desk.shelf.away = True
     for _ in range(5):
         desk.tend()
-    at_first = len(desk.journal.errors)
+    at_first = len(desk.events.errors)
 
     desk.world.now_ms += 2 * PAUSE_MS
     desk.tend()
 
-    assert (at_first, len(desk.journal.errors)) == (1, 2)
-    assert {type(error) for error in desk.journal.errors} == {ShelfUnavailable}
+    assert (at_first, len(desk.events.errors)) == (1, 2)
+    assert {type(error) for error in desk.events.errors} == {BacklogUnavailable}
 
 
 def test_what_cannot_be_dropped_now_is_dropped_after_a_later_commit() -> None:
-    # Given a record that came back from the shelf and left
+    # Given a record that came back from the backlog and left
     desk = Desk()
     desk.take_in_far(0)
     desk.put()
@@ -178,10 +178,10 @@ def test_what_cannot_be_dropped_now_is_dropped_after_a_later_commit() -> None:
     desk.shelf.away = True
     desk.shelving.drop_done([desk.shard])
     desk.shelf.away = False
-    kept = desk.on_shelf
+    kept = desk.stored
     desk.shelving.drop_done([desk.shard])
 
-    assert (kept, desk.on_shelf) == (1, 0)
+    assert (kept, desk.stored) == (1, 0)
 
 
 def far_slice(desk: Desk) -> Slice:
@@ -191,7 +191,7 @@ def far_slice(desk: Desk) -> Slice:
 
 
 def push(desk: Desk, slice_: Slice, *data: bytes) -> None:
-    """Write into the shelf what no relay writes."""
+    """Write into the backlog what no relay writes."""
     desk.shelf._shards[0].segments[slice_][:0] = data
 
 
@@ -208,7 +208,7 @@ def test_a_genuine_segment_of_a_newer_version_stops_its_shard_and_is_read_again_
     said = desk.shelving.unreadable[0]
     desk.world.now_ms += 1_000
     desk.tend()
-    tries = len(desk.journal.errors)
+    tries = len(desk.events.errors)
 
     desk.shelf._shards[0].segments[slice_].remove(newer)
     desk.world.now_ms += 60_000
@@ -230,9 +230,9 @@ def test_a_byte_at_the_head_of_what_is_no_segment_keeps_no_shard_from_its_segmen
     for _ in range(40):
         desk.tend()
 
-    assert (desk.shelving.unreadable, desk.shard.calendar.count, len(desk.journal.skipped)) == ({}, 1, 257)
+    assert (desk.shelving.unreadable, desk.shard.calendar.count, len(desk.events.skipped)) == ({}, 1, 257)
     place = f"partition 0, slice {slice_.start_ms}:1000, element 0 of the list in Redis: it is empty"
-    assert desk.journal.skipped[0] == (0, place)
+    assert desk.events.skipped[0] == (0, place)
 
 
 def test_with_a_key_nothing_is_believed_that_it_has_not_signed_for_this_place() -> None:
@@ -258,19 +258,21 @@ def test_with_a_key_nothing_is_believed_that_it_has_not_signed_for_this_place() 
     desk.world.now_ms += FAR_MS
     desk.tend()
 
-    assert (desk.shard.calendar.count, len(desk.journal.skipped), desk.shelving.unreadable) == (1, 7, {})
+    assert (desk.shard.calendar.count, len(desk.events.skipped), desk.shelving.unreadable) == (1, 7, {})
 
 
 def test_segments_of_an_earlier_key_are_read_while_the_file_has_it() -> None:
     desk = Desk(KEY)
     desk.take_in_far(0)
     desk.put()
-    desk.shelving = Shelving(desk.shelf, WorldClock(desk.world), desk.journal, SegmentSigner("shop", [b"new", b"key"]))
+    desk.shelving = RedisManager(
+        desk.shelf, WorldClock(desk.world), desk.events, SegmentSigner("shop", [b"new", b"key"])
+    )
 
     desk.world.now_ms += FAR_MS
     desk.tend()
 
-    assert (desk.shard.calendar.count, desk.journal.skipped) == (1, [])
+    assert (desk.shard.calendar.count, desk.events.skipped) == (1, [])
 
 
 def test_a_slice_that_lacks_what_was_put_there_makes_the_shelf_count_as_lost_and_never_the_records() -> None:
@@ -281,7 +283,7 @@ def test_a_slice_that_lacks_what_was_put_there_makes_the_shelf_count_as_lost_and
     desk.shelf.damaged = {0}
     desk.world.now_ms += FAR_MS
 
-    with pytest.raises(ShelfMoved, match=f"counts as lost, and is filled again: slice .*{slice_.start_ms}.* lacks 1"):
+    with pytest.raises(BacklogMoved, match=f"counts as lost, and is filled again: slice .*{slice_.start_ms}.* lacks 1"):
         desk.tend()
 
     assert (desk.shelf.position(0), desk.shelf.slices(0)) == (None, {})
@@ -291,7 +293,7 @@ def test_a_wide_slice_with_schedules_of_another_ends_all_the_same() -> None:
     # Given a stranger's segment in a slice of a minute, that would spread into slices no narrower
     desk = Desk()
     due_ms = desk.world.now_ms + 3_600_000
-    desk.shard.take_in([schedule(due_ms, 0)], 1, {})
+    desk.shard.ingest([schedule(due_ms, 0)], 1, {})
     desk.put()
     (slice_,) = desk.shelf.slices(0)
     push(desk, slice_, encode_segment([schedule(due_ms + 90_000_000, -1)]))
@@ -300,4 +302,4 @@ def test_a_wide_slice_with_schedules_of_another_ends_all_the_same() -> None:
     desk.tend()
 
     assert (slice_.width_ms, {each.width_ms for each in desk.shard.index}) == (60_000, {1_000})
-    assert len(desk.journal.skipped) == 1
+    assert len(desk.events.skipped) == 1

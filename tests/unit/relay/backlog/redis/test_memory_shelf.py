@@ -1,21 +1,21 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.memory_shelf import MemoryShelf
+from tests.support.memory_store import MemoryBacklogStore
 from tests.support.stores import slices_of
 
-from delaytopic_relay.backlog.store import Position, Segment, Slice
+from delaytopic_relay.backlog.store import Segment, Slice, StoreVersion
 from delaytopic_relay.core.ids import IdEntry
-from delaytopic_relay.errors import ShelfMoved
+from delaytopic_relay.errors import BacklogMoved
 
 NEAR = Slice(1000, 1000)
-FIRST, SECOND = Position("relay-a", 1, 10), Position("relay-a", 2, 20)
+FIRST, SECOND = StoreVersion("relay-a", 1, 10), StoreVersion("relay-a", 2, 20)
 ENTRY = IdEntry(1, 2, 3)
 
 
 def test_a_restored_snapshot_is_the_shelf_as_it_was() -> None:
     # Given a snapshot, after which slices, ids and other shards came and went
-    shelf = MemoryShelf()
+    shelf = MemoryBacklogStore()
     shelf.put(0, None, FIRST, [Segment(NEAR, 2, b"1")], {b"id": ENTRY})
     taken = shelf.snapshot()
     shelf.put(0, FIRST, SECOND, [Segment(NEAR, 3, b"2")], {b"other": ENTRY})
@@ -30,7 +30,7 @@ def test_a_restored_snapshot_is_the_shelf_as_it_was() -> None:
 
 
 def test_a_snapshot_can_be_restored_again_after_further_writes() -> None:
-    shelf = MemoryShelf()
+    shelf = MemoryBacklogStore()
     shelf.put(0, None, FIRST, [Segment(NEAR, 2, b"1")], {})
     taken = shelf.snapshot()
 
@@ -42,7 +42,7 @@ def test_a_snapshot_can_be_restored_again_after_further_writes() -> None:
 
 
 def test_a_wiped_shelf_has_no_positions() -> None:
-    shelf = MemoryShelf()
+    shelf = MemoryBacklogStore()
     shelf.put(0, None, FIRST, [Segment(NEAR, 2, b"1")], {})
 
     shelf.wipe()
@@ -56,35 +56,35 @@ def test_a_wiped_shelf_has_no_positions() -> None:
         (None, "no position, not at offset 20 (write 2 of relay-a): it was wiped, or it is another server's"),
         (FIRST, "offset 10 (write 1 of relay-a), not at offset 20 (write 2 of relay-a): it lost its last writes"),
         (
-            Position("relay-b", 3, 20),
+            StoreVersion("relay-b", 3, 20),
             "offset 20 (write 3 of relay-b), not at offset 20 (write 2 of relay-a): "
             "another relay claimed it, or a put was left half done",
         ),
         (
-            Position("relay-a", 3, 30),
+            StoreVersion("relay-a", 3, 30),
             "offset 30 (write 3 of relay-a), not at offset 20 (write 2 of relay-a): "
             "it took a write that this relay does not know of",
         ),
     ],
 )
-def test_the_error_says_where_the_shelf_is_and_why_that_may_be(found: Position | None, reason: str) -> None:
-    shelf = MemoryShelf()
+def test_the_error_says_where_the_shelf_is_and_why_that_may_be(found: StoreVersion | None, reason: str) -> None:
+    shelf = MemoryBacklogStore()
     if found:
         shelf.put(7, None, found, [], {})
 
-    with pytest.raises(ShelfMoved) as caught:
+    with pytest.raises(BacklogMoved) as caught:
         shelf.load(7, SECOND, NEAR, 0, 1)
 
-    assert str(caught.value) == f"the shelf of shard 7 is at {reason}"
+    assert str(caught.value) == f"the backlog of shard 7 is at {reason}"
 
 
 def test_the_error_of_a_first_claim_says_that_the_shard_is_claimed() -> None:
-    shelf = MemoryShelf()
+    shelf = MemoryBacklogStore()
     shelf.put(7, None, FIRST, [], {})
 
-    with pytest.raises(ShelfMoved) as caught:
+    with pytest.raises(BacklogMoved) as caught:
         shelf.put(7, None, SECOND, [], {})
 
     assert str(caught.value) == (
-        "the shelf of shard 7 is at offset 10 (write 1 of relay-a), not at no position: it is claimed already"
+        "the backlog of shard 7 is at offset 10 (write 1 of relay-a), not at no position: it is claimed already"
     )

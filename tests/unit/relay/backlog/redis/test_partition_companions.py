@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from tests.support.memory_shelf import MemoryShelf
-from tests.support.quiet_journal import QuietJournal
+from tests.support.memory_store import MemoryBacklogStore
+from tests.support.quiet_events import QuietEvents
 from tests.support.schedules import offsets, schedule
 from tests.support.shards import redis_shard
 from tests.support.world import World, WorldClock
 
-from delaytopic_relay.backlog.redis.manager import Shelving
+from delaytopic_relay.backlog.redis.manager import RedisManager
 from delaytopic_relay.backlog.redis.partition import MOST_COMPANIONS, PORTION_BYTES, Shard
 from delaytopic_relay.backlog.segments import pack
-from delaytopic_relay.backlog.store import Position, Slice
+from delaytopic_relay.backlog.store import Slice, StoreVersion
 from delaytopic_relay.core.calendar import ENTRY_BYTES
 from delaytopic_relay.core.progress import fresh_progress
 
 NOW_MS = 1_000_000_000
 HORIZON_MS = 10_000
-CLAIM = Position("me", 1, 0)
+CLAIM = StoreVersion("me", 1, 0)
 PLENTY = 1 << 30
 RECORD_BYTES = PORTION_BYTES // 100
 """So that a hundred records make a portion."""
@@ -33,7 +33,7 @@ WIDE = Slice(NOW_MS + 123_000, 60_000)
 
 
 def shard_with(index: dict[Slice, int]) -> Shard:
-    """A shard that has loaded a record of a known size, and finds these slices on its shelf."""
+    """A shard that has loaded a record of a known size, and finds these slices in its backlog."""
     shard = redis_shard(fresh_progress(100), None, CLAIM, {second(-99): 1, **index}, HORIZON_MS)
     load = shard.next_load(NOW_MS, room=True)
     assert load is not None
@@ -87,7 +87,7 @@ def test_nothing_comes_along_before_the_size_of_a_record_is_known() -> None:
     assert shard.companions(NOW_MS, PLENTY) == []
 
 
-class CountingShelf(MemoryShelf):
+class CountingShelf(MemoryBacklogStore):
     """Counts requests for segments."""
 
     requests = 0
@@ -108,7 +108,7 @@ def test_a_backlog_of_thin_slices_takes_few_requests_and_leaves_whole_and_in_ord
     shelf.put(0, None, CLAIM, pack(schedules, NOW_MS), {})
     shard = redis_shard(fresh_progress(600), None, CLAIM, shelf.slices(0), HORIZON_MS)
 
-    Shelving(shelf, WorldClock(world), QuietJournal()).load_next([shard], PLENTY)
+    RedisManager(shelf, WorldClock(world), QuietEvents()).load_next([shard], PLENTY)
 
     assert offsets(shard.take_due(NOW_MS, 1_000).schedules) == [*range(599, -1, -1)]
     assert shelf.requests == 1 + -(-599 // (1 + MOST_COMPANIONS))

@@ -6,20 +6,20 @@ from tests.support.shards import redis_shard
 
 from delaytopic_relay.backlog.redis.partition import Put, Shard
 from delaytopic_relay.backlog.segments import encode_segment
-from delaytopic_relay.backlog.store import Position, Segment, Slice
-from delaytopic_relay.core.commands import NOTHING, NOTHING_DELIVERED, Command, Departures, Key
+from delaytopic_relay.backlog.store import Segment, Slice, StoreVersion
+from delaytopic_relay.core.commands import NOTHING, NOTHING_DELIVERED, Command, DueKey, Outbound
 from delaytopic_relay.core.progress import Progress
 
 NOW_MS = 1_000_500
 HORIZON_MS = 10_000
 FRONTIER_MS = 1_011_000
 """The end of the second in which the horizon ends."""
-CLAIM = Position("me", 3, 0)
+CLAIM = StoreVersion("me", 3, 0)
 A = b"a"
 
 
 def shard_at(progress: Progress, start: int = 0) -> Shard:
-    """A shard whose shelf is empty, with all within the horizon loaded."""
+    """A shard whose backlog is empty, with all within the horizon loaded."""
     shard = redis_shard(progress, start, CLAIM)
     assert shard.next_load(NOW_MS, room=True) is None
     return shard
@@ -40,7 +40,7 @@ def test_what_is_due_within_the_horizon_waits_in_memory_and_the_rest_for_the_she
     near, far = schedule(FRONTIER_MS - 1, 0), schedule(FRONTIER_MS, 1)
     shard = new_shard()
 
-    leaving = shard.take_in([near, far], 2, {})
+    leaving = shard.ingest([near, far], 2, {})
 
     assert (leaving, shard.calendar.count, shard.must_put, shard.pending) == (NOTHING, 1, True, 2)
     assert put_of(shard).segments == [Segment(Slice(FRONTIER_MS, 1_000), 1, encode_segment([far]))]
@@ -49,24 +49,24 @@ def test_what_is_due_within_the_horizon_waits_in_memory_and_the_rest_for_the_she
 def test_before_the_shelf_was_looked_at_everything_goes_there() -> None:
     shard = redis_shard(claim=CLAIM)
 
-    shard.take_in([schedule(NOW_MS, 0), schedule(FRONTIER_MS, 1)], 2, {})
+    shard.ingest([schedule(NOW_MS, 0), schedule(FRONTIER_MS, 1)], 2, {})
 
     assert (shard.calendar.count, [segment.records for segment in put_of(shard).segments]) == (0, [1, 1])
 
 
 def test_what_is_due_leaves_in_order_and_moves_the_cursor() -> None:
     shard = new_shard()
-    shard.take_in([schedule(NOW_MS, 0), schedule(NOW_MS - 5, 1), schedule(NOW_MS + 1, 2), schedule(NOW_MS, 3)], 4, {})
+    shard.ingest([schedule(NOW_MS, 0), schedule(NOW_MS - 5, 1), schedule(NOW_MS + 1, 2), schedule(NOW_MS, 3)], 4, {})
 
     leaving = shard.take_due(NOW_MS, 10)
 
-    assert leaving == Departures([schedule(NOW_MS - 5, 1), schedule(NOW_MS, 0), schedule(NOW_MS, 3)], [])
-    assert shard.cursor == Key(NOW_MS, 3)
+    assert leaving == Outbound([schedule(NOW_MS - 5, 1), schedule(NOW_MS, 0), schedule(NOW_MS, 3)], [])
+    assert shard.cursor == DueKey(NOW_MS, 3)
 
 
 def test_what_was_due_before_the_cursor_leaves_at_once_and_in_order() -> None:
     # Given a cursor
-    shard = shard_at(Progress(5, 5, Key(NOW_MS, 3)), 5)
+    shard = shard_at(Progress(5, 5, DueKey(NOW_MS, 3)), 5)
 
     # When a chunk brings schedules before it in any order, and one after it
     chunk: list[Command] = [
@@ -75,16 +75,16 @@ def test_what_was_due_before_the_cursor_leaves_at_once_and_in_order() -> None:
         schedule(NOW_MS - 9, 7),
         schedule(NOW_MS - 1, 8),
     ]
-    leaving = shard.take_in(chunk, 9, {})
+    leaving = shard.ingest(chunk, 9, {})
 
     # Then those before it leave, and the cursor stays
-    assert (offsets(leaving.schedules), shard.cursor, shard.calendar.count) == ([7, 5, 8], Key(NOW_MS, 3), 1)
+    assert (offsets(leaving.schedules), shard.cursor, shard.calendar.count) == ([7, 5, 8], DueKey(NOW_MS, 3), 1)
 
 
 def test_of_equal_due_times_with_the_cursor_only_the_lower_offsets_are_past() -> None:
-    shard = shard_at(Progress(0, 0, Key(NOW_MS, 1)), 0)
+    shard = shard_at(Progress(0, 0, DueKey(NOW_MS, 1)), 0)
 
-    leaving = shard.take_in([schedule(NOW_MS, offset) for offset in range(4)], 4, {})
+    leaving = shard.ingest([schedule(NOW_MS, offset) for offset in range(4)], 4, {})
 
     assert (offsets(leaving.schedules), shard.calendar.count) == ([0, 1], 2)
 
@@ -92,18 +92,18 @@ def test_of_equal_due_times_with_the_cursor_only_the_lower_offsets_are_past() ->
 def test_rejects_leave_at_once() -> None:
     shard = new_shard()
 
-    leaving = shard.take_in([reject(0), schedule(NOW_MS, 1), reject(2)], 3, {})
+    leaving = shard.ingest([reject(0), schedule(NOW_MS, 1), reject(2)], 3, {})
 
-    assert leaving == Departures([], [reject(0), reject(2)])
+    assert leaving == Outbound([], [reject(0), reject(2)])
 
 
 def test_nothing_leaves_while_records_are_read_again() -> None:
     # Given a successor that starts at 0, where 3 were taken in
     shard = shard_at(Progress(0, 3, NOTHING_DELIVERED))
-    shard.take_in([schedule(NOW_MS, 0), schedule(NOW_MS, 1)], 2, {})
+    shard.ingest([schedule(NOW_MS, 0), schedule(NOW_MS, 1)], 2, {})
 
     during = (shard.replaying, shard.take_due(NOW_MS, 10), shard.wake_ms())
-    shard.take_in([schedule(NOW_MS, 2)], 3, {})
+    shard.ingest([schedule(NOW_MS, 2)], 3, {})
 
     assert during == (True, NOTHING, None)
     assert (shard.replaying, shard.wake_ms(), offsets(shard.take_due(NOW_MS, 10).schedules)) == (
@@ -116,7 +116,7 @@ def test_nothing_leaves_while_records_are_read_again() -> None:
 def test_the_end_of_the_source_ends_the_reading_again() -> None:
     # Given that the last records before the position are markers, or were removed
     shard = shard_at(Progress(0, 5, NOTHING_DELIVERED))
-    shard.take_in([schedule(NOW_MS, 0)], 1, {})
+    shard.ingest([schedule(NOW_MS, 0)], 1, {})
 
     shard.reached_end(5)
 
@@ -125,7 +125,7 @@ def test_the_end_of_the_source_ends_the_reading_again() -> None:
 
 def test_what_is_read_again_and_was_done_does_not_leave_again() -> None:
     # Given offsets below 4 taken in, and all up to offset 1 at that time delivered
-    shard = shard_at(Progress(0, 4, Key(NOW_MS, 1)))
+    shard = shard_at(Progress(0, 4, DueKey(NOW_MS, 1)))
 
     chunk: list[Command] = [
         schedule(NOW_MS, 0),
@@ -135,16 +135,16 @@ def test_what_is_read_again_and_was_done_does_not_leave_again() -> None:
         schedule(NOW_MS, 4),
         reject(5),
     ]
-    leaving = shard.take_in(chunk, 6, {})
+    leaving = shard.ingest(chunk, 6, {})
 
-    assert leaving == Departures([], [reject(5)])
+    assert leaving == Outbound([], [reject(5)])
     assert offsets(shard.take_due(NOW_MS, 10).schedules) == [3, 4]
 
 
 def test_commands_that_are_read_again_are_not_counted_again() -> None:
     shard = shard_at(Progress(0, 4, NOTHING_DELIVERED))
 
-    leaving = shard.take_in([schedule(NOW_MS, 0, A), schedule(NOW_MS, 1, A), cancel(2, A), cancel(3, A)], 4, {})
+    leaving = shard.ingest([schedule(NOW_MS, 0, A), schedule(NOW_MS, 1, A), cancel(2, A), cancel(3, A)], 4, {})
 
     assert leaving == NOTHING
 
@@ -153,20 +153,20 @@ def test_replacements_cancels_and_cancels_that_are_too_late_are_counted() -> Non
     shard = new_shard()
     chunk: list[Command] = [schedule(NOW_MS, 0, A), schedule(NOW_MS, 1, A), cancel(2, A), cancel(3, A), cancel(4, b"b")]
 
-    leaving = shard.take_in(chunk, 5, {})
+    leaving = shard.ingest(chunk, 5, {})
 
-    assert leaving == Departures([], [], superseded=1, cancelled=1, too_late=2)
+    assert leaving == Outbound([], [], superseded=1, cancelled=1, too_late=2)
     assert shard.take_due(NOW_MS, 10) == NOTHING
 
 
 def test_a_schedule_that_leaves_at_once_replaces_the_pending_one_and_that_is_counted() -> None:
     # Given a pending schedule and a cursor
-    shard = shard_at(Progress(1, 1, Key(NOW_MS, 0)), 1)
-    shard.take_in([schedule(NOW_MS + 50, 1, A)], 2, {})
+    shard = shard_at(Progress(1, 1, DueKey(NOW_MS, 0)), 1)
+    shard.ingest([schedule(NOW_MS + 50, 1, A)], 2, {})
 
-    leaving = shard.take_in([schedule(NOW_MS - 1, 2, A)], 3, {})
+    leaving = shard.ingest([schedule(NOW_MS - 1, 2, A)], 3, {})
 
-    assert leaving == Departures([schedule(NOW_MS - 1, 2, A)], [], superseded=1)
+    assert leaving == Outbound([schedule(NOW_MS - 1, 2, A)], [], superseded=1)
     assert shard.take_due(NOW_MS + 50, 10).schedules == []
 
 
@@ -176,10 +176,10 @@ def test_a_delivered_schedule_can_be_neither_cancelled_nor_superseded_while_an_o
 ) -> None:
     # Given a schedule that was replaced by an earlier one, which was delivered
     shard = new_shard()
-    shard.take_in([schedule(NOW_MS + 90, 0, A), schedule(NOW_MS, 1, A)], 2, {})
+    shard.ingest([schedule(NOW_MS + 90, 0, A), schedule(NOW_MS, 1, A)], 2, {})
     assert offsets(shard.take_due(NOW_MS, 10).schedules) == [1]
 
-    leaving = shard.take_in([late], 3, {})
+    leaving = shard.ingest([late], 3, {})
 
     assert (leaving.superseded, leaving.cancelled) == (0, 0)
 
@@ -188,12 +188,12 @@ def test_a_put_carries_what_is_far_and_the_ids_of_it() -> None:
     # Given a far schedule with an id between near ones
     far = schedule(FRONTIER_MS + 5, 1, A)
     shard = new_shard()
-    shard.take_in([schedule(NOW_MS, 0), far, schedule(NOW_MS, 2)], 3, {})
+    shard.ingest([schedule(NOW_MS, 0), far, schedule(NOW_MS, 2)], 3, {})
 
     put = put_of(shard)
 
     segment = Segment(Slice(FRONTIER_MS, 1_000), 1, encode_segment([far]))
-    assert (put.expected, put.new, put.segments) == (CLAIM, Position("me", 4, 0), [segment])
+    assert (put.expected, put.new, put.segments) == (CLAIM, StoreVersion("me", 4, 0), [segment])
     assert [*put.ids] == [A]
     assert (shard.must_put, shard.far_bytes, shard.index) == (False, 0, {Slice(FRONTIER_MS, 1_000): 1})
 
@@ -204,20 +204,20 @@ def test_each_put_expects_what_the_last_one_left_and_names_the_committed_offset(
     positions = []
 
     for offset in range(3):
-        shard.take_in([schedule(FRONTIER_MS, offset)], offset + 1, {})
+        shard.ingest([schedule(FRONTIER_MS, offset)], offset + 1, {})
         put = put_of(shard)
         positions.append((put.expected, put.new))
         shard.committed_offset = offset + 1
 
     assert positions == [
-        (CLAIM, Position("me", 4, 0)),
-        (Position("me", 4, 0), Position("me", 5, 1)),
-        (Position("me", 5, 1), Position("me", 6, 2)),
+        (CLAIM, StoreVersion("me", 4, 0)),
+        (StoreVersion("me", 4, 0), StoreVersion("me", 5, 1)),
+        (StoreVersion("me", 5, 1), StoreVersion("me", 6, 2)),
     ]
 
 
 def test_a_touch_moves_the_shelf_to_the_committed_offset_and_stays_the_same_until_it_is_acknowledged() -> None:
-    # Given a shard that has committed more than its shelf knows of
+    # Given a shard that has committed more than its backlog knows of
     shard = new_shard()
     shard.committed_offset = 7
     first = shard.touch()
@@ -228,24 +228,24 @@ def test_a_touch_moves_the_shelf_to_the_committed_offset_and_stays_the_same_unti
     shard.touched()
 
     # Then the same one is tried again, and only the next names the newer offset
-    assert first == repeated == Put(CLAIM, Position("me", 4, 7), [], {})
-    assert (waiting, shard.touching, shard.shelf_position) == (True, False, Position("me", 4, 7))
-    assert shard.touch() == Put(Position("me", 4, 7), Position("me", 5, 9), [], {})
+    assert first == repeated == Put(CLAIM, StoreVersion("me", 4, 7), [], {})
+    assert (waiting, shard.touching, shard.store_version) == (True, False, StoreVersion("me", 4, 7))
+    assert shard.touch() == Put(StoreVersion("me", 4, 7), StoreVersion("me", 5, 9), [], {})
 
 
 def test_a_put_never_takes_the_position_back() -> None:
-    # Given a shelf that a predecessor had filled further than this shard has read again
-    shard = redis_shard(claim=Position("me", 3, 50))
-    shard.take_in([schedule(FRONTIER_MS, 0)], 1, {})
+    # Given a backlog that a predecessor had filled further than this shard has read again
+    shard = redis_shard(claim=StoreVersion("me", 3, 50))
+    shard.ingest([schedule(FRONTIER_MS, 0)], 1, {})
 
-    assert shard.put(NOW_MS).new == Position("me", 4, 50)
+    assert shard.put(NOW_MS).new == StoreVersion("me", 4, 50)
 
 
 def test_the_size_counts_what_waits_in_memory_and_for_the_shelf() -> None:
     shard = new_shard()
-    shard.take_in([schedule(NOW_MS, 0)], 1, {})
+    shard.ingest([schedule(NOW_MS, 0)], 1, {})
     near_bytes = shard.size
-    shard.take_in([schedule(FRONTIER_MS, 1)], 2, {})
+    shard.ingest([schedule(FRONTIER_MS, 1)], 2, {})
 
     both_bytes = shard.size
     put_of(shard)
@@ -255,6 +255,6 @@ def test_the_size_counts_what_waits_in_memory_and_for_the_shelf() -> None:
 
 def test_a_shard_with_a_shelf_is_never_full() -> None:
     shard = new_shard()
-    shard.take_in([schedule(FRONTIER_MS + 10**9, 0)], 1, {})
+    shard.ingest([schedule(FRONTIER_MS + 10**9, 0)], 1, {})
 
     assert not shard.full(NOW_MS, paused=False)

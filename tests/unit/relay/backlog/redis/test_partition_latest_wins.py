@@ -1,4 +1,4 @@
-"""Replace and cancel on a shard with a shelf, against a model that keeps everything in one list."""
+"""Replace and cancel on a shard with a backlog, against a model that keeps everything in one list."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def command_of(wanted: Wanted, offset: int, now_ms: int) -> Command:
 
 def tick(run: ShardRun, now_ms: int, step: Step) -> None:
     """A tick, or what a crash leaves of it, followed by a new owner's first whole one."""
-    run.take_in(now_ms, step.chunk)
+    run.ingest(now_ms, step.chunk)
     run.deliver(now_ms)
     if step.crash is not Crash.BEFORE_PUT:
         run.put(now_ms)
@@ -91,7 +91,7 @@ def play(steps: list[Step]) -> tuple[ShardRun, LatestWins]:
         run.source += arrived
         now_ms += step.pause_ms
         run.load(now_ms)
-        model.take_in(arrived, now_ms)
+        model.ingest(arrived, now_ms)
         model.deliver(now_ms)
         tick(run, now_ms, step)
     return run, model
@@ -135,7 +135,7 @@ def test_in_the_end_neither_memory_nor_the_shelf_knows_any_id(steps: list[Step])
 
     names = [A, b"b"]
     assert (len(run.shard.ids), run.shelf.slices(0)) == (0, {})
-    assert run.shelf.ids(0, run.shard.shelf_position, names) == [None, None]
+    assert run.shelf.ids(0, run.shard.store_version, names) == [None, None]
 
 
 @QUICK

@@ -1,24 +1,26 @@
-"""The schedule on the shelf is read page by page: what comes near before anything is delivered, the rest by and by."""
+"""The schedule in the backlog is read page by page: what comes near before anything is delivered, the rest by and
+by.
+"""
 
 from __future__ import annotations
 
 from tests.support.flaky_shelf import FlakyShelf
-from tests.support.memory_shelf import MemoryShelf
-from tests.support.quiet_journal import QuietJournal
+from tests.support.memory_store import MemoryBacklogStore
+from tests.support.quiet_events import QuietEvents
 from tests.support.relay_in_world import HORIZON_MS, Setup, delivered_offsets, produce, start
 from tests.support.schedules import schedule
 from tests.support.world import World, WorldClock
 
-from delaytopic_relay.backlog.redis.manager import LOADING_MS, PAGE_SLICES, Shelving
+from delaytopic_relay.backlog.redis.manager import LOADING_MS, PAGE_SLICES, RedisManager
 from delaytopic_relay.backlog.redis.partition import Shard
 from delaytopic_relay.backlog.segments import pack
 from delaytopic_relay.backlog.slices import EARLIEST_MS, NARROW_MS
-from delaytopic_relay.backlog.store import END_MS, Page, Position, Slice
+from delaytopic_relay.backlog.store import END_MS, Page, Slice, StoreVersion
 from delaytopic_relay.core.commands import NOTHING_DELIVERED
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.suspension import Suspension
 
-CLAIM = Position("me", 1, 0)
+CLAIM = StoreVersion("me", 1, 0)
 NOW_MS = 1_795_269_600_000
 HOUR_MS = 3_600_000
 PLENTY = 1 << 30
@@ -29,7 +31,7 @@ class PagedShelf(FlakyShelf):
 
     pages = 0
 
-    def page(self, shard: int, expected: Position, from_ms: int, count: int) -> Page:
+    def page(self, shard: int, expected: StoreVersion, from_ms: int, count: int) -> Page:
         self.pages += 1
         self.world.now_ms += LOADING_MS
         return super().page(shard, expected, from_ms, count)
@@ -39,7 +41,7 @@ def a_shard() -> Shard:
     return Shard(0, Progress(9_000, 9_000, NOTHING_DELIVERED), 9_000, CLAIM, HORIZON_MS)
 
 
-def a_year(shelf: MemoryShelf) -> int:
+def a_year(shelf: MemoryBacklogStore) -> int:
     """Put a record into each hour of a year, and into each of the next 1,200 seconds; how many there are."""
     seconds = [schedule(NOW_MS + number * NARROW_MS, number) for number in range(1_200)]
     hours = [schedule(NOW_MS + (24 + number) * HOUR_MS, 1_200 + number) for number in range(365 * 24)]
@@ -51,7 +53,7 @@ def test_before_anything_is_loaded_only_the_pages_near_are_read() -> None:
     world = World(now_ms=NOW_MS)
     shelf, shard = PagedShelf(world), a_shard()
     slices = a_year(shelf)
-    shelving = Shelving(shelf, WorldClock(world), QuietJournal())
+    shelving = RedisManager(shelf, WorldClock(world), QuietEvents())
 
     shelving.list_next([shard])
     shelving.load_next([shard], PLENTY)
@@ -66,7 +68,7 @@ def test_all_that_waits_is_counted_after_some_turns_and_nothing_is_read_from_the
     world = World(now_ms=NOW_MS)
     shelf, shard = PagedShelf(world), a_shard()
     slices = a_year(shelf)
-    shelving = Shelving(shelf, WorldClock(world), QuietJournal())
+    shelving = RedisManager(shelf, WorldClock(world), QuietEvents())
 
     turns = 0
     while not shard.counted:
@@ -82,11 +84,11 @@ def test_what_is_put_into_a_slice_that_is_not_listed_yet_is_found_with_its_page(
     world = World(now_ms=NOW_MS)
     shelf, shard = PagedShelf(world), a_shard()
     slices = a_year(shelf)
-    shelving = Shelving(shelf, WorldClock(world), QuietJournal())
+    shelving = RedisManager(shelf, WorldClock(world), QuietEvents())
     shelving.list_next([shard])
     near, far = schedule(NOW_MS + 60_000, 9_000), schedule(NOW_MS + 300 * 24 * HOUR_MS, 9_001)
 
-    shard.take_in([near, far], 9_002, {})
+    shard.ingest([near, far], 9_002, {})
     shelving.put_all([shard])
     while not shard.counted:
         shelving.list_next([shard])
@@ -108,7 +110,7 @@ def test_a_shard_waits_from_the_end_of_what_is_listed_until_all_is() -> None:
 
 def test_a_successor_that_finds_many_pages_delivers_each_record_once_and_in_order() -> None:
     # Given several records a second for longer than two pages reach
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     due_ms = [60_000 + (number * 7_919) % 2_500 * 1_000 for number in range(2_500)]
     for after_ms in due_ms:
         produce(world, after_ms)
@@ -121,7 +123,7 @@ def test_a_successor_that_finds_many_pages_delivers_each_record_once_and_in_orde
 
 
 def test_while_delivery_is_suspended_what_waits_is_counted_all_the_same() -> None:
-    world, shelf = World(), MemoryShelf()
+    world, shelf = World(), MemoryBacklogStore()
     for after_ms in (60_000, 90_000_000):
         produce(world, after_ms)
     relay = start(world, shelf, "first")

@@ -6,18 +6,18 @@ from tests.support.shards import redis_shard
 
 from delaytopic_relay.backlog.redis.partition import FIRST_PORTION, LARGEST_PORTION, PORTION_BYTES, Load, Shard
 from delaytopic_relay.backlog.segments import pack
-from delaytopic_relay.backlog.store import Position, Slice
-from delaytopic_relay.core.commands import NOTHING_DELIVERED, Key, Schedule
+from delaytopic_relay.backlog.store import Slice, StoreVersion
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey, Schedule
 from delaytopic_relay.core.progress import Progress
 
 NOW_MS = 1_000_000_000
 SECOND_MS, MINUTE_MS, HOUR_MS, DAY_MS = 1_000, 60_000, 3_600_000, 86_400_000
-CLAIM = Position("me", 1, 0)
+CLAIM = StoreVersion("me", 1, 0)
 NEAR = Slice(NOW_MS + 5_000, SECOND_MS)
 
 
 def shard_with(*slices: Slice, progress: Progress | None = None, start: int = 100) -> Shard:
-    """A shard that finds these slices on its shelf, a record in each."""
+    """A shard that finds these slices in its backlog, a record in each."""
     progress = progress or Progress(start, start, NOTHING_DELIVERED)
     return redis_shard(progress, start, CLAIM, dict.fromkeys(slices, 1))
 
@@ -33,7 +33,7 @@ def loaded(shard: Shard, *schedules: Schedule, load: Load | None = None) -> list
 
 
 def run_with(*schedules: Schedule) -> ShardRun:
-    """A run that took these in, and put those on the shelf that are far."""
+    """A run that took these in, and put those in the backlog that are far."""
     run = ShardRun()
     run.source += schedules
     run.tick(NOW_MS - 60 * DAY_MS)
@@ -101,7 +101,7 @@ def test_what_arrives_from_the_source_for_a_slice_that_is_being_loaded_stays_in_
     shard = shard_with(NEAR)
     load = shard.next_load(NOW_MS, room=True)
 
-    shard.take_in([schedule(NEAR.start_ms, 100), schedule(NEAR.end_ms, 101)], 102, {})
+    shard.ingest([schedule(NEAR.start_ms, 100), schedule(NEAR.end_ms, 101)], 102, {})
 
     put = shard.put(NOW_MS)
     shard.put_done(put)
@@ -120,7 +120,7 @@ def test_entries_at_or_above_the_position_are_ignored_since_they_are_read_again(
 
 
 def test_entries_at_or_below_the_cursor_are_done() -> None:
-    cursor = Key(NEAR.start_ms + 5, 50)
+    cursor = DueKey(NEAR.start_ms + 5, 50)
     shard = shard_with(NEAR, progress=Progress(100, 100, cursor))
 
     remaining = loaded(
@@ -171,7 +171,7 @@ def test_a_slice_that_fills_the_memory_by_itself_leaves_all_the_same() -> None:
 def test_nothing_is_begun_while_something_is_on_its_way_to_the_shelf() -> None:
     # Given a far schedule that could be in the very slice that comes next
     shard = shard_with(NEAR)
-    shard.take_in([schedule(NEAR.start_ms, 100)], 101, {})
+    shard.ingest([schedule(NEAR.start_ms, 100)], 101, {})
 
     before = shard.next_load(NOW_MS, room=True)
     shard.put_done(shard.put(NOW_MS))
@@ -220,7 +220,9 @@ def test_a_shelf_that_was_left_alone_for_too_long_gives_everything_at_once_and_i
     for _ in range(3):
         run.tick(NOW_MS + 31 * DAY_MS)
 
-    assert [key for _, key in run.outcome.delivered] == [Key(due_ms, offset) for offset, due_ms in enumerate(dues_ms)]
+    assert [key for _, key in run.outcome.delivered] == [
+        DueKey(due_ms, offset) for offset, due_ms in enumerate(dues_ms)
+    ]
     assert run.shelf.slices(0) == {}
 
 
@@ -231,20 +233,20 @@ def test_a_wide_slice_is_split_in_portions_each_with_a_write_of_its_own() -> Non
     for offset in range(FIRST_PORTION + 1):
         run.source.append(schedule(hour_ms + offset, offset))
         run.tick(hour_ms - 2 * DAY_MS)
-    before = run.shard.shelf_position
+    before = run.shard.store_version
 
     loads = run.load(hour_ms - 90 * MINUTE_MS)
 
     hour = Slice(hour_ms, HOUR_MS)
     assert loads == [Load(hour, 0, FIRST_PORTION), Load(hour, FIRST_PORTION, LARGEST_PORTION)]
-    assert run.shard.shelf_position == before._replace(counter=before.counter + 2)
+    assert run.shard.store_version == before._replace(counter=before.counter + 2)
 
 
 def test_packing_far_schedules_of_several_slices_indexes_each() -> None:
     shard = shard_with()
     shard.next_load(NOW_MS, room=True)
     schedules = [schedule(NOW_MS + after_ms, 100) for after_ms in (20_000, 20_500, HOUR_MS)]
-    shard.take_in(schedules, 101, {})
+    shard.ingest(schedules, 101, {})
 
     shard.put_done(shard.put(NOW_MS))
 

@@ -1,4 +1,4 @@
-"""Shards with a memory shelf over weeks of simulated time, with slices of hours, minutes and seconds."""
+"""Shards with a memory backlog over weeks of simulated time, with slices of hours, minutes and seconds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.schedules import key_of, schedule
 from tests.support.shard_run import Delivered, ShardRun
 
 from delaytopic_relay.backlog.slices import NARROW_MS
-from delaytopic_relay.core.commands import Key, Schedule
+from delaytopic_relay.core.commands import DueKey, Schedule
 
 START_MS = 1_795_269_600_000
 MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
@@ -54,13 +54,13 @@ def play(seed: int, *, crashes: bool, horizon_ms: int = 10_000) -> tuple[ShardRu
     return run, sent
 
 
-def in_order_of_reading(delivered: list[Delivered], sent: list[tuple[int, Schedule]]) -> list[Key]:
+def in_order_of_reading(delivered: list[Delivered], sent: list[tuple[int, Schedule]]) -> list[DueKey]:
     """The keys as they should leave: by due time, but never before they were produced."""
     produced_ms = {key_of(entry): at_ms for at_ms, entry in sent}
     return [key for _, key in sorted((max(key.due_ms, produced_ms[key]), key) for _, key in delivered)]
 
 
-def lost_or_twice(run: ShardRun, sent: list[tuple[int, Schedule]]) -> Counter[Key]:
+def lost_or_twice(run: ShardRun, sent: list[tuple[int, Schedule]]) -> Counter[DueKey]:
     """Return how much more than once each key left, or -1 if it never left; nothing of those that left once."""
     left = Counter(key for _, key in run.outcome.delivered)
     left.subtract(key_of(entry) for _, entry in sent)

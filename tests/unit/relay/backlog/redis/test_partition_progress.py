@@ -6,7 +6,7 @@ from tests.support.shards import redis_shard
 
 from delaytopic_relay.backlog.redis.partition import Shard
 from delaytopic_relay.backlog.store import Slice
-from delaytopic_relay.core.commands import NOTHING_DELIVERED, Key
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey
 from delaytopic_relay.core.progress import Progress
 
 NOW_MS = 1_000_000
@@ -22,7 +22,7 @@ def new_shard(progress: Progress, start: int) -> Shard:
 
 
 def test_nothing_read_is_the_progress_that_was_committed() -> None:
-    cursor = Key(NOW_MS - 5, 3)
+    cursor = DueKey(NOW_MS - 5, 3)
     shard = new_shard(Progress(4, 9, cursor), 4)
 
     assert shard.progress("me") == Progress(4, 9, cursor, "me")
@@ -30,16 +30,16 @@ def test_nothing_read_is_the_progress_that_was_committed() -> None:
 
 def test_the_lowest_offset_that_only_memory_holds_is_where_a_successor_reads_from() -> None:
     shard = new_shard(Progress(0, 0, NOTHING_DELIVERED), 0)
-    shard.take_in([schedule(NOW_MS, 0), schedule(NOW_MS + 5_000, 1), schedule(NOW_MS + 100, 2)], 3, {})
+    shard.ingest([schedule(NOW_MS, 0), schedule(NOW_MS + 5_000, 1), schedule(NOW_MS + 100, 2)], 3, {})
 
     shard.take_due(NOW_MS + 500, 10)
 
-    assert shard.progress("me") == Progress(1, 3, Key(NOW_MS + 100, 2), "me")
+    assert shard.progress("me") == Progress(1, 3, DueKey(NOW_MS + 100, 2), "me")
 
 
 def test_what_the_shelf_holds_does_not_keep_the_offset_back() -> None:
     shard = new_shard(Progress(0, 0, NOTHING_DELIVERED), 0)
-    shard.take_in([schedule(FAR_MS, 0), schedule(NOW_MS + 5_000, 1), schedule(FAR_MS, 2)], 3, {})
+    shard.ingest([schedule(FAR_MS, 0), schedule(NOW_MS + 5_000, 1), schedule(FAR_MS, 2)], 3, {})
 
     shard.put_done(shard.put(NOW_MS))
 
@@ -57,10 +57,10 @@ def test_what_was_loaded_from_the_shelf_does_not_keep_the_offset_back() -> None:
 
 
 def test_while_records_are_read_again_the_position_stays_and_the_offset_follows_the_reading() -> None:
-    cursor = Key(NOW_MS, 7)
+    cursor = DueKey(NOW_MS, 7)
     shard = new_shard(Progress(0, 9, cursor), 0)
 
-    shard.take_in([schedule(NOW_MS - 1, 0), schedule(NOW_MS, 1), schedule(NOW_MS + 1, 2), schedule(NOW_MS, 3)], 4, {})
+    shard.ingest([schedule(NOW_MS - 1, 0), schedule(NOW_MS, 1), schedule(NOW_MS + 1, 2), schedule(NOW_MS, 3)], 4, {})
 
     assert shard.progress("me") == Progress(2, 9, cursor, "me")
 
@@ -75,18 +75,18 @@ def test_removed_records_at_the_end_of_the_source_count_as_taken_in() -> None:
 
 def test_the_cursor_moves_past_schedules_that_were_cancelled() -> None:
     shard = new_shard(Progress(0, 0, NOTHING_DELIVERED), 0)
-    shard.take_in([schedule(NOW_MS, 0, A), cancel(1, A)], 2, {})
+    shard.ingest([schedule(NOW_MS, 0, A), cancel(1, A)], 2, {})
 
     assert shard.take_due(NOW_MS, 10).schedules == []
-    assert shard.progress("me") == Progress(2, 2, Key(NOW_MS, 0), "me")
+    assert shard.progress("me") == Progress(2, 2, DueKey(NOW_MS, 0), "me")
 
 
 def test_what_leaves_at_once_does_not_move_the_cursor() -> None:
-    shard = new_shard(Progress(1, 1, Key(NOW_MS, 0)), 1)
+    shard = new_shard(Progress(1, 1, DueKey(NOW_MS, 0)), 1)
 
-    shard.take_in([schedule(NOW_MS - 500, 1)], 2, {})
+    shard.ingest([schedule(NOW_MS - 500, 1)], 2, {})
 
-    assert shard.progress("me") == Progress(2, 2, Key(NOW_MS, 0), "me")
+    assert shard.progress("me") == Progress(2, 2, DueKey(NOW_MS, 0), "me")
 
 
 def test_a_loaded_slice_is_dropped_once_nothing_of_it_is_left_in_memory() -> None:
@@ -127,7 +127,7 @@ def test_a_wide_slice_that_was_filled_again_after_it_was_split_is_not_dropped() 
 
     # When another schedule of that minute is put
     run.source.append(schedule(minute_ms + 30_000, 1))
-    run.take_in(minute_ms - 3_600_000)
+    run.ingest(minute_ms - 3_600_000)
     run.put(minute_ms - 3_600_000)
 
     # Then it stays, until it was split a second time
@@ -164,6 +164,6 @@ def test_it_wakes_for_the_first_schedule_that_is_loaded() -> None:
     shard = new_shard(Progress(0, 0, NOTHING_DELIVERED), 0)
     before = shard.wake_ms()
 
-    shard.take_in([schedule(NOW_MS + 700, 0), schedule(NOW_MS + 300, 1)], 2, {})
+    shard.ingest([schedule(NOW_MS + 700, 0), schedule(NOW_MS + 300, 1)], 2, {})
 
     assert (before, shard.wake_ms()) == (None, NOW_MS + 300)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaytopic_relay.backlog.redis.parts import MAX_BYTES, MAX_ITEMS, Part, positions, split
-from delaytopic_relay.backlog.store import Position, Segment, Slice
+from delaytopic_relay.backlog.store import Segment, Slice, StoreVersion
 from delaytopic_relay.core.ids import IdEntry
 
 NEAR = Slice(1000, 1000)
@@ -50,24 +50,24 @@ def test_the_parts_are_the_whole_in_order_and_bounded(sizes: list[int], ids: int
 
 
 def test_one_part_goes_straight_from_expected_to_new() -> None:
-    expected, new = Position("a", 1, 10), Position("a", 2, 20)
+    expected, new = StoreVersion("a", 1, 10), StoreVersion("a", 2, 20)
 
     assert positions(expected, new, 1) == [expected, new]
 
 
 def test_positions_between_carry_the_offset_from_before_and_a_marked_owner() -> None:
-    expected, new = Position("a", 1, 10), Position("a", 2, 20)
+    expected, new = StoreVersion("a", 1, 10), StoreVersion("a", 2, 20)
 
-    assert positions(expected, new, 3) == [expected, Position("a+1", 2, 10), Position("a+2", 2, 10), new]
+    assert positions(expected, new, 3) == [expected, StoreVersion("a+1", 2, 10), StoreVersion("a+2", 2, 10), new]
 
 
 def test_positions_between_promise_nothing_where_nothing_was() -> None:
-    new = Position("a", 2, 20)
+    new = StoreVersion("a", 2, 20)
 
-    assert positions(None, new, 2) == [None, Position("a+1", 2, 0), new]
+    assert positions(None, new, 2) == [None, StoreVersion("a+1", 2, 0), new]
 
 
 def test_positions_between_never_pass_the_lower_of_the_two_offsets() -> None:
-    new = Position("a", 2, 5)
+    new = StoreVersion("a", 2, 5)
 
-    assert positions(Position("b", 1, 10), new, 2) == [Position("b", 1, 10), Position("a+1", 2, 5), new]
+    assert positions(StoreVersion("b", 1, 10), new, 2) == [StoreVersion("b", 1, 10), StoreVersion("a+1", 2, 5), new]

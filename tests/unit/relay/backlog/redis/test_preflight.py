@@ -31,7 +31,7 @@ def test_an_old_server_is_refused(version: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         check_facts(replace(GOOD, version=version))
 
-    assert str(caught.value) == f"Redis at cache:6379 is Redis {version}: the shelf needs 6.2 or newer, or Valkey"
+    assert str(caught.value) == f"Redis at cache:6379 is Redis {version}: the backlog needs 6.2 or newer, or Valkey"
 
 
 @pytest.mark.parametrize("policy", ["allkeys-lru", "volatile-lru", "volatile-ttl", "allkeys-random"])

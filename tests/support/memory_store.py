@@ -1,4 +1,4 @@
-"""A shelf in memory: the oracle that the other shelves are compared with, and the shelf of the simulation."""
+"""A backlog in memory: the oracle that the other backlogs are compared with, and the backlog of the simulation."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from delaytopic_relay.backlog.redis.layout import stored_bytes
-from delaytopic_relay.backlog.store import Page, Position, Segment, Slice, moved
+from delaytopic_relay.backlog.store import Page, Segment, Slice, StoreVersion, moved
 from delaytopic_relay.core.ids import IdEntry
 
 
 @dataclass(slots=True)
 class _Shard:
-    position: Position | None = None
+    position: StoreVersion | None = None
     segments: dict[Slice, list[bytes]] = field(default_factory=dict)
     records: dict[Slice, int] = field(default_factory=dict)
     ids: dict[bytes, IdEntry] = field(default_factory=dict)
@@ -27,34 +27,34 @@ class _Shard:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All shards of a memory shelf at one moment, to roll back to."""
+    """All shards of a memory backlog at one moment, to roll back to."""
 
     shards: Mapping[int, _Shard]
 
 
-class MemoryShelf:
-    """A `Shelf` that keeps everything in dictionaries.
+class MemoryBacklogStore:
+    """A `BacklogStore` that keeps everything in dictionaries.
 
     Several relays may share one, as they share a server; it is not for several threads.
     """
 
     def __init__(self) -> None:
-        """An empty shelf, on which no shard was claimed."""
+        """An empty backlog, on which no shard was claimed."""
         self._shards: dict[int, _Shard] = {}
 
-    def position(self, shard: int) -> Position | None:
-        """See `Shelf.position`."""
+    def position(self, shard: int) -> StoreVersion | None:
+        """See `BacklogStore.position`."""
         return self._shard(shard).position
 
     def put(
         self,
         shard: int,
-        expected: Position | None,
-        new: Position,
+        expected: StoreVersion | None,
+        new: StoreVersion,
         segments: Sequence[Segment],
         ids: Mapping[bytes, IdEntry],
     ) -> int:
-        """See `Shelf.put`. Raises `ShelfMoved`."""
+        """See `BacklogStore.put`. Raises `BacklogMoved`."""
         kept = self._shard(shard)
         if kept.position == new:
             return kept.stored_bytes
@@ -68,8 +68,8 @@ class MemoryShelf:
         self._shards[shard] = kept
         return kept.stored_bytes
 
-    def page(self, shard: int, expected: Position, from_ms: int, count: int) -> Page:
-        """See `Shelf.page`. Raises `ShelfMoved`."""
+    def page(self, shard: int, expected: StoreVersion, from_ms: int, count: int) -> Page:
+        """See `BacklogStore.page`. Raises `BacklogMoved`."""
         records = self._owned(shard, expected).records
         found = sorted(item for item in records.items() if item[0].start_ms >= from_ms)
         return Page.of(found[:count], count)
@@ -78,22 +78,22 @@ class MemoryShelf:
         """Return all slices of a shard, whoever owns it."""
         return dict(self._shard(shard).records)
 
-    def load(self, shard: int, expected: Position, slice_: Slice, first: int, count: int) -> list[bytes]:
-        """See `Shelf.load`. Raises `ShelfMoved`."""
+    def load(self, shard: int, expected: StoreVersion, slice_: Slice, first: int, count: int) -> list[bytes]:
+        """See `BacklogStore.load`. Raises `BacklogMoved`."""
         return self._owned(shard, expected).segments.get(slice_, [])[first : first + count]
 
-    def load_first(self, shard: int, expected: Position, slices: Sequence[Slice], count: int) -> list[list[bytes]]:
-        """See `Shelf.load_first`. Raises `ShelfMoved`."""
+    def load_first(self, shard: int, expected: StoreVersion, slices: Sequence[Slice], count: int) -> list[list[bytes]]:
+        """See `BacklogStore.load_first`. Raises `BacklogMoved`."""
         segments = self._owned(shard, expected).segments
         return [segments.get(slice_, [])[:count] for slice_ in slices]
 
-    def ids(self, shard: int, expected: Position, names: Sequence[bytes]) -> list[IdEntry | None]:
-        """See `Shelf.ids`. Raises `ShelfMoved`."""
+    def ids(self, shard: int, expected: StoreVersion, names: Sequence[bytes]) -> list[IdEntry | None]:
+        """See `BacklogStore.ids`. Raises `BacklogMoved`."""
         kept = self._owned(shard, expected)
         return [kept.ids.get(name) for name in names]
 
-    def drop(self, shard: int, expected: Position, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
-        """See `Shelf.drop`. Raises `ShelfMoved`."""
+    def drop(self, shard: int, expected: StoreVersion, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
+        """See `BacklogStore.drop`. Raises `BacklogMoved`."""
         kept = self._owned(shard, expected)
         for slice_ in slices:
             kept.records.pop(slice_, None)
@@ -103,14 +103,14 @@ class MemoryShelf:
         return kept.stored_bytes
 
     def reset(self, shard: int, slices: Iterable[Slice]) -> None:
-        """See `Shelf.reset`."""
+        """See `BacklogStore.reset`."""
         self._shards.pop(shard, None)
 
     def close(self) -> None:
         """Nothing to give back: what was put stays, as on a server."""
 
     def snapshot(self) -> Snapshot:
-        """What is on the shelf now, for `restore`."""
+        """What is in the backlog now, for `restore`."""
         return Snapshot(copy.deepcopy(self._shards))
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -124,7 +124,7 @@ class MemoryShelf:
     def _shard(self, shard: int) -> _Shard:
         return self._shards.get(shard) or _Shard()
 
-    def _owned(self, shard: int, expected: Position) -> _Shard:
+    def _owned(self, shard: int, expected: StoreVersion) -> _Shard:
         kept = self._shard(shard)
         if kept.position != expected:
             raise moved(shard, expected, kept.position)

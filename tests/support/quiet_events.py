@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from delaytopic_relay.core.commands import Departures, Reject, Schedule
+from delaytopic_relay.core.commands import Outbound, Reject, Schedule
 from delaytopic_relay.core.recovery import Plan
-from delaytopic_relay.errors import LostOwnership, RelayError
+from delaytopic_relay.errors import RelayError, StateInDoubt
 
 
-class QuietJournal:
-    """Implements `Journal`."""
+class QuietEvents:
+    """Implements `LoopEvents`."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.errors: list[RelayError] = []
         self.skipped: list[tuple[int, str]] = []
 
-    def commands(self, leaving: Departures) -> None:
+    def commands(self, leaving: Outbound) -> None:
         self.counts.update(superseded=leaving.superseded, cancelled=leaving.cancelled, too_late=leaving.too_late)
 
     def sent(
@@ -32,7 +32,7 @@ class QuietJournal:
     def put(self, duration_ms: int) -> None:
         self.counts.update(puts=1)
 
-    def started_over(self, lost: LostOwnership) -> None:
+    def reset(self, lost: StateInDoubt) -> None:
         self.counts.update([lost.cause])
         self.errors.append(lost)
 
