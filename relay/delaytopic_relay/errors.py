@@ -6,7 +6,7 @@ RelayError
 +-- Unavailable            the other side's, passing: the relay tries again
 |   +-- BacklogUnavailable
 |   +-- KafkaUnavailable
-+-- StateInDoubt          nobody's: drop the shard's memory, read the committed state again
++-- StateInDoubt           nobody's: drop the shard's memory, read the committed state again
 |   +-- BacklogMoved
 |   +-- TransactionAborted
 |   +-- CommitUnknown
