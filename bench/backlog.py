@@ -1,4 +1,4 @@
-"""A backlog on a shelf, spread over ten minutes: how fast it goes in, and after a while how fast it comes out."""
+"""A backlog, spread over ten minutes: how fast it goes in, and after a while how fast it comes out."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Backlog:
         self._due_ms: array[int] = array("q")
 
     def fill(self) -> Moved:
-        """All records become readable in one instant to a waiting relay; until all are on the shelf and committed.
+        """All records become readable in one instant to a waiting relay; until all are in the backlog and committed.
 
         One more record in each partition, due at once, makes the relay commit at the end as it would under load.
         Raises `Unmeasurable` if this took so long that records came within the horizon.

@@ -49,7 +49,7 @@ class Scale:
     within_horizon: int
     """All in memory at once."""
     backlog: int
-    """On the way to the shelf."""
+    """On the way to the backlog."""
 
     @classmethod
     def of(cls, records: int) -> Scale:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from lupa.lua51 import LuaRuntime, lua_type  # type: ignore[import-untyped]
+from tests.support.paths import ROOT
 
-FOLDER = Path(__file__).parents[2] / "gitops/argocd/resource_customizations/delaytopic.dev/DelayTopic"
+FOLDER = ROOT / "gitops/argocd/resource_customizations/delaytopic.dev/DelayTopic"
 
 
 def run(script: str, obj: dict[str, Any]) -> Any:

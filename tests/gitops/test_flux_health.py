@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import cel
 import pytest
 import yaml
 from tests.gitops.argo import FOLDER
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 EXPRESSIONS = yaml.safe_load((ROOT / "gitops/flux/health-check-exprs.yaml").read_text(encoding="utf-8"))
 VERDICTS: dict[str, str] = yaml.safe_load((ROOT / "tests/data/gitops/flux_verdicts.yaml").read_text(encoding="utf-8"))
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.paths import ROOT
 from tests.support.relay_process import wait_for
 
-ROOT = Path(__file__).parents[2]
 CONFTEST = """
 from tests.conftest import *
 from tests.conftest import pytest_configure

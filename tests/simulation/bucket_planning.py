@@ -9,16 +9,16 @@ from tests.simulation.faults import Fault, What
 from tests.simulation.plan import (
     Action,
     Arm,
+    BacklogAway,
+    BacklogCopied,
+    BacklogRolledBack,
+    BacklogWiped,
     BucketDamaged,
     Plan,
-    ShelfAway,
-    ShelfCopied,
-    ShelfRolledBack,
-    ShelfWiped,
 )
-from tests.simulation.planning import OF_SHELF, plan_for
+from tests.simulation.planning import OF_BACKLOG, plan_for
 
-SHELF = ShelfAway | ShelfCopied | ShelfRolledBack | ShelfWiped
+BACKLOG = BacklogAway | BacklogCopied | BacklogRolledBack | BacklogWiped
 BACKENDS = ("B", "B", "B", "RB", "BR", "RRB")
 
 
@@ -35,10 +35,10 @@ def bucket_plan_for(seed: int, backends: str | None = None) -> Plan:
 
 
 def _other(action: Action, rng: random.Random, backends: str, *, damaged: bool) -> Action:
-    if isinstance(action, SHELF) and "R" not in backends:
+    if isinstance(action, BACKLOG) and "R" not in backends:
         what = rng.choice(["truncated", "emptied", "foreign"] if damaged else ["foreign"])
         return BucketDamaged(rng.choice([0, 0, 0, 1, 1, 2, 3, 8]), what)
-    if isinstance(action, Arm) and action.fault.effect in OF_SHELF and ("R" not in backends or rng.random() < 0.5):
+    if isinstance(action, Arm) and action.fault.effect in OF_BACKLOG and ("R" not in backends or rng.random() < 0.5):
         return Arm(action.relay, _fault(action.fault, rng))
     return action
 

@@ -13,10 +13,8 @@ FAULTS_OF_BUCKETS = (
 )
 FAULTS = (
     *all_names(),
-    *(
-        f"event: {name}"
-        for name in ("retain", "rotate", "set clock", "shelf away", "shelf copied", "shelf rolled back", "shelf wiped")
-    ),
+    *(f"event: {name}" for name in ("retain", "rotate", "set clock")),
+    *(f"event: backlog {name}" for name in ("away", "copied", "rolled back", "wiped")),
     *("event: start", "event: stop", "transaction expired"),
 )
 PATHS = tuple(
@@ -37,7 +35,7 @@ PATHS = tuple(
         "revoked",
         "fenced the last owner",
         "replayed",
-        "shelf away",
+        "backlog away",
         "started over, aborted",
         "started over, commit-unknown",
         "started over, fenced",

@@ -17,6 +17,10 @@ from tests.simulation.outcome import Outcome, outcome_of
 from tests.simulation.plan import (
     Action,
     Arm,
+    BacklogAway,
+    BacklogCopied,
+    BacklogRolledBack,
+    BacklogWiped,
     BucketDamaged,
     Pass,
     Plan,
@@ -25,17 +29,13 @@ from tests.simulation.plan import (
     Rotate,
     SetClock,
     Setup,
-    ShelfAway,
-    ShelfCopied,
-    ShelfRolledBack,
-    ShelfWiped,
     Start,
     Stop,
 )
 from tests.simulation.quiet import Quiet
-from tests.simulation.redis_server import RedisServer, redis_shelf
+from tests.simulation.redis_server import RedisServer, redis_store
 from tests.simulation.relays import Relay
-from tests.simulation.shelf_client import DistantShelf, Line
+from tests.simulation.store_client import DistantStore, Line
 from tests.support.memory_store import MemoryBacklogStore
 
 from delaytopic_relay.backlog.redis import partition as shard
@@ -100,19 +100,19 @@ class History:
             case Retain():
                 self.applications.retain()
             case _:
-                self._happens_to_the_shelf(action)
+                self._happens_to_the_backlog(action)
 
-    def _happens_to_the_shelf(self, action: Action) -> None:
+    def _happens_to_the_backlog(self, action: Action) -> None:
         match action:
-            case ShelfAway(duration_ms):
+            case BacklogAway(duration_ms):
                 self._away_until_ms = self.kafka.now_ms + duration_ms
                 if isinstance(self.server, RedisServer):
                     self.server.restart()
-            case ShelfCopied():
+            case BacklogCopied():
                 self._copies.append(self.server.snapshot())
-            case ShelfRolledBack(copies) if len(self._copies) >= copies:
+            case BacklogRolledBack(copies) if len(self._copies) >= copies:
                 self.server.restore(self._copies[-copies])
-            case ShelfWiped():
+            case BacklogWiped():
                 self.server.wipe()
             case BucketDamaged(bucket, what):
                 damage(self.kafka, bucket, what)
@@ -148,16 +148,16 @@ class History:
 
     def _connect(self, gate: Gate) -> BacklogStore:
         if isinstance(self.server, RedisServer):
-            return redis_shelf(self.server, self._line(gate, lambda: NoConnection("no answer")))
-        return DistantShelf(self.server, self._line(gate, lambda: BacklogUnavailable("no answer")))
+            return redis_store(self.server, self._line(gate, lambda: NoConnection("no answer")))
+        return DistantStore(self.server, self._line(gate, lambda: BacklogUnavailable("no answer")))
 
     def _buckets(self, gate: Gate) -> SimulatedBucketLog:
         return SimulatedBucketLog(self.kafka, gate, self.setup.portion)
 
     def _line(self, gate: Gate, silence: Callable[[], Exception]) -> Line:
-        return Line(self.kafka, gate, self.shelf_is_away, silence, self.setup.load_ms)
+        return Line(self.kafka, gate, self.backlog_is_away, silence, self.setup.load_ms)
 
-    def shelf_is_away(self) -> bool:
+    def backlog_is_away(self) -> bool:
         """Return whether the backlog's server does not answer now."""
         return self.kafka.now_ms < self._away_until_ms
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 
-from tests.simulation import mutants_of_buckets, mutants_of_commits, mutants_of_recovery, mutants_of_shelves
+from tests.simulation import mutants_of_buckets, mutants_of_commits, mutants_of_recovery, mutants_of_stores
 from tests.simulation.breaking import Mutant
 
 MUTANTS: dict[str, Mutant] = {
     mutant.name: mutant
-    for of in (mutants_of_recovery, mutants_of_commits, mutants_of_shelves, mutants_of_buckets)
+    for of in (mutants_of_recovery, mutants_of_commits, mutants_of_stores, mutants_of_buckets)
     for mutant in of.MUTANTS
 }
 

@@ -173,8 +173,8 @@ MUTANTS = (
     Mutant("cursor-goes-back", "lets a record that leaves at once move the cursor C back", cursor_goes_back),
     Mutant("cursor-too-far", "commits a cursor C at what is due next, not at what was delivered", cursor_one_too_far),
     Mutant("fixed-offset-past-queue", "fixed delay: commits L past its queue", fixed_offset_past_the_queue),
-    Mutant("puts-late", "puts on the shelf with the commit after the one that relies on it", puts_late),
-    Mutant("drop-before-commit", "drops slices from the shelf before the commit", drop_before_commit),
+    Mutant("puts-late", "puts in the backlog with the commit after the one that relies on it", puts_late),
+    Mutant("drop-before-commit", "drops slices from the backlog before the commit", drop_before_commit),
     Mutant(
         "offsets-first", "commits the offsets outside the transaction, before it", lambda: with_target(OffsetsFirst)
     ),

@@ -54,7 +54,7 @@ def _remembering_what_is_committed() -> Sequence[Patch]:
     return [(RedisBacklog, "__init__", init), (RedisBacklog, "plan", plan)]
 
 
-def shelf_believed() -> Sequence[Patch]:
+def backlog_believed() -> Sequence[Patch]:
     def plan(committed: Progress | None, filled: int | None, *arguments: Any, **keywords: Any) -> Plan:
         if committed is not None and filled is not None:
             return plan_recovery(committed, committed.offset, *arguments, **keywords)
@@ -178,11 +178,11 @@ def keeps_epoch_after_unknown() -> Sequence[Patch]:
 MUTANTS = (
     Mutant(
         "no-lower-commit",
-        "starts to read below L, and states that neither in Kafka nor on the shelf",
+        "starts to read below L, and states that neither in Kafka nor in the backlog",
         no_lower_commit,
     ),
-    Mutant("shelf-believed", "starts to read at L although the shelf states a lower offset", shelf_believed),
-    Mutant("no-token", "does not write a fresh owner token to the shelf", no_token),
+    Mutant("backlog-believed", "starts to read at L although the backlog states a lower offset", backlog_believed),
+    Mutant("no-token", "does not write a fresh owner token to the backlog", no_token),
     Mutant("delivers-while-replaying", "delivers before reading has passed P", delivers_while_replaying),
     Mutant("forgets-the-cursor", "takes over without the cursor C", forgets_the_cursor),
     Mutant(

@@ -99,17 +99,17 @@ class Retain(NamedTuple):
     """The source's retention deletes what is long done."""
 
 
-class ShelfAway(NamedTuple):
+class BacklogAway(NamedTuple):
     """The backlog's server restarts, without losing anything."""
 
     duration_ms: int
 
 
-class ShelfCopied(NamedTuple):
+class BacklogCopied(NamedTuple):
     """A replica or a file has the backlog as it is now."""
 
 
-class ShelfRolledBack(NamedTuple):
+class BacklogRolledBack(NamedTuple):
     """The backlog is as it was when it was copied `copies` times ago: a stale replica, or a restart that lost
     writes.
     """
@@ -117,7 +117,7 @@ class ShelfRolledBack(NamedTuple):
     copies: int = 1
 
 
-class ShelfWiped(NamedTuple):
+class BacklogWiped(NamedTuple):
     """The backlog is empty."""
 
 
@@ -137,10 +137,10 @@ Action = (
     | Rotate
     | SetClock
     | Retain
-    | ShelfAway
-    | ShelfCopied
-    | ShelfRolledBack
-    | ShelfWiped
+    | BacklogAway
+    | BacklogCopied
+    | BacklogRolledBack
+    | BacklogWiped
     | BucketDamaged
 )
 

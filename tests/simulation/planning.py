@@ -8,6 +8,10 @@ from tests.simulation.faults import ANSWERS, PROCESS, WEIGHTS, Fault, What
 from tests.simulation.plan import (
     Action,
     Arm,
+    BacklogAway,
+    BacklogCopied,
+    BacklogRolledBack,
+    BacklogWiped,
     Pass,
     Plan,
     Produce,
@@ -15,10 +19,6 @@ from tests.simulation.plan import (
     Rotate,
     SetClock,
     Setup,
-    ShelfAway,
-    ShelfCopied,
-    ShelfRolledBack,
-    ShelfWiped,
     Start,
     Stop,
 )
@@ -34,7 +34,7 @@ FAULT_SHARES = (0.0, 0.05, 0.15, 0.3, 0.5)
 FREEZES_MS = (100, 700, 3_000, 8_000, 15_000, 40_000)
 LATE_MS = (1, 100, 1_000, 5_000, 20_000)
 WITH_TRANSACTIONS = frozenset({"begin", "offsets", "commit", "abort", "fence", "replace"})
-OF_SHELF = frozenset({"position", "put", "slices", "load", "ids", "drop", "check"})
+OF_BACKLOG = frozenset({"position", "put", "slices", "load", "ids", "drop", "check"})
 
 
 def plan_for(seed: int) -> Plan:
@@ -78,8 +78,8 @@ def _actions(rng: random.Random, setup: Setup) -> list[Action]:
             actions += disaster
             disaster = []
         elif setup.delay_ms is None and rng.random() < share / 6:
-            actions.append(ShelfCopied())
-            disaster = [ShelfRolledBack(), Arm(0, _fault(rng, setup))]
+            actions.append(BacklogCopied())
+            disaster = [BacklogRolledBack(), Arm(0, _fault(rng, setup))]
         elif rng.random() < share / 5:
             actions.append(Arm(0, Fault(rng.choice(["put", "put", "commit"]), 1, What.FREEZE)))
         actions.append(Pass(rng.choice(TURNS_MS)))
@@ -99,12 +99,12 @@ def _trouble(rng: random.Random, setup: Setup, skew_ms: int) -> list[Action]:
     """Return what goes wrong in one turn: mostly at an effect of a relay, else around them."""
     if rng.random() < 0.7:
         return [Arm(rng.choice([0, 0, 1]), _fault(rng, setup)) for _ in range(rng.choice([1, 1, 1, 2]))]
-    shelf: list[Action] = [
-        ShelfCopied(),
-        ShelfCopied(),
-        ShelfRolledBack(rng.choice([1, 1, 2])),
-        ShelfWiped(),
-        ShelfAway(rng.choice([20, 500, 3_000, 12_000])),
+    store: list[Action] = [
+        BacklogCopied(),
+        BacklogCopied(),
+        BacklogRolledBack(rng.choice([1, 1, 2])),
+        BacklogWiped(),
+        BacklogAway(rng.choice([20, 500, 3_000, 12_000])),
     ]
     around: list[Action] = [
         Start(rng.choice(["", "", "", "", "ingest", "delivery", "both"])),
@@ -114,7 +114,7 @@ def _trouble(rng: random.Random, setup: Setup, skew_ms: int) -> list[Action]:
     ]
     if skew_ms:
         around.append(SetClock(rng.choice([0, 1]), rng.randrange(-skew_ms, skew_ms), rng.choice([0, 0, -20, 20])))
-    return [rng.choice([*around, *(shelf if setup.delay_ms is None else [])])]
+    return [rng.choice([*around, *(store if setup.delay_ms is None else [])])]
 
 
 def _fault(rng: random.Random, setup: Setup) -> Fault:
@@ -133,4 +133,4 @@ def _exists(effect: str, setup: Setup) -> bool:
         return setup.transactional
     if effect == "check":
         return setup.redis
-    return setup.delay_ms is None or effect not in OF_SHELF
+    return setup.delay_ms is None or effect not in OF_BACKLOG

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from redis.exceptions import NoScriptError
-from tests.simulation.shelf_client import Line
+from tests.simulation.store_client import Line
 
 from delaytopic_relay.backlog.redis.connection import Client, RedisConnection
 from delaytopic_relay.backlog.redis.store import RedisBacklogStore, Script
@@ -209,7 +209,7 @@ def _split(count: int, arguments: tuple[bytes | int, ...]) -> tuple[list[bytes],
     return sent[:count], sent[count:]
 
 
-def redis_shelf(server: RedisServer, line: Line) -> RedisBacklogStore:
+def redis_store(server: RedisServer, line: Line) -> RedisBacklogStore:
     """The production backlog over the simulated server."""
     client = cast(Client, RedisClient(server, line))
     return RedisBacklogStore(RedisConnection(client, "redis"), "shop.reminders")

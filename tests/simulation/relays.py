@@ -110,14 +110,14 @@ class Relay:
             )
         )
 
-    def _backlog(self, shelf: BacklogStore | SimulatedBucketLog | None) -> Backlog:
+    def _backlog(self, store: BacklogStore | SimulatedBucketLog | None) -> Backlog:
         """Return the backlog over this backlog; None stands for a fixed delay."""
-        if shelf is None:
+        if store is None:
             return FixedBacklog(HORIZON_MS)
-        if isinstance(shelf, SimulatedBucketLog):
+        if isinstance(store, SimulatedBucketLog):
             rules = RULES._replace(key=self.signer.key_id)
-            return BucketBacklog(shelf, NAMES, rules, self.clock, self.events, self.signer)
-        return RedisBacklog(shelf, self.name, HORIZON_MS, self.clock, self.events, self.signer)
+            return BucketBacklog(store, NAMES, rules, self.clock, self.events, self.signer)
+        return RedisBacklog(store, self.name, HORIZON_MS, self.clock, self.events, self.signer)
 
     @property
     def frozen(self) -> bool:

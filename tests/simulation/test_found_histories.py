@@ -8,15 +8,15 @@ from tests.simulation.faults import Fault, What
 from tests.simulation.hunting import wrong_with
 from tests.simulation.plan import (
     Arm,
+    BacklogCopied,
+    BacklogRolledBack,
+    BacklogWiped,
     Pass,
     Plan,
     Produce,
     Recipe,
     SetClock,
     Setup,
-    ShelfCopied,
-    ShelfRolledBack,
-    ShelfWiped,
 )
 
 SET_BACK_IN_A_TICK = Plan(
@@ -42,12 +42,12 @@ SAME_POSITION_ON_TWO_TIMELINES = Plan(
         Pass(0),
         Pass(0),
         Pass(1_000),
-        ShelfCopied(),
-        ShelfWiped(),
+        BacklogCopied(),
+        BacklogWiped(),
         Pass(1_000),
         Produce((Recipe(at_ms=1_000_020_000),)),
         Pass(0),
-        ShelfRolledBack(),
+        BacklogRolledBack(),
     ),
 )
 """A relay claimed the backlog twice under the same token: after a wipe it came to the position (token, counter, offset)

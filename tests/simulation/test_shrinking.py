@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.simulation.faults import Fault, What
-from tests.simulation.plan import Arm, Pass, Plan, Produce, Recipe, Setup, ShelfWiped
+from tests.simulation.plan import Arm, BacklogWiped, Pass, Plan, Produce, Recipe, Setup
 from tests.simulation.planning import plan_for
 from tests.simulation.shrink import Shrinker
 from tests.simulation.tracing import told
@@ -23,12 +23,12 @@ def test_only_what_is_needed_to_fail_is_left() -> None:
 def test_a_plan_is_told_line_by_line() -> None:
     fault = Fault("put", 2, What.FREEZE, before=False, length_ms=700)
     recipes = (Recipe(due_ms=5), Recipe(name=b"a", cancel=True))
-    plan = Plan(Setup(chunk=1), (Produce(recipes), Arm(0, fault), ShelfWiped(), Pass(30)))
+    plan = Plan(Setup(chunk=1), (Produce(recipes), Arm(0, fault), BacklogWiped(), Pass(30)))
 
     assert told(plan) == [
         "setup: chunk=1",
         "produce a record due in 5 ms to 0, a cancel of a to 0",
         "await: freeze after put (700 ms), number 2 of relay -1",
-        "ShelfWiped()",
+        "BacklogWiped()",
         "30 ms pass, and every relay takes a turn",
     ]

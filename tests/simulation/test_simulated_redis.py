@@ -11,8 +11,8 @@ import pytest
 from tests.harness.shared_servers import SharedRedis
 from tests.simulation.faults import Gate
 from tests.simulation.kafka import Kafka
-from tests.simulation.redis_server import RedisServer, redis_shelf
-from tests.simulation.shelf_client import Line
+from tests.simulation.redis_server import RedisServer, redis_store
+from tests.simulation.store_client import Line
 from tests.support.redis_server import RedisFields
 from tests.support.stores import slices_of
 
@@ -39,23 +39,23 @@ def a_request(rng: random.Random, now: StoreVersion | None) -> Request:
     new = rng.choice(POSITIONS)
     return rng.choice(
         [
-            lambda shelf: shelf.position(0),
-            lambda shelf: slices_of(shelf, 0),
-            lambda shelf: shelf.put(0, expected, new, segments, ids),
-            lambda shelf: shelf.put(0, expected, new, segments, ids),
-            lambda shelf: shelf.load(0, shown, rng.choice(SLICES), 0, 2),
-            lambda shelf: shelf.load_first(0, shown, slices, 1),
-            lambda shelf: shelf.ids(0, shown, names),
-            lambda shelf: shelf.drop(0, shown, slices, names),
+            lambda store: store.position(0),
+            lambda store: slices_of(store, 0),
+            lambda store: store.put(0, expected, new, segments, ids),
+            lambda store: store.put(0, expected, new, segments, ids),
+            lambda store: store.load(0, shown, rng.choice(SLICES), 0, 2),
+            lambda store: store.load_first(0, shown, slices, 1),
+            lambda store: store.ids(0, shown, names),
+            lambda store: store.drop(0, shown, slices, names),
         ]
     )
 
 
-def answer(shelf: BacklogStore, request: Request, state: Any, rng: random.Random) -> Any:
+def answer(store: BacklogStore, request: Request, state: Any, rng: random.Random) -> Any:
     """Return what comes back; the same chance for every backlog that is asked."""
     rng.setstate(state)
     try:
-        return request(shelf)
+        return request(store)
     except BacklogMoved as error:
         return str(error)
 
@@ -66,7 +66,7 @@ def test_the_simulated_redis_answers_as_a_real_one(redis: SharedRedis, seed: int
     rng = random.Random(seed)
     kafka = Kafka(1, 1_000)
     line = Line(kafka, Gate(kafka.counts, lambda fault: None), lambda: False, lambda: BacklogUnavailable(""))
-    simulated: BacklogStore = redis_shelf(RedisServer(), line)
+    simulated: BacklogStore = redis_store(RedisServer(), line)
     real: BacklogStore = RedisBacklogStore(connect_redis(RedisFields(url=redis.url)), f"test.{uuid.uuid4()}")
 
     for _ in range(60):

@@ -136,7 +136,7 @@ def topics_of(platform: Platform, name: str) -> set[str]:
 
 
 def redis_keys(platform: Platform, name: str) -> list[bytes]:
-    """List the keys of the shelf."""
+    """List the keys of the backlog."""
     with Redis.from_url(platform.redis.url) as client:
         return sorted(client.scan_iter(match=f"{{delaytopic.{platform.team}.{name}:*", count=1_000))
 

@@ -38,13 +38,13 @@ def pending_list(**changes: Any) -> PendingList:
 class MemoryReader:
     """A `PendingReader` over a memory backlog; `meanwhile` is called before each slice that is read."""
 
-    shelf: MemoryBacklogStore
+    store: MemoryBacklogStore
     meanwhile: Callable[[Slice], None] = lambda slice_: None
     read_slices: list[Slice] = field(default_factory=list)
     closed: bool = False
 
     def slices(self, shard: int, from_ms: int, before_ms: int) -> Mapping[Slice, int]:
-        return self.shelf.slices(shard)
+        return self.store.slices(shard)
 
     def expect(self, shard: int, slices: Sequence[Slice]) -> None:
         """Nothing takes its time here."""
@@ -52,9 +52,9 @@ class MemoryReader:
     def read(self, shard: int, slices: Sequence[Slice], before_ms: Callable[[], int]) -> Iterator[Portion]:
         for slice_ in slices:
             self.meanwhile(slice_)
-            position = self.shelf.position(shard)
+            position = self.store.position(shard)
             assert position is not None
-            segments = self.shelf.load(shard, position, slice_, 0, 1_000_000)
+            segments = self.store.load(shard, position, slice_, 0, 1_000_000)
             if not segments:
                 raise SliceGone
             self.read_slices.append(slice_)
@@ -62,12 +62,12 @@ class MemoryReader:
                 yield Portion(decode_segment(segment), len(segment))
 
     def ids(self, shard: int, names: Sequence[bytes]) -> Sequence[IdEntry | None]:
-        position = self.shelf.position(shard)
+        position = self.store.position(shard)
         assert position is not None
-        return self.shelf.ids(shard, position, names)
+        return self.store.ids(shard, position, names)
 
     def still_at(self, shard: int, position: StoreVersion) -> bool:
-        found = self.shelf.position(shard)
+        found = self.store.position(shard)
         return found is not None and found.owner == position.owner and found.counter >= position.counter
 
     def close(self) -> None:

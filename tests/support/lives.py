@@ -103,7 +103,7 @@ class World:
         self.plane.client.delete(self.path(name))
 
     def fill(self, name: str, records: int) -> None:
-        """Records in the source, and keys on the shelf, as relays would leave them."""
+        """Records in the source, and keys in the backlog, as relays would leave them."""
         producer = Producer({"bootstrap.servers": self.bootstrap_servers})
         for number in range(records):
             producer.produce(f"{self.team}.{name}.delayed", b"%d" % number, partition=number % PARTITIONS)
@@ -133,7 +133,7 @@ class World:
             "children": self._children(name),
             "record": self._record(name),
             "topics": self.topics(name),
-            "shelf": self.shelf(name),
+            "backlog": self.store(name),
         }
         key = Key(self.team, name)
         text = json.dumps(state, sort_keys=True)
@@ -154,7 +154,7 @@ class World:
             for topic, numbers in mine.items()
         }
 
-    def shelf(self, name: str) -> int:
+    def store(self, name: str) -> int:
         """Keys in Redis."""
         with Redis.from_url(self.redis_url) as client:
             return len(list(client.scan_iter(match=f"{{delaytopic.{self.team}.{name}:*", count=1_000)))

@@ -34,13 +34,13 @@ def refusal(fields: RedisFields) -> str:
     return str(caught.value)
 
 
-def serves_as_a_shelf(connection: RedisConnection, backend_id: str = "shop") -> bool:
+def serves_as_a_store(connection: RedisConnection, backend_id: str = "shop") -> bool:
     """Make every call of a backlog, among them megabytes each way, and close the connection."""
-    shelf, near, blob = RedisBacklogStore(connection, backend_id), Slice(0, 1000), bytes(range(256)) * (12 << 10)
+    store, near, blob = RedisBacklogStore(connection, backend_id), Slice(0, 1000), bytes(range(256)) * (12 << 10)
     first, second = StoreVersion("relay-a", 1, 0), StoreVersion("relay-a", 2, 10)
-    shelf.put(0, shelf.position(0), first, [], {})
-    shelf.put(0, first, second, [Segment(near, 1, blob)], {b"id": IdEntry(1, 2, 3)})
-    answers = slices_of(shelf, 0), shelf.load(0, second, near, 0, 1), shelf.ids(0, second, [b"id"])
-    shelf.drop(0, second, [near], [b"id"])
-    shelf.close()
+    store.put(0, store.position(0), first, [], {})
+    store.put(0, first, second, [Segment(near, 1, blob)], {b"id": IdEntry(1, 2, 3)})
+    answers = slices_of(store, 0), store.load(0, second, near, 0, 1), store.ids(0, second, [b"id"])
+    store.drop(0, second, [near], [b"id"])
+    store.close()
     return answers == ({near: 1}, [blob], [IdEntry(1, 2, 3)])

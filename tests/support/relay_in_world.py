@@ -121,14 +121,14 @@ def native_policy(delay_ms: int | None = None) -> NativePolicy:
     return NativePolicy(TARGET, TopicGlobs(["other"]), 8_640_000_000, delay_ms=delay_ms)
 
 
-def start(world: World, shelf: BacklogStore, name: str = "relay", setup: Setup = USUAL) -> Relay:
+def start(world: World, store: BacklogStore, name: str = "relay", setup: Setup = USUAL) -> Relay:
     """A relay that joins the group with its first step, and evicts whoever was there."""
     clock, events = setup.clock(world), QuietEvents()
     source = WorldSource(world, setup.shards, setup.chunk)
     target = setup.target(world, name if setup.transactional else "")
     backlog: Backlog = FixedBacklog(HORIZON_MS)
     if setup.delay_ms is None:
-        backlog = in_redis = RedisBacklog(shelf, name, HORIZON_MS, clock, events, setup.signer)
+        backlog = in_redis = RedisBacklog(store, name, HORIZON_MS, clock, events, setup.signer)
         in_redis.share_bytes = setup.share_bytes
     loop = Loop(
         Parts(

@@ -46,7 +46,7 @@ class ShardRun:
 
     horizon_ms: int = 10_000
     source: list[Command] = field(default_factory=list)
-    shelf: MemoryBacklogStore = field(default_factory=MemoryBacklogStore)
+    store: MemoryBacklogStore = field(default_factory=MemoryBacklogStore)
     committed: Progress | None = None
     outcome: Outcome = field(default_factory=Outcome)
     most_in_memory: int = 0
@@ -58,13 +58,13 @@ class ShardRun:
     def recover(self) -> None:
         """A new owner, in the order of `Takeover`."""
         self.owners += 1
-        position = self.shelf.position(0)
+        position = self.store.position(0)
         token = f"owner-{self.owners}"
         filled, counter = (position.offset, position.counter) if position is not None else (None, 0)
         plan = plan_recovery(self.committed, filled, Bounds(0, len(self.source)), token)
         self.committed, start = plan.progress, plan.progress.offset
         claim = StoreVersion(token, counter + 1, start)
-        self.shelf.put(0, position, claim, [], {})
+        self.store.put(0, position, claim, [], {})
         self.shard = unlisted_shard(plan.progress, None, claim, self.horizon_ms)
         self._open = Outcome()
 
@@ -82,7 +82,7 @@ class ShardRun:
         shard = self.shard
         while commands := self.source[shard.position : shard.position + chunk]:
             names = shard.ids.unknown(commands)
-            entries = zip(names, self.shelf.ids(0, shard.store_version, names), strict=True)
+            entries = zip(names, self.store.ids(0, shard.store_version, names), strict=True)
             found = {name: from_entry(entry) for name, entry in entries if entry is not None}
             leaving = shard.ingest(commands, commands[-1].offset + 1, found)
             self._open.superseded += leaving.superseded
@@ -111,7 +111,7 @@ class ShardRun:
             self.shard.put_done(put)
 
     def _write(self, put: Put) -> None:
-        self.shelf.put(0, put.expected, put.new, put.segments, put.ids)
+        self.store.put(0, put.expected, put.new, put.segments, put.ids)
 
     def commit(self) -> None:
         """The transaction: what left becomes visible with the progress."""
@@ -131,14 +131,14 @@ class ShardRun:
         """Make the backlog forget what is done."""
         slices, names = self.shard.droppable()
         if slices:
-            self.shelf.drop(0, self.shard.store_version, slices, names)
+            self.store.drop(0, self.shard.store_version, slices, names)
             self.shard.dropped(slices)
 
     def load(self, now_ms: int, *, room: bool = True) -> list[Load]:
         """Load everything within the horizon; the portions that it took."""
         loads: list[Load] = []
         while self.shard.must_list(now_ms):
-            self.shard.listed(self.shelf.page(0, self.shard.store_version, self.shard.listed_until_ms, PAGE_SLICES))
+            self.shard.listed(self.store.page(0, self.shard.store_version, self.shard.listed_until_ms, PAGE_SLICES))
         while (load := self.shard.next_load(now_ms, room=room)) is not None:
             loads.append(load)
             self.load_portion(load, now_ms)
@@ -148,11 +148,11 @@ class ShardRun:
     def load_portion(self, load: Load, now_ms: int) -> None:
         """Load one portion."""
         shard = self.shard
-        data = self.shelf.load(0, shard.store_version, load.slice, load.first, load.segments)
+        data = self.store.load(0, shard.store_version, load.slice, load.first, load.segments)
         schedules = [entry for segment in data for entry in decode_segment(segment)]
         if shard.loads_whole(load):
             names = shard.ids.unknown(schedules)
-            entries = zip(names, self.shelf.ids(0, shard.store_version, names), strict=True)
+            entries = zip(names, self.store.ids(0, shard.store_version, names), strict=True)
             found = {name: from_entry(entry) for name, entry in entries if entry is not None}
             shard.loaded(load, sum(map(len, data)), schedules, found)
         elif schedules:

@@ -13,7 +13,7 @@ from delaytopic_api.relay import PendingList
 from delaytopic_cli.errors import InputError
 
 TIMEOUT_SECONDS = 20.0
-"""A relay may wait for its tick, and then reads its shelf."""
+"""A relay may wait for its tick, and then reads its backlog."""
 MOST_AT_A_TIME = 8
 LONGEST_ANSWER_BYTES = 32 << 20
 

@@ -107,7 +107,7 @@ class Remove:
 
 @dataclass(frozen=True)
 class Purge:
-    """Remove a backlog: what the shelf holds and the group's progress; `topics`: also the topics that are owned."""
+    """Remove a backlog: what its store holds and the group's progress; `topics`: also the topics that are owned."""
 
     record: RouteRecord
     topics: bool

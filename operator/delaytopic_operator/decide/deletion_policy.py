@@ -11,7 +11,7 @@ Retain                                               RETAIN
 Delete   the annotation confirm-delete is missing    CONFIRM   the object waits
 Delete   the namespace goes                          RETAIN
 Delete   confirmed, relays still there               STOP
-Delete   confirmed, relays gone                      PURGE     shelf, progress and owned topics go, the target never
+Delete   confirmed, relays gone                      PURGE     backlog, progress and owned topics go, the target never
 Delete   confirmed, cut off for 10 minutes           RETAIN
 """
 
@@ -65,7 +65,7 @@ class Going:
     retained: bool
     """Whether it was written down already that everything pending stays where it is."""
     cut_off_since_ms: int | None
-    """Since when Kafka, the shelf or the relays cannot be reached."""
+    """Since when Kafka, the backlog or the relays cannot be reached."""
 
 
 @dataclass(frozen=True)

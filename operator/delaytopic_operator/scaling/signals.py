@@ -129,7 +129,7 @@ def _latest(statuses: Sequence[RelayStatus]) -> dict[int, _Seen]:
 
 
 class _Waiting:
-    """With a fixed delay, the source itself is the shelf: what waits there, and what should have left it."""
+    """With a fixed delay, the source itself is the backlog: what waits there, and what should have left it."""
 
     def __init__(
         self, shards: Mapping[int, _Seen], offsets: SourceOffsets | None, delay_ms: int | None, now_ms: int

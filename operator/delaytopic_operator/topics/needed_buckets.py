@@ -9,7 +9,7 @@ from delaytopic_operator.model.kafka_view import TopicFacts
 
 
 def needed_buckets(settings: Settings, source: TopicFacts | None = None) -> list[BucketTopic]:
-    """None with another backend, and none with a fixed delay, which needs no shelf.
+    """None with another backend, and none with a fixed delay, which needs no backlog.
 
     `source` is the source topic as it is: how large its records may be. The names do not depend on it.
     """

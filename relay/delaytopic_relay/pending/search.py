@@ -132,7 +132,7 @@ class _Search:
                 self._cut(copy.cut_ms, "too many records in memory are due at about the same time")
         starts = [copy.stored.from_ms for copy in self._copies.values() if copy.stored.from_ms is not None]
         if starts and not self._is_enough(min(starts)):
-            self._read_shelf(min(starts))
+            self._read_backlog(min(starts))
         records = self._found.records()
         if self._cut_ms is not None:
             records = [record for record in records if record.due_ms < self._until_ms]
@@ -151,7 +151,7 @@ class _Search:
 
     # -- the backlog
 
-    def _read_shelf(self, from_ms: int) -> None:
+    def _read_backlog(self, from_ms: int) -> None:
         try:
             with closing(self._open_reader()) as reader:
                 self._retry(reader, from_ms)

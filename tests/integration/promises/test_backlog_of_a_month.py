@@ -44,14 +44,14 @@ def test_a_relay_that_is_restarted_with_a_million_pending_delivers_within_five_s
 ) -> None:
     # Given a million records that a relay has put in the backlog, due within thirty days
     route = make_route(schedule={"maxDelay": "720h"}, limits={"horizon": "10s"})
-    before = shelf_bytes(route, kafka)
+    before = backlog_bytes(route, kafka)
     produce_backlog(route)
     started_s = time.monotonic()
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
     wait_for(lambda: ingested(relay), relay.why, 300)
     took_s = time.monotonic() - started_s
     filling_memory = memory_of(relay)
-    shelf = shelf_bytes(route, kafka) - before
+    stored = backlog_bytes(route, kafka) - before
     assert relay.terminate() == 0
 
     # When it starts again, and something is due
@@ -65,7 +65,7 @@ def test_a_relay_that_is_restarted_with_a_million_pending_delivers_within_five_s
     relay.wait_until_delivering(PARTITIONS)
     print(f"\n{backend}: {PENDING:,} taken in within {took_s:.1f} s of the start ({PENDING / took_s:,.0f}/s);", end=" ")
     print(f"restart to first delivery {seconds:.2f} s;", end=" ")
-    print(f"{shelf / PENDING:.0f} bytes in the backlog for each of {len(VALUE) + 10} bytes of key and value;", end=" ")
+    print(f"{stored / PENDING:.0f} bytes there for each of {len(VALUE) + 10} bytes of key and value;", end=" ")
     print(f"memory {filling_memory >> 20} MiB at most while filling, {memory_of(relay) >> 20} MiB after the restart")
     assert seconds < MOST_SECONDS
     wait_for(lambda: relay.status()["pending"] == PENDING, relay.why)
@@ -101,7 +101,7 @@ def memory_of(relay: RelayProcess) -> int:
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM:"))
 
 
-def shelf_bytes(route: Route, kafka: KafkaServer) -> int:
+def backlog_bytes(route: Route, kafka: KafkaServer) -> int:
     """Return what the backend holds: the records of all bucket topics on disk, or what Redis has in memory."""
     if route.config().backend.type == REDIS:
         client = redis_client.Redis.from_url(route.servers.redis_url)

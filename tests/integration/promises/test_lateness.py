@@ -40,18 +40,18 @@ class Run:
 def run(make_shared_route: MakeRoute) -> Run:
     route = make_shared_route(schedule={"maxDelay": "3h"}, limits={"sessionTimeout": f"{SESSION_TIMEOUT_S}s"})
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
-    empty_s = p99_of_steady_traffic(route, relay, shelved=0)
-    shelve(route, relay)
-    full_s = p99_of_steady_traffic(route, relay, shelved=BACKLOG)
+    empty_s = p99_of_steady_traffic(route, relay, stored=0)
+    store_far(route, relay)
+    full_s = p99_of_steady_traffic(route, relay, stored=BACKLOG)
     return Run(empty_s, full_s, route.verdict())
 
 
-def p99_of_steady_traffic(route: Route, relay: RelayProcess, *, shelved: int) -> float:
+def p99_of_steady_traffic(route: Route, relay: RelayProcess, *, stored: int) -> float:
     """Send evenly for a few seconds; return the lateness that the relay exports, once all is delivered."""
     before = samples(relay)
     with route.traffic(RATE, (0, 2_500)):
         pass_time(2.5)
-    expected = count_records(route.servers.bootstrap_servers, route.source) - shelved
+    expected = count_records(route.servers.bootstrap_servers, route.source) - stored
     wait_for(lambda: relay.status()["deliveredTotal"] >= expected, relay.why)
     return p99_s(before, relay)
 
@@ -60,7 +60,7 @@ def p99_s(before: dict[Series, float], relay: RelayProcess) -> float:
     return quantile_bound(histogram_between(before, samples(relay), "delaytopic_lateness_seconds"), 0.99)
 
 
-def shelve(route: Route, relay: RelayProcess) -> None:
+def store_far(route: Route, relay: RelayProcess) -> None:
     rng, base_ms = random.Random(5), now_ms() + HOUR_MS
     far = [
         Sent(b"%d" % number, b"x" * 100, [at(base_ms + rng.randrange(HOUR_MS))], number % PARTITIONS)
@@ -79,7 +79,7 @@ def test_p4_records_are_on_time_by_the_clock_of_the_broker_while_there_is_capaci
 
 
 @BUCKETS_NIGHTLY
-def test_p4_lateness_is_exported_and_does_not_grow_with_the_backlog_on_the_shelf(run: Run) -> None:
+def test_p4_lateness_is_exported_and_does_not_grow_with_the_backlog_in_the_backlog(run: Run) -> None:
     assert (run.empty_s <= P99_S, run.full_s <= P99_S) == (True, True), run
 
 

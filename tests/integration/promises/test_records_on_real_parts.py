@@ -77,7 +77,7 @@ def run(request: pytest.FixtureRequest, make_shared_route: MakeRoute) -> Iterato
     target = {"partitioning": "SamePartition"}
     route = make_shared_route(guarantee=request.param, target=target, schedule={"maxDelay": "3h"})
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
-    _shelve(route, relay)
+    _store_far(route, relay)
     ordered, caught_up_ms = _send_ordered(route, relay)
     contents = _send_contents(route)
     total = len(ordered) + len(contents)
@@ -86,7 +86,7 @@ def run(request: pytest.FixtureRequest, make_shared_route: MakeRoute) -> Iterato
     route.stop_relays()
 
 
-def _shelve(route: Route, relay: RelayProcess) -> None:
+def _store_far(route: Route, relay: RelayProcess) -> None:
     rng, base_ms = random.Random(5), now_ms() + HOUR_MS
     far = [
         Sent(b"%d" % number, b"x" * 100, [at(base_ms + rng.randrange(HOUR_MS))], number % PARTITIONS)

@@ -29,7 +29,7 @@ def relay(route: Route) -> RelayProcess:
     return route.start_relay().wait_until_delivering(PARTITIONS)
 
 
-def wait_until_the_shelf_is_used(relay: RelayProcess) -> None:
+def wait_until_the_backlog_is_used(relay: RelayProcess) -> None:
     """Until more waits than fits into the horizon of two of five seconds."""
     wait_for(lambda: relay.status()["pending"] > 2 * RATE, relay.why)
 
@@ -45,7 +45,7 @@ def test_p1_p2_p3_nothing_is_lost_twice_or_early_when_redis_is_wiped(
     route: Route, relay: RelayProcess, redis: RedisServer
 ) -> None:
     with route.traffic(RATE, DELAYS_MS), redis_client.Redis.from_url(redis.url) as client:
-        wait_until_the_shelf_is_used(relay)
+        wait_until_the_backlog_is_used(relay)
         client.flushall()
         wait_until_it_was_rebuilt(relay)
 
@@ -57,7 +57,7 @@ def test_p1_p2_p3_nothing_is_lost_twice_or_early_when_redis_is_set_back_to_an_ol
     route: Route, relay: RelayProcess, redis: RedisServer, tmp_path: Path
 ) -> None:
     with route.traffic(RATE, DELAYS_MS):
-        wait_until_the_shelf_is_used(relay)
+        wait_until_the_backlog_is_used(relay)
         redis.stop()
         shutil.copytree(redis.directory / "data", tmp_path / "snapshot")
         redis.start()
@@ -76,7 +76,7 @@ def test_p1_p2_p3_nothing_is_lost_twice_or_early_when_redis_restarts_and_when_it
     route: Route, relay: RelayProcess, redis: RedisServer
 ) -> None:
     with route.traffic(RATE, DELAYS_MS):
-        wait_until_the_shelf_is_used(relay)
+        wait_until_the_backlog_is_used(relay)
         redis.restart()
         pass_time(3)
         redis.kill()

@@ -26,7 +26,7 @@ def store(request: pytest.FixtureRequest) -> Iterator[Store]:
 
 
 @pytest.fixture
-def shelf(store: Store) -> BacklogStore:
+def backlog(store: Store) -> BacklogStore:
     return store.open()
 
 
@@ -38,7 +38,7 @@ def redis_connection(redis: SharedRedis) -> Iterator[RedisConnection]:
 
 
 @pytest.fixture
-def redis_shelf(redis_connection: RedisConnection) -> RedisBacklogStore:
+def redis_store(redis_connection: RedisConnection) -> RedisBacklogStore:
     return RedisBacklogStore(redis_connection, f"test.{uuid.uuid4()}")
 
 

@@ -16,7 +16,7 @@ from tests.support.tls import Certificates, make_certificates
 pytestmark = pytest.mark.integration
 
 RECORDS = 100
-ON_THE_SHELF_MS = 3_500
+IN_THE_BACKLOG_MS = 3_500
 """Beyond the horizon of two seconds."""
 MISCONFIGURED = 2
 FEW = 20
@@ -71,7 +71,7 @@ def test_a_relay_delivers_through_scram_and_tls_and_a_redis_with_tls_client_cert
     backend = {"redis": redis_by_files(tmp_path, certificates, guarded_redis)}
     route = guarded_route(guarded_kafka.sasl, by_password(tmp_path, certificates, SCRAM), backend=backend)
 
-    deliver(route, later_ms=ON_THE_SHELF_MS)
+    deliver(route, later_ms=IN_THE_BACKLOG_MS)
 
     (relay,) = route.relays
     assert relay.terminate() == 0

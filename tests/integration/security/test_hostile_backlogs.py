@@ -49,7 +49,7 @@ def send_far(route: Route, after_ms: int = 5_000) -> int:
     return due_ms
 
 
-def on_the_shelf(route: Route, client: Redis, due_ms: int) -> bytes:
+def in_the_backlog(route: Route, client: Redis, due_ms: int) -> bytes:
     """The list that the record waits in, once it does."""
     list_ = keys_of(route).list(Slice(due_ms - due_ms % 1_000, 1_000))
     wait_for(lambda: client.exists(list_), route.relays[-1].why)
@@ -65,7 +65,7 @@ def test_a_schedule_that_was_put_into_redis_with_a_target_of_its_own_goes_to_the
     create_topics(route.servers.bootstrap_servers, [TopicPlan(payments, 1)])
     route.start_relay().wait_until_delivering(PARTITIONS)
     due_ms = send_far(route)
-    list_ = on_the_shelf(route, redis_keys, due_ms)
+    list_ = in_the_backlog(route, redis_keys, due_ms)
 
     redis_keys.rpush(list_, encode_segment([Schedule(due_ms, -1, b"k", b"forged", None, target=payments)]))
 
@@ -125,7 +125,7 @@ def test_with_a_key_nothing_is_delivered_that_somebody_else_put_into_the_backlog
     produce(route.servers.bootstrap_servers, route.source, [Sent(b"k", b"genuine", [at(due_ms)], SHARD)])
     if backend == REDIS:
         with Redis.from_url(route.servers.redis_url) as client:
-            client.rpush(on_the_shelf(route, client, due_ms), encode_segment(forged))
+            client.rpush(in_the_backlog(route, client, due_ms), encode_segment(forged))
 
     wait_for(route.delivered, relay.why)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from tests.support.paths import ROOT
 
 from delaytopic_api.crd.fields import fields_table, with_tables
 from delaytopic_api.documents import ConditionType
 
-PAGE = Path(__file__).parents[3] / "docs" / "reference" / "delaytopic.md"
+PAGE = ROOT / "docs" / "reference" / "delaytopic.md"
 
 
 def test_its_tables_are_those_of_the_models() -> None:

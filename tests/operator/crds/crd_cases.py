@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 from tests.cluster.kube_client import KubeClient, Object
+from tests.support.paths import DATA
 
-DATA = Path(__file__).parents[2] / "data"
 DELAY_TOPICS = "/apis/delaytopic.dev/v1alpha1/namespaces/default/delaytopics"
 DELAY_CLASSES = "/apis/delaytopic.dev/v1alpha1/delayclasses"
 SMALLEST: dict[str, Object] = {

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from tests.support.paths import ROOT
 
 from delaytopic_api.crd import KINDS, custom_resource_definition
 from delaytopic_api.crd.__main__ import file_name, file_text
 from delaytopic_api.crd.kinds import Kind
 
-CRDS = Path(__file__).parents[3] / "crds"
+CRDS = ROOT / "crds"
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 
 

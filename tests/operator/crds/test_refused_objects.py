@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kube_client import RequestRefused
-from tests.operator.crds.crd_cases import DATA, SMALLEST, cases, document_of, documents, offer
+from tests.operator.crds.crd_cases import SMALLEST, cases, document_of, documents, offer
+from tests.support.paths import DATA, ROOT
 
 from delaytopic_api import InvalidDocument, load_document
 
@@ -16,7 +17,7 @@ REFUSED = cases("crds/refused_objects.yaml")
 REFUSED_BY_MODELS = cases("api/refused_delay_topics.yaml")
 ONLY_BY_MODELS = cases("crds/refused_by_the_models_only.yaml")
 ACCEPTED = cases("crds/accepted_objects.yaml")
-MANIFESTS = [*sorted((DATA / "api").glob("accepted_*.yaml")), *sorted((DATA.parents[1] / "examples").glob("*.yaml"))]
+MANIFESTS = [*sorted((DATA / "api").glob("accepted_*.yaml")), *sorted((ROOT / "examples").glob("*.yaml"))]
 
 
 def each(entries: list[dict[str, Any]]) -> list[Any]:

@@ -10,12 +10,13 @@ from typing import Any
 
 import yaml
 from tests.operator.desired.routes import Route, route_of_yaml
+from tests.support.paths import DATA
 
 from delaytopic_api.loading import validate
 from delaytopic_operator.config.operator_config import OperatorConfig
 from delaytopic_operator.resources.identity import Document
 
-FOLDER = Path(__file__).parents[2] / "data" / "operator"
+FOLDER = DATA / "operator"
 GOLDEN = ("class", "inline")
 EXAMPLES: dict[str, dict[str, Any]] = {
     "class": {

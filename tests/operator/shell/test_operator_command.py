@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from click.testing import CliRunner
+from tests.support.paths import ROOT
 from tests.support.recording_operator import RecordingReconciler
 
 from delaytopic_operator.command_line import operator_command
@@ -37,8 +38,7 @@ def taken_port() -> Iterator[int]:
 def run(*arguments: str) -> tuple[int, dict[str, str]]:
     """Exit code and the last line of the log."""
     command = [sys.executable, "-m", "tests.support.recording_operator", *arguments]
-    root = Path(__file__).parents[3]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60, cwd=root)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60, cwd=ROOT)
     return done.returncode, json.loads(done.stderr.splitlines()[-1])
 
 

@@ -109,7 +109,7 @@ def target_of(server: RedisAddress) -> RedisTarget:
     return RedisTarget("127.0.0.1", server.port, 0, tls=False)
 
 
-def shelve(client: Redis | RedisCluster, backend_id: str, shards: int = 3) -> set[bytes]:
+def store_far(client: Redis | RedisCluster, backend_id: str, shards: int = 3) -> set[bytes]:
     """Keys as relays have them."""
     keys = {b"{%s:%d}:%s" % (backend_id.encode(), shard, kind) for shard in range(shards) for kind in KINDS}
     if isinstance(client, RedisCluster):
@@ -133,8 +133,8 @@ def nobody_stops() -> None:
 def test_exactly_the_keys_of_one_backend_id_go(redis: RedisAddress) -> None:
     name = unique("delaytopic.shop.a")
     with Redis.from_url(redis.url) as client:
-        shelve(client, name)
-        others = shelve(client, f"{name}-2") | shelve(client, f"{name}b")
+        store_far(client, name)
+        others = store_far(client, f"{name}-2") | store_far(client, f"{name}b")
         client.set(f"{name}:0", b"a stranger's")
 
         gone = delete_keys(target_of(redis), name, nobody_stops)
@@ -148,8 +148,8 @@ def test_exactly_the_keys_of_one_backend_id_go(redis: RedisAddress) -> None:
 def test_characters_that_mean_something_to_redis_are_taken_as_they_are(redis: RedisAddress) -> None:
     name = unique("delaytopic")
     with Redis.from_url(redis.url) as client:
-        shelve(client, f"{name}-a*[b]?", shards=1)
-        others = shelve(client, f"{name}-axxb", shards=1) | shelve(client, f"{name}-axbx", shards=1)
+        store_far(client, f"{name}-a*[b]?", shards=1)
+        others = store_far(client, f"{name}-axxb", shards=1) | store_far(client, f"{name}-axbx", shards=1)
 
         delete_keys(target_of(redis), f"{name}-a*[b]?", nobody_stops)
 
@@ -168,7 +168,7 @@ def test_many_keys_go_in_batches_between_which_the_purge_can_be_stopped(redis: R
 
     name = unique("many")
     with Redis.from_url(redis.url) as client:
-        shelve(client, name, shards=2_000)
+        store_far(client, name, shards=2_000)
 
         with pytest.raises(NotLeading):
             delete_keys(target_of(redis), name, lead_for_a_while)
@@ -186,8 +186,8 @@ def test_a_redis_cluster_is_emptied_shard_by_shard(start_redis: Callable[..., Re
         node.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16_383)
         wait_for(lambda: b"cluster_state:ok" in node.execute_command("CLUSTER", "INFO", NEVER_DECODE=True))
     client = RedisCluster(host="127.0.0.1", port=server.port)
-    shelve(client, "delaytopic.shop.a", shards=20)
-    others = shelve(client, "delaytopic.shop.b")
+    store_far(client, "delaytopic.shop.a", shards=20)
+    others = store_far(client, "delaytopic.shop.b")
 
     gone = delete_keys(target_of(server), "delaytopic.shop.a", nobody_stops)
 
@@ -218,8 +218,8 @@ def test_a_whole_route_goes_and_leaves_its_neighbour_alone(
         produce(kafka.bootstrap_servers, f"{name}.delayed", 4)
         commit(kafka.bootstrap_servers, f"group.{name}", f"{name}.delayed", 2, "1;3;4;5;")
     with Redis.from_url(redis.url) as client:
-        shelve(client, f"delaytopic.shop.{names[0]}")
-        neighbours = shelve(client, f"delaytopic.shop.{names[1]}")
+        store_far(client, f"delaytopic.shop.{names[0]}")
+        neighbours = store_far(client, f"delaytopic.shop.{names[1]}")
         record = with_real_ids(cluster, recorded(topic, source))
 
         # When one is given up, each step twice

@@ -105,7 +105,7 @@ def discarded(world: World, name: str) -> None:
 
 
 def living(world: World, name: str, annotations: dict[str, str] | None = None, **spec: Any) -> None:
-    """One that is as it should be, with records in its source and keys on its shelf."""
+    """One that is as it should be, with records in its source and keys in its backlog."""
     world.pending = RECORDS
     world.apply(name, annotations, **spec)
     end_of(Life(world), name)

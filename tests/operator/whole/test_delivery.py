@@ -99,7 +99,7 @@ def delivers_and_holds_what_waits(found: Object | None) -> bool:
     status = (found or {}).get("status", {})
     backlog = status.get("backlog", {})
     reasons = {each["type"]: each["reason"] for each in status.get("conditions", []) if each["status"] == "True"}
-    # A record that is about to be put on the shelf is pending, and nobody knows yet when it is due.
+    # A record that is about to be put in the backlog is pending, and nobody knows yet when it is due.
     waits = (backlog.get("pending"), backlog.get("overdue"), "nextDue" in backlog) == (len(LATER_MS), 0, True)
     return waits and TRUE_WHILE_IT_DELIVERS.items() <= reasons.items()
 

@@ -86,12 +86,12 @@ def test_a_relay_that_has_more_than_the_limit_says_it_once() -> None:
 
 
 def test_behind_the_time_up_to_which_one_relay_can_list_nothing_is_shown() -> None:
-    cut = relay(0, record(1, 0, 1), complete=False, listed_until_ms=5, message="the shelf cannot be read")
+    cut = relay(0, record(1, 0, 1), complete=False, listed_until_ms=5, message="the backlog cannot be read")
 
     found = report(SOURCE, answers(cut, relay(1, record(4, 1, 0), record(5, 1, 1))), 100)
 
     assert places(found) == [(1, 0, 1), (4, 1, 0)]
-    assert (found.complete, found.notes) == (False, ["relay relay-0: the shelf cannot be read"])
+    assert (found.complete, found.notes) == (False, ["relay relay-0: the backlog cannot be read"])
 
 
 def test_a_relay_that_does_not_answer_is_noted_and_so_are_its_partitions() -> None:

@@ -91,7 +91,7 @@ def test_the_end_of_the_source_counts_as_taken_in() -> None:
     assert shard.progress("") == Progress(12, 12, NOTHING_DELIVERED, "")
 
 
-def test_what_a_shelf_had_delivered_before_the_delay_was_fixed_is_left_out() -> None:
+def test_what_a_backlog_had_delivered_before_the_delay_was_fixed_is_left_out() -> None:
     # Given a progress of a DelayTopic that had a backlog: offsets below 4 taken in, keys up to (NOW, 1) done
     shard = new_shard(Progress(0, 4, DueKey(NOW_MS, 1)))
 

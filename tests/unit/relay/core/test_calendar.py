@@ -69,7 +69,7 @@ def test_an_empty_calendar_has_no_next_due_time_and_holds_nothing_back() -> None
     assert (calendar.count, calendar.size, [*calendar.counts()]) == (0, 0, [])
 
 
-def test_only_what_no_shelf_has_holds_back_the_committed_offset() -> None:
+def test_only_what_no_backlog_has_holds_back_the_committed_offset() -> None:
     calendar = calendar_of(schedule(10, 1), only_here=False)
     assert calendar.lowest_offset() is None
 
@@ -201,7 +201,7 @@ def test_the_lowest_offset_is_a_lower_bound_of_what_only_it_holds(steps: list[Ad
 
 @QUICK
 @given(STEPS)
-def test_nothing_holds_back_the_offset_when_a_shelf_has_everything(steps: list[Add | Take]) -> None:
+def test_nothing_holds_back_the_offset_when_a_backlog_has_everything(steps: list[Add | Take]) -> None:
     calendar, _ = played(step._replace(only_here=False) if isinstance(step, Add) else step for step in steps)
 
     assert calendar.lowest_offset() is None

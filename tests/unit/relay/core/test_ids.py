@@ -29,7 +29,7 @@ def test_the_first_schedule_of_an_id_is_its_latest_command() -> None:
     assert effect == Effect(IdState(10, False, DueKey(500, 10), False), withdrew=False)
 
 
-def test_a_far_schedule_makes_the_id_known_to_the_shelf() -> None:
+def test_a_far_schedule_makes_the_id_known_to_the_backlog() -> None:
     effect = apply_schedule(None, schedule(500, 10, NAME), far=True)
 
     assert effect == Effect(IdState(10, False, DueKey(500, 10), True), withdrew=False)
@@ -44,7 +44,7 @@ def test_a_later_schedule_withdraws_the_pending_one_and_the_id_lives_until_both_
     assert effect == Effect(IdState(15, False, until, False), withdrew=True)
 
 
-def test_an_id_once_on_the_shelf_stays_known_there() -> None:
+def test_an_id_once_in_the_backlog_stays_known_there() -> None:
     effect = apply_schedule(PENDING._replace(stored=True), schedule(300, 15, NAME), far=False)
 
     assert effect == Effect(IdState(15, False, DueKey(500, 10), True), withdrew=True)
@@ -115,7 +115,7 @@ def test_a_delivered_schedule_with_nothing_pending_leaves_nothing() -> None:
 
 @QUICK
 @given(st.integers(0, 2**50), st.booleans(), st.builds(DueKey, st.integers(0, 10**14), st.integers(0, 2**50)))
-def test_a_state_comes_back_from_the_entry_that_the_shelf_stores(offset: int, withdrawn: bool, until: DueKey) -> None:
+def test_a_state_comes_back_from_the_entry_that_the_backlog_stores(offset: int, withdrawn: bool, until: DueKey) -> None:
     state = IdState(offset, withdrawn, until, True)
 
     assert from_entry(state.to_entry()) == state
@@ -156,7 +156,7 @@ def stored(latest: Schedule | Cancel, until: Schedule) -> IdState:
     return IdState(latest.offset, isinstance(latest, Cancel), key_of(until), True)
 
 
-def test_the_shelf_is_asked_about_ids_that_neither_memory_nor_a_pending_write_knows() -> None:
+def test_the_backlog_is_asked_about_ids_that_neither_memory_nor_a_pending_write_knows() -> None:
     # Given one id in memory, one on its way to the backlog
     table = table_with(schedule(50, 0, A))
     table.schedule(schedule(99_000, 1, B), far=True)
@@ -227,7 +227,7 @@ def test_memory_forgets_an_id_with_its_last_schedule() -> None:
     assert sizes == [1, 1, 0]
 
 
-def test_far_schedules_and_their_cancels_take_no_memory_once_they_are_on_the_shelf() -> None:
+def test_far_schedules_and_their_cancels_take_no_memory_once_they_are_in_the_backlog() -> None:
     table = IdTable()
     for offset in range(100):
         table.schedule(schedule(99_000, offset, b"%d" % offset), far=True)
@@ -239,7 +239,7 @@ def test_far_schedules_and_their_cancels_take_no_memory_once_they_are_on_the_she
     assert (len(table), table.must_put) == (0, False)
 
 
-def test_a_far_schedule_is_written_to_the_shelf_with_the_key_until_which_it_matters() -> None:
+def test_a_far_schedule_is_written_to_the_backlog_with_the_key_until_which_it_matters() -> None:
     table = IdTable()
     table.schedule(schedule(99_000, 4, A), far=True)
 
@@ -254,7 +254,7 @@ def test_a_near_schedule_is_not_written() -> None:
     assert (table.must_put, table.to_put()) == (False, {})
 
 
-def test_a_near_replacement_of_a_schedule_on_the_shelf_is_written_too() -> None:
+def test_a_near_replacement_of_a_schedule_in_the_backlog_is_written_too() -> None:
     older, newer = schedule(99_000, 4, A), schedule(50, 7, A)
     table = told(IdTable(), {A: stored(older, older)})
 
@@ -263,7 +263,7 @@ def test_a_near_replacement_of_a_schedule_on_the_shelf_is_written_too() -> None:
     assert (withdrew, table.to_put()) == (True, {A: IdEntry(7 * 2, 99_000, 4)})
 
 
-def test_a_cancel_of_a_schedule_on_the_shelf_is_written_with_its_bit() -> None:
+def test_a_cancel_of_a_schedule_in_the_backlog_is_written_with_its_bit() -> None:
     older = schedule(99_000, 4, A)
     table = told(IdTable(), {A: stored(older, older)})
 
@@ -272,7 +272,7 @@ def test_a_cancel_of_a_schedule_on_the_shelf_is_written_with_its_bit() -> None:
     assert (withdrew, table.to_put()) == (True, {A: IdEntry(7 * 2 + 1, 99_000, 4)})
 
 
-def test_an_older_schedule_that_comes_from_the_shelf_after_its_replacement_left_does_not_leave() -> None:
+def test_an_older_schedule_that_comes_from_the_backlog_after_its_replacement_left_does_not_leave() -> None:
     # Given a near replacement that was delivered and forgotten in memory
     older, newer = schedule(99_000, 4, A), schedule(50, 7, A)
     table = told(IdTable(), {A: stored(older, older)})
@@ -286,7 +286,7 @@ def test_an_older_schedule_that_comes_from_the_shelf_after_its_replacement_left_
     assert table.without_superseded([older]) == []
 
 
-def test_a_schedule_loaded_from_the_shelf_leaves_when_it_is_the_latest() -> None:
+def test_a_schedule_loaded_from_the_backlog_leaves_when_it_is_the_latest() -> None:
     entry = schedule(99_000, 4, A)
     table = told(IdTable(), {A: stored(entry, entry)})
     table.loaded([entry, schedule(99_001, 5)])
@@ -329,7 +329,7 @@ def test_an_entry_is_to_be_forgotten_when_the_last_schedule_of_its_id_left() -> 
     assert (after_first, table.to_forget()) == ([], [A])
 
 
-def test_an_entry_stays_while_a_schedule_of_its_id_is_still_on_the_shelf() -> None:
+def test_an_entry_stays_while_a_schedule_of_its_id_is_still_in_the_backlog() -> None:
     loaded, waiting = schedule(99_000, 4, A), schedule(500_000, 6, A)
     table = told(IdTable(), {A: stored(waiting, waiting)})
     table.loaded([loaded])
@@ -377,7 +377,7 @@ def test_a_delivered_schedule_that_is_read_again_keeps_withdrawing_the_older_one
     assert table.without_superseded([older]) == []
 
 
-def test_a_delivered_schedule_that_is_read_again_is_written_when_the_older_one_is_on_the_shelf() -> None:
+def test_a_delivered_schedule_that_is_read_again_is_written_when_the_older_one_is_in_the_backlog() -> None:
     older, newer = schedule(99_000, 4, A), schedule(50, 7, A)
     table = told(IdTable(), {A: stored(older, older)})
 
@@ -386,7 +386,7 @@ def test_a_delivered_schedule_that_is_read_again_is_written_when_the_older_one_i
     assert (table.to_put(), len(table)) == ({A: IdEntry(7 * 2 + 1, 99_000, 4)}, 0)
 
 
-def test_when_the_latest_has_left_the_shelf_is_told_that_the_older_one_waits_in_vain() -> None:
+def test_when_the_latest_has_left_the_backlog_is_told_that_the_older_one_waits_in_vain() -> None:
     # Given a near replacement of a schedule in the backlog
     older, newer = schedule(99_000, 4, A), schedule(50, 7, A)
     table = told(IdTable(), {A: stored(older, older)})

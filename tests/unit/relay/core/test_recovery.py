@@ -29,17 +29,17 @@ def recovered(
     committed: Progress | None, position: StoreVersion | None, bounds: Bounds, *, offset_reset: bool = False
 ) -> tuple[Plan, StoreVersion | None]:
     """What is planned with a backlog at this position, and where the backlog is once the shard is open."""
-    shelf = MemoryBacklogStore()
+    store = MemoryBacklogStore()
     if position is not None:
-        shelf.put(0, None, position, [], {})
-    backlog = RedisBacklog(shelf, "relay", 1_000, WorldClock(World()), QuietEvents())
+        store.put(0, None, position, [], {})
+    backlog = RedisBacklog(store, "relay", 1_000, WorldClock(World()), QuietEvents())
     plan = backlog.plan(0, committed, bounds, "new", offset_reset=offset_reset)
     backlog.open(0, plan)
-    return plan, shelf.position(0)
+    return plan, store.position(0)
 
 
 @pytest.mark.parametrize(
-    ("committed", "shelf", "bounds", "plan", "claimed"),
+    ("committed", "store", "bounds", "plan", "claimed"),
     [
         pytest.param(
             None,
@@ -79,7 +79,7 @@ def recovered(
             WHOLE,
             Plan(progress(80, 120)),
             claim(5, 80),
-            id="rolled-back shelf: from where the backlog really is",
+            id="rolled-back backlog: from where the backlog really is",
         ),
         pytest.param(
             Progress(100, 120, C, "old"),
@@ -87,7 +87,7 @@ def recovered(
             WHOLE,
             Plan(progress(0, 120)),
             claim(1, 0),
-            id="wiped shelf: from the beginning of the source",
+            id="wiped backlog: from the beginning of the source",
         ),
         pytest.param(
             Progress(100, 120, C, "old"),
@@ -95,7 +95,7 @@ def recovered(
             Bounds(30, 1_000),
             Plan(progress(30, 120)),
             claim(1, 30),
-            id="wiped shelf, old source: from what the source still has",
+            id="wiped backlog, old source: from what the source still has",
         ),
         pytest.param(
             Progress(100, 120, C, "old"),
@@ -103,7 +103,7 @@ def recovered(
             Bounds(105, 1_000),
             Plan(progress(105, 120), missing_offsets=5),
             claim(1, 105),
-            id="wiped shelf, and retention passed the committed offset: five are gone for certain",
+            id="wiped backlog, and retention passed the committed offset: five are gone for certain",
         ),
         pytest.param(
             Progress(100, 120, C, "old"),
@@ -127,7 +127,7 @@ def recovered(
             Bounds(95, 1_000),
             Plan(progress(95, 120), missing_offsets=15),
             claim(5, 95),
-            id="rolled-back shelf, and retention passed its position: fifteen are gone",
+            id="rolled-back backlog, and retention passed its position: fifteen are gone",
         ),
         pytest.param(
             Progress(100, 120, C, "old"),
@@ -159,24 +159,24 @@ def recovered(
             WHOLE,
             Plan(progress(0, 7, NOTHING_DELIVERED)),
             claim(1, 0),
-            id="wiped shelf before anything was delivered: all that was taken in is read again",
+            id="wiped backlog before anything was delivered: all that was taken in is read again",
         ),
     ],
 )
-def test_a_new_owner_starts_at_the_lower_of_what_is_committed_and_what_the_shelf_has(
-    committed: Progress | None, shelf: StoreVersion | None, bounds: Bounds, plan: Plan, claimed: StoreVersion
+def test_a_new_owner_starts_at_the_lower_of_what_is_committed_and_what_the_backlog_has(
+    committed: Progress | None, store: StoreVersion | None, bounds: Bounds, plan: Plan, claimed: StoreVersion
 ) -> None:
-    assert recovered(committed, shelf, bounds) == (plan, claimed)
+    assert recovered(committed, store, bounds) == (plan, claimed)
 
 
-@pytest.mark.parametrize("shelf", [None, StoreVersion("old", 9, 60), StoreVersion("old", 9, 500)])
+@pytest.mark.parametrize("store", [None, StoreVersion("old", 9, 60), StoreVersion("old", 9, 500)])
 @pytest.mark.parametrize(("low", "start"), [(0, 100), (130, 130)])
 def test_an_offset_that_was_set_by_hand_is_where_reading_starts(
-    shelf: StoreVersion | None, low: int, start: int
+    store: StoreVersion | None, low: int, start: int
 ) -> None:
-    found = recovered(fresh_progress(100), shelf, Bounds(low, 1_000), offset_reset=True)
+    found = recovered(fresh_progress(100), store, Bounds(low, 1_000), offset_reset=True)
 
-    counter = 1 if shelf is None else 10
+    counter = 1 if store is None else 10
     fresh = progress(start, start, NOTHING_DELIVERED)
     assert found == (Plan(fresh, missing_offsets=start - 100), claim(counter, start))
 

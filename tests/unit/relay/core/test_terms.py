@@ -143,18 +143,18 @@ def test_a_timestamp_ahead_of_the_clock_does_not_pass_the_longest_delay() -> Non
 
 def test_a_record_that_was_refused_for_its_timestamp_is_not_delivered_when_all_is_read_again_later() -> None:
     # Given a refused record, good ones before and behind it, and a backlog that is wiped when the relay dies
-    world, shelf = World(), MemoryBacklogStore()
-    predecessor = start(world, shelf, "predecessor")
+    world, store = World(), MemoryBacklogStore()
+    predecessor = start(world, store, "predecessor")
     first = produce(world, 60 * DAY_MS)
     hostile = produce_from_the_future(world, 130 * DAY_MS)
     second = produce(world, 61 * DAY_MS)
     predecessor.run(2_000)
-    shelf.wipe()
+    store.wipe()
 
     # When a successor reads all again at a time at which the record would be allowed
     world.now_ms += 59 * DAY_MS
-    start(world, shelf, "successor").run(3 * DAY_MS, step_ms=60_000)
+    start(world, store, "successor").run(3 * DAY_MS, step_ms=60_000)
     world.now_ms += 100 * DAY_MS
-    start(world, shelf, "another").run(10_000)
+    start(world, store, "another").run(10_000)
 
     assert (delivered_offsets(world), dead_offsets(world)) == ([first, second], [hostile])

@@ -40,7 +40,7 @@ def test_a_record_is_delivered_at_its_time_and_not_before() -> None:
     assert (early, deliveries(world)) == ([], [Delivery(due_ms, 0, offset)])
 
 
-def test_a_record_that_is_far_away_comes_back_from_the_shelf_at_its_time() -> None:
+def test_a_record_that_is_far_away_comes_back_from_the_backlog_at_its_time() -> None:
     world = World()
     relay = start(world, MemoryBacklogStore())
     due_ms = {produce(world, delay_ms): world.now_ms + delay_ms for delay_ms in (25_000, HOUR_MS, 2 * DAY_MS)}
@@ -180,13 +180,13 @@ class AheadClock(WorldClock):
 
 def test_a_relay_sends_nothing_early_when_the_clock_of_its_predecessor_was_ahead() -> None:
     # Given that something due in four seconds was delivered already
-    world, shelf = World(), MemoryBacklogStore()
+    world, store = World(), MemoryBacklogStore()
     produce(world, 4_000)
-    start(world, shelf, "ahead", Setup(clock=AheadClock)).run(1_000)
+    start(world, store, "ahead", Setup(clock=AheadClock)).run(1_000)
     assert delivered_offsets(world) == [0]
 
     # When a relay with the right clock takes over, and something due before that arrives
-    relay = start(world, shelf, "right")
+    relay = start(world, store, "right")
     relay.run(500)
     due_ms = world.now_ms + 1_000
     second = produce(world, 1_000)
@@ -198,10 +198,10 @@ def test_a_relay_sends_nothing_early_when_the_clock_of_its_predecessor_was_ahead
 
 def test_reading_pauses_while_what_was_read_waits_for_the_clock() -> None:
     # Given a relay whose predecessor's clock was ahead, and a stream of records that are due before its last one
-    world, shelf = World(), MemoryBacklogStore()
+    world, store = World(), MemoryBacklogStore()
     produce(world, 4_000)
-    start(world, shelf, "ahead", Setup(clock=AheadClock)).run(1_000)
-    relay = start(world, shelf, "right", Setup(chunk=2))
+    start(world, store, "ahead", Setup(clock=AheadClock)).run(1_000)
+    relay = start(world, store, "right", Setup(chunk=2))
     relay.run(500)
 
     for _ in range(10):

@@ -71,8 +71,8 @@ def test_a_coordinator_that_does_not_answer_when_the_producer_is_replaced_is_ask
 
 def test_when_the_commit_for_one_revoked_shard_failed_the_next_one_commits_nothing_of_that_tick() -> None:
     # Given a tick with records of both shards, of which Kafka refuses one without saying which
-    world, shelf = World(), MemoryBacklogStore()
-    relay = start(world, shelf, "first", Setup(shards=(0, 1)))
+    world, store = World(), MemoryBacklogStore()
+    relay = start(world, store, "first", Setup(shards=(0, 1)))
     relay.run(1_000)
     relay.target.refuse = lambda record: Refusal("too large", True) if record.value == b"bad" else None
     produce(world, 0, shard=0)
@@ -82,15 +82,15 @@ def test_when_the_commit_for_one_revoked_shard_failed_the_next_one_commits_nothi
     # When both are revoked one after the other, before the relay can start over
     relay.loop.revoked([0])
     relay.loop.revoked([1])
-    start(world, shelf, "second", Setup(shards=(0, 1))).run(1_000)
+    start(world, store, "second", Setup(shards=(0, 1))).run(1_000)
 
     # Then the successor delivers both, once
     assert (delivered_offsets(world, 0), delivered_offsets(world, 1)) == ([0], [0])
 
 
 def test_a_stop_in_the_middle_of_a_commit_of_unknown_outcome_commits_nothing_more() -> None:
-    world, shelf = World(), MemoryBacklogStore()
-    relay = start(world, shelf, "first", Setup(target=DoubtfulTarget))
+    world, store = World(), MemoryBacklogStore()
+    relay = start(world, store, "first", Setup(target=DoubtfulTarget))
     assert isinstance(relay.target, DoubtfulTarget)
     relay.run(1_000)
     produce(world, 0)
@@ -98,6 +98,6 @@ def test_a_stop_in_the_middle_of_a_commit_of_unknown_outcome_commits_nothing_mor
 
     relay.target.doubts = [True]
     relay.loop.finish()
-    start(world, shelf, "second").run(1_000)
+    start(world, store, "second").run(1_000)
 
     assert delivered_offsets(world) == [0]

@@ -21,7 +21,7 @@ from delaytopic_relay.core.progress import decode_progress
 
 DELAY_MS = 30_000
 FIXED = Setup(delay_ms=DELAY_MS, chunk=10)
-NO_SHELF = MemoryBacklogStore()
+NO_BACKLOG = MemoryBacklogStore()
 
 
 def send(world: World, *, nonsense: bool = False) -> int:
@@ -41,7 +41,7 @@ def send_for(world: World, relay: Relay, for_ms: int, every_ms: int) -> list[int
 
 def test_each_record_is_delivered_after_the_delay_and_in_order() -> None:
     world = World()
-    relay = start(world, NO_SHELF, setup=FIXED)
+    relay = start(world, NO_BACKLOG, setup=FIXED)
 
     sent_ms = send_for(world, relay, 10_000, every_ms=500)
     relay.run(DELAY_MS)
@@ -56,7 +56,7 @@ def test_reading_pauses_where_the_horizon_ends_and_goes_on_in_time() -> None:
         send(world)
         world.now_ms += 6_000
     world.now_ms += DELAY_MS - 3_600_000
-    relay = start(world, NO_SHELF, setup=FIXED)
+    relay = start(world, NO_BACKLOG, setup=FIXED)
 
     relay.run(2_000)
     in_memory = relay.loop.shards[0].pending
@@ -75,7 +75,7 @@ def late_ms(world: World) -> list[int]:
 @pytest.mark.parametrize("transactional", [True, False])
 def test_no_record_is_early(transactional: bool) -> None:
     world = World()
-    relay = start(world, NO_SHELF, setup=FIXED._replace(transactional=transactional))
+    relay = start(world, NO_BACKLOG, setup=FIXED._replace(transactional=transactional))
 
     send_for(world, relay, 40_000, every_ms=350)
     relay.run(DELAY_MS)
@@ -86,7 +86,7 @@ def test_no_record_is_early(transactional: bool) -> None:
 
 def test_a_record_that_cannot_be_read_is_dead_lettered_in_its_turn() -> None:
     world = World()
-    relay = start(world, NO_SHELF, setup=FIXED)
+    relay = start(world, NO_BACKLOG, setup=FIXED)
     send(world)
     refused = send(world, nonsense=True)
     send(world)
@@ -100,7 +100,7 @@ def test_a_record_that_cannot_be_read_is_dead_lettered_in_its_turn() -> None:
 
 def test_consumer_lag_is_what_was_not_yet_delivered() -> None:
     world = World()
-    relay = start(world, NO_SHELF, "relay-1", FIXED)
+    relay = start(world, NO_BACKLOG, "relay-1", FIXED)
     send_for(world, relay, 5_000, every_ms=1_000)
 
     relay.run(DELAY_MS - 2_000)
@@ -113,7 +113,7 @@ def test_consumer_lag_is_what_was_not_yet_delivered() -> None:
 @pytest.mark.parametrize("point", ["before produce", "before commit", "after commit"])
 def test_a_crash_neither_loses_nor_repeats_a_record(point: str) -> None:
     world = World()
-    first = start(world, NO_SHELF, "first", FIXED)
+    first = start(world, NO_BACKLOG, "first", FIXED)
     send_for(world, first, 20_000, every_ms=500)
     first.run(DELAY_MS - 10_000)
 
@@ -121,7 +121,7 @@ def test_a_crash_neither_loses_nor_repeats_a_record(point: str) -> None:
     with pytest.raises(Crash):
         first.run(DELAY_MS)
     world.crash = lambda _: None
-    start(world, NO_SHELF, "second", FIXED).run(DELAY_MS)
+    start(world, NO_BACKLOG, "second", FIXED).run(DELAY_MS)
 
     assert delivered_offsets(world) == [*range(40)]
 
@@ -136,9 +136,9 @@ def crash_at(point: str):  # type: ignore[no-untyped-def]  # noqa: ANN201
 
 def test_a_zombie_delivers_nothing() -> None:
     world = World()
-    zombie = start(world, NO_SHELF, "zombie", FIXED)
+    zombie = start(world, NO_BACKLOG, "zombie", FIXED)
     send_for(world, zombie, 20_000, every_ms=500)
-    successor = start(world, NO_SHELF, "successor", FIXED)
+    successor = start(world, NO_BACKLOG, "successor", FIXED)
 
     run_all(world, [zombie, successor], 2 * DELAY_MS)
 
@@ -147,12 +147,12 @@ def test_a_zombie_delivers_nothing() -> None:
 
 def test_a_graceful_hand_over_goes_on_where_it_stopped() -> None:
     world = World()
-    first = start(world, NO_SHELF, "first", FIXED)
+    first = start(world, NO_BACKLOG, "first", FIXED)
     send_for(world, first, 20_000, every_ms=500)
     first.run(DELAY_MS - 10_000)
     first.loop.finish()
 
-    second = start(world, NO_SHELF, "second", FIXED)
+    second = start(world, NO_BACKLOG, "second", FIXED)
     second.run(DELAY_MS)
 
     assert (delivered_offsets(world), second.events.counts["fenced"]) == ([*range(40)], 0)
@@ -162,7 +162,7 @@ def test_memory_bounds_a_burst_of_one_moment() -> None:
     world = World()
     for _ in range(500):
         send(world)
-    relay = start(world, NO_SHELF, setup=FIXED._replace(memory_bytes=20_000))
+    relay = start(world, NO_BACKLOG, setup=FIXED._replace(memory_bytes=20_000))
 
     relay.run(DELAY_MS - 1_000)
     paused, in_memory = set(relay.source.paused), relay.loop.shards[0].pending

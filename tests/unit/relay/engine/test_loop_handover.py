@@ -38,16 +38,16 @@ def test_a_relay_at_work_is_named_in_what_it_commits() -> None:
 
 def test_a_graceful_hand_over_names_no_owner_and_the_successor_fences_nobody() -> None:
     # Given a relay with work before it
-    world, shelf = World(), MemoryBacklogStore()
+    world, store = World(), MemoryBacklogStore()
     for after_ms in (1_000, 5_000, 60_000):
         produce(world, after_ms)
-    first = start(world, shelf, "first")
+    first = start(world, store, "first")
     first.run(2_000)
 
     # When it stops, and another one starts
     first.loop.finish()
     between = owner(world)
-    second = start(world, shelf, "second")
+    second = start(world, store, "second")
     second.run(61_000)
 
     assert (between, second.events.counts["fenced"], owner(world)) == ("", 0, "second")
@@ -68,13 +68,13 @@ def test_a_graceful_stop_commits_what_is_due_until_then() -> None:
 
 
 def test_a_successor_fences_a_crashed_owner() -> None:
-    world, shelf = World(), MemoryBacklogStore()
+    world, store = World(), MemoryBacklogStore()
     produce(world, 1_000)
-    crashed = start(world, shelf, "crashed")
+    crashed = start(world, store, "crashed")
     crashed.run(500)
     epoch = world.epochs["crashed"]
 
-    successor = start(world, shelf, "successor")
+    successor = start(world, store, "successor")
     successor.run(2_000)
 
     assert (successor.events.counts["fenced"], world.epochs["crashed"]) == (1, epoch + 1)
@@ -83,12 +83,12 @@ def test_a_successor_fences_a_crashed_owner() -> None:
 
 def test_a_name_in_the_metadata_that_is_no_relay_of_the_group_is_not_fenced_and_nothing_else_changes() -> None:
     # Given committed metadata that names a producer of somebody else
-    world, shelf = World(), MemoryBacklogStore()
+    world, store = World(), MemoryBacklogStore()
     produce(world, 1_000)
-    start(world, shelf, "payments").run(500)
+    start(world, store, "payments").run(500)
     epoch = world.epochs["payments"]
 
-    successor = start(world, shelf, "successor", Setup(strangers=["payments"]))
+    successor = start(world, store, "successor", Setup(strangers=["payments"]))
     successor.run(2_000)
 
     assert (successor.events.counts["fenced"], world.epochs["payments"]) == (0, epoch)
@@ -98,11 +98,11 @@ def test_a_name_in_the_metadata_that_is_no_relay_of_the_group_is_not_fenced_and_
 
 
 def test_a_successor_without_transactions_fences_nobody() -> None:
-    world, shelf = World(), MemoryBacklogStore()
+    world, store = World(), MemoryBacklogStore()
     setup = Setup(transactional=False)
-    start(world, shelf, "crashed", setup).run(500)
+    start(world, store, "crashed", setup).run(500)
 
-    successor = start(world, shelf, "successor", setup)
+    successor = start(world, store, "successor", setup)
     successor.run(500)
 
     assert successor.events.counts["fenced"] == 0
@@ -110,9 +110,9 @@ def test_a_successor_without_transactions_fences_nobody() -> None:
 
 def test_without_transactions_a_crash_repeats_at_most_what_was_not_committed() -> None:
     # Given three committed deliveries and two that were sent and not yet committed
-    world, shelf = World(), MemoryBacklogStore()
+    world, store = World(), MemoryBacklogStore()
     setup = Setup(transactional=False)
-    first = start(world, shelf, "first", setup)
+    first = start(world, store, "first", setup)
     first.run(1_000)
     for _ in range(3):
         produce(world, 0)
@@ -121,15 +121,15 @@ def test_without_transactions_a_crash_repeats_at_most_what_was_not_committed() -
         produce(world, 0)
     first.run(10, step_ms=10)
 
-    start(world, shelf, "second", setup).run(1_000)
+    start(world, store, "second", setup).run(1_000)
 
     assert delivered_offsets(world) == [0, 1, 2, 3, 4, 3, 4]
 
 
 @pytest.mark.parametrize("point", ["before produce", "before commit", "after commit"])
 def test_a_crash_anywhere_in_a_delivery_neither_loses_nor_repeats_it(point: str) -> None:
-    world, shelf = World(), MemoryBacklogStore()
-    first = start(world, shelf, "first")
+    world, store = World(), MemoryBacklogStore()
+    first = start(world, store, "first")
     for _ in range(5):
         produce(world, 1_000)
     first.run(900)
@@ -137,19 +137,19 @@ def test_a_crash_anywhere_in_a_delivery_neither_loses_nor_repeats_it(point: str)
     crash_at(world, point)
     with pytest.raises(Crash):
         first.run(1_000)
-    start(world, shelf, "second").run(2_000)
+    start(world, store, "second").run(2_000)
 
     assert delivered_offsets(world) == [0, 1, 2, 3, 4]
 
 
 def test_a_zombie_that_wakes_up_delivers_nothing() -> None:
     # Given a relay that was frozen with records in memory, and whose successor has delivered them
-    world, shelf = World(), MemoryBacklogStore()
+    world, store = World(), MemoryBacklogStore()
     for after_ms in (1_000, 2_000, 60_000):
         produce(world, after_ms)
-    zombie = start(world, shelf, "zombie")
+    zombie = start(world, store, "zombie")
     zombie.run(500)
-    successor = start(world, shelf, "successor")
+    successor = start(world, store, "successor")
     successor.run(5_000)
 
     run_all(world, [zombie, successor], 60_000)
@@ -202,11 +202,11 @@ class UnreachableFence(StrictTarget):
 
 
 def test_nothing_is_taken_over_before_the_former_owner_is_fenced() -> None:
-    world, shelf = World(), MemoryBacklogStore()
+    world, store = World(), MemoryBacklogStore()
     produce(world, 1_000)
-    start(world, shelf, "crashed").run(500)
+    start(world, store, "crashed").run(500)
 
-    successor = start(world, shelf, "successor", Setup(target=UnreachableFence))
+    successor = start(world, store, "successor", Setup(target=UnreachableFence))
     successor.run(900)
     before = (delivered_offsets(world), owner(world))
     successor.run(3_000)
@@ -240,13 +240,13 @@ def test_progress_that_cannot_be_read_stops_its_shard_and_no_other() -> None:
 
 
 def test_records_that_retention_removed_before_they_were_delivered_are_reported() -> None:
-    world, shelf = World(), MemoryBacklogStore()
+    world, store = World(), MemoryBacklogStore()
     for _ in range(6):
         produce(world, 5_000)
-    start(world, shelf, "first").run(1_000)
+    start(world, store, "first").run(1_000)
     world.low[0] = 4
     reported: list[int] = []
-    second = start(world, shelf, "second")
+    second = start(world, store, "second")
     second.events.recovered = lambda shard, cause, plan: reported.append(plan.missing_offsets)  # type: ignore[method-assign]
 
     second.run(500)
@@ -254,16 +254,16 @@ def test_records_that_retention_removed_before_they_were_delivered_are_reported(
     assert reported == [4]
 
 
-def test_a_graceful_hand_over_leaves_the_shelf_stating_where_the_successor_starts() -> None:
+def test_a_graceful_hand_over_leaves_the_backlog_stating_where_the_successor_starts() -> None:
     # Given a far record whose put is the last thing before the stop
-    world, shelf = World(), MemoryBacklogStore()
-    relay = start(world, shelf, "first")
+    world, store = World(), MemoryBacklogStore()
+    relay = start(world, store, "first")
     relay.run(1_000)
     produce(world, 60_000)
     relay.run(10, step_ms=10)
 
     relay.loop.finish()
 
-    position = shelf.position(0)
+    position = store.position(0)
     assert position is not None
     assert (position.offset, world.committed[0].offset) == (1, 1)

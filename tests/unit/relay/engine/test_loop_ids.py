@@ -153,8 +153,8 @@ def test_ids_of_different_shards_have_nothing_to_do_with_each_other() -> None:
 @pytest.mark.parametrize("wiped", [False, True])
 def test_replacements_and_cancels_hold_for_a_successor(after_ms: int, wiped: bool) -> None:
     # Given one id replaced, one cancelled and one cancelled and used again, by a relay that then died
-    world, shelf = World(), MemoryBacklogStore()
-    predecessor = start(world, shelf, "predecessor")
+    world, store = World(), MemoryBacklogStore()
+    predecessor = start(world, store, "predecessor")
     for name in (A, b"b", b"c"):
         produce(world, after_ms, name=name)
     replacement = produce(world, NEAR_MS, name=A)
@@ -165,8 +165,8 @@ def test_replacements_and_cancels_hold_for_a_successor(after_ms: int, wiped: boo
 
     # When its backlog may even be wiped
     if wiped:
-        shelf.wipe()
-    start(world, shelf, "successor").run(2 * FAR_MS)
+        store.wipe()
+    start(world, store, "successor").run(2 * FAR_MS)
 
     assert sorted(delivered_offsets(world)) == [replacement, again]
 
@@ -182,14 +182,14 @@ def test_when_the_time_of_a_cancelled_schedule_has_passed_the_source_has_no_lag_
     assert world.committed[0].offset == 2
 
 
-def test_when_the_time_of_a_cancelled_schedule_has_passed_the_shelf_forgets_it() -> None:
-    world, shelf = World(), MemoryBacklogStore()
-    relay = start(world, shelf)
+def test_when_the_time_of_a_cancelled_schedule_has_passed_the_backlog_forgets_it() -> None:
+    world, store = World(), MemoryBacklogStore()
+    relay = start(world, store)
     produce(world, FAR_MS, name=A)
     produce_cancel(world, A)
 
     relay.run(2 * FAR_MS)
 
-    position = shelf.position(0)
+    position = store.position(0)
     assert position is not None
-    assert (shelf.slices(0), shelf.ids(0, position, [A])) == ({}, [None])
+    assert (store.slices(0), store.ids(0, position, [A])) == ({}, [None])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.flaky_shelf import FlakyShelf
+from tests.support.flaky_store import FlakyStore
 from tests.support.memory_store import MemoryBacklogStore
 from tests.support.relay_in_world import PLENTY, Relay, Setup, delivered_offsets, produce, produce_nonsense, start
 from tests.support.world import World
@@ -51,14 +51,14 @@ def test_memory_holds_no_more_than_its_bound_and_one_read() -> None:
     assert delivered_offsets(world) == [*range(100)]
 
 
-def test_memory_holds_little_more_than_its_bound_when_a_burst_comes_back_from_the_shelf() -> None:
+def test_memory_holds_little_more_than_its_bound_when_a_burst_comes_back_from_the_backlog() -> None:
     # Given forty records in a backlog that takes 5 ms for a load, in as many slices
     world = World()
-    shelf = FlakyShelf(world, load_ms=5)
+    store = FlakyStore(world, load_ms=5)
     for number in range(40):
         produce(world, 30_000 + 250 * number)
-    start(world, shelf, "first").run(2_000)
-    relay = start(world, shelf, "second", SMALL)
+    start(world, store, "first").run(2_000)
+    relay = start(world, store, "second", SMALL)
 
     most = most_in_memory(relay, 45_000)
 
@@ -66,13 +66,13 @@ def test_memory_holds_little_more_than_its_bound_when_a_burst_comes_back_from_th
     assert delivered_offsets(world) == [*range(40)]
 
 
-def test_a_second_of_the_shelf_that_is_larger_than_the_memory_is_delivered_all_the_same() -> None:
+def test_a_second_of_the_backlog_that_is_larger_than_the_memory_is_delivered_all_the_same() -> None:
     # Given that it takes longer to load than the loop spends on loading at a time
     world = World()
-    shelf = FlakyShelf(world, load_ms=20)
+    store = FlakyStore(world, load_ms=20)
     for _ in range(40):
         produce(world, 30_000)
-    relay = start(world, shelf, setup=SMALL)
+    relay = start(world, store, setup=SMALL)
 
     relay.run(60_000)
 
@@ -94,13 +94,13 @@ def test_what_is_due_leaves_while_reading_is_paused() -> None:
 
 def test_reading_again_is_never_paused() -> None:
     # Given that a predecessor with more memory took in a hundred records
-    world, shelf = World(), MemoryBacklogStore()
+    world, store = World(), MemoryBacklogStore()
     for number in range(100):
         produce(world, 5_000 + number)
-    start(world, shelf, "large", Setup(memory_bytes=PLENTY)).run(2_000)
+    start(world, store, "large", Setup(memory_bytes=PLENTY)).run(2_000)
 
     # When a relay with less memory takes over
-    relay = start(world, shelf, "small", SMALL)
+    relay = start(world, store, "small", SMALL)
     paused: list[bool] = []
     for _ in range(60):
         relay.run(10, step_ms=10)
@@ -113,12 +113,12 @@ def test_reading_again_is_never_paused() -> None:
     assert delivered_offsets(world) == [*range(100)]
 
 
-def test_far_records_pass_through_a_full_memory_to_the_shelf() -> None:
+def test_far_records_pass_through_a_full_memory_to_the_backlog() -> None:
     # Given far records between near ones that fill the memory
-    world, shelf = World(), MemoryBacklogStore()
+    world, store = World(), MemoryBacklogStore()
     for number in range(60):
         produce(world, 3_000 if number % 2 else 40_000)
-    relay = start(world, shelf, setup=SMALL)
+    relay = start(world, store, setup=SMALL)
 
     relay.run(45_000)
 

@@ -144,14 +144,14 @@ def test_a_record_that_is_known_to_be_too_large_is_dead_lettered_without_a_secon
 
 def test_a_refused_record_is_dead_lettered_once_even_if_the_relay_dies_meanwhile() -> None:
     # Given a relay that learned of the refusal and then died
-    world, shelf = World(), MemoryBacklogStore()
+    world, store = World(), MemoryBacklogStore()
     for _ in range(3):
         produce(world, 1_000)
-    first = start(world, shelf, "first")
+    first = start(world, store, "first")
     first.target.refuse = refuses(1)
     first.run(1_100, step_ms=10)
 
-    second = start(world, shelf, "second")
+    second = start(world, store, "second")
     second.target.refuse = refuses(1)
     second.run(3_000)
     first.run(1_000)

@@ -62,26 +62,26 @@ def test_another_shard_of_the_relay_is_read_on() -> None:
 
 
 def test_a_successor_knows_at_once_that_the_share_is_used_up() -> None:
-    world, shelf = World(), MemoryBacklogStore()
+    world, store = World(), MemoryBacklogStore()
     produce_seconds(world, 4 * SECONDS)
-    first = start(world, shelf, "first", SHARE)
+    first = start(world, store, "first", SHARE)
     first.run(10_000, step_ms=500)
     stored = shard_of(first).stored_bytes
     first.finish()
 
-    successor = start(world, shelf, "second", SHARE)
+    successor = start(world, store, "second", SHARE)
     successor.run(1_000, step_ms=500)
 
     assert (shard_of(successor).stored_bytes, successor.loop.snapshot().paused) == (stored, frozenset({0}))
 
 
-def test_what_a_shelf_lost_is_read_again_though_it_had_used_up_its_share() -> None:
-    world, shelf = World(), MemoryBacklogStore()
+def test_what_a_backlog_lost_is_read_again_though_it_had_used_up_its_share() -> None:
+    world, store = World(), MemoryBacklogStore()
     produce_seconds(world, 2 * SECONDS)
-    relay = start(world, shelf, setup=SHARE)
+    relay = start(world, store, setup=SHARE)
     relay.run(10_000, step_ms=500)
 
-    shelf.wipe()
+    store.wipe()
     relay.run(FIRST_MS + 2 * SECONDS * 1_000, step_ms=500)
 
     assert delivered_offsets(world) == list(range(2 * SECONDS))

@@ -68,25 +68,25 @@ def test_what_was_taken_in_before_does_not_leave_and_is_taken_in_again() -> None
 
 
 def test_while_delivery_is_suspended_nothing_is_delivered_and_records_are_taken_in() -> None:
-    world, shelf = World(), MemoryBacklogStore()
+    world, store = World(), MemoryBacklogStore()
     for after_ms in (0, 1_000, FAR_MS):
         produce(world, after_ms)
-    relay = start(world, shelf, setup=NO_DELIVERY)
+    relay = start(world, store, setup=NO_DELIVERY)
 
     relay.run(2 * FAR_MS)
 
-    assert (delivered_offsets(world), sum(shelf.slices(0).values())) == ([], 3)
+    assert (delivered_offsets(world), sum(store.slices(0).values())) == ([], 3)
 
 
 def test_when_the_suspension_of_delivery_is_lifted_everything_leaves_once_and_in_order() -> None:
-    world, shelf = World(), MemoryBacklogStore()
+    world, store = World(), MemoryBacklogStore()
     for after_ms in (FAR_MS, 2 * FAR_MS, 1_000, 500):
         produce(world, after_ms)
-    suspended = start(world, shelf, "suspended", NO_DELIVERY)
+    suspended = start(world, store, "suspended", NO_DELIVERY)
     suspended.run(FAR_MS + 5_000)
     suspended.loop.finish()
 
-    start(world, shelf, "resumed").run(2 * FAR_MS)
+    start(world, store, "resumed").run(2 * FAR_MS)
 
     assert delivered_offsets(world) == [3, 2, 0, 1]
 
@@ -104,18 +104,18 @@ def test_while_delivery_is_suspended_a_record_that_cannot_be_read_is_dead_letter
 
 def test_when_reading_cannot_be_paused_at_once_nothing_of_what_was_read_is_skipped() -> None:
     # Given a shard of which something was delivered, and a record due before that
-    world, shelf = World(), MemoryBacklogStore()
+    world, store = World(), MemoryBacklogStore()
     produce(world, 0)
-    start(world, shelf, "before").run(1_000)
+    start(world, store, "before").run(1_000)
     late = produce(world, -60_000)
-    suspended = start(world, shelf, "suspended", NO_DELIVERY)
+    suspended = start(world, store, "suspended", NO_DELIVERY)
 
     # When Kafka is not ready to pause it, while more arrives
     suspended.source.pause = not_ready  # type: ignore[method-assign]
     for _ in range(3):
         suspended.run(2_000)
         produce(world, FAR_MS)
-    start(world, shelf, "resumed").run(2 * FAR_MS)
+    start(world, store, "resumed").run(2 * FAR_MS)
 
     assert delivered_offsets(world) == [0, late, 2, 3, 4]
 
@@ -126,63 +126,63 @@ def not_ready(shards: Iterable[int]) -> None:
 
 def test_while_delivery_is_suspended_a_record_due_before_the_last_delivered_one_stays_on_the_source() -> None:
     # Given a relay that has delivered something
-    world, shelf = World(), MemoryBacklogStore()
+    world, store = World(), MemoryBacklogStore()
     produce(world, 0)
-    start(world, shelf, "before").run(1_000)
+    start(world, store, "before").run(1_000)
 
     # When an older one arrives while delivery is suspended
     late = produce(world, -60_000)
     later = produce(world, FAR_MS)
-    suspended = start(world, shelf, "suspended", NO_DELIVERY)
+    suspended = start(world, store, "suspended", NO_DELIVERY)
     suspended.run(5_000)
     during = (delivered_offsets(world), world.committed[0].offset)
-    start(world, shelf, "resumed").run(2 * FAR_MS)
+    start(world, store, "resumed").run(2 * FAR_MS)
 
     assert during == ([0], late)
     assert delivered_offsets(world) == [0, late, later]
 
 
 def test_while_delivery_is_suspended_schedules_can_be_cancelled() -> None:
-    world, shelf = World(), MemoryBacklogStore()
+    world, store = World(), MemoryBacklogStore()
     produce(world, FAR_MS, name=b"a")
     kept = produce(world, FAR_MS, name=b"b")
-    suspended = start(world, shelf, "suspended", NO_DELIVERY)
+    suspended = start(world, store, "suspended", NO_DELIVERY)
     suspended.run(2_000)
     produce_cancel(world, b"a")
     suspended.run(2_000)
 
-    start(world, shelf, "resumed").run(2 * FAR_MS)
+    start(world, store, "resumed").run(2 * FAR_MS)
 
     assert delivered_offsets(world) == [kept]
 
 
 def test_while_ingest_is_suspended_what_was_taken_in_before_is_delivered_and_nothing_else() -> None:
     # Given records taken in, one in memory only and one in the backlog
-    world, shelf = World(), MemoryBacklogStore()
+    world, store = World(), MemoryBacklogStore()
     for after_ms in (5_000, FAR_MS):
         produce(world, after_ms)
-    start(world, shelf, "before").run(1_000)
+    start(world, store, "before").run(1_000)
     for after_ms in (0, 6_000):
         produce(world, after_ms)
 
-    suspended = start(world, shelf, "suspended", NO_INGEST)
+    suspended = start(world, store, "suspended", NO_INGEST)
     suspended.run(2 * FAR_MS)
     during = delivered_offsets(world)
-    start(world, shelf, "resumed").run(2_000)
+    start(world, store, "resumed").run(2_000)
 
     assert (during, delivered_offsets(world)) == ([0, 1], [0, 1, 2, 3])
 
 
 def test_while_all_is_suspended_nothing_moves_and_nothing_is_lost() -> None:
-    world, shelf = World(), MemoryBacklogStore()
+    world, store = World(), MemoryBacklogStore()
     for after_ms in (5_000, FAR_MS):
         produce(world, after_ms)
-    start(world, shelf, "before").run(1_000)
+    start(world, store, "before").run(1_000)
     produce(world, 0)
 
-    start(world, shelf, "suspended", NEITHER).run(2 * FAR_MS)
+    start(world, store, "suspended", NEITHER).run(2 * FAR_MS)
     during = delivered_offsets(world)
-    start(world, shelf, "resumed").run(2_000)
+    start(world, store, "resumed").run(2_000)
 
     assert (during, sorted(delivered_offsets(world))) == ([], [0, 1, 2])
 

@@ -104,7 +104,7 @@ def test_a_turn_copies_only_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (turns, set(answer.result().shards)) == (3, {0, 1, 2})
 
 
-def test_a_shard_with_something_on_its_way_to_the_shelf_is_copied_after_the_commit() -> None:
+def test_a_shard_with_something_on_its_way_to_the_backlog_is_copied_after_the_commit() -> None:
     relay, requests = relay_with(0), PendingRequests()
     far = produce(relay.world, 3_600_000)
     relay.run(50)

@@ -36,7 +36,7 @@ def run_with(*commands: Command) -> ShardRun:
 
 def listed(run: ShardRun, query: PendingQuery = ALL, reader: MemoryReader | None = None) -> PendingResult:
     assert may_be_copied(run.shard)
-    return list_pending([copy_of(run.shard, query)], lambda: reader or MemoryReader(run.shelf), query)
+    return list_pending([copy_of(run.shard, query)], lambda: reader or MemoryReader(run.store), query)
 
 
 def offsets(found: PendingResult) -> list[int]:
@@ -100,16 +100,16 @@ def test_only_what_is_due_before_the_time_is_listed() -> None:
     ] == [[], [0], [0, 1], [0, 1], [0, 1, 2], [0, 1, 2, 3]]
 
 
-def test_the_shelf_is_read_only_as_far_as_needed() -> None:
+def test_the_backlog_is_read_only_as_far_as_needed() -> None:
     slices = [Slice(NOW_MS + minute * MINUTE_MS, SECOND_MS) for minute in range(1, 20)]
     run = run_with(*(schedule(slice_.start_ms, n) for n, slice_ in enumerate(slices)))
-    reader = MemoryReader(run.shelf)
+    reader = MemoryReader(run.store)
 
     assert offsets(listed(run, PendingQuery(limit=3), reader)) == [0, 1, 2, 3]
     assert (reader.read_slices, reader.closed) == (slices[:4], True)
 
 
-def test_the_shelf_is_not_opened_while_memory_has_enough() -> None:
+def test_the_backlog_is_not_opened_while_memory_has_enough() -> None:
     run = run_with(*(schedule(NOW_MS + n, n) for n in range(3)), schedule(NOW_MS + HOUR_MS, 3))
 
     def open_reader() -> MemoryReader:
@@ -125,7 +125,7 @@ def test_several_shards_are_listed_in_one_order() -> None:
     runs = [run_with(*(schedule(NOW_MS + ahead, n) for n, ahead in enumerate(part))) for part in ([5, 9], [5, 7])]
     copies = [copy_of(run.shard, ALL)._replace(partition=n) for n, run in enumerate(runs)]
 
-    found = list_pending(copies, lambda: MemoryReader(runs[0].shelf), ALL)
+    found = list_pending(copies, lambda: MemoryReader(runs[0].store), ALL)
 
     assert [record[:3] for record in found.records] == [
         (NOW_MS + 5, 0, 0),
@@ -157,9 +157,9 @@ def test_a_shard_that_reads_again_says_so() -> None:
     assert offsets(listed(run)) == [0]
 
 
-def test_what_moves_within_the_shelf_while_it_is_read_is_found() -> None:
+def test_what_moves_within_the_backlog_while_it_is_read_is_found() -> None:
     run = run_with(*(schedule(NOW_MS + 2 * DAY_MS + n * MINUTE_MS, n) for n in range(60)))
-    (wide, *_) = sorted(run.shelf.slices(0))
+    (wide, *_) = sorted(run.store.slices(0))
     moved: list[Slice] = []
 
     def cascade(slice_: Slice) -> None:
@@ -167,47 +167,47 @@ def test_what_moves_within_the_shelf_while_it_is_read_is_found() -> None:
             moved.append(slice_)
             run.tick(wide.start_ms - HOUR_MS)
             run.tick(wide.start_ms - HOUR_MS)
-            assert wide not in run.shelf.slices(0)
+            assert wide not in run.store.slices(0)
 
-    found = listed(run, reader=MemoryReader(run.shelf, cascade))
+    found = listed(run, reader=MemoryReader(run.store, cascade))
 
     assert (moved, offsets(found), found.why) == ([wide], list(range(60)), None)
 
 
-def test_a_shelf_that_moves_all_the_time_ends_the_list_with_a_reason() -> None:
+def test_a_backlog_that_moves_all_the_time_ends_the_list_with_a_reason() -> None:
     run = run_with(schedule(NOW_MS + 5, 0), schedule(NOW_MS + HOUR_MS, 1))
 
     def always_gone(slice_: Slice) -> None:
         raise SliceGone
 
-    found = listed(run, reader=MemoryReader(run.shelf, always_gone))
+    found = listed(run, reader=MemoryReader(run.store, always_gone))
 
     assert (offsets(found), found.cut_ms) == ([0], (NOW_MS + HOUR_MS) // MINUTE_MS * MINUTE_MS)
     assert found.why == "what is in the backlog moved while it was read; ask again"
 
 
 @pytest.mark.parametrize("owner", ["", "somebody else"])
-def test_a_shelf_that_is_somebody_elses_by_now_ends_the_list_with_a_reason(owner: str) -> None:
+def test_a_backlog_that_is_somebody_elses_by_now_ends_the_list_with_a_reason(owner: str) -> None:
     run = run_with(schedule(NOW_MS + 5, 0), schedule(NOW_MS + HOUR_MS, 1))
 
     def steal(slice_: Slice) -> None:
         position = run.shard.store_version
-        run.shelf.put(0, position, StoreVersion(owner or position.owner, position.counter - (not owner), 0), [], {})
+        run.store.put(0, position, StoreVersion(owner or position.owner, position.counter - (not owner), 0), [], {})
 
-    found = listed(run, reader=MemoryReader(run.shelf, steal))
+    found = listed(run, reader=MemoryReader(run.store, steal))
 
     assert offsets(found) == [0]
     assert found.why == "partition 0 is being recovered, or went to another relay; ask again"
 
 
 @pytest.mark.parametrize("error", [BacklogUnavailable("no answer"), SegmentError("damaged")])
-def test_a_shelf_that_cannot_be_read_ends_the_list_with_a_reason(error: RelayError) -> None:
+def test_a_backlog_that_cannot_be_read_ends_the_list_with_a_reason(error: RelayError) -> None:
     run = run_with(schedule(NOW_MS + 5, 0), schedule(NOW_MS + HOUR_MS, 1))
 
     def fail(slice_: Slice) -> None:
         raise error
 
-    found = listed(run, reader=MemoryReader(run.shelf, fail))
+    found = listed(run, reader=MemoryReader(run.store, fail))
 
     assert (offsets(found), found.why) == ([0], f"the backlog cannot be read: {error}")
 

@@ -42,7 +42,7 @@ def slots(calendar: Calendar) -> list[tuple[int, list[Schedule], int, bool]]:
     return [(start_ms, list(slot.entries), slot.head, slot.in_order) for start_ms, slot in calendar.upcoming()]
 
 
-def test_a_copy_says_where_memory_ends_and_what_counts_on_the_shelf() -> None:
+def test_a_copy_says_where_memory_ends_and_what_counts_in_the_backlog() -> None:
     index = {Slice(NOW_MS + 60_000, 1_000): 1, Slice(NOW_MS + 30_000, 1_000): 2}
 
     copy = copy_of(shard_with(schedule(NOW_MS, 3), index=index), PendingQuery())
@@ -50,7 +50,7 @@ def test_a_copy_says_where_memory_ends_and_what_counts_on_the_shelf() -> None:
     assert copy == ShardCopy(0, [schedule(NOW_MS, 3)], None, Stored(NOW_MS + 30_000, CLAIM), DueKey(9, 9), 100, False)
 
 
-def test_a_slice_that_is_being_loaded_is_still_on_the_shelf() -> None:
+def test_a_slice_that_is_being_loaded_is_still_in_the_backlog() -> None:
     slice_ = Slice(NOW_MS + 1_000, 1_000)
     shard = redis_shard(Progress(5, 5, NOTHING_DELIVERED), None, CLAIM, {slice_: 1})
     assert shard.next_load(NOW_MS, room=True) is not None
@@ -70,7 +70,7 @@ def test_memory_ends_where_the_first_unread_segment_of_a_bucket_may_begin() -> N
     assert may_be_copied(shard)
 
 
-def test_what_is_on_its_way_to_the_shelf_is_waited_for() -> None:
+def test_what_is_on_its_way_to_the_backlog_is_waited_for() -> None:
     run = ShardRun()
     run.source += [schedule(NOW_MS, 0, b"a"), cancel(1, b"a")]
 

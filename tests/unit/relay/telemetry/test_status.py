@@ -80,7 +80,7 @@ def test_narrow_slices_are_counted_whole() -> None:
     assert stats_of(shard) == BacklogStats(9, 0, None, NOW_MS + 3_000, histogram(to_5=4, to_50=5))
 
 
-def test_what_is_taken_in_and_not_yet_on_the_shelf_is_counted_by_when_it_is_due() -> None:
+def test_what_is_taken_in_and_not_yet_in_the_backlog_is_counted_by_when_it_is_due() -> None:
     shard = shard_with(900)
 
     shard.ingest([schedule(NOW_MS + 40_000, 7)], 8, {})
@@ -88,7 +88,7 @@ def test_what_is_taken_in_and_not_yet_on_the_shelf_is_counted_by_when_it_is_due(
     assert stats_of(shard) == BacklogStats(2, 0, None, NOW_MS + 900, histogram(to_1=1, to_50=1))
 
 
-def test_what_is_on_its_way_from_the_shelf_is_counted_in_its_slice() -> None:
+def test_what_is_on_its_way_from_the_backlog_is_counted_in_its_slice() -> None:
     shard = shard_with(index={Slice(NOW_MS + 3_000, 1_000): 4})
 
     load = shard.next_load(NOW_MS, room=True)

@@ -12,7 +12,8 @@ import pytest
 import redis
 from tests.harness.names import unique
 from tests.harness.shared_servers import SharedRedis
-from tests.support.redis_server import RedisFields, refusal, serves_as_a_shelf
+from tests.support.paths import ROOT
+from tests.support.redis_server import RedisFields, refusal, serves_as_a_store
 from tests.support.relay_in_world import delivered_offsets, produce, start
 from tests.support.world import World
 
@@ -28,7 +29,7 @@ from delaytopic_relay.errors import BacklogUnavailable, ConfigurationError, Rela
 
 integration = pytest.mark.integration
 StartRedis = Callable[..., RedisServer]
-BACKENDS_PAGE = Path(__file__).parents[3] / "docs" / "reference" / "backends.md"
+BACKENDS_PAGE = ROOT / "docs" / "reference" / "backends.md"
 OWN_ID = "delaytopic.shop.reminders"
 SECRET = "hunter2-and-more"
 FIRST = StoreVersion("relay-a", 1, 0)
@@ -100,7 +101,7 @@ def test_a_url_file_that_is_not_there_is_named() -> None:
 def test_a_url_of_a_host_opens_its_server(redis: SharedRedis) -> None:
     connection = connect_redis(RedisFields(url=redis.url))
 
-    assert (connection.where, serves_as_a_shelf(connection)) == (f"Redis at 127.0.0.1:{redis.port}", True)
+    assert (connection.where, serves_as_a_store(connection)) == (f"Redis at 127.0.0.1:{redis.port}", True)
 
 
 @integration
@@ -110,22 +111,22 @@ def test_a_url_of_a_socket_opens_its_server(start_redis: StartRedis, tmp_path: P
 
     connection = connect_redis(RedisFields(url=f"unix://{path}?db=1"))
 
-    assert (connection.where, serves_as_a_shelf(connection)) == (f"Redis at {path}", True)
+    assert (connection.where, serves_as_a_store(connection)) == (f"Redis at {path}", True)
 
 
 @integration
 def test_databases_of_a_server_are_apart(redis: SharedRedis) -> None:
     backend_id = unique("apart")
-    shelves = [
+    stores = [
         RedisBacklogStore(connect_redis(RedisFields(url=f"redis://127.0.0.1:{redis.port}/{db}")), backend_id)
         for db in (2, 3)
     ]
 
-    shelves[0].put(0, None, FIRST, [], {})
+    stores[0].put(0, None, FIRST, [], {})
 
-    assert [shelf.position(0) for shelf in shelves] == [FIRST, None]
-    for shelf in shelves:
-        shelf.close()
+    assert [store.position(0) for store in stores] == [FIRST, None]
+    for store in stores:
+        store.close()
 
 
 def test_a_host_where_nothing_listens_is_unavailable() -> None:
@@ -178,7 +179,7 @@ def test_a_password_comes_from_its_file_without_the_line_end(start_redis: StartR
         RedisFields(url=server.url, password_file=write(tmp_path / "password", " with blanks \n"))
     )
 
-    assert serves_as_a_shelf(connection)
+    assert serves_as_a_store(connection)
 
 
 @integration
@@ -196,7 +197,7 @@ def test_a_user_name_comes_from_its_file(start_redis: StartRedis, tmp_path: Path
         )
     )
 
-    assert serves_as_a_shelf(connection)
+    assert serves_as_a_store(connection)
 
 
 @integration
@@ -208,7 +209,7 @@ def test_a_url_from_a_file_may_carry_the_password(start_redis: StartRedis, tmp_p
         RedisFields(url_file=write(tmp_path / "url", f"redis://:{SECRET}@127.0.0.1:{server.port}\n"))
     )
 
-    assert (connection.where, serves_as_a_shelf(connection)) == (f"Redis at 127.0.0.1:{server.port}", True)
+    assert (connection.where, serves_as_a_store(connection)) == (f"Redis at 127.0.0.1:{server.port}", True)
 
 
 @integration
@@ -217,8 +218,8 @@ def test_a_rotated_password_is_read_again_for_the_next_connection(start_redis: S
     server = start_redis()
     set_password(server, SECRET)
     path = write(tmp_path / "password", SECRET)
-    shelf = RedisBacklogStore(connect_redis(RedisFields(url=server.url, password_file=path)), "shop")
-    shelf.put(0, None, FIRST, [], {})
+    store = RedisBacklogStore(connect_redis(RedisFields(url=server.url, password_file=path)), "shop")
+    store.put(0, None, FIRST, [], {})
 
     # When the password changes, in the server and in the file, and connections are closed
     with redis.Redis(host="127.0.0.1", port=server.port, password=SECRET) as client:
@@ -226,8 +227,8 @@ def test_a_rotated_password_is_read_again_for_the_next_connection(start_redis: S
         write(tmp_path / "password", "the-next-one")
         client.client_kill_filter(_type="normal")
 
-    assert shelf.position(0) == FIRST
-    shelf.close()
+    assert store.position(0) == FIRST
+    store.close()
 
 
 @integration
@@ -276,7 +277,7 @@ def test_the_documented_user_can_do_all_that_a_relay_does(start_redis: StartRedi
     assert [warning for warning in warnings if "does not permit" in warning] == []
     assert sum(slices.values()) == 2
     assert delivered_offsets(world) == [0, 1]
-    assert serves_as_a_shelf(connection, OWN_ID)
+    assert serves_as_a_store(connection, OWN_ID)
 
 
 @integration
@@ -293,15 +294,15 @@ def test_the_documented_user_cannot_touch_what_another_delay_topic_keeps(
     RedisBacklogStore(whole, other_id).put(
         0, None, FIRST, [Segment(Slice(0, 1_000), 1, b"theirs")], {b"id": IdEntry(1, 2, 3)}
     )
-    shelf = RedisBacklogStore(as_user(server, documented_user(), tmp_path), other_id)
+    store = RedisBacklogStore(as_user(server, documented_user(), tmp_path), other_id)
     calls: list[Callable[[], object]] = [
-        lambda: shelf.position(0),
-        lambda: shelf.put(0, FIRST, StoreVersion("thief", 9, 9), [], {}),
-        lambda: shelf.page(0, FIRST, 0, 4),
-        lambda: shelf.load(0, FIRST, Slice(0, 1_000), 0, 1),
-        lambda: shelf.ids(0, FIRST, [b"id"]),
-        lambda: shelf.drop(0, FIRST, [Slice(0, 1_000)], [b"id"]),
-        lambda: shelf.reset(0, [Slice(0, 1_000)]),
+        lambda: store.position(0),
+        lambda: store.put(0, FIRST, StoreVersion("thief", 9, 9), [], {}),
+        lambda: store.page(0, FIRST, 0, 4),
+        lambda: store.load(0, FIRST, Slice(0, 1_000), 0, 1),
+        lambda: store.ids(0, FIRST, [b"id"]),
+        lambda: store.drop(0, FIRST, [Slice(0, 1_000)], [b"id"]),
+        lambda: store.reset(0, [Slice(0, 1_000)]),
     ]
 
     for call in calls:
@@ -326,7 +327,7 @@ def test_without_the_commands_for_the_checks_at_start_a_relay_says_what_to_check
         f"Redis at 127.0.0.1:{server.port} does not permit to read its version (INFO), maxmemory-policy, which must be "
         "noeviction, save, auto-aof-rewrite-min-size: check by hand what its operator set"
     ]
-    assert serves_as_a_shelf(connection, OWN_ID)
+    assert serves_as_a_store(connection, OWN_ID)
 
 
 @integration
@@ -342,17 +343,17 @@ def test_no_secret_is_in_any_message_cause_repr_or_log(
     if by == "url":
         fields = RedisFields(url_file=write(tmp_path / "url", f"redis://:{SECRET}@127.0.0.1:{server.port}"))
     connection = connect_redis(fields)
-    shelf = RedisBacklogStore(connection, "shop")
+    store = RedisBacklogStore(connection, "shop")
 
     # When the password is no longer the right one, and when the server is gone
     with redis.Redis(host="127.0.0.1", port=server.port, password=SECRET) as client:
         client.config_set("requirepass", "another")
         client.client_kill_filter(_type="normal")
-    texts = [failure(lambda: shelf.position(0)), failure(lambda: connect_redis(fields))]
+    texts = [failure(lambda: store.position(0)), failure(lambda: connect_redis(fields))]
     server.kill()
-    texts += [failure(lambda: shelf.position(0)), failure(lambda: connect_redis(fields))]
+    texts += [failure(lambda: store.position(0)), failure(lambda: connect_redis(fields))]
 
-    texts += [repr(shelf), repr(connection), repr(connection.client), caplog.text]
+    texts += [repr(store), repr(connection), repr(connection.client), caplog.text]
     assert [text for text in texts if SECRET in text] == []
 
 

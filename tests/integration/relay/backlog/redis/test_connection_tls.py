@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.harness.shared_servers import SharedRedis
-from tests.support.redis_server import RedisFields, refusal, serves_as_a_shelf
+from tests.support.redis_server import RedisFields, refusal, serves_as_a_store
 from tests.support.tls import Certificates, TlsTerminator, make_certificates
 
 from delaytopic_cli.embedded.process import free_port
@@ -58,7 +58,7 @@ def tls_port(
 def test_tls_opens_a_server_whose_certificate_the_file_vouches_for(tls_port: int, certificates: Certificates) -> None:
     connection = connect_redis(RedisFields(url=f"rediss://127.0.0.1:{tls_port}", ca_file=str(certificates.authority)))
 
-    assert serves_as_a_shelf(connection)
+    assert serves_as_a_store(connection)
 
 
 def test_tls_refuses_a_certificate_that_nobody_vouches_for(tls_port: int) -> None:
@@ -92,4 +92,4 @@ def test_tls_shows_the_relays_certificate_to_a_server_that_asks(redis: SharedRed
             )
         )
 
-        assert serves_as_a_shelf(connection)
+        assert serves_as_a_store(connection)

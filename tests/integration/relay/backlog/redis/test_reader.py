@@ -42,119 +42,119 @@ def at_any_time() -> int:
 NARROW, WIDE = Slice(10_000, 1_000), Slice(3_600_000, 3_600_000)
 
 
-class Shelves:
+class Stores:
     """A backlog that a relay writes, and a reader beside it."""
 
     def __init__(self, connection: RedisConnection, url: str) -> None:
         self.backend_id = f"test.{uuid.uuid4()}"
-        self.shelf = RedisBacklogStore(connection, self.backend_id)
-        self.shelf.put(0, None, CLAIM, [], {})
+        self.store = RedisBacklogStore(connection, self.backend_id)
+        self.store.put(0, None, CLAIM, [], {})
         self.connection = connect_redis(RedisFields(url=url))
         self.reader = RedisPendingReader(self.connection, self.backend_id)
 
     def put(self, slice_: Slice, *segments: list[Schedule], ids: dict[bytes, IdEntry] | None = None) -> None:
-        position = self.shelf.position(0)
+        position = self.store.position(0)
         assert position is not None
         packed = [Segment(slice_, len(segment), encode_segment(segment)) for segment in segments]
-        self.shelf.put(0, position, position._replace(counter=position.counter + 1), packed, ids or {})
+        self.store.put(0, position, position._replace(counter=position.counter + 1), packed, ids or {})
 
     def forget(self, *slices: Slice) -> None:
-        position = self.shelf.position(0)
+        position = self.store.position(0)
         assert position is not None
-        self.shelf.drop(0, position, slices, [])
+        self.store.drop(0, position, slices, [])
 
     def read(self, *slices: Slice) -> list[int]:
         return [offset for portion in self.reader.read(0, slices, at_any_time) for offset in offsets(portion.schedules)]
 
 
 @pytest.fixture
-def shelves(redis_connection: RedisConnection, redis: SharedRedis) -> Iterator[Shelves]:
-    shelves = Shelves(redis_connection, redis.url)
-    yield shelves
-    shelves.reader.close()
+def stores(redis_connection: RedisConnection, redis: SharedRedis) -> Iterator[Stores]:
+    stores = Stores(redis_connection, redis.url)
+    yield stores
+    stores.reader.close()
 
 
-def test_slices_are_those_that_the_relay_put(shelves: Shelves) -> None:
-    shelves.put(NARROW, [schedule(10_000, 1), schedule(10_001, 2)], [schedule(10_000, 3)])
-    shelves.put(WIDE, [schedule(3_600_000, 4)])
+def test_slices_are_those_that_the_relay_put(stores: Stores) -> None:
+    stores.put(NARROW, [schedule(10_000, 1), schedule(10_001, 2)], [schedule(10_000, 3)])
+    stores.put(WIDE, [schedule(3_600_000, 4)])
 
-    assert shelves.reader.slices(0, 0, END_MS) == {NARROW: 3, WIDE: 1}
-    assert shelves.reader.slices(1, 0, END_MS) == {}
+    assert stores.reader.slices(0, 0, END_MS) == {NARROW: 3, WIDE: 1}
+    assert stores.reader.slices(1, 0, END_MS) == {}
 
 
-def test_slices_of_a_range_of_time_are_read_over_many_pages_and_no_further(shelves: Shelves) -> None:
-    position = shelves.shelf.position(0)
+def test_slices_of_a_range_of_time_are_read_over_many_pages_and_no_further(stores: Stores) -> None:
+    position = stores.store.position(0)
     assert position is not None
     slices = [Slice(number * 1_000, 1_000) for number in range(5 * NAMES)]
-    shelves.shelf.put(0, position, FILLED, [Segment(slice_, 1, b"s") for slice_ in slices], {})
+    stores.store.put(0, position, FILLED, [Segment(slice_, 1, b"s") for slice_ in slices], {})
 
-    found = shelves.reader.slices(0, 1_500_000, 2_600_000)
+    found = stores.reader.slices(0, 1_500_000, 2_600_000)
 
     assert list(found) == slices[1_500 : 1_500 + 2 * (NAMES - 1)]
-    assert dict(shelves.reader.slices(0, 0, END_MS)) == dict.fromkeys(slices, 1)
+    assert dict(stores.reader.slices(0, 0, END_MS)) == dict.fromkeys(slices, 1)
 
 
 @pytest.mark.parametrize("segments", [1, FIRST_PORTION - 1, FIRST_PORTION, FIRST_PORTION + 1, 3_000])
-def test_a_slice_is_read_to_its_end_in_portions(shelves: Shelves, segments: int) -> None:
-    shelves.put(NARROW, *([schedule(10_000, number)] for number in range(segments)))
+def test_a_slice_is_read_to_its_end_in_portions(stores: Stores, segments: int) -> None:
+    stores.put(NARROW, *([schedule(10_000, number)] for number in range(segments)))
 
-    assert shelves.read(NARROW) == list(range(segments))
+    assert stores.read(NARROW) == list(range(segments))
 
 
-def test_portions_of_large_segments_are_bounded(shelves: Shelves) -> None:
+def test_portions_of_large_segments_are_bounded(stores: Stores) -> None:
     for number in range(20):
-        shelves.put(NARROW, [schedule(10_000, number, value=bytes(200_000))])
+        stores.put(NARROW, [schedule(10_000, number, value=bytes(200_000))])
 
-    portions = list(shelves.reader.read(0, [NARROW], at_any_time))
+    portions = list(stores.reader.read(0, [NARROW], at_any_time))
 
     assert [offset for portion in portions for offset in offsets(portion.schedules)] == list(range(20))
     assert max(portion.data_bytes for portion in portions) <= FIRST_PORTION * 200_100
 
 
-def test_several_slices_are_read_together(shelves: Shelves) -> None:
+def test_several_slices_are_read_together(stores: Stores) -> None:
     other = Slice(11_000, 1_000)
-    shelves.put(NARROW, *([schedule(10_000, number)] for number in range(10)))
-    shelves.put(other, [schedule(11_000, 10)])
+    stores.put(NARROW, *([schedule(10_000, number)] for number in range(10)))
+    stores.put(other, [schedule(11_000, 10)])
 
-    assert sorted(shelves.read(other, NARROW)) == list(range(11))
+    assert sorted(stores.read(other, NARROW)) == list(range(11))
 
 
 @pytest.mark.parametrize("segments", [0, 1, FIRST_PORTION])
-def test_a_slice_that_was_forgotten_before_it_was_read_is_gone(shelves: Shelves, segments: int) -> None:
-    shelves.put(NARROW, *([schedule(10_000, number)] for number in range(segments)))
-    shelves.forget(NARROW)
+def test_a_slice_that_was_forgotten_before_it_was_read_is_gone(stores: Stores, segments: int) -> None:
+    stores.put(NARROW, *([schedule(10_000, number)] for number in range(segments)))
+    stores.forget(NARROW)
 
     with pytest.raises(SliceGone):
-        shelves.read(NARROW)
+        stores.read(NARROW)
 
 
 @pytest.mark.parametrize("segments", [FIRST_PORTION, FIRST_PORTION + 1, 600])
-def test_a_slice_that_is_forgotten_while_it_is_read_is_gone(shelves: Shelves, segments: int) -> None:
-    shelves.put(NARROW, *([schedule(10_000, number)] for number in range(segments)))
-    portions = shelves.reader.read(0, [NARROW], at_any_time)
+def test_a_slice_that_is_forgotten_while_it_is_read_is_gone(stores: Stores, segments: int) -> None:
+    stores.put(NARROW, *([schedule(10_000, number)] for number in range(segments)))
+    portions = stores.reader.read(0, [NARROW], at_any_time)
     next(portions)
 
-    shelves.forget(NARROW)
+    stores.forget(NARROW)
 
     with pytest.raises(SliceGone):
         list(portions)
 
 
-def test_ids_are_those_that_the_relay_put(shelves: Shelves) -> None:
+def test_ids_are_those_that_the_relay_put(stores: Stores) -> None:
     entry = IdEntry(2 * 7, 10_000, 7)
-    shelves.put(NARROW, [schedule(10_000, 7, b"a")], ids={b"a": entry})
+    stores.put(NARROW, [schedule(10_000, 7, b"a")], ids={b"a": entry})
 
     names = [b"a", *(b"%d" % number for number in range(2_500))]
-    assert shelves.reader.ids(0, names) == [entry, *[None] * 2_500]
+    assert stores.reader.ids(0, names) == [entry, *[None] * 2_500]
 
 
-def test_the_shelf_stays_where_its_owner_has_it_while_it_writes_on(shelves: Shelves) -> None:
-    shelves.put(NARROW, [schedule(10_000, 1)])
-    seen = shelves.shelf.position(0)
+def test_the_backlog_stays_where_its_owner_has_it_while_it_writes_on(stores: Stores) -> None:
+    stores.put(NARROW, [schedule(10_000, 1)])
+    seen = stores.store.position(0)
     assert seen is not None
-    shelves.put(WIDE, [schedule(3_600_000, 2)])
+    stores.put(WIDE, [schedule(3_600_000, 2)])
 
-    assert shelves.reader.still_at(0, seen)
+    assert stores.reader.still_at(0, seen)
 
 
 @pytest.mark.parametrize(
@@ -167,25 +167,25 @@ def test_the_shelf_stays_where_its_owner_has_it_while_it_writes_on(shelves: Shel
         None,
     ],
 )
-def test_a_shelf_that_lost_writes_or_was_taken_over_is_noticed(shelves: Shelves, now: StoreVersion | None) -> None:
-    shelves.shelf.put(0, CLAIM, FILLED, [], {})
+def test_a_backlog_that_lost_writes_or_was_taken_over_is_noticed(stores: Stores, now: StoreVersion | None) -> None:
+    stores.store.put(0, CLAIM, FILLED, [], {})
     if now is None:
-        shelves.connection.client.delete(f"{{{shelves.backend_id}:0}}:position")
+        stores.connection.client.delete(f"{{{stores.backend_id}:0}}:position")
     else:
-        shelves.shelf.put(0, FILLED, now, [], {})
+        stores.store.put(0, FILLED, now, [], {})
 
-    assert shelves.reader.still_at(0, FILLED) == (now == StoreVersion("me+1", 3, 0))
+    assert stores.reader.still_at(0, FILLED) == (now == StoreVersion("me+1", 3, 0))
 
 
-def test_a_user_who_may_only_read_can_list(shelves: Shelves, redis: SharedRedis, tmp_path: Path) -> None:
-    shelves.put(NARROW, *([schedule(10_000, number, b"id")] for number in range(10)))
-    client: Any = shelves.connection.client
+def test_a_user_who_may_only_read_can_list(stores: Stores, redis: SharedRedis, tmp_path: Path) -> None:
+    stores.put(NARROW, *([schedule(10_000, number, b"id")] for number in range(10)))
+    client: Any = stores.connection.client
     user = f"reader-{uuid.uuid4()}"
     client.acl_setuser(user, enabled=True, reset=True, passwords=["+secret"], keys=["*"], commands=["+@read"])
     url_file = tmp_path / "url"
     url_file.write_text(redis.url.replace("//", f"//{user}:secret@"))
     connection = connect_redis(RedisFields(url_file=str(url_file)))
-    reader = RedisPendingReader(connection, shelves.backend_id)
+    reader = RedisPendingReader(connection, stores.backend_id)
 
     portions = [*reader.read(0, [NARROW], at_any_time)]
     listed = sum(len(each.schedules) for each in portions)
@@ -198,13 +198,13 @@ def test_a_user_who_may_only_read_can_list(shelves: Shelves, redis: SharedRedis,
     assert found == ({NARROW: 10}, 10, [None], True)
 
 
-def test_what_no_relay_wrote_is_refused_with_its_place_or_skipped(shelves: Shelves) -> None:
-    shelves.connection.client.zadd(f"{{{shelves.backend_id}:0}}:slices", {"tomorrow": 1})
-    shelves.connection.client.rpush(f"{{{shelves.backend_id}:0}}:s:10000:1000", b"\x07nonsense")
+def test_what_no_relay_wrote_is_refused_with_its_place_or_skipped(stores: Stores) -> None:
+    stores.connection.client.zadd(f"{{{stores.backend_id}:0}}:slices", {"tomorrow": 1})
+    stores.connection.client.rpush(f"{{{stores.backend_id}:0}}:s:10000:1000", b"\x07nonsense")
 
     with pytest.raises(CorruptState, match="tomorrow"):
-        shelves.reader.slices(0, 0, END_MS)
-    assert shelves.read(NARROW) == []
+        stores.reader.slices(0, 0, END_MS)
+    assert stores.read(NARROW) == []
 
 
 def test_a_server_that_is_gone_is_told(start_redis: Callable[..., RedisServer]) -> None:
@@ -216,7 +216,7 @@ def test_a_server_that_is_gone_is_told(start_redis: Callable[..., RedisServer]) 
         reader.slices(0, 0, END_MS)
 
 
-def test_a_listing_from_a_real_shelf_leaves_out_what_delivery_would_leave_out(shelves: Shelves) -> None:
+def test_a_listing_from_a_real_backlog_leaves_out_what_delivery_would_leave_out(stores: Stores) -> None:
     done, replaced, cancelled, latest, unread = (
         schedule(10_000, 1),
         schedule(10_500, 2, b"a"),
@@ -225,11 +225,11 @@ def test_a_listing_from_a_real_shelf_leaves_out_what_delivery_would_leave_out(sh
         schedule(10_700, 9),
     )
     waiting, copy = schedule(10_800, 5), schedule(10_800, 5)
-    shelves.put(NARROW, [done, replaced, cancelled], [unread, waiting], [copy])
-    shelves.put(WIDE, [latest], ids={b"a": IdEntry(2 * 4, 3_600_000, 4), b"c": IdEntry(2 * 6 + 1, 10_600, 3)})
-    position = shelves.shelf.position(0)
+    stores.put(NARROW, [done, replaced, cancelled], [unread, waiting], [copy])
+    stores.put(WIDE, [latest], ids={b"a": IdEntry(2 * 4, 3_600_000, 4), b"c": IdEntry(2 * 6 + 1, 10_600, 3)})
+    position = stores.store.position(0)
     shard = ShardCopy(0, [], stored=Stored(10_000, position), cursor=DueKey(10_000, 1), ingested=9)
 
-    found = list_pending([shard], lambda: shelves.reader, PendingQuery())
+    found = list_pending([shard], lambda: stores.reader, PendingQuery())
 
     assert ([record[:3] for record in found.records], found.why) == ([(10_800, 0, 5), (3_600_000, 0, 4)], None)

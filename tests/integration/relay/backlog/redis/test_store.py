@@ -29,8 +29,8 @@ ENTRY = IdEntry(7, 1500, 5)
 MANY = [Segment(NEAR, 1, b"%d" % number) for number in range(3 * MAX_ITEMS)]
 
 
-def load_all(shelf: BacklogStore, position: StoreVersion, slice_: Slice = NEAR) -> list[bytes]:
-    return shelf.load(0, position, slice_, 0, 1_000_000)
+def load_all(backlog: BacklogStore, position: StoreVersion, slice_: Slice = NEAR) -> list[bytes]:
+    return backlog.load(0, position, slice_, 0, 1_000_000)
 
 
 class Interrupted:
@@ -66,9 +66,9 @@ def redis_store(redis_connection: RedisConnection) -> RedisStore:
 
 
 def test_a_shard_has_the_documented_keys_in_one_slot(redis_store: RedisStore) -> None:
-    shelf = redis_store.open()
+    backlog = redis_store.open()
 
-    shelf.put(0, None, FIRST, [Segment(NEAR, 2, b"x"), Segment(FAR, 1, b"y")], {b"id": ENTRY})
+    backlog.put(0, None, FIRST, [Segment(NEAR, 2, b"x"), Segment(FAR, 1, b"y")], {b"id": ENTRY})
 
     tag = f"{{{redis_store.backend_id}:0}}:"
     names = ["counts", "ids", "position", "s:1000:1000", "s:60000:60000", "sizes", "slices"]
@@ -87,10 +87,10 @@ def test_a_shard_has_the_documented_keys_in_one_slot(redis_store: RedisStore) ->
 
 
 def test_an_emptied_shard_leaves_nothing_but_its_position_and_that_nothing_has_a_size(redis_store: RedisStore) -> None:
-    shelf = redis_store.open()
-    shelf.put(0, None, FIRST, [Segment(NEAR, 2, b"x"), Segment(FAR, 1, b"y")], {b"id": ENTRY})
+    backlog = redis_store.open()
+    backlog.put(0, None, FIRST, [Segment(NEAR, 2, b"x"), Segment(FAR, 1, b"y")], {b"id": ENTRY})
 
-    shelf.drop(0, FIRST, [NEAR, FAR], [b"id"])
+    backlog.drop(0, FIRST, [NEAR, FAR], [b"id"])
 
     tag, client = f"{{{redis_store.backend_id}:0}}:", cast(Any, redis_store.connection.client)
     assert redis_store.keys() == [f"{tag}position".encode(), f"{tag}sizes".encode()]
@@ -118,16 +118,16 @@ def test_a_position_that_no_relay_wrote_is_corrupt(redis_store: RedisStore, junk
 
 
 def test_a_slice_or_an_id_that_no_relay_wrote_is_corrupt(redis_store: RedisStore) -> None:
-    shelf, client = redis_store.open(), cast(Any, redis_store.connection.client)
-    shelf.put(0, None, FIRST, [], {})
+    backlog, client = redis_store.open(), cast(Any, redis_store.connection.client)
+    backlog.put(0, None, FIRST, [], {})
     client.hset(f"{{{redis_store.backend_id}:0}}:counts", "soon", 1)
     client.zadd(f"{{{redis_store.backend_id}:0}}:slices", {"soon": 1})
     client.hset(f"{{{redis_store.backend_id}:0}}:ids", "id", "1:2")
 
     with pytest.raises(CorruptState, match="holds b'soon', which no relay writes"):
-        slices_of(shelf, 0)
+        slices_of(backlog, 0)
     with pytest.raises(CorruptState, match="holds b'1:2', which no relay writes"):
-        shelf.ids(0, FIRST, [b"id"])
+        backlog.ids(0, FIRST, [b"id"])
 
 
 @pytest.mark.parametrize(
@@ -143,23 +143,23 @@ def test_a_slice_or_an_id_that_no_relay_wrote_is_corrupt(redis_store: RedisStore
 def test_a_schedule_that_contradicts_the_counts_or_itself_is_corrupt(
     redis_store: RedisStore, spoil: Callable[[Any, str], object], said: str
 ) -> None:
-    shelf = redis_store.open()
-    shelf.put(0, None, FIRST, [Segment(NEAR, 2, b"x"), Segment(FAR, 1, b"y")], {})
+    backlog = redis_store.open()
+    backlog.put(0, None, FIRST, [Segment(NEAR, 2, b"x"), Segment(FAR, 1, b"y")], {})
 
     spoil(redis_store.connection.client, f"{{{redis_store.backend_id}:0}}:")
 
     with pytest.raises(CorruptState, match=said):
-        slices_of(shelf, 0)
+        slices_of(backlog, 0)
 
 
 def test_keys_of_another_type_are_corrupt(redis_store: RedisStore) -> None:
-    shelf, client = redis_store.open(), redis_store.connection.client
-    shelf.put(0, None, FIRST, [], {})
+    backlog, client = redis_store.open(), redis_store.connection.client
+    backlog.put(0, None, FIRST, [], {})
     client.set(f"{{{redis_store.backend_id}:0}}:s:1000:1000", "text")
 
     for call in (
-        lambda: shelf.put(0, FIRST, SECOND, [Segment(NEAR, 1, b"x")], {}),
-        lambda: load_all(shelf, FIRST),
+        lambda: backlog.put(0, FIRST, SECOND, [Segment(NEAR, 1, b"x")], {}),
+        lambda: load_all(backlog, FIRST),
     ):
         with pytest.raises(
             CorruptState, match=r"holds keys of another type under the backlog's names: set another back"
@@ -183,15 +183,15 @@ def former_version(store: RedisStore, position: StoreVersion, segments: Sequence
 
 def test_the_size_of_what_waits_is_near_what_redis_says_of_its_keys(redis_store: RedisStore) -> None:
     # Given slices of a few small segments each, a large one, and ids
-    shelf, client = redis_store.open(), cast(Any, redis_store.connection.client)
+    backlog, client = redis_store.open(), cast(Any, redis_store.connection.client)
     small = [Segment(Slice(start_ms, 1_000), 1, b"s" * 150) for start_ms in range(0, 500_000, 1_000)] * 3
     large = [Segment(FAR, 500, b"l" * 60_000)] * 20
     ids = {b"%036d" % number: IdEntry(10**6, 10**13, 10**6) for number in range(2_000)}
 
     found = [
-        shelf.put(0, None, CLAIM, small, {}),
-        shelf.put(0, CLAIM, FIRST, large, {}),
-        shelf.put(0, FIRST, SECOND, [], ids),
+        backlog.put(0, None, CLAIM, small, {}),
+        backlog.put(0, CLAIM, FIRST, large, {}),
+        backlog.put(0, FIRST, SECOND, [], ids),
     ]
 
     used = sum(client.memory_usage(key, samples=0) for key in [*redis_store.keys()])
@@ -201,24 +201,24 @@ def test_the_size_of_what_waits_is_near_what_redis_says_of_its_keys(redis_store:
 
 def test_what_a_former_version_left_is_read_and_its_size_is_not_counted(redis_store: RedisStore) -> None:
     former_version(redis_store, CLAIM, [Segment(NEAR, 2, b"x" * 100), Segment(FAR, 1, b"y" * 50)])
-    shelf = redis_store.open()
+    backlog = redis_store.open()
 
-    claimed = shelf.put(0, CLAIM, FIRST, [], {})
-    put = shelf.put(0, FIRST, SECOND, [Segment(NEAR, 1, b"z" * 10)], {})
-    dropped = shelf.drop(0, SECOND, [NEAR], [])
+    claimed = backlog.put(0, CLAIM, FIRST, [], {})
+    put = backlog.put(0, FIRST, SECOND, [Segment(NEAR, 1, b"z" * 10)], {})
+    dropped = backlog.drop(0, SECOND, [NEAR], [])
 
     assert (claimed, put, dropped) == (stored_bytes(0, 2, 0), stored_bytes(10, 2, 0), stored_bytes(0, 1, 0))
-    assert slices_of(shelf, 0) == {FAR: 1}
-    assert load_all(shelf, SECOND, FAR) == [b"y" * 50]
+    assert slices_of(backlog, 0) == {FAR: 1}
+    assert load_all(backlog, SECOND, FAR) == [b"y" * 50]
 
 
 def test_when_a_former_version_has_written_in_between_sizes_are_counted_anew(redis_store: RedisStore) -> None:
-    shelf = redis_store.open()
-    shelf.put(0, None, CLAIM, [Segment(NEAR, 1, b"x" * 100)], {})
+    backlog = redis_store.open()
+    backlog.put(0, None, CLAIM, [Segment(NEAR, 1, b"x" * 100)], {})
     former_version(redis_store, FIRST, [Segment(NEAR, 1, b"x" * 100), Segment(FAR, 1, b"y" * 50)])
 
-    assert shelf.put(0, FIRST, SECOND, [Segment(FAR, 1, b"z" * 10)], {}) == stored_bytes(10, 2, 0)
-    assert shelf.drop(0, SECOND, [NEAR, FAR], []) == 0
+    assert backlog.put(0, FIRST, SECOND, [Segment(FAR, 1, b"z" * 10)], {}) == stored_bytes(10, 2, 0)
+    assert backlog.drop(0, SECOND, [NEAR, FAR], []) == 0
 
 
 # --- half-done puts
@@ -235,22 +235,22 @@ def test_a_put_that_broke_off_half_way_says_the_offset_from_before(redis_store: 
 
 @pytest.mark.parametrize("before_script", [1, 2, 3])
 def test_a_put_that_broke_off_is_completed_by_its_repeat(redis_store: RedisStore, before_script: int) -> None:
-    shelf = redis_store.open()
-    shelf.put(0, None, CLAIM, [], {})
+    backlog = redis_store.open()
+    backlog.put(0, None, CLAIM, [], {})
     with pytest.raises(BacklogUnavailable):
         interrupted(redis_store, {before_script: break_off}).put(0, CLAIM, FIRST, MANY, {b"id": ENTRY})
 
-    shelf.put(0, CLAIM, FIRST, MANY, {b"id": ENTRY})
+    backlog.put(0, CLAIM, FIRST, MANY, {b"id": ENTRY})
 
-    assert (shelf.position(0), slices_of(shelf, 0)) == (FIRST, {NEAR: 3 * MAX_ITEMS})
-    assert load_all(shelf, FIRST) == [segment.data for segment in MANY]
-    assert shelf.ids(0, FIRST, [b"id"]) == [ENTRY]
+    assert (backlog.position(0), slices_of(backlog, 0)) == (FIRST, {NEAR: 3 * MAX_ITEMS})
+    assert load_all(backlog, FIRST) == [segment.data for segment in MANY]
+    assert backlog.ids(0, FIRST, [b"id"]) == [ENTRY]
 
 
 def test_a_part_that_was_done_although_its_answer_was_lost_is_not_done_again(redis_store: RedisStore) -> None:
     # Given that the first attempt's part two is carried out only after the repeat has begun
-    shelf = redis_store.open()
-    shelf.put(0, None, CLAIM, [], {})
+    backlog = redis_store.open()
+    backlog.put(0, None, CLAIM, [], {})
     first_attempt = interrupted(redis_store, {3: break_off})
 
     def late() -> None:
@@ -259,7 +259,7 @@ def test_a_part_that_was_done_although_its_answer_was_lost_is_not_done_again(red
 
     interrupted(redis_store, {2: late}).put(0, CLAIM, FIRST, MANY, {})
 
-    assert (shelf.position(0), slices_of(shelf, 0)) == (FIRST, {NEAR: 3 * MAX_ITEMS})
+    assert (backlog.position(0), slices_of(backlog, 0)) == (FIRST, {NEAR: 3 * MAX_ITEMS})
 
 
 def test_a_successor_claims_over_a_half_done_put_whose_relay_then_can_do_nothing(redis_store: RedisStore) -> None:
@@ -280,8 +280,8 @@ def test_a_successor_claims_over_a_half_done_put_whose_relay_then_can_do_nothing
 def test_a_server_that_lost_a_part_in_the_middle_of_a_put_is_noticed(
     redis_store: RedisStore, taken_before: int
 ) -> None:
-    shelf = redis_store.open()
-    shelf.put(0, None, CLAIM, [], {})
+    backlog = redis_store.open()
+    backlog.put(0, None, CLAIM, [], {})
     taken: list[Callable[[], None]] = []
     faults = {
         taken_before: lambda: taken.append(redis_store.snapshot()),
@@ -291,12 +291,12 @@ def test_a_server_that_lost_a_part_in_the_middle_of_a_put_is_noticed(
     with pytest.raises(BacklogMoved):
         interrupted(redis_store, faults).put(0, CLAIM, FIRST, MANY, {})
 
-    assert shelf.position(0) == [CLAIM, StoreVersion("relay-a+1", 2, CLAIM.offset)][taken_before - 1]
+    assert backlog.position(0) == [CLAIM, StoreVersion("relay-a+1", 2, CLAIM.offset)][taken_before - 1]
 
 
 def test_a_claim_in_the_middle_of_a_large_put_stops_it(redis_store: RedisStore) -> None:
-    shelf, successor = redis_store.open(), redis_store.open()
-    shelf.put(0, None, CLAIM, [], {})
+    backlog, successor = redis_store.open(), redis_store.open()
+    backlog.put(0, None, CLAIM, [], {})
     claimed = StoreVersion("relay-b", 2, 0)
 
     faults = {2: lambda: successor.put(0, successor.position(0), claimed, [], {})}
@@ -304,18 +304,18 @@ def test_a_claim_in_the_middle_of_a_large_put_stops_it(redis_store: RedisStore) 
     with pytest.raises(BacklogMoved, match="another relay claimed it"):
         interrupted(redis_store, faults).put(0, CLAIM, FIRST, MANY, {})
 
-    assert (shelf.position(0), slices_of(shelf, 0)) == (claimed, {NEAR: MAX_ITEMS})
+    assert (backlog.position(0), slices_of(backlog, 0)) == (claimed, {NEAR: MAX_ITEMS})
 
 
 def test_a_flushed_script_cache_is_filled_again(start_redis: StartRedis) -> None:
     connection = connect_redis(RedisFields(url=start_redis().url))
-    shelf = RedisBacklogStore(connection, "shop")
-    shelf.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {})
+    backlog = RedisBacklogStore(connection, "shop")
+    backlog.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {})
 
     connection.client.script_flush()
-    shelf.put(0, FIRST, SECOND, [Segment(NEAR, 1, b"2")], {})
+    backlog.put(0, FIRST, SECOND, [Segment(NEAR, 1, b"2")], {})
     connection.client.script_flush()
-    shelf.drop(0, SECOND, [FAR], [])
+    backlog.drop(0, SECOND, [FAR], [])
 
-    assert load_all(shelf, SECOND) == [b"1", b"2"]
-    shelf.close()
+    assert load_all(backlog, SECOND) == [b"1", b"2"]
+    backlog.close()

@@ -25,96 +25,96 @@ def segment(slice_: Slice, data: bytes, records: int = 1) -> Segment:
     return Segment(slice_, records, data)
 
 
-def load_all(shelf: BacklogStore, position: StoreVersion, slice_: Slice, shard: int = SHARD) -> list[bytes]:
-    return shelf.load(shard, position, slice_, 0, 1_000_000)
+def load_all(backlog: BacklogStore, position: StoreVersion, slice_: Slice, shard: int = SHARD) -> list[bytes]:
+    return backlog.load(shard, position, slice_, 0, 1_000_000)
 
 
-def filled(shelf: BacklogStore) -> BacklogStore:
+def filled(backlog: BacklogStore) -> BacklogStore:
     """A backlog at FIRST, with segments in two slices and an id."""
-    shelf.put(SHARD, None, CLAIM, [], {})
-    shelf.put(SHARD, CLAIM, FIRST, [segment(NEAR, b"n1", 10), segment(FAR, b"f1", 2)], {b"id-1": ENTRY})
-    return shelf
+    backlog.put(SHARD, None, CLAIM, [], {})
+    backlog.put(SHARD, CLAIM, FIRST, [segment(NEAR, b"n1", 10), segment(FAR, b"f1", 2)], {b"id-1": ENTRY})
+    return backlog
 
 
 # --- forgetting a shard
 
 
-def test_a_shard_that_was_reset_is_as_one_that_was_never_claimed_and_the_others_stay(shelf: BacklogStore) -> None:
-    filled(shelf)
-    shelf.put(SHARD + 1, None, CLAIM, [segment(NEAR, b"n1", 10)], {})
+def test_a_shard_that_was_reset_is_as_one_that_was_never_claimed_and_the_others_stay(backlog: BacklogStore) -> None:
+    filled(backlog)
+    backlog.put(SHARD + 1, None, CLAIM, [segment(NEAR, b"n1", 10)], {})
 
-    shelf.reset(SHARD, [NEAR])
+    backlog.reset(SHARD, [NEAR])
 
-    assert (shelf.position(SHARD), slices_of(shelf, SHARD)) == (None, {})
-    assert (shelf.position(SHARD + 1), slices_of(shelf, SHARD + 1)) == (CLAIM, {NEAR: 10})
-    shelf.put(SHARD, None, CLAIM, [], {})
-    assert slices_of(shelf, SHARD) == {}
-    assert (load_all(shelf, CLAIM, NEAR), load_all(shelf, CLAIM, FAR)) == ([], [])
-    assert shelf.ids(SHARD, CLAIM, [b"id-1"]) == [None]
+    assert (backlog.position(SHARD), slices_of(backlog, SHARD)) == (None, {})
+    assert (backlog.position(SHARD + 1), slices_of(backlog, SHARD + 1)) == (CLAIM, {NEAR: 10})
+    backlog.put(SHARD, None, CLAIM, [], {})
+    assert slices_of(backlog, SHARD) == {}
+    assert (load_all(backlog, CLAIM, NEAR), load_all(backlog, CLAIM, FAR)) == ([], [])
+    assert backlog.ids(SHARD, CLAIM, [b"id-1"]) == [None]
 
 
-def test_who_owned_a_shard_that_was_reset_is_told_with_the_next_write(shelf: BacklogStore) -> None:
-    filled(shelf)
-    shelf.reset(SHARD, [])
+def test_who_owned_a_shard_that_was_reset_is_told_with_the_next_write(backlog: BacklogStore) -> None:
+    filled(backlog)
+    backlog.reset(SHARD, [])
 
     with pytest.raises(BacklogMoved):
-        shelf.put(SHARD, FIRST, SECOND, [], {})
+        backlog.put(SHARD, FIRST, SECOND, [], {})
 
 
 # --- positions and claims
 
 
-def test_a_shard_that_was_never_claimed_has_no_position_and_nothing_else(shelf: BacklogStore) -> None:
-    assert (shelf.position(SHARD), slices_of(shelf, SHARD)) == (None, {})
+def test_a_shard_that_was_never_claimed_has_no_position_and_nothing_else(backlog: BacklogStore) -> None:
+    assert (backlog.position(SHARD), slices_of(backlog, SHARD)) == (None, {})
 
 
-def test_a_claim_without_segments_sets_the_position(shelf: BacklogStore) -> None:
-    shelf.put(SHARD, None, CLAIM, [], {})
+def test_a_claim_without_segments_sets_the_position(backlog: BacklogStore) -> None:
+    backlog.put(SHARD, None, CLAIM, [], {})
 
-    assert shelf.position(SHARD) == CLAIM
-
-
-def test_a_claim_may_move_the_offset_back(shelf: BacklogStore) -> None:
-    filled(shelf)
-
-    shelf.put(SHARD, FIRST, StoreVersion("relay-b", 3, 40), [], {})
-
-    assert shelf.position(SHARD) == StoreVersion("relay-b", 3, 40)
+    assert backlog.position(SHARD) == CLAIM
 
 
-def test_a_claim_keeps_what_is_on_the_shelf(shelf: BacklogStore) -> None:
-    filled(shelf)
+def test_a_claim_may_move_the_offset_back(backlog: BacklogStore) -> None:
+    filled(backlog)
 
-    shelf.put(SHARD, FIRST, OTHER_RELAY, [], {})
+    backlog.put(SHARD, FIRST, StoreVersion("relay-b", 3, 40), [], {})
 
-    assert slices_of(shelf, SHARD) == {NEAR: 10, FAR: 2}
-    assert load_all(shelf, OTHER_RELAY, NEAR) == [b"n1"]
-    assert shelf.ids(SHARD, OTHER_RELAY, [b"id-1"]) == [ENTRY]
+    assert backlog.position(SHARD) == StoreVersion("relay-b", 3, 40)
 
 
-def test_a_put_may_be_the_first_write(shelf: BacklogStore) -> None:
-    shelf.put(SHARD, None, FIRST, [segment(NEAR, b"n1")], {})
+def test_a_claim_keeps_what_is_in_the_backlog(backlog: BacklogStore) -> None:
+    filled(backlog)
 
-    assert (shelf.position(SHARD), load_all(shelf, FIRST, NEAR)) == (FIRST, [b"n1"])
+    backlog.put(SHARD, FIRST, OTHER_RELAY, [], {})
+
+    assert slices_of(backlog, SHARD) == {NEAR: 10, FAR: 2}
+    assert load_all(backlog, OTHER_RELAY, NEAR) == [b"n1"]
+    assert backlog.ids(SHARD, OTHER_RELAY, [b"id-1"]) == [ENTRY]
 
 
-def test_a_claimed_shard_cannot_be_claimed_as_if_it_were_new(shelf: BacklogStore) -> None:
-    shelf.put(SHARD, None, CLAIM, [], {})
+def test_a_put_may_be_the_first_write(backlog: BacklogStore) -> None:
+    backlog.put(SHARD, None, FIRST, [segment(NEAR, b"n1")], {})
+
+    assert (backlog.position(SHARD), load_all(backlog, FIRST, NEAR)) == (FIRST, [b"n1"])
+
+
+def test_a_claimed_shard_cannot_be_claimed_as_if_it_were_new(backlog: BacklogStore) -> None:
+    backlog.put(SHARD, None, CLAIM, [], {})
 
     with pytest.raises(BacklogMoved):
-        shelf.put(SHARD, None, OTHER_RELAY, [], {})
+        backlog.put(SHARD, None, OTHER_RELAY, [], {})
 
-    assert shelf.position(SHARD) == CLAIM
+    assert backlog.position(SHARD) == CLAIM
 
 
 @pytest.mark.parametrize("owner", ["", "a:b:c", "relay/ä ü", "x" * 300, "relay-a+1"])
-def test_an_owner_token_may_be_any_text(shelf: BacklogStore, owner: str) -> None:
-    shelf.put(SHARD, None, StoreVersion(owner, 1, 2**53), [], {})
+def test_an_owner_token_may_be_any_text(backlog: BacklogStore, owner: str) -> None:
+    backlog.put(SHARD, None, StoreVersion(owner, 1, 2**53), [], {})
 
-    assert shelf.position(SHARD) == StoreVersion(owner, 1, 2**53)
+    assert backlog.position(SHARD) == StoreVersion(owner, 1, 2**53)
 
 
-def test_another_relay_sees_the_same_shelf(store: Store) -> None:
+def test_another_relay_sees_the_same_backlog(store: Store) -> None:
     filled(store.open())
 
     successor = store.open()
@@ -122,10 +122,10 @@ def test_another_relay_sees_the_same_shelf(store: Store) -> None:
     assert (successor.position(SHARD), load_all(successor, FIRST, FAR)) == (FIRST, [b"f1"])
 
 
-def test_what_was_put_outlives_the_shelf_that_put_it(store: Store) -> None:
-    shelf = filled(store.open())
+def test_what_was_put_outlives_the_backlog_that_put_it(store: Store) -> None:
+    backlog = filled(store.open())
 
-    shelf.close()
+    backlog.close()
 
     assert slices_of(store.open(), SHARD) == {NEAR: 10, FAR: 2}
 
@@ -133,127 +133,127 @@ def test_what_was_put_outlives_the_shelf_that_put_it(store: Store) -> None:
 # --- put
 
 
-def test_segments_of_a_slice_keep_their_order_within_and_across_puts(shelf: BacklogStore) -> None:
-    shelf.put(SHARD, None, FIRST, [segment(NEAR, b"1"), segment(FAR, b"x"), segment(NEAR, b"2")], {})
-    shelf.put(SHARD, FIRST, SECOND, [segment(NEAR, b"3"), segment(NEAR, b"2")], {})
+def test_segments_of_a_slice_keep_their_order_within_and_across_puts(backlog: BacklogStore) -> None:
+    backlog.put(SHARD, None, FIRST, [segment(NEAR, b"1"), segment(FAR, b"x"), segment(NEAR, b"2")], {})
+    backlog.put(SHARD, FIRST, SECOND, [segment(NEAR, b"3"), segment(NEAR, b"2")], {})
 
-    assert load_all(shelf, SECOND, NEAR) == [b"1", b"2", b"3", b"2"]
-
-
-def test_slices_tell_the_records_put_into_each_copies_included(shelf: BacklogStore) -> None:
-    shelf.put(SHARD, None, FIRST, [segment(NEAR, b"1", 10), segment(FAR, b"2", 3), segment(NEAR, b"3", 5)], {})
-    shelf.put(SHARD, FIRST, SECOND, [segment(NEAR, b"1", 10)], {})
-
-    assert slices_of(shelf, SHARD) == {NEAR: 25, FAR: 3}
+    assert load_all(backlog, SECOND, NEAR) == [b"1", b"2", b"3", b"2"]
 
 
-def test_slices_with_one_start_and_two_widths_are_two_slices(shelf: BacklogStore) -> None:
+def test_slices_tell_the_records_put_into_each_copies_included(backlog: BacklogStore) -> None:
+    backlog.put(SHARD, None, FIRST, [segment(NEAR, b"1", 10), segment(FAR, b"2", 3), segment(NEAR, b"3", 5)], {})
+    backlog.put(SHARD, FIRST, SECOND, [segment(NEAR, b"1", 10)], {})
+
+    assert slices_of(backlog, SHARD) == {NEAR: 25, FAR: 3}
+
+
+def test_slices_with_one_start_and_two_widths_are_two_slices(backlog: BacklogStore) -> None:
     wider = Slice(NEAR.start_ms, 60_000)
 
-    shelf.put(SHARD, None, FIRST, [segment(NEAR, b"n", 1), segment(wider, b"w", 2)], {})
+    backlog.put(SHARD, None, FIRST, [segment(NEAR, b"n", 1), segment(wider, b"w", 2)], {})
 
-    assert slices_of(shelf, SHARD) == {NEAR: 1, wider: 2}
-    assert (load_all(shelf, FIRST, NEAR), load_all(shelf, FIRST, wider)) == ([b"n"], [b"w"])
+    assert slices_of(backlog, SHARD) == {NEAR: 1, wider: 2}
+    assert (load_all(backlog, FIRST, NEAR), load_all(backlog, FIRST, wider)) == ([b"n"], [b"w"])
 
 
 @pytest.mark.parametrize("data", [b"", b"\x00", b"\r\n$3\r\n", bytes(range(256)), b"\xff" * 100_000])
-def test_segments_come_back_byte_for_byte(shelf: BacklogStore, data: bytes) -> None:
-    shelf.put(SHARD, None, FIRST, [segment(NEAR, data)], {})
+def test_segments_come_back_byte_for_byte(backlog: BacklogStore, data: bytes) -> None:
+    backlog.put(SHARD, None, FIRST, [segment(NEAR, data)], {})
 
-    assert load_all(shelf, FIRST, NEAR) == [data]
+    assert load_all(backlog, FIRST, NEAR) == [data]
 
 
 @pytest.mark.parametrize("slice_", [Slice(0, 1), Slice(-60_000, 60_000), Slice(253_402_300_799_000, 86_400_000)])
-def test_a_slice_may_begin_anywhere(shelf: BacklogStore, slice_: Slice) -> None:
-    shelf.put(SHARD, None, FIRST, [segment(slice_, b"s", 4)], {})
+def test_a_slice_may_begin_anywhere(backlog: BacklogStore, slice_: Slice) -> None:
+    backlog.put(SHARD, None, FIRST, [segment(slice_, b"s", 4)], {})
 
-    assert (slices_of(shelf, SHARD), load_all(shelf, FIRST, slice_)) == ({slice_: 4}, [b"s"])
+    assert (slices_of(backlog, SHARD), load_all(backlog, FIRST, slice_)) == ({slice_: 4}, [b"s"])
 
 
-def test_a_put_from_a_position_that_is_not_the_shards_changes_nothing(shelf: BacklogStore) -> None:
-    filled(shelf)
+def test_a_put_from_a_position_that_is_not_the_shards_changes_nothing(backlog: BacklogStore) -> None:
+    filled(backlog)
 
     with pytest.raises(BacklogMoved):
-        shelf.put(SHARD, CLAIM, SECOND, [segment(NEAR, b"n2", 9)], {b"id-1": NEWER_ENTRY, b"id-2": ENTRY})
+        backlog.put(SHARD, CLAIM, SECOND, [segment(NEAR, b"n2", 9)], {b"id-1": NEWER_ENTRY, b"id-2": ENTRY})
 
-    assert (shelf.position(SHARD), slices_of(shelf, SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
-    assert load_all(shelf, FIRST, NEAR) == [b"n1"]
-    assert shelf.ids(SHARD, FIRST, [b"id-1", b"id-2"]) == [ENTRY, None]
-
-
-def test_a_put_repeated_has_no_second_effect(shelf: BacklogStore) -> None:
-    filled(shelf)
-
-    shelf.put(SHARD, CLAIM, FIRST, [segment(NEAR, b"n1", 10), segment(FAR, b"f1", 2)], {b"id-1": ENTRY})
-
-    assert (shelf.position(SHARD), slices_of(shelf, SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
-    assert load_all(shelf, FIRST, NEAR) == [b"n1"]
+    assert (backlog.position(SHARD), slices_of(backlog, SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
+    assert load_all(backlog, FIRST, NEAR) == [b"n1"]
+    assert backlog.ids(SHARD, FIRST, [b"id-1", b"id-2"]) == [ENTRY, None]
 
 
-def test_a_claim_repeated_has_no_second_effect(shelf: BacklogStore) -> None:
-    shelf.put(SHARD, None, CLAIM, [], {})
-    shelf.put(SHARD, None, CLAIM, [], {})
+def test_a_put_repeated_has_no_second_effect(backlog: BacklogStore) -> None:
+    filled(backlog)
 
-    assert shelf.position(SHARD) == CLAIM
+    backlog.put(SHARD, CLAIM, FIRST, [segment(NEAR, b"n1", 10), segment(FAR, b"f1", 2)], {b"id-1": ENTRY})
+
+    assert (backlog.position(SHARD), slices_of(backlog, SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
+    assert load_all(backlog, FIRST, NEAR) == [b"n1"]
 
 
-def test_a_put_of_many_segments_and_ids_is_whole_and_in_order(shelf: BacklogStore) -> None:
+def test_a_claim_repeated_has_no_second_effect(backlog: BacklogStore) -> None:
+    backlog.put(SHARD, None, CLAIM, [], {})
+    backlog.put(SHARD, None, CLAIM, [], {})
+
+    assert backlog.position(SHARD) == CLAIM
+
+
+def test_a_put_of_many_segments_and_ids_is_whole_and_in_order(backlog: BacklogStore) -> None:
     slices = [Slice(start_ms, 1000) for start_ms in range(0, 40_000, 1000)]
     segments = [Segment(slices[number % 40], 1, b"%d" % number) for number in range(4_321)]
     ids = {b"id-%d" % number: IdEntry(number, number, number) for number in range(2_345)}
 
-    shelf.put(SHARD, None, CLAIM, [], {})
-    shelf.put(SHARD, CLAIM, FIRST, segments, ids)
+    backlog.put(SHARD, None, CLAIM, [], {})
+    backlog.put(SHARD, CLAIM, FIRST, segments, ids)
 
-    assert shelf.position(SHARD) == FIRST
-    assert sum(slices_of(shelf, SHARD).values()) == 4_321
-    assert load_all(shelf, FIRST, slices[7]) == [b"%d" % number for number in range(7, 4_321, 40)]
-    assert shelf.ids(SHARD, FIRST, list(ids)) == list(ids.values())
+    assert backlog.position(SHARD) == FIRST
+    assert sum(slices_of(backlog, SHARD).values()) == 4_321
+    assert load_all(backlog, FIRST, slices[7]) == [b"%d" % number for number in range(7, 4_321, 40)]
+    assert backlog.ids(SHARD, FIRST, list(ids)) == list(ids.values())
 
 
-def test_a_put_of_many_bytes_is_whole_and_in_order(shelf: BacklogStore) -> None:
+def test_a_put_of_many_bytes_is_whole_and_in_order(backlog: BacklogStore) -> None:
     megabytes = [bytes([number]) * (1 << 20) for number in range(9)]
     one_large = b"\xee" * (5 << 20)
 
-    shelf.put(SHARD, None, FIRST, [segment(NEAR, data) for data in [*megabytes, one_large]], {})
+    backlog.put(SHARD, None, FIRST, [segment(NEAR, data) for data in [*megabytes, one_large]], {})
 
-    assert load_all(shelf, FIRST, NEAR) == [*megabytes, one_large]
+    assert load_all(backlog, FIRST, NEAR) == [*megabytes, one_large]
 
 
-def test_a_large_put_repeated_has_no_second_effect(shelf: BacklogStore) -> None:
+def test_a_large_put_repeated_has_no_second_effect(backlog: BacklogStore) -> None:
     segments = [segment(NEAR, b"%d" % number) for number in range(2_500)]
-    shelf.put(SHARD, None, FIRST, segments, {})
+    backlog.put(SHARD, None, FIRST, segments, {})
 
-    shelf.put(SHARD, None, FIRST, segments, {})
+    backlog.put(SHARD, None, FIRST, segments, {})
 
-    assert slices_of(shelf, SHARD) == {NEAR: 2_500}
+    assert slices_of(backlog, SHARD) == {NEAR: 2_500}
 
 
-def test_a_large_put_from_a_position_that_is_not_the_shards_changes_nothing(shelf: BacklogStore) -> None:
-    filled(shelf)
+def test_a_large_put_from_a_position_that_is_not_the_shards_changes_nothing(backlog: BacklogStore) -> None:
+    filled(backlog)
 
     with pytest.raises(BacklogMoved):
-        shelf.put(SHARD, CLAIM, SECOND, [segment(NEAR, b"%d" % number) for number in range(2_500)], {})
+        backlog.put(SHARD, CLAIM, SECOND, [segment(NEAR, b"%d" % number) for number in range(2_500)], {})
 
-    assert (shelf.position(SHARD), slices_of(shelf, SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
+    assert (backlog.position(SHARD), slices_of(backlog, SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
 
 
 # --- sizes
 
 
-def test_every_write_tells_how_much_the_shard_takes(shelf: BacklogStore) -> None:
+def test_every_write_tells_how_much_the_shard_takes(backlog: BacklogStore) -> None:
     # A claim, a put, a cascade's copies into narrower slices, and drops until nothing is left
     narrow = [segment(Slice(FAR.start_ms + ms, 1_000), b"f" * 30) for ms in (0, 5_000)]
     puts = [
-        shelf.put(SHARD, None, CLAIM, [], {}),
-        shelf.put(SHARD, CLAIM, FIRST, [segment(NEAR, b"n" * 100), segment(FAR, b"f" * 60)], {b"id-1": ENTRY}),
-        shelf.put(SHARD, CLAIM, FIRST, [segment(NEAR, b"n" * 100), segment(FAR, b"f" * 60)], {b"id-1": ENTRY}),
-        shelf.put(SHARD, FIRST, SECOND, narrow, {b"id-1": NEWER_ENTRY}),
+        backlog.put(SHARD, None, CLAIM, [], {}),
+        backlog.put(SHARD, CLAIM, FIRST, [segment(NEAR, b"n" * 100), segment(FAR, b"f" * 60)], {b"id-1": ENTRY}),
+        backlog.put(SHARD, CLAIM, FIRST, [segment(NEAR, b"n" * 100), segment(FAR, b"f" * 60)], {b"id-1": ENTRY}),
+        backlog.put(SHARD, FIRST, SECOND, narrow, {b"id-1": NEWER_ENTRY}),
     ]
     drops = [
-        shelf.drop(SHARD, SECOND, [FAR, FAR], []),
-        shelf.drop(SHARD, SECOND, [NEAR, Slice(0, 1_000)], [b"id-1", b"id-1", b"?"]),
-        shelf.drop(SHARD, SECOND, [each.slice for each in narrow], []),
+        backlog.drop(SHARD, SECOND, [FAR, FAR], []),
+        backlog.drop(SHARD, SECOND, [NEAR, Slice(0, 1_000)], [b"id-1", b"id-1", b"?"]),
+        backlog.drop(SHARD, SECOND, [each.slice for each in narrow], []),
     ]
 
     assert puts == [0, *[stored_bytes(160, 2, 1)] * 2, stored_bytes(220, 4, 1)]
@@ -274,10 +274,10 @@ def test_the_size_is_known_to_who_takes_a_shard_over_and_nothing_after_a_reset(s
     assert (claimed, refilled) == (stored_bytes(4, 2, 1), [0, stored_bytes(5, 1, 0)])
 
 
-def test_a_large_put_tells_the_size_of_all_its_parts(shelf: BacklogStore) -> None:
+def test_a_large_put_tells_the_size_of_all_its_parts(backlog: BacklogStore) -> None:
     segments = [segment(NEAR, b"%04d" % number) for number in range(2_500)]
 
-    assert shelf.put(SHARD, None, FIRST, segments, {}) == stored_bytes(10_000, 1, 0)
+    assert backlog.put(SHARD, None, FIRST, segments, {}) == stored_bytes(10_000, 1, 0)
 
 
 # --- pages
@@ -298,18 +298,18 @@ SECONDS = [Slice(start_ms, 1_000) for start_ms in range(0, 20_000, 1_000)]
     ],
 )
 def test_a_page_has_the_first_slices_from_a_time_on_and_tells_where_the_next_begins(
-    shelf: BacklogStore, from_ms: int, page: Page
+    backlog: BacklogStore, from_ms: int, page: Page
 ) -> None:
-    shelf.put(SHARD, None, FIRST, [segment(slice_, b"s") for slice_ in reversed(SECONDS)], {})
+    backlog.put(SHARD, None, FIRST, [segment(slice_, b"s") for slice_ in reversed(SECONDS)], {})
 
-    assert shelf.page(SHARD, FIRST, from_ms, 4) == page
+    assert backlog.page(SHARD, FIRST, from_ms, 4) == page
 
 
-def test_no_page_ends_between_slices_that_begin_together(shelf: BacklogStore) -> None:
+def test_no_page_ends_between_slices_that_begin_together(backlog: BacklogStore) -> None:
     wide = [Slice(3_000, width_ms) for width_ms in (60_000, 3_600_000)]
-    shelf.put(SHARD, None, FIRST, [segment(slice_, b"s") for slice_ in [*SECONDS[:6], *wide]], {})
+    backlog.put(SHARD, None, FIRST, [segment(slice_, b"s") for slice_ in [*SECONDS[:6], *wide]], {})
 
-    pages = [shelf.page(SHARD, FIRST, from_ms, 5) for from_ms in (0, 3_000, 5_000)]
+    pages = [backlog.page(SHARD, FIRST, from_ms, 5) for from_ms in (0, 3_000, 5_000)]
 
     assert pages == [
         Page(dict.fromkeys(SECONDS[:3], 1), 3_000),
@@ -318,11 +318,11 @@ def test_no_page_ends_between_slices_that_begin_together(shelf: BacklogStore) ->
     ]
 
 
-def test_a_page_is_refused_where_the_position_is_not_the_expected_one(shelf: BacklogStore) -> None:
-    filled(shelf)
+def test_a_page_is_refused_where_the_position_is_not_the_expected_one(backlog: BacklogStore) -> None:
+    filled(backlog)
 
     with pytest.raises(BacklogMoved):
-        shelf.page(SHARD, CLAIM, 0, 4)
+        backlog.page(SHARD, CLAIM, 0, 4)
 
 
 # --- load
@@ -332,70 +332,70 @@ def test_a_page_is_refused_where_the_position_is_not_the_expected_one(shelf: Bac
     ("first", "count", "numbers"),
     [(0, 4, "0123"), (4, 4, "4567"), (8, 4, "89"), (10, 4, ""), (99, 1, ""), (0, 0, ""), (3, 0, ""), (9, 1, "9")],
 )
-def test_a_slice_is_loaded_in_portions(shelf: BacklogStore, first: int, count: int, numbers: str) -> None:
-    shelf.put(SHARD, None, FIRST, [segment(NEAR, b"%d" % number) for number in range(10)], {})
+def test_a_slice_is_loaded_in_portions(backlog: BacklogStore, first: int, count: int, numbers: str) -> None:
+    backlog.put(SHARD, None, FIRST, [segment(NEAR, b"%d" % number) for number in range(10)], {})
 
-    loaded = shelf.load(SHARD, FIRST, NEAR, first, count)
+    loaded = backlog.load(SHARD, FIRST, NEAR, first, count)
 
     assert loaded == [number.encode() for number in numbers]
 
 
-def test_the_first_segments_of_several_slices_come_in_the_order_asked_for(shelf: BacklogStore) -> None:
+def test_the_first_segments_of_several_slices_come_in_the_order_asked_for(backlog: BacklogStore) -> None:
     empty = Slice(0, 1_000)
     segments = [segment(slice_, b"%d" % number) for number in range(4) for slice_ in (NEAR, FAR)]
-    shelf.put(SHARD, None, FIRST, segments, {})
+    backlog.put(SHARD, None, FIRST, segments, {})
 
-    loaded = shelf.load_first(SHARD, FIRST, [FAR, empty, NEAR], 3)
+    loaded = backlog.load_first(SHARD, FIRST, [FAR, empty, NEAR], 3)
 
     assert loaded == [[b"0", b"1", b"2"], [], [b"0", b"1", b"2"]]
 
 
-def test_a_slice_that_holds_nothing_loads_as_nothing(shelf: BacklogStore) -> None:
-    filled(shelf)
+def test_a_slice_that_holds_nothing_loads_as_nothing(backlog: BacklogStore) -> None:
+    filled(backlog)
 
-    assert load_all(shelf, FIRST, Slice(0, 1000)) == []
+    assert load_all(backlog, FIRST, Slice(0, 1000)) == []
 
 
-def test_loading_leaves_the_slice_where_it_is(shelf: BacklogStore) -> None:
-    filled(shelf)
+def test_loading_leaves_the_slice_where_it_is(backlog: BacklogStore) -> None:
+    filled(backlog)
 
-    assert load_all(shelf, FIRST, NEAR) == load_all(shelf, FIRST, NEAR) == [b"n1"]
+    assert load_all(backlog, FIRST, NEAR) == load_all(backlog, FIRST, NEAR) == [b"n1"]
 
 
 # --- ids
 
 
-def test_ids_are_answered_in_the_order_asked_for_with_none_for_the_unknown(shelf: BacklogStore) -> None:
-    shelf.put(SHARD, None, FIRST, [], {b"a": ENTRY, b"b": NEWER_ENTRY})
+def test_ids_are_answered_in_the_order_asked_for_with_none_for_the_unknown(backlog: BacklogStore) -> None:
+    backlog.put(SHARD, None, FIRST, [], {b"a": ENTRY, b"b": NEWER_ENTRY})
 
-    assert shelf.ids(SHARD, FIRST, [b"b", b"?", b"a", b"b"]) == [NEWER_ENTRY, None, ENTRY, NEWER_ENTRY]
-
-
-def test_asking_for_no_ids_answers_none(shelf: BacklogStore) -> None:
-    filled(shelf)
-
-    assert shelf.ids(SHARD, FIRST, []) == []
+    assert backlog.ids(SHARD, FIRST, [b"b", b"?", b"a", b"b"]) == [NEWER_ENTRY, None, ENTRY, NEWER_ENTRY]
 
 
-def test_a_later_put_replaces_an_ids_entry(shelf: BacklogStore) -> None:
-    filled(shelf)
+def test_asking_for_no_ids_answers_none(backlog: BacklogStore) -> None:
+    filled(backlog)
 
-    shelf.put(SHARD, FIRST, SECOND, [], {b"id-1": NEWER_ENTRY})
+    assert backlog.ids(SHARD, FIRST, []) == []
 
-    assert shelf.ids(SHARD, SECOND, [b"id-1"]) == [NEWER_ENTRY]
+
+def test_a_later_put_replaces_an_ids_entry(backlog: BacklogStore) -> None:
+    filled(backlog)
+
+    backlog.put(SHARD, FIRST, SECOND, [], {b"id-1": NEWER_ENTRY})
+
+    assert backlog.ids(SHARD, SECOND, [b"id-1"]) == [NEWER_ENTRY]
 
 
 @pytest.mark.parametrize("name", [b"", b"\x00", b"\r\n", bytes(range(256)), "größe".encode(), b"x" * 5000])
-def test_an_id_may_be_any_bytes(shelf: BacklogStore, name: bytes) -> None:
-    shelf.put(SHARD, None, FIRST, [], {name: ENTRY})
+def test_an_id_may_be_any_bytes(backlog: BacklogStore, name: bytes) -> None:
+    backlog.put(SHARD, None, FIRST, [], {name: ENTRY})
 
-    assert shelf.ids(SHARD, FIRST, [name, name + b"!"]) == [ENTRY, None]
+    assert backlog.ids(SHARD, FIRST, [name, name + b"!"]) == [ENTRY, None]
 
 
-def test_many_ids_are_answered_at_once(shelf: BacklogStore) -> None:
-    shelf.put(SHARD, None, FIRST, [], {b"known": ENTRY})
+def test_many_ids_are_answered_at_once(backlog: BacklogStore) -> None:
+    backlog.put(SHARD, None, FIRST, [], {b"known": ENTRY})
 
-    answers = shelf.ids(SHARD, FIRST, [b"id-%d" % number for number in range(12_000)] + [b"known"])
+    answers = backlog.ids(SHARD, FIRST, [b"id-%d" % number for number in range(12_000)] + [b"known"])
 
     assert answers == [None] * 12_000 + [ENTRY]
 
@@ -403,67 +403,67 @@ def test_many_ids_are_answered_at_once(shelf: BacklogStore) -> None:
 # --- drop
 
 
-def test_dropped_slices_and_ids_are_gone_and_others_stay(shelf: BacklogStore) -> None:
-    filled(shelf)
-    shelf.put(SHARD, FIRST, SECOND, [], {b"id-2": NEWER_ENTRY})
+def test_dropped_slices_and_ids_are_gone_and_others_stay(backlog: BacklogStore) -> None:
+    filled(backlog)
+    backlog.put(SHARD, FIRST, SECOND, [], {b"id-2": NEWER_ENTRY})
 
-    shelf.drop(SHARD, SECOND, [NEAR], [b"id-1"])
+    backlog.drop(SHARD, SECOND, [NEAR], [b"id-1"])
 
-    assert slices_of(shelf, SHARD) == {FAR: 2}
-    assert (load_all(shelf, SECOND, NEAR), load_all(shelf, SECOND, FAR)) == ([], [b"f1"])
-    assert shelf.ids(SHARD, SECOND, [b"id-1", b"id-2"]) == [None, NEWER_ENTRY]
-
-
-def test_dropping_leaves_the_position(shelf: BacklogStore) -> None:
-    filled(shelf)
-
-    shelf.drop(SHARD, FIRST, [NEAR, FAR], [b"id-1"])
-
-    assert (shelf.position(SHARD), slices_of(shelf, SHARD)) == (FIRST, {})
+    assert slices_of(backlog, SHARD) == {FAR: 2}
+    assert (load_all(backlog, SECOND, NEAR), load_all(backlog, SECOND, FAR)) == ([], [b"f1"])
+    assert backlog.ids(SHARD, SECOND, [b"id-1", b"id-2"]) == [None, NEWER_ENTRY]
 
 
-def test_dropping_what_is_not_there_is_not_missed(shelf: BacklogStore) -> None:
-    filled(shelf)
+def test_dropping_leaves_the_position(backlog: BacklogStore) -> None:
+    filled(backlog)
 
-    shelf.drop(SHARD, FIRST, [Slice(0, 1000), NEAR, NEAR], [b"?", b"id-1", b"id-1"])
-    shelf.drop(SHARD, FIRST, [NEAR], [b"id-1"])
-    shelf.drop(SHARD, FIRST, [], [])
+    backlog.drop(SHARD, FIRST, [NEAR, FAR], [b"id-1"])
 
-    assert slices_of(shelf, SHARD) == {FAR: 2}
+    assert (backlog.position(SHARD), slices_of(backlog, SHARD)) == (FIRST, {})
 
 
-def test_a_dropped_slice_begins_anew_when_it_is_filled_again(shelf: BacklogStore) -> None:
-    filled(shelf)
-    shelf.drop(SHARD, FIRST, [NEAR], [])
+def test_dropping_what_is_not_there_is_not_missed(backlog: BacklogStore) -> None:
+    filled(backlog)
 
-    shelf.put(SHARD, FIRST, SECOND, [segment(NEAR, b"n2", 4)], {})
+    backlog.drop(SHARD, FIRST, [Slice(0, 1000), NEAR, NEAR], [b"?", b"id-1", b"id-1"])
+    backlog.drop(SHARD, FIRST, [NEAR], [b"id-1"])
+    backlog.drop(SHARD, FIRST, [], [])
 
-    assert (slices_of(shelf, SHARD), load_all(shelf, SECOND, NEAR)) == ({NEAR: 4, FAR: 2}, [b"n2"])
+    assert slices_of(backlog, SHARD) == {FAR: 2}
 
 
-def test_many_slices_and_ids_are_dropped_at_once(shelf: BacklogStore) -> None:
+def test_a_dropped_slice_begins_anew_when_it_is_filled_again(backlog: BacklogStore) -> None:
+    filled(backlog)
+    backlog.drop(SHARD, FIRST, [NEAR], [])
+
+    backlog.put(SHARD, FIRST, SECOND, [segment(NEAR, b"n2", 4)], {})
+
+    assert (slices_of(backlog, SHARD), load_all(backlog, SECOND, NEAR)) == ({NEAR: 4, FAR: 2}, [b"n2"])
+
+
+def test_many_slices_and_ids_are_dropped_at_once(backlog: BacklogStore) -> None:
     slices = [Slice(start_ms, 10) for start_ms in range(0, 25_000, 10)]
     names = {b"id-%d" % number: ENTRY for number in range(3_000)}
-    shelf.put(SHARD, None, FIRST, [segment(slice_, b"s") for slice_ in slices], names)
+    backlog.put(SHARD, None, FIRST, [segment(slice_, b"s") for slice_ in slices], names)
 
-    shelf.drop(SHARD, FIRST, slices[:-1], list(names)[:-1])
+    backlog.drop(SHARD, FIRST, slices[:-1], list(names)[:-1])
 
-    assert slices_of(shelf, SHARD) == {slices[-1]: 1}
-    assert shelf.ids(SHARD, FIRST, list(names)[-2:]) == [None, ENTRY]
+    assert slices_of(backlog, SHARD) == {slices[-1]: 1}
+    assert backlog.ids(SHARD, FIRST, list(names)[-2:]) == [None, ENTRY]
 
 
 # --- shards
 
 
-def test_shards_are_independent(shelf: BacklogStore) -> None:
-    filled(shelf)
+def test_shards_are_independent(backlog: BacklogStore) -> None:
+    filled(backlog)
     other = StoreVersion("relay-b", 9, 9)
-    shelf.put(33, None, other, [segment(NEAR, b"other", 5)], {b"id-1": NEWER_ENTRY})
+    backlog.put(33, None, other, [segment(NEAR, b"other", 5)], {b"id-1": NEWER_ENTRY})
 
-    shelf.drop(SHARD, FIRST, [NEAR, FAR], [b"id-1"])
+    backlog.drop(SHARD, FIRST, [NEAR, FAR], [b"id-1"])
 
-    assert (shelf.position(33), slices_of(shelf, 33)) == (other, {NEAR: 5})
-    assert load_all(shelf, other, NEAR, shard=33) == [b"other"]
-    assert shelf.ids(33, other, [b"id-1"]) == [NEWER_ENTRY]
+    assert (backlog.position(33), slices_of(backlog, 33)) == (other, {NEAR: 5})
+    assert load_all(backlog, other, NEAR, shard=33) == [b"other"]
+    assert backlog.ids(33, other, [b"id-1"]) == [NEWER_ENTRY]
     with pytest.raises(BacklogMoved):
-        shelf.load(33, FIRST, NEAR, 0, 1)
+        backlog.load(33, FIRST, NEAR, 0, 1)

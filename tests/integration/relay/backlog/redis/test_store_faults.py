@@ -34,60 +34,60 @@ def connect(server: RedisServer) -> RedisConnection:
     return connect_redis(RedisFields(url=server.url))
 
 
-def load_all(shelf: BacklogStore, position: StoreVersion, slice_: Slice = NEAR) -> list[bytes]:
-    return shelf.load(0, position, slice_, 0, 1_000_000)
+def load_all(store: BacklogStore, position: StoreVersion, slice_: Slice = NEAR) -> list[bytes]:
+    return store.load(0, position, slice_, 0, 1_000_000)
 
 
 def test_a_flushed_server_is_noticed_by_every_call(start_redis: StartRedis) -> None:
     connection = connect(start_redis())
-    shelf = RedisBacklogStore(connection, "shop")
-    shelf.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {})
+    store = RedisBacklogStore(connection, "shop")
+    store.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {})
 
     connection.client.flushall()
 
     for call in (
-        lambda: load_all(shelf, FIRST),
-        lambda: shelf.ids(0, FIRST, [b"id"]),
-        lambda: shelf.put(0, FIRST, SECOND, [], {}),
-        lambda: shelf.drop(0, FIRST, [NEAR], []),
+        lambda: load_all(store, FIRST),
+        lambda: store.ids(0, FIRST, [b"id"]),
+        lambda: store.put(0, FIRST, SECOND, [], {}),
+        lambda: store.drop(0, FIRST, [NEAR], []),
     ):
         with pytest.raises(BacklogMoved, match="it was wiped, or it is another server's"):
             call()
-    shelf.close()
+    store.close()
 
 
-def test_what_was_put_outlives_a_killed_server_and_the_shelf_goes_on(start_redis: StartRedis) -> None:
+def test_what_was_put_outlives_a_killed_server_and_the_backlog_goes_on(start_redis: StartRedis) -> None:
     # Given an append-only file, a backlog, and a server that dies
     server = start_redis()
-    shelf = RedisBacklogStore(connect(server), "shop")
-    shelf.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {b"id": ENTRY})
+    store = RedisBacklogStore(connect(server), "shop")
+    store.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {b"id": ENTRY})
     server.kill()
 
     # When it is asked meanwhile
     with pytest.raises(BacklogUnavailable, match=f"Redis at 127.0.0.1:{server.port} is not available"):
-        shelf.position(0)
+        store.position(0)
 
     # Then it is unavailable, and afterwards as it was
     server.start()
-    assert (shelf.position(0), load_all(shelf, FIRST)) == (FIRST, [b"1"])
-    shelf.put(0, FIRST, SECOND, [Segment(NEAR, 1, b"2")], {})
-    assert load_all(shelf, SECOND) == [b"1", b"2"]
-    shelf.close()
+    assert (store.position(0), load_all(store, FIRST)) == (FIRST, [b"1"])
+    store.put(0, FIRST, SECOND, [Segment(NEAR, 1, b"2")], {})
+    assert load_all(store, SECOND) == [b"1", b"2"]
+    store.close()
 
 
 def test_a_server_that_comes_back_without_its_data_is_noticed(start_redis: StartRedis) -> None:
     server = start_redis()
-    shelf = RedisBacklogStore(connect(server), "shop")
-    shelf.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {})
+    store = RedisBacklogStore(connect(server), "shop")
+    store.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {})
 
     server.kill()
     server.delete_data()
     server.start()
 
     with pytest.raises(BacklogMoved):
-        load_all(shelf, FIRST)
-    assert (shelf.position(0), slices_of(shelf, 0)) == (None, {})
-    shelf.close()
+        load_all(store, FIRST)
+    assert (store.position(0), slices_of(store, 0)) == (None, {})
+    store.close()
 
 
 def test_a_put_whose_answer_never_came_may_be_repeated(
@@ -96,88 +96,88 @@ def test_a_put_whose_answer_never_came_may_be_repeated(
     # Given a frozen server, and a put that waited for it in vain
     monkeypatch.setattr(connection_module, "READ_TIMEOUT_S", 0.3)
     server = start_redis()
-    shelf = RedisBacklogStore(connect(server), "shop")
-    shelf.put(0, None, CLAIM, [], {})
+    store = RedisBacklogStore(connect(server), "shop")
+    store.put(0, None, CLAIM, [], {})
     server.send_signal(signal.SIGSTOP)
     with pytest.raises(BacklogUnavailable, match="Timeout reading from socket"):
-        shelf.put(0, CLAIM, FIRST, [Segment(NEAR, 1, b"1")], {})
+        store.put(0, CLAIM, FIRST, [Segment(NEAR, 1, b"1")], {})
 
     # When the server goes on, and carries out both the first attempt and its repeat
     server.send_signal(signal.SIGCONT)
-    shelf.put(0, CLAIM, FIRST, [Segment(NEAR, 1, b"1")], {})
+    store.put(0, CLAIM, FIRST, [Segment(NEAR, 1, b"1")], {})
 
-    assert (shelf.position(0), load_all(shelf, FIRST)) == (FIRST, [b"1"])
-    shelf.close()
+    assert (store.position(0), load_all(store, FIRST)) == (FIRST, [b"1"])
+    store.close()
 
 
 def test_a_full_server_says_what_to_do_and_the_put_is_completed_when_there_is_room(start_redis: StartRedis) -> None:
     # Given room for some parts of a put, and not for all
     connection = connect(start_redis(appendonly="no"))
     client = cast(Any, connection.client)
-    shelf = RedisBacklogStore(connection, "shop")
-    shelf.put(0, None, CLAIM, [], {})
+    store = RedisBacklogStore(connection, "shop")
+    store.put(0, None, CLAIM, [], {})
     client.config_set("maxmemory", client.info("memory")["used_memory"] + 3 * MAX_BYTES)
     segments = [Segment(NEAR, 1, bytes(MAX_BYTES // 2 - 100)) for _ in range(16)]
 
     with pytest.raises(BacklogUnavailable) as caught:
-        shelf.put(0, CLAIM, FIRST, segments, {})
+        store.put(0, CLAIM, FIRST, segments, {})
 
     assert str(caught.value) == (
         f"{connection.where} is full: maxmemory is reached and nothing may be evicted. "
         "Records wait in the source topic meanwhile; raise maxmemory, or move other data elsewhere"
     )
-    assert 0 < slices_of(shelf, 0)[NEAR] < 16
+    assert 0 < slices_of(store, 0)[NEAR] < 16
     client.config_set("maxmemory", 0)
-    shelf.put(0, CLAIM, FIRST, segments, {})
-    assert (shelf.position(0), slices_of(shelf, 0)) == (FIRST, {NEAR: 16})
-    shelf.close()
+    store.put(0, CLAIM, FIRST, segments, {})
+    assert (store.position(0), slices_of(store, 0)) == (FIRST, {NEAR: 16})
+    store.close()
 
 
 def test_a_full_server_still_lets_go(start_redis: StartRedis) -> None:
     connection = connect(start_redis(appendonly="no"))
-    shelf = RedisBacklogStore(connection, "shop")
-    shelf.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {b"id": ENTRY})
+    store = RedisBacklogStore(connection, "shop")
+    store.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {b"id": ENTRY})
     cast(Any, connection.client).config_set("maxmemory", 1)
 
-    assert load_all(shelf, FIRST) == [b"1"]
-    shelf.drop(0, FIRST, [NEAR], [b"id"])
+    assert load_all(store, FIRST) == [b"1"]
+    store.drop(0, FIRST, [NEAR], [b"id"])
 
-    assert slices_of(shelf, 0) == {}
-    shelf.close()
+    assert slices_of(store, 0) == {}
+    store.close()
 
 
 def test_a_replica_is_unavailable_until_it_is_the_primary(start_redis: StartRedis) -> None:
     connection = connect(start_redis())
     client = cast(Any, connection.client)
-    shelf = RedisBacklogStore(connection, "shop")
-    shelf.put(0, None, CLAIM, [], {})
+    store = RedisBacklogStore(connection, "shop")
+    store.put(0, None, CLAIM, [], {})
 
     client.replicaof("127.0.0.1", "1")
     with pytest.raises(BacklogUnavailable, match="read only replica"):
-        shelf.put(0, CLAIM, FIRST, [Segment(NEAR, 1, b"1")], {})
+        store.put(0, CLAIM, FIRST, [Segment(NEAR, 1, b"1")], {})
 
     client.replicaof("NO", "ONE")
-    shelf.put(0, CLAIM, FIRST, [Segment(NEAR, 1, b"1")], {})
-    assert load_all(shelf, FIRST) == [b"1"]
-    shelf.close()
+    store.put(0, CLAIM, FIRST, [Segment(NEAR, 1, b"1")], {})
+    assert load_all(store, FIRST) == [b"1"]
+    store.close()
 
 
 def test_a_replica_that_lost_its_primary_is_unavailable(start_redis: StartRedis) -> None:
     connection = connect(start_redis(replica_serve_stale_data="no"))
-    shelf = RedisBacklogStore(connection, "shop")
-    shelf.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {})
+    store = RedisBacklogStore(connection, "shop")
+    store.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {})
 
     cast(Any, connection.client).replicaof("127.0.0.1", "1")
 
     for call in (
-        lambda: shelf.position(0),
-        lambda: load_all(shelf, FIRST),
-        lambda: shelf.put(0, FIRST, SECOND, [], {}),
-        lambda: shelf.drop(0, FIRST, [NEAR], []),
+        lambda: store.position(0),
+        lambda: load_all(store, FIRST),
+        lambda: store.put(0, FIRST, SECOND, [], {}),
+        lambda: store.drop(0, FIRST, [NEAR], []),
     ):
         with pytest.raises(BacklogUnavailable, match="Link with MASTER is down"):
             call()
-    shelf.close()
+    store.close()
 
 
 # --- Redis Cluster
@@ -188,9 +188,9 @@ def serves_all_slots(client: Any, nodes: int = 2) -> bool:
     return b"cluster_state:ok" in facts and b"cluster_known_nodes:%d" % nodes in facts
 
 
-def is_available(shelf: RedisBacklogStore) -> bool:
+def is_available(store: RedisBacklogStore) -> bool:
     try:
-        return shelf.position(0) is not None
+        return store.position(0) is not None
     except BacklogUnavailable:
         return False
 
@@ -206,22 +206,22 @@ def test_a_cluster_keeps_each_shard_on_one_node(start_redis: StartRedis) -> None
 
     # When sixteen shards are filled, read and emptied through one of them
     connection = connect(nodes[0])
-    shelf = RedisBacklogStore(connection, "shop")
+    store = RedisBacklogStore(connection, "shop")
     for shard in range(16):
-        shelf.put(shard, None, FIRST, [*MANY[:1500], Segment(FAR, 1, b"%d" % shard)], {b"id": ENTRY})
+        store.put(shard, None, FIRST, [*MANY[:1500], Segment(FAR, 1, b"%d" % shard)], {b"id": ENTRY})
 
     # Then both nodes hold some, and all is as on one server
     assert all(client.dbsize() > 0 for client in clients)
-    assert [shelf.load(shard, FIRST, FAR, 0, 9) for shard in range(16)] == [[b"%d" % shard] for shard in range(16)]
-    assert [shelf.ids(shard, FIRST, [b"id"]) for shard in range(16)] == [[ENTRY]] * 16
+    assert [store.load(shard, FIRST, FAR, 0, 9) for shard in range(16)] == [[b"%d" % shard] for shard in range(16)]
+    assert [store.ids(shard, FIRST, [b"id"]) for shard in range(16)] == [[ENTRY]] * 16
     for shard in range(16):
-        shelf.drop(shard, FIRST, [NEAR, FAR], [b"id"])
-        assert (shelf.position(shard), slices_of(shelf, shard)) == (FIRST, {})
+        store.drop(shard, FIRST, [NEAR, FAR], [b"id"])
+        assert (store.position(shard), slices_of(store, shard)) == (FIRST, {})
     with pytest.raises(BacklogMoved):
-        shelf.load(0, SECOND, FAR, 0, 9)
+        store.load(0, SECOND, FAR, 0, 9)
     for client in clients:
         client.close()
-    shelf.close()
+    store.close()
 
 
 def test_a_cluster_that_went_away_is_unavailable_until_it_is_back(start_redis: StartRedis) -> None:
@@ -229,15 +229,15 @@ def test_a_cluster_that_went_away_is_unavailable_until_it_is_back(start_redis: S
     with redis.Redis(host="127.0.0.1", port=node.port) as client:
         client.execute_command("CLUSTER", "ADDSLOTS", *range(16384))
         assert wait_until(lambda: serves_all_slots(client, nodes=1), timeout_seconds=20)
-    shelf = RedisBacklogStore(connect(node), "shop")
-    shelf.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {})
+    store = RedisBacklogStore(connect(node), "shop")
+    store.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {})
 
     node.kill()
-    for call in (lambda: shelf.position(0), lambda: load_all(shelf, FIRST)):
+    for call in (lambda: store.position(0), lambda: load_all(store, FIRST)):
         with pytest.raises(BacklogUnavailable, match=f"Redis at 127.0.0.1:{node.port} is not available"):
             call()
 
     node.start()
-    assert wait_until(lambda: is_available(shelf), timeout_seconds=20)
-    assert load_all(shelf, FIRST) == [b"1"]
-    shelf.close()
+    assert wait_until(lambda: is_available(store), timeout_seconds=20)
+    assert load_all(store, FIRST) == [b"1"]
+    store.close()

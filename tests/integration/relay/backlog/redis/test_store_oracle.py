@@ -31,7 +31,7 @@ ENTRIES = st.builds(IdEntry, st.integers(0, 9), st.integers(0, 10**14), st.integ
 STALENESS = st.sampled_from([0, 0, 0, 0, 1, 2])
 
 
-class ShelfComparison(RuleBasedStateMachine):
+class StoreComparison(RuleBasedStateMachine):
     """Puts, claims, repeats, reads, drops, wipes and rollbacks, by relays that are up to date or not."""
 
     connection: RedisConnection
@@ -47,14 +47,14 @@ class ShelfComparison(RuleBasedStateMachine):
         self.counter = 0
 
     def both(self, call: Callable[[BacklogStore], Answer]) -> Answer | str:
-        oracle, answer = (self.outcome(call, shelf) for shelf in (self.memory, self.redis))
+        oracle, answer = (self.outcome(call, backlog) for backlog in (self.memory, self.redis))
         assert answer == oracle
         return oracle
 
     @staticmethod
-    def outcome(call: Callable[[BacklogStore], Answer], shelf: BacklogStore) -> Answer | str:
+    def outcome(call: Callable[[BacklogStore], Answer], backlog: BacklogStore) -> Answer | str:
         try:
-            return call(shelf)
+            return call(backlog)
         except BacklogMoved as error:
             return str(error)
 
@@ -84,7 +84,7 @@ class ShelfComparison(RuleBasedStateMachine):
     ) -> None:
         self.counter += 1
         expected, new = self.held(shard, staleness), StoreVersion(owner, self.counter, offset)
-        self.last_put = lambda shelf: shelf.put(shard, expected, new, segments, ids)
+        self.last_put = lambda backlog: backlog.put(shard, expected, new, segments, ids)
         self.both(self.last_put)
         self.history[shard].append(self.memory.position(shard))
 
@@ -95,19 +95,19 @@ class ShelfComparison(RuleBasedStateMachine):
 
     @rule(shard=SHARDS, staleness=STALENESS, slice_=SLICES, first=st.integers(0, 6), count=st.integers(0, 6))
     def load(self, shard: int, staleness: int, slice_: Slice, first: int, count: int) -> None:
-        self.both(lambda shelf: shelf.load(shard, self.owned(shard, staleness), slice_, first, count))
+        self.both(lambda backlog: backlog.load(shard, self.owned(shard, staleness), slice_, first, count))
 
     @rule(shard=SHARDS, staleness=STALENESS, slices=st.lists(SLICES, max_size=4), count=st.integers(0, 3))
     def load_first(self, shard: int, staleness: int, slices: Sequence[Slice], count: int) -> None:
-        self.both(lambda shelf: shelf.load_first(shard, self.owned(shard, staleness), slices, count))
+        self.both(lambda backlog: backlog.load_first(shard, self.owned(shard, staleness), slices, count))
 
     @rule(shard=SHARDS, staleness=STALENESS, from_ms=st.sampled_from([-1, 0, 500, 1_000]))
     def page(self, shard: int, staleness: int, from_ms: int) -> None:
-        self.both(lambda shelf: shelf.page(shard, self.owned(shard, staleness), from_ms, 3))
+        self.both(lambda backlog: backlog.page(shard, self.owned(shard, staleness), from_ms, 3))
 
     @rule(shard=SHARDS, staleness=STALENESS, names=st.lists(NAMES, max_size=4))
     def ids(self, shard: int, staleness: int, names: Sequence[bytes]) -> None:
-        self.both(lambda shelf: shelf.ids(shard, self.owned(shard, staleness), names))
+        self.both(lambda backlog: backlog.ids(shard, self.owned(shard, staleness), names))
 
     @rule(
         shard=SHARDS,
@@ -116,7 +116,7 @@ class ShelfComparison(RuleBasedStateMachine):
         names=st.lists(NAMES, max_size=2),
     )
     def drop(self, shard: int, staleness: int, slices: Sequence[Slice], names: Sequence[bytes]) -> None:
-        self.both(lambda shelf: shelf.drop(shard, self.owned(shard, staleness), slices, names))
+        self.both(lambda backlog: backlog.drop(shard, self.owned(shard, staleness), slices, names))
 
     @rule()
     def take_a_snapshot(self) -> None:
@@ -146,10 +146,10 @@ class ShelfComparison(RuleBasedStateMachine):
 
 
 def test_redis_answers_what_memory_answers(redis_connection: RedisConnection) -> None:
-    ShelfComparison.connection = redis_connection
+    StoreComparison.connection = redis_connection
 
     run_state_machine_as_test(
-        ShelfComparison,
+        StoreComparison,
         settings=settings(
             max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
         ),

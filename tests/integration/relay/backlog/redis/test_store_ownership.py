@@ -18,11 +18,11 @@ NEAR, FAR = Slice(1_795_269_686_000, 1000), Slice(1_795_269_700_000, 60_000)
 ENTRY = IdEntry(7, 1_795_269_686_270, 5)
 
 
-def filled(shelf: BacklogStore) -> BacklogStore:
+def filled(backlog: BacklogStore) -> BacklogStore:
     """A backlog at FIRST, with segments in two slices and an id."""
-    shelf.put(SHARD, None, CLAIM, [], {})
-    shelf.put(SHARD, CLAIM, FIRST, [Segment(NEAR, 10, b"n1"), Segment(FAR, 2, b"f1")], {b"id-1": ENTRY})
-    return shelf
+    backlog.put(SHARD, None, CLAIM, [], {})
+    backlog.put(SHARD, CLAIM, FIRST, [Segment(NEAR, 10, b"n1"), Segment(FAR, 2, b"f1")], {b"id-1": ENTRY})
+    return backlog
 
 
 Spoil = Callable[[Store], None]
@@ -47,17 +47,17 @@ def wipe_and_fill_again(store: Store) -> None:
 
 LOSSES = [claim_elsewhere, put_elsewhere, wipe, wipe_and_fill_again]
 CALLS: dict[str, Callable[[BacklogStore, StoreVersion], object]] = {
-    "put": lambda shelf, held: shelf.put(
+    "put": lambda backlog, held: backlog.put(
         SHARD, held, StoreVersion("relay-a", 9, 999), [Segment(NEAR, 1, b"z")], {b"z": ENTRY}
     ),
-    "claim": lambda shelf, held: shelf.put(SHARD, held, StoreVersion("relay-c", 9, 999), [], {}),
-    "load": lambda shelf, held: shelf.load(SHARD, held, NEAR, 0, 10),
-    "load of several": lambda shelf, held: shelf.load_first(SHARD, held, [NEAR, FAR], 10),
-    "load nothing": lambda shelf, held: shelf.load(SHARD, held, NEAR, 0, 0),
-    "ids": lambda shelf, held: shelf.ids(SHARD, held, [b"id-1"]),
-    "no ids": lambda shelf, held: shelf.ids(SHARD, held, []),
-    "drop": lambda shelf, held: shelf.drop(SHARD, held, [NEAR, FAR], [b"id-1"]),
-    "drop nothing": lambda shelf, held: shelf.drop(SHARD, held, [], []),
+    "claim": lambda backlog, held: backlog.put(SHARD, held, StoreVersion("relay-c", 9, 999), [], {}),
+    "load": lambda backlog, held: backlog.load(SHARD, held, NEAR, 0, 10),
+    "load of several": lambda backlog, held: backlog.load_first(SHARD, held, [NEAR, FAR], 10),
+    "load nothing": lambda backlog, held: backlog.load(SHARD, held, NEAR, 0, 0),
+    "ids": lambda backlog, held: backlog.ids(SHARD, held, [b"id-1"]),
+    "no ids": lambda backlog, held: backlog.ids(SHARD, held, []),
+    "drop": lambda backlog, held: backlog.drop(SHARD, held, [NEAR, FAR], [b"id-1"]),
+    "drop nothing": lambda backlog, held: backlog.drop(SHARD, held, [], []),
 }
 
 
@@ -66,34 +66,34 @@ CALLS: dict[str, Callable[[BacklogStore, StoreVersion], object]] = {
 def test_a_relay_that_lost_the_shard_can_do_nothing(
     store: Store, spoil: Spoil, call: Callable[[BacklogStore, StoreVersion], object]
 ) -> None:
-    shelf = filled(store.open())
+    backlog = filled(store.open())
     spoil(store)
-    position, slices = shelf.position(SHARD), slices_of(shelf, SHARD)
+    position, slices = backlog.position(SHARD), slices_of(backlog, SHARD)
 
     with pytest.raises(BacklogMoved):
-        call(shelf, FIRST)
+        call(backlog, FIRST)
 
-    assert (shelf.position(SHARD), slices_of(shelf, SHARD)) == (position, slices)
+    assert (backlog.position(SHARD), slices_of(backlog, SHARD)) == (position, slices)
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
-def test_a_relay_notices_that_the_shelf_was_rolled_back(
+def test_a_relay_notices_that_the_backlog_was_rolled_back(
     store: Store, call: Callable[[BacklogStore, StoreVersion], object]
 ) -> None:
-    shelf = filled(store.open())
+    backlog = filled(store.open())
     roll_back = store.snapshot()
-    shelf.put(SHARD, FIRST, SECOND, [Segment(NEAR, 5, b"n2")], {})
+    backlog.put(SHARD, FIRST, SECOND, [Segment(NEAR, 5, b"n2")], {})
     roll_back()
 
     with pytest.raises(BacklogMoved):
-        call(shelf, SECOND)
+        call(backlog, SECOND)
 
-    assert (shelf.position(SHARD), slices_of(shelf, SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
+    assert (backlog.position(SHARD), slices_of(backlog, SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
 
 
 @pytest.mark.parametrize("held", [("relay-b", 2, 100), ("relay-a", 3, 100), ("relay-a", 2, 101)])
-def test_owner_counter_and_offset_must_all_agree(shelf: BacklogStore, held: tuple[str, int, int]) -> None:
-    filled(shelf)
+def test_owner_counter_and_offset_must_all_agree(backlog: BacklogStore, held: tuple[str, int, int]) -> None:
+    filled(backlog)
 
     with pytest.raises(BacklogMoved):
-        shelf.load(SHARD, StoreVersion(*held), NEAR, 0, 1)
+        backlog.load(SHARD, StoreVersion(*held), NEAR, 0, 1)

@@ -35,7 +35,7 @@ class Run:
         rules = BucketRules(horizon_ms=1_000, buckets=2, source_id=MARK, key=signer.key_id)
         clock, names = WorldClock(self.world), BucketNames("shop")
         self.backlog = BucketBacklog(self.log, names, rules, clock, self.events, signer)
-        self.shelving = self.backlog.manager
+        self.manager = self.backlog.manager
         self.shards = {shard: self.open(shard) for shard in shards}
 
     @property
@@ -55,7 +55,7 @@ class Run:
         return encode_bucket_segment(mark, number, self.now_ms, part)
 
     def load(self) -> None:
-        self.shelving.load_next([*self.shards.values()], PLENTY)
+        self.manager.load_next([*self.shards.values()], PLENTY)
 
     def in_memory(self, shard: int) -> list[int]:
         taken = self.shards[shard].calendar.take(self.now_ms + 10_000, 100)
@@ -91,7 +91,7 @@ def test_with_a_key_only_what_it_has_signed_for_this_place_is_read_and_others_ar
 
     run.load()
 
-    assert (run.in_memory(0), run.shelving.unreadable) == ([6], {})
+    assert (run.in_memory(0), run.manager.unreadable) == ([6], {})
     elsewhere = "no key of this backend has signed it, or not for this place"
     assert run.events.skipped == [
         (0, f"the topic shop.delay.0[0], offset {offset}: {why}")
@@ -109,7 +109,7 @@ def test_a_byte_at_the_head_of_a_record_keeps_no_shard_from_its_segments(signer:
     for _ in range(20):
         run.load()
 
-    assert (run.in_memory(0), run.shelving.unreadable, run.shelving.lost()) == ([6], {}, {}.keys())
+    assert (run.in_memory(0), run.manager.unreadable, run.manager.lost()) == ([6], {}, {}.keys())
 
 
 @pytest.mark.parametrize("signer", [UNSIGNED, KEY], ids=["unsigned", "signed"])
@@ -121,7 +121,7 @@ def test_a_genuine_segment_of_a_newer_version_stops_its_shard_and_is_named(signe
     run.load()
 
     why = "the topic shop.delay.0[0], offset 0: it is a segment of version 2, this relay reads 1: run the newer version"
-    assert run.shelving.unreadable == {0: why}
+    assert run.manager.unreadable == {0: why}
 
 
 def test_buckets_that_were_filled_without_the_key_are_filled_again_from_the_source() -> None:
@@ -162,7 +162,7 @@ def test_a_shard_whose_bucket_lost_something_is_named_and_the_others_go_on() -> 
     run.load()
     run.load()
 
-    assert [*run.shelving.lost()] == [0]
+    assert [*run.manager.lost()] == [0]
     assert run.in_memory(1) == [6]
 
 
@@ -170,11 +170,11 @@ def test_a_segment_that_stays_away_for_long_is_lost() -> None:
     run = Run(0)
 
     run.load()
-    before = [*run.shelving.lost()]
+    before = [*run.manager.lost()]
     run.world.now_ms += MISSING_MS
     run.load()
 
-    assert (before, [*run.shelving.lost()]) == ([], [0])
+    assert (before, [*run.manager.lost()]) == ([], [0])
 
 
 def test_a_lost_bucket_is_filled_again_from_where_the_source_begins() -> None:

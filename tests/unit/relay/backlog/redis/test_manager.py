@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.flaky_shelf import FlakyShelf
+from tests.support.flaky_store import FlakyStore
 from tests.support.quiet_events import QuietEvents
 from tests.support.schedules import cancel, schedule
 from tests.support.shards import redis_shard
@@ -22,43 +22,43 @@ KEY = SegmentSigner("shop", [b"key"])
 
 
 class Desk:
-    """A shard that has claimed its backlog, and the shelving between them."""
+    """A shard that has claimed its backlog, and the storing between them."""
 
     def __init__(self, signer: SegmentSigner = UNSIGNED) -> None:
         self.world = World()
-        self.shelf = FlakyShelf(self.world)
-        self.shelf.put(0, None, CLAIM, [], {})
+        self.store = FlakyStore(self.world)
+        self.store.put(0, None, CLAIM, [], {})
         self.events = QuietEvents()
-        self.shelving = RedisManager(self.shelf, WorldClock(self.world), self.events, signer)
+        self.manager = RedisManager(self.store, WorldClock(self.world), self.events, signer)
         self.shard = redis_shard(claim=CLAIM)
 
     def take_in_far(self, offset: int, name: bytes | None = None) -> None:
         self.shard.ingest([schedule(self.world.now_ms + FAR_MS, offset, name)], offset + 1, {})
 
     def tend(self) -> None:
-        self.shelving.load_next([self.shard], PLENTY)
+        self.manager.load_next([self.shard], PLENTY)
 
     def put(self) -> None:
-        self.shelving.put_all([self.shard])
+        self.manager.put_all([self.shard])
 
     @property
     def stored(self) -> int:
         """How many records the backlog has."""
-        return sum(self.shelf.slices(0).values())
+        return sum(self.store.slices(0).values())
 
 
-def test_what_is_far_is_on_the_shelf_before_the_commit() -> None:
+def test_what_is_far_is_in_the_backlog_before_the_commit() -> None:
     desk = Desk()
     desk.take_in_far(0)
 
     desk.put()
 
-    assert (desk.stored, desk.shard.must_put, desk.shelf.position(0)) == (1, False, StoreVersion("me", 2, 0))
+    assert (desk.stored, desk.shard.must_put, desk.store.position(0)) == (1, False, StoreVersion("me", 2, 0))
 
 
-def test_with_nothing_far_the_shelf_is_not_asked() -> None:
+def test_with_nothing_far_the_backlog_is_not_asked() -> None:
     desk = Desk()
-    desk.shelf.away = True
+    desk.store.away = True
 
     desk.put()
 
@@ -68,7 +68,7 @@ def test_with_nothing_far_the_shelf_is_not_asked() -> None:
 def test_a_put_is_repeated_until_it_is_answered() -> None:
     desk = Desk()
     desk.take_in_far(0)
-    desk.shelf.deaf_puts = 3
+    desk.store.deaf_puts = 3
     started_ms = desk.world.now_ms
 
     desk.put()
@@ -80,7 +80,7 @@ def test_a_put_is_repeated_until_it_is_answered() -> None:
 def test_a_tick_is_given_up_when_a_put_stays_unanswered() -> None:
     desk = Desk()
     desk.take_in_far(0)
-    desk.shelf.away = True
+    desk.store.away = True
     started_ms = desk.world.now_ms
 
     with pytest.raises(TransactionAborted, match="the backlog has not answered for 10000 ms: connection refused"):
@@ -96,27 +96,27 @@ def test_the_position_follows_the_committed_offset_within_a_second() -> None:
 
     desk.world.now_ms += CHECK_MS - 1
     desk.tend()
-    before = desk.shelf.position(0)
+    before = desk.store.position(0)
     desk.world.now_ms += 1
     desk.tend()
 
-    assert (before, desk.shelf.position(0), desk.shard.store_version) == (CLAIM, *[StoreVersion("me", 2, 7)] * 2)
+    assert (before, desk.store.position(0), desk.shard.store_version) == (CLAIM, *[StoreVersion("me", 2, 7)] * 2)
 
 
 def test_a_move_of_the_position_that_goes_unanswered_is_settled_before_the_next_put() -> None:
     # Given that the backlog moved on, and the shard does not know it
     desk = Desk()
     desk.shard.committed_offset = 7
-    desk.shelf.deaf_puts = 1
+    desk.store.deaf_puts = 1
     desk.tend()
-    assert (desk.shelf.position(0), desk.shard.store_version) == (StoreVersion("me", 2, 7), CLAIM)
+    assert (desk.store.position(0), desk.shard.store_version) == (StoreVersion("me", 2, 7), CLAIM)
 
     # When a put would lead to the same position
     desk.take_in_far(8)
     desk.put()
 
     # Then it is not taken for a repetition of the move
-    assert (desk.stored, desk.shelf.position(0)) == (1, StoreVersion("me", 3, 7))
+    assert (desk.stored, desk.store.position(0)) == (1, StoreVersion("me", 3, 7))
 
 
 def test_a_move_of_the_position_that_goes_unanswered_is_settled_before_ids_are_looked_up() -> None:
@@ -124,26 +124,26 @@ def test_a_move_of_the_position_that_goes_unanswered_is_settled_before_ids_are_l
     desk.take_in_far(0, b"a")
     desk.put()
     desk.shard.committed_offset = 1
-    desk.shelf.deaf_puts = 1
+    desk.store.deaf_puts = 1
     desk.world.now_ms += CHECK_MS
     desk.tend()
 
-    found = desk.shelving.look_up(desk.shard, desk.shard.ids.unknown([cancel(1, b"a"), cancel(2, b"b")]))
+    found = desk.manager.look_up(desk.shard, desk.shard.ids.unknown([cancel(1, b"a"), cancel(2, b"b")]))
 
     assert {name: state.offset for name, state in found.items()} == {b"a": 0}
 
 
 def test_without_names_nothing_is_looked_up() -> None:
     desk = Desk()
-    desk.shelf.away = True
+    desk.store.away = True
 
-    assert desk.shelving.look_up(desk.shard, []) == {}
+    assert desk.manager.look_up(desk.shard, []) == {}
 
 
 def test_another_owner_is_noticed_within_a_second() -> None:
     desk = Desk()
     desk.tend()
-    desk.shelf.put(0, CLAIM, StoreVersion("somebody else", 2, 0), [], {})
+    desk.store.put(0, CLAIM, StoreVersion("somebody else", 2, 0), [], {})
     desk.tend()
 
     desk.world.now_ms += CHECK_MS
@@ -152,9 +152,9 @@ def test_another_owner_is_noticed_within_a_second() -> None:
         desk.tend()
 
 
-def test_a_shelf_that_is_away_is_left_alone_for_a_moment() -> None:
+def test_a_backlog_that_is_away_is_left_alone_for_a_moment() -> None:
     desk = Desk()
-    desk.shelf.away = True
+    desk.store.away = True
     for _ in range(5):
         desk.tend()
     at_first = len(desk.events.errors)
@@ -175,11 +175,11 @@ def test_what_cannot_be_dropped_now_is_dropped_after_a_later_commit() -> None:
     desk.tend()
     desk.shard.take_due(desk.world.now_ms, 10)
 
-    desk.shelf.away = True
-    desk.shelving.drop_done([desk.shard])
-    desk.shelf.away = False
+    desk.store.away = True
+    desk.manager.drop_done([desk.shard])
+    desk.store.away = False
     kept = desk.stored
-    desk.shelving.drop_done([desk.shard])
+    desk.manager.drop_done([desk.shard])
 
     assert (kept, desk.stored) == (1, 0)
 
@@ -192,7 +192,7 @@ def far_slice(desk: Desk) -> Slice:
 
 def push(desk: Desk, slice_: Slice, *data: bytes) -> None:
     """Write into the backlog what no relay writes."""
-    desk.shelf._shards[0].segments[slice_][:0] = data
+    desk.store._shards[0].segments[slice_][:0] = data
 
 
 @pytest.mark.parametrize("signer", [UNSIGNED, KEY], ids=["unsigned", "signed"])
@@ -205,17 +205,17 @@ def test_a_genuine_segment_of_a_newer_version_stops_its_shard_and_is_read_again_
     push(desk, slice_, newer)
     desk.world.now_ms += FAR_MS
     desk.tend()
-    said = desk.shelving.unreadable[0]
+    said = desk.manager.unreadable[0]
     desk.world.now_ms += 1_000
     desk.tend()
     tries = len(desk.events.errors)
 
-    desk.shelf._shards[0].segments[slice_].remove(newer)
+    desk.store._shards[0].segments[slice_].remove(newer)
     desk.world.now_ms += 60_000
     desk.tend()
 
     assert said.startswith(f"slice {slice_}: a segment starts with version byte 02, this relay reads 01")
-    assert (tries, desk.shelving.unreadable, desk.shard.calendar.count) == (1, {}, 1)
+    assert (tries, desk.manager.unreadable, desk.shard.calendar.count) == (1, {}, 1)
 
 
 @pytest.mark.parametrize("signer", [UNSIGNED, KEY], ids=["unsigned", "signed"])
@@ -230,7 +230,7 @@ def test_a_byte_at_the_head_of_what_is_no_segment_keeps_no_shard_from_its_segmen
     for _ in range(40):
         desk.tend()
 
-    assert (desk.shelving.unreadable, desk.shard.calendar.count, len(desk.events.skipped)) == ({}, 1, 257)
+    assert (desk.manager.unreadable, desk.shard.calendar.count, len(desk.events.skipped)) == ({}, 1, 257)
     place = f"partition 0, slice {slice_.start_ms}:1000, element 0 of the list in Redis: it is empty"
     assert desk.events.skipped[0] == (0, place)
 
@@ -258,15 +258,15 @@ def test_with_a_key_nothing_is_believed_that_it_has_not_signed_for_this_place() 
     desk.world.now_ms += FAR_MS
     desk.tend()
 
-    assert (desk.shard.calendar.count, len(desk.events.skipped), desk.shelving.unreadable) == (1, 7, {})
+    assert (desk.shard.calendar.count, len(desk.events.skipped), desk.manager.unreadable) == (1, 7, {})
 
 
 def test_segments_of_an_earlier_key_are_read_while_the_file_has_it() -> None:
     desk = Desk(KEY)
     desk.take_in_far(0)
     desk.put()
-    desk.shelving = RedisManager(
-        desk.shelf, WorldClock(desk.world), desk.events, SegmentSigner("shop", [b"new", b"key"])
+    desk.manager = RedisManager(
+        desk.store, WorldClock(desk.world), desk.events, SegmentSigner("shop", [b"new", b"key"])
     )
 
     desk.world.now_ms += FAR_MS
@@ -275,18 +275,18 @@ def test_segments_of_an_earlier_key_are_read_while_the_file_has_it() -> None:
     assert (desk.shard.calendar.count, desk.events.skipped) == (1, [])
 
 
-def test_a_slice_that_lacks_what_was_put_there_makes_the_shelf_count_as_lost_and_never_the_records() -> None:
+def test_a_slice_that_lacks_what_was_put_there_makes_the_backlog_count_as_lost_and_never_the_records() -> None:
     desk = Desk()
     slice_ = far_slice(desk)
     desk.take_in_far(0)
     desk.put()
-    desk.shelf.damaged = {0}
+    desk.store.damaged = {0}
     desk.world.now_ms += FAR_MS
 
     with pytest.raises(BacklogMoved, match=f"counts as lost, and is filled again: slice .*{slice_.start_ms}.* lacks 1"):
         desk.tend()
 
-    assert (desk.shelf.position(0), desk.shelf.slices(0)) == (None, {})
+    assert (desk.store.position(0), desk.store.slices(0)) == (None, {})
 
 
 def test_a_wide_slice_with_schedules_of_another_ends_all_the_same() -> None:
@@ -295,7 +295,7 @@ def test_a_wide_slice_with_schedules_of_another_ends_all_the_same() -> None:
     due_ms = desk.world.now_ms + 3_600_000
     desk.shard.ingest([schedule(due_ms, 0)], 1, {})
     desk.put()
-    (slice_,) = desk.shelf.slices(0)
+    (slice_,) = desk.store.slices(0)
     push(desk, slice_, encode_segment([schedule(due_ms + 90_000_000, -1)]))
 
     desk.world.now_ms = slice_.start_ms - 120_000

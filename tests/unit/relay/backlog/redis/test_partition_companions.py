@@ -87,7 +87,7 @@ def test_nothing_comes_along_before_the_size_of_a_record_is_known() -> None:
     assert shard.companions(NOW_MS, PLENTY) == []
 
 
-class CountingShelf(MemoryBacklogStore):
+class CountingStore(MemoryBacklogStore):
     """Counts requests for segments."""
 
     requests = 0
@@ -103,12 +103,12 @@ class CountingShelf(MemoryBacklogStore):
 
 def test_a_backlog_of_thin_slices_takes_few_requests_and_leaves_whole_and_in_order() -> None:
     # Given a record for each of ten overdue minutes' seconds
-    world, shelf = World(now_ms=NOW_MS), CountingShelf()
+    world, store = World(now_ms=NOW_MS), CountingStore()
     schedules = [schedule(second(-number).start_ms, number) for number in range(600)]
-    shelf.put(0, None, CLAIM, pack(schedules, NOW_MS), {})
-    shard = redis_shard(fresh_progress(600), None, CLAIM, shelf.slices(0), HORIZON_MS)
+    store.put(0, None, CLAIM, pack(schedules, NOW_MS), {})
+    shard = redis_shard(fresh_progress(600), None, CLAIM, store.slices(0), HORIZON_MS)
 
-    RedisManager(shelf, WorldClock(world), QuietEvents()).load_next([shard], PLENTY)
+    RedisManager(store, WorldClock(world), QuietEvents()).load_next([shard], PLENTY)
 
     assert offsets(shard.take_due(NOW_MS, 1_000).schedules) == [*range(599, -1, -1)]
-    assert shelf.requests == 1 + -(-599 // (1 + MOST_COMPANIONS))
+    assert store.requests == 1 + -(-599 // (1 + MOST_COMPANIONS))

@@ -35,7 +35,7 @@ def put_of(shard: Shard) -> Put:
     return put
 
 
-def test_what_is_due_within_the_horizon_waits_in_memory_and_the_rest_for_the_shelf() -> None:
+def test_what_is_due_within_the_horizon_waits_in_memory_and_the_rest_for_the_backlog() -> None:
     # Given a schedule just before the frontier, and one at it
     near, far = schedule(FRONTIER_MS - 1, 0), schedule(FRONTIER_MS, 1)
     shard = new_shard()
@@ -46,7 +46,7 @@ def test_what_is_due_within_the_horizon_waits_in_memory_and_the_rest_for_the_she
     assert put_of(shard).segments == [Segment(Slice(FRONTIER_MS, 1_000), 1, encode_segment([far]))]
 
 
-def test_before_the_shelf_was_looked_at_everything_goes_there() -> None:
+def test_before_the_backlog_was_looked_at_everything_goes_there() -> None:
     shard = redis_shard(claim=CLAIM)
 
     shard.ingest([schedule(NOW_MS, 0), schedule(FRONTIER_MS, 1)], 2, {})
@@ -216,7 +216,7 @@ def test_each_put_expects_what_the_last_one_left_and_names_the_committed_offset(
     ]
 
 
-def test_a_touch_moves_the_shelf_to_the_committed_offset_and_stays_the_same_until_it_is_acknowledged() -> None:
+def test_a_touch_moves_the_backlog_to_the_committed_offset_and_stays_the_same_until_it_is_acknowledged() -> None:
     # Given a shard that has committed more than its backlog knows of
     shard = new_shard()
     shard.committed_offset = 7
@@ -241,7 +241,7 @@ def test_a_put_never_takes_the_position_back() -> None:
     assert shard.put(NOW_MS).new == StoreVersion("me", 4, 50)
 
 
-def test_the_size_counts_what_waits_in_memory_and_for_the_shelf() -> None:
+def test_the_size_counts_what_waits_in_memory_and_for_the_backlog() -> None:
     shard = new_shard()
     shard.ingest([schedule(NOW_MS, 0)], 1, {})
     near_bytes = shard.size
@@ -253,7 +253,7 @@ def test_the_size_counts_what_waits_in_memory_and_for_the_shelf() -> None:
     assert (both_bytes, shard.size, shard.far_bytes) == (2 * near_bytes, near_bytes, 0)
 
 
-def test_a_shard_with_a_shelf_is_never_full() -> None:
+def test_a_shard_with_a_backlog_is_never_full() -> None:
     shard = new_shard()
     shard.ingest([schedule(FRONTIER_MS + 10**9, 0)], 1, {})
 

@@ -130,12 +130,12 @@ def test_every_command_with_an_id_is_counted_for_what_it_did(steps: list[Step]) 
 
 @QUICK
 @given(STORMY)
-def test_in_the_end_neither_memory_nor_the_shelf_knows_any_id(steps: list[Step]) -> None:
+def test_in_the_end_neither_memory_nor_the_backlog_knows_any_id(steps: list[Step]) -> None:
     run, _ = play(steps)
 
     names = [A, b"b"]
-    assert (len(run.shard.ids), run.shelf.slices(0)) == (0, {})
-    assert run.shelf.ids(0, run.shard.store_version, names) == [None, None]
+    assert (len(run.shard.ids), run.store.slices(0)) == (0, {})
+    assert run.store.ids(0, run.shard.store_version, names) == [None, None]
 
 
 @QUICK

@@ -4,7 +4,7 @@ by.
 
 from __future__ import annotations
 
-from tests.support.flaky_shelf import FlakyShelf
+from tests.support.flaky_store import FlakyStore
 from tests.support.memory_store import MemoryBacklogStore
 from tests.support.quiet_events import QuietEvents
 from tests.support.relay_in_world import HORIZON_MS, Setup, delivered_offsets, produce, start
@@ -26,7 +26,7 @@ HOUR_MS = 3_600_000
 PLENTY = 1 << 30
 
 
-class PagedShelf(FlakyShelf):
+class PagedStore(FlakyStore):
     """Counts pages, each of which takes its time."""
 
     pages = 0
@@ -41,57 +41,57 @@ def a_shard() -> Shard:
     return Shard(0, Progress(9_000, 9_000, NOTHING_DELIVERED), 9_000, CLAIM, HORIZON_MS)
 
 
-def a_year(shelf: MemoryBacklogStore) -> int:
+def a_year(store: MemoryBacklogStore) -> int:
     """Put a record into each hour of a year, and into each of the next 1,200 seconds; how many there are."""
     seconds = [schedule(NOW_MS + number * NARROW_MS, number) for number in range(1_200)]
     hours = [schedule(NOW_MS + (24 + number) * HOUR_MS, 1_200 + number) for number in range(365 * 24)]
-    shelf.put(0, None, CLAIM, pack([*seconds, *hours], NOW_MS), {})
+    store.put(0, None, CLAIM, pack([*seconds, *hours], NOW_MS), {})
     return len(seconds) + len(hours)
 
 
 def test_before_anything_is_loaded_only_the_pages_near_are_read() -> None:
     world = World(now_ms=NOW_MS)
-    shelf, shard = PagedShelf(world), a_shard()
-    slices = a_year(shelf)
-    shelving = RedisManager(shelf, WorldClock(world), QuietEvents())
+    store, shard = PagedStore(world), a_shard()
+    slices = a_year(store)
+    manager = RedisManager(store, WorldClock(world), QuietEvents())
 
-    shelving.list_next([shard])
-    shelving.load_next([shard], PLENTY)
+    manager.list_next([shard])
+    manager.load_next([shard], PLENTY)
 
     near_ms = shard.listed_until_ms - NOW_MS
-    assert (shelf.pages, shard.counted, slices > 9 * PAGE_SLICES) == (2, False, True)
+    assert (store.pages, shard.counted, slices > 9 * PAGE_SLICES) == (2, False, True)
     assert near_ms >= EARLIEST_MS + HORIZON_MS
     assert [each.offset for each in shard.take_due(NOW_MS + 5_000, 100).schedules] == [0, 1, 2, 3, 4, 5]
 
 
 def test_all_that_waits_is_counted_after_some_turns_and_nothing_is_read_from_then_on() -> None:
     world = World(now_ms=NOW_MS)
-    shelf, shard = PagedShelf(world), a_shard()
-    slices = a_year(shelf)
-    shelving = RedisManager(shelf, WorldClock(world), QuietEvents())
+    store, shard = PagedStore(world), a_shard()
+    slices = a_year(store)
+    manager = RedisManager(store, WorldClock(world), QuietEvents())
 
     turns = 0
     while not shard.counted:
-        shelving.list_next([shard])
+        manager.list_next([shard])
         turns += 1
-    pages = shelf.pages
-    shelving.list_next([shard])
+    pages = store.pages
+    manager.list_next([shard])
 
-    assert (shard.pending, shelf.pages, pages > turns > 5) == (slices, pages, True)
+    assert (shard.pending, store.pages, pages > turns > 5) == (slices, pages, True)
 
 
 def test_what_is_put_into_a_slice_that_is_not_listed_yet_is_found_with_its_page() -> None:
     world = World(now_ms=NOW_MS)
-    shelf, shard = PagedShelf(world), a_shard()
-    slices = a_year(shelf)
-    shelving = RedisManager(shelf, WorldClock(world), QuietEvents())
-    shelving.list_next([shard])
+    store, shard = PagedStore(world), a_shard()
+    slices = a_year(store)
+    manager = RedisManager(store, WorldClock(world), QuietEvents())
+    manager.list_next([shard])
     near, far = schedule(NOW_MS + 60_000, 9_000), schedule(NOW_MS + 300 * 24 * HOUR_MS, 9_001)
 
     shard.ingest([near, far], 9_002, {})
-    shelving.put_all([shard])
+    manager.put_all([shard])
     while not shard.counted:
-        shelving.list_next([shard])
+        manager.list_next([shard])
 
     assert shard.pending == slices + 2
     assert shard.index[Slice(NOW_MS + 60_000, NARROW_MS)] == 2
@@ -110,12 +110,12 @@ def test_a_shard_waits_from_the_end_of_what_is_listed_until_all_is() -> None:
 
 def test_a_successor_that_finds_many_pages_delivers_each_record_once_and_in_order() -> None:
     # Given several records a second for longer than two pages reach
-    world, shelf = World(), MemoryBacklogStore()
+    world, store = World(), MemoryBacklogStore()
     due_ms = [60_000 + (number * 7_919) % 2_500 * 1_000 for number in range(2_500)]
     for after_ms in due_ms:
         produce(world, after_ms)
-    start(world, shelf, "first").run(1_000)
-    successor = start(world, shelf, "second")
+    start(world, store, "first").run(1_000)
+    successor = start(world, store, "second")
 
     successor.run(2_700_000, step_ms=1_000)
 
@@ -123,14 +123,14 @@ def test_a_successor_that_finds_many_pages_delivers_each_record_once_and_in_orde
 
 
 def test_while_delivery_is_suspended_what_waits_is_counted_all_the_same() -> None:
-    world, shelf = World(), MemoryBacklogStore()
+    world, store = World(), MemoryBacklogStore()
     for after_ms in (60_000, 90_000_000):
         produce(world, after_ms)
-    relay = start(world, shelf, "first")
+    relay = start(world, store, "first")
     relay.run(1_000)
     relay.finish()
 
-    suspended = start(world, shelf, "second", Setup(suspension=Suspension(delivery=True)))
+    suspended = start(world, store, "second", Setup(suspension=Suspension(delivery=True)))
     suspended.run(1_000)
 
     (shard,) = suspended.loop.shards.values()

@@ -134,7 +134,7 @@ def test_entries_at_or_below_the_cursor_are_done() -> None:
     assert remaining == [51, 3]
 
 
-def test_copies_on_the_shelf_leave_once() -> None:
+def test_copies_in_the_backlog_leave_once() -> None:
     shard = shard_with(NEAR)
     entry = schedule(NEAR.start_ms, 7)
 
@@ -168,7 +168,7 @@ def test_a_slice_that_fills_the_memory_by_itself_leaves_all_the_same() -> None:
     assert offsets(leaving.schedules) == [7]
 
 
-def test_nothing_is_begun_while_something_is_on_its_way_to_the_shelf() -> None:
+def test_nothing_is_begun_while_something_is_on_its_way_to_the_backlog() -> None:
     # Given a far schedule that could be in the very slice that comes next
     shard = shard_with(NEAR)
     shard.ingest([schedule(NEAR.start_ms, 100)], 101, {})
@@ -185,14 +185,14 @@ def test_a_minute_is_split_into_seconds_two_minutes_before_it_begins() -> None:
     run = ShardRun()
     run.source += [schedule(minute_ms + 1_500, 0), schedule(minute_ms + 1_700, 1), schedule(minute_ms + 40_000, 2)]
     run.tick(minute_ms - HOUR_MS)
-    assert run.shelf.slices(0) == {Slice(minute_ms, MINUTE_MS): 3}
+    assert run.store.slices(0) == {Slice(minute_ms, MINUTE_MS): 3}
 
     # When its time comes, less the horizon
     run.tick(minute_ms - 2 * MINUTE_MS - run.horizon_ms)
     run.tick(minute_ms - 2 * MINUTE_MS - run.horizon_ms)
 
     # Then only the seconds are left, and nothing is in memory yet
-    assert run.shelf.slices(0) == {Slice(minute_ms + 1_000, SECOND_MS): 2, Slice(minute_ms + 40_000, SECOND_MS): 1}
+    assert run.store.slices(0) == {Slice(minute_ms + 1_000, SECOND_MS): 2, Slice(minute_ms + 40_000, SECOND_MS): 1}
     assert (run.shard.pending, run.shard.calendar.count) == (3, 0)
 
 
@@ -201,15 +201,15 @@ def test_an_hour_is_split_into_minutes_an_hour_and_a_half_before_it_begins() -> 
     run = ShardRun()
     run.source += [schedule(hour_ms, 0), schedule(hour_ms + HOUR_MS - 1, 1)]
     run.tick(hour_ms - 2 * DAY_MS)
-    assert run.shelf.slices(0) == {Slice(hour_ms, HOUR_MS): 2}
+    assert run.store.slices(0) == {Slice(hour_ms, HOUR_MS): 2}
 
     for _ in range(2):
         run.tick(hour_ms - 90 * MINUTE_MS - run.horizon_ms)
 
-    assert run.shelf.slices(0) == {Slice(hour_ms, MINUTE_MS): 1, Slice(hour_ms + 59 * MINUTE_MS, MINUTE_MS): 1}
+    assert run.store.slices(0) == {Slice(hour_ms, MINUTE_MS): 1, Slice(hour_ms + 59 * MINUTE_MS, MINUTE_MS): 1}
 
 
-def test_a_shelf_that_was_left_alone_for_too_long_gives_everything_at_once_and_in_order() -> None:
+def test_a_backlog_that_was_left_alone_for_too_long_gives_everything_at_once_and_in_order() -> None:
     # Given schedules far apart, and a relay that was away until all were overdue
     dues_ms = [NOW_MS + delay_ms for delay_ms in (20_000, HOUR_MS, DAY_MS, 3 * DAY_MS, 30 * DAY_MS)]
     run = ShardRun()
@@ -223,7 +223,7 @@ def test_a_shelf_that_was_left_alone_for_too_long_gives_everything_at_once_and_i
     assert [key for _, key in run.outcome.delivered] == [
         DueKey(due_ms, offset) for offset, due_ms in enumerate(dues_ms)
     ]
-    assert run.shelf.slices(0) == {}
+    assert run.store.slices(0) == {}
 
 
 def test_a_wide_slice_is_split_in_portions_each_with_a_write_of_its_own() -> None:

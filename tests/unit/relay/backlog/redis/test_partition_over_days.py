@@ -128,7 +128,7 @@ def test_over_thirty_days_memory_holds_no_more_than_a_horizon_of_schedules(undis
     assert run.most_in_memory <= within_reach
 
 
-def test_after_thirty_days_of_crashes_the_shelf_is_empty(with_crashes: Played) -> None:
+def test_after_thirty_days_of_crashes_the_backlog_is_empty(with_crashes: Played) -> None:
     run, _ = with_crashes
 
-    assert (run.shelf.slices(0), run.shard.pending, run.committed and run.committed.offset) == ({}, 0, RECORDS)
+    assert (run.store.slices(0), run.shard.pending, run.committed and run.committed.offset) == ({}, 0, RECORDS)

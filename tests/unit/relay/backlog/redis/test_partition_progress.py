@@ -37,7 +37,7 @@ def test_the_lowest_offset_that_only_memory_holds_is_where_a_successor_reads_fro
     assert shard.progress("me") == Progress(1, 3, DueKey(NOW_MS + 100, 2), "me")
 
 
-def test_what_the_shelf_holds_does_not_keep_the_offset_back() -> None:
+def test_what_the_backlog_holds_does_not_keep_the_offset_back() -> None:
     shard = new_shard(Progress(0, 0, NOTHING_DELIVERED), 0)
     shard.ingest([schedule(FAR_MS, 0), schedule(NOW_MS + 5_000, 1), schedule(FAR_MS, 2)], 3, {})
 
@@ -46,7 +46,7 @@ def test_what_the_shelf_holds_does_not_keep_the_offset_back() -> None:
     assert shard.progress("me") == Progress(1, 3, NOTHING_DELIVERED, "me")
 
 
-def test_what_was_loaded_from_the_shelf_does_not_keep_the_offset_back() -> None:
+def test_what_was_loaded_from_the_backlog_does_not_keep_the_offset_back() -> None:
     run = ShardRun()
     run.source += [schedule(FAR_MS, 0), schedule(FAR_MS + 500, 1)]
     run.tick(NOW_MS)

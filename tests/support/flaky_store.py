@@ -12,7 +12,7 @@ from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import BacklogUnavailable
 
 
-class FlakyShelf(MemoryBacklogStore):
+class FlakyStore(MemoryBacklogStore):
     """Each load takes `load_ms` of the world's time."""
 
     def __init__(self, world: World, load_ms: int = 0) -> None:

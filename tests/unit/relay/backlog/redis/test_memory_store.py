@@ -13,41 +13,41 @@ FIRST, SECOND = StoreVersion("relay-a", 1, 10), StoreVersion("relay-a", 2, 20)
 ENTRY = IdEntry(1, 2, 3)
 
 
-def test_a_restored_snapshot_is_the_shelf_as_it_was() -> None:
+def test_a_restored_snapshot_is_the_backlog_as_it_was() -> None:
     # Given a snapshot, after which slices, ids and other shards came and went
-    shelf = MemoryBacklogStore()
-    shelf.put(0, None, FIRST, [Segment(NEAR, 2, b"1")], {b"id": ENTRY})
-    taken = shelf.snapshot()
-    shelf.put(0, FIRST, SECOND, [Segment(NEAR, 3, b"2")], {b"other": ENTRY})
-    shelf.drop(0, SECOND, [NEAR], [b"id"])
-    shelf.put(1, None, FIRST, [], {})
+    store = MemoryBacklogStore()
+    store.put(0, None, FIRST, [Segment(NEAR, 2, b"1")], {b"id": ENTRY})
+    taken = store.snapshot()
+    store.put(0, FIRST, SECOND, [Segment(NEAR, 3, b"2")], {b"other": ENTRY})
+    store.drop(0, SECOND, [NEAR], [b"id"])
+    store.put(1, None, FIRST, [], {})
 
-    shelf.restore(taken)
+    store.restore(taken)
 
-    assert (shelf.position(0), shelf.position(1), slices_of(shelf, 0)) == (FIRST, None, {NEAR: 2})
-    assert shelf.load(0, FIRST, NEAR, 0, 9) == [b"1"]
-    assert shelf.ids(0, FIRST, [b"id", b"other"]) == [ENTRY, None]
+    assert (store.position(0), store.position(1), slices_of(store, 0)) == (FIRST, None, {NEAR: 2})
+    assert store.load(0, FIRST, NEAR, 0, 9) == [b"1"]
+    assert store.ids(0, FIRST, [b"id", b"other"]) == [ENTRY, None]
 
 
 def test_a_snapshot_can_be_restored_again_after_further_writes() -> None:
-    shelf = MemoryBacklogStore()
-    shelf.put(0, None, FIRST, [Segment(NEAR, 2, b"1")], {})
-    taken = shelf.snapshot()
+    store = MemoryBacklogStore()
+    store.put(0, None, FIRST, [Segment(NEAR, 2, b"1")], {})
+    taken = store.snapshot()
 
     for _ in range(2):
-        shelf.restore(taken)
-        shelf.put(0, FIRST, SECOND, [Segment(NEAR, 2, b"2")], {})
+        store.restore(taken)
+        store.put(0, FIRST, SECOND, [Segment(NEAR, 2, b"2")], {})
 
-    assert shelf.load(0, SECOND, NEAR, 0, 9) == [b"1", b"2"]
+    assert store.load(0, SECOND, NEAR, 0, 9) == [b"1", b"2"]
 
 
-def test_a_wiped_shelf_has_no_positions() -> None:
-    shelf = MemoryBacklogStore()
-    shelf.put(0, None, FIRST, [Segment(NEAR, 2, b"1")], {})
+def test_a_wiped_backlog_has_no_positions() -> None:
+    store = MemoryBacklogStore()
+    store.put(0, None, FIRST, [Segment(NEAR, 2, b"1")], {})
 
-    shelf.wipe()
+    store.wipe()
 
-    assert (shelf.position(0), slices_of(shelf, 0)) == (None, {})
+    assert (store.position(0), slices_of(store, 0)) == (None, {})
 
 
 @pytest.mark.parametrize(
@@ -67,23 +67,23 @@ def test_a_wiped_shelf_has_no_positions() -> None:
         ),
     ],
 )
-def test_the_error_says_where_the_shelf_is_and_why_that_may_be(found: StoreVersion | None, reason: str) -> None:
-    shelf = MemoryBacklogStore()
+def test_the_error_says_where_the_backlog_is_and_why_that_may_be(found: StoreVersion | None, reason: str) -> None:
+    store = MemoryBacklogStore()
     if found:
-        shelf.put(7, None, found, [], {})
+        store.put(7, None, found, [], {})
 
     with pytest.raises(BacklogMoved) as caught:
-        shelf.load(7, SECOND, NEAR, 0, 1)
+        store.load(7, SECOND, NEAR, 0, 1)
 
     assert str(caught.value) == f"the backlog of shard 7 is at {reason}"
 
 
 def test_the_error_of_a_first_claim_says_that_the_shard_is_claimed() -> None:
-    shelf = MemoryBacklogStore()
-    shelf.put(7, None, FIRST, [], {})
+    store = MemoryBacklogStore()
+    store.put(7, None, FIRST, [], {})
 
     with pytest.raises(BacklogMoved) as caught:
-        shelf.put(7, None, SECOND, [], {})
+        store.put(7, None, SECOND, [], {})
 
     assert str(caught.value) == (
         "the backlog of shard 7 is at offset 10 (write 1 of relay-a), not at no position: it is claimed already"

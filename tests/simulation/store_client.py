@@ -40,7 +40,7 @@ class Line:
 
         def there() -> T:
             if self._is_away():
-                self._kafka.counts["path: shelf away"] += 1
+                self._kafka.counts["path: backlog away"] += 1
                 raise self._silence()
             if effect == "load" and self._load_ms:
                 self._kafka.pass_time(self._load_ms)
@@ -64,7 +64,7 @@ class Line:
             self._kafka.counts["path: late request carried out"] += 1
 
 
-class DistantShelf:
+class DistantStore:
     """The memory backlog as one relay sees it over its line."""
 
     def __init__(self, server: MemoryBacklogStore, line: Line) -> None:

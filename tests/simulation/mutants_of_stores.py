@@ -153,10 +153,12 @@ def out_of_order() -> Sequence[Patch]:
 
 MUTANTS = (
     Mutant(
-        "states-the-position", "states the position P on the shelf instead of the committed offset", states_the_position
+        "states-the-position",
+        "states the position P in the store instead of the committed offset",
+        states_the_position,
     ),
-    Mutant("no-compare", "puts on the shelf without comparing its position", no_compare),
-    Mutant("never-looks", "never compares the shelf's position when it reads", reads_without_comparing),
+    Mutant("no-compare", "puts in the backlog without comparing its position", no_compare),
+    Mutant("never-looks", "never compares the backlog's position when it reads", reads_without_comparing),
     Mutant(
         "another-write",
         "after a write without an answer, makes another from the same position",
@@ -164,11 +166,11 @@ MUTANTS = (
     ),
     Mutant("loads-uncommitted", "loads entries with offsets at or above its position", loads_what_was_never_committed),
     Mutant("loads-done", "loads entries at or below the cursor", loads_what_is_done),
-    Mutant("keeps-copies", "does not drop copies that came from shelf and source", keeps_copies),
-    Mutant("never-lists", "takes over without reading the schedule on the shelf", believes_that_nothing_waits),
+    Mutant("keeps-copies", "does not drop copies that came from backlog and source", keeps_copies),
+    Mutant("never-lists", "takes over without reading the schedule in the backlog", believes_that_nothing_waits),
     Mutant("half-loaded", "delivers from a slice that is not loaded to its end", delivers_half_loaded),
     Mutant("drops-pending", "drops slices that still have pending records in memory", drops_what_is_pending),
-    Mutant("no-id-entries", "does not keep on the shelf which command is an id's latest", no_id_entries),
+    Mutant("no-id-entries", "does not keep in the backlog which command is an id's latest", no_id_entries),
     Mutant("withdrawn-delivered", "delivers what a later command withdrew", withdrawn_delivered),
     Mutant("early", "delivers 40 ms before the time", early),
     Mutant(
