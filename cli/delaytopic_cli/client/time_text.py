@@ -45,6 +45,9 @@ def clock_text(instant: int | None, *, now_ms: int, zone: tzinfo | None = None) 
     """
     if instant is None:
         return "-"
-    moment, now = (datetime.fromtimestamp(ms / 1000, UTC).astimezone(zone) for ms in (instant, now_ms))
+    try:
+        moment, now = (datetime.fromtimestamp(ms / 1000, UTC).astimezone(zone) for ms in (instant, now_ms))
+    except (ValueError, OverflowError, OSError):  # a forged page may name a time that no calendar has
+        return f"{instant} ms"
     time = f"{moment:%H:%M:%S}.{instant % 1000:03d}"
     return time if moment.date() == now.date() else f"{moment:%Y-%m-%d} {time}"

@@ -12,7 +12,7 @@ from typing import Final
 from pydantic import ConfigDict
 
 from delaytopic_api.documents.model import Model
-from delaytopic_api.relay.status import DueBin
+from delaytopic_api.relay.status import DueBin, EpochMs, Int64
 
 MOST_LISTED: Final = 1_000
 """Records in one answer at the most."""
@@ -29,11 +29,11 @@ class _Pending(Model):
 class PendingRecord(_Pending):
     """One record that waits for its time."""
 
-    due_ms: int
+    due_ms: EpochMs
     """The due time."""
-    partition: int
+    partition: Int64
     """Its source partition."""
-    offset: int
+    offset: Int64
     """Its source offset."""
     target: str
     """The topic that it is delivered to."""
@@ -45,20 +45,20 @@ class PendingRecord(_Pending):
     """The beginning of its key, up to 1,024 bytes; null for a null key, or one that is no UTF-8 text."""
     key_base64: str | None = None
     """The beginning of its key when that is no UTF-8 text."""
-    key_bytes: int | None = None
+    key_bytes: Int64 | None = None
     """The size of its whole key; null for a null key."""
-    value_bytes: int | None = None
+    value_bytes: Int64 | None = None
     """The size of its value; null for a null value."""
 
 
 class PendingShard(_Pending):
     """A source partition, and whether the answer speaks of it."""
 
-    partition: int
+    partition: Int64
     """Its number."""
     listed: bool
     """True if its records are in this list."""
-    pending: int | None = None
+    pending: Int64 | None = None
     """The number of records that wait there; null when this relay does not know."""
     message: str | None = None
     """The reason why it is not listed, or not wholly."""
@@ -73,29 +73,29 @@ class PendingList(_Pending):
     """`namespace/name`."""
     source: str
     """The source topic."""
-    source_partitions: int
+    source_partitions: Int64
     """The number of partitions of the source topic."""
-    as_of_ms: int
+    as_of_ms: EpochMs
     """The time of the count."""
-    pending: int
+    pending: Int64
     """Taken in and not yet delivered."""
-    overdue: int
+    overdue: Int64
     """Due and not yet delivered."""
-    next_due_ms: int | None = None
+    next_due_ms: EpochMs | None = None
     """The nearest due time."""
-    ingest_lag: int
+    ingest_lag: Int64
     """Records of the source not yet taken in; they are not listed."""
     due_histogram: list[DueBin] = []
     """Due times ahead, up to the look-ahead."""
-    due_before_ms: int | None = None
+    due_before_ms: EpochMs | None = None
     """Only what is due before was asked for; null: everything."""
-    limit: int
+    limit: Int64
     """So many records were asked for."""
     complete: bool
     """True if everything that was asked for and is held here is listed."""
     limited: bool = False
     """True if the limit leaves out further records."""
-    listed_until_ms: int | None = None
+    listed_until_ms: EpochMs | None = None
     """Nothing due at or after this time could be listed; null when only the limit, or nothing, ends the list."""
     message: str | None = None
     """The reason why the list is not complete."""

@@ -5,10 +5,15 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import ConfigDict, FailFast
+from pydantic import ConfigDict, FailFast, Field
 
 from delaytopic_api.documents.model import Model
 from delaytopic_api.values.choices import BackendType, Guarantee
+
+Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+"""Any number of a relay. A page may be forged: no float holds larger ones, with which readers calculate."""
+EpochMs = Annotated[int, Field(ge=-30_610_224_000_000, le=253_402_300_799_999)]
+"""A time that is written with a year of four digits: of the years 1000 to 9999."""
 
 
 class RelayState(StrEnum):
@@ -37,69 +42,69 @@ class _Status(Model):
 class DueBin(_Status):
     """The number of records due in one span, from the end of the bin before (at first: now) to its own."""
 
-    up_to_ms: int
+    up_to_ms: EpochMs
     """The bin's end."""
-    records: int
+    records: Int64
     """Due in it."""
 
 
 class Cursor(_Status):
     """The last delivered schedule of a shard, in the order of delivery."""
 
-    due_ms: int
+    due_ms: EpochMs
     """Its due time."""
-    offset: int
+    offset: Int64
     """Its source offset."""
 
 
 class BucketStatus(_Status):
     """One bucket of a shard, with the KafkaBuckets backend."""
 
-    bucket: int
+    bucket: Int64
     """Its number, the last part of its topic's name."""
-    from_delay_ms: int
+    from_delay_ms: Int64
     """It takes what is due in at least so long."""
-    to_delay_ms: int | None = None
+    to_delay_ms: Int64 | None = None
     """And in less than this; null for the last one."""
     split: bool = False
     """True if the upper part of its range was given to the bucket above, because it was too full."""
-    pending: int
+    pending: Int64
     """Records that wait in it (copies counted too)."""
-    next_due_ms: int | None = None
+    next_due_ms: EpochMs | None = None
     """Nothing that waits in it is due before; null when nothing waits."""
-    read_at_ms: int | None = None
+    read_at_ms: EpochMs | None = None
     """The time at which the next of it is read; null when nothing waits."""
 
 
 class ShardStatus(_Status):
     """One source partition."""
 
-    partition: int
+    partition: Int64
     """Its number."""
     state: ShardState
     """The state of the partition."""
-    committed_offset: int
+    committed_offset: Int64
     """The offset at which a successor starts to read."""
-    position: int
+    position: Int64
     """All offsets below are taken in."""
     cursor: Cursor | None = None
     """The last delivered schedule; null before the first."""
-    pending: int
+    pending: Int64
     """Taken in and not yet delivered."""
-    overdue: int
+    overdue: Int64
     """Due and not yet delivered."""
-    next_due_ms: int | None = None
+    next_due_ms: EpochMs | None = None
     """The nearest due time; null when nothing is pending."""
-    ingest_lag: int
+    ingest_lag: Int64
     """Records of the source not yet taken in."""
-    replay_lag: int = 0
+    replay_lag: Int64 = 0
     """Source offsets that were taken in before and are still to be read again, before anything is delivered.
 
     After a crash that is what only memory held; after a change of the backend it is the backlog, still to be moved.
     """
     due_histogram: Annotated[list[DueBin], FailFast()] = []
     """Due times ahead."""
-    redis_bytes: int | None = None
+    redis_bytes: Int64 | None = None
     """The memory of Redis that its backlog takes, about; null with another backend."""
     redis_full: bool = False
     """True if it is not read further, as it has used up its share of `maxRedisMemory`."""
@@ -116,9 +121,9 @@ class RelayStatus(_Status):
     """The instance."""
     delay_topic: str
     """`namespace/name`."""
-    started_at_ms: int
+    started_at_ms: EpochMs
     """The time at which the process started."""
-    as_of_ms: int
+    as_of_ms: EpochMs
     """The time of the count."""
     state: RelayState
     """The state of the process."""
@@ -126,29 +131,29 @@ class RelayStatus(_Status):
     """ExactlyOnce or AtLeastOnce."""
     backend: BackendType
     """RedisZset or KafkaBuckets."""
-    delivered_total: int
+    delivered_total: Int64
     """Since the start."""
-    dead_lettered_total: int
+    dead_lettered_total: Int64
     """Since the start."""
-    superseded_total: int
+    superseded_total: Int64
     """Replaced by a newer schedule of the same id, since the start."""
-    cancelled_total: int
+    cancelled_total: Int64
     """Since the start."""
-    busy_rate: float | None = None
+    busy_rate: Annotated[float, Field(allow_inf_nan=False, ge=0, le=2**63)] | None = None
     """Delivered per second while busy; null before it was ever busy."""
-    pending: int
+    pending: Int64
     """Taken in and not yet delivered."""
-    overdue: int
+    overdue: Int64
     """Due and not yet delivered."""
-    oldest_overdue_ms: int | None = None
+    oldest_overdue_ms: EpochMs | None = None
     """The due time of the oldest overdue record."""
-    next_due_ms: int | None = None
+    next_due_ms: EpochMs | None = None
     """The nearest due time."""
-    ingest_lag: int
+    ingest_lag: Int64
     """Records of the source not yet taken in."""
-    replay_lag: int = 0
+    replay_lag: Int64 = 0
     """Source offsets still to be read again, of all shards."""
-    memory_bytes: int
+    memory_bytes: Int64
     """Held by schedules in memory."""
     due_histogram: Annotated[list[DueBin], FailFast()] = []
     """Due times ahead, up to the look-ahead."""

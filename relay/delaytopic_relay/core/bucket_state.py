@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 FIELDS = 9
 FIELDS_OF_EMPTY = 4
+LARGEST = 2**63 - 1
+"""Offsets and times have 64 bits: what is larger is no relay's, and no float holds it."""
 
 
 class BucketState(NamedTuple):
@@ -64,11 +66,19 @@ def decode_buckets(text: str) -> BucketsState:
     """Read it back; raises `ValueError` for another text."""
     first, *buckets = text.split(",")
     filled, reach_ms, *key = first.split(":", 2)
-    return BucketsState(int(filled), int(reach_ms), tuple(map(_decode, buckets)), *key)
+    return BucketsState(number_of(filled), number_of(reach_ms), tuple(map(_decode, buckets)), *key)
+
+
+def number_of(text: str) -> int:
+    """Read an offset, a time or a count. Raises `ValueError` for what has more than 64 bits."""
+    number = int(text)
+    if abs(number) > LARGEST:
+        raise ValueError(f"{text[:80]} is larger than an offset or a time can be")
+    return number
 
 
 def _decode(text: str) -> BucketState:
-    fields = [*map(int, text.split(":"))]
+    fields = [*map(number_of, text.split(":"))]
     if len(fields) not in (FIELDS, FIELDS_OF_EMPTY):
         raise ValueError(f"{text!r} is not the state of a bucket")
     offset, kept, read, written, *waiting = fields

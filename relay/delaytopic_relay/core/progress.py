@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from delaytopic_relay.core.bucket_state import BucketsState, decode_buckets, encode_buckets
+from delaytopic_relay.core.bucket_state import BucketsState, decode_buckets, encode_buckets, number_of
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey
 from delaytopic_relay.core.terms import Terms, decode_terms, encode_terms
 from delaytopic_relay.errors import ProgressError
@@ -73,7 +73,7 @@ def decode_progress(offset: int, metadata: str | None) -> Progress:
             "run the version that wrote it, or reset the group's offset to start from there without it"
         )
     try:
-        position, due_ms, cursor_offset = (int(field) for field in fields[:3])
+        position, due_ms, cursor_offset = map(number_of, fields[:3])
         terms = decode_terms(fields[3]) if version == WITH_TERMS else ()
         buckets = decode_buckets(fields[-2]) if version != VERSION and fields[-2] else None
     except ValueError as error:

@@ -36,7 +36,8 @@ class BucketSpans:
 
     def __init__(self, until: int, first_ms: int, last_ms: int, records: int) -> None:
         """Begin with what a successor knows of all that waits."""
-        self._spans = [Span(until, first_ms, last_ms, records)] if records else []
+        # It is committed text: a span that ends before it begins has no width to spread records over.
+        self._spans = [Span(until, first_ms, max(first_ms, last_ms), records)] if records else []
 
     def __iter__(self) -> Iterator[Span]:
         return iter(self._spans)

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import json
 
+import pytest
+from pydantic import ValidationError
+
 from delaytopic_api import RelayStatus
 from delaytopic_api.relay import Cursor, DueBin, RelayState, ShardState, ShardStatus
 from delaytopic_api.values import BackendType, Guarantee
@@ -90,3 +93,29 @@ def test_a_status_survives_the_way_over_the_wire() -> None:
 
 def test_what_a_newer_relay_adds_is_ignored() -> None:
     assert RelayStatus.model_validate(ON_THE_WIRE | {"fromTheFuture": 1}) == STATUS
+
+
+@pytest.mark.parametrize("number", ["1" + "0" * 400, "-9223372036854775809", "9223372036854775808"])
+def test_a_number_with_which_no_reader_can_calculate_is_refused(number: str) -> None:
+    page = json.loads(STATUS.to_json())
+    text = json.dumps(page | {"pending": "NUMBER"}).replace('"NUMBER"', number)
+
+    with pytest.raises(ValidationError, match="pending"):
+        RelayStatus.model_validate_json(text)
+
+
+@pytest.mark.parametrize("rate", ["NaN", "Infinity", "-1.0", "1e300"])
+def test_a_rate_with_which_no_reader_can_calculate_is_refused(rate: str) -> None:
+    page = json.loads(STATUS.to_json())
+    text = json.dumps(page | {"busyRate": "RATE"}).replace('"RATE"', rate)
+
+    with pytest.raises(ValidationError, match="busyRate"):
+        RelayStatus.model_validate_json(text)
+
+
+@pytest.mark.parametrize("instant", [-30_610_224_000_001, 253_402_300_800_000])
+def test_a_time_that_cannot_be_written_with_four_digits_of_a_year_is_refused(instant: int) -> None:
+    page = json.loads(STATUS.to_json())
+
+    with pytest.raises(ValidationError, match="nextDueMs"):
+        RelayStatus.model_validate_json(json.dumps(page | {"nextDueMs": instant}))

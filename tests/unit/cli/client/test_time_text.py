@@ -48,3 +48,8 @@ def test_a_shown_instant_is_the_same_when_read_back(instant: int) -> None:
     shown = clock_text(instant, now_ms=instant + 200_000_000, zone=UTC)
 
     assert instant_ms(f"{shown}Z") == instant
+
+
+def test_a_time_that_no_calendar_has_is_shown_as_its_number() -> None:
+    assert clock_text(-(2**63), now_ms=NOON_MS) == "-9223372036854775808 ms"
+    assert clock_text(2**63 - 1, now_ms=NOON_MS) == "9223372036854775807 ms"

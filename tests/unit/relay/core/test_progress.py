@@ -57,3 +57,12 @@ def test_no_text_does_more_than_raise_a_progress_error(metadata: str) -> None:
         return
 
     assert decode_progress(42, encode_metadata(progress)) == progress
+
+
+@pytest.mark.parametrize("field", range(3))
+def test_a_number_that_no_float_holds_is_damage(field: int) -> None:
+    fields = ["12", "5", "9"]
+    fields[field] = "9" * 400
+
+    with pytest.raises(ProgressError, match="is larger than an offset or a time can be"):
+        decode_progress(42, f"1;{';'.join(fields)};")

@@ -57,3 +57,7 @@ def test_however_many_segments_there_are_none_is_forgotten_and_memory_is_bounded
     if waiting:
         assert spans.first_ms <= min(first_ms for first_ms, _, _ in waiting)
         assert spans.last_ms >= max(first_ms + width_ms for first_ms, width_ms, _ in waiting)
+
+
+def test_a_span_that_a_committed_text_lets_end_before_it_begins_has_a_width() -> None:
+    assert told(BucketSpans(1, 5_000, 4_999, 3)) == [(5_000, 5_000, 3)]
