@@ -52,8 +52,12 @@ schedules = st.lists(
 segments = st.one_of(
     schedules.map(encode_segment),
     st.builds(
-        lambda head, found: encode_bucket_segment(*head, Part(found, encode_segment(found)[len(VERSION) :])),
-        st.tuples(int64, int64, int64),
+        lambda mark, number, floor_ms, found: encode_bucket_segment(
+            mark, number, floor_ms, Part(found, encode_segment(found)[len(VERSION) :])
+        ),
+        int64,
+        int64,
+        int64,
         schedules,
     ),
 )
