@@ -1,11 +1,11 @@
-"""Fuzzing for a time: examples of a strategy, with fresh seeds, until the time is over."""
+"""Fuzzing: the same examples every day, and fresh ones for a time in the nightly run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,26 +13,27 @@ from hypothesis.strategies import SearchStrategy
 
 T = TypeVar("T")
 
-EXAMPLES = 100
+_EXAMPLES: Final = 200
 """In a row with one seed; between two rows the clock is asked."""
-_ROW = settings(
-    max_examples=EXAMPLES,
+_ROW: Final = settings(
+    max_examples=_EXAMPLES,
     deadline=None,
     database=None,
     derandomize=False,
     suppress_health_check=list(HealthCheck),
 )
+_SAME_ROW: Final = settings(_ROW, derandomize=True)
 
 
-def seconds(daily: float, nightly: float) -> pytest.MarkDecorator:
-    """Run a test for some seconds every day, and for longer in `make test-nightly`."""
-    rare = pytest.param(nightly, marks=[pytest.mark.nightly, pytest.mark.takes_long("a share of an hour of fuzzing")])
-    usual = pytest.param(daily, marks=pytest.mark.takes_long("draws examples for seconds, beside other tests"))
-    return pytest.mark.parametrize("seconds", [usual, rare])
+def nightly_for(seconds: int) -> pytest.MarkDecorator:
+    """Let a test's argument `seconds` be 0 every day, and so many seconds in `make test-nightly`."""
+    long = pytest.mark.takes_long("its share of an hour of fuzzing")
+    nightly = pytest.param(seconds, id="nightly", marks=[pytest.mark.nightly, long])
+    return pytest.mark.parametrize("seconds", [pytest.param(0, id="daily"), nightly])
 
 
-def fuzz(strategy: SearchStrategy[T], check: Callable[[T], object], *, seconds: float) -> int:
-    """Check examples for so long; return how many. What fails is shrunk and shown by hypothesis."""
+def fuzz(strategy: SearchStrategy[T], check: Callable[[T], object], seconds: int) -> int:
+    """Check examples for so long, or one row of always the same; return how many. What fails is shrunk and shown."""
     tried = 0
 
     def count(example: T) -> None:
@@ -40,6 +41,9 @@ def fuzz(strategy: SearchStrategy[T], check: Callable[[T], object], *, seconds: 
         tried += 1
         check(example)
 
+    if not seconds:
+        _SAME_ROW(given(strategy)(count))()
+        return tried
     until = monotonic() + seconds
     while monotonic() < until:
         _ROW(given(strategy)(count))()
@@ -47,12 +51,6 @@ def fuzz(strategy: SearchStrategy[T], check: Callable[[T], object], *, seconds: 
 
 
 def peak_memory_bytes(pid: int | str = "self") -> int:
-    """Return the most that a process held since its start, or since `forget_peak_memory` (VmHWM)."""
+    """Return the most that a process held since its start (VmHWM)."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) << 10
-
-
-def forget_peak_memory() -> int:
-    """Measure this process' peak anew; return what it holds."""
-    Path("/proc/self/clear_refs").write_text("5")
-    return peak_memory_bytes()

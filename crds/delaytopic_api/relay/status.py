@@ -5,14 +5,21 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import ConfigDict, FailFast, Field
+from pydantic import AfterValidator, ConfigDict, FailFast, Field
 
 from delaytopic_api.documents.model import Model
 from delaytopic_api.values.choices import BackendType, Guarantee
 
-Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
-"""Any number of a relay. A page may be forged: no float holds larger ones, with which readers calculate."""
-EpochMs = Annotated[int, Field(ge=-30_610_224_000_000, le=253_402_300_799_999)]
+
+def _at_the_nearest(least: int, most: int) -> AfterValidator:
+    return AfterValidator(lambda number: min(max(number, least), most))
+
+
+# A relay counts what is stored, and a page is read: both may be forged. Neither a relay nor its reader ends by that, so
+# a number that none of them can mean is the nearest that they can.
+Int64 = Annotated[int, _at_the_nearest(-(2**63), 2**63 - 1)]
+"""Any number of a relay. No float holds larger ones, with which readers calculate."""
+EpochMs = Annotated[int, _at_the_nearest(-30_610_224_000_000, 253_402_300_799_999)]
 """A time that is written with a year of four digits: of the years 1000 to 9999."""
 
 

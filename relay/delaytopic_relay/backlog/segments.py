@@ -40,7 +40,7 @@ def decode_segment(data: bytes) -> list[Schedule]:
         )
     try:
         return _decoder.decode(memoryview(data)[1:])
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ForeignRecord(f"{len(data)} bytes are no segment ({error})") from error
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from tests.e2e.traffic.hostile import Assault, attack
 from tests.support.faults import DELAYS_MS, assert_exact
+from tests.support.fuzzing import peak_memory_bytes
 from tests.support.records import BOTH_BACKENDS
-from tests.support.relay_process import RelayProcess, wait_for
+from tests.support.relay_process import wait_for
 from tests.support.route import PARTITIONS, Route
 
 from delaytopic_cli.judge.verdict import SourceRecord, Verdict, judge
@@ -26,12 +26,6 @@ SECONDS = [
     pytest.param(6, marks=pytest.mark.takes_long("sends for seconds, and waits for all that is due in seconds")),
     pytest.param(1_200, marks=[pytest.mark.nightly, pytest.mark.takes_long("an hour of fuzzing, with its fellows")]),
 ]
-
-
-def peak_memory_bytes(relay: RelayProcess) -> int:
-    """Return the most that the process ever held (VmHWM)."""
-    status = Path(f"/proc/{relay.child.pid}/status").read_text()
-    return int(status.partition("VmHWM:")[2].split()[0]) << 10
 
 
 def is_honest(record: SourceRecord) -> bool:
@@ -61,7 +55,7 @@ def test_no_record_stops_a_relay_or_touches_another_record(
     honest = [record for record in route.source_records() if is_honest(record)]
     wait_for(lambda: not verdict_of_the_honest(route, honest).lost, relay.why)
     times = Counter(each.source for each in route.delivered()) + Counter(each.source for each in route.dead_letters())
-    record_property("hostile", {**sent, "peak_memory_bytes": peak_memory_bytes(relay)})
+    record_property("hostile", {**sent, "peak_memory_bytes": peak_memory_bytes(relay.child.pid)})
     assert_exact(verdict_of_the_honest(route, honest))
     assert (sent["records"] > 0, sent["unsent"], max(times.values()), relay.exit_code()) == (True, 0, 1, None)
-    assert peak_memory_bytes(relay) < MEMORY_LIMIT_BYTES
+    assert peak_memory_bytes(relay.child.pid) < MEMORY_LIMIT_BYTES

@@ -61,7 +61,7 @@ def segment_schedules(data: bytes) -> list[Schedule]:
     """Unpack it; raises `ForeignRecord` if what follows the head is none of ours."""
     try:
         return _decoder.decode(memoryview(data)[_head.size :])
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ForeignRecord(f"it is no segment ({error})") from error
 
 

@@ -129,7 +129,7 @@ def decode_id_entry(text: bytes | None, key: bytes) -> IdEntry | None:
         raise _not_ours(key, text) from None
 
 
-def _number(text: bytes) -> int:
+def _number(text: bytes | str) -> int:
     """Read a time or a count. Raises `ValueError`."""
     number = int(text)
     if not 0 <= number <= LARGEST:

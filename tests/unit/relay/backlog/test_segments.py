@@ -64,6 +64,7 @@ DAMAGED = [
     pytest.param(encode_segment([schedule(1, 2)]) + b"\x00", id="too-long"),
     pytest.param(b"\x01\x91\x91\xa1x", id="not-a-schedule"),
     pytest.param(b"\x01", id="only-a-version"),
+    pytest.param(encode_segment([schedule(1, 2)]).replace(b"\xc0\xc0\xc0", b"\xc0\xa1\xff\xc0"), id="not-utf-8"),
 ]
 
 

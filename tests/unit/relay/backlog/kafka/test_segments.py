@@ -39,6 +39,14 @@ def test_a_record_too_short_for_a_segment_is_a_strangers() -> None:
         segment_head(b"\x01short")
 
 
+def test_a_segment_with_text_that_is_not_utf_8_is_a_strangers() -> None:
+    (part,) = pack_parts([schedule(1)], 1 << 20)
+    data = encode_bucket_segment(MARK, 7, 900, part).replace(b"\xa1h", b"\xa1\xff")
+
+    with pytest.raises(ForeignRecord):
+        segment_schedules(data)
+
+
 def test_a_newer_version_is_not_taken_for_a_strangers() -> None:
     with pytest.raises(SegmentError, match="version 2, this relay reads 1: run the newer version"):
         segment_head(b"\x02")

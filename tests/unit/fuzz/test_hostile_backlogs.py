@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hypothesis import strategies as st
-from tests.support.fuzzing import fuzz, peak_memory_bytes, seconds
+from tests.support.fuzzing import fuzz, nightly_for, peak_memory_bytes
 
 from delaytopic_relay.backlog.kafka.segments import (
     Part,
@@ -16,17 +16,18 @@ from delaytopic_relay.backlog.kafka.segments import (
     segment_schedules,
 )
 from delaytopic_relay.backlog.redis.layout import (
-    decode_counts,
+    decode_count,
     decode_id_entry,
     decode_position,
+    decode_slice,
     encode_id_entry,
     encode_position,
 )
 from delaytopic_relay.backlog.segments import VERSION, decode_slice_segment, encode_segment
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner, bucket_place, slice_place
-from delaytopic_relay.backlog.store import IdEntry, Position, Slice
+from delaytopic_relay.backlog.store import Slice, StoreVersion
 from delaytopic_relay.core.commands import Schedule
-from delaytopic_relay.core.id_state import from_entry
+from delaytopic_relay.core.ids import IdEntry, from_entry
 from delaytopic_relay.errors import CorruptState
 
 KEY = SegmentSigner("shop", [b"a key of the platform's"])
@@ -79,9 +80,9 @@ def mutated(draw: st.DrawFn, of: st.SearchStrategy[bytes]) -> bytes:
 values = st.tuples(signed | mutated(signed) | st.binary(max_size=100), st.sampled_from(PLACES), st.booleans())
 
 
-@seconds(3, 300)
+@nightly_for(300)
 def test_every_segment_is_read_or_named_as_foreign(
-    seconds: float, record_property: Callable[[str, object], None]
+    seconds: int, record_property: Callable[[str, object], None]
 ) -> None:
     counts = {"read": 0, "read with a key": 0, "foreign": 0, "bytes": 0}
 
@@ -102,7 +103,7 @@ def test_every_segment_is_read_or_named_as_foreign(
         else:
             counts["read with a key" if with_key else "read"] += 1
 
-    tried = fuzz(values, read, seconds=seconds)
+    tried = fuzz(values, read, seconds)
 
     record_property("hostile", {"segments": tried, **counts, "peak_memory_bytes": peak_memory_bytes()})
     assert min(counts.values()) > 0
@@ -113,16 +114,16 @@ entries = st.builds(IdEntry, numbers, numbers, numbers)
 texts = st.one_of(
     entries.map(encode_id_entry),
     st.builds(encode_id, numbers, entries),
-    st.builds(Position, st.text(max_size=10), numbers, numbers).map(encode_position),
+    st.builds(StoreVersion, st.text(max_size=10), numbers, numbers).map(encode_position),
     st.builds(lambda *slice_: b"%d:%d" % slice_, numbers, numbers),
     numbers.map(lambda number: b"%d" % number),
     st.sampled_from([b"", b"9" * 5_000, b"1:2:\xff"]),
 )
 
 
-@seconds(3, 300)
+@nightly_for(300)
 def test_every_value_beside_segments_is_read_or_named_as_foreign(
-    seconds: float, record_property: Callable[[str, object], None]
+    seconds: int, record_property: Callable[[str, object], None]
 ) -> None:
     counts = {"read": 0, "foreign": 0, "bytes": 0}
 
@@ -130,7 +131,8 @@ def test_every_value_beside_segments_is_read_or_named_as_foreign(
         counts["bytes"] += len(value)
         for decode in (
             lambda: decode_position(value, b"{shop:3}:position"),
-            lambda: decode_counts({value: b"1", b"0:1000": value}, b"{shop:3}:counts"),
+            lambda: decode_slice(value, b"{shop:3}:slices"),
+            lambda: decode_count(value, b"{shop:3}:counts"),
             lambda: from_entry(decode_id_entry(value, b"{shop:3}:ids") or IdEntry(0, 0, 0)).to_entry(),
             lambda: from_entry(decode_id(value)[1]).to_entry(),
         ):
@@ -140,7 +142,7 @@ def test_every_value_beside_segments_is_read_or_named_as_foreign(
             except CorruptState:
                 counts["foreign"] += 1
 
-    tried = fuzz(texts | mutated(texts) | st.binary(max_size=60), read, seconds=seconds)
+    tried = fuzz(texts | mutated(texts) | st.binary(max_size=60), read, seconds)
 
     record_property("hostile", {"values": tried, **counts, "peak_memory_bytes": peak_memory_bytes()})
     assert min(counts.values()) > 0

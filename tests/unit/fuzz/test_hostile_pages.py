@@ -9,12 +9,11 @@ from typing import Any
 from hypothesis import strategies as st
 from tests.operator.core.going_scenes import NOW_MS
 from tests.operator.scaling.scenes import POLICY, SLEEPY, shard, source, status
-from tests.support.fuzzing import fuzz, peak_memory_bytes, seconds
+from tests.support.fuzzing import fuzz, nightly_for, peak_memory_bytes
 
 from delaytopic_api import RelayStatus
 from delaytopic_api.relay import PendingList
-from delaytopic_cli.client.pending_report import report
-from delaytopic_cli.client.pending_text import table_lines
+from delaytopic_cli.client.pending import report, table_lines
 from delaytopic_cli.client.relay_listing import RelayAnswer
 from delaytopic_cli.errors import CliError
 from delaytopic_operator.observe.fleet import Fleet, RelayPage, availability, backlog
@@ -97,9 +96,9 @@ PENDING: dict[str, Any] = {
 }
 
 
-@seconds(4, 600)
+@nightly_for(600)
 def test_every_status_page_is_refused_or_decided_by(
-    seconds: float, record_property: Callable[[str, object], None]
+    seconds: int, record_property: Callable[[str, object], None]
 ) -> None:
     counts = {"read": 0, "refused": 0, "bytes": 0}
 
@@ -122,15 +121,15 @@ def test_every_status_page_is_refused_or_decided_by(
                 memory = decision.memory
                 assert 0 <= decision.replicas <= 2
 
-    tried = fuzz(st.lists(pages(STATUS), min_size=1, max_size=3), read, seconds=seconds)
+    tried = fuzz(st.lists(pages(STATUS), min_size=1, max_size=3), read, seconds)
 
     record_property("hostile", {"fleets": tried, **counts, "peak_memory_bytes": peak_memory_bytes()})
     assert (counts["read"] > 0, counts["refused"] > 0) == (True, True)
 
 
-@seconds(4, 300)
+@nightly_for(300)
 def test_every_list_of_what_is_pending_is_refused_or_shown(
-    seconds: float, record_property: Callable[[str, object], None]
+    seconds: int, record_property: Callable[[str, object], None]
 ) -> None:
     counts = {"shown": 0, "refused": 0, "bytes": 0}
 
@@ -151,7 +150,7 @@ def test_every_list_of_what_is_pending_is_refused_or_shown(
         json.dumps(shown.to_json())
         list(table_lines(shown, now_ms=NOW_MS, width=120))
 
-    tried = fuzz(st.lists(pages(PENDING), min_size=1, max_size=3), read, seconds=seconds)
+    tried = fuzz(st.lists(pages(PENDING), min_size=1, max_size=3), read, seconds)
 
     record_property("hostile", {"lists": tried, **counts, "peak_memory_bytes": peak_memory_bytes()})
     assert (counts["shown"] > 0, counts["refused"] > 0) == (True, True)
