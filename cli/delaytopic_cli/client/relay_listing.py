@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import urllib.error
 import urllib.request
 from collections.abc import Iterable
@@ -57,13 +58,16 @@ def _ask(url: str, parameters: dict[str, int]) -> RelayAnswer:
             return RelayAnswer(url, PendingList.model_validate_json(answer.read(LONGEST_ANSWER_BYTES)))
     except urllib.error.HTTPError as error:
         with error:
-            said = error.read(1_000).decode("utf-8", "replace").strip()
-        said = "".join(character if character.isprintable() else " " for character in said)
-        return RelayAnswer(url, problem=f"answered {error.code}: {said}")
-    except (urllib.error.URLError, TimeoutError, OSError) as error:
+            said = error.read(1_000).decode("utf-8", "replace")
+        return RelayAnswer(url, problem=f"answered {error.code}: {_printable(said)}")
+    except (OSError, http.client.HTTPException) as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
-        return RelayAnswer(url, problem=f"does not answer: {reason}")
+        return RelayAnswer(url, problem=f"does not answer: {_printable(str(reason)) or type(reason).__name__}")
     except ValueError:
         return RelayAnswer(
             url, problem="answered with something else than a list of what is pending: no relay's address?"
         )
+
+
+def _printable(text: str) -> str:
+    return "".join(character if character.isprintable() else " " for character in text).strip()

@@ -1,0 +1,46 @@
+"""What stands at a relay's address may be anything: each address has an answer, or the reason why not."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from socketserver import StreamRequestHandler, TCPServer
+
+import pytest
+
+from delaytopic_cli.client.relay_listing import RelayAnswer, ask_relays
+
+
+@contextmanager
+def answering(data: bytes) -> Iterator[str]:
+    """Serve these bytes to whoever asks, and hang up."""
+
+    class Handler(StreamRequestHandler):
+        def handle(self) -> None:
+            self.rfile.readline()
+            self.wfile.write(data)
+
+    with TCPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+
+
+NO_LIST = "answered with something else than a list of what is pending: no relay's address?"
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        pytest.param(b"SSH-2.0-OpenSSH_9.6\r\n", "does not answer: SSH-2.0-OpenSSH_9.6", id="no-http"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n{", NO_LIST, id="cut-off"),
+        pytest.param(b"HTTP/1.1 200 OK\r\n\r\n[]", NO_LIST, id="another-document"),
+        pytest.param(b"HTTP/1.1 503 Busy\r\n\r\nlater\x1b[m", "answered 503: later [m", id="refused"),
+    ],
+)
+def test_what_is_no_list_is_a_problem_of_its_address(data: bytes, problem: str) -> None:
+    with answering(data) as url:
+        assert ask_relays([url], {"limit": 1}) == [RelayAnswer(url, problem=problem)]
