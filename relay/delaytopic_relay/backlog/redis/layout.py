@@ -88,7 +88,7 @@ def decode_slice(name: bytes, key: bytes) -> Slice:
     """The slice that a field of the hash `key` names. Raises `CorruptState`."""
     try:
         start_ms, width_ms = name.split(b":")
-        return Slice(_number(start_ms), _number(width_ms))
+        return Slice(_number(start_ms, -LARGEST), _number(width_ms))
     except ValueError:
         raise _not_ours(key, name) from None
 
@@ -129,10 +129,10 @@ def decode_id_entry(text: bytes | None, key: bytes) -> IdEntry | None:
         raise _not_ours(key, text) from None
 
 
-def _number(text: bytes | str) -> int:
+def _number(text: bytes | str, least: int = 0) -> int:
     """Read a time or a count. Raises `ValueError`."""
     number = int(text)
-    if not 0 <= number <= LARGEST:
+    if not least <= number <= LARGEST:
         raise ValueError(f"{text[:80]!r} is no time or count")
     return number
 
