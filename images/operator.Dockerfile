@@ -15,8 +15,11 @@ RUN ["python3", "/build/install.py", "project"]
 FROM ${BASE}
 COPY --from=build /layers/dependencies/ /
 COPY --from=build /layers/project/ /
+# MALLOC_*: each thread would have an arena of its own, which keeps what large answers took; large ones are given back.
 ENV PATH=/opt/delaytopic/bin:${PATH} \
     HOME=/tmp \
+    MALLOC_ARENA_MAX=2 \
+    MALLOC_MMAP_THRESHOLD_=262144 \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1
 USER 65532:65532

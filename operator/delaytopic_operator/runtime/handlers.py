@@ -208,7 +208,8 @@ def settings() -> kopf.OperatorSettings:
     of.watching.client_timeout = WATCH_SECONDS + 60
     of.watching.connect_timeout = 10
     of.watching.inactivity_timeout = 70
-    of.watching.chunk_size = 100
+    # A page is held whole, as text and as objects: 10 ConfigMaps may take 10 MiB each way, as a tenant likes.
+    of.watching.chunk_size = 10
     of.networking.request_timeout = 30
     of.networking.connect_timeout = 10
     of.networking.enforce_retry_after = True
