@@ -136,7 +136,8 @@ class _Network:
     claims: dict[Topic, list[_Claim]] = field(default_factory=dict)
     kept: set[tuple[Key, Use]] = field(default_factory=set)
     """What was written down, and is in nobody's way: it stays so, whoever comes later."""
-    by_source: dict[Topic, Route] = field(default_factory=dict)
+    by_source: dict[Topic, list[Route]] = field(default_factory=dict)
+    """Several, where some have a connection of their own: those bind nobody in other namespaces."""
     led_to: set[Topic] = field(default_factory=set)
 
     def keep(self, written: Route) -> None:
@@ -154,7 +155,7 @@ class _Network:
             for use in asked:
                 self._claim(route, use)
             for cluster in route.clusters:
-                self.by_source.setdefault(Topic(cluster, route.source), route)
+                self.by_source.setdefault(Topic(cluster, route.source), []).append(route)
                 self.led_to.update(Topic(cluster, name) for name in route.leads_to)
         return conflict
 
@@ -183,25 +184,26 @@ class _Network:
 
     def _way_back(self, key: Key, starts: list[Topic], goal: Topic) -> list[Route] | None:
         """The routes that lead from one of the topics to the goal; none if it is one of them."""
-        came_by: dict[Topic, Topic | None] = dict.fromkeys(starts)
+        came_by: dict[Topic, tuple[Topic, Route] | None] = dict.fromkeys(starts)
         todo = list(starts)
         while todo:
             topic = todo.pop()
             if topic == goal:
-                return list(self._routes_to(topic, came_by))[::-1]
-            route = self.by_source.get(topic)
-            for name in route.leads_to if route is not None and _binds(route, key) else ():
-                following = Topic(topic.cluster, name)
-                if following not in came_by:
-                    came_by[following] = topic
-                    todo.append(following)
+                return list(_routes_to(topic, came_by))[::-1]
+            binding = [route for route in self.by_source.get(topic, ()) if _binds(route, key)]
+            for route in binding:
+                new = {Topic(topic.cluster, name) for name in route.leads_to} - came_by.keys()
+                came_by.update(dict.fromkeys(new, (topic, route)))
+                todo += sorted(new)
         return None
 
-    def _routes_to(self, topic: Topic, came_by: Mapping[Topic, Topic | None]) -> Iterator[Route]:
-        before = came_by[topic]
-        while before is not None:
-            yield self.by_source[before]
-            before = came_by[before]
+
+def _routes_to(topic: Topic, came_by: Mapping[Topic, tuple[Topic, Route] | None]) -> Iterator[Route]:
+    step = came_by[topic]
+    while step is not None:
+        before, route = step
+        yield route
+        step = came_by[before]
 
 
 def _binds(owner: Route, key: Key) -> bool:

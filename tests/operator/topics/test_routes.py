@@ -167,6 +167,16 @@ def test_a_connection_of_its_own_closes_no_circle_of_another_namespace() -> None
     assert refusals(back, route("a", "a", "[b]")).keys() == {"bank/back"}
 
 
+def test_a_connection_of_its_own_hides_no_circle_of_another_namespace() -> None:
+    circle = [
+        route("a", "a", "[b]", age=3, by_class=False),
+        route("b", "b", "[c]", age=2, by_class=False),
+        route("c", "c", "[a]", age=1, by_class=False),
+    ]
+
+    assert refusals(route("bank/b", "b", "[x]", age=9, by_class=False), *circle).keys() == {"shop/c"}
+
+
 def test_the_same_name_in_another_cluster_is_another_topic() -> None:
     elsewhere = route("b", "s", "t", clusters=frozenset[Hashable]({"elsewhere"}))
 
