@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from delaytopic_relay.backlog.fixed import FixedShard
 from delaytopic_relay.backlog.kafka.partition import BucketShard
 from delaytopic_relay.backlog.kafka.ranges import BucketRules
-from delaytopic_relay.backlog.redis.partition import Shard
+from delaytopic_relay.backlog.redis.partition import UNLIMITED_BYTES, Shard
 from delaytopic_relay.backlog.store import END_MS, Page, Slice, StoreVersion
 from delaytopic_relay.core.bucket_state import BucketsState
 from delaytopic_relay.core.commands import NOTHING_DELIVERED
@@ -33,10 +33,14 @@ def redis_shard(
 
 
 def unlisted_shard(
-    progress: Progress = FRESH, start: int | None = None, claim: StoreVersion = CLAIM, horizon_ms: int = HORIZON_MS
+    progress: Progress = FRESH,
+    start: int | None = None,
+    claim: StoreVersion = CLAIM,
+    horizon_ms: int = HORIZON_MS,
+    share_bytes: int = UNLIMITED_BYTES,
 ) -> Shard:
     """Open a shard that has not asked yet which slices are stored."""
-    return Shard(0, progress, progress.offset if start is None else start, claim, horizon_ms)
+    return Shard(0, progress, progress.offset if start is None else start, claim, horizon_ms, share_bytes)
 
 
 def bucket_shard(rules: BucketRules, progress: Progress = FRESH, state: BucketsState = NOTHING_STORED) -> BucketShard:

@@ -69,11 +69,13 @@ def decode_buckets(text: str) -> BucketsState:
     return BucketsState(number_of(filled), number_of(reach_ms), tuple(map(_decode, buckets)), *key)
 
 
-def number_of(text: str) -> int:
-    """Read an offset, a time or a count. Raises `ValueError` for what has more than 64 bits."""
+def number_of(text: str | bytes, least: int = -LARGEST) -> int:
+    """Read an offset, a time or a count. Raises `ValueError` for less than `least`, and for more than 64 bits."""
     number = int(text)
-    if abs(number) > LARGEST:
-        raise ValueError(f"{text[:80]} is larger than an offset or a time can be")
+    if number < least:
+        raise ValueError(f"{text[:80]!r} is less than an offset, a time or a count can be")
+    if number > LARGEST:
+        raise ValueError(f"{text[:80]!r} is larger than an offset or a time can be")
     return number
 
 

@@ -16,6 +16,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from delaytopic_api.records import DeadLetterReason
+from delaytopic_relay.core.bucket_state import number_of
 from delaytopic_relay.core.commands import DueKey, Reject, Schedule
 
 LEAST_TOLERANCE_MS = 3_600_000
@@ -162,6 +163,6 @@ def decode_terms(text: str) -> tuple[Terms, ...]:
     """Read it back. Raises `ValueError`."""
     found: list[Terms] = []
     for part in text.split(","):
-        since, latest_ms, ids, record_bytes = map(int, part.split(":"))
+        since, latest_ms, ids, record_bytes = map(number_of, part.split(":"))
         found.append(Terms(since, latest_ms, bool(ids), record_bytes))
     return tuple(found)

@@ -19,11 +19,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from delaytopic_relay.backlog.store import Slice, StoreVersion
+from delaytopic_relay.core.bucket_state import number_of
 from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import ConfigurationError, CorruptState
 
-LARGEST = 2**63 - 1
-"""Redis counts with 64 bits: what is larger no relay wrote, and no float holds it."""
 NO_POSITION = b""  # how the scripts say that a shard has none
 SLICE_BYTES = 550
 """What Redis takes for a slice beside its segments, about: a key, a list, and a field of three indexes."""
@@ -79,7 +78,7 @@ def decode_position(text: bytes | None, key: bytes) -> StoreVersion | None:
         return None
     try:
         counter, offset, owner = text.decode().split(":", 2)
-        return StoreVersion(owner, _number(counter), _number(offset))
+        return StoreVersion(owner, number_of(counter, 0), number_of(offset, 0))
     except ValueError:
         raise _not_ours(key, text) from None
 
@@ -88,7 +87,7 @@ def decode_slice(name: bytes, key: bytes) -> Slice:
     """The slice that a field of the hash `key` names. Raises `CorruptState`."""
     try:
         start_ms, width_ms = name.split(b":")
-        return Slice(_number(start_ms, -LARGEST), _number(width_ms))
+        return Slice(number_of(start_ms), number_of(width_ms, 0))
     except ValueError:
         raise _not_ours(key, name) from None
 
@@ -108,7 +107,7 @@ def decode_page(scored: Sequence[bytes], key: bytes) -> list[Slice]:
 def decode_count(text: bytes | None, key: bytes) -> int:
     """Return how many records a field of the hash `key` counts. Raises `CorruptState`."""
     try:
-        return _number(text or b"")
+        return number_of(text or b"", 0)
     except ValueError:
         raise _not_ours(key, text or b"nothing") from None
 
@@ -127,14 +126,6 @@ def decode_id_entry(text: bytes | None, key: bytes) -> IdEntry | None:
         return IdEntry(int(offset), int(until_due_ms), int(until_offset))
     except ValueError:
         raise _not_ours(key, text) from None
-
-
-def _number(text: bytes | str, least: int = 0) -> int:
-    """Read a time or a count. Raises `ValueError`."""
-    number = int(text)
-    if not least <= number <= LARGEST:
-        raise ValueError(f"{text[:80]!r} is no time or count")
-    return number
 
 
 def _not_ours(key: bytes, text: bytes) -> CorruptState:

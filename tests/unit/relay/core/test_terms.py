@@ -11,6 +11,7 @@ from tests.support.schedules import schedule
 from tests.support.world import Record, World
 
 from delaytopic_api.records import DeadLetterReason, parse_dead_letter
+from delaytopic_relay.core.bucket_state import LARGEST
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey, Schedule
 from delaytopic_relay.core.terms import NOTHING_MS, Admission, Terms, decode_terms, encode_terms
 
@@ -78,8 +79,12 @@ def test_terms_whose_records_are_done_become_one_that_allows_nothing_more() -> N
     assert kept == (Terms(0, NOTHING_MS, False, 0), Terms(9, 30, True), Terms(12, 40, True))
 
 
+NUMBERS = st.integers(0, LARGEST)
+TERMS = st.builds(Terms, NUMBERS, NUMBERS | st.just(NOTHING_MS), st.booleans(), NUMBERS)
+
+
 @given(
-    st.lists(st.builds(Terms, st.integers(0), st.integers(-1), st.booleans(), st.integers(0)), min_size=1, max_size=5)
+    st.lists(st.builds(Terms, NUMBERS, NUMBERS | st.just(NOTHING_MS), st.booleans(), NUMBERS), min_size=1, max_size=5)
 )
 def test_terms_survive_their_text(terms: list[Terms]) -> None:
     assert decode_terms(encode_terms(terms)) == tuple(terms)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import pytest
 from tests.support.memory_store import MemoryBacklogStore
 from tests.support.relay_in_world import Relay, Setup, delivered_offsets, produce, start
+from tests.support.shards import unlisted_shard
 from tests.support.world import World
 
 from delaytopic_api.values import Quantity
 from delaytopic_relay.backlog.redis.layout import SLICE_BYTES
 from delaytopic_relay.backlog.redis.partition import RESUME_SHARE, UNLIMITED_BYTES, Shard, share_bytes_of
-from delaytopic_relay.backlog.store import StoreVersion
-from delaytopic_relay.core.commands import NOTHING_DELIVERED
-from delaytopic_relay.core.progress import Progress
 
 SECONDS = 100
 SHARE = Setup(share_bytes=SECONDS * SLICE_BYTES, chunk=20)
@@ -99,7 +97,7 @@ def test_what_a_backlog_lost_is_read_again_though_it_had_used_up_its_share() -> 
     ],
 )
 def test_reading_goes_on_when_a_quarter_of_the_share_is_free(sizes: list[int], over: bool) -> None:
-    shard = Shard(0, Progress(0, 0, NOTHING_DELIVERED), 0, StoreVersion("me", 1, 0), 10_000, 1_000)
+    shard = unlisted_shard(share_bytes=1_000)
 
     for size in sizes:
         shard.note_stored(size)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import yaml
 from tests.support.listings import AS_OF_MS
+from tests.support.shards import unlisted_shard
 
 from delaytopic_api.loading import load_relay_config
 from delaytopic_api.relay import RelayState, RelayStatus, ShardState
 from delaytopic_relay.backlog.redis.partition import Shard
-from delaytopic_relay.backlog.store import END_MS, Page, Slice, StoreVersion
-from delaytopic_relay.core.commands import NOTHING_DELIVERED
-from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.backlog.store import END_MS, Page, Slice
 from delaytopic_relay.engine.loop import LoopSnapshot
 from delaytopic_relay.telemetry.status import Counters, relay_status
 
@@ -41,7 +40,7 @@ def status_of(shard: Shard, paused: frozenset[int] = frozenset()) -> RelayStatus
 
 
 def a_shard(share_bytes: int = 1_000) -> Shard:
-    return Shard(0, Progress(0, 0, NOTHING_DELIVERED), 0, StoreVersion("me", 1, 0), 10_000, share_bytes)
+    return unlisted_shard(share_bytes=share_bytes)
 
 
 def test_until_the_whole_schedule_is_read_the_shard_does_not_claim_to_know_what_is_pending() -> None:

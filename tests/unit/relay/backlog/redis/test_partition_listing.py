@@ -9,6 +9,7 @@ from tests.support.memory_store import MemoryBacklogStore
 from tests.support.quiet_events import QuietEvents
 from tests.support.relay_in_world import HORIZON_MS, Setup, delivered_offsets, produce, start
 from tests.support.schedules import schedule
+from tests.support.shards import unlisted_shard
 from tests.support.world import World, WorldClock
 
 from delaytopic_relay.backlog.redis.manager import LOADING_MS, PAGE_SLICES, RedisManager
@@ -38,7 +39,7 @@ class PagedStore(FlakyStore):
 
 
 def a_shard() -> Shard:
-    return Shard(0, Progress(9_000, 9_000, NOTHING_DELIVERED), 9_000, CLAIM, HORIZON_MS)
+    return unlisted_shard(Progress(9_000, 9_000, NOTHING_DELIVERED), claim=CLAIM, horizon_ms=HORIZON_MS)
 
 
 def a_year(store: MemoryBacklogStore) -> int:
