@@ -5,16 +5,16 @@ Secrets are only ever named as files, so that this document may be a ConfigMap.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from delaytopic_api.documents.delay_topic import Delay, FixedDelay, Precision
 from delaytopic_api.documents.metadata import ApiVersion
 from delaytopic_api.documents.model import Model, require
 from delaytopic_api.errors import InvalidText
 from delaytopic_api.relay.connection import FilePath, KafkaClient, RedisClient
-from delaytopic_api.values.choices import BackendType, Dialect, Guarantee, Ids, Partitioning, Suspend
+from delaytopic_api.values.choices import BackendType, Dialect, Guarantee, Ids, Partitioning, PendingAccess, Suspend
 from delaytopic_api.values.duration import Duration, between
 from delaytopic_api.values.names import Matching, Namespace, ObjectName, TopicGlob, TopicName
 from delaytopic_api.values.quantity import Quantity
@@ -96,12 +96,23 @@ class RelayBackend(Model):
 
 
 class HttpServer(Model):
-    """The address at which health, metrics and status are served."""
+    """The address at which health, metrics, status and the list of what is pending are served."""
 
     host: str = "0.0.0.0"
     """The address to listen on."""
     port: Port = 8080
     """The port to listen on; 0 for any free one."""
+    pending: PendingAccess = PendingAccess.LOOPBACK
+    """The clients that may read what is pending, with keys and ids: Loopback, those whose address is 127.0.0.0/8 or
+    ::1; Anywhere, all that reach the port."""
+
+    @model_serializer(mode="wrap")
+    def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = write(self)
+        # Relays of before refuse a field that they do not know, and what is written anew would roll all relays.
+        if self.pending is PendingAccess.LOOPBACK:
+            written.pop("pending", None)
+        return written
 
 
 class RelayLimits(Model):
@@ -154,6 +165,6 @@ class RelayConfig(Model):
     suspend: Suspend = Suspend.NONE
     """Parts that are paused on request."""
     http: HttpServer = HttpServer()
-    """The address at which health, metrics and status are served."""
+    """The address at which health, metrics, status and the list of what is pending are served."""
     limits: RelayLimits = RelayLimits()
     """Bounds of one relay process."""

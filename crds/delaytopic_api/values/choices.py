@@ -57,6 +57,13 @@ class Suspend(StrEnum):
     ALL = "All"
 
 
+class PendingAccess(StrEnum):
+    """The clients that a relay tells what is pending, by their addresses."""
+
+    LOOPBACK = "Loopback"
+    ANYWHERE = "Anywhere"
+
+
 class DeletionPolicy(StrEnum):
     """The fate of pending records when the DelayTopic is deleted."""
 

@@ -4,12 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from http import HTTPStatus
+from ipaddress import IPv6Address, ip_address
 
 from delaytopic_api.relay import PendingList, RelayStatus
-from delaytopic_process.pages import JSON, PROMETHEUS, Answer, CannotListen, Health, Pages, health_answer, text_answer
+from delaytopic_api.values import PendingAccess
+from delaytopic_process.pages import (
+    JSON,
+    PROMETHEUS,
+    Answer,
+    CannotListen,
+    Health,
+    Pages,
+    Request,
+    health_answer,
+    text_answer,
+)
 from delaytopic_relay.errors import BadRequest, ConfigurationError, Unavailable
 
 RETRY_AFTER_S = 5
+NOT_FROM_HERE = (
+    "the list of what is pending is for clients at a loopback address: use kubectl delaytopic pending, or kubectl "
+    "port-forward and localhost; a relay outside Kubernetes may be set to http.pending: Anywhere"
+)
 
 __all__ = ["Health", "PageServer"]
 
@@ -27,17 +43,19 @@ class PageServer(Pages):
         metrics: Callable[[], bytes],
         status: Callable[[], RelayStatus],
         pending: Callable[[str], PendingList],
+        pending_access: PendingAccess = PendingAccess.LOOPBACK,
     ) -> None:
         """`port` 0 takes any free one. The callables are called in the server's threads, and should be quick.
 
-        `pending` gets what stands behind the question mark, and may raise `BadRequest` and `Unavailable`.
+        `pending` gets what stands behind the question mark, and may raise `BadRequest` and `Unavailable`. It is called
+        for clients that `pending_access` lets in.
         """
         pages = {
             "/healthz": lambda _: health_answer(health()),
             "/readyz": lambda _: health_answer(readiness()),
             "/metrics": lambda _: Answer(HTTPStatus.OK, PROMETHEUS, metrics()),
             "/status": lambda _: Answer(HTTPStatus.OK, JSON, status().to_json().encode()),
-            "/pending": lambda parameters: _of_list(pending, parameters),
+            "/pending": lambda request: _of_list(pending, pending_access, request),
         }
         super().__init__("delaytopic-relay", host, port, pages)
 
@@ -52,9 +70,25 @@ class PageServer(Pages):
             ) from error
 
 
-def _of_list(pending: Callable[[str], PendingList], parameters: str) -> Answer:
+def may_read_pending(client: str, access: PendingAccess) -> bool:
+    """Tell whether a client at this IP address may read what is pending. Pure."""
+    if access is PendingAccess.ANYWHERE:
+        return True
     try:
-        return Answer(HTTPStatus.OK, JSON, pending(parameters).to_json().encode())
+        address = ip_address(client)
+    except ValueError:
+        return False
+    # A socket of both families names clients of IPv4 so; not every Python calls such an address a loopback one.
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        return address.ipv4_mapped.is_loopback
+    return address.is_loopback
+
+
+def _of_list(pending: Callable[[str], PendingList], access: PendingAccess, request: Request) -> Answer:
+    if not may_read_pending(request.client, access):
+        return text_answer(HTTPStatus.FORBIDDEN, NOT_FROM_HERE)
+    try:
+        return Answer(HTTPStatus.OK, JSON, pending(request.parameters).to_json().encode())
     except BadRequest as error:
         return text_answer(HTTPStatus.BAD_REQUEST, str(error))
     except Unavailable as error:

@@ -57,6 +57,7 @@ class Telemetry:
             metrics=self.metrics.render,
             status=lambda: self._status,
             pending=self.pending.answer,
+            pending_access=config.http.pending,
         )
 
     # -- the pages

@@ -73,7 +73,7 @@ def test_probes_ask_for_pages_that_relays_have() -> None:
 
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
         assert container[probe]["httpGet"]["port"] == container["ports"][0]["name"]
-        assert server.answer(container[probe]["httpGet"]["path"]).status is HTTPStatus.OK
+        assert server.answer(container[probe]["httpGet"]["path"], client="10.0.0.1").status is HTTPStatus.OK
     assert container["ports"][0]["containerPort"] == told(route()).http.port
 
 

@@ -89,6 +89,17 @@ def test_what_is_absent_has_the_documented_default() -> None:
     )
 
 
+def test_who_may_read_what_is_pending_is_written_only_where_it_is_not_the_default() -> None:
+    configs = [load_relay_config(f"{MINIMAL}http: {{pending: {choice}}}") for choice in ("Loopback", "Anywhere")]
+
+    assert [config.http.pending for config in configs] == ["Loopback", "Anywhere"]
+    assert [config.to_document()["http"] for config in configs] == [
+        {"host": "0.0.0.0", "port": 8080},
+        {"host": "0.0.0.0", "port": 8080, "pending": "Anywhere"},
+    ]
+    assert [load_relay_config(dump_yaml(config)) for config in configs] == configs
+
+
 def test_durations_and_sizes_are_numbers_to_the_relay() -> None:
     limits = load_relay_config(FULL).limits
 
@@ -145,6 +156,7 @@ def test_durations_and_sizes_are_numbers_to_the_relay() -> None:
             ],
         ),
         ({"http": {"port": 65_536}}, ["http.port: must be at most 65535, not 65536"]),
+        ({"http": {"pending": "Nobody"}}, ['http.pending: "Nobody" is not allowed; allowed: Loopback, Anywhere']),
         ({"limits": {"memory": "1Mi"}}, ['limits.memory: "1Mi" is too little; a relay needs at least 16Mi']),
         (
             {"limits": {"horizon": "1h"}},

@@ -12,11 +12,34 @@ from tests.support.listings import pending_list
 from tests.support.relay_statuses import relay_status
 
 from delaytopic_api.relay import PendingList, RelayStatus
+from delaytopic_api.values import PendingAccess
 from delaytopic_relay.errors import BadRequest, ConfigurationError, RelayError, Unavailable
-from delaytopic_relay.telemetry.server import Health, PageServer
+from delaytopic_relay.telemetry.server import Health, PageServer, may_read_pending
 
 HEALTHY = Health(True, "running")
 PLAIN = "text/plain; charset=utf-8"
+NOT_FROM_HERE = (
+    "the list of what is pending is for clients at a loopback address: use kubectl delaytopic pending, or kubectl "
+    "port-forward and localhost; a relay outside Kubernetes may be set to http.pending: Anywhere\n"
+)
+ADDRESSES = {
+    "127.0.0.1": True,
+    "127.255.0.9": True,
+    "::1": True,
+    "::ffff:127.0.0.1": True,
+    "::ffff:127.9.9.9": True,
+    "10.1.2.3": False,
+    "128.0.0.1": False,
+    "0.0.0.0": False,
+    "fe80::1%eth0": False,
+    "fd00::2": False,
+    "::": False,
+    "::2": False,
+    "::127.0.0.1": False,
+    "::ffff:10.1.2.3": False,
+    "localhost": False,
+    "": False,
+}
 
 
 class Page(NamedTuple):
@@ -25,15 +48,31 @@ class Page(NamedTuple):
     body: str
 
 
-def page_server(host: str = "127.0.0.1", port: int = 0, **changes: Callable[..., Any]) -> PageServer:
-    pages: dict[str, Callable[..., Any]] = {
+def page_server(
+    host: str = "127.0.0.1",
+    port: int = 0,
+    access: PendingAccess = PendingAccess.LOOPBACK,
+    **changes: Callable[..., Any],
+) -> PageServer:
+    pages: dict[str, Any] = {
         "health": lambda: HEALTHY,
         "readiness": lambda: HEALTHY,
         "metrics": lambda: b"some_metric 1.0\n",
         "status": relay_status,
         "pending": lambda parameters: pending_list(message=parameters),
     }
-    return PageServer(host, port, **(pages | changes))
+    return PageServer(host, port, pending_access=access, **(pages | changes))
+
+
+def outer_address() -> str:
+    """An address of this machine that is no loopback one."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            # Nothing is sent: the system only chooses the address that it would send from.
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            pytest.skip("this machine has no address but loopback ones")
+        return str(probe.getsockname()[0])
 
 
 @contextmanager
@@ -118,6 +157,35 @@ def test_a_list_that_cannot_be_made_now_may_be_asked_for_again_in_some_seconds()
         response = client.getresponse()
 
         assert (response.status, response.getheader("Retry-After")) == (503, "5")
+
+
+def test_a_client_is_let_in_by_a_loopback_address_in_any_form_or_where_all_are() -> None:
+    let_in = {address: may_read_pending(address, PendingAccess.LOOPBACK) for address in ADDRESSES}
+    everybody = {address: may_read_pending(address, PendingAccess.ANYWHERE) for address in ADDRESSES}
+
+    assert (let_in, everybody) == (ADDRESSES, dict.fromkeys(ADDRESSES, True))
+
+
+@pytest.mark.parametrize(("host", "client"), [("0.0.0.0", "127.0.0.1"), ("0.0.0.0", "127.8.8.8"), ("::1", "::1")])
+def test_a_client_at_a_loopback_address_gets_the_list(host: str, client: str) -> None:
+    with serving(page_server(host)) as server:
+        assert fetch(server, "/pending", host=client).status == 200
+
+
+def test_a_client_from_elsewhere_gets_no_list_but_what_to_do_and_every_other_page() -> None:
+    outer, asked = outer_address(), list[str]()
+    with serving(page_server("0.0.0.0", pending=asked.append)) as server:
+        refused = [fetch(server, "/pending?limit=3", method, outer) for method in ("GET", "HEAD")]
+        others = [fetch(server, path, host=outer).status for path in ("/healthz", "/readyz", "/metrics", "/status")]
+
+    assert refused == [Page(403, PLAIN, NOT_FROM_HERE), Page(403, PLAIN, "")]
+    assert (others, asked) == ([200] * 4, [])
+
+
+def test_a_relay_that_is_told_so_gives_the_list_to_clients_from_elsewhere() -> None:
+    outer = outer_address()
+    with serving(page_server("0.0.0.0", access=PendingAccess.ANYWHERE)) as server:
+        assert fetch(server, "/pending", host=outer).status == 200
 
 
 def test_a_page_shows_the_present_and_not_the_start() -> None:
