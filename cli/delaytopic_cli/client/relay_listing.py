@@ -8,6 +8,8 @@ import urllib.request
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from delaytopic_api.relay import PendingList
@@ -49,12 +51,13 @@ def _is_usable(url: str) -> bool:
 def ask_relays(urls: Iterable[str], parameters: dict[str, int]) -> list[RelayAnswer]:
     """Ask all at the same time; the answers come in the order of the addresses."""
     with ThreadPoolExecutor(MOST_AT_A_TIME) as threads:
-        return list(threads.map(lambda url: _ask(url, parameters), urls))
+        return list(threads.map(lambda url: ask_relay(url, parameters), urls))
 
 
-def _ask(url: str, parameters: dict[str, int]) -> RelayAnswer:
+def ask_relay(url: str, parameters: dict[str, int]) -> RelayAnswer:
+    """Return the answer of the relay at this address, and of no other one."""
     try:
-        with urllib.request.urlopen(f"{url}/pending?{urlencode(parameters)}", timeout=TIMEOUT_SECONDS) as answer:
+        with _opener(url).open(f"{url}/pending?{urlencode(parameters)}", timeout=TIMEOUT_SECONDS) as answer:
             return RelayAnswer(url, PendingList.model_validate_json(answer.read(LONGEST_ANSWER_BYTES)))
     except urllib.error.HTTPError as error:
         with error:
@@ -67,6 +70,27 @@ def _ask(url: str, parameters: dict[str, int]) -> RelayAnswer:
         return RelayAnswer(
             url, problem="answered with something else than a list of what is pending: no relay's address?"
         )
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Takes a redirect for the answer: a relay sends nobody elsewhere, and a forged one might send anywhere."""
+
+    def redirect_request(self, *arguments: Any) -> None:
+        """Return no further request."""
+
+
+def _opener(url: str) -> urllib.request.OpenerDirector:
+    """Return what opens the address: a proxy of the environment would take a loopback address for its own."""
+    if _is_loopback(urlsplit(url).hostname or ""):
+        return urllib.request.build_opener(_NoRedirects, urllib.request.ProxyHandler({}))
+    return urllib.request.build_opener(_NoRedirects)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _printable(text: str) -> str:

@@ -126,13 +126,17 @@ def spawn(
     return _SPAWNER.submit(_popen, command, log_file, environment, directory).result()
 
 
+def dying_with_this_process(command: Sequence[str]) -> list[str]:
+    """Return the command of a child that the kernel kills when the thread that starts it ends, or this process."""
+    return [sys.executable, "-I", "-S", str(_WRAPPER), str(os.getpid()), *command]
+
+
 def _popen(
     command: Sequence[str], log_file: Path, environment: Mapping[str, str] | None, directory: Path | None
 ) -> subprocess.Popen[bytes]:
-    wrapper = [sys.executable, "-I", "-S", str(_WRAPPER), str(os.getpid())]
     with log_file.open("ab") as log:
         return subprocess.Popen(
-            [*wrapper, *command],
+            dying_with_this_process(command),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,

@@ -52,18 +52,20 @@ class Kubectl:
 
     def run(self, *arguments: str, given: str | None = None) -> str:
         """Return its output; `given` is its standard input. Raises `KubectlFailed`."""
-        program = shutil.which(PROGRAM)
-        if program is None:
-            raise KubectlFailed("there is no kubectl on the PATH; install it first", "NoKubectl")
-        place = [f"--namespace={self.namespace}"] if self.namespace is not None else []
-        # It would become a parameter of a raw page.
-        bound = [] if "--raw" in arguments else [f"--request-timeout={REQUEST_TIMEOUT}"]
-        command = [program, *self.options, *place, *bound, *arguments]
+        command = self.command(f"--request-timeout={REQUEST_TIMEOUT}", *arguments)
         standard_input = None if given is not None else subprocess.DEVNULL
         result = subprocess.run(command, input=given, stdin=standard_input, capture_output=True, text=True, check=False)
         if result.returncode != 0:
             raise failure(result.stderr or result.stdout)
         return result.stdout
+
+    def command(self, *arguments: str) -> list[str]:
+        """Return the command line with its user's options. Raises `KubectlFailed` without a kubectl on the PATH."""
+        program = shutil.which(PROGRAM)
+        if program is None:
+            raise KubectlFailed("there is no kubectl on the PATH; install it first", "NoKubectl")
+        place = [f"--namespace={self.namespace}"] if self.namespace is not None else []
+        return [program, *self.options, *place, *arguments]
 
     def json(self, *arguments: str) -> Any:
         """Return the output of `kubectl get ...` as data. Raises `KubectlFailed`."""
@@ -102,8 +104,9 @@ class Kubectl:
 
 def failure(said: str) -> KubectlFailed:
     """Turn kubectl's output into one sentence and a word. Pure."""
-    lines = [line for line in said.splitlines() if line.strip() and not _LOG_LINE.match(line)]
-    text = " ".join(line.strip() for line in lines) or "nothing, and failed"
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    # Lines of its log are for its developers, unless they are all that there is.
+    text = " ".join([line for line in lines if not _LOG_LINE.match(line)] or lines) or "nothing, and failed"
     if _NO_KIND in text and "delay" in text:
         return KubectlFailed(
             "this cluster knows no DelayTopics: delaytopic is not installed there, or the context is another cluster's",

@@ -7,23 +7,21 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
 import click
 
-from delaytopic_api.relay import DEFAULT_LIMIT, MOST_LISTED, PendingList
+from delaytopic_api.relay import DEFAULT_LIMIT, MOST_LISTED
 from delaytopic_cli.client.pending import report, table_lines
-from delaytopic_cli.client.relay_listing import RelayAnswer
+from delaytopic_cli.client.relay_listing import MOST_AT_A_TIME, RelayAnswer, ask_relay
 from delaytopic_cli.command_line import echo, echo_json
 from delaytopic_cli.commands.pending import before_ms
 from delaytopic_cli.errors import CliError
 from delaytopic_cli.kubectl.client import Kubectl, KubectlFailed
 from delaytopic_cli.kubectl.delay_topic import delay_topic, full_name, with_kubectl
+from delaytopic_cli.kubectl.port_forward import PortForwards
 
 PORT = 8080
-MOST_AT_A_TIME = 8
 OPERATOR_NAMESPACE = "delaytopic-system"
 
 
@@ -45,7 +43,8 @@ OPERATOR_NAMESPACE = "delaytopic-system"
 def pending(name: str, due_before: str | None, limit: int, output: str | None, kubectl: Kubectl) -> None:
     """List what waits in a DelayTopic, in the order of delivery. Values and headers are never shown.
 
-    The relays answer, through the API server: you need list on pods and get on pods/proxy where they run.
+    The relays answer, through kubectl port-forward: you need get and list on pods and create on pods/portforward where
+    they run.
 
     \b
     Examples:
@@ -57,34 +56,13 @@ def pending(name: str, due_before: str | None, limit: int, output: str | None, k
     if due_before is not None:
         parameters["dueBefore"] = before_ms(due_before, now_ms=now_ms)
     document = delay_topic(kubectl, name)
-    answers = ask_pods(kubectl, running_pods(kubectl, document), "pending", parameters)
-    found = report(full_name(document), [relay_answer(each) for each in answers], limit)
+    answers = ask_pods(kubectl, running_pods(kubectl, document), parameters)
+    found = report(full_name(document), answers, limit)
     if (output or ("table" if sys.stdout.isatty() else "json")) == "json":
         echo_json(found.to_json())
         return
     for line in table_lines(found, now_ms=now_ms, width=shutil.get_terminal_size((140, 24)).columns):
         echo(line)
-
-
-def relay_answer(answer: PodAnswer) -> RelayAnswer:
-    """Return the pod's answer as that of a relay."""
-    if answer.text is None:
-        return RelayAnswer(answer.place, problem=answer.problem)
-    try:
-        return RelayAnswer(answer.place, PendingList.model_validate_json(answer.text))
-    except ValueError:
-        problem = "answered with something else than a list of what is pending: an older relay?"
-        return RelayAnswer(answer.place, problem=problem)
-
-
-@dataclass(frozen=True, slots=True)
-class PodAnswer:
-    """The answer of a relay, or the reason why there is none."""
-
-    place: str
-    """`namespace/pod`."""
-    text: str | None = None
-    problem: str | None = None
 
 
 def running_pods(kubectl: Kubectl, document: dict[str, Any]) -> list[tuple[str, str]]:
@@ -109,27 +87,26 @@ def running_pods(kubectl: Kubectl, document: dict[str, Any]) -> list[tuple[str, 
         return sorted(pods)
     raise CliError(
         f"you may not list the pods of the relays of {full_name(document)}: they run in a namespace of the platform "
-        "team; ask it for list on pods and get on pods/proxy there"
+        "team; ask it for get and list on pods and create on pods/portforward there"
     )
 
 
-def ask_pods(
-    kubectl: Kubectl, pods: Sequence[tuple[str, str]], page: str, parameters: dict[str, int]
-) -> list[PodAnswer]:
-    """Return a page of all of them, asked at the same time; the answers come in the order of the pods."""
-    with ThreadPoolExecutor(MOST_AT_A_TIME) as threads:
-        return list(threads.map(lambda pod: _ask(kubectl, pod, page, parameters), pods))
+def ask_pods(kubectl: Kubectl, pods: Sequence[tuple[str, str]], parameters: dict[str, int]) -> list[RelayAnswer]:
+    """Ask all of them at the same time; the answers come in the order of the pods, each with `namespace/pod`."""
+    # Left in the other order: what threads wait for ends before they are waited for.
+    with ThreadPoolExecutor(MOST_AT_A_TIME) as threads, PortForwards(kubectl) as forwards:
+        return list(threads.map(lambda pod: _ask(forwards, pod, parameters), pods))
 
 
-def _ask(kubectl: Kubectl, pod: tuple[str, str], page: str, parameters: dict[str, int]) -> PodAnswer:
-    namespace, name = pod
-    path = f"/api/v1/namespaces/{namespace}/pods/{name}:{PORT}/proxy/{page}"
-    if parameters:
-        path = f"{path}?{urlencode(parameters)}"
+def _ask(forwards: PortForwards, pod: tuple[str, str], parameters: dict[str, int]) -> RelayAnswer:
+    place = "/".join(pod)
     try:
-        return PodAnswer(f"{namespace}/{name}", kubectl.run("get", "--raw", path))
+        with forwards.to(*pod, PORT) as forward:
+            answer = ask_relay(forward.url, parameters)
     except KubectlFailed as error:
-        return PodAnswer(f"{namespace}/{name}", problem=str(error))
+        return RelayAnswer(place, problem=str(error))
+    known = [each for each in (answer.problem, forward.complaint) if each is not None]
+    return RelayAnswer(place, answer.document, None if answer.document is not None else "; ".join(known))
 
 
 def _places(kubectl: Kubectl, document: dict[str, Any]) -> list[str | None]:

@@ -20,6 +20,7 @@ from tests.support.app_team import AppTeam
 from tests.support.backlogs import with_pending
 from tests.support.platform import Platform
 
+from delaytopic_cli.client.relay_listing import RelayAnswer
 from delaytopic_cli.kubectl.__main__ import run
 from delaytopic_cli.kubectl.client import Kubectl
 from delaytopic_cli.kubectl.delay_topic import delay_topic
@@ -28,6 +29,9 @@ from delaytopic_cli.plan.command import plan
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.usefixtures("users_kubectl")]
 
+
+RBAC = "rbac.authorization.k8s.io"
+NO_KUBELET = "kubectl says: error upgrading connection: no preferred addresses found; known addresses: []"
 
 Plan = tuple[int, dict[str, Any]]
 """The exit code, and what was printed."""
@@ -150,14 +154,13 @@ def test_who_may_only_read_delay_topics_gets_a_plan_with_notes(
 
 def rights(namespace: str, user: str) -> dict[str, dict[str, Any]]:
     """Roles to read DelayTopics of a namespace and all classes, and their bindings, by the path to create them at."""
-    group = "rbac.authorization.k8s.io"
     found: dict[str, dict[str, Any]] = {}
     for scope, place, resource in (("", f"namespaces/{namespace}/", "delaytopics"), ("Cluster", "", "delayclasses")):
         name = f"{namespace}-reads-{resource}"
         rule = {"apiGroups": ["delaytopic.dev"], "resources": [resource], "verbs": ["get", "list"]}
-        role = {"apiGroup": group, "kind": f"{scope}Role", "name": name}
+        role = {"apiGroup": RBAC, "kind": f"{scope}Role", "name": name}
         binding = {"metadata": {"name": name}, "subjects": [{"kind": "User", "name": user}], "roleRef": role}
-        api = f"/apis/{group}/v1/{place}{scope.lower()}"
+        api = f"/apis/{RBAC}/v1/{place}{scope.lower()}"
         found[f"{api}roles"] = {"metadata": {"name": name}, "rules": [rule]}
         found[f"{api}rolebindings"] = binding
     return found
@@ -278,12 +281,48 @@ def test_kubectl_finds_the_plugin(running: Platform, reminders: str, tmp_path: P
     assert reminders in result.stdout
 
 
-def test_relays_are_found_and_asked_through_the_api_server(running: Platform, reminders: str) -> None:
+def test_relays_are_found_and_their_ports_asked_for_through_the_api_server(running: Platform, reminders: str) -> None:
     kubectl = Kubectl.of(namespace=running.team)
 
     pods = running_pods(kubectl, delay_topic(kubectl, reminders))
-    (answer,) = ask_pods(kubectl, pods, "status", {})
+    answers = ask_pods(kubectl, [*pods, (running.namespace, "gone")], {"limit": 5})
 
-    # The node of these tests is this machine, and the API server lets nobody through to loopback addresses.
     assert [namespace for namespace, _ in pods] == [running.namespace]
-    assert answer.problem == "the cluster says: address not allowed"
+    assert answers == [
+        # The node of these tests forwards no ports: the API server finds no kubelet there.
+        RelayAnswer("/".join(pods[0]), problem=NO_KUBELET),
+        RelayAnswer(f"{running.namespace}/gone", problem='the cluster says: pods "gone" not found'),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("subresource", "verbs", "problem"),
+    [
+        ("pods/proxy", ["get", "create"], 'cannot create resource "pods/portforward" in API group ""'),
+        ("pods/portforward", ["create"], NO_KUBELET),
+    ],
+)
+def test_the_right_to_forward_ports_is_what_lets_ask(
+    running: Platform, reminders: str, monkeypatch: pytest.MonkeyPatch, subresource: str, verbs: list[str], problem: str
+) -> None:
+    # Given somebody who may see the pods, and has one right more
+    user = f"{subresource.replace('/', '-')}-of-{running.team}"
+    kubectl = Kubectl.of(namespace=running.team)
+    pods = running_pods(kubectl, delay_topic(kubectl, reminders))
+    rules = [
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]},
+        {"apiGroups": [""], "resources": [subresource], "verbs": verbs},
+    ]
+    role = {"apiGroup": RBAC, "kind": "Role", "name": user}
+    api = f"/apis/{RBAC}/v1/namespaces/{running.namespace}"
+    running.client.create(f"{api}/roles", {"metadata": {"name": user}, "rules": rules})
+    binding = {"metadata": {"name": user}, "subjects": [{"kind": "User", "name": user}], "roleRef": role}
+    running.client.create(f"{api}/rolebindings", binding)
+
+    # When they ask the relays
+    monkeypatch.setenv("KUBECONFIG", str(running.plane.kubeconfig_for_user(user)))
+    (answer,) = ask_pods(kubectl, pods, {"limit": 5})
+
+    # Then the API server lets those through who may forward ports
+    assert answer.url == "/".join(pods[0])
+    assert problem in (answer.problem or "")

@@ -38,9 +38,32 @@ NO_LIST = "answered with something else than a list of what is pending: no relay
         pytest.param(b"SSH-2.0-OpenSSH_9.6\r\n", "does not answer: SSH-2.0-OpenSSH_9.6", id="no-http"),
         pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n{", NO_LIST, id="cut-off"),
         pytest.param(b"HTTP/1.1 200 OK\r\n\r\n[]", NO_LIST, id="another-document"),
+        pytest.param(
+            b"HTTP/1.1 302 Away\r\nLocation: http://127.0.0.1:1/\r\n\r\naway", "answered 302: away", id="sent-elsewhere"
+        ),
         pytest.param(b"HTTP/1.1 503 Busy\r\n\r\nlater\x1b[m", "answered 503: later [m", id="refused"),
     ],
 )
 def test_what_is_no_list_is_a_problem_of_its_address(data: bytes, problem: str) -> None:
     with answering(data) as url:
         assert ask_relays([url], {"limit": 1}) == [RelayAnswer(url, problem=problem)]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_a_loopback_address_is_asked_itself_and_no_proxy(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    monkeypatch.setenv("no_proxy", "")
+    with answering(b"HTTP/1.1 503 Busy\r\n\r\nlater") as address:
+        url = address.replace("127.0.0.1", host)
+
+        assert ask_relays([url], {}) == [RelayAnswer(url, problem="answered 503: later")]
+
+
+def test_another_address_is_asked_through_the_proxy_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "")
+    with answering(b"HTTP/1.1 503 Busy\r\n\r\nby proxy") as proxy:
+        monkeypatch.setenv("http_proxy", proxy)
+
+        assert ask_relays(["http://relay.test"], {}) == [
+            RelayAnswer("http://relay.test", problem="answered 503: by proxy")
+        ]

@@ -35,6 +35,11 @@ from delaytopic_cli.kubectl.client import Kubectl, KubectlFailed, failure
             "Unreachable",
         ),
         ('error: context "x" does not exist', 'kubectl says: context "x" does not exist', ""),
+        (
+            "E1121 21:37:32.1 99 portforward.go:424] refused",
+            "kubectl says: E1121 21:37:32.1 99 portforward.go:424] refused",
+            "",
+        ),
         ("", "kubectl says: nothing, and failed", ""),
     ],
 )

@@ -1,0 +1,98 @@
+"""A kubectl that is a script: it knows one DelayTopic, and forwards ports of pods as each pod's own script says."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from delaytopic_cli.embedded.process import wait_until
+
+NAMESPACE: Final = "shop"
+NAME: Final = "reminders"
+RELAYS: Final = "relays"
+PATIENCE_SECONDS: Final = 20.0
+"""Of a test, for what takes no time."""
+
+FOREVER: Final = "exec sleep 600"
+
+_KUBECTL: Final = """\
+#!/bin/sh
+cd "$(dirname "$0")"
+echo "$@" >> asked
+case "$*" in
+*port-forward*)
+  for argument; do
+    case $argument in pod/*) pod=${argument#pod/} ;; esac
+  done
+  echo $$ > "$pod.new" && mv "$pod.new" "$pod.pid"
+  . "./$pod.sh" ;;
+*delaytopics*) cat topic.json ;;
+*pods*) cat pods.json ;;
+*) echo "Error from server (Forbidden): not scripted" >&2; exit 1 ;;
+esac
+"""
+
+
+def forwarding(port: int, then: str = FOREVER) -> str:
+    """Lines of a script that says what kubectl does of a port that is forwarded; `then` is done next."""
+    return f"echo 'Forwarding from 127.0.0.1:{port} -> 8080'\n{then}\n"
+
+
+def failing(said: str) -> str:
+    """Lines of a script that ends with an error."""
+    return f"cat >&2 <<'END'\n{said}\nEND\nexit 1\n"
+
+
+@dataclass(frozen=True)
+class ScriptedKubectl:
+    """The folder of the script; it has to be put in front of the PATH."""
+
+    directory: Path
+
+    def write(self, **pods: str) -> None:
+        """Make the script; `pods` are those of the DelayTopic, each with what is done to forward its port."""
+        program = self.directory / "kubectl"
+        program.write_text(_KUBECTL)
+        program.chmod(0o700)
+        topic = {"metadata": {"namespace": NAMESPACE, "name": NAME}, "spec": {}}
+        (self.directory / "topic.json").write_text(json.dumps(topic))
+        items = [_running_pod(name) for name in pods]
+        (self.directory / "pods.json").write_text(json.dumps({"items": items}))
+        for name, script in pods.items():
+            (self.directory / f"{name}.sh").write_text(script)
+
+    def asked(self) -> Sequence[str]:
+        """Return the arguments that it was called with, a line each call."""
+        return (self.directory / "asked").read_text().splitlines()
+
+    def process(self, pod: str) -> Process:
+        """Return what forwards a pod's port, as soon as it runs."""
+        return Process.of(self.directory / f"{pod}.pid")
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process of somebody else, which has begun."""
+
+    descriptor: int
+
+    @classmethod
+    def of(cls, file: Path) -> Process:
+        """Wait for the file with its id."""
+        assert wait_until(file.exists, timeout_seconds=PATIENCE_SECONDS), f"{file.name} was not written"
+        return cls(os.pidfd_open(int(file.read_text())))
+
+    def ends(self, seconds: float = PATIENCE_SECONDS) -> bool:
+        """Wait until it has ended."""
+        ended = bool(select.select([self.descriptor], [], [], seconds)[0])
+        os.close(self.descriptor)
+        return ended
+
+
+def _running_pod(name: str) -> dict[str, object]:
+    return {"metadata": {"namespace": RELAYS, "name": name}, "status": {"phase": "Running"}}
