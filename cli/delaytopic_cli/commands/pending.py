@@ -55,6 +55,9 @@ def pending(
     A relay lists the partitions that it owns, so ask all relays of the DelayTopic. Counts come from their indexes;
     listing reads no further than it has to, and disturbs no delivery. Values and headers are never shown.
 
+    A relay on another machine answers only if its configuration says http.pending: Anywhere. For relays in Kubernetes
+    there is kubectl delaytopic pending.
+
     \b
     Examples:
       delaytopic pending shop.reminders.delayed
