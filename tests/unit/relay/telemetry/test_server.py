@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 from structlog.testing import capture_logs
 from tests.support.listings import pending_list
+from tests.support.outer_address import outer_address
 from tests.support.relay_statuses import relay_status
 
 from delaytopic_api.relay import PendingList, RelayStatus
@@ -62,17 +63,6 @@ def page_server(
         "pending": lambda parameters: pending_list(message=parameters),
     }
     return PageServer(host, port, pending_access=access, **(pages | changes))
-
-
-def outer_address() -> str:
-    """An address of this machine that is no loopback one."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            # Nothing is sent: the system only chooses the address that it would send from.
-            probe.connect(("192.0.2.1", 9))
-        except OSError:
-            pytest.skip("this machine has no address but loopback ones")
-        return str(probe.getsockname()[0])
 
 
 @contextmanager

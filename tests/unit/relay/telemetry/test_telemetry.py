@@ -1,0 +1,45 @@
+"""The pages of a relay that has not started yet, as its configuration lets clients see them."""
+
+from __future__ import annotations
+
+from http.client import HTTPConnection
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+from tests.support.outer_address import outer_address
+from tests.support.route import Route, Servers
+
+from delaytopic_relay.service import SystemClock
+from delaytopic_relay.telemetry.telemetry import Telemetry
+
+
+@pytest.mark.parametrize(
+    ("http", "statuses"),
+    [({}, [503, 403]), ({"pending": "Loopback"}, [503, 403]), ({"pending": "Anywhere"}, [503, 503])],
+)
+def test_the_configuration_says_whom_a_relay_tells_what_is_pending(
+    http: dict[str, str], statuses: list[int], tmp_path: Path
+) -> None:
+    route = Route(
+        Servers("127.0.0.1:1", "redis://127.0.0.1:1/0"), tmp_path, "route", {"http": {"host": "0.0.0.0", **http}}
+    )
+    telemetry = Telemetry(route.config(), "relay-0", SystemClock())
+    with capture_logs() as lines:
+        telemetry.start()
+    try:
+        asked = [status_of(host, int(lines[0]["port"])) for host in ("127.0.0.1", outer_address())]
+    finally:
+        telemetry.stop()
+
+    assert asked == statuses
+
+
+def status_of(host: str, port: int) -> int:
+    """Return the status of `/pending`."""
+    connection = HTTPConnection(host, port, timeout=10)
+    try:
+        connection.request("GET", "/pending")
+        return connection.getresponse().status
+    finally:
+        connection.close()
