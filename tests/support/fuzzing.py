@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import monotonic
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis.strategies import SearchStrategy
+from hypothesis.strategies import DrawFn, SearchStrategy, composite, lists, sampled_from
 
 T = TypeVar("T")
 
@@ -48,6 +49,28 @@ def fuzz(strategy: SearchStrategy[T], check: Callable[[T], object], seconds: int
     while monotonic() < until:
         _ROW(given(strategy)(count))()
     return tried
+
+
+def leaves(document: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the paths of all values that are no containers."""
+    inner = document.items() if isinstance(document, dict) else enumerate(document)
+    for name, value in inner:
+        if isinstance(value, dict | list):
+            yield from leaves(value, (*path, name))
+        else:
+            yield (*path, name)
+
+
+@composite
+def changed(draw: DrawFn, document: Any, numbers: SearchStrategy[Any], anything: SearchStrategy[Any]) -> Any:
+    """Draw a document with few of its values replaced: numbers by numbers, others by anything."""
+    copy = json.loads(json.dumps(document))
+    for *path, name in draw(lists(sampled_from([*leaves(document)]), max_size=4)):
+        place = copy
+        for step in path:
+            place = place[step]
+        place[name] = draw(numbers if isinstance(place[name], int | None) else anything)
+    return copy
 
 
 def peak_memory_bytes(pid: int | str = "self") -> int:

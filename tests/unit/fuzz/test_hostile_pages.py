@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import strategies as st
 from tests.operator.core.going_scenes import NOW_MS
 from tests.operator.scaling.scenes import POLICY, SLEEPY, shard, source, status
-from tests.support.fuzzing import fuzz, nightly_for, peak_memory_bytes
+from tests.support.fuzzing import changed, fuzz, nightly_for, peak_memory_bytes
 
 from delaytopic_api import RelayStatus
 from delaytopic_api.relay import PendingList
@@ -34,27 +34,6 @@ anything = st.recursive(
 )
 
 
-def leaves(document: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Paths of all values that are no containers."""
-    inner = document.items() if isinstance(document, dict) else enumerate(document)
-    for name, value in inner:
-        if isinstance(value, dict | list):
-            yield from leaves(value, (*path, name))
-        else:
-            yield (*path, name)
-
-
-def changed(document: Any, draw: st.DrawFn) -> Any:
-    """Draw a document with few of its values replaced, most of them by others of their kind."""
-    copy = json.loads(json.dumps(document))
-    for *path, name in draw(st.lists(st.sampled_from([*leaves(document)]), max_size=4)):
-        place = copy
-        for step in path:
-            place = place[step]
-        place[name] = draw(numbers if isinstance(place[name], int | None) else anything)
-    return copy
-
-
 @st.composite
 def pages(draw: st.DrawFn, page: Any) -> bytes:
     """Draw a genuine page that was changed, cut, or is no page at all."""
@@ -66,7 +45,7 @@ def pages(draw: st.DrawFn, page: Any) -> bytes:
     if kind == 2:
         opening = draw(st.sampled_from(["[", '{"shards":', "-", "9", " "]))
         return (opening * draw(st.sampled_from([1, 500, 50_000]))).encode()
-    data = json.dumps(changed(page, draw)).encode()
+    data = json.dumps(draw(changed(page, numbers, anything))).encode()
     return data[: draw(st.integers(0, len(data)))] if kind == 3 else data
 
 
