@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cluster.kube_client import RequestRefused
@@ -28,6 +33,14 @@ print(json.dumps({
     "root": os.getuid() == 0,
     "writes": [folder for folder in ("/", "/etc", "/home", "/tmp") if can_write(folder)],
 }))
+"""
+
+ASK_BY_THE_NETWORK = """
+import socket, urllib.error, urllib.request
+try:
+    urllib.request.urlopen(f"http://{socket.gethostbyname(socket.gethostname())}:8080/pending")
+except urllib.error.HTTPError as refused:
+    print(refused.code)
 """
 
 
@@ -108,3 +121,30 @@ def test_a_relay_has_no_token_is_not_root_and_writes_to_its_temporary_folder_onl
     )
 
     assert json.loads(looked) == {"token": False, "root": False, "writes": ["/tmp"]}
+
+
+def test_what_is_pending_is_listed_by_a_forwarded_port_and_to_no_address_of_the_network(
+    blue: Team, kubeconfig: Path, kubectl_program: Path
+) -> None:
+    blue.await_ready("calm")
+    blue.send("calm", Plan("listed", 50, delays_ms=(60_000, 60_000), from_start=True))
+    blue.await_pending("calm", 50)
+    pod = next(each for each in blue.platform.relays(blue.namespace, "calm") if is_running(each))
+
+    listed = pending(blue, "calm", kubeconfig, kubectl_program)
+    by_the_network = blue.platform.kubectl(
+        "exec", "-n", RELAY_NAMESPACE, pod["metadata"]["name"], "--", "python", "-c", ASK_BY_THE_NETWORK
+    )
+
+    assert (listed["complete"], listed["pending"], len(listed["records"])) == (True, 50, 50)
+    assert by_the_network == "403\n"
+
+
+def pending(team: Team, name: str, kubeconfig: Path, kubectl_program: Path) -> dict[str, Any]:
+    """Return what `kubectl delaytopic pending` prints, as data."""
+    path = os.pathsep.join([str(kubectl_program.parent), os.environ["PATH"]])
+    command = [sys.executable, "-m", "delaytopic_cli.kubectl", "pending", name, "-n", team.namespace, "-o", "json"]
+    environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "PATH": path}
+    answer = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert answer.returncode == 0, answer.stderr
+    return dict(json.loads(answer.stdout))
