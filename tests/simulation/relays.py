@@ -18,7 +18,7 @@ from delaytopic_api.values import Partitioning
 from delaytopic_relay.backlog.fixed import FixedBacklog
 from delaytopic_relay.backlog.kafka.backlog import BucketBacklog
 from delaytopic_relay.backlog.kafka.partition import BucketShard
-from delaytopic_relay.backlog.protocol import Backlog
+from delaytopic_relay.backlog.protocol import Backlog, EmptyReader
 from delaytopic_relay.backlog.redis.backlog import RedisBacklog
 from delaytopic_relay.backlog.signing import SegmentSigner
 from delaytopic_relay.backlog.store import BacklogStore
@@ -116,8 +116,8 @@ class Relay:
             return FixedBacklog(HORIZON_MS)
         if isinstance(store, SimulatedBucketLog):
             rules = RULES._replace(key=self.signer.key_id)
-            return BucketBacklog(store, NAMES, rules, self.clock, self.events, self.signer)
-        return RedisBacklog(store, self.name, HORIZON_MS, self.clock, self.events, self.signer)
+            return BucketBacklog(store, NAMES, rules, self.clock, self.events, lambda _: EmptyReader(), self.signer)
+        return RedisBacklog(store, self.name, HORIZON_MS, self.clock, self.events, EmptyReader, self.signer)
 
     @property
     def frozen(self) -> bool:

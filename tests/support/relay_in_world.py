@@ -12,7 +12,7 @@ from tests.support.world import World, WorldClock, WorldSource, WorldTarget
 from delaytopic_api.records import Headers
 from delaytopic_api.values import Partitioning
 from delaytopic_relay.backlog.fixed import FixedBacklog
-from delaytopic_relay.backlog.protocol import Backlog
+from delaytopic_relay.backlog.protocol import Backlog, EmptyReader
 from delaytopic_relay.backlog.redis.backlog import RedisBacklog
 from delaytopic_relay.backlog.redis.partition import UNLIMITED_BYTES
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner
@@ -128,7 +128,7 @@ def start(world: World, store: BacklogStore, name: str = "relay", setup: Setup =
     target = setup.target(world, name if setup.transactional else "")
     backlog: Backlog = FixedBacklog(HORIZON_MS)
     if setup.delay_ms is None:
-        backlog = in_redis = RedisBacklog(store, name, HORIZON_MS, clock, events, setup.signer)
+        backlog = in_redis = RedisBacklog(store, name, HORIZON_MS, clock, events, EmptyReader, setup.signer)
         in_redis.share_bytes = setup.share_bytes
     loop = Loop(
         Parts(

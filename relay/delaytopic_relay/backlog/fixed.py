@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from delaytopic_api.relay import BucketStatus
-from delaytopic_relay.backlog.protocol import PendingReader, Shard
+from delaytopic_relay.backlog.protocol import EmptyReader, PendingReader, Shard
 from delaytopic_relay.core.calendar import bytes_of
 from delaytopic_relay.core.commands import NOTHING, Command, DueKey, Outbound, Reject, Schedule
 from delaytopic_relay.core.ids import IdState
@@ -215,8 +215,8 @@ class FixedBacklog:
         return FixedShard(partition, plan.progress, plan.progress.offset, self._horizon_ms)
 
     def reader(self, states: Mapping[int, Any]) -> PendingReader:
-        """Not called: a shard that has everything in memory has nothing to read."""
-        raise NotImplementedError
+        """Return a reader that finds nothing: shards have everything in memory."""
+        return EmptyReader()
 
     def close(self) -> None:
         """Nothing was opened."""

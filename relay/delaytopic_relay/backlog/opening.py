@@ -46,5 +46,5 @@ def _open_redis(
 
     store = RedisBacklogStore(connection, backend_id)
     return RedisBacklog(
-        store, relay, config.limits.horizon.ms, clock, events, signer, open_reader, config.backend.max_redis_memory
+        store, relay, config.limits.horizon.ms, clock, events, open_reader, signer, config.backend.max_redis_memory
     )

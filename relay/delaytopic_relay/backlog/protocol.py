@@ -239,6 +239,32 @@ class PendingReader(Protocol):
         ...
 
 
+class EmptyReader:
+    """A `PendingReader` of a backlog in which nothing is stored."""
+
+    def slices(self, shard: int, from_ms: int, before_ms: int) -> Mapping[Slice, int]:
+        """Return none."""
+        return {}
+
+    def expect(self, shard: int, slices: Sequence[Slice]) -> None:
+        """Do nothing."""
+
+    def read(self, shard: int, slices: Sequence[Slice], before_ms: Callable[[], int]) -> Iterator[Portion]:
+        """Yield nothing."""
+        return iter(())
+
+    def ids(self, shard: int, names: Sequence[bytes]) -> Sequence[IdEntry | None]:
+        """Return None for each."""
+        return [None] * len(names)
+
+    def still_at(self, shard: int, position: Any) -> bool:
+        """Return True: nobody else can have written."""
+        return True
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
 class Backlog(Protocol):
     """The place where the schedules of one relay wait that are due beyond the horizon."""
 

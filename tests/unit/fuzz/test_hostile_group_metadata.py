@@ -17,7 +17,7 @@ from delaytopic_relay.backlog.fixed import FixedBacklog
 from delaytopic_relay.backlog.kafka.backlog import BucketBacklog
 from delaytopic_relay.backlog.kafka.ranges import BucketRules
 from delaytopic_relay.backlog.kafka.topics import BucketNames
-from delaytopic_relay.backlog.protocol import Backlog
+from delaytopic_relay.backlog.protocol import Backlog, EmptyReader
 from delaytopic_relay.backlog.redis.backlog import RedisBacklog
 from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.commands import DueKey
@@ -72,8 +72,8 @@ def backlog_of(kind: str, clock: WorldClock) -> Backlog:
     if kind == "fixed delay":
         return FixedBacklog(HORIZON_MS)
     if kind == "redis":
-        return RedisBacklog(MemoryBacklogStore(), "relay", HORIZON_MS, clock, QuietEvents())
-    return BucketBacklog(MemoryBucketLog(), BucketNames("shop"), RULES, clock, QuietEvents())
+        return RedisBacklog(MemoryBacklogStore(), "relay", HORIZON_MS, clock, QuietEvents(), EmptyReader)
+    return BucketBacklog(MemoryBucketLog(), BucketNames("shop"), RULES, clock, QuietEvents(), lambda _: EmptyReader())
 
 
 @nightly_for(300)

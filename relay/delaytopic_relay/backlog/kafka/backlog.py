@@ -23,10 +23,6 @@ from delaytopic_relay.ports import Clock, LoopEvents
 OpenReader = Callable[[Mapping[int, BucketsCopy]], PendingReader]
 
 
-def _no_reader(states: Mapping[int, BucketsCopy]) -> PendingReader:
-    raise NotImplementedError
-
-
 class BucketBacklog:
     """A `Backlog` over bucket topics."""
 
@@ -39,8 +35,8 @@ class BucketBacklog:
         rules: BucketRules,
         clock: Clock,
         events: LoopEvents,
+        open_reader: OpenReader,
         signer: SegmentSigner = UNSIGNED,
-        open_reader: OpenReader = _no_reader,
     ) -> None:
         """Owns the log; a reader has one of its own."""
         self._log = log

@@ -47,7 +47,7 @@ def open_buckets(
     def open_reader(states: Mapping[int, BucketsCopy]) -> BucketPendingReader:
         return BucketPendingReader(open_log(READER), states, source_id, signer)
 
-    return BucketBacklog(open_log(relay), topics, rules, clock, events, signer, open_reader)
+    return BucketBacklog(open_log(relay), topics, rules, clock, events, open_reader, signer)
 
 
 def _facts(reader: TopicReader, names: list[str]) -> dict[str, TopicFacts | None]:

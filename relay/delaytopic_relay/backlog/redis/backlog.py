@@ -18,10 +18,6 @@ from delaytopic_relay.errors import BacklogMoved, CorruptState
 from delaytopic_relay.ports import Clock, LoopEvents
 
 
-def _no_reader() -> PendingReader:
-    raise NotImplementedError
-
-
 class RedisBacklog:
     """A `Backlog` over a `BacklogStore`."""
 
@@ -35,8 +31,8 @@ class RedisBacklog:
         horizon_ms: int,
         clock: Clock,
         events: LoopEvents,
+        open_reader: Callable[[], PendingReader],
         signer: SegmentSigner = UNSIGNED,
-        open_reader: Callable[[], PendingReader] = _no_reader,
         max_memory: Quantity | None = None,
     ) -> None:
         """Owns the backlog; `relay` names this relay there, with a number for each claim.

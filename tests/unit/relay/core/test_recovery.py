@@ -6,6 +6,7 @@ from tests.support.quiet_events import QuietEvents
 from tests.support.world import World, WorldClock
 
 from delaytopic_relay.backlog.fixed import FixedBacklog
+from delaytopic_relay.backlog.protocol import EmptyReader
 from delaytopic_relay.backlog.redis.backlog import RedisBacklog
 from delaytopic_relay.backlog.store import StoreVersion
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey
@@ -32,7 +33,7 @@ def recovered(
     store = MemoryBacklogStore()
     if position is not None:
         store.put(0, None, position, [], {})
-    backlog = RedisBacklog(store, "relay", 1_000, WorldClock(World()), QuietEvents())
+    backlog = RedisBacklog(store, "relay", 1_000, WorldClock(World()), QuietEvents(), EmptyReader)
     plan = backlog.plan(0, committed, bounds, "new", offset_reset=offset_reset)
     backlog.open(0, plan)
     return plan, store.position(0)

@@ -14,6 +14,7 @@ from delaytopic_relay.backlog.kafka.partition import BucketShard
 from delaytopic_relay.backlog.kafka.ranges import BucketRules
 from delaytopic_relay.backlog.kafka.segments import encode_bucket_segment, encode_id, pack_parts
 from delaytopic_relay.backlog.kafka.topics import BucketNames
+from delaytopic_relay.backlog.protocol import EmptyReader
 from delaytopic_relay.backlog.signing import MAGIC, UNSIGNED, SegmentSigner, bucket_place
 from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.commands import NOTHING_DELIVERED
@@ -34,7 +35,7 @@ class Run:
         self.events = QuietEvents()
         rules = BucketRules(horizon_ms=1_000, buckets=2, source_id=MARK, key=signer.key_id)
         clock, names = WorldClock(self.world), BucketNames("shop")
-        self.backlog = BucketBacklog(self.log, names, rules, clock, self.events, signer)
+        self.backlog = BucketBacklog(self.log, names, rules, clock, self.events, lambda _: EmptyReader(), signer)
         self.manager = self.backlog.manager
         self.shards = {shard: self.open(shard) for shard in shards}
 
