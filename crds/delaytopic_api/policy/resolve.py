@@ -44,7 +44,7 @@ LATENESS_OF_PRECISION: Final = 5
 
 
 def class_for(topic: DelayTopic, classes: Iterable[DelayClass]) -> DelayClass | None:
-    """The class that a DelayTopic uses: the named one, else the default class, else none; raises `Refused`."""
+    """Find the class that a DelayTopic uses: the named one, else the default class, else none; raises `Refused`."""
     if topic.spec.connection is not None:
         return None
     named = topic.spec.delay_class_name
@@ -80,13 +80,10 @@ def relay_config(
     limits: RelayLimits | None = None,
     signing_keys_file: str | None = None,
 ) -> RelayConfig:
-    """The document to start a relay with; connections come from whoever starts it and knows where secrets are files.
+    """Make the document to start a relay with; connections come from whoever knows where secrets are files.
 
     Raises `Refused` when the backend is RedisZset and `redis` is missing.
     """
-    if settings.backend.type is BackendType.REDIS_ZSET and redis is None:
-        subject = f"DelayTopic {settings.namespace}/{settings.name}"
-        raise Refused([Problem("spec.backend.type", "RedisZset needs a Redis; use KafkaBuckets without one", subject)])
     schedule = settings.schedule
     return RelayConfig(
         name=settings.name,
@@ -106,17 +103,25 @@ def relay_config(
         ),
         precision=settings.precision,
         guarantee=settings.guarantee,
-        backend=RelayBackend(
-            type=settings.backend.type,
-            id=settings.backend.id,
-            redis=redis,
-            max_redis_memory=settings.backend.max_redis_memory,
-            signing_keys_file=signing_keys_file,
-        ),
+        backend=_relay_backend(settings, redis, signing_keys_file),
         kafka=kafka,
         suspend=settings.suspend,
         http=http or HttpServer(),
         limits=limits or RelayLimits(look_ahead=settings.autoscaling.look_ahead),
+    )
+
+
+def _relay_backend(settings: Settings, redis: RedisClient | None, signing_keys_file: str | None) -> RelayBackend:
+    backend = settings.backend
+    if backend.type is BackendType.REDIS_ZSET and redis is None:
+        subject = f"DelayTopic {settings.namespace}/{settings.name}"
+        raise Refused([Problem("spec.backend.type", "RedisZset needs a Redis; use KafkaBuckets without one", subject)])
+    return RelayBackend(
+        type=backend.type,
+        id=backend.id,
+        redis=redis,
+        max_redis_memory=backend.max_redis_memory,
+        signing_keys_file=signing_keys_file,
     )
 
 

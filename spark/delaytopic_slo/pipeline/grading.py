@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from delaytopic_slo.ledger.ledger import Ledger
@@ -79,17 +79,9 @@ def grade(
     graded = ranges_of({row.minute for row in newly.collect()} | again)
     progress(f"grading {sum(end - start for start, end in graded):,} minutes")
     parts = _judged(plan.rules, ledger, folder, state, runs, graded, progress)
-    judged = reduce(DataFrame.unionByName, parts)
-    summed = sums(judged, plan.rules).persist()
     kept = ~within(graded) & (sf.col("minute") >= bounds.floor)
-    for table, schema, rows in (
-        ("verdicts", VERDICTS, verdicts(summed)),
-        ("histogram", HISTOGRAM, histogram(summed)),
-    ):
-        ledger.write(folder, table, ledger.read(before, table, schema).filter(kept).unionByName(rows))
-    telling = judged.filter(within(ranges_of(telling_minutes(summed))))
-    ledger.write(folder, "findings", findings(telling, plan.rules))
-    for frame in (summed, *parts):
+    _write_verdicts(plan.rules, ledger, folder, before, reduce(DataFrame.unionByName, parts), kept)
+    for frame in parts:
         frame.unpersist()
     return Grading(
         closed_minute=bounds.closed,
@@ -99,6 +91,21 @@ def grade(
         restated_minutes=len(again),
         beyond_retention=sum(records for minute, records in totals.items() if minute < bounds.floor),
     )
+
+
+def _write_verdicts(
+    rules: Rules, ledger: Ledger, folder: str, before: list[str], judged: DataFrame, kept: Column
+) -> None:
+    """Write what was judged, beside those rows of the run before that are `kept`."""
+    summed = sums(judged, rules).persist()
+    for table, schema, rows in (
+        ("verdicts", VERDICTS, verdicts(summed)),
+        ("histogram", HISTOGRAM, histogram(summed)),
+    ):
+        ledger.write(folder, table, ledger.read(before, table, schema).filter(kept).unionByName(rows))
+    telling = judged.filter(within(ranges_of(telling_minutes(summed))))
+    ledger.write(folder, "findings", findings(telling, rules))
+    summed.unpersist()
 
 
 def _judged(
