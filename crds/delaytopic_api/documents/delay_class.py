@@ -146,6 +146,11 @@ class RelayTemplate(Model):
     topologySpreadConstraints."""
     allowed: RelayAllowed = RelayAllowed()
     """Settings that DelayTopics may add to podTemplate."""
+    session_timeout: Annotated[Duration, between("6s", "30m")] = Duration("6s")
+    """The silence after which Kafka gives a relay's partitions to others, within the broker's
+    group.min.session.timeout.ms and group.max.session.timeout.ms. Longer where networks or nodes pause."""
+    shutdown_grace: Annotated[Duration, between("0s", "10m")] = Duration("20s")
+    """The longest time that a relay takes to hand over when its pod is told to stop."""
 
 
 class DelayClassSpec(Model):

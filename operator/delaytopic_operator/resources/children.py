@@ -45,7 +45,7 @@ def children(
         settings,
         files.kafka,
         files.redis,
-        limits=relay_limits(settings, resources),
+        limits=relay_limits(settings, template, resources),
         signing_keys_file=files.signing_keys.path if files.signing_keys else None,
     )
     pods = RelayPods(

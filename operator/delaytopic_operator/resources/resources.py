@@ -34,19 +34,24 @@ def resource_problems(relay: RelaySpec, template: RelayTemplate | None, of_class
         yield from _problems(template.resources, of_class)
 
 
-def relay_limits(settings: Settings, resources: Document) -> RelayLimits:
-    """The bounds of a relay process in a container with these resources.
+def relay_limits(settings: Settings, template: RelayTemplate | None, resources: Document) -> RelayLimits:
+    """Return the bounds of a relay process in a container with these resources.
 
     Schedules may take half of the container's memory limit (without one, of its request; without both, what a relay
     takes by default), in whole Mi and at least 64Mi. The other half is for the process, reads ahead and batches.
     """
-    look_ahead = settings.autoscaling.look_ahead
+    template = template or RelayTemplate()
+    limits = RelayLimits(
+        look_ahead=settings.autoscaling.look_ahead,
+        session_timeout=template.session_timeout,
+        shutdown_grace=template.shutdown_grace,
+    )
     sizes = (resources.get(field, {}).get("memory") for field in reversed(_FIELDS))
     memory = next((Quantity(size) for size in sizes if size is not None), None)
     if memory is None:
-        return RelayLimits(look_ahead=look_ahead)
+        return limits
     schedules = max(memory.value // 2 // _MIB, LEAST_SCHEDULE_MEMORY.value // _MIB)
-    return RelayLimits(memory=Quantity(f"{schedules}Mi"), look_ahead=look_ahead)
+    return limits.model_copy(update={"memory": Quantity(f"{schedules}Mi")})
 
 
 def _problems(resources: Mapping[str, Any], subject: str) -> Iterator[Problem]:

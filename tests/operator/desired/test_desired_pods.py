@@ -98,6 +98,15 @@ def test_a_relay_has_time_to_hand_over_before_it_is_killed() -> None:
     assert seconds * 1000 > told(route()).limits.shutdown_grace.ms
 
 
+def test_the_class_says_how_long_a_relay_may_be_silent_and_take_to_hand_over() -> None:
+    given_route = route(of_class={"relay": {"sessionTimeout": "45s", "shutdownGrace": "90s"}})
+
+    limits = told(given_route).limits
+
+    assert (limits.session_timeout, limits.shutdown_grace) == ("45s", "90s")
+    assert given_route.pod()["spec"]["terminationGracePeriodSeconds"] > 90
+
+
 def test_new_relays_come_before_old_ones_go() -> None:
     assert route().child("Deployment")["spec"]["strategy"] == {
         "type": "RollingUpdate",
@@ -153,7 +162,7 @@ def test_schedules_get_half_of_the_containers_memory(resources: dict[str, Any], 
 
 @given(st.integers(min_value=128 * MIB, max_value=1 << 45))
 def test_schedules_never_get_more_than_half_nor_less_than_a_relay_needs(limit: int) -> None:
-    memory = relay_limits(route().settings, {"limits": {"memory": str(limit)}}).memory
+    memory = relay_limits(route().settings, None, {"limits": {"memory": str(limit)}}).memory
 
     assert 64 * MIB <= memory.value <= limit / 2
     assert Quantity(memory) == memory
