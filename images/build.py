@@ -19,7 +19,7 @@ _ALL = ",".join(_NAMES)
 
 
 def chosen_images(context: click.Context, parameter: click.Parameter, value: str) -> tuple[Image, ...]:
-    """Those of a comma-separated list, or all."""
+    """Return those of a comma-separated list, or all."""
     names = [name.strip() for name in value.split(",")] if value else _NAMES
     if unknown := sorted(set(names) - set(_NAMES)):
         raise click.BadParameter(f"{', '.join(unknown)}: there are {', '.join(_NAMES)}")

@@ -23,7 +23,7 @@ TARGET: Final = Path("/opt/delaytopic")
 BILL_OF_MATERIALS: Final = TARGET / "sbom.cdx.json"
 LAYERS: Final = Path("/layers")
 USER: Final = ("delaytopic", 65_532)
-"""As the chart and the audit's volume have it. The JVM needs its user to have a name."""
+"""The user of the chart and of the audit's volume. The JVM needs its user to have a name."""
 EPOCH: Final = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
 LEFT_OUT: Final = (
     "bin/activate*",
@@ -50,7 +50,7 @@ def main(step: str) -> None:
 
 
 def install_tools() -> None:
-    """What builds need: pip and the writer of bills of materials, into an environment that no image keeps."""
+    """Install pip and the writer of bills of materials, into an environment that no image keeps."""
     make_environment(TOOLS)
     install(TOOLS, "tools")
 

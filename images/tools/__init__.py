@@ -1,3 +1,3 @@
-"""What `python -m images.build` and `python -m images.lock` are made of."""
+"""The parts of `python -m images.build` and `python -m images.lock`."""
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from images.tools.wheelhouse import Report, wheelhouse
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is built: of which checkout, on which base, under which tag (default: the project's version)."""
+    """One build: of which checkout, on which base, under which tag (default: the project's version)."""
 
     project: Project
     base: str = DEFAULT_BASE
@@ -75,7 +75,7 @@ def image_fingerprint(order: Order, image: Image, wheels: Mapping[str, Path]) ->
 
 
 def measured(order: Order, image: Image, docker: Docker) -> ImageSize:
-    """How large an image is. Raises DockerError when it, or its base, is not here."""
+    """Measure an image. Raises DockerError when it, or its base, is not here."""
     reference = order.reference(image)
     size, base = docker.size(reference), docker.size(order.base)
     if size is None or base is None:

@@ -25,7 +25,7 @@ class Image:
 
     @property
     def dockerfile(self) -> Path:
-        """How it is built."""
+        """Return the file that it is built by."""
         return IMAGES / f"{self.name}.Dockerfile"
 
 

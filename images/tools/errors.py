@@ -1,4 +1,4 @@
-"""What can go wrong while images are built; each says what to do."""
+"""Errors of building images; each says what to do."""
 
 from __future__ import annotations
 

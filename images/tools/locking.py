@@ -23,7 +23,7 @@ TOOLS_LOCK: Final = "tools"
 BACKEND_LOCK: Final = "backend"
 
 OLDEST_PATCH: Final = ("async-timeout>=4.0.3,<6",)
-"""What packages ask for before Python 3.11.3, which Debian 12 has, and pip does not see when it is newer itself."""
+"""A package asked for before Python 3.11.3, which Debian 12 has, and pip does not see when it is newer itself."""
 
 Hashes = dict[str, list[str]]
 """By `name==version`: the SHA-256 digests of its files."""

@@ -1,4 +1,4 @@
-"""What is made once a machine and kept in a cache: whole or not at all, by one process at a time."""
+"""A cache of things made once a machine: whole or not at all, by one process at a time."""
 
 from __future__ import annotations
 

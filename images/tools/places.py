@@ -1,4 +1,4 @@
-"""Where images are described, and where what is slow to get is kept."""
+"""The folders of the images' descriptions, and of all that is slow to get."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How large images are, for people and for programs."""
+"""The sizes of images, for people and for programs."""
 
 from __future__ import annotations
 

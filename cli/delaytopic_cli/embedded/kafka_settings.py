@@ -46,7 +46,7 @@ class ClusterNode:
 
     @property
     def voters(self) -> str:
-        """As `controller.quorum.voters` has them."""
+        """List them as `controller.quorum.voters` does."""
         return ",".join(f"{number}@{address}" for number, address in enumerate(self.controllers, FIRST_NODE_ID))
 
 

@@ -32,7 +32,7 @@ class Forward:
 
     url: str
     complaint: str | None = None
-    """What kubectl said of errors, as a sentence; known once the port is forwarded no more."""
+    """The errors that kubectl told, as a sentence; known once the port is forwarded no more."""
 
 
 class PortForwards:

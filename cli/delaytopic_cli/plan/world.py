@@ -16,7 +16,7 @@ from delaytopic_cli.plan.operator import Accepted, Key, OperatorConfig, Refusal,
 
 @dataclass(frozen=True)
 class ClusterState:
-    """As far as it may be read; without a cluster, nothing but how the operator is taken to be configured."""
+    """The cluster, as far as it may be read; without one, only the configuration that the operator is taken to have."""
 
     config: OperatorConfig
     is_there: bool = False

@@ -72,12 +72,12 @@ class Shard(Protocol):
 
     @property
     def counted(self) -> bool:
-        """Whether all that waits is known, so that it can be counted."""
+        """True if all that waits is known, so that it can be counted."""
         ...
 
     @property
     def share(self) -> Share | None:
-        """What the backlog holds of this shard, where that is bounded or known; None elsewhere."""
+        """The part of the backlog that is this shard's, where that is bounded or known; None elsewhere."""
         ...
 
     @property

@@ -45,7 +45,7 @@ def decode_segment(data: bytes) -> list[Schedule]:
 
 
 def decode_slice_segment(data: bytes, slice_: Slice) -> list[Schedule]:
-    """As `decode_segment`; a segment with schedules of another slice is foreign, too.
+    """Decode as `decode_segment` does; a segment with schedules of another slice is foreign, too.
 
     In a narrow slice they would do no harm. A wide one spreads its schedules over narrower ones, and never ends with
     others.

@@ -1,4 +1,4 @@
-"""Which slice of the backlog a schedule belongs to: narrow when near, wide when far.
+"""The slices of the backlog by due time: narrow when near, wide when far.
 
 Narrow slices far away would hold a record each; wide ones near would have to be loaded whole. So a
 schedule first waits in a slice of an hour or a minute, and cascades into narrower ones as its time

@@ -1,4 +1,4 @@
-"""What the core asks of a backlog: an index, over bytes, of the schedules due beyond the horizon.
+"""The store that the core asks for: an index, over bytes, of the schedules due beyond the horizon.
 
 A backlog may lose its last writes or everything: the shard notices by the position and fills it again
 from the source topic. It must not invent or reorder anything, and a write whose expected position
@@ -18,7 +18,7 @@ END_MS = 1 << 62
 
 
 class StoreVersion(NamedTuple):
-    """How far a shard's backlog is filled, by whom, and after how many writes.
+    """The offset up to which a shard's backlog is filled, by whom, and after how many writes.
 
     `owner` is the token of the relay that last claimed the shard, `counter` grows with each write. Every
     schedule with a source offset below `offset` is in the backlog, or was done when this was written:

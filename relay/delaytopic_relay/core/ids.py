@@ -37,7 +37,7 @@ class IdState(NamedTuple):
     stored: bool
 
     def to_entry(self) -> IdEntry:
-        """As the backlog stores it: the lowest bit of the offset tells `withdrawn`."""
+        """Return the entry that the backlog stores: the lowest bit of the offset tells `withdrawn`."""
         return IdEntry(self.offset * 2 + self.withdrawn, self.until.due_ms, self.until.offset)
 
 

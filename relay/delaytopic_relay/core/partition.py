@@ -116,7 +116,7 @@ class ShardCore(ABC):
 
     @property
     def share(self) -> Share | None:
-        """What the backlog holds of this shard, where that is bounded or known; None elsewhere."""
+        """The part of the backlog that is this shard's, where that is bounded or known; None elsewhere."""
         return None
 
     # -- taking in

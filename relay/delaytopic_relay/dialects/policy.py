@@ -9,7 +9,7 @@ from delaytopic_api.values import topic_matcher
 
 
 class TopicGlobs:
-    """Which topics `deliver-to` may name besides the target: globs, compiled once, and kept to be told."""
+    """The topics that `deliver-to` may name besides the target: globs, compiled once, and kept to be told."""
 
     def __init__(self, globs: Sequence[str]) -> None:
         """`globs` as in `target.allowed`, like `shop.*`; none allows nothing."""

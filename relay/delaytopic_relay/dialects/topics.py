@@ -1,4 +1,4 @@
-"""Which topic a record asks to be delivered to."""
+"""The topic that a record asks to be delivered to."""
 
 from __future__ import annotations
 

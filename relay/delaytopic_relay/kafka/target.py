@@ -150,7 +150,7 @@ class KafkaTarget:
         return Refusal(text, error.code() == KafkaError.MSG_SIZE_TOO_LARGE, shard, offset, dead_letter)
 
     def store(self, records: Sequence[Outgoing]) -> None:
-        """As `send`: all is part of the transaction."""
+        """Store as `send` does: all is part of the transaction."""
         self.send(records)
 
     def flush(self) -> list[Refusal]:

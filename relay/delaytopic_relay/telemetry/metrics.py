@@ -197,7 +197,7 @@ class RelayMetrics(Collector):
         yield from self._buckets(status)
 
     def _redis(self, status: RelayStatus) -> Iterator[Metric]:
-        """What the shards take in Redis; no series with another backend."""
+        """Report what the shards take in Redis; no series with another backend."""
         sizes = [shard.redis_bytes for shard in status.shards if shard.redis_bytes is not None]
         full = sum(shard.redis_full for shard in status.shards)
         text = "Source partitions that are not read further, as they have used up their share of Redis."

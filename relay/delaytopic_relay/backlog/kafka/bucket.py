@@ -106,7 +106,7 @@ class Bucket:
     """One bucket: its segments written, its segments read, and those of them that are not yet done."""
 
     def __init__(self, state: BucketState) -> None:
-        """As committed; what was read and is not done has to be read again first."""
+        """Begin as committed; what was read and is not done has to be read again first."""
         self.offset = state.offset
         self.next_number = state.kept
         """Of the segment to read next."""

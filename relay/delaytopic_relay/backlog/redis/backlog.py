@@ -46,7 +46,7 @@ class RedisBacklog:
         self._signer = signer
         self._open_reader = open_reader
         self._positions: dict[int, StoreVersion | None] = {}
-        """Where the backlog was when a shard was planned."""
+        """The position of the backlog when a shard was planned."""
         self._claims = 0
         self._max_memory = max_memory
         self.share_bytes = UNLIMITED_SHARE

@@ -65,7 +65,7 @@ class FileCredentials(CredentialProvider):
         self._url = url
 
     def get_credentials(self) -> tuple[str] | tuple[str, str]:
-        """What AUTH takes. Raises `CredentialsError`."""
+        """Return the arguments of AUTH. Raises `CredentialsError`."""
         try:
             username = _read("usernameFile", self._settings.username_file) or self._url.username
             password = _read("passwordFile", self._settings.password_file) or self._url.password or ""
@@ -140,7 +140,7 @@ def _single(url: RedisUrl, options: dict[str, Any]) -> redis.Redis:
 
 
 def _is_cluster(client: redis.Redis) -> bool:
-    """Whether the server is a node of a Redis Cluster; one too old to say is left to the checks at start."""
+    """Return whether the server is a node of a Redis Cluster; one too old to say is left to the checks at start."""
     try:
         answer = client.execute_command("HELLO")  # type: ignore[no-untyped-call]
     except redis.ResponseError as error:

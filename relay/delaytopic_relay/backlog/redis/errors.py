@@ -1,4 +1,4 @@
-"""What the Redis client's errors mean to the relay: wait, fix the configuration, or repair what is stored."""
+"""The errors of the Redis client in the relay's words: wait, fix the configuration, or repair what is stored."""
 
 from __future__ import annotations
 

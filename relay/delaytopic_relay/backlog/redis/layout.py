@@ -1,4 +1,4 @@
-"""How a shard lies in Redis: key names and the texts of positions, slices and id entries. Pure.
+"""The layout of a shard in Redis: key names and the texts of positions, slices and id entries. Pure.
 
     {<backend id>:<shard>}:position               string  <counter>:<offset>:<owner>
     {<backend id>:<shard>}:slices                 zset    <start ms>:<width ms> by start ms
@@ -25,9 +25,9 @@ from delaytopic_relay.errors import ConfigurationError, CorruptState
 
 NO_POSITION = b""  # how the scripts say that a shard has none
 SLICE_BYTES = 550
-"""What Redis takes for a slice beside its segments, about: a key, a list, and a field of three indexes."""
+"""The bytes that Redis takes for a slice beside its segments, about: a key, a list, and a field of three indexes."""
 ID_BYTES = 160
-"""What Redis takes for an id of usual length, about."""
+"""The bytes that Redis takes for an id of usual length, about."""
 
 
 class ShardKeys(NamedTuple):

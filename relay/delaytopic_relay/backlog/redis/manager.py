@@ -25,14 +25,14 @@ from delaytopic_relay.errors import (
 from delaytopic_relay.ports import Clock, LoopEvents
 
 PATIENCE_MS = 10_000
-"""How long a tick waits for a backlog that does not answer, before it is given up."""
+"""The wait of a tick for a backlog that does not answer, before it is given up."""
 PAUSE_MS = 50
 UNREADABLE_MS = 10_000
-"""How long to leave alone what cannot be read."""
+"""The pause before a slice that cannot be read is tried again."""
 CHECK_MS = 1_000
-"""How old the knowledge of the backlog's position may be."""
+"""The age at which the knowledge of the backlog's position is renewed."""
 LOADING_MS = 10
-"""How long loading may keep the loop from what is due."""
+"""The longest time that loading may keep the loop from what is due."""
 PAGE_SLICES = 1_000
 """Slices of the schedule in one answer."""
 
@@ -53,11 +53,11 @@ class RedisManager:
         self._turn = 0
         self._unreadable_until_ms: dict[int, int] = {}
         self.unreadable: dict[int, str] = {}
-        """Why shards cannot be loaded any further, by shard."""
+        """The reasons for which shards cannot be loaded any further, by shard."""
         self._quiet_until_ms = 0
 
     def look_up(self, shard: Shard, names: Sequence[bytes]) -> dict[bytes, IdState]:
-        """What the backlog knows of these ids."""
+        """Return the entries of these ids."""
         if not names:
             return {}
         self._flush(shard)

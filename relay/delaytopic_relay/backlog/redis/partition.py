@@ -124,7 +124,7 @@ class Shard(ShardCore):
 
     @property
     def counted(self) -> bool:
-        """Whether the whole schedule was read."""
+        """True once the whole schedule was read."""
         return self.listed_until_ms == END_MS
 
     def must_list(self, now_ms: int) -> bool:
@@ -159,7 +159,7 @@ class Shard(ShardCore):
 
     @property
     def touching(self) -> bool:
-        """Whether a touch is not yet acknowledged: it goes before any other write."""
+        """True while a touch is not yet acknowledged: it goes before any other write."""
         return self._touch is not None
 
     def touch(self) -> Put:
@@ -294,7 +294,7 @@ class Shard(ShardCore):
         self._unloaded = 0
 
     def loads_whole(self, load: Load) -> bool:
-        """Whether the portion goes to memory; otherwise it cascades."""
+        """True if the portion goes to memory; otherwise it cascades."""
         return is_narrow(load.slice)
 
     # -- done

@@ -23,7 +23,7 @@ MAX_BYTES = 2 << 20  # of segments in a script: some 5 ms of Redis' one thread
 
 
 class Part(NamedTuple):
-    """What one script puts."""
+    """The writes of one script."""
 
     segments: Sequence[Segment]
     ids: Sequence[tuple[bytes, IdEntry]]

@@ -1,4 +1,4 @@
-"""What a Redis must be to hold a backlog: checked at start, over plain facts, with one thin reader."""
+"""The checks of a Redis that is to hold a backlog: made at start, over plain facts, with one thin reader."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SMALLEST_REWRITE_BYTES = 10**9
 
 @dataclass(frozen=True, slots=True)
 class RedisFacts:
-    """What one server says of itself; None where it does not permit the question."""
+    """The facts that one server tells of itself; None where it does not permit the question."""
 
     where: str
     version: str | None

@@ -137,7 +137,7 @@ class RedisPendingReader:
         return ask(self._where, in_one_go)
 
     def _portion(self, place: bytes, segments: Sequence[bytes]) -> Portion:
-        """What relays wrote of these; the loop counts and names what it skips when it loads the slice."""
+        """Return those that relays wrote; the loop counts and names what it skips when it loads the slice."""
         schedules: list[Schedule] = []
         for segment in segments:
             with suppress(ForeignRecord):

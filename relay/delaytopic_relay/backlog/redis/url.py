@@ -13,7 +13,7 @@ DEFAULT_PORT = 6379
 
 @dataclass(frozen=True, slots=True)
 class RedisUrl:
-    """Where a Redis is: a host and port, or the `path` of a socket. Credentials are kept out of the repr."""
+    """The address of a Redis: a host and port, or the `path` of a socket. Credentials are kept out of the repr."""
 
     host: str
     port: int
