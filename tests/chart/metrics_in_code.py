@@ -35,6 +35,7 @@ def named_series(text: str) -> set[str]:
 
 def _of_relays() -> Iterator[str]:
     metrics = RelayMetrics("shop", "reminders")
-    metrics.set_backlog(relay_status(next_due_ms=AS_OF_MS, busy_rate=1.0, shards=[shard(0, ShardState.DELIVERING)]))
+    of_redis = shard(0, ShardState.DELIVERING).model_copy(update={"redis_bytes": 0})
+    metrics.set_backlog(relay_status(next_due_ms=AS_OF_MS, busy_rate=1.0, shards=[of_redis]))
     for family in text_string_to_metric_families(metrics.render().decode()):
         yield from (sample.name for sample in family.samples)
