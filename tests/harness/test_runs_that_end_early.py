@@ -31,8 +31,9 @@ def test_that_never_ends(number, redis, tmp_path):
     with Redis.from_url(redis.url) as client:
         shared = client.info("server")["process_id"]
     here = pathlib.Path(__file__).parent
-    (here / "unfinished").write_text(f"{os.getpid()} {own.pid} {shared}")
-    (here / "unfinished").rename(here / f"pids-{number}")
+    unfinished = here / f"unfinished-{number}"
+    unfinished.write_text(f"{os.getpid()} {own.pid} {shared}")
+    unfinished.rename(here / f"pids-{number}")
     threading.Event().wait()
 """
 
@@ -53,10 +54,12 @@ def run(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
             command, cwd=ROOT, env=inherited, stdout=output, stderr=output, start_new_session=True
         )
     signal.signal(signal.SIGINT, outer)
-    wait_for(lambda: len(pid_files(tmp_path)) == 2, (tmp_path / "output").read_text)
-    yield process
-    process.kill()
-    process.wait()
+    try:
+        wait_for(lambda: len(pid_files(tmp_path)) == 2, (tmp_path / "output").read_text)
+        yield process
+    finally:
+        process.kill()
+        process.wait()
 
 
 def pid_files(folder: Path) -> list[Path]:

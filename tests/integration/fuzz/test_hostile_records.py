@@ -24,7 +24,7 @@ MEMORY_LIMIT_BYTES = 512 << 20
 """The memory that the chart gives a relay (`operator.relayResources`)."""
 SECONDS = [
     pytest.param(6, marks=pytest.mark.takes_long("sends for seconds, and waits for all that is due in seconds")),
-    pytest.param(1_200, marks=[pytest.mark.nightly, pytest.mark.takes_long("an hour of fuzzing, with its fellows")]),
+    pytest.param(600, marks=[pytest.mark.nightly, pytest.mark.takes_long("an hour of fuzzing, with its fellows")]),
 ]
 
 

@@ -75,7 +75,7 @@ PENDING: dict[str, Any] = {
 }
 
 
-@nightly_for(600)
+@nightly_for(300)
 def test_every_status_page_is_refused_or_decided_by(
     seconds: int, record_property: Callable[[str, object], None]
 ) -> None:
