@@ -12,7 +12,7 @@ from tests.e2e.cluster import folders
 from tests.e2e.cluster.commands import run, succeeds
 from tests.e2e.cluster.errors import CommandFailed
 from tests.e2e.cluster.machine import this_machine
-from tests.e2e.cluster.private_engine import PrivateEngine
+from tests.e2e.without_registry.private_engine import PrivateEngine
 
 BUILD_SECONDS = 1800.0
 PULL_SECONDS = 900.0

@@ -16,8 +16,9 @@ from tests.e2e.cluster.engine import DockerEngine, find_engine, start_engine
 from tests.e2e.cluster.errors import CommandFailed, NotReady
 from tests.e2e.cluster.go_programs import kind_program
 from tests.e2e.cluster.images_on_node import identities, lacking
-from tests.e2e.cluster.node_image import OWN_REPOSITORY, ensure_node_image
-from tests.e2e.cluster.private_engine import PrivateEngine
+from tests.e2e.cluster.node_image import ensure_node_image
+from tests.e2e.without_registry.node_image import OWN_REPOSITORY
+from tests.e2e.without_registry.private_engine import PrivateEngine
 
 from delaytopic_cli.embedded.process import wait_until
 

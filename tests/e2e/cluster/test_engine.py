@@ -5,8 +5,8 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-from tests.e2e.cluster.debian import nothing_started
 from tests.e2e.cluster.engine import DockerEngine, loaded_names
+from tests.e2e.without_registry.debian import nothing_started
 
 
 def test_the_names_of_loaded_images_are_read_from_what_docker_prints() -> None:

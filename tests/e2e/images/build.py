@@ -22,7 +22,7 @@ from tests.e2e.cluster.engine import DockerEngine
 from tests.e2e.images.cached import ensure
 from tests.e2e.images.errors import TestImagesError
 from tests.e2e.images.recipes import Base, Workshop
-from tests.e2e.images.roots import BASE, REDIS
+from tests.e2e.without_registry.roots import BASE, REDIS
 
 TAG: Final = "e2e"
 PREVIOUS_TAG: Final = "previous"

@@ -16,7 +16,7 @@ from tests.cluster.go_builds import Report
 from tests.e2e.cluster.engine import DockerEngine
 from tests.e2e.images.cached import LABEL, Recipe, save
 from tests.e2e.images.kafka_files import kafka_fingerprint, stage_kafka
-from tests.e2e.images.roots import RootImage
+from tests.e2e.without_registry.roots import RootImage
 
 HERE: Final = Path(__file__).parent
 TRAFFIC: Final = HERE.parent / "traffic"

@@ -9,7 +9,7 @@ from pathlib import Path
 from images.tools.context import context_fingerprint
 from images.tools.fingerprint import files_fingerprint, fingerprint, tree
 from tests.e2e.images.cached import Recipe, delete_old, made
-from tests.e2e.images.roots import BASE
+from tests.e2e.without_registry.roots import BASE
 
 
 def make_files(folder: Path) -> Path:

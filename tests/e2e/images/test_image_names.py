@@ -13,7 +13,7 @@ from tests.e2e.images.build import checkout
 from tests.e2e.images.errors import TestImagesError
 from tests.e2e.images.kafka.start import broker_settings, cluster_node
 from tests.e2e.images.recipes import KAFKA_REFERENCE
-from tests.e2e.images.roots import REDIS
+from tests.e2e.without_registry.roots import REDIS
 
 from delaytopic_cli.embedded.kafka_jars import KAFKA_VERSION
 from delaytopic_operator.resources.audit_cron_job import IMAGE_GROUP

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.e2e.cluster.commands import succeeds
 from tests.e2e.cluster.errors import NotReady
-from tests.e2e.cluster.node_root import CONTAINERD_SETTINGS, in_root, sandbox_image
+from tests.e2e.without_registry.node_root import CONTAINERD_SETTINGS, in_root, sandbox_image
 
 from delaytopic_cli.embedded.process import wait_until
 

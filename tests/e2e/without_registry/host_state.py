@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tests.e2e.cluster.commands import run
-from tests.e2e.cluster.firewall import undoing
+from tests.e2e.without_registry.firewall import undoing
 
 FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
 _LINKS = Path("/sys/class/net")

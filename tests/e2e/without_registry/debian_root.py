@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final, Literal
 
 from tests.cluster.go_builds import Report
-from tests.e2e.cluster import debian
 from tests.e2e.cluster.commands import run
+from tests.e2e.without_registry import debian
 
 # containerd 1.6, runc 1.1 and the CNI plugins of this release run the node, whatever the release of the host.
 SUITE: Final = "bookworm"

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from tests.cluster.go_builds import KUBERNETES_VERSION, Report
 from tests.e2e.cluster.commands import run
-from tests.e2e.cluster.debian_root import make_root
 from tests.e2e.cluster.go_programs import NODE_PROGRAMS
+from tests.e2e.without_registry.debian_root import make_root
 
 PACKAGES: Final = (
     *("systemd", "bash", "ca-certificates", "curl", "e2fsprogs", "jq", "kmod", "libseccomp2", "mount", "procps"),

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.cluster.go_builds import Report
-from tests.e2e.cluster import debian, folders, runtime_wrapper
+from tests.e2e.cluster import folders
 from tests.e2e.cluster.commands import run, succeeds
 from tests.e2e.cluster.errors import MachineLacks, NotReady
-from tests.e2e.cluster.host_state import HostState
 from tests.e2e.cluster.machine import Machine, lacks_for_engine
+from tests.e2e.without_registry import debian, runtime_wrapper
+from tests.e2e.without_registry.host_state import HostState
 
 from delaytopic_cli.embedded.process import wait_until
 

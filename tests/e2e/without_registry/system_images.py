@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from tests.cluster.go_builds import Report
-from tests.e2e.cluster.archive import Image, write_archive
-from tests.e2e.cluster.debian_root import make_root, write_layer
 from tests.e2e.cluster.go_programs import NODE_PROGRAMS
+from tests.e2e.without_registry.archive import Image, write_archive
+from tests.e2e.without_registry.debian_root import make_root, write_layer
 
 PACKAGES: Final = ("busybox-static", "ca-certificates", "iptables", "netbase")
 _NEVER_ENDS = ("/bin/busybox", "sleep", "2147483647")

@@ -9,9 +9,9 @@ from typing import Final
 
 from images.tools.fingerprint import fingerprint
 from tests.cluster.go_builds import Report
-from tests.e2e.cluster.archive import PATH_VARIABLE, Image, architecture, write_archive
-from tests.e2e.images.layer import write_layer
-from tests.e2e.images.root_filesystem import complete, complete_python, download, unpack
+from tests.e2e.without_registry.archive import PATH_VARIABLE, Image, architecture, write_archive
+from tests.e2e.without_registry.layer import write_layer
+from tests.e2e.without_registry.root_filesystem import complete, complete_python, download, unpack
 
 _SYSTEM: Final = ("base-files", "libc6", "libgcc-s1", "gcc-12-base", "libcrypt1", "busybox-static", "netbase", "tzdata")
 _PYTHON: Final = (

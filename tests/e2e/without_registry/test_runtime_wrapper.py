@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.e2e.cluster.runtime_wrapper import changed_file, permitted_document
+from tests.e2e.without_registry.runtime_wrapper import changed_file, permitted_document
 
 PROCESS: dict[str, Any] = {
     "args": ["/sbin/init"],

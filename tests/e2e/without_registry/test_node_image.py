@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.cluster import folders, go_programs
-from tests.e2e.cluster.archive import Image
-from tests.e2e.cluster.node_image import own_image
-from tests.e2e.cluster.node_root import bundle_defaults, sandbox_image
-from tests.e2e.cluster.system_images import system_images
+from tests.e2e.without_registry.archive import Image
+from tests.e2e.without_registry.node_image import own_image
+from tests.e2e.without_registry.node_root import bundle_defaults, sandbox_image
+from tests.e2e.without_registry.system_images import system_images
 
 
 def test_equal_inputs_have_one_name() -> None:
@@ -38,7 +38,7 @@ def test_another_version_of_a_program_gives_another_image(
 def test_another_version_of_kind_gives_another_image(monkeypatch: pytest.MonkeyPatch) -> None:
     before = own_image()
 
-    monkeypatch.setattr("tests.e2e.cluster.node_image.KIND_VERSION", "9.9.9")
+    monkeypatch.setattr("tests.e2e.without_registry.node_image.KIND_VERSION", "9.9.9")
 
     assert own_image() != before
 

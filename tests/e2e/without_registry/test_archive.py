@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.cluster.archive import PATH_VARIABLE, Image, architecture, write_archive
+from tests.e2e.without_registry.archive import PATH_VARIABLE, Image, architecture, write_archive
 
 NODE = Image(names=("node:1",), entrypoint=("/entrypoint", "/sbin/init"), stop_signal="SIGRTMIN+3")
 PAUSE = Image(names=("pause:1", "pause:latest"), labels={"for": "pods"})

@@ -6,7 +6,7 @@ import os
 import tarfile
 from pathlib import Path
 
-from tests.e2e.images.layer import write_layer
+from tests.e2e.without_registry.layer import write_layer
 
 
 def make_root(folder: Path, *, mtime: int) -> Path:
