@@ -9,11 +9,11 @@ from concurrent.futures import as_completed
 
 import click
 from tests.simulation.counting import ENOUGH_RUNS, missing, table
-from tests.simulation.families import PLANS
 from tests.simulation.hunting import Failure, Findings, first_caught, hunt, workers, wrong_with
-from tests.simulation.mutants import MUTANTS, applied
-from tests.simulation.report import write_table
-from tests.simulation.shrink import Shrinker
+from tests.simulation.mutants.report import write_table
+from tests.simulation.mutants.table import MUTANTS, applied
+from tests.simulation.plans.families import PLANS
+from tests.simulation.plans.shrink import Shrinker
 from tests.simulation.tracing import told
 
 MUTANT_SEEDS = 2_000

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tests.simulation.kafka import Kafka
-from tests.simulation.plan import Produce, Recipe, Setup
+from tests.simulation.plans.plan import Produce, Recipe, Setup
 from tests.simulation.relays import dialect_of
-from tests.simulation.source_log import SourceRecord, SourceTransaction
+from tests.simulation.world.kafka import Kafka
+from tests.simulation.world.source_log import SourceRecord, SourceTransaction
 
 from delaytopic_api.records import Headers
 from delaytopic_relay.core.commands import Schedule

@@ -9,12 +9,9 @@ from unittest import mock
 
 from redis.exceptions import ConnectionError as NoConnection
 from tests.simulation.applications import Applications
-from tests.simulation.bucket_damage import damage
-from tests.simulation.bucket_world import SimulatedBucketLog
 from tests.simulation.faults import Crash, Fault, Gate, What
-from tests.simulation.kafka import Kafka
 from tests.simulation.outcome import Outcome, outcome_of
-from tests.simulation.plan import (
+from tests.simulation.plans.plan import (
     Action,
     Arm,
     BacklogAway,
@@ -33,9 +30,12 @@ from tests.simulation.plan import (
     Stop,
 )
 from tests.simulation.quiet import Quiet
-from tests.simulation.redis_server import RedisServer, redis_store
 from tests.simulation.relays import Relay
-from tests.simulation.store_client import DistantStore, Line
+from tests.simulation.world.bucket_damage import damage
+from tests.simulation.world.bucket_log import SimulatedBucketLog
+from tests.simulation.world.kafka import Kafka
+from tests.simulation.world.redis_server import RedisServer, redis_store
+from tests.simulation.world.store_client import DistantStore, Line
 from tests.support.memory_store import MemoryBacklogStore
 
 from delaytopic_relay.backlog.redis import partition as shard

@@ -10,10 +10,10 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from typing import NamedTuple
 
-from tests.simulation.families import PLANS, plans_for_mutant
 from tests.simulation.history import History
-from tests.simulation.mutants import applied
-from tests.simulation.plan import Plan
+from tests.simulation.mutants.table import applied
+from tests.simulation.plans.families import PLANS, plans_for_mutant
+from tests.simulation.plans.plan import Plan
 from tests.simulation.promises import complaints
 
 PORTION = 25

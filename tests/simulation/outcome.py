@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tests.simulation.kafka import Commit, Kafka, Life, Sent
-from tests.simulation.plan import Setup
+from tests.simulation.plans.plan import Setup
 from tests.simulation.relays import DEAD, dialect_of
-from tests.simulation.source_log import SourceRecord
-from tests.simulation.transactions import State
+from tests.simulation.world.kafka import Commit, Kafka, Life, Sent
+from tests.simulation.world.source_log import SourceRecord
+from tests.simulation.world.transactions import State
 
 from delaytopic_relay.core.commands import Cancel, Command, DueKey, Schedule
 from delaytopic_relay.core.progress import Progress

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from tests.simulation.kafka import START_MS
 from tests.simulation.outcome import Accepted, Delivered, Outcome
-from tests.simulation.refusing import BAD_VALUES, HOPELESS
 from tests.simulation.relays import OTHER, TARGET
+from tests.simulation.world.kafka import START_MS
+from tests.simulation.world.refusing import BAD_VALUES, HOPELESS
 
 from delaytopic_api.records import CONTROL_HEADERS, RECEIPT, DeadLetterReason, Receipt, parse_dead_letter
 from delaytopic_relay.core.commands import Cancel, DueKey, Reject, Schedule

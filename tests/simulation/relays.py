@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from tests.simulation.bucket_world import HORIZON_MS, NAMES, RULES, SimulatedBucketLog
-from tests.simulation.clocks import SimulatedClock
 from tests.simulation.faults import Crash, Fault, Gate
-from tests.simulation.kafka import Kafka
-from tests.simulation.plan import Setup
-from tests.simulation.source_client import SimulatedSource
-from tests.simulation.strands import Strand
-from tests.simulation.target_client import SimulatedTarget
+from tests.simulation.plans.plan import Setup
 from tests.simulation.witness import Witness
+from tests.simulation.world.bucket_log import HORIZON_MS, NAMES, RULES, SimulatedBucketLog
+from tests.simulation.world.clocks import SimulatedClock
+from tests.simulation.world.kafka import Kafka
+from tests.simulation.world.source_client import SimulatedSource
+from tests.simulation.world.strands import Strand
+from tests.simulation.world.target_client import SimulatedTarget
 
 from delaytopic_api.values import Partitioning
 from delaytopic_relay.backlog.fixed import FixedBacklog

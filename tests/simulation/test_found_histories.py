@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.simulation.families import PLANS
 from tests.simulation.faults import Fault, What
 from tests.simulation.hunting import wrong_with
-from tests.simulation.plan import (
+from tests.simulation.plans.families import PLANS
+from tests.simulation.plans.plan import (
     Arm,
     BacklogCopied,
     BacklogRolledBack,

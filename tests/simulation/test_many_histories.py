@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from tests.simulation.counting import ENOUGH_RUNS, missing
-from tests.simulation.families import PLANS
 from tests.simulation.hunting import hunt
+from tests.simulation.plans.families import PLANS
 
 
 @pytest.mark.nightly

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.simulation.history import History
 from tests.simulation.hunting import try_seeds
-from tests.simulation.kafka import Kafka
-from tests.simulation.plan import Plan
-from tests.simulation.planning import plan_for
+from tests.simulation.plans.plan import Plan
+from tests.simulation.plans.planning import plan_for
+from tests.simulation.world.kafka import Kafka
 
 PORTION = 100
 FIRST_SEEDS = range(0, 1_000, PORTION)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.simulation.faults import PROCESS
-from tests.simulation.plan import Action, Arm, Pass, Plan, Produce, Recipe
+from tests.simulation.plans.plan import Action, Arm, Pass, Plan, Produce, Recipe
 
 
 def told(plan: Plan) -> list[str]:

@@ -7,10 +7,10 @@ from enum import StrEnum
 from functools import partial
 from typing import NoReturn
 
-from tests.simulation.clocks import SimulatedClock
 from tests.simulation.faults import Fault, Gate, What
-from tests.simulation.kafka import Kafka, Life, Sent, committed_of
-from tests.simulation.refusing import refusal_of
+from tests.simulation.world.clocks import SimulatedClock
+from tests.simulation.world.kafka import Kafka, Life, Sent, committed_of
+from tests.simulation.world.refusing import refusal_of
 
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.delivery.outbound import Outgoing

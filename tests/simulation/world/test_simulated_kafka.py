@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from tests.simulation.clocks import SimulatedClock
 from tests.simulation.faults import Fault, Gate, What
-from tests.simulation.kafka import Kafka
-from tests.simulation.source_client import SimulatedSource
-from tests.simulation.target_client import SimulatedTarget
-from tests.simulation.transactions import TIMEOUT_MS
+from tests.simulation.world.clocks import SimulatedClock
+from tests.simulation.world.kafka import Kafka
+from tests.simulation.world.source_client import SimulatedSource
+from tests.simulation.world.target_client import SimulatedTarget
+from tests.simulation.world.transactions import TIMEOUT_MS
 
 from delaytopic_api.records import DeadLetter, dead_letter_headers
 from delaytopic_relay.core.commands import DueKey

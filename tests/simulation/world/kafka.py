@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tests.simulation.group import Group
-from tests.simulation.source_log import SourceLog
-from tests.simulation.transactions import State, Transaction, Transactions
+from tests.simulation.world.group import Group
+from tests.simulation.world.source_log import SourceLog
+from tests.simulation.world.transactions import State, Transaction, Transactions
 
 from delaytopic_relay.core.progress import Progress, decode_progress, encode_metadata
 from delaytopic_relay.delivery.outbound import Outgoing

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from tests.simulation.faults import Fault, Gate
-from tests.simulation.kafka import Kafka, Sent
-from tests.simulation.transactions import State
+from tests.simulation.world.kafka import Kafka, Sent
+from tests.simulation.world.transactions import State
 
 from delaytopic_api.values import source_mark
 from delaytopic_relay.backlog.kafka.ranges import BucketRules

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 
-from tests.simulation import mutants_of_buckets, mutants_of_commits, mutants_of_recovery, mutants_of_stores
-from tests.simulation.breaking import Mutant
+from tests.simulation.mutants import of_buckets, of_commits, of_recovery, of_stores
+from tests.simulation.mutants.breaking import Mutant
 
 MUTANTS: dict[str, Mutant] = {
-    mutant.name: mutant
-    for of in (mutants_of_recovery, mutants_of_commits, mutants_of_stores, mutants_of_buckets)
-    for mutant in of.MUTANTS
+    mutant.name: mutant for of in (of_recovery, of_commits, of_stores, of_buckets) for mutant in of.MUTANTS
 }
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from tests.harness.shared_servers import SharedRedis
 from tests.simulation.faults import Gate
-from tests.simulation.kafka import Kafka
-from tests.simulation.redis_server import RedisServer, redis_store
-from tests.simulation.store_client import Line
+from tests.simulation.world.kafka import Kafka
+from tests.simulation.world.redis_server import RedisServer, redis_store
+from tests.simulation.world.store_client import Line
 from tests.support.redis_server import RedisFields
 from tests.support.stores import slices_of
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from redis.exceptions import NoScriptError
-from tests.simulation.store_client import Line
+from tests.simulation.world.store_client import Line
 
 from delaytopic_relay.backlog.redis.connection import Client, RedisConnection
 from delaytopic_relay.backlog.redis.store import RedisBacklogStore, Script

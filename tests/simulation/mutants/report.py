@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
-from tests.simulation.mutants import MUTANTS
+from tests.simulation.mutants.table import MUTANTS
+from tests.support.paths import ROOT
 
-PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "exactness.md"
+PAGE = ROOT / "docs" / "explanation" / "exactness.md"
 BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.simulation.breaking import BrokenTarget, Mutant, Patch, with_target
+from tests.simulation.mutants.breaking import BrokenTarget, Mutant, Patch, with_target
 
 from delaytopic_relay.backlog.redis import backlog as redis_backlog
 from delaytopic_relay.backlog.redis.backlog import RedisBacklog

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tests.simulation.breaking import Mutant, Patch
+from tests.simulation.mutants.breaking import Mutant, Patch
 from tests.support.memory_store import MemoryBacklogStore
 
 from delaytopic_relay.backlog.redis import partition as partition_module

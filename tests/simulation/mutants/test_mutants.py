@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.simulation.families import plans_for_mutant
 from tests.simulation.hunting import wrong_with
-from tests.simulation.mutants import MUTANTS, applied
-from tests.simulation.report import recorded
+from tests.simulation.mutants.report import recorded
+from tests.simulation.mutants.table import MUTANTS, applied
+from tests.simulation.plans.families import plans_for_mutant
 
 OTHER_SEEDS = range(150)
 """Tried when the relay has changed so much that the recorded seed shows nothing any more."""

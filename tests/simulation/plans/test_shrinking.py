@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tests.simulation.faults import Fault, What
-from tests.simulation.plan import Arm, BacklogWiped, Pass, Plan, Produce, Recipe, Setup
-from tests.simulation.planning import plan_for
-from tests.simulation.shrink import Shrinker
+from tests.simulation.plans.plan import Arm, BacklogWiped, Pass, Plan, Produce, Recipe, Setup
+from tests.simulation.plans.planning import plan_for
+from tests.simulation.plans.shrink import Shrinker
 from tests.simulation.tracing import told
 
 

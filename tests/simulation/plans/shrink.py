@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tests.simulation.plan import Action, Arm, Pass, Plan, Produce, Setup
+from tests.simulation.plans.plan import Action, Arm, Pass, Plan, Produce, Setup
 
 MOST_RUNS = 3_000
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from tests.simulation.faults import ANSWERS, PROCESS, WEIGHTS, Fault, What
-from tests.simulation.plan import (
+from tests.simulation.plans.plan import (
     Action,
     Arm,
     BacklogAway,
@@ -22,7 +22,7 @@ from tests.simulation.plan import (
     Start,
     Stop,
 )
-from tests.simulation.workloads import Workload, workload_for
+from tests.simulation.plans.workloads import Workload, workload_for
 
 from delaytopic_relay.core.calendar import ENTRY_BYTES, HEADER_BYTES
 

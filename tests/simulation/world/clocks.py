@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.simulation.kafka import Kafka
+from tests.simulation.world.kafka import Kafka
 
 
 class SimulatedClock:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.simulation.bucket_planning import bucket_plan_for
-from tests.simulation.mutants import MUTANTS
-from tests.simulation.plan import Plan
-from tests.simulation.planning import plan_for
+from tests.simulation.mutants.table import MUTANTS
+from tests.simulation.plans.bucket_planning import bucket_plan_for
+from tests.simulation.plans.plan import Plan
+from tests.simulation.plans.planning import plan_for
 
 PLANS: dict[str, Callable[[int], Plan]] = {"RedisZset": plan_for, "KafkaBuckets": bucket_plan_for}
 

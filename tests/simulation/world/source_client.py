@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from tests.simulation.faults import Fault, Gate, What
-from tests.simulation.group import Member
-from tests.simulation.kafka import Kafka
+from tests.simulation.world.group import Member
+from tests.simulation.world.kafka import Kafka
 
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds

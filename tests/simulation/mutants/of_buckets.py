@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tests.simulation.breaking import Mutant, Patch
+from tests.simulation.mutants.breaking import Mutant, Patch
 
 from delaytopic_relay.backlog.kafka.backlog import BucketBacklog
 from delaytopic_relay.backlog.kafka.bucket import Bucket

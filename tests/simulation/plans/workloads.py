@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from tests.simulation.kafka import START_MS
-from tests.simulation.plan import Recipe, Setup
-from tests.simulation.refusing import BAD_VALUES
+from tests.simulation.plans.plan import Recipe, Setup
+from tests.simulation.world.kafka import START_MS
+from tests.simulation.world.refusing import BAD_VALUES
 
 from delaytopic_api.records import Headers
 

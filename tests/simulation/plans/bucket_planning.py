@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 
-from tests.simulation.bucket_world import EFFECTS
 from tests.simulation.faults import Fault, What
-from tests.simulation.plan import (
+from tests.simulation.plans.plan import (
     Action,
     Arm,
     BacklogAway,
@@ -16,7 +15,8 @@ from tests.simulation.plan import (
     BucketDamaged,
     Plan,
 )
-from tests.simulation.planning import OF_BACKLOG, plan_for
+from tests.simulation.plans.planning import OF_BACKLOG, plan_for
+from tests.simulation.world.bucket_log import EFFECTS
 
 BACKLOG = BacklogAway | BacklogCopied | BacklogRolledBack | BacklogWiped
 BACKENDS = ("B", "B", "B", "RB", "BR", "RRB")

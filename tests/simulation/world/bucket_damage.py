@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.simulation.bucket_world import NAMES
-from tests.simulation.kafka import Kafka, Life, Sent
+from tests.simulation.world.bucket_log import NAMES
+from tests.simulation.world.kafka import Kafka, Life, Sent
 
 from delaytopic_relay.delivery.outbound import Outgoing
 
