@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from bench.bed import Bed
 from bench.clock import now_ms
 from bench.errors import Unmeasurable
+from bench.figures.tally import require_each_once, require_none_early, tally
 from bench.preload import Preload
 from bench.reading import Delivered, read_target
 from bench.records import PARTITIONS, spread
-from bench.tally import require_each_once, require_none_early, tally
 from bench.throughput import TIMEOUT_SECONDS, Rate, relay_of, source_ends
 from bench.watch import Sample, Watch, seen_at_ms
 from delaytopic_api.values import BackendType, Guarantee

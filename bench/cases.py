@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bench.goals import BACKLOG, FIXED_DELAY, WITHIN_HORIZON, AtLeast
+from bench.figures.goals import BACKLOG, FIXED_DELAY, WITHIN_HORIZON, AtLeast
 from delaytopic_api.values import BackendType
 
 

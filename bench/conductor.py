@@ -9,9 +9,9 @@ from bench.bed import Bed
 from bench.cases import BACKENDS, Case, Group, Scale
 from bench.clock import now_ms, sleep_until
 from bench.errors import Unmeasurable
+from bench.figures.results import Measured
 from bench.horizon import plan, run_within_horizon
 from bench.lateness import PLAN, run_lateness
-from bench.results import Measured
 from bench.throughput import Rate, measure_filling, run_fixed_delay, run_null
 from delaytopic_api.values import Guarantee
 

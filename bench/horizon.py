@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from bench.bed import Bed
 from bench.clock import now_ms, sleep_until
 from bench.errors import Unmeasurable
+from bench.figures.tally import require_each_once, require_none_early, tally
 from bench.preload import Preload
-from bench.processes import Relay
+from bench.processes.measured import Relay
 from bench.reading import Delivered, read_target
 from bench.records import PARTITIONS, spread
-from bench.tally import require_each_once, require_none_early, tally
 from bench.throughput import TIMEOUT_SECONDS, Rate, all_there, end_ms, relay_of, source_ends
 from bench.watch import Watch
 from delaytopic_api.values import Guarantee

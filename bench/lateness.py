@@ -6,14 +6,14 @@ from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bench.arrival_reader import read_arrivals
 from bench.bed import Bed
 from bench.clock import wait_for
-from bench.plan import Phase, Plan
-from bench.processes import BenchProcess, Relay, relay_config
+from bench.figures.statistics import Lateness, lateness_of
+from bench.figures.tally import require_each_once, require_none_early, tally
+from bench.processes.arrival_reader import read_arrivals
+from bench.processes.measured import BenchProcess, Relay, relay_config
+from bench.processes.plan import Phase, Plan
 from bench.reading import Delivered, read_target
-from bench.statistics import Lateness, lateness_of
-from bench.tally import require_each_once, require_none_early, tally
 from delaytopic_api.values import Guarantee
 
 PRECISION = {Guarantee.AT_LEAST_ONCE: "10ms", Guarantee.EXACTLY_ONCE: "50ms"}
@@ -91,13 +91,13 @@ def _relay(bed: Bed, name: str, source: str, target: str, guarantee: Guarantee) 
 
 
 def _reader(bed: Bed, name: str, target: str, plan: Plan) -> BenchProcess:
-    command = ["bench.arrival_reader", "--bootstrap-servers", bed.bootstrap_servers, "--topic", target]
+    command = ["bench.processes.arrival_reader", "--bootstrap-servers", bed.bootstrap_servers, "--topic", target]
     command += ["--records", str(plan.records), "--output", str(bed.directory / f"{name}.arrivals")]
     return BenchProcess(f"{name}.reader", command, bed.directory)
 
 
 def _send(bed: Bed, name: str, source: str, plan: Plan) -> None:
-    command = ["bench.steady_producer", "--bootstrap-servers", bed.bootstrap_servers, "--topic", source]
+    command = ["bench.processes.steady_producer", "--bootstrap-servers", bed.bootstrap_servers, "--topic", source]
     producer = BenchProcess(f"{name}.producer", [*command, "--plan", str(plan)], bed.directory)
     producer.start()
     try:

@@ -15,8 +15,8 @@ from typing import TypeVar, cast
 import click
 from confluent_kafka import Message
 
+from bench.figures.table import Table
 from bench.records import headers_of, key_of, value_of
-from bench.table import Table
 from delaytopic_api.records import Headers
 from delaytopic_api.values import Partitioning
 from delaytopic_relay.backlog.segments import decode_segment, pack

@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, Message, Producer
 
 from bench.clock import now_ms
 from bench.errors import Stalled
-from bench.quiet import QUIET
+from bench.processes.quiet import QUIET
 from bench.records import headers_of, key_of, partition_of, value_of
 
 TIMEOUT_SECONDS = 60.0

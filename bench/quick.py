@@ -19,10 +19,10 @@ from bench.bed import embedded_bed
 from bench.cases import Group
 from bench.conductor import Conductor
 from bench.errors import BenchError
+from bench.figures.report import tables
+from bench.figures.results import document
 from bench.lateness import PLAN
 from bench.machine import describe_machine, load, processors
-from bench.report import tables
-from bench.results import document
 from delaytopic_cli.errors import CliError
 
 RESULTS = Path(__file__).parent / "results" / "latest.json"

@@ -11,7 +11,7 @@ from typing import cast
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from bench.errors import PromiseBroken, Stalled
-from bench.quiet import QUIET
+from bench.processes.quiet import QUIET
 from bench.records import PARTITIONS, VALUE_BYTES, headers_of, sequence_of
 from delaytopic_api.records import RECEIPT, Headers, Receipt
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from bench.bed import Bed
 from bench.clock import now_ms
+from bench.figures.tally import require_each_once, tally
 from bench.preload import Preload
-from bench.processes import BenchProcess, NullRelay, Relay, relay_config
+from bench.processes.measured import BenchProcess, NullRelay, Relay, relay_config
 from bench.reading import Delivered, read_target
 from bench.records import PARTITIONS
-from bench.tally import require_each_once, tally
 from bench.watch import Sample, Watch, seen_at_ms
 from delaytopic_api.values import BackendType, Guarantee
 

@@ -12,7 +12,7 @@ from confluent_kafka.admin import ListOffsetsResultInfo, OffsetSpec  # type: ign
 
 from bench.clock import now_ms
 from bench.errors import Stalled
-from bench.quiet import QUIET
+from bench.processes.quiet import QUIET
 from bench.records import PARTITIONS
 from delaytopic_cli.embedded.topics import admin_client
 

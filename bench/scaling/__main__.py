@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 import click
 
+from bench.figures.table import Table
 from bench.scaling.cases import comparison, resolution, sensitivity
 from bench.scaling.fleet import Physics
 from bench.scaling.load import Load
 from bench.scaling.results import HEADINGS, Result
-from bench.table import Table
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

@@ -3,7 +3,7 @@ from __future__ import annotations
 from array import array
 from pathlib import Path
 
-from bench.arrival_reader import read_arrivals, write_arrivals
+from bench.processes.arrival_reader import read_arrivals, write_arrivals
 
 
 def test_arrivals_survive_the_file(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from bench.goals import AtLeast, AtMost, Goal, Verdict, all_of
+from bench.figures.goals import AtLeast, AtMost, Goal, Verdict, all_of
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from bench.errors import BenchError
-from bench.plan import Phase, Plan, due_by_now
+from bench.processes.plan import Phase, Plan, due_by_now
 from hypothesis import given
 from hypothesis import strategies as st
 

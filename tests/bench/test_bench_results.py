@@ -3,10 +3,10 @@ from __future__ import annotations
 import json
 
 from bench.cases import Case
-from bench.goals import Verdict
-from bench.report import tables
-from bench.results import Measured, Throughput, Timing, bursts, document, throughputs, timings
-from bench.statistics import Lateness
+from bench.figures.goals import Verdict
+from bench.figures.report import tables
+from bench.figures.results import Measured, Throughput, Timing, bursts, document, throughputs, timings
+from bench.figures.statistics import Lateness
 
 from delaytopic_api.values import Guarantee
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from bench.statistics import Lateness, in_and_out_rate, lateness_of, median, median_ratio, percentile
+from bench.figures.statistics import Lateness, in_and_out_rate, lateness_of, median, median_ratio, percentile
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bench.table import Table
+from bench.figures.table import Table
 
 TABLE = Table(("case", "ratio"), [("null relay", "1.00"), ("ours", "0.7")])
 

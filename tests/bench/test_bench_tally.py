@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from bench.errors import PromiseBroken
-from bench.tally import Tally, require_each_once, require_none_early, tally
+from bench.figures.tally import Tally, require_each_once, require_none_early, tally
 from hypothesis import given
 from hypothesis import strategies as st
 

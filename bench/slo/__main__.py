@@ -16,8 +16,8 @@ from pathlib import Path
 import click
 
 from bench.machine import describe_machine
-from bench.slo_topics import HOUR_MS, Hour, hour_of_records
-from bench.slo_watch import Cost, run_watched
+from bench.slo.topics import HOUR_MS, Hour, hour_of_records
+from bench.slo.watch import Cost, run_watched
 from delaytopic_cli.embedded.kafka_server import KafkaServer
 
 GOAL_DIGEST_ROWS_PER_SECOND = 8_000_000
@@ -48,7 +48,7 @@ def main(only: tuple[str, ...], records: int, pending: int, jars: str) -> None:
 
 
 def _digests(folder: Path) -> dict[str, object]:
-    cost = run_watched([sys.executable, "-m", "bench.slo_digests", str(folder / "rows"), str(DIGEST_ROWS)])
+    cost = run_watched([sys.executable, "-m", "bench.slo.digests", str(folder / "rows"), str(DIGEST_ROWS)])
     measured = json.loads(cost.output)
     rate = 2 * DIGEST_ROWS / measured["seconds"]
     _say(f"digests: {rate / 1e6:.1f} million rows/s (goal {GOAL_DIGEST_ROWS_PER_SECOND / 1e6:.0f})")
@@ -81,7 +81,7 @@ def _on_kafka(
 def _readers(hour: Hour, folder: Path, jars: str) -> dict[str, object]:
     results: dict[str, object] = {}
     for reader in ("client", "connector") if jars else ("client",):
-        command = [sys.executable, "-m", "bench.slo_readers", hour.bootstrap_servers, hour.name, reader, jars]
+        command = [sys.executable, "-m", "bench.slo.readers", hour.bootstrap_servers, hour.name, reader, jars]
         cost = run_watched([*command, str(folder / f"read-by-{reader}")])
         results[reader] = {**json.loads(cost.output), "peakMemoryMiB": cost.peak_mib}
         _say(f"reader {reader}: {results[reader]}")

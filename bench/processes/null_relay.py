@@ -1,6 +1,6 @@
 """The null relay, a process of its own: it consumes and produces, and does nothing else. The measure of all ratios.
 
-    python -m bench.null_relay --bootstrap-servers HOST:PORT --source TOPIC --target TOPIC --group ID
+    python -m bench.processes.null_relay --bootstrap-servers HOST:PORT --source TOPIC --target TOPIC --group ID
                                [--transactional-id ID]
 
 With a transactional id, it is the plain loop's transactional twin, which commits every 50 ms. Runs until SIGTERM.
@@ -90,7 +90,9 @@ def _copy(messages: Sequence[Message], producer: Producer, target: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m bench.null_relay", description="Consume and produce, no more.")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.processes.null_relay", description="Consume and produce, no more."
+    )
     for name in ("--bootstrap-servers", "--source", "--target", "--group"):
         parser.add_argument(name, required=True)
     parser.add_argument("--transactional-id")

@@ -1,4 +1,4 @@
-"""`python -m bench.slo_digests FOLDER ROWS`: digests of both sides from Parquet, at a heap of 1 GiB; prints JSON."""
+"""`python -m bench.slo.digests FOLDER ROWS`: digests of both sides from Parquet, at a heap of 1 GiB; prints JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m bench.slo_readers BOOTSTRAP NAME client|connector JARS FOLDER`: read an hour's topics; prints JSON."""
+"""`python -m bench.slo.readers BOOTSTRAP NAME client|connector JARS FOLDER`: read an hour's topics; prints JSON."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.cases import GOALS, Case
-from bench.goals import (
+from bench.figures.goals import (
     AT_LEAST_ONCE_P50_MS,
     AT_LEAST_ONCE_P99_MS,
     BURST_MS,
@@ -16,7 +16,7 @@ from bench.goals import (
     Verdict,
     all_of,
 )
-from bench.statistics import Lateness, in_and_out_rate, median, median_ratio
+from bench.figures.statistics import Lateness, in_and_out_rate, median, median_ratio
 from delaytopic_api.values import Guarantee
 
 JUDGED_PER_SECOND = 10_000

@@ -1,6 +1,6 @@
 """The steady producer, a process of its own: records one to three seconds ahead of their time, at an even rate.
 
-    python -m bench.steady_producer --bootstrap-servers HOST:PORT --topic TOPIC --plan 2000x8,10000x8,50000
+    python -m bench.processes.steady_producer --bootstrap-servers HOST:PORT --topic TOPIC --plan 2000x8,10000x8,50000
 
 The last number of the plan is a burst, whose records are all due in one instant. Ends when all is acknowledged.
 """
@@ -15,7 +15,7 @@ import time
 from confluent_kafka import KafkaError, Message, Producer
 
 from bench.clock import now_ms
-from bench.plan import Phase, Plan, due_by_now
+from bench.processes.plan import Phase, Plan, due_by_now
 from bench.records import headers_of, key_of, partition_of, value_of
 
 NEAREST_MS = 1_000
@@ -82,7 +82,7 @@ class SteadyProducer:
 
 def main() -> int:
     """Parse the arguments and send; exit code 1 if something could not be sent."""
-    parser = argparse.ArgumentParser(prog="python -m bench.steady_producer")
+    parser = argparse.ArgumentParser(prog="python -m bench.processes.steady_producer")
     for name in ("--bootstrap-servers", "--topic", "--plan"):
         parser.add_argument(name, required=True)
     options = parser.parse_args()

@@ -84,7 +84,15 @@ class NullRelay(BenchProcess):
         self, name: str, directory: Path, *, bootstrap_servers: str, source: str, target: str, transactional: bool
     ) -> None:
         self.group = f"null.{name}"
-        command = ["bench.null_relay", "--bootstrap-servers", bootstrap_servers, "--source", source, "--target", target]
+        command = [
+            "bench.processes.null_relay",
+            "--bootstrap-servers",
+            bootstrap_servers,
+            "--source",
+            source,
+            "--target",
+            target,
+        ]
         command += ["--group", self.group]
         if transactional:
             command += ["--transactional-id", self.group]

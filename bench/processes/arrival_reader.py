@@ -1,6 +1,6 @@
 """The arrival reader, a process of its own: notes when a `read_committed` consumer gets each record.
 
-    python -m bench.arrival_reader --bootstrap-servers HOST:PORT --topic TOPIC --records N --output FILE
+    python -m bench.processes.arrival_reader --bootstrap-servers HOST:PORT --topic TOPIC --records N --output FILE
 
 Ends with the N-th record (or by SIGTERM). The file holds two columns of N 64-bit integers: sequence numbers, then
 arrival times in epoch milliseconds.
@@ -24,7 +24,7 @@ WAIT_SECONDS = 0.2
 
 def main() -> None:
     """Parse the arguments, read, and write the file."""
-    parser = argparse.ArgumentParser(prog="python -m bench.arrival_reader")
+    parser = argparse.ArgumentParser(prog="python -m bench.processes.arrival_reader")
     for name in ("--bootstrap-servers", "--topic", "--output"):
         parser.add_argument(name, required=True)
     parser.add_argument("--records", required=True, type=int)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bench.cases import BACKENDS
-from bench.results import Measured, Throughput, bursts, throughputs, timings
-from bench.statistics import median
-from bench.table import Table
+from bench.figures.results import Measured, Throughput, bursts, throughputs, timings
+from bench.figures.statistics import median
+from bench.figures.table import Table
 
 
 def tables(measured: Measured, burst_records: int) -> Iterator[Table]:

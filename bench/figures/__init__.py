@@ -1,0 +1,1 @@
+"""The figures of a run: order statistics, goals, results and tables. Pure."""

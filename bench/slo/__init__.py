@@ -1,0 +1,1 @@
+"""The cost of an SLO audit, in processes of their own."""
