@@ -1,7 +1,7 @@
 """A real Kubernetes control plane as child processes: etcd, kube-apiserver and kube-controller-manager.
 
 It needs neither root nor a network: everything is on 127.0.0.1. There is no kubelet, no scheduler, no DNS and no
-network between pods; `tests.cluster.node` plays a node.
+network between pods; `tests.cluster.node.local_node` plays a node.
 """
 
 from __future__ import annotations

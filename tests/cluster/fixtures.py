@@ -36,7 +36,7 @@ from tests.cluster import binaries
 from tests.cluster.binaries import Programs
 from tests.cluster.control_plane import ControlPlane, OwnControlPlane, custom_resource_definitions
 from tests.cluster.helm import Helm
-from tests.cluster.node import NODE_LABEL, LocalNode
+from tests.cluster.node.local_node import NODE_LABEL, LocalNode
 from tests.harness.fixtures import prepared
 from tests.harness.names import unique
 

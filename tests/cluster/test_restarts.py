@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from tests.cluster.control_plane import OwnControlPlane
-from tests.cluster.node import NODE_LABEL, LocalNode
+from tests.cluster.node.local_node import NODE_LABEL, LocalNode
+from tests.cluster.node.test_local_node import applied, deployment, texts
 from tests.cluster.pods import await_rollout
-from tests.cluster.test_node import applied, deployment, texts
 from tests.harness.names import unique
 
 from delaytopic_cli.embedded.process import wait_until

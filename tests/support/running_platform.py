@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from tests.cluster.control_plane import ControlPlane
-from tests.cluster.node import NODE_LABEL, LocalNode
+from tests.cluster.node.local_node import NODE_LABEL, LocalNode
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.operator_process import OperatorProcess
 from tests.support.platform import Platform

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.fixtures import MakeNamespace
-from tests.cluster.node import LocalNode
+from tests.cluster.node.local_node import LocalNode
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.operator_process import OperatorProcess
 from tests.support.platform import Platform

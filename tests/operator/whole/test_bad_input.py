@@ -11,7 +11,7 @@ from confluent_kafka.admin import AclOperation  # type: ignore[attr-defined]  # 
 from redis import Redis
 from tests.cluster.awaiting import await_object
 from tests.cluster.kube_client import Object
-from tests.cluster.node import LocalNode
+from tests.cluster.node.local_node import LocalNode
 from tests.harness.shared_servers import RedisAddress, SharedKafka
 from tests.support.app_team import AppTeam
 from tests.support.kafka_topics import KafkaTopics

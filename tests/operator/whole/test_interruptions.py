@@ -10,7 +10,7 @@ import pytest
 from tests.cluster.awaiting import await_object
 from tests.cluster.control_plane import OwnControlPlane
 from tests.cluster.kube_client import APPLY_PATCH, Object
-from tests.cluster.node import LocalNode
+from tests.cluster.node.local_node import LocalNode
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.app_team import AppTeam
 from tests.support.backlogs import all_arrived, await_no_relays, await_pending, await_record, summary, with_pending

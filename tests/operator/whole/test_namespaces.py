@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.cluster.awaiting import await_gone
-from tests.cluster.node import NODE_LABEL, LocalNode
+from tests.cluster.node.local_node import NODE_LABEL, LocalNode
 from tests.support.app_team import AppTeam
 from tests.support.backlogs import (
     all_arrived,

@@ -14,7 +14,7 @@ from tests.cluster.access import allowed
 from tests.cluster.audit import Call
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kube_client import Object, RequestRefused
-from tests.cluster.node import LocalNode
+from tests.cluster.node.local_node import LocalNode
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.app_team import AppTeam
 from tests.support.platform import Platform

@@ -9,7 +9,7 @@ import pytest
 from tests.cluster.awaiting import await_object
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kube_client import Object
-from tests.cluster.node import LocalNode
+from tests.cluster.node.local_node import LocalNode
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.app_team import AppTeam
 from tests.support.platform import Platform

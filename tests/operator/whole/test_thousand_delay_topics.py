@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.cluster.audit import by_verb
 from tests.cluster.control_plane import ControlPlane
-from tests.cluster.node import LocalNode
+from tests.cluster.node.local_node import LocalNode
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.kafka_topics import KafkaTopics
 from tests.support.platform import API, Platform

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from tests.cluster.binaries import Programs
 from tests.cluster.control_plane import ControlPlane
-from tests.cluster.node import LocalNode
+from tests.cluster.node.local_node import LocalNode
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.platform import Platform
 from tests.support.running_platform import running_platform

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tests.cluster.pod_command import CannotRun, container_command
-from tests.cluster.pod_files import PodRoot
-from tests.cluster.pod_status import ContainerState
-from tests.cluster.probes import Probe
+from tests.cluster.node.command import CannotRun, container_command
+from tests.cluster.node.files import PodRoot
+from tests.cluster.node.probes import Probe
+from tests.cluster.node.status import ContainerState
 
 from delaytopic_cli.embedded.process import ManagedProcess
 

@@ -20,9 +20,9 @@ from typing import Any, Self
 
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kube_client import Change, RequestRefused, Watch
-from tests.cluster.pod_addresses import PodAddresses
-from tests.cluster.pod_files import Object
-from tests.cluster.pod_runner import AWAY, PodRunner
+from tests.cluster.node.addresses import PodAddresses
+from tests.cluster.node.files import Object
+from tests.cluster.node.runner import AWAY, PodRunner
 
 from delaytopic_cli.embedded.process import ManagedProcess
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.cluster.kube_client import KubeClient, RequestRefused
-from tests.cluster.pod_command import ConfigurationMissing, container_environment
-from tests.cluster.pod_container import Container, timestamp
-from tests.cluster.pod_files import VolumeNotReady, pod_root, remove_volumes, write_volumes
-from tests.cluster.pod_status import pod_status
+from tests.cluster.node.command import ConfigurationMissing, container_environment
+from tests.cluster.node.container import Container, timestamp
+from tests.cluster.node.files import VolumeNotReady, pod_root, remove_volumes, write_volumes
+from tests.cluster.node.status import pod_status
 
 Object = dict[str, Any]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.cluster.awaiting import await_condition, await_object, condition_of
 from tests.cluster.control_plane import ControlPlane
-from tests.cluster.node import NODE_LABEL, LocalNode, RunningPod
+from tests.cluster.node.local_node import NODE_LABEL, LocalNode, RunningPod
 from tests.cluster.pods import await_rollout, pods_of, waiting_reasons
 from tests.harness.names import unique
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.cluster.pod_files import Find, PodRoot, object_data
+from tests.cluster.node.files import Find, PodRoot, object_data
 
 Object = dict[str, Any]
 
