@@ -101,7 +101,7 @@ class PortForwards:
         with DefaultSelector() as selector:
             selector.register(process.stdout, EVENT_READ)
             while len(said) < MOST_READ_BYTES and selector.select(max(0.0, until - time.monotonic())):
-                part = os.read(process.stdout.fileno(), MOST_READ_BYTES)
+                part = os.read(process.stdout.fileno(), MOST_READ_BYTES - len(said))
                 if not part:
                     self._end(process)
                     raise failure(_said(errors) or said.decode("utf-8", "replace"))
