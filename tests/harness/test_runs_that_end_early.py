@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.child_process import hearing_ctrl_c
 from tests.support.paths import ROOT
 from tests.support.relay_process import wait_for
 
@@ -47,13 +48,10 @@ def run(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
         (tmp_path / f"test_{number}.py").write_text(TESTS.replace("range(2)", f"[{number}]"))
     command = [sys.executable, "-m", "pytest", "-c", str(tmp_path / "pytest.ini"), "--numprocesses=2", str(tmp_path)]
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "DELAYTOPIC"))}
-    # A shell starts what runs in its background with Ctrl-C ignored, which this run would inherit.
-    outer = signal.signal(signal.SIGINT, signal.default_int_handler)
-    with (tmp_path / "output").open("wb") as output:
+    with (tmp_path / "output").open("wb") as output, hearing_ctrl_c():
         process = subprocess.Popen(
             command, cwd=ROOT, env=inherited, stdout=output, stderr=output, start_new_session=True
         )
-    signal.signal(signal.SIGINT, outer)
     try:
         wait_for(lambda: len(pid_files(tmp_path)) == 2, (tmp_path / "output").read_text)
         yield process

@@ -5,10 +5,24 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from delaytopic_cli.embedded.process import spawn
+
+
+@contextmanager
+def hearing_ctrl_c() -> Iterator[None]:
+    """Let processes that are started in this block hear Ctrl-C.
+
+    A shell starts what runs in its background with Ctrl-C ignored, which all that a test run starts would inherit.
+    """
+    outer = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, outer)
 
 
 class ChildProcess:

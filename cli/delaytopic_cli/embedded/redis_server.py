@@ -19,8 +19,9 @@ from delaytopic_cli.errors import EmbeddedServerError, PackageMissingError, Serv
 
 START_TIMEOUT_SECONDS = 30.0
 STOP_GRACE_SECONDS = 15.0
-# What a backlog needs: nothing is evicted, writes outlive a crash, and the append-only file is not rewritten every few
-# seconds under a queue's load of writes and deletes (Redis' default trigger, 64 MiB, costs 100 ms of lateness).
+# What a backlog needs: nothing is evicted; writes outlive a crash, but for those of the last two seconds, which relays
+# find missing; the append-only file is not rewritten every few seconds under a queue's load of writes and deletes
+# (Redis' default trigger, 64 MiB, costs 100 ms of lateness).
 DEFAULT_SETTINGS: Mapping[str, str] = {
     "appendonly": "yes",
     "appendfsync": "everysec",

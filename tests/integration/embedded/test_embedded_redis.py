@@ -39,6 +39,8 @@ def test_it_never_evicts_and_persists_what_it_acknowledged(client: redis.Redis) 
 
 
 def test_data_and_port_survive_a_crash(redis_server: RedisServer, client: redis.Redis) -> None:
+    # By itself it may write a second or two after its answer, when the disk is slow.
+    client.config_set("appendfsync", "always")
     client.set("name", "value")
     url = redis_server.url
 

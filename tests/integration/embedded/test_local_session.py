@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import pytest
 from tests.harness.fixtures import QUICK_START
+from tests.support.child_process import hearing_ctrl_c
 
 from delaytopic_cli.__main__ import run
 from delaytopic_cli.embedded.process import wait_until
@@ -51,11 +52,8 @@ class Local:
         self.file = folder / "topics.yaml"
         self.file.write_text(DOCUMENTS, encoding="utf-8")
         command = [sys.executable, "-m", "delaytopic_cli", "local", "-f", str(self.file), "--data", str(self.data)]
-        with self.output.open("wb") as output:
-            # A shell's background jobs ignore Ctrl-C, and so does what they start, unless it is handled here.
-            before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        with self.output.open("wb") as output, hearing_ctrl_c():
             self.process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
-            signal.signal(signal.SIGINT, before)
 
     def overview(self, delay_topic: str) -> str:
         """The latest line about a DelayTopic; empty before the first."""

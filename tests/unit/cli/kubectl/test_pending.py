@@ -15,6 +15,7 @@ from socket import SHUT_RDWR, create_server
 from threading import Thread
 
 import pytest
+from tests.support.child_process import hearing_ctrl_c
 from tests.support.listings import pending_list
 from tests.unit.cli.kubectl.scripted_kubectl import FOREVER, NAME, NAMESPACE, ScriptedKubectl, failing, forwarding
 from tests.unit.cli.test_command_line import HARMLESS, HOSTILE
@@ -177,7 +178,9 @@ def test_a_pod_that_nobody_may_forward_to_is_one_line_without_commands_for_the_t
 def test_a_command_that_is_ended_leaves_no_port_open(scripted: ScriptedKubectl, number: signal.Signals) -> None:
     scripted.write(one=FOREVER, two=FOREVER)
     command = [sys.executable, "-m", "delaytopic_cli.kubectl", "pending", NAME, "-n", NAMESPACE]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+    with hearing_ctrl_c():
+        started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with started as running:
         processes = [scripted.process(pod) for pod in ("one", "two")]
 
         running.send_signal(number)
