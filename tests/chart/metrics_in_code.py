@@ -16,7 +16,7 @@ from delaytopic_slo.report.prometheus import HELP
 AUDIT_METRICS = HELP
 """Of the audit: the text of each, without the beginning that all names have."""
 
-_SERIES = re.compile(r"\b(?:delaytopic|delay_operator|process)_[a-z0-9_]+\b")
+_SERIES = re.compile(r"\b(?:delaytopic|process)_[a-z0-9_]+\b")
 _LABELS = {"delaytopic_namespace", "delaytopic_name"}
 _PARTS = {"counter": ("_total",), "gauge": ("",), "histogram": ("_bucket", "_count", "_sum")}
 

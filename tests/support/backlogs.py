@@ -15,7 +15,7 @@ from delaytopic_operator.model.keys import Key
 from delaytopic_operator.model.record import RecordState, RouteRecord, parse_record, record_name
 from delaytopic_operator.resources import child_name
 
-METRIC = "delay_operator_retained_backlog_messages"
+METRIC = "delaytopic_operator_retained_backlog_messages"
 
 
 def all_arrived(records: int) -> tuple[int, int, dict[str, int]]:

@@ -7,7 +7,7 @@ from typing import Final
 from charts.tools.dashboards.panels import Dashboard, Query, heat_map, lines, number
 
 _ONE: Final = 'delaytopic_namespace="$namespace", delaytopic_name="$name"'
-_LED: Final = "and on (instance) delay_operator_leader == 1"
+_LED: Final = "and on (instance) delaytopic_operator_leader == 1"
 _RATE: Final = "$__rate_interval"
 
 
@@ -71,7 +71,7 @@ DELAY_TOPIC: Final = Dashboard(
                 "Due ahead, and what can be delivered",
                 "The busiest second within the look-ahead against what the relays deliver while they are busy. "
                 "Above it, records will be late.",
-                Query(f"delay_operator_forecast_peak_rate{{{_ONE}}} {_LED}", "due in the busiest second ahead"),
+                Query(f"delaytopic_operator_forecast_peak_rate{{{_ONE}}} {_LED}", "due in the busiest second ahead"),
                 Query(f"sum(delaytopic_busy_records_per_second{{{_ONE}}})", "relays, while busy"),
                 Query(f"sum(rate(delaytopic_delivered_records_total{{{_ONE}}}[{_RATE}]))", "delivered"),
                 unit="ops",
@@ -81,13 +81,13 @@ DELAY_TOPIC: Final = Dashboard(
             lines(
                 "Relays",
                 "Wanted by the operator, and running.",
-                Query(f"delay_operator_desired_replicas{{{_ONE}}} {_LED}", "wanted"),
+                Query(f"delaytopic_operator_desired_replicas{{{_ONE}}} {_LED}", "wanted"),
                 Query(f"count(delaytopic_memory_bytes{{{_ONE}}})", "running"),
             ),
             lines(
                 "Lateness to come",
                 "What the operator expects, with as many relays as there may be.",
-                Query(f"delay_operator_forecast_lateness_seconds{{{_ONE}}} {_LED}", "expected"),
+                Query(f"delaytopic_operator_forecast_lateness_seconds{{{_ONE}}} {_LED}", "expected"),
                 unit="s",
             ),
         ),

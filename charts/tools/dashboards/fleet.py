@@ -8,11 +8,11 @@ from charts.tools.dashboards.panels import Dashboard, Query, lines, number, tabl
 
 _BY: Final = "by (delaytopic_namespace, delaytopic_name)"
 _EACH: Final = "{{delaytopic_namespace}}/{{delaytopic_name}}"
-_LED: Final = "and on (instance) delay_operator_leader == 1"
+_LED: Final = "and on (instance) delaytopic_operator_leader == 1"
 
 
 def _conditions(selector: str) -> str:
-    return f"count(delay_operator_condition{{{selector}}} == 1 {_LED}) or vector(0)"
+    return f"count(delaytopic_operator_condition{{{selector}}} == 1 {_LED}) or vector(0)"
 
 
 FLEET: Final = Dashboard(
@@ -118,7 +118,7 @@ FLEET: Final = Dashboard(
             lines(
                 "Retained backlogs",
                 "Records of DelayTopics that are gone; applying the same object again resumes them.",
-                Query(f"delay_operator_retained_backlog_messages {_LED}", _EACH),
+                Query(f"delaytopic_operator_retained_backlog_messages {_LED}", _EACH),
             ),
         ),
     ),

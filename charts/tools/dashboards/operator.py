@@ -14,30 +14,30 @@ OPERATOR: Final = Dashboard(
     text="The operators of delaytopic. Relays deliver on without them.",
     rows=(
         (
-            number("Leaders", "One, and only one.", Query("sum(delay_operator_leader)"), good="not zero"),
-            number("Waiting", "DelayTopics due for a pass.", Query("sum(delay_operator_queue_depth)")),
+            number("Leaders", "One, and only one.", Query("sum(delaytopic_operator_leader)"), good="not zero"),
+            number("Waiting", "DelayTopics due for a pass.", Query("sum(delaytopic_operator_queue_depth)")),
             number(
                 "Longest wait",
                 "How long the first of them has been waiting.",
-                Query("max(delay_operator_queue_oldest_age_seconds)"),
+                Query("max(delaytopic_operator_queue_oldest_age_seconds)"),
                 unit="s",
             ),
             number(
                 "Longest pass",
                 "A pass that runs for minutes is stuck.",
-                Query("max(time() - delay_operator_reconcile_in_progress_start_seconds) or vector(0)"),
+                Query("max(time() - delaytopic_operator_reconcile_in_progress_start_seconds) or vector(0)"),
                 unit="s",
             ),
             number(
                 "Last resync",
                 "Since everything was listed.",
-                Query("max((time() - delay_operator_resync_last_seconds) and delay_operator_leader == 1)"),
+                Query("max((time() - delaytopic_operator_resync_last_seconds) and delaytopic_operator_leader == 1)"),
                 unit="s",
             ),
             number(
                 "Memory",
                 "The greatest of all operators.",
-                Query("max(process_resident_memory_bytes and on (instance) delay_operator_leader)"),
+                Query("max(process_resident_memory_bytes and on (instance) delaytopic_operator_leader)"),
                 unit="bytes",
             ),
         ),
@@ -45,7 +45,7 @@ OPERATOR: Final = Dashboard(
             lines(
                 "Passes",
                 "By result; what is not Success is tried again, later each time.",
-                Query(f"sum by (result) (rate(delay_operator_reconcile_total[{_RATE}]))", "{{result}}"),
+                Query(f"sum by (result) (rate(delaytopic_operator_reconcile_total[{_RATE}]))", "{{result}}"),
                 unit="ops",
             ),
             lines(
@@ -54,7 +54,7 @@ OPERATOR: Final = Dashboard(
                 *(
                     Query(
                         f"histogram_quantile({share}, sum by (le) "
-                        f"(rate(delay_operator_reconcile_seconds_bucket[{_RATE}])))",
+                        f"(rate(delaytopic_operator_reconcile_seconds_bucket[{_RATE}])))",
                         share,
                     )
                     for share in ("0.5", "0.99")
@@ -66,13 +66,13 @@ OPERATOR: Final = Dashboard(
             lines(
                 "Silence of watches",
                 "Since the last sign of life, by resource; the API server ends each watch after four minutes.",
-                Query("max by (resource) (time() - delay_operator_watch_last_event_seconds)", "{{resource}}"),
+                Query("max by (resource) (time() - delaytopic_operator_watch_last_event_seconds)", "{{resource}}"),
                 unit="s",
             ),
             lines(
                 "Leading",
                 "1 in the operator that leads.",
-                Query("delay_operator_leader", "{{instance}}"),
+                Query("delaytopic_operator_leader", "{{instance}}"),
             ),
         ),
         (
@@ -80,7 +80,7 @@ OPERATOR: Final = Dashboard(
                 "Requests to the API server",
                 "By verb and code; in a quiet cluster there are hardly any writes.",
                 Query(
-                    f"sum by (verb, code) (rate(delay_operator_k8s_request_seconds_count[{_RATE}]))",
+                    f"sum by (verb, code) (rate(delaytopic_operator_k8s_request_seconds_count[{_RATE}]))",
                     "{{verb}} {{code}}",
                 ),
                 unit="ops",
@@ -90,7 +90,7 @@ OPERATOR: Final = Dashboard(
                 "By operation.",
                 Query(
                     "histogram_quantile(0.99, sum by (le, op) "
-                    f"(rate(delay_operator_kafka_admin_seconds_bucket[{_RATE}])))",
+                    f"(rate(delaytopic_operator_kafka_admin_seconds_bucket[{_RATE}])))",
                     "{{op}}",
                 ),
                 unit="s",
@@ -100,13 +100,13 @@ OPERATOR: Final = Dashboard(
             lines(
                 "Set right",
                 "Objects that somebody had changed. A steady rate is a quarrel with another controller.",
-                Query(f"sum by (object) (rate(delay_operator_drift_corrections_total[{_RATE}]))", "{{object}}"),
+                Query(f"sum by (object) (rate(delaytopic_operator_drift_corrections_total[{_RATE}]))", "{{object}}"),
                 unit="ops",
             ),
             lines(
                 "Objects known",
                 "By resource.",
-                Query("max by (resource) (delay_operator_objects)", "{{resource}}"),
+                Query("max by (resource) (delaytopic_operator_objects)", "{{resource}}"),
             ),
         ),
         (
@@ -114,8 +114,9 @@ OPERATOR: Final = Dashboard(
                 "Conditions that do not hold",
                 "How many DelayTopics, by condition; Reconciling, Stalled, Paused and Draining are meant to be False.",
                 Query(
-                    'count by (type) (delay_operator_condition{status!="True", '
-                    'type!~"Reconciling|Stalled|Paused|Draining"} == 1 and on (instance) delay_operator_leader == 1)',
+                    'count by (type) (delaytopic_operator_condition{status!="True", '
+                    'type!~"Reconciling|Stalled|Paused|Draining"} == 1 '
+                    "and on (instance) delaytopic_operator_leader == 1)",
                     "{{type}}",
                 ),
             ),
@@ -123,8 +124,9 @@ OPERATOR: Final = Dashboard(
                 "Need a person, or are changing",
                 "How many DelayTopics.",
                 Query(
-                    'count by (type) (delay_operator_condition{status="True", '
-                    'type=~"Reconciling|Stalled|Paused|Draining"} == 1 and on (instance) delay_operator_leader == 1)',
+                    'count by (type) (delaytopic_operator_condition{status="True", '
+                    'type=~"Reconciling|Stalled|Paused|Draining"} == 1 '
+                    "and on (instance) delaytopic_operator_leader == 1)",
                     "{{type}}",
                 ),
             ),

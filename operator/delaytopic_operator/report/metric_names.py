@@ -17,55 +17,63 @@ class MetricName(NamedTuple):
 DELAY_TOPIC: Final = ("delaytopic_namespace", "delaytopic_name")
 """Labels of series about one DelayTopic; the same as on the relays' metrics."""
 
-RECONCILES: Final = MetricName("delay_operator_reconcile", "counter", "Passes, by result.", ("result",))
-RECONCILE_SECONDS: Final = MetricName("delay_operator_reconcile_seconds", "histogram", "How long passes take.")
+RECONCILES: Final = MetricName("delaytopic_operator_reconcile", "counter", "Passes, by result.", ("result",))
+RECONCILE_SECONDS: Final = MetricName("delaytopic_operator_reconcile_seconds", "histogram", "How long passes take.")
 IN_PROGRESS: Final = MetricName(
-    "delay_operator_reconcile_in_progress_start_seconds",
+    "delaytopic_operator_reconcile_in_progress_start_seconds",
     "gauge",
     "When a pass that runs began, in seconds since 1970.",
     DELAY_TOPIC,
 )
-QUEUE_DEPTH: Final = MetricName("delay_operator_queue_depth", "gauge", "DelayTopics due for a pass and waiting.")
+QUEUE_DEPTH: Final = MetricName("delaytopic_operator_queue_depth", "gauge", "DelayTopics due for a pass and waiting.")
 QUEUE_AGE: Final = MetricName(
-    "delay_operator_queue_oldest_age_seconds", "gauge", "How long the first of them has been waiting."
+    "delaytopic_operator_queue_oldest_age_seconds", "gauge", "How long the first of them has been waiting."
 )
 WATCH_EVENT: Final = MetricName(
-    "delay_operator_watch_last_event_seconds",
+    "delaytopic_operator_watch_last_event_seconds",
     "gauge",
     "Last sign of life of a watch, an event or the answer to its request, in seconds since 1970.",
     ("resource",),
 )
 RESYNC: Final = MetricName(
-    "delay_operator_resync_last_seconds", "gauge", "When everything was listed last, in seconds since 1970; 0: never."
+    "delaytopic_operator_resync_last_seconds",
+    "gauge",
+    "When everything was listed last, in seconds since 1970; 0: never.",
 )
-OBJECTS: Final = MetricName("delay_operator_objects", "gauge", "Objects known, by resource.", ("resource",))
-LEADER: Final = MetricName("delay_operator_leader", "gauge", "1 in the operator that leads, 0 in the others.")
+OBJECTS: Final = MetricName("delaytopic_operator_objects", "gauge", "Objects known, by resource.", ("resource",))
+LEADER: Final = MetricName("delaytopic_operator_leader", "gauge", "1 in the operator that leads, 0 in the others.")
 DRIFT: Final = MetricName(
-    "delay_operator_drift_corrections", "counter", "Objects set right that somebody had changed.", ("object",)
+    "delaytopic_operator_drift_corrections", "counter", "Objects set right that somebody had changed.", ("object",)
 )
 KAFKA_SECONDS: Final = MetricName(
-    "delay_operator_kafka_admin_seconds", "histogram", "Calls of Kafka's admin interface.", ("op", "result")
+    "delaytopic_operator_kafka_admin_seconds", "histogram", "Calls of Kafka's admin interface.", ("op", "result")
 )
 KUBERNETES_SECONDS: Final = MetricName(
-    "delay_operator_k8s_request_seconds", "histogram", "Requests to the API server.", ("verb", "resource", "code")
+    "delaytopic_operator_k8s_request_seconds", "histogram", "Requests to the API server.", ("verb", "resource", "code")
 )
 CONDITION: Final = MetricName(
-    "delay_operator_condition",
+    "delaytopic_operator_condition",
     "gauge",
     "1 for the status that a condition has.",
     (*DELAY_TOPIC, "type", "status"),
 )
 DESIRED_REPLICAS: Final = MetricName(
-    "delay_operator_desired_replicas", "gauge", "How many relays the autoscaling wants.", DELAY_TOPIC
+    "delaytopic_operator_desired_replicas", "gauge", "How many relays the autoscaling wants.", DELAY_TOPIC
 )
 FORECAST_RATE: Final = MetricName(
-    "delay_operator_forecast_peak_rate", "gauge", "Most records due per second within the look-ahead.", DELAY_TOPIC
+    "delaytopic_operator_forecast_peak_rate", "gauge", "Most records due per second within the look-ahead.", DELAY_TOPIC
 )
 FORECAST_LATENESS: Final = MetricName(
-    "delay_operator_forecast_lateness_seconds", "gauge", "Lateness to come, with the relays there may be.", DELAY_TOPIC
+    "delaytopic_operator_forecast_lateness_seconds",
+    "gauge",
+    "Lateness to come, with the relays there may be.",
+    DELAY_TOPIC,
 )
 RETAINED: Final = MetricName(
-    "delay_operator_retained_backlog_messages", "gauge", "Records pending of a DelayTopic that is gone.", DELAY_TOPIC
+    "delaytopic_operator_retained_backlog_messages",
+    "gauge",
+    "Records pending of a DelayTopic that is gone.",
+    DELAY_TOPIC,
 )
 
 ALL: Final = (

@@ -13,8 +13,8 @@ from delaytopic_operator.observe.observation import Observation
 from delaytopic_operator.report.metrics import OperatorMetrics
 from delaytopic_operator.report.status_metrics import Meter
 
-RETAINED = "delay_operator_retained_backlog_messages"
-CONDITION = "delay_operator_condition"
+RETAINED = "delaytopic_operator_retained_backlog_messages"
+CONDITION = "delaytopic_operator_condition"
 
 
 def series(metrics: OperatorMetrics, name: str) -> dict[str, float]:

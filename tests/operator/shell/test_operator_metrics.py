@@ -42,7 +42,7 @@ def series(metrics: OperatorMetrics) -> dict[str, str]:
 
 def test_every_metric_of_the_table_is_served_and_no_other() -> None:
     families = text_string_to_metric_families(filled().render().decode())
-    served = {(family.name, family.type) for family in families if family.name.startswith("delay_")}
+    served = {(family.name, family.type) for family in families if family.name.startswith("delaytopic_")}
 
     assert served == {(metric.name, metric.type) for metric in metric_names.ALL}
 
@@ -51,22 +51,22 @@ def test_the_values_are_those_given() -> None:
     values = series(filled())
 
     expected = {
-        'delay_operator_reconcile_total{result="Success"}': "1.0",
-        f"delay_operator_reconcile_in_progress_start_seconds{{{OF}}}": "1.79526968627e+09",
-        "delay_operator_queue_depth": "3.0",
-        "delay_operator_queue_oldest_age_seconds": "1.5",
-        "delay_operator_leader": "1.0",
-        'delay_operator_objects{resource="delaytopics"}': "7.0",
-        'delay_operator_drift_corrections_total{object="deployments"}': "1.0",
-        'delay_operator_k8s_request_seconds_count{code="200",resource="delaytopics/status",verb="patch"}': "1.0",
-        'delay_operator_kafka_admin_seconds_count{op="describe_topics",result="Success"}': "1.0",
-        f'delay_operator_condition{{{OF},status="True",type="Ready"}}': "1.0",
-        f"delay_operator_desired_replicas{{{OF}}}": "3.0",
-        f"delay_operator_forecast_peak_rate{{{OF}}}": "120.5",
-        f"delay_operator_retained_backlog_messages{{{OF}}}": "42.0",
+        'delaytopic_operator_reconcile_total{result="Success"}': "1.0",
+        f"delaytopic_operator_reconcile_in_progress_start_seconds{{{OF}}}": "1.79526968627e+09",
+        "delaytopic_operator_queue_depth": "3.0",
+        "delaytopic_operator_queue_oldest_age_seconds": "1.5",
+        "delaytopic_operator_leader": "1.0",
+        'delaytopic_operator_objects{resource="delaytopics"}': "7.0",
+        'delaytopic_operator_drift_corrections_total{object="deployments"}': "1.0",
+        'delaytopic_operator_k8s_request_seconds_count{code="200",resource="delaytopics/status",verb="patch"}': "1.0",
+        'delaytopic_operator_kafka_admin_seconds_count{op="describe_topics",result="Success"}': "1.0",
+        f'delaytopic_operator_condition{{{OF},status="True",type="Ready"}}': "1.0",
+        f"delaytopic_operator_desired_replicas{{{OF}}}": "3.0",
+        f"delaytopic_operator_forecast_peak_rate{{{OF}}}": "120.5",
+        f"delaytopic_operator_retained_backlog_messages{{{OF}}}": "42.0",
     }
     assert {name: values.get(name) for name in expected} == expected
-    assert f"delay_operator_forecast_lateness_seconds{{{OF}}}" not in values
+    assert f"delaytopic_operator_forecast_lateness_seconds{{{OF}}}" not in values
 
 
 def test_a_delay_topic_that_is_gone_leaves_no_series() -> None:
@@ -82,5 +82,5 @@ def test_a_condition_has_one_status() -> None:
 
     metrics.set_conditions(KEY, {"Ready": "False"})
 
-    ready = [name for name in series(metrics) if name.startswith("delay_operator_condition")]
-    assert ready == [f'delay_operator_condition{{{OF},status="False",type="Ready"}}']
+    ready = [name for name in series(metrics) if name.startswith("delaytopic_operator_condition")]
+    assert ready == [f'delaytopic_operator_condition{{{OF},status="False",type="Ready"}}']

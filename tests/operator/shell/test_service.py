@@ -221,6 +221,6 @@ def test_a_leader_that_was_frozen_writes_nothing_when_it_wakes(
     frozen.thaw()
 
     wait_for(lambda: frozen.log_lines("not leading any more"), frozen.why)
-    wait_for(lambda: frozen.metric('delay_operator_reconcile_total{result="NotLeading"}') == 1, frozen.why)
+    wait_for(lambda: frozen.metric('delaytopic_operator_reconcile_total{result="NotLeading"}') == 1, frozen.why)
     assert written(kube, namespace) == "new"
     assert other.leads()

@@ -190,7 +190,7 @@ def test_what_somebody_did_to_the_children_is_undone(running: Platform, tmp_path
     verdict = team.audited(60)
 
     assert (verdict.faults, verdict.delivered) == ({}, 40)
-    assert running.operator.metric('delay_operator_drift_corrections_total{object="ConfigMap"}') >= 1
+    assert running.operator.metric('delaytopic_operator_drift_corrections_total{object="ConfigMap"}') >= 1
     running.await_condition("meddled", "Ready")
 
 

@@ -204,8 +204,8 @@ def test_while_paused_nothing_is_changed_and_a_deletion_waits(platform: Platform
     platform.await_condition(NAME, "Paused")
 
     platform.delete_topic(NAME)
-    passes = platform.operator.metric('delay_operator_reconcile_total{result="Success"}')
-    wait_for(lambda: platform.operator.metric('delay_operator_reconcile_total{result="Success"}') >= passes + 2)
+    passes = platform.operator.metric('delaytopic_operator_reconcile_total{result="Success"}')
+    wait_for(lambda: platform.operator.metric('delaytopic_operator_reconcile_total{result="Success"}') >= passes + 2)
     assert platform.topic(NAME)["metadata"]["finalizers"] == ["delaytopic.dev/drain"]
     assert len(platform.children("deployments")) == 1
     assert summary(team.audited(30)) == all_arrived(1)

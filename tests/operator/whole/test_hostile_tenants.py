@@ -97,8 +97,8 @@ def forged_records(true: Object, ghost: Key, address: str) -> Iterator[Object]:
 def await_resync(platform: Platform) -> None:
     """Wait until everything that is there now was listed, and whatever was found in it was looked at."""
     now_s = time.time()
-    wait_for(lambda: platform.operator.metric("delay_operator_resync_last_seconds") > now_s, platform.operator.why)
-    wait_for(lambda: platform.operator.metric("delay_operator_queue_depth") == 0, platform.operator.why)
+    wait_for(lambda: platform.operator.metric("delaytopic_operator_resync_last_seconds") > now_s, platform.operator.why)
+    wait_for(lambda: platform.operator.metric("delaytopic_operator_queue_depth") == 0, platform.operator.why)
     platform.apply_topic("later")
     platform.await_condition("later", "TopicsReady")
 

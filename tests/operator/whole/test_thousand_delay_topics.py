@@ -26,7 +26,7 @@ TOPICS = 1_000
 MOST_PASS_SECONDS = 60
 MOST_BYTES = 200 * 1024 * 1024
 AS_INSTALLED: dict[str, Any] = {"resync": "5m", "poll": "15s", "statusInterval": "30s", "leaseDuration": "15s"}
-SUCCESSES = 'delay_operator_reconcile_total{result="Success"}'
+SUCCESSES = 'delaytopic_operator_reconcile_total{result="Success"}'
 
 
 @dataclass
