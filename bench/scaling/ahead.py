@@ -9,13 +9,11 @@ from bench.scaling.horizontal import PHASE_SECONDS
 from bench.scaling.witness import Witness, at_ms
 from delaytopic_api.documents import AutoscalingSettings
 from delaytopic_api.values import AutoscalingMode, Duration, Percent, ScaleToZero
-from delaytopic_operator.scaling.capacity import Capacity
+from delaytopic_operator.scaling.assessment import ScalingPolicy
+from delaytopic_operator.scaling.capacity import Capacity, LeadTime, RateEstimate
 from delaytopic_operator.scaling.decision import decide
-from delaytopic_operator.scaling.lead_time import LeadTime
-from delaytopic_operator.scaling.memory import ScalingMemory
-from delaytopic_operator.scaling.policy import ScalingPolicy
-from delaytopic_operator.scaling.rates import RateEstimate
 from delaytopic_operator.scaling.signals import gather
+from delaytopic_operator.scaling.state import ScalingMemory
 
 SETTINGS = AutoscalingSettings(
     mode=AutoscalingMode.OPERATOR,

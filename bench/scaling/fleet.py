@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from dataclasses import dataclass
 
-from delaytopic_operator.scaling.sizes import power
+from delaytopic_operator.scaling.need import power
 
 
 @dataclass(frozen=True, slots=True)

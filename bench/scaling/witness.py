@@ -6,7 +6,7 @@ from bench.scaling.fleet import Fleet
 from bench.scaling.load import Load
 from delaytopic_api.relay import DueBin, RelayState, RelayStatus, ShardState, ShardStatus
 from delaytopic_api.values import BackendType, Guarantee
-from delaytopic_operator.scaling.source import PartitionOffsets, SourceOffsets
+from delaytopic_operator.scaling.signals import PartitionOffsets, SourceOffsets
 
 EPOCH_MS = 1_800_000_000_000
 """Second 0, at a full hour."""

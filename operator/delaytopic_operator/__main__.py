@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from delaytopic_operator.command_line import operator_command
 from delaytopic_operator.execute.executor import Doer
+from delaytopic_operator.execute.scaling_ledger import ScalingLedger
 from delaytopic_operator.execute.topics import TopicsExecutor
 from delaytopic_operator.kafka.admin import KafkaClusters
 from delaytopic_operator.observe.cluster import ClusterObserver
@@ -26,6 +27,7 @@ def make_reconciler(shell: Shell) -> Reconciler:
         Sayer(kube, shell.events, config),
         Meter(shell.metrics),
         store,
+        ScalingLedger(config.scale_steps_per_minute),
     )
 
 

@@ -7,11 +7,13 @@ from the start.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from delaytopic_operator.decide.actions import DoTopic, Purge
 from delaytopic_operator.decide.plan import Plan
 from delaytopic_operator.decide.planner import DRY_RUN, plan
 from delaytopic_operator.execute.executor import Doer, Outcome
+from delaytopic_operator.execute.scaling_ledger import ScalingLedger
 from delaytopic_operator.kube.object_cache import Store
 from delaytopic_operator.model.keys import Key
 from delaytopic_operator.model.reconciliation import Result
@@ -24,13 +26,16 @@ from delaytopic_operator.report.status_writer import Sayer
 class Reconciler:
     """Does the passes; thread-safe for different keys."""
 
-    def __init__(self, looker: Looker, doer: Doer, sayer: Sayer, meter: Meter, store: Store) -> None:
+    def __init__(
+        self, looker: Looker, doer: Doer, sayer: Sayer, meter: Meter, store: Store, ledger: ScalingLedger
+    ) -> None:
         """The parts of a pass."""
         self._looker = looker
         self._doer = doer
         self._sayer = sayer
         self._meter = meter
         self._store = store
+        self._ledger = ledger
 
     def keys(self) -> Iterable[Key]:
         """All DelayTopics, and those that are gone while something of them is still there."""
@@ -38,27 +43,42 @@ class Reconciler:
 
     def reconcile(self, key: Key, now_ms: int) -> Result:
         """One pass; raises `OperatorError` to be tried again, later each time."""
-        seen = self._looker.look(key, now_ms)
+        seen = self._with_memory(self._looker.look(key, now_ms))
         decided = plan(seen)
         if any(isinstance(action, DoTopic) for action in decided.actions):
             seen = self._looker.refreshed(seen)
             decided = plan(seen)
         dry_run = seen.annotations.get(DRY_RUN) == "true" and not seen.is_going
-        outcome = Outcome() if dry_run else self._doer.do(seen, decided)
-        if outcome.failure is None and not dry_run:
-            self._keep(seen)
-        if isinstance(outcome.failed, Purge):
-            self._looker.cut_off(key, now_ms)
+        outcome = Outcome()
+        if not dry_run:
+            seen, decided, outcome = self._execute(seen, decided)
         self._sayer.say(seen, _silent(decided) if dry_run else decided, outcome, dry_run=dry_run)
         self._meter.measure(seen, decided, outcome)
         if outcome.failure is not None:
             raise outcome.failure
         return Result(decided.next_at_ms)
 
-    def _keep(self, seen: Observation) -> None:
-        if seen.decision is not None:
-            self._looker.keep(seen.key, seen.decision)
-        self._looker.keep_progress(seen)
+    def _with_memory(self, seen: Observation) -> Observation:
+        if seen.document is None:
+            self._ledger.forget(seen.key)
+        return replace(seen, memory=self._ledger.memory(seen.key))
+
+    def _execute(self, seen: Observation, decided: Plan) -> tuple[Observation, Plan, Outcome]:
+        """Execute a plan, or the one that follows where the fleet has no step left, and remember what was executed."""
+        step = decided.step
+        if step is not None:
+            seen = replace(seen, step_waits_until_ms=self._ledger.reserve(seen.key, step))
+            decided = plan(seen) if seen.step_waits_until_ms is not None else decided
+        outcome = self._doer.do(seen, decided)
+        if decided.scaling is not None:
+            self._ledger.settle(
+                seen.key, decided.scaling, reserved=decided.step is not None, executed=outcome.step is not None
+            )
+        if outcome.failure is None:
+            self._looker.keep_progress(seen)
+        if isinstance(outcome.failed, Purge):
+            self._looker.cut_off(seen.key, seen.now_ms)
+        return seen, decided, outcome
 
 
 def _silent(decided: Plan) -> Plan:

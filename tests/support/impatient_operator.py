@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from delaytopic_operator.__main__ import main
-from delaytopic_operator.scaling import zero
+from delaytopic_operator.scaling import rules
 
 SILENT_MS = 5_000
 
 if __name__ == "__main__":
-    zero.SILENT_MS = SILENT_MS
+    rules.SILENT_MS = SILENT_MS
     main()

@@ -23,6 +23,7 @@ from delaytopic_api import RelayStatus
 from delaytopic_operator.config.operator_config import OperatorConfig
 from delaytopic_operator.errors import OperatorError
 from delaytopic_operator.execute.executor import Doer
+from delaytopic_operator.execute.scaling_ledger import ScalingLedger
 from delaytopic_operator.execute.topics import TopicsExecutor
 from delaytopic_operator.kube.client import KubeApi, always
 from delaytopic_operator.kube.login import ClusterLogin
@@ -182,12 +183,12 @@ class World:
 class Life:
     """One process of an operator, from its start to its end."""
 
-    def __init__(self, world: World, point: CrashPoint | None = None) -> None:
+    def __init__(self, world: World, point: CrashPoint | None = None, **settings: Any) -> None:
+        """`settings` are further ones of the operator."""
         self.point = point or CrashPoint()
         self._world = world
-        config = OperatorConfig.model_validate(
-            {"namespace": world.platform, "watchNamespaces": [world.team], "poll": "1s", "statusInterval": "0s"}
-        )
+        usual = {"namespace": world.platform, "watchNamespaces": [world.team], "poll": "1s", "statusInterval": "0s"}
+        config = OperatorConfig.model_validate({**usual, **settings})
         login = ClusterLogin(world.plane.kubeconfig)
         self._store = Store(world.platform, [world.team])
         self._kafka = CrashingClusters(self.point)
@@ -203,6 +204,7 @@ class Life:
             Sayer(kube, EventRecorder(plain, "test"), config),
             Meter(OperatorMetrics()),
             self._store,
+            ScalingLedger(config.scale_steps_per_minute),
         )
 
     def pass_over(self, name: str) -> bool:

@@ -36,8 +36,6 @@ from delaytopic_cli.plan.operator import (
     Refusal,
     Role,
     RouteRecord,
-    ScalingMemory,
-    ScalingPolicy,
     TopicFacts,
     TopicRecord,
     Topics,
@@ -46,7 +44,7 @@ from delaytopic_cli.plan.operator import (
     begin_record,
     config_hash,
     connection_files,
-    decide,
+    decide_scaling,
     desired,
     find_former_record,
     find_record,
@@ -90,10 +88,10 @@ def observe(
     if isinstance(verdict, Refusal):
         return seen
     seen = _with_record(world, seen, verdict, lived)
-    seen = _with_decision(_with_topics(seen, verdict, lived), verdict)
+    seen = _with_signals(_with_topics(seen, verdict, lived), verdict)
     files = connection_files(verdict.settings)
     seen = replace(seen, secrets_version=secrets_version(files.read_once, {}))
-    wanted = desired(seen, verdict, verdict.settings, replicas(seen, verdict.settings))
+    wanted = desired(seen, verdict, verdict.settings, replicas(seen, verdict.settings, decide_scaling(seen)))
     compared = as_if_read(seen.children, wanted, seen.secrets_version)
     return replace(seen, children=compared, fleet=replace(seen.fleet, deployment=_deployment(compared)))
 
@@ -140,16 +138,13 @@ def _with_topics(seen: Observation, accepted: Accepted, lived: Lived | None) -> 
     return replace(seen, topics=topics)
 
 
-def _with_decision(seen: Observation, accepted: Accepted) -> Observation:
-    """Add the number of relays that follows from the spec; the load is not known here."""
+def _with_signals(seen: Observation, accepted: Accepted) -> Observation:
+    """Add signals that hold nothing: only the number of relays that follows from the spec is known here."""
     scaling = accepted.settings.autoscaling
     may_sleep = scaling.mode is AutoscalingMode.OPERATOR and scaling.scale_to_zero is not ScaleToZero.NEVER
     if seen.fleet.deployment is None or (may_sleep and seen.fleet.desired == 0):
         return seen
-    policy = ScalingPolicy.of(accepted.settings, seen.annotations)
-    signals = gather([], None, seen.now_ms)
-    decision = decide(policy, seen.fleet.desired, signals, ScalingMemory(), seen.now_ms)
-    return replace(seen, decision=decision)
+    return replace(seen, signals=gather([], None, seen.now_ms))
 
 
 def _deployment(children: Iterable[Document]) -> Document | None:

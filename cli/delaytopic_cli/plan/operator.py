@@ -6,7 +6,7 @@ from delaytopic_operator.config.operator_config import OperatorConfig
 from delaytopic_operator.decide.actions import FINALIZER, Action, Apply, DoTopic, Hold, Release, Remove, WriteRecord
 from delaytopic_operator.decide.children import desired, replicas
 from delaytopic_operator.decide.plan import Plan
-from delaytopic_operator.decide.planner import plan
+from delaytopic_operator.decide.planner import decide_scaling, plan
 from delaytopic_operator.errors import RecordUnreadable
 from delaytopic_operator.kube.indexers import owner_of
 from delaytopic_operator.kube.object_cache import Store
@@ -33,9 +33,6 @@ from delaytopic_operator.observe.route_index import RouteBook
 from delaytopic_operator.resources import connection_files, secrets_version
 from delaytopic_operator.resources.hash import APPLIED_HASH, CONFIG_HASH, config_hash, stamped
 from delaytopic_operator.rules.validate import Accepted, Refusal, Subject, check, relay_namespace
-from delaytopic_operator.scaling.decision import decide
-from delaytopic_operator.scaling.memory import ScalingMemory
-from delaytopic_operator.scaling.policy import ScalingPolicy
 from delaytopic_operator.scaling.signals import gather
 from delaytopic_operator.topics.actions import CreateTopic, DeleteTopic, GrowTopic, SetConfig, TopicAction
 from delaytopic_operator.topics.desired import Wish, wishes
@@ -72,8 +69,6 @@ __all__ = [
     "Role",
     "RouteBook",
     "RouteRecord",
-    "ScalingMemory",
-    "ScalingPolicy",
     "SetConfig",
     "Store",
     "StrimziTopics",
@@ -89,7 +84,7 @@ __all__ = [
     "check",
     "config_hash",
     "connection_files",
-    "decide",
+    "decide_scaling",
     "desired",
     "find_former_record",
     "find_record",

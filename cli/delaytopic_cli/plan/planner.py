@@ -17,6 +17,7 @@ from delaytopic_cli.plan.operator import (
     Key,
     Refusal,
     connection_files,
+    decide_scaling,
     find_former_record,
     find_record,
     is_paused,
@@ -164,7 +165,7 @@ def _notes(key: Key, accepted: Accepted, after: World) -> Iterator[str]:
 
 def _relays(accepted: Accepted, simulated: Simulated) -> str:
     scaling = accepted.settings.autoscaling
-    count = replicas(simulated.seen, accepted.settings)
+    count = replicas(simulated.seen, accepted.settings, decide_scaling(simulated.seen))
     if scaling.mode is AutoscalingMode.FIXED:
         return f"{count}, as spec.relay.replicas says"
     if scaling.mode is AutoscalingMode.EXTERNAL:

@@ -9,7 +9,8 @@ from typing import Any
 from delaytopic_api.documents import PlannedAction
 from delaytopic_operator.model.offsets_backup import KeptProgress
 from delaytopic_operator.model.record import RouteRecord, record_name
-from delaytopic_operator.scaling.memory import ScalingMemory
+from delaytopic_operator.scaling.decision import Decision
+from delaytopic_operator.scaling.state import ScalingMemory
 from delaytopic_operator.topics.actions import TopicAction
 
 FINALIZER = "delaytopic.dev/drain"
@@ -87,6 +88,8 @@ class Apply:
     document: dict[str, Any]
     differences: Sequence[str] = ()
     exists: bool = False
+    step: Decision | None = None
+    """The scaling step that this write executes."""
 
     def planned(self) -> PlannedAction:
         """How a dry run tells it."""

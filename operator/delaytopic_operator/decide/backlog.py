@@ -12,14 +12,15 @@ from delaytopic_operator.model.conditions import FALSE, TRUE, Finding, Progress,
 from delaytopic_operator.model.record import RecordState, RouteRecord, refusal_to_resume
 from delaytopic_operator.model.transitions import WARNING, Event
 from delaytopic_operator.observe.observation import Observation
+from delaytopic_operator.scaling.decision import Decision
 
 DISCARD = "delaytopic.dev/discard-retained"
 NEWS_MS = 3_600_000
 """For how long the status tells of a resumed backlog at most."""
 
 
-def foreign_or_discarded(seen: Observation, accepted: Finding) -> Plan | None:
-    """What to do about a backlog that is not this object's to resume, or that is to be discarded; None: neither.
+def foreign_or_discarded(seen: Observation, accepted: Finding, decision: Decision | None) -> Plan | None:
+    """Plan for a backlog that is not this object's to resume, or that is to be discarded; None: neither.
 
     What the former object left running is brought to its end first, as if there were no new one.
     """
@@ -31,7 +32,7 @@ def foreign_or_discarded(seen: Observation, accepted: Finding) -> Plan | None:
     refusal = refusal_to_resume(record, seen.accepted.settings, seen.namespace.uid)
     discarded = seen.annotations.get(DISCARD) == record.backend_id and record.pending != 0
     if refusal is not None and not (discarded and record.state is RecordState.RETAINED):
-        return _foreign(seen, accepted, refusal)
+        return _foreign(seen, accepted, refusal, decision)
     if discarded and record.state is RecordState.RETAINED:
         return _discarding(seen, accepted, record)
     return None
@@ -62,15 +63,15 @@ def _is_old_news(seen: Observation) -> bool:
     return told is not None and seen.now_ms - instant_ms(told["lastTransitionTime"]) >= NEWS_MS
 
 
-def _foreign(seen: Observation, accepted: Finding, refusal: str) -> Plan:
+def _foreign(seen: Observation, accepted: Finding, refusal: str, decision: Decision | None) -> Plan:
     remains = plan_remains(seen)
     finding = Finding(ConditionType.BACKEND_READY, FALSE, "RetainedBacklogForeign", refusal)
     return Plan(
         actions=remains.actions,
         findings=[accepted, finding],
         progress=Progress(stalled=refusal, stalled_reason=finding.reason),
-        parts=parts_of(seen, None),
-        next_at_ms=remains.next_at_ms or relays.next_look(seen),
+        parts=parts_of(seen, None, decision),
+        next_at_ms=remains.next_at_ms or relays.next_look(seen, decision),
     )
 
 

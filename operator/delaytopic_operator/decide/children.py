@@ -17,6 +17,7 @@ from delaytopic_operator.observe.policies import address_of, identity_of
 from delaytopic_operator.resources import audit_children, children
 from delaytopic_operator.resources.hash import APPLIED_HASH
 from delaytopic_operator.rules.validate import Accepted
+from delaytopic_operator.scaling.decision import Decision
 
 _ROLLS = ".spec.template"
 KINDS = ("ConfigMap", "CronJob", "Deployment", "NetworkPolicy", "PodDisruptionBudget", "ServiceAccount")
@@ -25,16 +26,16 @@ KINDS = ("ConfigMap", "CronJob", "Deployment", "NetworkPolicy", "PodDisruptionBu
 Document = dict[str, Any]
 
 
-def changes(seen: Observation, accepted: Accepted, *, may_begin: bool) -> list[Action]:
-    """What of the children has to be written or removed; nothing is made before everything it needs is there."""
+def changes(seen: Observation, accepted: Accepted, decision: Decision | None, *, may_begin: bool) -> list[Action]:
+    """List the children to write or to remove; nothing is made before everything it needs is there."""
     if (seen.fleet.deployment is None and not may_begin) or seen.secrets_trouble is not None:
         return []
-    wanted = desired(seen, accepted, accepted.settings, replicas(seen, accepted.settings))
-    return [*_applied(seen, wanted), *(Remove(document) for document in _not_wanted(seen, wanted))]
+    wanted = desired(seen, accepted, accepted.settings, replicas(seen, accepted.settings, decision))
+    return [*_applied(seen, wanted, decision), *(Remove(document) for document in _not_wanted(seen, wanted))]
 
 
 def draining(seen: Observation, accepted: Accepted) -> list[Action]:
-    """The same while it is being deleted: what is pending is delivered, nothing is taken in, and no audit begins.
+    """List the same while it is being deleted: what is pending is delivered, nothing is taken in, no audit begins.
 
     With a fixed delay everything pending waits in the source: what is not taken in would never be delivered.
     """
@@ -49,7 +50,7 @@ def draining(seen: Observation, accepted: Accepted) -> list[Action]:
 def desired(
     seen: Observation, accepted: Accepted, settings: Settings, count: int | None, *, audited: bool = True
 ) -> list[Document]:
-    """Every object that there shall be."""
+    """List every object that there shall be."""
     identity = identity_of(seen, accepted)
     spec, of_class = accepted.topic.spec, accepted.delay_class
     template = of_class.spec.relay if of_class is not None else None
@@ -60,10 +61,10 @@ def desired(
     return [*documents, *audit]
 
 
-def replicas(seen: Observation, settings: Settings) -> int:
-    """As decided, or where it begins."""
-    if seen.decision is not None:
-        return seen.decision.replicas
+def replicas(seen: Observation, settings: Settings, decision: Decision | None) -> int:
+    """Return the number of relays as decided, or the one to begin with."""
+    if decision is not None:
+        return decision.replicas
     if seen.fleet.deployment is not None:
         return seen.fleet.desired
     scaling = settings.autoscaling
@@ -71,26 +72,26 @@ def replicas(seen: Observation, settings: Settings) -> int:
     return min(max(scaling.replicas, scaling.min_replicas), most)
 
 
-def findings(seen: Observation) -> list[Finding]:
-    """What the relays and the audit have to say; nothing before there are any."""
+def findings(seen: Observation, decision: Decision | None = None) -> list[Finding]:
+    """List the findings of relays, scaling and audit; nothing of scaling and audit before there are relays."""
     found = [availability(seen.fleet)]
     if seen.fleet.deployment is None:
         return found
     if seen.accepted is not None and seen.fleet.desired > 0:
         found.append(punctuality(seen.fleet, seen.accepted.settings.precision.ms, seen.now_ms))
-    if seen.decision is not None:
-        for each in (seen.decision.capacity, seen.decision.active):
+    if decision is not None:
+        for each in (decision.capacity, decision.active):
             found.append(Finding(each.type, each.status, each.reason, each.message))
     if seen.slo is not None:
         found.append(seen.slo.finding)
     return found
 
 
-def next_look(seen: Observation) -> int:
-    """Relays are asked at every poll, and as soon as scaling has to decide; without any, the next resync is enough."""
+def next_look(seen: Observation, decision: Decision | None) -> int:
+    """Return the next poll, or when scaling has to decide before; without relays, the next resync is enough."""
     if seen.topics_trouble is not None or seen.secrets_trouble is not None or seen.fleet.deployment is not None:
         poll_ms = seen.now_ms + seen.config.poll.ms
-        return min(poll_ms, seen.decision.next_look_ms) if seen.decision is not None else poll_ms
+        return min(poll_ms, decision.next_look_ms) if decision is not None else poll_ms
     return seen.now_ms + seen.config.resync.ms
 
 
@@ -108,16 +109,22 @@ def strimzi_changes(
     return [*found, *(Remove(there[name]) for name in obsolete if name in there)]
 
 
-def _applied(seen: Observation, wanted: Iterable[Document]) -> list[Action]:
+def _applied(seen: Observation, wanted: Iterable[Document], decision: Decision | None = None) -> list[Action]:
     there = {address_of(document): document for document in seen.children}
     found: list[Action] = []
     for document in wanted:
         live = there.get(address_of(document))
         if live is None:
-            found.append(Apply(document))
+            found.append(Apply(document, step=_step(document, decision)))
         elif (differences := drift(document, live)) and not _waits(seen, document, differences):
-            found.append(Apply(document, differences, exists=True))
+            found.append(Apply(document, differences, exists=True, step=_step(document, decision)))
     return found
+
+
+def _step(document: Document, decision: Decision | None) -> Decision | None:
+    """Return the scaling step that is taken by writing this object."""
+    is_step = document["kind"] == "Deployment" and decision is not None and decision.changed
+    return decision if is_step else None
 
 
 def _waits(seen: Observation, document: Document, differences: Iterable[str]) -> bool:

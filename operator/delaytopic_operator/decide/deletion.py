@@ -18,7 +18,7 @@ from delaytopic_operator.model.transitions import NORMAL, WARNING, Event
 from delaytopic_operator.observe.observation import Observation
 from delaytopic_operator.observe.policies import policy_of
 from delaytopic_operator.rules.validate import RELAYS_OUT_OF_SIGHT, Accepted, Refusal
-from delaytopic_operator.scaling.reading import fresh
+from delaytopic_operator.scaling.signals import fresh
 
 CONFIRM = "delaytopic.dev/confirm-delete"
 DEFAULT_DRAIN_MS = 900_000

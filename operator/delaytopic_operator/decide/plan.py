@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from delaytopic_operator.decide.actions import Action
+from delaytopic_operator.decide.actions import Action, Apply
 from delaytopic_operator.model.conditions import Finding, Progress
 from delaytopic_operator.model.transitions import Event
+from delaytopic_operator.scaling.decision import Decision
 
 NOTHING_CHANGES = Progress()
 
@@ -30,3 +31,15 @@ class Plan:
     """Beside those that follow from conditions and actions."""
     next_at_ms: int | None = None
     """Look again then, at the latest."""
+    scaling: Decision | None = None
+    """The number of relays as decided; `step` is what the actions execute of it."""
+
+    @property
+    def step(self) -> Decision | None:
+        """The scaling step among the actions; None where there is none, or the Deployment is withheld."""
+        return step_in(self.actions)
+
+
+def step_in(actions: Sequence[Action]) -> Decision | None:
+    """Return the scaling step that these actions take."""
+    return next((action.step for action in actions if isinstance(action, Apply) and action.step is not None), None)

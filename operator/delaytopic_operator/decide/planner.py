@@ -11,7 +11,7 @@ from delaytopic_operator.decide.actions import FINALIZER, Action, DoTopic, Forge
 from delaytopic_operator.decide.backlog import foreign_or_discarded, is_resumed, resumed_finding
 from delaytopic_operator.decide.deletion import needs_hold, plan_going, plan_remains
 from delaytopic_operator.decide.offsets import not_kept, restored, retention_advice, with_progress
-from delaytopic_operator.decide.plan import Plan
+from delaytopic_operator.decide.plan import Plan, step_in
 from delaytopic_operator.decide.status_parts import parts_of
 from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Finding, Progress
 from delaytopic_operator.model.record import RecordState, RouteRecord, begin_record, continue_record
@@ -20,6 +20,9 @@ from delaytopic_operator.observe.fleet import quota_finding
 from delaytopic_operator.observe.observation import Observation, Trouble
 from delaytopic_operator.observe.policies import PAUSE, is_paused
 from delaytopic_operator.rules.validate import Accepted, Refusal
+from delaytopic_operator.scaling.assessment import ScalingPolicy
+from delaytopic_operator.scaling.decision import Decision, decide
+from delaytopic_operator.scaling.state import ScalingMemory
 from delaytopic_operator.topics.plan import TopicPlan, plan_topics
 
 DRY_RUN = "delaytopic.dev/dry-run"
@@ -36,9 +39,22 @@ def plan(seen: Observation) -> Plan:
     if seen.document is not None and is_paused(seen):
         message = f"the annotation {PAUSE} is set: nothing is changed; the relays run on"
         return Plan(findings=[Finding(ConditionType.PAUSED, TRUE, "Annotation", message)])
-    decided = _decided(seen)
+    decision = decide_scaling(seen)
+    decided = replace(_decided(seen, decision), scaling=decision)
     renamed = _renamed_record(seen)
     return replace(decided, actions=[*renamed, *decided.actions]) if renamed else decided
+
+
+def decide_scaling(seen: Observation) -> Decision | None:
+    """Decide the number of relays; None while there is no Deployment or nothing is known of it."""
+    if seen.accepted is None or seen.fleet.deployment is None or seen.signals is None or seen.is_going:
+        return None
+    memory = seen.memory or seen.saved_memory or ScalingMemory()
+    policy = replace(ScalingPolicy.of(seen.accepted.settings, seen.annotations), poll_ms=seen.config.poll.ms)
+    decision = decide(policy, seen.fleet.desired, seen.signals, memory, seen.now_ms)
+    if not decision.changed or seen.step_waits_until_ms is None:
+        return decision
+    return decision.deferred(seen.step_waits_until_ms)
 
 
 def _renamed_record(seen: Observation) -> list[Action]:
@@ -48,67 +64,74 @@ def _renamed_record(seen: Observation) -> list[Action]:
     return [WriteRecord(seen.record, seen.saved_memory), ForgetRecord(seen.former_record)]
 
 
-def _decided(seen: Observation) -> Plan:
+def _decided(seen: Observation, decision: Decision | None) -> Plan:
     if seen.document is None:
         return plan_remains(seen)
     if seen.is_going:
         return plan_going(seen)
     if isinstance(seen.verdict, Refusal):
-        return _refused(seen, seen.verdict)
+        return _refused(seen, seen.verdict, decision)
     assert isinstance(seen.verdict, Accepted)
     if seen.record_trouble is not None:
-        return _troubled(seen, ConditionType.TOPICS_READY, seen.record_trouble)
-    former = foreign_or_discarded(seen, _accepted(seen))
+        return _troubled(seen, ConditionType.TOPICS_READY, seen.record_trouble, decision)
+    former = foreign_or_discarded(seen, _accepted(seen), decision)
     if former is not None:
         return former
-    return _living(seen, seen.verdict)
+    return _living(seen, seen.verdict, decision)
 
 
-def _refused(seen: Observation, refusal: Refusal) -> Plan:
+def _refused(seen: Observation, refusal: Refusal, decision: Decision | None) -> Plan:
     """Nothing of what is there is touched; relays that run go on."""
     finding = Finding(ConditionType.POLICY_ACCEPTED, FALSE, refusal.reason, refusal.message)
     stalled = refusal.message if refusal.stalled else None
     return Plan(
-        findings=[finding, *relays.findings(seen)],
+        findings=[finding, *relays.findings(seen, decision)],
         progress=Progress(stalled=stalled, stalled_reason=refusal.reason),
-        parts=parts_of(seen, None),
-        next_at_ms=relays.next_look(seen),
+        parts=parts_of(seen, None, decision),
+        next_at_ms=relays.next_look(seen, decision),
     )
 
 
-def _troubled(seen: Observation, type: ConditionType, trouble: Trouble) -> Plan:
-    findings = [_accepted(seen), Finding(type, FALSE, trouble.reason, trouble.message), *relays.findings(seen)]
+def _troubled(seen: Observation, type: ConditionType, trouble: Trouble, decision: Decision | None) -> Plan:
+    findings = [
+        _accepted(seen),
+        Finding(type, FALSE, trouble.reason, trouble.message),
+        *relays.findings(seen, decision),
+    ]
     stalled = trouble.message if trouble.stalled else None
     return Plan(
         findings=findings,
         progress=Progress(stalled=stalled, stalled_reason=trouble.reason),
-        parts=parts_of(seen, None),
-        next_at_ms=relays.next_look(seen),
+        parts=parts_of(seen, None, decision),
+        next_at_ms=relays.next_look(seen, decision),
     )
 
 
-def _living(seen: Observation, accepted: Accepted) -> Plan:
+def _living(seen: Observation, accepted: Accepted, decision: Decision | None) -> Plan:
     record = _record(seen, accepted)
     topic_plan = _topics(seen, accepted, record)
     record = with_progress(topic_plan.record if topic_plan is not None else record, seen)
     backend = _backend_finding(seen, topic_plan)
-    changes = relays.changes(seen, accepted, may_begin=_may_begin(seen, topic_plan))
-    findings = [_accepted(seen), _topics_finding(seen, topic_plan), backend, *relays.findings(seen)]
+    changes = relays.changes(seen, accepted, decision, may_begin=_may_begin(seen, topic_plan))
+    findings = [_accepted(seen), _topics_finding(seen, topic_plan), backend, *relays.findings(seen, decision)]
     busy = bool(topic_plan and topic_plan.actions)
+    step = step_in(changes)
     return Plan(
         actions=[
             *_held(seen, accepted),
-            *_written(seen, record),
+            *_written(seen, record, decision, step),
             *_topic_actions(seen, topic_plan),
             *restored(seen, record, changes),
             *changes,
+            # A step is written down once it was executed.
+            *([WriteRecord(record, step.memory)] if step is not None else []),
         ],
         findings=findings,
         progress=_progress(seen, topic_plan, [change.planned().object for change in changes]),
         suspended=_SUSPENDED.get(accepted.settings.suspend),
-        parts=parts_of(seen, topic_plan),
+        parts=parts_of(seen, topic_plan, decision),
         events=_events(seen, topic_plan),
-        next_at_ms=seen.now_ms if busy else relays.next_look(seen),
+        next_at_ms=seen.now_ms if busy else relays.next_look(seen, decision),
     )
 
 
@@ -193,9 +216,10 @@ def _held(seen: Observation, accepted: Accepted) -> list[Action]:
     return [Hold()] if wanted else [Release()]
 
 
-def _written(seen: Observation, record: RouteRecord) -> list[Action]:
-    memory = seen.decision.memory if seen.decision is not None else None
-    worth = memory is not None and memory.worth_saving(seen.saved_memory)
+def _written(seen: Observation, record: RouteRecord, decision: Decision | None, step: Decision | None) -> list[Action]:
+    """Write the record before anything that it names is made; the memory of scaling waits for a step of this plan."""
+    memory = decision.held if decision is not None else None
+    worth = step is None and memory is not None and memory.worth_saving(seen.saved_memory)
     if record == seen.record and not worth:
         return []
     return [WriteRecord(record, memory if memory is not None else seen.saved_memory)]
@@ -232,6 +256,4 @@ def _events(seen: Observation, topic_plan: TopicPlan | None) -> list[Event]:
         count = "an unknown number of" if seen.record.pending is None else str(seen.record.pending)
         events.append(Event(NORMAL, "BacklogResumed", f"{count} retained records go on"))
     events += not_kept(seen)
-    if seen.decision is not None and seen.decision.changed:
-        events.append(Event(NORMAL, "RelayScaled", seen.decision.sentence))
     return events

@@ -10,17 +10,18 @@ from delaytopic_operator.model.conditions import instant
 from delaytopic_operator.observe.fleet import backlog
 from delaytopic_operator.observe.observation import Observation
 from delaytopic_operator.resources import selector
-from delaytopic_operator.scaling.explanation import explain
+from delaytopic_operator.scaling.decision import Decision
+from delaytopic_operator.scaling.explain import explain
 from delaytopic_operator.topics.plan import TopicPlan
 
 KEPT_WHEN_UNKNOWN = ("source", "target", "deadLetter", "backlog", "slo", "effective", "backend")
 """Parts that stay as they were while there is nothing newer to say."""
 
 
-def parts_of(seen: Observation, topic_plan: TopicPlan | None) -> dict[str, Any]:
-    """What is known now, and of some parts what was known last."""
+def parts_of(seen: Observation, topic_plan: TopicPlan | None, decision: Decision | None = None) -> dict[str, Any]:
+    """Return the parts that are known now, and some as they were known last."""
     last = {name: seen.status[name] for name in KEPT_WHEN_UNKNOWN if name in seen.status}
-    now = {**_topics(topic_plan), **_settings(seen), **_fleet(seen), **_scaling(seen), **_slo(seen)}
+    now = {**_topics(topic_plan), **_settings(seen), **_fleet(seen, decision), **_scaling(seen, decision), **_slo(seen)}
     # An empty object that held something before becomes null on the API server, which refuses it.
     return {name: part for name, part in {**last, **now}.items() if part}
 
@@ -57,8 +58,8 @@ def _applied_generation(seen: Observation) -> int | None:
     return of_class.metadata.generation
 
 
-def _fleet(seen: Observation) -> dict[str, Any]:
-    fleet, decision = seen.fleet, seen.decision
+def _fleet(seen: Observation, decision: Decision | None) -> dict[str, Any]:
+    fleet = seen.fleet
     if fleet.deployment is None:
         return {}
     status = RelayFleetStatus(
@@ -70,21 +71,22 @@ def _fleet(seen: Observation) -> dict[str, Any]:
         summary=f"{fleet.ready}/{fleet.desired}",
         version=_version(fleet.deployment),
     )
-    relay = {**status.to_document(), **_last_scale(seen)}
+    relay = {**status.to_document(), **_last_scale(decision)}
     look_ahead_ms = seen.accepted.settings.autoscaling.look_ahead.ms if seen.accepted is not None else 0
     counted = backlog(fleet, look_ahead_ms)
     return {"relay": relay, **({"backlog": counted.to_document()} if counted is not None else {})}
 
 
-def _last_scale(seen: Observation) -> dict[str, Any]:
-    step = seen.decision.memory.step if seen.decision is not None else None
+def _last_scale(decision: Decision | None) -> dict[str, Any]:
+    # Only what was executed is a step: the one of this plan shows at the next reconciliation.
+    step = decision.held.step if decision is not None else None
     return {"lastScaleTime": instant(step.at_ms)} if step is not None else {}
 
 
-def _scaling(seen: Observation) -> dict[str, Any]:
-    if seen.decision is None or seen.signals is None:
+def _scaling(seen: Observation, decision: Decision | None) -> dict[str, Any]:
+    if decision is None or seen.signals is None:
         return {}
-    return {"scaling": explain(seen.decision, seen.signals)}
+    return {"scaling": explain(decision, seen.signals)}
 
 
 def _slo(seen: Observation) -> dict[str, Any]:

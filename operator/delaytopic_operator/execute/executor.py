@@ -28,10 +28,12 @@ from delaytopic_operator.execute.topics import TopicsExecutor
 from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.model import kinds
 from delaytopic_operator.model.kinds import Kind, kind_of
+from delaytopic_operator.model.record import RouteRecord, record_document
 from delaytopic_operator.model.transitions import NORMAL, WARNING, Event
 from delaytopic_operator.observe.observation import Observation
 from delaytopic_operator.resources import is_own
-from delaytopic_operator.scaling.record import with_memory
+from delaytopic_operator.scaling.decision import Decision
+from delaytopic_operator.scaling.state import ScalingMemory, memory_data
 from delaytopic_operator.topics.actions import TopicAction
 
 MANAGER: Final = "delaytopic-operator"
@@ -43,6 +45,8 @@ class Outcome:
     """What happened, and what did not."""
 
     events: list[Event] = field(default_factory=list)
+    step: Decision | None = None
+    """The scaling step that was executed."""
     failure: OperatorError | None = None
     failed: Action | None = None
     was_gone: bool = False
@@ -88,7 +92,7 @@ class Doer:
             case Hold() | Release():
                 outcome.was_gone = not self._set_finalizers(seen, [FINALIZER] if isinstance(action, Hold) else [])
             case WriteRecord(record, memory):
-                self._kube.apply(with_memory(record, memory, self._config.namespace, seen.now_ms), MANAGER)
+                self._write(seen, record, memory)
             case ForgetRecord(name):
                 self._kube.delete(kinds.CONFIG_MAP, self._config.namespace, name)
             case DoTopic(step):
@@ -96,13 +100,19 @@ class Doer:
             case RestoreProgress():
                 self._restore(seen, action, outcome)
             case Apply(document):
-                self._apply(seen, action, document)
+                self._apply(seen, action, document, outcome)
             case Remove(document):
                 metadata = document["metadata"]
                 self._kube.delete(kind_of(document), metadata["namespace"], metadata["name"], metadata["uid"])
             case Purge(record, topics):
                 self._guard()
                 self._topics.purge(seen, record, topics=topics, guard=self._guard)
+
+    def _write(self, seen: Observation, record: RouteRecord, memory: ScalingMemory | None) -> None:
+        document = record_document(record, self._config.namespace)
+        if memory is not None:
+            document["data"].update(memory_data(memory, seen.now_ms))
+        self._kube.apply(document, MANAGER)
 
     def _do_topic(self, seen: Observation, step: TopicAction, outcome: Outcome) -> None:
         self._guard()
@@ -116,12 +126,15 @@ class Doer:
             note = f"Kafka had forgotten what {action.group_id} has delivered, while there were no relays: restored"
             outcome.events.append(Event(NORMAL, "ProgressRestored", note))
 
-    def _apply(self, seen: Observation, action: Apply, document: dict[str, Any]) -> None:
+    def _apply(self, seen: Observation, action: Apply, document: dict[str, Any], outcome: Outcome) -> None:
         if not action.exists and document["kind"] in KINDS:
             self._require_unowned(seen, document)
         self._kube.apply(document, MANAGER)
         if action.exists and action.differences:
             self._corrected(str(document["kind"]))
+        if action.step is not None:
+            outcome.step = action.step
+            outcome.events.append(Event(NORMAL, "RelayScaled", action.step.sentence))
 
     def _require_unowned(self, seen: Observation, document: dict[str, Any]) -> None:
         """Raise `ObjectForeign` where the name is taken: names end in 32 bits of a digest, which somebody may match."""

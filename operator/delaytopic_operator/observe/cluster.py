@@ -39,8 +39,7 @@ from delaytopic_operator.resources import child_name, former_child_name, secrets
 from delaytopic_operator.resources.connection_files import SecretFile, connection_files
 from delaytopic_operator.rules.conflicts import RouteConflict
 from delaytopic_operator.rules.validate import Accepted, Refusal, Subject, check
-from delaytopic_operator.scaling.memory import ScalingMemory
-from delaytopic_operator.scaling.record import memory_of
+from delaytopic_operator.scaling.state import ScalingMemory, memory_in
 
 log = structlog.get_logger()
 
@@ -281,7 +280,7 @@ def _class_of(document: Document) -> DelayClass | None:
 
 def saved_memory(cluster: Cluster) -> ScalingMemory | None:
     """What scaling remembered when the record was written."""
-    return memory_of(cluster.record_document)
+    return memory_in(cluster.record_document)
 
 
 def _component(document: Document) -> str | None:

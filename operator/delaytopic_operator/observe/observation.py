@@ -16,9 +16,8 @@ from delaytopic_operator.model.record import RouteRecord
 from delaytopic_operator.observe.audit_verdict import AuditVerdict
 from delaytopic_operator.observe.fleet import Fleet
 from delaytopic_operator.rules.validate import Accepted, Refusal
-from delaytopic_operator.scaling.memory import ScalingMemory
-from delaytopic_operator.scaling.outcome import Decision
 from delaytopic_operator.scaling.signals import FleetSignals
+from delaytopic_operator.scaling.state import ScalingMemory
 from delaytopic_operator.topics.desired import Bucket
 from delaytopic_operator.topics.strimzi import StrimziTopics
 
@@ -97,10 +96,12 @@ class Observation:
     backend: Finding | None = None
     """What is the matter with Redis; None: nothing, or there is none."""
     signals: FleetSignals | None = None
-    decision: Decision | None = None
-    """How many relays there shall be, as far as the operator's own budget of steps allows."""
+    memory: ScalingMemory | None = None
+    """The memory of scaling in this process; None: nothing yet."""
     saved_memory: ScalingMemory | None = None
-    """What scaling remembers, as written down."""
+    """The memory of scaling, as written down."""
+    step_waits_until_ms: int | None = None
+    """The time to ask again for the next scaling step; None unless the fleet has no step left."""
     cut_off_since_ms: int | None = None
     slo: AuditVerdict | None = None
     """What the last audit found."""

@@ -1,4 +1,4 @@
-"""Edge: puts together all that a pass has to know, and asks scaling what it would do."""
+"""Edge: puts together all that a pass has to know."""
 
 from __future__ import annotations
 
@@ -22,11 +22,6 @@ from delaytopic_operator.observe.policies import is_paused, policy_of
 from delaytopic_operator.observe.rollouts import RolloutBook
 from delaytopic_operator.observe.topics import TopicsObserver, TopicsSeen, trouble_of
 from delaytopic_operator.rules.validate import Accepted
-from delaytopic_operator.scaling.budget import Budget, deferred, prevented_ms
-from delaytopic_operator.scaling.decision import decide
-from delaytopic_operator.scaling.memory import ScalingMemory
-from delaytopic_operator.scaling.outcome import Decision
-from delaytopic_operator.scaling.policy import ScalingPolicy
 from delaytopic_operator.scaling.signals import FleetSignals, gather
 
 NOTHING_KNOWN: Final = TopicsSeen()
@@ -44,8 +39,6 @@ class Looker:
         self._store = store
         self._config = config
         self._lock = Lock()
-        self._budget = Budget(steps_a_minute=config.scale_steps_per_minute)
-        self._memories: dict[Key, ScalingMemory] = {}
         self._cut_off_since: dict[Key, int] = {}
         self._may_roll: dict[Key, int] = {}
         self._progress = ProgressMemory()
@@ -68,12 +61,10 @@ class Looker:
             saved_memory=saved_memory(cluster),
             former_record=cluster.former_record,
         )
-        if seen.document is None:
-            self._forget(key)
         if is_paused(seen):
             return seen
         seen = self._with_fleet(seen, cluster)
-        return self._with_progress(self._with_cut_off(self._with_decision(seen)))
+        return self._with_progress(self._with_cut_off(seen))
 
     def refreshed(self, seen: Observation) -> Observation:
         """The same with the topics as they are now: nothing is changed on the word of a minute ago."""
@@ -91,11 +82,6 @@ class Looker:
         """
         cluster_id = topics.topics.cluster_id if topics.topics is not None else None
         return cluster_id is not None and self._cluster.learn(seen.key, cluster_id)
-
-    def keep(self, key: Key, decision: Decision) -> None:
-        """Remember what was decided, now that it was carried out."""
-        with self._lock:
-            self._memories[key] = decision.memory
 
     def keep_progress(self, seen: Observation) -> None:
         """Remember that it was read, now that it is written down."""
@@ -129,29 +115,6 @@ class Looker:
             rollouts_elsewhere=self._rollouts(seen),
         )
 
-    def _with_decision(self, seen: Observation) -> Observation:
-        accepted, deployment = seen.accepted, seen.fleet.deployment
-        if accepted is None or deployment is None or seen.signals is None or seen.is_going:
-            return seen
-        memory = self._memory(seen)
-        policy = replace(ScalingPolicy.of(accepted.settings, seen.annotations), poll_ms=self._config.poll.ms)
-        decision = decide(policy, seen.fleet.desired, seen.signals, memory, seen.now_ms)
-        return replace(seen, decision=self._within_budget(seen, decision, memory))
-
-    def _memory(self, seen: Observation) -> ScalingMemory:
-        with self._lock:
-            return self._memories.get(seen.key) or seen.saved_memory or ScalingMemory()
-
-    def _within_budget(self, seen: Observation, decision: Decision, before: ScalingMemory) -> Decision:
-        if not decision.changed:
-            return decision
-        with self._lock:
-            answer = self._budget.ask(seen.key, prevented_ms(decision), seen.now_ms)
-            self._budget = answer.budget
-        if answer.granted:
-            return decision
-        return deferred(decision, before, answer.ask_again_ms or seen.now_ms + self._config.poll.ms)
-
     def _with_cut_off(self, seen: Observation) -> Observation:
         """Since when an object that goes cannot be accounted for."""
         removes = seen.is_going and policy_of(seen) is DeletionPolicy.DELETE and not seen.goes_with_namespace
@@ -177,10 +140,6 @@ class Looker:
             message = f"that of {len(read.partitions)} partitions is too large for a ConfigMap"
             return replace(seen, progress=ProgressFacts(trouble=Trouble("ProgressTooLarge", message)))
         return replace(seen, progress=ProgressFacts(read))
-
-    def _forget(self, key: Key) -> None:
-        with self._lock:
-            self._memories.pop(key, None)
 
     def _rollouts(self, seen: Observation) -> int:
         """How many others are being rolled out, or are about to be; asked only while a class's change is under way."""

@@ -23,7 +23,7 @@ from delaytopic_operator.observe.observation import Observation, Topics, Trouble
 from delaytopic_operator.observe.policies import identity_of
 from delaytopic_operator.observe.redis import RedisObserver
 from delaytopic_operator.rules.validate import Accepted
-from delaytopic_operator.scaling.source import PartitionOffsets, SourceOffsets, times_to_ask
+from delaytopic_operator.scaling.signals import PartitionOffsets, SourceOffsets, times_to_ask
 from delaytopic_operator.topics.needed_buckets import needed_buckets
 from delaytopic_operator.topics.plan import topic_names
 from delaytopic_operator.topics.strimzi import CLUSTER_LABEL, StrimziTopics, strimzi_place, strimzi_topics

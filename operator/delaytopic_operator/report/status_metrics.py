@@ -10,8 +10,8 @@ from delaytopic_operator.model.record import RecordState, RouteRecord
 from delaytopic_operator.observe.observation import Observation
 from delaytopic_operator.report.metrics import OperatorMetrics
 from delaytopic_operator.report.status_writer import with_failure
-from delaytopic_operator.scaling.due_curve import Crest
-from delaytopic_operator.scaling.outcome import Decision
+from delaytopic_operator.scaling.decision import Decision
+from delaytopic_operator.scaling.need import Crest
 
 AT_LEAST_ONE = 1
 """Stands for a count that nobody knows: a backlog that may be there must not look like none."""
@@ -38,8 +38,8 @@ class Meter:
         findings = summed_up(plan.findings, plan.progress, suspended=plan.suspended)
         self._metrics.set_conditions(seen.key, {finding.type: finding.status for finding in findings})
         self._metrics.set_retained(seen.key, None)
-        if seen.decision is not None:
-            self._scaling(seen, seen.decision)
+        if plan.scaling is not None:
+            self._scaling(seen, plan.scaling)
 
     def _scaling(self, seen: Observation, decision: Decision) -> None:
         lateness_s = decision.forecast.best_ms / 1_000 if decision.forecast is not None else None

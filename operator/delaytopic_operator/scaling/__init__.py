@@ -1,7 +1,12 @@
-"""How many relays: a pure function over what the relays know of their future. `decision.decide` is the way in.
+"""The number of relays: pure, from all that relays know of their future. `decision.decide` is the way in.
 
-gather(statuses, offsets, now_ms) -> FleetSignals          signals.py
-decide(policy, current, signals, memory, now_ms) -> Decision    decision.py
-Budget.ask(...)                                            budget.py: steps of the whole operator
-explain(decision) -> dict                                  explanation.py: `kubectl delaytopic why-scale`
+need        the due curve, the relays that it needs, the sizes that help, the lateness ahead
+signals     what relays and Kafka say of one moment
+capacity    rates, arrivals and starts, measured
+state       what is remembered from poll to poll
+assessment  the settings in force, and what the signals ask for under them
+rules       the recommendation, by the first rule that speaks
+conditions  AutoscalingActive and CapacitySufficient
+decision    the number of relays, its sentence and its memory; the budget of the whole operator's steps
+explain     `kubectl delaytopic why-scale`, in the words of `wording`
 """

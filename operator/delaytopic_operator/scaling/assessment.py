@@ -1,19 +1,72 @@
-"""What the signals ask for: every need with its numbers, the sizes that follow, and the lateness ahead."""
+"""The settings in force, and what the signals ask for under them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
-from delaytopic_operator.scaling.due_curve import Crest, backlog_at, from_then_on, pieces
-from delaytopic_operator.scaling.forecast import lateness_ms
-from delaytopic_operator.scaling.memory import ScalingMemory
-from delaytopic_operator.scaling.need import Need, need_of_ingest, needs_of_due
-from delaytopic_operator.scaling.policy import ScalingPolicy
-from delaytopic_operator.scaling.reading import STALE_MS, fresh
-from delaytopic_operator.scaling.signals import FleetSignals
-from delaytopic_operator.scaling.sizes import Sizes
+from delaytopic_api.documents import AutoscalingSettings, Settings
+from delaytopic_api.values import Suspend
+from delaytopic_operator.scaling.need import (
+    Crest,
+    Need,
+    Sizes,
+    backlog_at,
+    from_then_on,
+    lateness_ms,
+    need_of_ingest,
+    needs_of_due,
+    pieces,
+)
+from delaytopic_operator.scaling.signals import POLL_MS, STALE_MS, FleetSignals, fresh
+from delaytopic_operator.scaling.state import ScalingMemory
+
+PAUSED_SCALE_IN = "delaytopic.dev/paused-scale-in"
+PAUSED_SCALE_OUT = "delaytopic.dev/paused-scale-out"
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingPolicy:
+    """All that `decide` has to know of a DelayTopic's spec and annotations."""
+
+    autoscaling: AutoscalingSettings
+    precision_ms: int
+    suspend: Suspend = Suspend.NONE
+    paused_scale_in: bool = False
+    paused_scale_out: bool = False
+    poll_ms: int = POLL_MS
+
+    @classmethod
+    def of(cls, settings: Settings, annotations: Mapping[str, str]) -> Self:
+        """Read what is in force; an annotation counts when it says "true"."""
+        return cls(
+            autoscaling=settings.autoscaling,
+            precision_ms=settings.precision.ms,
+            suspend=settings.suspend,
+            paused_scale_in=annotations.get(PAUSED_SCALE_IN, "").strip().lower() == "true",
+            paused_scale_out=annotations.get(PAUSED_SCALE_OUT, "").strip().lower() == "true",
+        )
+
+    @property
+    def delivers(self) -> bool:
+        """True if due records leave."""
+        return self.suspend not in (Suspend.DELIVERY, Suspend.ALL)
+
+    @property
+    def takes_in(self) -> bool:
+        """True if new records are taken in."""
+        return self.suspend not in (Suspend.INGEST, Suspend.ALL)
+
+    @property
+    def utilization(self) -> float:
+        """The share of a relay's capacity to plan with."""
+        return float(self.autoscaling.target_utilization.ratio)
+
+    def sizes(self, partitions: int) -> Sizes:
+        """Return the sizes that the fleet may have."""
+        return Sizes(partitions, self.autoscaling.min_replicas, self.autoscaling.max_replicas)
+
 
 MARGIN = 1.1
 """A smaller size must have a tenth to spare, so that noise around its limit does not move relays."""
@@ -26,7 +79,7 @@ class Assessment:
     sizes: Sizes
     needs: tuple[Need, ...]
     helped: tuple[Need, ...]
-    """What will be left when a relay that is asked for now delivers: the only reason to ask for one."""
+    """The work left when a relay that is asked for now delivers: the only reason to ask for one."""
     now_ms: int
     reach_ms: int
     lead_ms: int
@@ -36,10 +89,10 @@ class Assessment:
     overdue: int
     crests: tuple[Crest, ...]
     known: bool
-    """Whether the relays told what is due; otherwise the needs are a lower bound, or nothing."""
+    """True if the relays told what is due; otherwise the needs are a lower bound, or nothing."""
 
     def at_hand(self, need: Need) -> bool:
-        """Whether relays started at the next look would come too late for it."""
+        """Return whether relays started at the next look would come too late for it."""
         return need.pressing_ms <= self.now_ms + self.reach_ms
 
     @property
@@ -78,7 +131,7 @@ class Assessment:
         return max(self.enough, self.sizes.fit(_relays(self.later) * MARGIN))
 
     def raise_at_ms(self, relays: int) -> int | None:
-        """When more than so many relays will be asked for: exactly early enough for the first larger need."""
+        """Return when more than so many relays will be asked for: just early enough for the first larger need."""
         return min(
             (
                 need.pressing_ms - self.reach_ms
@@ -89,14 +142,14 @@ class Assessment:
         )
 
     def lateness_ms(self, relays: int) -> int:
-        """The most lateness ahead with so many relays, all running."""
+        """Forecast the most lateness ahead with so many relays, all running."""
         return lateness_ms(self.crests, self.overdue, self.per_second * self.sizes.power(relays))
 
 
 def assess(
     policy: ScalingPolicy, current: int, signals: FleetSignals, memory: ScalingMemory, now_ms: int
 ) -> Assessment | None:
-    """None while nobody knows how many partitions the source has."""
+    """Assess the signals; None while nobody knows how many partitions the source has."""
     if memory.partitions is None:
         return None
     sizes, capacity = policy.sizes(memory.partitions), memory.capacity
@@ -124,7 +177,7 @@ def assess(
 
 
 class _Work(NamedTuple):
-    """What is overdue at one moment, and what falls due after it."""
+    """The records overdue at one moment, and those due after it."""
 
     crests: list[Crest]
     overdue: int
@@ -134,7 +187,7 @@ class _Work(NamedTuple):
         return needs_of_due(pieces(self.crests), self.overdue, per_second, precision_ms, self.now_ms)
 
     def left(self, per_second: float, then_ms: int) -> _Work:
-        """The work that remains at a later moment, if the present relays go on until then."""
+        """Return the work that remains at a later moment, if the present relays go on until then."""
         backlog = backlog_at(self.crests, self.overdue, per_second, then_ms)
         return _Work(from_then_on(self.crests, then_ms), backlog, then_ms)
 

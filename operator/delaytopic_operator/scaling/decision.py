@@ -1,73 +1,270 @@
-"""How many relays there shall be: one pure function of the policy, the signals, the memory and the time."""
+"""The decision: one pure function of the policy, the signals, the memory and the time; and the budget of steps."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
-from delaytopic_api.values import AutoscalingMode
-from delaytopic_operator.scaling import activity, sufficiency
-from delaytopic_operator.scaling.assessment import assess
-from delaytopic_operator.scaling.memory import ScalingMemory, Step
-from delaytopic_operator.scaling.observing import observed
-from delaytopic_operator.scaling.outcome import Decision
-from delaytopic_operator.scaling.passing_on import forecast_of, passed_on, sentence_of, source_unknown
-from delaytopic_operator.scaling.policy import ScalingPolicy
-from delaytopic_operator.scaling.reading import fresh
-from delaytopic_operator.scaling.rules import first_verdict
-from delaytopic_operator.scaling.signals import FleetSignals
-from delaytopic_operator.scaling.verdict import Case, Verdict
+from delaytopic_api.values import AutoscalingMode, ScaleToZero, Suspend
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.scaling import conditions, wording
+from delaytopic_operator.scaling.assessment import Assessment, ScalingPolicy, assess
+from delaytopic_operator.scaling.conditions import ScalingCondition
+from delaytopic_operator.scaling.need import Forecast
+from delaytopic_operator.scaling.rules import Context, Reason, Recommendation, recommend
+from delaytopic_operator.scaling.signals import FleetSignals, fresh
+from delaytopic_operator.scaling.state import ScalingMemory, Step, observed
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A number of relays with its reason, and what to remember of it."""
+
+    current: int
+    replicas: int
+    reason: Reason
+    sentence: str
+    """For the event and the status."""
+    mode: AutoscalingMode
+    active: ScalingCondition
+    capacity: ScalingCondition
+    forecast: Forecast | None
+    """None while too little is known."""
+    next_look_ms: int
+    """The time to ask again, at the latest."""
+    decided_at_ms: int
+    memory: ScalingMemory
+    """To be kept once the step was taken."""
+    held: ScalingMemory
+    """To be kept where no step was taken: there was none, or it was withheld, refused or deferred."""
+    assessment: Assessment | None
+    """The assessment behind it; None while the source's partitions are not known."""
+
+    @property
+    def changed(self) -> bool:
+        """True if there is a step to take."""
+        return self.replicas != self.current
+
+    @property
+    def max_useful(self) -> int | None:
+        """The size beyond which relays cannot help, or are not allowed."""
+        return self.assessment.sizes.max_useful if self.assessment else None
+
+    @property
+    def wanted(self) -> int:
+        """The size that the schedule ahead asks for, whatever holds it."""
+        return self.assessment.wanted if self.assessment and self.replicas else self.replicas
+
+    @property
+    def prevents_ms(self) -> int:
+        """The lateness that the step prevents; nothing, if it takes relays away."""
+        return max(0, self.forecast.held_ms - self.forecast.decided_ms) if self.forecast is not None else 0
+
+    def deferred(self, ask_again_ms: int) -> Decision:
+        """Return the decision without its step, which waits for the operator's budget."""
+        why = "waits, as the operator has taken all the steps that it may in a minute."
+        return replace(
+            self,
+            replicas=self.current,
+            reason=Reason.OPERATOR_BUDGET,
+            sentence=f"{self.sentence[:-1]}; {why}",
+            memory=self.held,
+            next_look_ms=min(ask_again_ms, self.next_look_ms),
+        )
 
 
 def decide(policy: ScalingPolicy, current: int, signals: FleetSignals, memory: ScalingMemory, now_ms: int) -> Decision:
-    """What to do now.
-
-    `current` is the Deployment's `spec.replicas`. Keep the decision's memory once its step was taken, or when it has
-    none, and ask again no later than its `next_look_ms`.
-    """
+    """Decide for a Deployment whose `spec.replicas` is `current`; ask again no later than `next_look_ms`."""
     memory = observed(memory, current, signals, now_ms, policy.poll_ms)
     assessment = assess(policy, current, signals, memory, now_ms)
+    context = Context(policy, current, signals, memory, assessment, now_ms) if assessment is not None else None
     if policy.autoscaling.mode is not AutoscalingMode.OPERATOR:
-        return passed_on(policy, current, signals, memory, assessment, now_ms)
-    if assessment is None:
-        return source_unknown(policy, current, memory, now_ms)
-    case = Case(policy, current, signals, memory, assessment, now_ms)
-    verdict = first_verdict(case)
-    forecast = forecast_of(assessment, current, verdict.replicas)
+        return _external(policy, current, memory, context, now_ms)
+    if context is None:
+        return _within_limits(policy, current, memory, now_ms)
+    recommendation = recommend(context)
+    forecast = _forecast(context, recommendation.replicas)
+    held = _with_recommendation(context)
     return Decision(
         current=current,
-        replicas=verdict.replicas,
-        reason=verdict.reason,
-        sentence=sentence_of(current, verdict),
+        replicas=recommendation.replicas,
+        reason=recommendation.reason,
+        sentence=_sentence(current, recommendation),
         mode=policy.autoscaling.mode,
-        active=activity.autoscaling_active(case, verdict),
-        capacity=sufficiency.capacity_sufficient(case, forecast, verdict.replicas),
-        forecast=forecast if assessment.known else None,
-        next_look_ms=_next_look_ms(case, verdict),
+        active=conditions.autoscaling_active(context, recommendation),
+        capacity=conditions.capacity_sufficient(context, forecast, recommendation.replicas),
+        forecast=forecast if context.assessment.known else None,
+        next_look_ms=_next_look_ms(context, recommendation),
         decided_at_ms=now_ms,
-        memory=_remembered(case, verdict),
+        memory=_with_step(context, held, recommendation.replicas),
+        held=held,
+        assessment=context.assessment,
+    )
+
+
+def _next_look_ms(context: Context, recommendation: Recommendation) -> int:
+    """Return the next poll, the moment that a later need is at hand, or when a step is allowed again."""
+    now_ms, raise_at_ms = context.now_ms, context.assessment.raise_at_ms(recommendation.replicas)
+    moments = [now_ms + context.policy.poll_ms, raise_at_ms, recommendation.look_ms]
+    return max(now_ms + 1, min(moment for moment in moments if moment is not None))
+
+
+def _with_recommendation(context: Context) -> ScalingMemory:
+    memory, assessment, now_ms = context.memory, context.assessment, context.now_ms
+    if not assessment.known:
+        return memory
+    window_ms = context.policy.autoscaling.scale_down_stabilization.ms
+    return replace(
+        memory,
+        recommendations=memory.recommendations.with_size(assessment.enough, now_ms, window_ms),
+        peaks=memory.peaks.with_size(assessment.wanted, now_ms),
+    )
+
+
+def _with_step(context: Context, memory: ScalingMemory, replicas: int) -> ScalingMemory:
+    if replicas == context.current:
+        return memory
+    fleet = memory.capacity.fleet
+    rate = fleet.per_second if fleet is not None else None
+    overdue = fresh(context.signals.overdue, context.now_ms)
+    return replace(memory, replicas=replicas, step=Step(context.now_ms, context.current, replicas, rate, overdue))
+
+
+def _forecast(context: Context, replicas: int) -> Forecast:
+    """Return the lateness ahead, for three fleets."""
+    best = max(replicas, context.current, context.most)
+    return Forecast(*(context.assessment.lateness_ms(relays) for relays in (context.current, replicas, best)))
+
+
+def _sentence(current: int, recommendation: Recommendation) -> str:
+    if recommendation.replicas == current:
+        return f"Stays at {wording.count(current, 'relay')}: {recommendation.why}."
+    return f"From {current} to {wording.count(recommendation.replicas, 'relay')}: {recommendation.why}."
+
+
+def _within_limits(policy: ScalingPolicy, current: int, memory: ScalingMemory, now_ms: int) -> Decision:
+    """Keep the limits in the spec: without the number of partitions nothing else can be kept."""
+    replicas = _limited(policy, current, knows_backlog=memory.backlog is not None)
+    reason = Reason.SIGNAL_STALE
+    if replicas != current:
+        reason = Reason.MIN_REPLICAS if replicas > current else Reason.MAX_REPLICAS
+    return Decision(
+        current=current,
+        replicas=replicas,
+        reason=reason,
+        sentence=_sentence(current, Recommendation(replicas, reason, "the source's partitions are not known yet")),
+        mode=policy.autoscaling.mode,
+        active=conditions.ACTIVE_UNKNOWN,
+        capacity=conditions.CAPACITY_UNKNOWN,
+        forecast=None,
+        next_look_ms=now_ms + policy.poll_ms,
+        decided_at_ms=now_ms,
+        memory=replace(memory, replicas=replicas),
+        held=memory,
+        assessment=None,
+    )
+
+
+def _limited(policy: ScalingPolicy, current: int, *, knows_backlog: bool) -> int:
+    autoscaling = policy.autoscaling
+    may_sleep = autoscaling.scale_to_zero is ScaleToZero.WHEN_NOTHING_PENDING and knows_backlog
+    least = 0 if current == 0 and may_sleep else max(1, autoscaling.min_replicas)
+    replicas = max(current, least)
+    if autoscaling.max_replicas is not None:
+        replicas = min(replicas, autoscaling.max_replicas)
+    held = policy.paused_scale_out if replicas > current else policy.paused_scale_in
+    return current if held or policy.suspend is Suspend.ALL else replicas
+
+
+def _external(
+    policy: ScalingPolicy, current: int, memory: ScalingMemory, context: Context | None, now_ms: int
+) -> Decision:
+    """Pass on a number that somebody else decides, and say whether it is enough."""
+    mode, replicas = policy.autoscaling.mode, policy.autoscaling.replicas
+    assessment = context.assessment if context is not None else None
+    sentence = _external_sentence(mode, replicas, assessment)
+    forecast = _forecast(context, replicas) if context is not None else None
+    capacity = conditions.CAPACITY_UNKNOWN
+    if context is not None and forecast is not None:
+        capacity = conditions.capacity_sufficient(context, forecast, replicas)
+    return Decision(
+        current=current,
+        replicas=replicas,
+        reason=Reason.FIXED if mode is AutoscalingMode.FIXED else Reason.EXTERNAL_SCALER,
+        sentence=sentence,
+        mode=mode,
+        active=conditions.external(mode, sentence),
+        capacity=capacity,
+        forecast=forecast if assessment is not None and assessment.known else None,
+        next_look_ms=now_ms + policy.poll_ms,
+        decided_at_ms=now_ms,
+        memory=replace(memory, replicas=replicas),
+        held=memory,
         assessment=assessment,
     )
 
 
-def _next_look_ms(case: Case, verdict: Verdict) -> int:
-    """At the next poll, or exactly when a later need will be at hand, or when a step is allowed again."""
-    moments = [case.now_ms + case.policy.poll_ms, case.assessment.raise_at_ms(verdict.replicas), verdict.look_ms]
-    return max(case.now_ms + 1, min(moment for moment in moments if moment is not None))
+def _external_sentence(mode: AutoscalingMode, replicas: int, assessment: Assessment | None) -> str:
+    who = "as relay.replicas says" if mode is AutoscalingMode.FIXED else "as an external scaler asks"
+    sentence = f"{wording.count(replicas, 'relay')}, {who}"
+    if assessment is None or not replicas:
+        return f"{sentence}."
+    sizes = assessment.sizes
+    equal = next(size for size in range(1, replicas + 1) if sizes.power(size) >= sizes.power(replicas))
+    if equal == replicas:
+        return f"{sentence}."
+    return f"{sentence}; with {wording.count(sizes.partitions, 'partition')}, {equal} would do as much."
 
 
-def _remembered(case: Case, verdict: Verdict) -> ScalingMemory:
-    memory, now_ms = case.memory, case.now_ms
-    if case.assessment.known:
-        window_ms = case.policy.autoscaling.scale_down_stabilization.ms
-        memory = replace(
-            memory,
-            wishes=memory.wishes.with_wish(case.assessment.enough, now_ms, window_ms),
-            peaks=memory.peaks.with_wish(case.assessment.wanted, now_ms),
+MINUTE_MS = 60_000
+STEPS_A_MINUTE = 20
+WAITING_LASTS_MS = 45_000
+"""A step that is not asked for again for so long does not wait any more."""
+
+
+class WaitingStep(NamedTuple):
+    """A step that waits, and the lateness that it would prevent."""
+
+    at_ms: int
+    prevents_ms: int
+
+
+class Answer(NamedTuple):
+    """A leave to take a step or a time to ask again, and the budget afterwards."""
+
+    granted: bool
+    budget: Budget
+    ask_again_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Steps of the last minute, and the steps that wait, by DelayTopic: ask under a lock, keep the answer's budget."""
+
+    steps_a_minute: int = STEPS_A_MINUTE
+    taken_ms: tuple[int, ...] = ()
+    waiting: Mapping[Key, WaitingStep] = field(default_factory=dict)
+
+    def ask(self, key: Key, prevents_ms: int, now_ms: int) -> Answer:
+        """Ask for a step; places are kept for steps that wait and would prevent more lateness."""
+        taken_ms = tuple(at_ms for at_ms in self.taken_ms if now_ms - at_ms < MINUTE_MS)
+        others = {
+            each: step for each, step in self.waiting.items() if each != key and now_ms - step.at_ms <= WAITING_LASTS_MS
+        }
+        ahead = sum(step.prevents_ms > prevents_ms for step in others.values())
+        if len(taken_ms) + ahead < self.steps_a_minute:
+            return Answer(True, replace(self, taken_ms=(*taken_ms, now_ms), waiting=others))
+        waiting = {**others, key: WaitingStep(now_ms, prevents_ms)}
+        ask_again_ms = taken_ms[0] + MINUTE_MS if taken_ms else now_ms + WAITING_LASTS_MS // 3
+        return Answer(
+            False, replace(self, taken_ms=taken_ms, waiting=waiting), min(ask_again_ms, now_ms + WAITING_LASTS_MS // 3)
         )
-    memory = replace(memory, replicas=verdict.replicas)
-    if verdict.replicas == case.current:
-        return memory
-    fleet = memory.capacity.fleet
-    rate = fleet.per_second if fleet is not None else None
-    overdue = fresh(case.signals.overdue, now_ms)
-    return replace(memory, step=Step(now_ms, case.current, verdict.replicas, rate, overdue))
+
+    def returned(self, asked_at_ms: int) -> Budget:
+        """Give back a step that was granted then and not taken."""
+        # After a minute it counts no more, and is forgotten.
+        if asked_at_ms not in self.taken_ms:
+            return self
+        place = self.taken_ms.index(asked_at_ms)
+        return replace(self, taken_ms=(*self.taken_ms[:place], *self.taken_ms[place + 1 :]))

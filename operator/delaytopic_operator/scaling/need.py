@@ -1,13 +1,221 @@
-"""How many relays the work asks for, in units of one relay at full power; each need knows its numbers."""
+"""The work ahead: the due curve, the relays that it needs, the sizes that help, and the lateness."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache, lru_cache
 from itertools import accumulate
+from typing import NamedTuple
 
-from delaytopic_operator.scaling.due_curve import Piece
+ROUNDING = 1e-9
+
+
+def power(partitions: int, relays: int) -> float:
+    """Return how many times the work of one relay so many do: with 12 partitions, 7 to 11 do no more than 6."""
+    return partitions / -(-partitions // relays) if relays else 0.0
+
+
+@cache
+def useful_sizes(partitions: int) -> tuple[int, ...]:
+    """List the sizes that do more than any smaller one, ascending; divisors of the partition count are among them."""
+    return tuple(sorted({-(-partitions // each) for each in range(1, partitions + 1)}))
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The sizes that a fleet may have while it is awake."""
+
+    partitions: int
+    least: int
+    most: int | None
+    """None: as many as there are partitions."""
+
+    @property
+    def max_useful(self) -> int:
+        """More than this cannot help, or is not allowed."""
+        most = self.partitions if self.most is None else min(self.partitions, self.most)
+        return max((size for size in useful_sizes(self.partitions) if size <= most), default=1)
+
+    @property
+    def allowed(self) -> tuple[int, ...]:
+        """Ascending, never empty. A minimum beyond what is useful is honoured: somebody wants a relay in reserve."""
+        return _allowed(self)
+
+    @property
+    def bound_by_partitions(self) -> bool:
+        """True where only more partitions could make room for more relays."""
+        return self.most is None or self.most >= self.partitions
+
+    def fit(self, need: float) -> int:
+        """Return the smallest size that can do `need` times the work of one relay; the largest if none can."""
+        enough = (size for size in self.allowed if power(self.partitions, size) >= need - ROUNDING)
+        return next(enough, self.allowed[-1])
+
+    def power(self, relays: int) -> float:
+        """Return how many times the work of one relay so many do."""
+        return power(self.partitions, relays)
+
+
+@lru_cache(maxsize=1_024)
+def _allowed(sizes: Sizes) -> tuple[int, ...]:
+    least, most = max(1, sizes.least), sizes.max_useful
+    between = tuple(size for size in useful_sizes(sizes.partitions) if least <= size <= most)
+    return between or (least if sizes.most is None else max(1, min(least, sizes.most)),)
+
+
+MOST_SPANS = 64
+"""Of a grid: intervals grow with its square."""
+SUDDEN_MS = 5_000
+"""In how short a time what stands out of a wide bin is taken to fall due; the bin itself does not say. In simulation, a
+shorter time costs many more relays on a load that only swells, and a longer one makes short bursts later."""
+
+
+class Span(NamedTuple):
+    """Records due after `start_ms` and up to `end_ms` (epoch milliseconds)."""
+
+    start_ms: int
+    end_ms: int
+    records: float
+
+
+class Piece(NamedTuple):
+    """Records taken to be due in a span; in truth they are due up to `known_to_ms`."""
+
+    start_ms: int
+    end_ms: int
+    records: float
+    known_to_ms: int
+
+
+class Crest(NamedTuple):
+    """A span, told apart: what flows as evenly as next to it, and what stands out and may be due in one instant."""
+
+    start_ms: int
+    end_ms: int
+    smooth: float
+    sudden: float
+
+
+@dataclass(frozen=True, slots=True)
+class DueCurve:
+    """Adjoining spans in the order of time; the first starts when the curve was put together."""
+
+    spans: tuple[Span, ...]
+    as_of_ms: int
+    """The time at which the oldest histogram in it was counted."""
+
+    @property
+    def records(self) -> int:
+        """Due in all of it."""
+        return round(sum(span.records for span in self.spans))
+
+    def crests(self, now_ms: int) -> list[Crest]:
+        """Cut the curve at now: records due since then are delivered, or are overdue in the next status."""
+        ahead = [clipped for span in self.spans if (clipped := _after(span, now_ms)) is not None]
+        return [_crest(ahead, place) for place in range(len(ahead))]
+
+
+def pieces(crests: Iterable[Crest]) -> list[Piece]:
+    """Plan with a curve in which all that stands out of a wide span is due in its first five seconds."""
+    planned: list[Piece] = []
+    for start_ms, end_ms, smooth, sudden in crests:
+        width_ms = end_ms - start_ms
+        if sudden <= 0 or width_ms <= SUDDEN_MS:
+            planned.append(Piece(start_ms, end_ms, smooth + sudden, end_ms))
+            continue
+        early = smooth * SUDDEN_MS / width_ms
+        planned.append(Piece(start_ms, start_ms + SUDDEN_MS, early + sudden, end_ms))
+        planned.append(Piece(start_ms + SUDDEN_MS, end_ms, smooth - early, end_ms))
+    return planned
+
+
+def from_then_on(crests: Iterable[Crest], then_ms: int) -> list[Crest]:
+    """Cut the curve at a later moment: of a span that it divides, all that stands out is kept."""
+    return [
+        crest
+        if crest.start_ms >= then_ms
+        else Crest(then_ms, crest.end_ms, crest.smooth * (1 - _share_before(crest, then_ms)), crest.sudden)
+        for crest in crests
+        if crest.end_ms > then_ms
+    ]
+
+
+def backlog_at(crests: Iterable[Crest], overdue: int, per_second: float, then_ms: int) -> int:
+    """Forecast the overdue records at a later moment, with so much delivered per second until then."""
+    backlog = float(overdue)
+    for crest in crests:
+        share = _share_before(crest, then_ms)
+        sudden = crest.sudden if crest.end_ms <= then_ms else 0.0
+        width_ms = (crest.end_ms - crest.start_ms) * share
+        backlog = max(0.0, backlog + sudden + crest.smooth * share - per_second * width_ms / 1_000)
+    return round(backlog)
+
+
+def _share_before(crest: Crest, then_ms: int) -> float:
+    return min(1.0, max(0.0, (then_ms - crest.start_ms) / (crest.end_ms - crest.start_ms)))
+
+
+def merged(counts: Mapping[tuple[int, int], float], edges_ms: Sequence[int], now_ms: int, as_of_ms: int) -> DueCurve:
+    """Spread records evenly over their (start, end), on the grid from now to these edges."""
+    edges = [now_ms, *_thinned([edge for edge in sorted(set(edges_ms)) if edge > now_ms])]
+    bins = [0.0] * (len(edges) - 1)
+    for (start_ms, end_ms), records in counts.items():
+        _spread(bins, edges, Span(start_ms, end_ms, records))
+    spans = zip(edges, edges[1:], bins, strict=False)
+    return DueCurve(tuple(Span(start, end, records) for start, end, records in spans), as_of_ms)
+
+
+def _thinned(edges: list[int]) -> list[int]:
+    step = -(-len(edges) // MOST_SPANS) or 1
+    # The last edge always stays: the curve must not get shorter.
+    return edges[::-1][::step][::-1]
+
+
+def _spread(bins: list[float], edges: list[int], span: Span) -> None:
+    width_ms = max(1, span.end_ms - span.start_ms)
+    for place in range(len(bins)):
+        common_ms = min(edges[place + 1], span.end_ms) - max(edges[place], span.start_ms)
+        if common_ms > 0:
+            bins[place] += span.records * common_ms / width_ms
+
+
+def _after(span: Span, now_ms: int) -> Span | None:
+    if span.end_ms <= now_ms:
+        return None
+    if span.start_ms >= now_ms:
+        return span
+    share = (span.end_ms - now_ms) / (span.end_ms - span.start_ms)
+    return Span(now_ms, span.end_ms, span.records * share)
+
+
+def _crest(spans: Sequence[Span], place: int) -> Crest:
+    span = spans[place]
+    beside = max(_beside(spans, place), default=_density(span))
+    smooth = min(span.records, beside * (span.end_ms - span.start_ms))
+    return Crest(span.start_ms, span.end_ms, smooth, span.records - smooth)
+
+
+def _beside(spans: Sequence[Span], place: int) -> Iterator[float]:
+    """Records per millisecond next to a span; behind the last one, as if what grows went on growing."""
+    if place > 0:
+        yield _density(spans[place - 1])
+    if place + 1 < len(spans):
+        yield _density(spans[place + 1])
+    elif place > 1:
+        before, last = spans[place - 2], spans[place - 1]
+        slope = (_density(last) - _density(before)) / (_middle_ms(last) - _middle_ms(before))
+        yield _density(last) + slope * (_middle_ms(spans[place]) - _middle_ms(last))
+
+
+def _middle_ms(span: Span) -> float:
+    return (span.start_ms + span.end_ms) / 2
+
+
+def _density(span: Span) -> float:
+    return span.records / (span.end_ms - span.start_ms)
+
 
 CATCH_UP_MS = 30_000
 """Within this, what is overdue shall have left."""
@@ -16,7 +224,7 @@ READ_UP_MS = 60_000
 
 
 class NeedKind(StrEnum):
-    """What the relays are needed for."""
+    """The work that relays are needed for."""
 
     DUE = "Due"
     OVERDUE = "Overdue"
@@ -39,7 +247,7 @@ class Need:
 def needs_of_due(
     pieces: Sequence[Piece], overdue: int, per_second: float, precision_ms: int, now_ms: int
 ) -> tuple[Need, ...]:
-    """The smallest relay count that delivers each burst within its own width plus precision.
+    """Find the smallest relay count that delivers each burst within its own width plus precision.
 
     For each piece the worst interval that ends with it. Nothing leaves before its time, so relays for that interval are
     of use when its last piece begins, and not before: until then, the intervals that end earlier ask for what they
@@ -64,13 +272,41 @@ def needs_of_due(
 
 
 def need_of_overdue(overdue: int, per_second: float, now_ms: int) -> Need:
-    """What is late already."""
+    """Count the relays for records that are late already."""
     relays = overdue * 1_000 / (per_second * CATCH_UP_MS)
     return Need(NeedKind.OVERDUE, relays, overdue, now_ms, now_ms + CATCH_UP_MS, now_ms)
 
 
 def need_of_ingest(arriving_per_second: float, lag: int, ingest_per_second: float, now_ms: int) -> Need:
-    """What arrives, and what has not been taken in yet."""
+    """Count the relays for records that arrive, and for those not taken in yet."""
     relays = (arriving_per_second + lag * 1_000 / READ_UP_MS) / ingest_per_second
     records = lag + round(arriving_per_second * READ_UP_MS / 1_000)
     return Need(NeedKind.INGEST, relays, records, now_ms, now_ms + READ_UP_MS, now_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """The most lateness ahead: with the relays that there are, with those decided, and with all that may be."""
+
+    held_ms: int
+    decided_ms: int
+    best_ms: int
+
+
+def lateness_ms(crests: Sequence[Crest], overdue: int, per_second: float) -> int:
+    """Forecast the most that a record in the look-ahead will be late, at this rate of delivery.
+
+    What stands out of a span counts as due in one instant, and what is even leaves as it comes.
+    """
+    backlog = most = float(overdue)
+    for crest in crests:
+        backlog += crest.sudden
+        most = max(most, backlog)
+        width_seconds = (crest.end_ms - crest.start_ms) / 1_000
+        backlog = max(0.0, backlog + crest.smooth - per_second * width_seconds)
+        most = max(most, backlog)
+    return round(most * 1_000 / per_second) if per_second > 0 else LONGEST_MS if most else 0
+
+
+LONGEST_MS = 86_400_000
+"""Stands for ever: no relay, and work to do."""

@@ -1,16 +1,108 @@
-"""What is known of a fleet of relays at one moment, put together from their status documents and Kafka's offsets."""
+"""The signals of a fleet of relays at one moment, from their status documents and Kafka's offsets."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Generic, NamedTuple, Self, TypeVar
 
 from delaytopic_api.relay import RelayStatus, ShardState, ShardStatus
-from delaytopic_operator.scaling.due_curve import DueCurve, merged
-from delaytopic_operator.scaling.reading import STALE_MS, Reading
-from delaytopic_operator.scaling.source import PartitionOffsets, SourceOffsets, waiting_ahead
+from delaytopic_operator.scaling.need import DueCurve, merged
+
+T = TypeVar("T")
+
+POLL_MS = 15_000
+"""The time between two polls of relays and Kafka."""
+STALE_MS = 3 * POLL_MS
+"""The age from which a reading says nothing any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading(Generic[T]):
+    """A value, and the oldest moment that it speaks of."""
+
+    value: T
+    as_of_ms: int
+
+    def fresh(self, now_ms: int) -> bool:
+        """Return whether it may be acted on."""
+        return now_ms - self.as_of_ms <= STALE_MS
+
+
+def fresh(reading: Reading[T] | None, now_ms: int) -> T | None:
+    """Return the value of a reading that is there and fresh; None otherwise."""
+    return reading.value if reading is not None and reading.fresh(now_ms) else None
+
+
+PARTS = (64, 16, 4, 1)
+"""The parts of the look-ahead that a source is asked about: fine where it is near, and each is a question."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionOffsets:
+    """One partition; `committed` None means that the group has committed nothing.
+
+    `offset_at` maps epoch milliseconds to the first offset with that timestamp or a later one (the end, if there is
+    none). It is known with a fixed delay only, at `times_to_ask`.
+    """
+
+    log_start: int
+    end: int
+    committed: int | None = None
+    offset_at: tuple[tuple[int, int], ...] = ()
+
+    @classmethod
+    def answered(cls, log_start: int, end: int, offset_at: Mapping[int, int | None]) -> Self:
+        """Of a partition of which nothing is known to be unread; an offset of None is that of the end."""
+        by_time = tuple((at_ms, end if offset is None else offset) for at_ms, offset in sorted(offset_at.items()))
+        return cls(log_start, end, committed=end, offset_at=by_time)
+
+    @property
+    def unread(self) -> int:
+        """Not committed as taken in, and still there: an upper bound of the work, as a horizon is read ahead."""
+        return max(0, self.end - max(self.committed or 0, self.log_start))
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOffsets:
+    """The partitions that answered, by number, of `count` that there are."""
+
+    as_of_ms: int
+    count: int
+    partitions: Mapping[int, PartitionOffsets]
+
+    @property
+    def complete(self) -> bool:
+        """True if every partition answered."""
+        return all(number in self.partitions for number in range(self.count))
+
+
+def times_to_ask(now_ms: int, delay_ms: int, look_ahead_ms: int) -> tuple[int, ...]:
+    """List the timestamps whose records fall due between now and the look-ahead's end, with a fixed delay."""
+    reach_ms = min(delay_ms, look_ahead_ms)
+    return (now_ms - delay_ms, *(now_ms - delay_ms + reach_ms // part for part in PARTS))
+
+
+def waiting_ahead(
+    offsets: PartitionOffsets, position: int, delay_ms: int, now_ms: int
+) -> tuple[dict[tuple[int, int], float], int]:
+    """Tell when records that wait in the source for a fixed delay fall due, and how many should have left.
+
+    Without offsets by time they are taken to be spread over the whole delay.
+    """
+    first = max(position, offsets.log_start)
+    if not offsets.offset_at:
+        waiting = max(0, offsets.end - first)
+        return ({(now_ms, now_ms + max(1, delay_ms)): float(waiting)} if waiting else {}), 0
+    at = sorted(offsets.offset_at)
+    due = {
+        (before_ms + delay_ms, after_ms + delay_ms): float(max(0, after - max(before, first)))
+        for (before_ms, before), (after_ms, after) in pairwise(at)
+    }
+    return {span: records for span, records in due.items() if records}, max(0, at[0][1] - first)
+
 
 UNKNOWN_STATES = frozenset({ShardState.RECOVERING, ShardState.FAILED})
 """A shard in one of these does not know its backlog: its zeros are no counts."""
@@ -30,7 +122,7 @@ class RelayFacts(NamedTuple):
     behind: int
     """Records of the source that it could take in and has not."""
     delivering: bool
-    """Whether one of its shards is at work."""
+    """True if one of its shards is at work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +146,7 @@ class FleetSignals:
     source_end: Reading[int] | None = None
     """Sum of end offsets; only when every partition answered."""
     unread: Reading[int] | None = None
-    """What is not committed in the source, as Kafka has it; only when every partition answered."""
+    """Records not committed in the source, as Kafka has it; only when every partition answered."""
     relays: tuple[RelayFacts, ...] = ()
     silent: tuple[str, ...] = ()
     """Relays whose last status is too old."""
@@ -68,7 +160,7 @@ class FleetSignals:
 
     @property
     def complete(self) -> bool:
-        """Whether every source partition is known, and known in full."""
+        """True if every source partition is known, and known in full."""
         return bool(self.partitions) and not self.uncovered and not self.settling
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 from tests.operator.core.going_scenes import NOW_MS
-from tests.operator.scaling.scenes import POLICY, SLEEPY, shard, source, status
 from tests.support.fuzzing import changed, fuzz, nightly_for, peak_memory_bytes
+from tests.unit.operator.scaling.scenes import POLICY, SLEEPY, shard, source, status
 
 from delaytopic_api import RelayStatus
 from delaytopic_api.relay import PendingList
@@ -18,8 +18,8 @@ from delaytopic_cli.client.relay_listing import RelayAnswer
 from delaytopic_cli.errors import CliError
 from delaytopic_operator.observe.fleet import Fleet, RelayPage, availability, backlog
 from delaytopic_operator.scaling.decision import decide
-from delaytopic_operator.scaling.memory import ScalingMemory
 from delaytopic_operator.scaling.signals import gather
+from delaytopic_operator.scaling.state import ScalingMemory
 
 numbers = st.one_of(
     st.integers(),

@@ -171,7 +171,7 @@ def test_a_plan_needs_no_client_library() -> None:
         "import sys\n"
         "for name in ('confluent_kafka', 'kopf', 'kubernetes', 'prometheus_client', 'redis', 'structlog', 'urllib3'):\n"
         "    sys.modules[name] = None\n"
-        "import delaytopic_cli.plan.run, delaytopic_operator.scaling.explanation\n"
+        "import delaytopic_cli.plan.run, delaytopic_operator.scaling.explain\n"
     )
 
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

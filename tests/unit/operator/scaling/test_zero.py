@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.operator.scaling.scenes import (
+from tests.unit.operator.scaling.scenes import (
     END,
     LEAD_MS,
     NOW_MS,
@@ -17,12 +17,11 @@ from tests.operator.scaling.scenes import (
 
 from delaytopic_api.documents import ConditionStatus
 from delaytopic_api.values import ScaleToZero, Suspend
-from delaytopic_operator.scaling.arrivals import Arrivals, EndOffset
-from delaytopic_operator.scaling.memory import Backlog, ScalingMemory, Step
-from delaytopic_operator.scaling.outcome import Decision, Reason
-from delaytopic_operator.scaling.reading import Reading
-from delaytopic_operator.scaling.signals import FleetSignals, gather
-from delaytopic_operator.scaling.zero import SILENT_MS
+from delaytopic_operator.scaling.capacity import Arrivals, EndOffset
+from delaytopic_operator.scaling.decision import Decision
+from delaytopic_operator.scaling.rules import SILENT_MS, Reason
+from delaytopic_operator.scaling.signals import FleetSignals, Reading, gather
+from delaytopic_operator.scaling.state import Backlog, ScalingMemory, Step
 
 END_OF_ALL = PARTITIONS * END
 NO_RELAY = gather([], source(), NOW_MS)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.operator.scaling.scenes import (
+from tests.unit.operator.scaling.scenes import (
     LEAD_MS,
     NOW_MS,
     POLICY,
@@ -21,10 +21,10 @@ from tests.operator.scaling.scenes import (
 
 from delaytopic_api.documents import ConditionStatus
 from delaytopic_api.values import Suspend
-from delaytopic_operator.scaling.memory import ScalingMemory, Step
-from delaytopic_operator.scaling.outcome import Decision, Reason
+from delaytopic_operator.scaling.decision import Decision
+from delaytopic_operator.scaling.rules import Reason
 from delaytopic_operator.scaling.signals import gather
-from delaytopic_operator.scaling.window import Peak, Peaks, Wish, Wishes
+from delaytopic_operator.scaling.state import PastRecommendation, Peak, Peaks, Recommendations, ScalingMemory, Step
 
 STALE = gather([], source(), NOW_MS)
 """Kafka answers, no relay does."""
@@ -84,13 +84,13 @@ def test_relays_that_have_not_been_needed_for_a_while_are_taken_away_in_one_step
 
 
 def test_relays_that_were_needed_lately_stay() -> None:
-    remembered = replace(memory(12), wishes=Wishes((Wish(NOW_MS - 299_000, 12),)))
+    remembered = replace(memory(12), recommendations=Recommendations((PastRecommendation(NOW_MS - 299_000, 12),)))
 
     assert outcome(decided(12, signals(QUIET), remembered=remembered)) == (12, Reason.STABILIZING)
 
 
 def test_no_more_are_taken_away_than_was_enough_lately() -> None:
-    remembered = replace(memory(12), wishes=Wishes((Wish(NOW_MS - 299_000, 4),)))
+    remembered = replace(memory(12), recommendations=Recommendations((PastRecommendation(NOW_MS - 299_000, 4),)))
 
     assert outcome(decided(12, signals(QUIET), remembered=remembered)) == (4, Reason.LESS_NEEDED)
 
@@ -127,7 +127,7 @@ class TestLimits:
 
 
 class TestUnknown:
-    """What is not known is never zero."""
+    """Unknown signals are never zero."""
 
     def test_without_any_answer_of_a_relay_everything_stays(self) -> None:
         decision = decided(4, STALE)
@@ -256,4 +256,4 @@ def test_what_is_remembered_as_wanted_has_a_tenth_to_spare() -> None:
     decision = decided(1, signals(steady(1_450)))
 
     assert decision.replicas == 1
-    assert decision.memory.wishes == Wishes((Wish(NOW_MS, 2),))
+    assert decision.memory.recommendations == Recommendations((PastRecommendation(NOW_MS, 2),))

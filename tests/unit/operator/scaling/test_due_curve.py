@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.properties import QUICK
 
-from delaytopic_operator.scaling.due_curve import (
+from delaytopic_operator.scaling.need import (
     MOST_SPANS,
     Crest,
     DueCurve,

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-from delaytopic_operator.scaling.due_curve import Crest, Piece
-from delaytopic_operator.scaling.forecast import lateness_ms
-from delaytopic_operator.scaling.need import Need, NeedKind, need_of_ingest, needs_of_due
+from delaytopic_operator.scaling.need import Crest, Need, NeedKind, Piece, lateness_ms, need_of_ingest, needs_of_due
 
 
 def piece(start_s: int, end_s: int, records: int) -> Piece:

@@ -1,4 +1,4 @@
-"""What holds for every fleet and every load."""
+"""Properties that hold for every fleet and every load."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.operator.scaling.scenes import (
+from tests.support.properties import QUICK
+from tests.unit.operator.scaling.scenes import (
     EDGES,
     LEAD_MS,
     NOW_MS,
@@ -26,20 +27,17 @@ from tests.operator.scaling.scenes import (
     status,
     steady,
 )
-from tests.support.properties import QUICK
 
-from delaytopic_operator.scaling.decision import decide
-from delaytopic_operator.scaling.memory import ScalingMemory
-from delaytopic_operator.scaling.outcome import Decision
-from delaytopic_operator.scaling.policy import ScalingPolicy
-from delaytopic_operator.scaling.reading import STALE_MS
-from delaytopic_operator.scaling.signals import FleetSignals, gather
-from delaytopic_operator.scaling.sizes import Sizes, useful_sizes
+from delaytopic_operator.scaling.assessment import ScalingPolicy
+from delaytopic_operator.scaling.decision import Decision, decide
+from delaytopic_operator.scaling.need import Sizes, useful_sizes
+from delaytopic_operator.scaling.signals import STALE_MS, FleetSignals, gather
+from delaytopic_operator.scaling.state import ScalingMemory
 
 RECORDS = st.integers(0, 400_000)
 HISTOGRAMS = st.fixed_dictionaries(dict.fromkeys(EDGES, RECORDS))
 SECONDS = st.fixed_dictionaries({end: st.integers(0, 30_000) for end in range(1, 31)})
-"""As fine as relays count: a second."""
+"""The finest bin of a relay: a second."""
 REPLICAS = st.integers(1, PARTITIONS)
 LONG_LIVES = settings(QUICK, max_examples=12)
 """Each example is a hundred looks and more."""

@@ -6,23 +6,28 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.operator.scaling.scenes import NOW_MS, POLICY, QUIET, burst, decided, memory, signals, steady
 from tests.support.properties import QUICK
+from tests.unit.operator.scaling.scenes import NOW_MS, POLICY, QUIET, burst, decided, memory, signals, steady
 
-from delaytopic_operator.scaling.arrivals import Arrivals, EndOffset
-from delaytopic_operator.scaling.capacity import Capacity, Throughput
-from delaytopic_operator.scaling.lead_time import LeadTime
-from delaytopic_operator.scaling.memory import ScalingMemory, Step, Watch
-from delaytopic_operator.scaling.observing import observed
-from delaytopic_operator.scaling.reading import Reading
-from delaytopic_operator.scaling.signals import FleetSignals, RelayFacts
-from delaytopic_operator.scaling.window import MOST_WISHES, Peak, Peaks, Wish, Wishes
+from delaytopic_operator.scaling.capacity import Arrivals, Capacity, EndOffset, LeadTime, Throughput
+from delaytopic_operator.scaling.signals import FleetSignals, Reading, RelayFacts
+from delaytopic_operator.scaling.state import (
+    MOST_RECOMMENDATIONS,
+    PastRecommendation,
+    Peak,
+    Peaks,
+    Recommendations,
+    ScalingMemory,
+    Step,
+    Watch,
+    observed,
+)
 
 LOADS = st.lists(st.tuples(st.integers(0, 8_000), st.integers(0, 100_000), st.integers(1, 60_000)), max_size=40)
 
 
 def lived(loads: list[tuple[int, int, int]]) -> ScalingMemory:
-    """What is remembered after a while of these loads."""
+    """Return the memory after a while of these loads."""
     remembered, current, now_ms = ScalingMemory(), 1, NOW_MS
     for per_second, overdue, wait_ms in loads:
         decision = decided(current, signals(steady(per_second), overdue, now_ms=now_ms), POLICY, remembered, now_ms)
@@ -71,7 +76,7 @@ def test_the_memory_of_the_largest_fleet_still_fits_in_an_annotation() -> None:
         {"version": 1},
         {"version": 1, "memory": "nonsense"},
         {"version": 1, "memory": {"replicas": "many"}},
-        {"version": 1, "memory": {"wishes": {"kept": [[1]]}}},
+        {"version": 2, "memory": {"recommendations": {"kept": [[1]]}}},
     ],
 )
 def test_a_document_that_this_version_did_not_write_is_an_empty_memory(document: object) -> None:
@@ -102,32 +107,33 @@ class TestWishes:
     """The most that was wanted lately."""
 
     def test_a_larger_wish_makes_smaller_ones_before_it_forgotten(self) -> None:
-        wishes = Wishes().with_wish(3, 1, 100).with_wish(2, 2, 100).with_wish(6, 3, 100)
+        recommendations = Recommendations().with_size(3, 1, 100).with_size(2, 2, 100).with_size(6, 3, 100)
 
-        assert wishes == Wishes((Wish(3, 6),))
+        assert recommendations == Recommendations((PastRecommendation(3, 6),))
 
     def test_the_most_is_forgotten_when_it_is_too_long_ago(self) -> None:
-        wishes = Wishes().with_wish(6, 0, 100).with_wish(2, 50, 100)
+        recommendations = Recommendations().with_size(6, 0, 100).with_size(2, 50, 100)
 
-        assert (wishes.most(100, 100), wishes.most(101, 100)) == (Wish(0, 6), Wish(50, 2))
+        assert recommendations.most(100, 100) == PastRecommendation(0, 6)
+        assert recommendations.most(101, 100) == PastRecommendation(50, 2)
 
     def test_they_are_bounded(self) -> None:
-        wishes = Wishes()
+        recommendations = Recommendations()
         for step in range(1_000):
-            wishes = wishes.with_wish(1_000 - step, step, 10_000)
+            recommendations = recommendations.with_size(1_000 - step, step, 10_000)
 
-        assert len(wishes.kept) == MOST_WISHES
+        assert len(recommendations.kept) == MOST_RECOMMENDATIONS
 
     def test_a_day_of_peaks_leaves_out_the_highest_hour(self) -> None:
         peaks = Peaks()
         for hour in range(48):
-            peaks = peaks.with_wish(12 if hour == 40 else 2, hour * 3_600_000).with_wish(1, hour * 3_600_000)
+            peaks = peaks.with_size(12 if hour == 40 else 2, hour * 3_600_000).with_size(1, hour * 3_600_000)
 
         assert (len(peaks.kept), peaks.kept[-1], peaks.p95()) == (24, Peak(47, 2), 2)
 
 
 class TestArrivals:
-    """How fast a source grows."""
+    """The growth of a source."""
 
     @staticmethod
     def after(*points: tuple[int, int]) -> Arrivals:
@@ -161,7 +167,7 @@ class TestArrivals:
 
 
 class TestWatch:
-    """How long all has been in sight."""
+    """The time for which all has been in sight."""
 
     @staticmethod
     def looked(*looks: tuple[int, bool]) -> Watch:
@@ -183,7 +189,7 @@ class TestWatch:
 
 
 class TestFeedback:
-    """Whether the last step up has helped."""
+    """The judgement of the last step up."""
 
     @staticmethod
     def after_step(per_second: int, overdue: int, relays: int = 4, wait_ms: int = 75_000) -> ScalingMemory:

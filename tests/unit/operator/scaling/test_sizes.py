@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.properties import QUICK
 
-from delaytopic_operator.scaling.sizes import Sizes, power, useful_sizes
+from delaytopic_operator.scaling.need import Sizes, power, useful_sizes
 
 
 @pytest.mark.parametrize(

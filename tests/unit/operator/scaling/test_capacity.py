@@ -1,14 +1,16 @@
 from __future__ import annotations
 
-from tests.operator.scaling.scenes import NOW_MS
+from tests.unit.operator.scaling.scenes import NOW_MS
 
-from delaytopic_operator.scaling.capacity import MOST_RELAYS, Capacity, Throughput
-from delaytopic_operator.scaling.rates import (
+from delaytopic_operator.scaling.capacity import (
     DELIVERY,
+    MOST_RELAYS,
     MOST_SAMPLES,
     WINDOW_MS,
+    Capacity,
     RateEstimate,
     RateSample,
+    Throughput,
     weighted_median,
 )
 from delaytopic_operator.scaling.signals import RelayFacts

@@ -1,4 +1,4 @@
-"""Why there are as many relays as there are: every number behind a decision, for `kubectl delaytopic why-scale`."""
+"""The explanation: every number behind a decision, for `kubectl delaytopic why-scale`."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from typing import Any
 
 from delaytopic_operator.scaling import wording
 from delaytopic_operator.scaling.assessment import Assessment
-from delaytopic_operator.scaling.memory import ScalingMemory
+from delaytopic_operator.scaling.conditions import ScalingCondition
+from delaytopic_operator.scaling.decision import Decision
 from delaytopic_operator.scaling.need import Need, NeedKind
-from delaytopic_operator.scaling.outcome import Decision, ScalingCondition
 from delaytopic_operator.scaling.signals import FleetSignals
+from delaytopic_operator.scaling.state import ScalingMemory
 
 MOST_NEEDS = 5
 """The largest ones tell the story."""
 
 
 def explain(decision: Decision, signals: FleetSignals) -> dict[str, Any]:
-    """Plain JSON in camel case; times are epoch milliseconds, what is not known is null."""
+    """Dump plain JSON in camel case; times are epoch milliseconds, what is not known is null."""
     assessment, forecast = decision.assessment, decision.forecast
     return {
         "decidedAtMs": decision.decided_at_ms,
@@ -109,7 +110,7 @@ def _condition(condition: ScalingCondition) -> dict[str, str]:
 
 
 def as_text(document: dict[str, Any]) -> str:
-    """The document for a terminal."""
+    """Write the document for a terminal."""
     lines = [document["sentence"], ""]
     lines += [
         f"  {each['type']}: {each['status']} ({each['reason']}). {each['message']}" for each in document["conditions"]

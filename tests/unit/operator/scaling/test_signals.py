@@ -2,13 +2,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.operator.scaling.scenes import END, NOW_MS, QUIET, at_once, shard, signals, source, status
+from tests.unit.operator.scaling.scenes import END, NOW_MS, QUIET, at_once, shard, signals, source, status
 
 from delaytopic_api.relay import ShardState
-from delaytopic_operator.scaling.due_curve import Span
-from delaytopic_operator.scaling.reading import STALE_MS, Reading
-from delaytopic_operator.scaling.signals import FleetSignals, gather
-from delaytopic_operator.scaling.source import PartitionOffsets, SourceOffsets, times_to_ask
+from delaytopic_operator.scaling.need import Span
+from delaytopic_operator.scaling.signals import (
+    STALE_MS,
+    FleetSignals,
+    PartitionOffsets,
+    Reading,
+    SourceOffsets,
+    gather,
+    times_to_ask,
+)
 
 
 def test_nobody_who_answers_leaves_everything_unknown() -> None:

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import json
 
-from tests.operator.scaling.scenes import NOW_MS, burst, decided, shard, signals, source, status
+from tests.unit.operator.scaling.scenes import NOW_MS, burst, decided, shard, signals, source, status
 
-from delaytopic_operator.scaling.explanation import as_text, explain
-from delaytopic_operator.scaling.memory import ScalingMemory
+from delaytopic_operator.scaling.explain import as_text, explain
 from delaytopic_operator.scaling.signals import gather
+from delaytopic_operator.scaling.state import ScalingMemory
 
 
 def test_a_decision_is_explained_with_every_number_behind_it() -> None:

@@ -9,17 +9,12 @@ from itertools import pairwise
 from delaytopic_api.documents import AutoscalingSettings
 from delaytopic_api.relay import DueBin, RelayState, RelayStatus, ShardState, ShardStatus
 from delaytopic_api.values import AutoscalingMode, BackendType, Duration, Guarantee, Percent, ScaleToZero
-from delaytopic_operator.scaling.capacity import Capacity
-from delaytopic_operator.scaling.decision import decide
-from delaytopic_operator.scaling.due_curve import DueCurve, Span
-from delaytopic_operator.scaling.lead_time import LeadTime
-from delaytopic_operator.scaling.memory import ScalingMemory, Watch
-from delaytopic_operator.scaling.outcome import Decision
-from delaytopic_operator.scaling.policy import ScalingPolicy
-from delaytopic_operator.scaling.rates import RateEstimate
-from delaytopic_operator.scaling.reading import Reading
-from delaytopic_operator.scaling.signals import FleetSignals, gather
-from delaytopic_operator.scaling.source import PartitionOffsets, SourceOffsets
+from delaytopic_operator.scaling.assessment import ScalingPolicy
+from delaytopic_operator.scaling.capacity import Capacity, LeadTime, RateEstimate
+from delaytopic_operator.scaling.decision import Decision, decide
+from delaytopic_operator.scaling.need import DueCurve, Span
+from delaytopic_operator.scaling.signals import FleetSignals, PartitionOffsets, Reading, SourceOffsets, gather
+from delaytopic_operator.scaling.state import ScalingMemory, Watch
 
 NOW_MS = 1_800_000_000_000
 PARTITIONS = 12
@@ -146,7 +141,7 @@ def decided(
     remembered: ScalingMemory | None = None,
     now_ms: int = NOW_MS,
 ) -> Decision:
-    """What the operator decides about this fleet."""
+    """Let the operator decide about this fleet."""
     return decide(wanted, current, seen, memory(current) if remembered is None else remembered, now_ms)
 
 
@@ -167,7 +162,7 @@ def burst(in_seconds: int, records: int, per_second: int = 0) -> dict[int, int]:
 
 
 def at_once(due: Mapping[int, int], overdue: int = 0, now_ms: int = NOW_MS) -> FleetSignals:
-    """As `signals`, without the way through status documents: for properties that take thousands of looks."""
+    """Build the same as `signals`, without status documents: for properties that take thousands of looks."""
     bins = pairwise([0, *sorted(due)])
     spans = tuple(Span(now_ms + 1_000 * start, now_ms + 1_000 * end, due[end]) for start, end in bins)
     pending = overdue + sum(due.values())

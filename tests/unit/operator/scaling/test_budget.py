@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from tests.operator.scaling.scenes import NOW_MS, burst, decided, memory, signals
+from tests.unit.operator.scaling.scenes import NOW_MS, burst, decided, signals
 
 from delaytopic_operator.model.keys import Key
-from delaytopic_operator.scaling.budget import MINUTE_MS, WISH_LASTS_MS, Budget, deferred, prevented_ms
-from delaytopic_operator.scaling.outcome import Reason
+from delaytopic_operator.scaling.decision import MINUTE_MS, WAITING_LASTS_MS, Budget
+from delaytopic_operator.scaling.rules import Reason
 
 URGENT, OTHER, IDLE = (Key("shop", name) for name in ("urgent", "other", "idle"))
 
@@ -42,20 +42,19 @@ def test_a_step_that_prevents_more_lateness_goes_first() -> None:
 def test_a_wish_that_is_not_repeated_blocks_nobody() -> None:
     waiting = spent(1).ask(URGENT, 60_000, NOW_MS).budget
 
-    assert waiting.ask(OTHER, 0, NOW_MS + max(MINUTE_MS, WISH_LASTS_MS + 1)).granted
+    assert waiting.ask(OTHER, 0, NOW_MS + max(MINUTE_MS, WAITING_LASTS_MS + 1)).granted
 
 
 def test_a_step_that_waits_leaves_the_fleet_and_its_memory_as_they_were() -> None:
-    remembered = memory(1)
-    decision = decided(1, signals(burst(60, 300_000)), remembered=remembered)
+    decision = decided(1, signals(burst(60, 300_000)))
 
-    waits = deferred(decision, remembered, NOW_MS + 5_000)
+    waits = decision.deferred(NOW_MS + 5_000)
 
-    assert prevented_ms(decision) == 110_000
+    assert decision.prevents_ms == 110_000
     assert (waits.replicas, waits.changed, waits.reason) == (1, False, Reason.OPERATOR_BUDGET)
     assert (waits.memory.step, waits.memory.replicas, waits.next_look_ms) == (None, 1, NOW_MS + 5_000)
     assert waits.sentence.startswith("From 1 to 12 relays: ")
 
 
 def test_taking_relays_away_prevents_nothing() -> None:
-    assert prevented_ms(decided(12, signals())) == 0
+    assert decided(12, signals()).prevents_ms == 0

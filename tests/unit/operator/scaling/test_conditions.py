@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.operator.scaling.scenes import (
+from tests.unit.operator.scaling.scenes import (
     NOW_MS,
     POLICY,
     QUIET,
@@ -18,9 +18,10 @@ from tests.operator.scaling.scenes import (
 
 from delaytopic_api.documents import ConditionStatus, ConditionType
 from delaytopic_api.values import AutoscalingMode, Suspend
-from delaytopic_operator.scaling.memory import Backlog, ScalingMemory
-from delaytopic_operator.scaling.outcome import Reason, ScalingCondition
+from delaytopic_operator.scaling.conditions import ScalingCondition
+from delaytopic_operator.scaling.rules import Reason
 from delaytopic_operator.scaling.signals import gather
+from delaytopic_operator.scaling.state import Backlog, ScalingMemory
 
 FRESH = ScalingCondition(
     ConditionType.AUTOSCALING_ACTIVE, ConditionStatus.TRUE, "SignalsFresh", "Every source partition tells what is due."

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.operator.scaling.scenes import NOW_MS, decided, shard, source, status
+from tests.unit.operator.scaling.scenes import NOW_MS, decided, shard, source, status
 
 from delaytopic_api.relay import ShardState
-from delaytopic_operator.scaling.lead_time import LAST_STARTS, LeadTime
-from delaytopic_operator.scaling.memory import ScalingMemory
+from delaytopic_operator.scaling.capacity import LAST_STARTS, LeadTime
 from delaytopic_operator.scaling.signals import FleetSignals, gather
+from delaytopic_operator.scaling.state import ScalingMemory
 
 
 def seen(state: ShardState | None, created_ms: int = NOW_MS - 30_000) -> FleetSignals:

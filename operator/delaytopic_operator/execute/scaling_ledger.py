@@ -1,0 +1,43 @@
+"""The state of scaling between reconciliations: steps of the fleet and a memory of each DelayTopic."""
+
+from __future__ import annotations
+
+from threading import Lock
+
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.scaling.decision import Budget, Decision
+from delaytopic_operator.scaling.state import ScalingMemory
+
+
+class ScalingLedger:
+    """Thread-safe account of executed steps; a process that ends loses it, and only learns again."""
+
+    def __init__(self, steps_a_minute: int) -> None:
+        """Begin with no step taken."""
+        self._lock = Lock()
+        self._budget = Budget(steps_a_minute=steps_a_minute)
+        self._memories: dict[Key, ScalingMemory] = {}
+
+    def memory(self, key: Key) -> ScalingMemory | None:
+        """Return what scaling remembers in this process; None: nothing yet."""
+        with self._lock:
+            return self._memories.get(key)
+
+    def reserve(self, key: Key, step: Decision) -> int | None:
+        """Reserve a step before it is executed; return when to ask again if the fleet has none left."""
+        with self._lock:
+            answer = self._budget.ask(key, step.prevents_ms, step.decided_at_ms)
+            self._budget = answer.budget
+        return answer.ask_again_ms
+
+    def settle(self, key: Key, decided: Decision, *, reserved: bool, executed: bool) -> None:
+        """Remember a step that was executed; give back one that was reserved and was not."""
+        with self._lock:
+            self._memories[key] = decided.memory if executed else decided.held
+            if reserved and not executed:
+                self._budget = self._budget.returned(decided.decided_at_ms)
+
+    def forget(self, key: Key) -> None:
+        """Drop the memory of a DelayTopic that is gone."""
+        with self._lock:
+            self._memories.pop(key, None)

@@ -1,0 +1,107 @@
+"""A DelayTopic that needs a second relay, and a reconciliation of it whose edges record what they are asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tests.operator.core.going_scenes import CONFIG, DEPLOYMENT, KEY, NO_FLEET, NOW_MS, fleet
+from tests.operator.core.test_planning import living, look
+from tests.unit.operator.scaling.scenes import source
+
+from delaytopic_operator.decide.actions import Apply
+from delaytopic_operator.decide.plan import Plan
+from delaytopic_operator.decide.planner import plan
+from delaytopic_operator.errors import ObjectRejected, OperatorError
+from delaytopic_operator.execute.executor import Doer, Outcome
+from delaytopic_operator.execute.scaling_ledger import ScalingLedger
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.observe.observation import Observation, Trouble
+from delaytopic_operator.reconciler import Reconciler
+from delaytopic_operator.scaling.signals import gather
+from delaytopic_operator.scaling.state import ScalingMemory
+
+REMEMBERED = ScalingMemory(partitions=4, replicas=1)
+WITHHELD: dict[str, dict[str, Any]] = {
+    "the Secret is missing": {"secrets_trouble": Trouble("SecretMissing", "create it")},
+    "the rollout waits": {"secrets_version": "another", "rollouts_elsewhere": CONFIG.rollouts},
+}
+
+
+def growing(annotations: dict[str, str] | None = None, **changes: Any) -> Observation:
+    """Observe one relay where two are the least; all else is as it shall be."""
+    began = look(living(autoscaling={"minReplicas": 1}), children=[], fleet=NO_FLEET)
+    applied = [action.document for action in plan(began).actions if isinstance(action, Apply)]
+    children = [{**each, "metadata": {**each["metadata"], "uid": f"uid-{n}"}} for n, each in enumerate(applied)]
+    deployment = {**children[-1], "status": DEPLOYMENT["status"]}
+    usual = {
+        "children": [*children[:-1], deployment],
+        "fleet": replace(fleet(0), deployment=deployment),
+        "signals": gather([], source(NOW_MS, 4), NOW_MS),
+        "saved_memory": REMEMBERED,
+    }
+    return look(living(annotations=annotations, autoscaling={"minReplicas": 2}), **{**usual, **changes})
+
+
+class RecordedKube:
+    """An API server as the executor sees it; it refuses Deployments while `refuses`."""
+
+    def __init__(self) -> None:
+        self.refuses = False
+        self.written: list[str] = []
+
+    def apply(self, document: dict[str, Any], _: str) -> None:
+        """Record the kind that is written."""
+        if self.refuses and document["kind"] == "Deployment":
+            raise ObjectRejected("no more pods for this team")
+        self.written.append(document["kind"])
+
+
+class Reconciliation:
+    """The reconciler, the executor and the ledger, between an observation that is given and a status that is kept."""
+
+    def __init__(self, seen: Observation, steps_a_minute: int = 1) -> None:
+        self.seen = seen
+        self.kube = RecordedKube()
+        self.ledger = ScalingLedger(steps_a_minute)
+        self.plans: list[Plan] = []
+        self.events: list[str] = []
+
+    def run(self, seen: Observation | None = None) -> OperatorError | None:
+        """Reconcile once; return the failure."""
+        self.seen = seen or self.seen
+        edges: Any = self
+        kube: Any = self.kube
+        doer = Doer(kube, lambda *_: None, edges, CONFIG, lambda: None, lambda _: None)
+        try:
+            Reconciler(edges, doer, edges, edges, edges, self.ledger).reconcile(self.seen.key, self.seen.now_ms)
+        except OperatorError as error:
+            return error
+        return None
+
+    def look(self, _: Key, now_ms: int) -> Observation:
+        """Return the observation."""
+        return replace(self.seen, now_ms=now_ms)
+
+    def keep_progress(self, _: Observation) -> None:
+        """Keep nothing."""
+
+    def say(self, _: Observation, decided: Plan, outcome: Outcome, *, dry_run: bool) -> None:
+        """Keep the plan and the events."""
+        assert not (dry_run and outcome.events)
+        self.plans.append(decided)
+        self.events += [event.reason for event in (*decided.events, *outcome.events)]
+
+    def measure(self, seen: Observation, decided: Plan, outcome: Outcome) -> None:
+        """Measure nothing."""
+
+    def has_step_left(self) -> bool:
+        """Reserve a step for another DelayTopic; True if there was one."""
+        decided = plan(growing()).step
+        assert decided is not None
+        return self.ledger.reserve(Key(KEY.namespace, "another"), decided) is None
+
+    def remembered(self) -> tuple[int | None, int | None] | None:
+        """Return the number of relays and the size that the last step led to, as remembered in this process."""
+        memory = self.ledger.memory(KEY)
+        return (memory.replicas, memory.step.after if memory.step else None) if memory is not None else None

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.operator.core.going_scenes import NOW_MS
+from tests.unit.operator.scaling.steps import REMEMBERED, WITHHELD, growing
+
+from delaytopic_operator.decide.actions import Apply, WriteRecord
+from delaytopic_operator.decide.planner import plan
+from delaytopic_operator.model.conditions import instant
+from delaytopic_operator.scaling.rules import Reason
+from delaytopic_operator.scaling.state import Step
+
+
+def test_a_step_is_written_down_after_the_deployment_was() -> None:
+    decided = plan(growing())
+
+    applied, written = decided.actions
+    assert isinstance(applied, Apply)
+    assert isinstance(written, WriteRecord)
+    assert written.memory is not None
+    assert (applied.document["kind"], applied.document["spec"]["replicas"]) == ("Deployment", 2)
+    assert applied.step == decided.step == decided.scaling
+    assert (written.memory.replicas, written.memory.step) == (2, Step(NOW_MS, 1, 2))
+
+
+@pytest.mark.parametrize("why", WITHHELD)
+def test_a_withheld_deployment_takes_no_step_and_none_is_told_or_written_down(why: str) -> None:
+    decided = plan(growing(**WITHHELD[why]))
+
+    assert decided.scaling is not None
+    assert (decided.scaling.changed, decided.step, decided.events) == (True, None, [])
+    assert [each.memory for each in decided.actions if isinstance(each, WriteRecord)] == []
+    assert (decided.scaling.held.replicas, decided.scaling.held.step) == (1, None)
+
+
+def test_a_step_that_the_budget_refuses_leaves_the_fleet_as_it_is_and_says_so() -> None:
+    decided = plan(growing(step_waits_until_ms=NOW_MS + 500))
+
+    assert decided.scaling is not None
+    assert (decided.step, decided.actions, decided.scaling.replicas) == (None, [], 1)
+    assert (decided.scaling.reason, decided.next_at_ms) == (Reason.OPERATOR_BUDGET, NOW_MS + 500)
+
+
+def test_the_status_tells_the_last_step_that_was_executed() -> None:
+    before = replace(REMEMBERED, step=Step(NOW_MS - 60_000, 2, 1))
+
+    decided = plan(growing(memory=before))
+
+    assert decided.scaling is not None
+    assert decided.scaling.held.step == before.step
+    assert decided.parts["relay"]["lastScaleTime"] == instant(NOW_MS - 60_000)
