@@ -29,7 +29,7 @@ class Reconciler:
     def __init__(
         self, looker: Looker, doer: Doer, sayer: Sayer, meter: Meter, store: Store, ledger: ScalingLedger
     ) -> None:
-        """The parts of a pass."""
+        """Take the parts of a reconciliation."""
         self._looker = looker
         self._doer = doer
         self._sayer = sayer
@@ -38,7 +38,7 @@ class Reconciler:
         self._ledger = ledger
 
     def keys(self) -> Iterable[Key]:
-        """All DelayTopics, and those that are gone while something of them is still there."""
+        """List all DelayTopics, and those that are gone while something of them is still there."""
         return self._store.keys()
 
     def reconcile(self, key: Key, now_ms: int) -> Result:

@@ -1,4 +1,4 @@
-"""What a pass does, as data: each step may be repeated, and a pass that is killed between two of them is done again."""
+"""The actions of a plan, as data: each may be repeated, so that a reconciliation that is killed is done again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Hold:
     """Keep the object until its deletion policy was followed."""
 
     def planned(self) -> PlannedAction:
-        """How a dry run tells it."""
+        """Describe the action for a dry run."""
         return PlannedAction(action="Hold", object="finalizer", detail=FINALIZER)
 
 
@@ -30,7 +30,7 @@ class Release:
     """Let the object go, or go one day without us."""
 
     def planned(self) -> PlannedAction:
-        """How a dry run tells it."""
+        """Describe the action for a dry run."""
         return PlannedAction(action="Release", object="finalizer", detail=FINALIZER)
 
 
@@ -42,7 +42,7 @@ class WriteRecord:
     memory: ScalingMemory | None
 
     def planned(self) -> PlannedAction:
-        """How a dry run tells it."""
+        """Describe the action for a dry run."""
         name = record_name(self.record.key)
         return PlannedAction(action="WriteRecord", object=f"ConfigMap {name}", detail=str(self.record.state))
 
@@ -54,7 +54,7 @@ class ForgetRecord:
     name: str
 
     def planned(self) -> PlannedAction:
-        """How a dry run tells it."""
+        """Describe the action for a dry run."""
         return PlannedAction(action="Delete", object=f"ConfigMap {self.name}", detail="nothing is owned any more")
 
 
@@ -65,7 +65,7 @@ class DoTopic:
     action: TopicAction
 
     def planned(self) -> PlannedAction:
-        """How a dry run tells it."""
+        """Describe the action for a dry run."""
         return self.action.planned()
 
 
@@ -77,7 +77,7 @@ class RestoreProgress:
     progress: KeptProgress
 
     def planned(self) -> PlannedAction:
-        """How a dry run tells it."""
+        """Describe the action for a dry run."""
         return PlannedAction(action="RestoreProgress", object=self.group_id, detail="where Kafka forgot it")
 
 
@@ -92,7 +92,7 @@ class Apply:
     """The scaling step that this write executes."""
 
     def planned(self) -> PlannedAction:
-        """How a dry run tells it."""
+        """Describe the action for a dry run."""
         word = "Update" if self.exists else "Create"
         return PlannedAction(action=word, object=_name(self.document), detail=", ".join(self.differences[:5]) or None)
 
@@ -104,7 +104,7 @@ class Remove:
     document: dict[str, Any]
 
     def planned(self) -> PlannedAction:
-        """How a dry run tells it."""
+        """Describe the action for a dry run."""
         return PlannedAction(action="Delete", object=_name(self.document))
 
 
@@ -116,7 +116,7 @@ class Purge:
     topics: bool
 
     def planned(self) -> PlannedAction:
-        """How a dry run tells it."""
+        """Describe the action for a dry run."""
         what = "everything pending, and the topics that were made for it" if self.topics else "everything pending"
         return PlannedAction(action="Purge", object=self.record.backend_id, detail=what)
 

@@ -39,7 +39,7 @@ def foreign_or_discarded(seen: Observation, accepted: Finding, decision: Decisio
 
 
 def is_resumed(seen: Observation) -> bool:
-    """Whether there is a backlog from before a deletion, not yet delivered as far as is known."""
+    """Tell if there is a backlog from before a deletion, not yet delivered as far as is known."""
     record = seen.record
     if record is None or record.pending == 0:
         return False
@@ -49,7 +49,7 @@ def is_resumed(seen: Observation) -> bool:
 
 
 def resumed_finding(seen: Observation) -> Finding:
-    """How many records go on."""
+    """Name the number of records that go on."""
     pending = seen.record.pending if seen.record is not None else None
     count = "an unknown number of" if pending is None else str(pending)
     message = f"the backlog of before goes on: {count} records were pending"
@@ -57,7 +57,7 @@ def resumed_finding(seen: Observation) -> Finding:
 
 
 def _is_old_news(seen: Observation) -> bool:
-    """Where new records keep arriving, there is always something pending."""
+    """Tell if the status has told of it for an hour: where records keep arriving, some are always pending."""
     conditions = seen.status.get("conditions") or ()
     told = next((each for each in conditions if each.get("type") == ConditionType.BACKEND_READY), None)
     return told is not None and seen.now_ms - instant_ms(told["lastTransitionTime"]) >= NEWS_MS
@@ -76,7 +76,7 @@ def _foreign(seen: Observation, accepted: Finding, refusal: str, decision: Decis
 
 
 def _discarding(seen: Observation, accepted: Finding, record: RouteRecord) -> Plan:
-    """Once nobody writes any more."""
+    """Plan the removal of a retained backlog, once nobody writes any more."""
     remains = plan_remains(seen)
     progress = Progress(reconciling="the retained backlog is discarded, as the annotation asks for")
     stopped = seen.fleet.deployment is None and not seen.fleet.pods

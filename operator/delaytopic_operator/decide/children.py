@@ -21,7 +21,7 @@ from delaytopic_operator.scaling.decision import Decision
 
 _ROLLS = ".spec.template"
 KINDS = ("ConfigMap", "CronJob", "Deployment", "NetworkPolicy", "PodDisruptionBudget", "ServiceAccount")
-"""What is made for relays and audits. Topics as objects are not among it: nothing removes them but deletion."""
+"""The kinds that are made for relays and audits. KafkaTopics are none of them: nothing but deletion removes them."""
 
 Document = dict[str, Any]
 
@@ -98,7 +98,7 @@ def next_look(seen: Observation, decision: Decision | None) -> int:
 def strimzi_changes(
     wanted: Iterable[Document], obsolete: Iterable[str], live: Iterable[Mapping[str, Any]]
 ) -> list[Action]:
-    """KafkaTopics to write, and those to delete by name."""
+    """List KafkaTopics to write, and those to delete by name."""
     there = {str(document["metadata"]["name"]): dict(document) for document in live}
     found: list[Action] = []
     for document in wanted:
@@ -128,7 +128,7 @@ def _step(document: Document, decision: Decision | None) -> Decision | None:
 
 
 def _waits(seen: Observation, document: Document, differences: Iterable[str]) -> bool:
-    """Whether new pods wait for those of others; what is only about the Deployment itself does not wait."""
+    """Tell if new pods wait for those of others; a change of the Deployment itself does not wait."""
     if document["kind"] != "Deployment" or not seen.waits_to_roll:
         return False
     # A field that is wanted no longer shows in the digest alone.

@@ -1,4 +1,4 @@
-"""What is done about a DelayTopic that is being deleted, and about what remains of one that is gone. Pure."""
+"""The plan for a DelayTopic that is being deleted, and for the remains of one that is gone. Pure."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _WARNED = ("BacklogRetained", "BacklogRemoved")
 
 
 def needs_hold(policy: DeletionPolicy) -> bool:
-    """Whether the object has to be held until the policy was followed; Retain needs nothing of the kind."""
+    """Tell if the object has to be held until the policy was followed; Retain needs nothing of the kind."""
     return policy is not DeletionPolicy.RETAIN
 
 
 def plan_going(seen: Observation) -> Plan:
-    """What to do about a DelayTopic that is being deleted; once it is not ours to hold any more, nothing."""
+    """Plan for a DelayTopic that is being deleted; nothing, once the operator does not hold it any more."""
     if FINALIZER not in (seen.metadata.get("finalizers") or ()):
         return Plan()
     if seen.record is None and not seen.children:
@@ -69,7 +69,7 @@ def _relays_out_of_sight(seen: Observation) -> Plan | None:
 
 
 def plan_remains(seen: Observation) -> Plan:
-    """What to do about children and backlog of a DelayTopic that is gone: a drain goes on, all else is retained."""
+    """Plan for children and backlog of a DelayTopic that is gone: a drain goes on, all else is retained."""
     record = seen.record
     if seen.record_trouble is not None or (record is not None and record.key != seen.key):
         return Plan()
@@ -84,7 +84,7 @@ def plan_remains(seen: Observation) -> Plan:
 
 
 def _ended(seen: Observation, record: RouteRecord) -> Plan:
-    """Everything stays; once the last relay is gone, their progress is read in a pass of its own."""
+    """Retain everything; once the last relay is gone, its progress is read in a reconciliation of its own."""
     awaited = bool(_removals(seen) or seen.fleet.pods) or (seen.progress is not None and is_awaited(seen))
     return Plan(
         actions=[*_kept(seen, record, _pending(seen)), *_removals(seen)],
@@ -113,7 +113,7 @@ def _going(seen: Observation) -> Going:
 
 
 def _has_relays(seen: Observation) -> bool:
-    """Whether there are any, or were when it was looked at last: a deletion in the foreground takes them away first."""
+    """Tell if there are relays, or were when last seen: a deletion in the foreground takes them away first."""
     return seen.fleet.deployment is not None or bool(seen.status.get("relay"))
 
 
@@ -169,7 +169,7 @@ def _draining(seen: Observation, going: Going, record: RouteRecord | None) -> li
 
 
 def _drained(seen: Observation, accepted: Accepted | None) -> list[Action]:
-    """Without settings (its class is gone, say) the relays go on as they are."""
+    """List what lets relays drain; without settings (the class is gone, say) they go on as they are."""
     if accepted is None or seen.secrets_trouble is not None or not _has_relays(seen):
         return []
     changes = relays.draining(seen, accepted)
@@ -177,14 +177,14 @@ def _drained(seen: Observation, accepted: Accepted | None) -> list[Action]:
 
 
 def _waits(seen: Observation, going: Going) -> bool:
-    """Whether the object stays until its relays are gone and their progress is written down; not for ever."""
+    """Tell if the object stays until its relays are gone and their progress is written down; not for ever."""
     since_ms = going.cut_off_since_ms
     late = since_ms is not None and seen.now_ms - since_ms >= GRACE_MS + PROGRESS_MS
     return not late and seen.record is not None and (going.stoppable or is_awaited(seen))
 
 
 def _kept(seen: Observation, record: RouteRecord | None, pending: int | None) -> list[Action]:
-    """Counted once: a pass that was killed in between does not count again without relays."""
+    """Write down a retained backlog. It is counted once: after a kill in between there are no relays to count."""
     if record is None:
         return []
     retained = with_progress(record, seen)
@@ -203,7 +203,7 @@ def _removals(seen: Observation) -> list[Action]:
 
 
 def _pending(seen: Observation) -> int | None:
-    """How many records are pending, where every source partition is accounted for."""
+    """Return the number of pending records; None unless every source partition is accounted for."""
     if seen.fleet.deployment is None and seen.record is not None and seen.record.state is RecordState.RETAINED:
         return seen.record.pending
     if seen.signals is not None and seen.signals.complete:
@@ -228,7 +228,7 @@ def _events(seen: Observation, going: Going, deletion: Deletion) -> list[Event]:
 
 
 def _drain_progress(seen: Observation, going: Going) -> Sequence[Event]:
-    """Each tenth of what was pending at first."""
+    """Tell of each tenth of what was pending at first."""
     first = seen.record.pending if seen.record is not None else None
     before = (seen.status.get("backlog") or {}).get("pending")
     if not first or going.pending is None or before is None:

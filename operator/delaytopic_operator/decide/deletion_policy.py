@@ -1,4 +1,4 @@
-"""What happens next to a DelayTopic that is being deleted, and to its pending records. Pure.
+"""The next step for a DelayTopic that is being deleted, and for its pending records. Pure.
 
 policy   what is so                                  step
 Drain    something pending, before the deadline      DRAIN     relays deliver, take nothing in
@@ -24,13 +24,13 @@ from typing import Final
 from delaytopic_api.values import DeletionPolicy
 
 GRACE_MS: Final = 600_000
-"""How long Kafka, Redis or the relays may be out of reach before the object is let go, with everything kept."""
+"""The time out of reach of Kafka, Redis or relays, after which the object is let go, with everything kept."""
 NOTICE_MS: Final = 120_000
-"""How long before the deadline of a drain the condition says so."""
+"""The time before the deadline of a drain at which the condition says so."""
 
 
 class Step(StrEnum):
-    """What to do in this pass."""
+    """A step of a deletion."""
 
     DRAIN = "Drain"
     FINISH = "Finish"
@@ -43,7 +43,7 @@ class Step(StrEnum):
 
 @dataclass(frozen=True)
 class Going:
-    """What is known of a DelayTopic that goes."""
+    """A DelayTopic that is being deleted, as far as the next step depends on it."""
 
     policy: DeletionPolicy
     deleted_ms: int
@@ -51,19 +51,19 @@ class Going:
     drain_timeout_ms: int
     namespace_terminates: bool
     with_namespace: bool
-    """Whether its relays live in the namespace of the object."""
+    """True if its relays live in the namespace of the object."""
     confirmed: bool
-    """Whether the annotation confirm-delete names the object."""
+    """True if the annotation confirm-delete names the object."""
     has_relays: bool
-    """Whether there is a Deployment that could deliver."""
+    """True if there is a Deployment that could deliver."""
     stoppable: bool
-    """Whether there is a Deployment or a pod: what they still write would not be removed."""
+    """True if there is a Deployment or a pod: what they still write would not be removed."""
     pending: int | None
     """Taken in and not yet delivered; None while the relays cannot say."""
     at_first: int | None
     """The same when the drain began; None when it did not, or that was not known."""
     retained: bool
-    """Whether it was written down already that everything pending stays where it is."""
+    """True if it was written down already that everything pending stays where it is."""
     cut_off_since_ms: int | None
     """Since when Kafka, the backlog or the relays cannot be reached."""
 
@@ -78,12 +78,12 @@ class Deletion:
 
     @property
     def ends(self) -> bool:
-        """Whether the object may go after this step."""
+        """True if the object may go after this step."""
         return self.step in (Step.FINISH, Step.RETAIN, Step.HAND_OVER, Step.PURGE)
 
 
 def next_step(going: Going, now_ms: int) -> Deletion:
-    """The step to take now."""
+    """Return the step to take now."""
     if going.policy is DeletionPolicy.RETAIN:
         return Deletion(Step.RETAIN, "BacklogRetained", f"{_count(going)} stay until the same object is applied again")
     if going.policy is DeletionPolicy.DRAIN:
@@ -92,7 +92,7 @@ def next_step(going: Going, now_ms: int) -> Deletion:
 
 
 def deadline_ms(going: Going) -> int:
-    """When a drain ends at the latest."""
+    """Return the latest end of a drain."""
     return going.deleted_ms + going.drain_timeout_ms
 
 

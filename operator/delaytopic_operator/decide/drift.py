@@ -1,4 +1,4 @@
-"""Whether a live object is as it is wanted, by Kubernetes' own ideas of what is the same."""
+"""The differences of a live object from the desired one, by Kubernetes' own ideas of what is the same."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SCALES: Final = {
 
 
 def drift(desired: Mapping[str, Any], live: Mapping[str, Any]) -> list[str]:
-    """The paths of the fields that `live` has otherwise than `desired`; none: a write would change nothing.
+    """List the paths of fields that differ in `live` from `desired`; none: a write would change nothing.
 
     What `live` has beyond `desired` is no drift: defaults, and fields of other writers. (That a field is wanted no
     longer shows in the annotation that each document carries of itself: see `desired.hash`.) Null, empty text, an
@@ -69,7 +69,7 @@ def _list_differences(desired: list[Any], live: list[Any], path: str, field: str
 
 
 def _in_the_order_of(live: Sequence[Mapping[str, Any]], desired: Sequence[Any], keys: tuple[str, ...]) -> list[Any]:
-    """The live items that are wanted, in the order in which they are there."""
+    """List the live items that are wanted, in their live order."""
     wanted = {_key(each, keys) for each in desired}
     return [each for each in live if _key(each, keys) in wanted]
 

@@ -17,13 +17,13 @@ SHORT_MS: Final = 24 * 3_600_000
 
 
 def with_progress(record: RouteRecord, seen: Observation) -> RouteRecord:
-    """The record with what was read of the relays' progress."""
+    """Return the record with what was read of the relays' progress."""
     progress = updated(record.progress, seen.progress.read if seen.progress is not None else None)
     return record if progress == record.progress else record.model_copy(update={"progress": progress})
 
 
 def restored(seen: Observation, record: RouteRecord, changes: Iterable[Action]) -> list[Action]:
-    """What is kept is restored before relays begin, or while they cannot begin and Kafka is seen to have forgotten."""
+    """Restore kept progress before relays begin, or while they cannot and Kafka is seen to have forgotten."""
     kept = record.progress
     if kept is None or record.source is None or record.source.topic_id != kept.topic_id:
         return []
@@ -32,7 +32,7 @@ def restored(seen: Observation, record: RouteRecord, changes: Iterable[Action]) 
 
 
 def is_awaited(seen: Observation) -> bool:
-    """Whether an object that goes has to wait until the relays' progress is read: after the last of them has gone."""
+    """Tell if an object that goes waits until the relays' progress is read: after the last of them has gone."""
     record = seen.record
     if record is None or record.source is None or record.source.topic_id is None:
         return False
@@ -42,7 +42,7 @@ def is_awaited(seen: Observation) -> bool:
 
 
 def not_kept(seen: Observation) -> list[Event]:
-    """A warning where the progress of a route without relays could not be read."""
+    """Warn where the progress of a route without relays could not be read."""
     if seen.progress is None or seen.progress.trouble is None:
         return []
     note = (
@@ -54,7 +54,7 @@ def not_kept(seen: Observation) -> list[Event]:
 
 
 def retention_advice(seen: Observation) -> str | None:
-    """What to say where brokers forget progress soon."""
+    """Advise where brokers forget progress soon."""
     kept_ms = seen.topics.offsets_retention_ms if seen.topics is not None else None
     if kept_ms is None or kept_ms >= SHORT_MS:
         return None
@@ -65,7 +65,7 @@ def retention_advice(seen: Observation) -> str | None:
 
 
 def _begin(seen: Observation, changes: Iterable[Action]) -> bool:
-    """Whether relays begin to run in this pass."""
+    """Tell if relays begin to run with these changes."""
     if seen.fleet.desired > 0:
         return False
     deployments = (one.document for one in changes if isinstance(one, Apply) and one.document["kind"] == "Deployment")

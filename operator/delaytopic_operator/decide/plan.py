@@ -1,4 +1,4 @@
-"""What a pass decided: what to do, what to say, and when to look again."""
+"""The plan of a reconciliation: actions, findings, and when to look again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Plan:
     """The conditions, without Ready, Reconciling and Stalled, which follow from them."""
     progress: Progress = NOTHING_CHANGES
     suspended: str | None = None
-    """What stands still on purpose."""
+    """The parts that `spec.suspend` pauses, in words."""
     parts: Mapping[str, Any] = field(default_factory=dict)
     """Parts of the status, as documents have them."""
     events: Sequence[Event] = ()

@@ -81,7 +81,7 @@ def _decided(seen: Observation, decision: Decision | None) -> Plan:
 
 
 def _refused(seen: Observation, refusal: Refusal, decision: Decision | None) -> Plan:
-    """Nothing of what is there is touched; relays that run go on."""
+    """Plan without touching what is there; relays that run go on."""
     finding = Finding(ConditionType.POLICY_ACCEPTED, FALSE, refusal.reason, refusal.message)
     stalled = refusal.message if refusal.stalled else None
     return Plan(
@@ -182,7 +182,7 @@ def _topics_finding(seen: Observation, topic_plan: TopicPlan | None) -> Finding:
 
 
 def _backend_finding(seen: Observation, topic_plan: TopicPlan | None) -> Finding:
-    """The worst that topics and Redis have to say of where schedules wait."""
+    """Return the worst finding of topics and Redis about where schedules wait."""
     assert seen.accepted is not None
     if seen.secrets_trouble is not None:
         return Finding(ConditionType.BACKEND_READY, FALSE, seen.secrets_trouble.reason, seen.secrets_trouble.message)
@@ -199,7 +199,7 @@ def _backend_finding(seen: Observation, topic_plan: TopicPlan | None) -> Finding
 
 
 def _may_begin(seen: Observation, topic_plan: TopicPlan | None) -> bool:
-    """Relays are made once everything they read at the start is there."""
+    """Tell if everything is there that relays read at the start."""
     return (
         topic_plan is not None
         and topic_plan.topics.status is TRUE

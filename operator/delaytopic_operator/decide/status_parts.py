@@ -44,11 +44,11 @@ def _settings(seen: Observation) -> dict[str, Any]:
         delay_class_generation=_applied_generation(seen),
     )
     backend = BackendStatus(type=settings.backend.type, id=settings.backend.id, to_move=seen.fleet.to_move or None)
-    return {"effective": effective.to_document(), "backend": (seen.backend_status or backend).to_document()}
+    return {"effective": effective.to_document(), "backend": backend.to_document()}
 
 
 def _applied_generation(seen: Observation) -> int | None:
-    """Of the class; the one before, while the relays wait for their turn to start anew."""
+    """Return the generation of the class; the one before, while relays wait for their turn to start anew."""
     of_class = seen.accepted.delay_class if seen.accepted is not None else None
     if of_class is None:
         return None

@@ -1,4 +1,4 @@
-"""What the last audit found, from the termination message of its pod: it may not ask the API server. Pure."""
+"""The verdict of the last audit, from the termination message of its pod: it may not ask the API server. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NO_AUDIT: Final = "NoAudit"
 
 
 class _Message(Model):
-    """What `delaytopic slo run --status-file` writes."""
+    """The message that `delaytopic slo run --status-file` writes."""
 
     delay_topic: str
     verdict: str
@@ -33,7 +33,7 @@ class AuditVerdict(NamedTuple):
 
 
 def last_verdict(pods: Iterable[Mapping[str, Any]], status: Mapping[str, Any]) -> AuditVerdict | None:
-    """The newest verdict of the audit's pods; without one that of the status before, as pods are removed in time."""
+    """Return the newest verdict of the audit's pods, or that of the status, as pods are removed in time."""
     newest = max(_messages(pods), key=lambda message: message.generated_at_ms, default=None)
     if newest is not None:
         condition = newest.condition

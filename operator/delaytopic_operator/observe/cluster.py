@@ -55,7 +55,7 @@ Secrets = Mapping[str, Document | None]
 
 @dataclass(frozen=True)
 class Cluster:
-    """What Kubernetes has to do with one DelayTopic."""
+    """The objects in Kubernetes that concern one DelayTopic."""
 
     document: Document | None
     namespace: NamespaceFacts | None
@@ -74,7 +74,7 @@ class ClusterObserver:
     """Reads from the store, and from the API server what is not watched."""
 
     def __init__(self, kube: KubeApi, store: Store, pages: RelayPages, config: OperatorConfig) -> None:
-        """`pages` reads what relays say of themselves."""
+        """Take the clients; `pages` reads what relays say of themselves."""
         self._kube = kube
         self._store = store
         self._pages = pages
@@ -91,7 +91,7 @@ class ClusterObserver:
         self._classes: dict[tuple[str, str], DelayClass] = {}
 
     def look(self, key: Key, now_ms: int) -> Cluster:
-        """Everything about the objects; raises `OperatorError` when the API server cannot be asked."""
+        """Observe the objects of one DelayTopic; raises `OperatorError` when the API server cannot be asked."""
         document = self._store.get(kinds.DELAY_TOPIC, *key) or self._kube.get(kinds.DELAY_TOPIC, *key)
         if document is not None:
             self._store.put(document)  # nothing is judged that others are not judged by
@@ -149,7 +149,7 @@ class ClusterObserver:
         return self._platform_places(classes) | (set() if has_class else {key.namespace})
 
     def secrets(self, cluster: Cluster, seen: Observation, now_ms: int) -> tuple[Secrets, str, Trouble | None]:
-        """The Secrets that relays need, the version of what they hold, and what is missing of them."""
+        """Return the Secrets that relays need, the version of what they hold, and what is missing of them."""
         accepted = cluster.verdict
         assert isinstance(accepted, Accepted)
         files = connection_files(accepted.settings)
@@ -162,7 +162,7 @@ class ClusterObserver:
         )
 
     def way_to(self, record: RouteRecord, now_ms: int) -> tuple[KafkaConnection, SecretValues]:
-        """How to reach the topics of a route, whether or not its DelayTopic is still there.
+        """Return the connection to the topics of a route; its DelayTopic may be gone.
 
         Raises `ConnectionUnknown` without the class, and `OperatorError` when the API server cannot be asked.
         """
@@ -178,7 +178,7 @@ class ClusterObserver:
         return connection, SecretValues(namespace, secrets)
 
     def fleet(self, cluster: Cluster, partitions: int | None) -> Fleet:
-        """The relays, and what they say of themselves."""
+        """Return the relays, and what they say of themselves."""
         living = [pod for pod in cluster.pods if "deletionTimestamp" not in pod["metadata"]]
         pages = self._pages.read(living, PAGES_DEADLINE_S) if living else []
         return Fleet(cluster.deployment, cluster.pods, pages, partitions)
@@ -221,7 +221,7 @@ class ClusterObserver:
             log.warning("gives way", delaytopic=str(key), to=[*map(str, conflict.others)], because=conflict.sentence)
 
     def _all_classes(self) -> list[DelayClass]:
-        """Those that can be read; the API server refuses others, unless they were there before a rule was."""
+        """List the DelayClasses that can be read; the API server refuses others, but not those before a rule."""
         known = self._classes
         classes = {}
         for document in self._store.list(kinds.DELAY_CLASS):
@@ -260,7 +260,7 @@ def _deployment(running: Iterable[Document], key: Key) -> Document | None:
 
 
 def _missing(files: Iterable[SecretFile], values: SecretValues) -> Trouble | None:
-    """The first file that no Secret holds."""
+    """Find the first file that no Secret holds."""
     for secret, key in files:
         try:
             values.text(secret, key)
@@ -279,7 +279,7 @@ def _class_of(document: Document) -> DelayClass | None:
 
 
 def saved_memory(cluster: Cluster) -> ScalingMemory | None:
-    """What scaling remembered when the record was written."""
+    """Read the memory of scaling as it was written down."""
     return memory_in(cluster.record_document)
 
 

@@ -16,7 +16,7 @@ _PULL_REASONS: Final = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", 
 
 @dataclass(frozen=True)
 class RelayPage:
-    """What one relay answered, or why there is no answer."""
+    """The answer of one relay, or why there is none."""
 
     pod: str
     status: RelayStatus | None
@@ -31,7 +31,7 @@ class Fleet:
     pods: Sequence[Mapping[str, Any]]
     pages: Sequence[RelayPage]
     partitions: int | None
-    """How many partitions the source has, when that is known."""
+    """The number of the source's partitions; None while it is not known."""
 
     @property
     def desired(self) -> int:
@@ -50,7 +50,7 @@ class Fleet:
 
     @property
     def rolling(self) -> str | None:
-        """What of the Deployment is still on its way, in words."""
+        """The part of the Deployment that is still on its way, in words."""
         if self.deployment is None:
             return "the relays are being made"
         status, generation = self.deployment.get("status", {}), self.deployment["metadata"].get("generation", 0)
@@ -72,7 +72,7 @@ class Fleet:
 
     @property
     def complete(self) -> bool:
-        """Whether every source partition has a relay that knows what of it is pending."""
+        """True if every source partition has a relay that knows what of it is pending."""
         known = [shard for shard in self.shards.values() if shard.state not in _UNKNOWING]
         return self.partitions is not None and len(known) >= self.partitions
 
@@ -110,7 +110,7 @@ def quota_finding(fleet: Fleet) -> Finding | None:
 
 
 def backlog(fleet: Fleet, look_ahead_ms: int) -> BacklogStatus | None:
-    """`status.backlog`, or None when no relay answers."""
+    """Return `status.backlog`, or None when no relay answers."""
     statuses = [page.status for page in fleet.pages if page.status]
     if not statuses:
         return None
@@ -131,7 +131,7 @@ def backlog(fleet: Fleet, look_ahead_ms: int) -> BacklogStatus | None:
 
 
 def availability(fleet: Fleet) -> Finding:
-    """Whether there are relays that work; the reason is that of the pod that is worst off."""
+    """Judge if there are relays that work; the reason is that of the pod that is worst off."""
     type_ = ConditionType.RELAY_AVAILABLE
     if fleet.deployment is None:
         return Finding(type_, FALSE, "Creating", "the relays are being made")
@@ -144,7 +144,7 @@ def availability(fleet: Fleet) -> Finding:
 
 
 def punctuality(fleet: Fleet, precision_ms: int, now_ms: int) -> Finding:
-    """Whether what is due was delivered within precision."""
+    """Judge if what is due was delivered within precision."""
     type_ = ConditionType.DELIVERING_ON_TIME
     statuses = [page.status for page in fleet.pages if page.status]
     if not statuses:

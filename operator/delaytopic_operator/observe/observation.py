@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from delaytopic_api.documents import BackendStatus
 from delaytopic_operator.config.operator_config import OperatorConfig
 from delaytopic_operator.model.conditions import Finding
 from delaytopic_operator.model.kafka_view import KafkaView
@@ -35,16 +34,16 @@ class NamespaceFacts:
 
 @dataclass(frozen=True)
 class Topics:
-    """What Kafka says about the topics of a DelayTopic."""
+    """The topics of a DelayTopic, as Kafka has them."""
 
     view: KafkaView
     buckets: Sequence[Bucket] = ()
-    """Those that the backend needs."""
+    """The bucket topics that the backend needs."""
     released: frozenset[str] = frozenset()
     """Of a former backend, holding nothing any more."""
     strimzi: StrimziTopics | None = None
     cluster_id: str | None = None
-    """What the cluster calls itself; None where it does not say."""
+    """The id that the cluster gives itself; None where it does not say."""
     offsets_retention_ms: int | None = None
     """For how long the brokers keep the progress of a group without members; None where that may not be read."""
 
@@ -57,12 +56,12 @@ class Trouble:
     message: str
     stalled: bool = False
     passing: bool = False
-    """Whether the other side only does not answer, so that nothing is known."""
+    """True if the other side only does not answer, so that nothing is known."""
 
 
 @dataclass(frozen=True)
 class ProgressFacts:
-    """What the relays' group has committed of the source: asked while there are no relays."""
+    """The offsets that the relays' group has committed of the source: asked while there are no relays."""
 
     read: KeptProgress | None = None
     """None: it could not be read, or the source is not the one that was written down."""
@@ -84,17 +83,17 @@ class Observation:
     record: RouteRecord | None
     record_trouble: Trouble | None
     children: Sequence[dict[str, Any]]
-    """What the operator made for it, its record and pods not among them."""
+    """The objects that the operator made for it, without its record and pods."""
     fleet: Fleet
     secrets: Mapping[str, Document | None] = field(default_factory=dict, repr=False)
-    """Those that relays need, by name; None for one that is not there."""
+    """The Secrets that relays need, by name; None for one that is not there."""
     secrets_version: str = ""
     """Changes with what they hold."""
     secrets_trouble: Trouble | None = None
     topics: Topics | None = None
     topics_trouble: Trouble | None = None
     backend: Finding | None = None
-    """What is the matter with Redis; None: nothing, or there is none."""
+    """The finding about Redis; None: nothing, or there is none."""
     signals: FleetSignals | None = None
     memory: ScalingMemory | None = None
     """The memory of scaling in this process; None: nothing yet."""
@@ -104,8 +103,7 @@ class Observation:
     """The time to ask again for the next scaling step; None unless the fleet has no step left."""
     cut_off_since_ms: int | None = None
     slo: AuditVerdict | None = None
-    """What the last audit found."""
-    backend_status: BackendStatus | None = None
+    """The verdict of the last audit."""
     progress: ProgressFacts | None = None
     """None where there was no reason to ask."""
     former_record: str | None = None
@@ -120,7 +118,7 @@ class Observation:
 
     @property
     def waits_to_roll(self) -> bool:
-        """Whether relays must not start anew now: a changed class must not start all of its relays at once."""
+        """True if relays must not start anew now: a changed class must not start all of its relays at once."""
         return self.rollouts_elsewhere >= self.config.rollouts
 
     @property
@@ -140,10 +138,10 @@ class Observation:
 
     @property
     def is_going(self) -> bool:
-        """Whether it is being deleted."""
+        """True if it is being deleted."""
         return "deletionTimestamp" in self.metadata
 
     @property
     def goes_with_namespace(self) -> bool:
-        """Whether it is being deleted because its namespace is, which must wait for nobody."""
+        """True if it is being deleted because its namespace is, which must wait for nobody."""
         return self.is_going and (self.namespace is None or self.namespace.terminates)

@@ -1,4 +1,4 @@
-"""Edge: puts together all that a pass has to know."""
+"""Edge: the observation of one DelayTopic, from Kubernetes, its relays and Kafka."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Looker:
     """Thread-safe; what it remembers from pass to pass is lost with the process, and only saves learning again."""
 
     def __init__(self, cluster: ClusterObserver, topics: TopicsObserver, store: Store, config: OperatorConfig) -> None:
-        """The parts that look at Kubernetes and at Kafka."""
+        """Take the observers of Kubernetes and of Kafka."""
         self._cluster = cluster
         self._topics = topics
         self._store = store
@@ -45,7 +45,7 @@ class Looker:
         self._rollouts_seen = RolloutBook(store)
 
     def look(self, key: Key, now_ms: int) -> Observation:
-        """Everything about one DelayTopic; raises `OperatorError` when the API server cannot be asked."""
+        """Observe one DelayTopic; raises `OperatorError` when the API server cannot be asked."""
         cluster = self._cluster.look(key, now_ms)
         seen = Observation(
             key=key,
@@ -67,7 +67,7 @@ class Looker:
         return self._with_progress(self._with_cut_off(seen))
 
     def refreshed(self, seen: Observation) -> Observation:
-        """The same with the topics as they are now: nothing is changed on the word of a minute ago."""
+        """Observe the topics anew: nothing is changed on the word of a minute ago."""
         if seen.accepted is None or seen.topics is None:
             return seen
         topics = self._topics.look(seen, seen.accepted, fresh=True)
@@ -89,7 +89,7 @@ class Looker:
             self._progress.was_read(seen.key, seen.now_ms, kept=seen.progress.trouble is None)
 
     def cut_off(self, key: Key, now_ms: int) -> None:
-        """A backlog could not be removed, from now on at the latest."""
+        """Remember that a backlog could not be removed, from now on at the latest."""
         with self._lock:
             self._cut_off_since.setdefault(key, now_ms)
 
@@ -116,7 +116,7 @@ class Looker:
         )
 
     def _with_cut_off(self, seen: Observation) -> Observation:
-        """Since when an object that goes cannot be accounted for."""
+        """Add since when an object that goes cannot be accounted for."""
         removes = seen.is_going and policy_of(seen) is DeletionPolicy.DELETE and not seen.goes_with_namespace
         known = not removes and ((seen.signals is not None and seen.signals.complete) or seen.fleet.complete)
         with self._lock:
@@ -128,7 +128,7 @@ class Looker:
             return replace(seen, cut_off_since_ms=self._cut_off_since.setdefault(seen.key, seen.now_ms))
 
     def _with_progress(self, seen: Observation) -> Observation:
-        """What the relays have committed, while there are none: Kafka will forget it."""
+        """Add what the relays have committed, while there are none: Kafka will forget it."""
         if seen.record is None or not self._progress.is_due(seen):
             return seen
         try:
@@ -142,7 +142,7 @@ class Looker:
         return replace(seen, progress=ProgressFacts(read))
 
     def _rollouts(self, seen: Observation) -> int:
-        """How many others are being rolled out, or are about to be; asked only while a class's change is under way."""
+        """Count the others that are rolled out, or about to be; only while a class's change is under way."""
         of_class = seen.accepted.delay_class if seen.accepted is not None else None
         applied = (seen.status.get("effective") or {}).get("delayClassGeneration")
         if of_class is None or applied is None or applied == of_class.metadata.generation:
@@ -169,7 +169,7 @@ def _signals(seen: Observation, fleet: Fleet, topics: TopicsSeen) -> FleetSignal
 
 
 def _known_partitions(seen: Observation) -> int | None:
-    """As they were seen last."""
+    """Return the number of source partitions as it was seen last."""
     if seen.record is not None and seen.record.source_partitions is not None:
         return seen.record.source_partitions
     count = (seen.status.get("source") or {}).get("partitions")

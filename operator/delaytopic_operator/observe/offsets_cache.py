@@ -1,4 +1,4 @@
-"""When the progress of relays that are away is to be read: at once when the last has gone, and seldom after that.
+"""The times to read the progress of relays that are away: at once when the last has gone, seldom after that.
 
 Thread-safe. It is lost with the process, which then reads once more than it had to.
 """
@@ -37,7 +37,7 @@ class ProgressMemory:
         self._looks: dict[Key, _Look] = {}
 
     def is_due(self, seen: Observation) -> bool:
-        """Whether it is to be read in this pass."""
+        """Tell if progress is to be read now."""
         record, fleet, pods = seen.record, seen.fleet, _running(seen)
         if record is None or record.source is None or record.source.topic_id is None:
             return False
@@ -49,7 +49,7 @@ class ProgressMemory:
         return (pods or fleet.desired == 0) and self._is_time(seen.key, pods, seen.now_ms)
 
     def was_read(self, key: Key, now_ms: int, *, kept: bool) -> None:
-        """It was read, and is written down (`kept`), or it could not be."""
+        """Remember that progress was read and written down (`kept`), or could not be."""
         with self._lock:
             before = self._looks.get(key)
             self._looks[key] = _Look(now_ms, before is not None and before.has_pods, kept)
@@ -69,12 +69,12 @@ class ProgressMemory:
 
 
 def _running(seen: Observation) -> bool:
-    """Whether there is a pod that may commit something; one that has ended stays visible for a while."""
+    """Tell if there is a pod that may commit; one that has ended stays visible for a while."""
     return any(pod.get("status", {}).get("phase") not in _ENDED for pod in seen.fleet.pods)
 
 
 def _begins(seen: Observation) -> bool:
-    """Whether there have been no relays yet: what is kept of former ones is there already."""
+    """Tell if there have been no relays yet: what is kept of former ones is there already."""
     record = seen.record
     living = seen.document is not None and seen.fleet.deployment is None and not seen.fleet.pods
     return living and record is not None and record.state is RecordState.ACTIVE

@@ -1,4 +1,4 @@
-"""Who made a pod, as far as the pod itself says: anybody can write labels. Pure.
+"""The owner of a pod, as far as the pod itself says: anybody can write labels. Pure.
 
 ReplicaSets and Jobs are not watched. An owner that is not there does not help a forger for long: Kubernetes' garbage
 collector removes such pods.

@@ -1,4 +1,4 @@
-"""What follows from an observation before anything is decided: identity, pause, deletion policy. Pure."""
+"""The identity, pause and deletion policy that follow from an observation alone. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Document = dict[str, Any]
 
 
 def identity_of(seen: Observation, accepted: Accepted) -> RelayIdentity:
-    """Where the relays run: beside an object with a connection of its own, else where the class says."""
+    """Name the relays' place: beside an object with a connection of its own, else where the class says."""
     namespace = relay_namespace(seen.key, accepted.delay_class, seen.config)
     uid = str(seen.metadata.get("uid", ""))
     return RelayIdentity(
@@ -28,7 +28,7 @@ def _has_former(seen: Observation, namespace: str) -> bool:
 
 
 def is_paused(seen: Observation) -> bool:
-    """Whether nothing is to be changed; a namespace that is being deleted waits for nobody."""
+    """Tell if nothing is to be changed; a namespace that is being deleted waits for nobody."""
     return seen.annotations.get(PAUSE) == "true" and not seen.goes_with_namespace
 
 

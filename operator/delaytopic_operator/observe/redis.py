@@ -24,7 +24,7 @@ class RedisObserver:
         self._findings: Recently[RedisTarget, Finding | None] = Recently(_finding, AGE_MS)
 
     def look(self, accepted: Accepted, secrets: SecretValues, now_ms: int) -> Finding | None:
-        """What is the matter with it; None: nothing, or schedules wait elsewhere."""
+        """Return what is the matter with Redis; None: nothing, or schedules wait elsewhere."""
         redis = accepted.settings.backend.redis
         if accepted.settings.backend.type is not BackendType.REDIS_ZSET or redis is None:
             return None
@@ -35,7 +35,7 @@ class RedisObserver:
 
 
 def _finding(target: RedisTarget) -> Finding | None:
-    """A failure is an answer, too: a Redis that is away is not asked by a thousand passes."""
+    """Check one Redis. A failure is an answer, too: one that is away is not asked by a thousand reconciliations."""
     try:
         return redis_finding(read_redis_facts(target))
     except OperatorError as error:

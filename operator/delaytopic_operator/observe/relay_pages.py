@@ -37,11 +37,11 @@ class RelayPages:
     """Thread-safe; all passes share the threads."""
 
     def __init__(self, at_once: int = 32) -> None:
-        """`at_once` pages are read at the same time; others wait."""
+        """Read `at_once` pages at the same time; others wait."""
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="relay-pages")
 
     def read(self, pods: Sequence[Document], deadline_s: float) -> list[RelayPage]:
-        """The page of each pod, in their order; never raises, and answers within the deadline."""
+        """Read the page of each pod, in their order; never raises, and answers within the deadline."""
         late = f"did not answer within {deadline_s:g} s"
         pages = [RelayPage(pod["metadata"]["name"], None, late) for pod in pods]
         reading = _Reading(monotonic() + deadline_s)
@@ -151,7 +151,7 @@ def _take(open_ones: dict[Future[RelayPage], int], pages: list[RelayPage], readi
 
 
 def page_address(pod: Mapping[str, Any]) -> str | None:
-    """`http://10.1.2.3:8080` of a pod that has an address and is not ended; else None."""
+    """Return `http://10.1.2.3:8080` of a pod that has an address and is not ended; else None."""
     status = pod.get("status") or {}
     address = status.get("podIP")
     if not address or status.get("phase") in {"Succeeded", "Failed"}:

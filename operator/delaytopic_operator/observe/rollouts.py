@@ -1,4 +1,4 @@
-"""Whose relays start anew just now, over all Deployments that were seen, kept up to date at the cost of changes."""
+"""The DelayTopics whose relays start anew now, of all Deployments seen, kept up to date at the cost of changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class RolloutBook:
     """Thread-safe."""
 
     def __init__(self, store: Store) -> None:
-        """`store` is where Deployments are seen."""
+        """Take `store`, where Deployments are seen."""
         self._store = store
         self._lock = Lock()
         self._revision: int | None = None
@@ -30,7 +30,7 @@ class RolloutBook:
         self._rolling: frozenset[Key] = frozenset()
 
     def rolling(self) -> frozenset[Key]:
-        """The DelayTopics whose relays start anew."""
+        """List the DelayTopics whose relays start anew."""
         with self._lock:
             revision = self._store.revision(kinds.DEPLOYMENT)
             if revision != self._revision:

@@ -46,11 +46,11 @@ class _Entry(NamedTuple):
     created_ms: int
     class_name: str | None
     limit: int | None = None
-    """How many its class allows in a namespace."""
+    """The most that its class allows in a namespace."""
     partitions: int = 0
     """Of all of its topics."""
     most_partitions: int | None = None
-    """What its class allows all DelayTopics of the namespace."""
+    """The partitions that its class allows all DelayTopics of the namespace."""
     connection: Connection = Connection(NOWHERE, by_class=False)
     uses: tuple[Use, ...] = ()
 
@@ -67,7 +67,7 @@ class RouteBook:
     """Thread-safe. A DelayTopic is judged once it is seen itself, and everything older was seen before it."""
 
     def __init__(self, store: Store, config: OperatorConfig, labels_of: LabelsOf) -> None:
-        """`store` is where DelayTopics, classes and records are seen."""
+        """Take `store`, where DelayTopics, classes and records are seen."""
         self._store = store
         self._config = config
         self._labels_of = labels_of
@@ -84,18 +84,18 @@ class RouteBook:
         self._seen: tuple[int, ...] | None = None
 
     def conflict(self, key: Key) -> RouteConflict | None:
-        """What other DelayTopics have to do with the topics of this one."""
+        """Return the conflict with other DelayTopics about the topics of this one."""
         with self._lock:
             self._refresh()
             return self._conflicts.get(key)
 
     def rival(self, key: Key) -> str | None:
-        """The same for whoever wrote the DelayTopic: a sentence."""
+        """Return the conflict as a sentence for whoever wrote the DelayTopic."""
         conflict = self.conflict(key)
         return conflict.sentence if conflict is not None else None
 
     def elders(self, key: Key) -> Elders:
-        """The older DelayTopics of its namespace with the same class."""
+        """Count the older DelayTopics of its namespace with the same class, and their partitions."""
         with self._lock:
             self._refresh()
             return self._elders.get(key, Elders(0, 0))
@@ -166,7 +166,7 @@ class RouteBook:
         return any(news)
 
     def _replace_record(self, ref: Ref, written: _Written | None) -> bool:
-        """Whether somebody else has to do with its topics: a record is written for each DelayTopic that is made."""
+        """Replace a record; return True if others' topics are concerned: each new DelayTopic has a record written."""
         before = self._written.pop(ref, None)
         if written is not None:
             self._written[ref] = written
@@ -243,7 +243,7 @@ class RouteBook:
         return Route(entry.key, entry.created_ms, clusters, entry.uses, entry.connection.by_class)
 
     def _route_of(self, written: _Written, allowed: Mapping[Key, _Entry]) -> Route:
-        """What is written down counts from when it was first, however old its DelayTopic is."""
+        """Make a route of a record, as old as its first writing, however old its DelayTopic is."""
         record = written.record
         living = self._entries.get(Ref(kinds.DELAY_TOPIC.plural, *record.key))
         return Route(
@@ -269,7 +269,7 @@ class RouteBook:
 
 
 def _elders(entries: Iterable[_Entry]) -> dict[Key, Elders]:
-    """The older ones of its namespace and class of each."""
+    """Count for each the older ones of its namespace and class, and their partitions."""
     elders: dict[Key, Elders] = {}
     met: Counter[tuple[str, str | None]] = Counter()
     partitions: Counter[tuple[str, str | None]] = Counter()
@@ -291,7 +291,7 @@ def _has_room(entry: _Entry, elders: Elders) -> bool:
 
 
 def _matters(entry: _Entry | None) -> object:
-    """What of it others are concerned with."""
+    """Return the part of it that concerns others."""
     return entry[2:] if entry is not None else None
 
 

@@ -45,13 +45,13 @@ class TopicsObserver:
     """Thread-safe."""
 
     def __init__(self, kafka: KafkaClusters, kube: KubeApi) -> None:
-        """`kafka` holds a connection for each cluster and user; `kube` has the topics that are objects."""
+        """Take `kafka`, a connection for each cluster and user, and `kube`, which has the topics that are objects."""
         self._kafka = kafka
         self._kube = kube
         self._redis = RedisObserver()
 
     def look(self, seen: Observation, accepted: Accepted, *, fresh: bool = False) -> TopicsSeen:
-        """The topics, and the source's offsets; what fails is a trouble. What exists was read up to a minute ago, or
+        """Observe topics and the source's offsets; a failure is a trouble. What exists was read up to a minute ago, or
         is read now (`fresh`).
         """
         settings = accepted.settings
@@ -90,7 +90,7 @@ class TopicsObserver:
         return strimzi_topics(place, self._kube.list(KAFKA_TOPIC, place.namespace, labels))
 
     def progress(self, record: RouteRecord, connection: KafkaConnection, values: SecretValues) -> KeptProgress | None:
-        """What the relays' group has committed; None when the source is not the one of the record. Raises as Kafka."""
+        """Read what the relays' group has committed; None when the source is not the record's. Raises as Kafka."""
         assert record.source is not None
         name, topic_id = record.source.name, record.source.topic_id
         cluster = self._kafka.cluster(kafka_settings(connection, values))
@@ -112,7 +112,7 @@ def secret_values(seen: Observation, accepted: Accepted) -> SecretValues:
 
 
 def _released(seen: Observation, cluster: KafkaCluster, view: KafkaView) -> frozenset[str]:
-    """Bucket topics of a former backend that hold nothing any more."""
+    """List bucket topics of a former backend that hold nothing any more."""
     assert seen.accepted is not None
     former = list(seen.record.buckets) if seen.record is not None else []
     if not former or seen.accepted.settings.backend.type is BackendType.KAFKA_BUCKETS:
@@ -133,12 +133,12 @@ def _offsets(cluster: KafkaCluster, settings: Settings, partitions: int, now_ms:
 
 
 def _for_scaling(offsets: Offsets, number: int, by_time: Mapping[int, Mapping[int, int | None]]) -> PartitionOffsets:
-    """Without what is committed, which relays say themselves; before there are any nothing is known to be unread."""
+    """Drop what is committed, which relays say themselves; before there are any nothing is known to be unread."""
     reached = {at_ms: answers[number] for at_ms, answers in by_time.items() if number in answers}
     return PartitionOffsets.answered(offsets.begin, offsets.end, reached)
 
 
 def trouble_of(error: OperatorError) -> Trouble:
-    """How an error shows in what was seen."""
+    """Describe an error as a trouble."""
     rejected, passing = isinstance(error, Rejected), isinstance(error, Unavailable)
     return Trouble(error.reason, str(error), stalled=rejected, passing=passing)

@@ -208,7 +208,7 @@ class Throughput(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """Of one relay; `fleet` is what all did together."""
+    """The measured rates of one relay; `fleet` is what all did together."""
 
     delivery: RateEstimate = field(default_factory=RateEstimate)
     ingest: RateEstimate = field(default_factory=RateEstimate)

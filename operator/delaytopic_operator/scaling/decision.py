@@ -231,9 +231,8 @@ class WaitingStep(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """A leave to take a step or a time to ask again, and the budget afterwards."""
+    """The budget after a question, and when to ask again; None: the step may be taken."""
 
-    granted: bool
     budget: Budget
     ask_again_ms: int | None = None
 
@@ -254,12 +253,11 @@ class Budget:
         }
         ahead = sum(step.prevents_ms > prevents_ms for step in others.values())
         if len(taken_ms) + ahead < self.steps_a_minute:
-            return Answer(True, replace(self, taken_ms=(*taken_ms, now_ms), waiting=others))
+            return Answer(replace(self, taken_ms=(*taken_ms, now_ms), waiting=others))
         waiting = {**others, key: WaitingStep(now_ms, prevents_ms)}
-        ask_again_ms = taken_ms[0] + MINUTE_MS if taken_ms else now_ms + WAITING_LASTS_MS // 3
-        return Answer(
-            False, replace(self, taken_ms=taken_ms, waiting=waiting), min(ask_again_ms, now_ms + WAITING_LASTS_MS // 3)
-        )
+        retry_ms = now_ms + WAITING_LASTS_MS // 3
+        ask_again_ms = min(taken_ms[0] + MINUTE_MS, retry_ms) if taken_ms else retry_ms
+        return Answer(replace(self, taken_ms=taken_ms, waiting=waiting), ask_again_ms)
 
     def returned(self, asked_at_ms: int) -> Budget:
         """Give back a step that was granted then and not taken."""

@@ -88,7 +88,7 @@ class Context:
 
     @property
     def blind_ms(self) -> int:
-        """For how long no relay has told anything; 0 while one does."""
+        """The time for which no relay has told anything; 0 while one does."""
         seen_ms = self.memory.watch.seen_ms
         return self.now_ms - seen_ms if seen_ms is not None else 0
 

@@ -55,7 +55,7 @@ class PartitionOffsets:
 
     @classmethod
     def answered(cls, log_start: int, end: int, offset_at: Mapping[int, int | None]) -> Self:
-        """Of a partition of which nothing is known to be unread; an offset of None is that of the end."""
+        """Make one of which nothing is known to be unread; an offset of None is that of the end."""
         by_time = tuple((at_ms, end if offset is None else offset) for at_ms, offset in sorted(offset_at.items()))
         return cls(log_start, end, committed=end, offset_at=by_time)
 

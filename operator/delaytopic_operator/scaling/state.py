@@ -223,7 +223,7 @@ def observed(memory: ScalingMemory, current: int, signals: FleetSignals, now_ms:
         lead_time=memory.lead_time.observed(signals),
         backlog=_backlog(signals, now_ms) or memory.backlog,
     )
-    return _judged(_stepped(memory, current, signals, now_ms), signals, now_ms, poll_ms)
+    return _judged(_stepped(memory, current, now_ms), signals, now_ms, poll_ms)
 
 
 def is_complete(signals: FleetSignals, memory: ScalingMemory) -> bool:
@@ -241,7 +241,7 @@ def _backlog(signals: FleetSignals, now_ms: int) -> Backlog | None:
     return Backlog(signals.pending.as_of_ms, signals.pending.value, signals.next_due.value, signals.position.value)
 
 
-def _stepped(memory: ScalingMemory, current: int, signals: FleetSignals, now_ms: int) -> ScalingMemory:
+def _stepped(memory: ScalingMemory, current: int, now_ms: int) -> ScalingMemory:
     """Take in another number than the last pass left: somebody else took a step, and nothing is learnt from it."""
     if memory.replicas is None or memory.replicas == current:
         return replace(memory, replicas=current)

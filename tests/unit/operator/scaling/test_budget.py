@@ -20,11 +20,11 @@ def spent(steps: int = 2) -> Budget:
 def test_so_many_steps_may_be_taken_in_a_minute() -> None:
     answer = spent().ask(OTHER, 5_000, NOW_MS)
 
-    assert (answer.granted, answer.ask_again_ms) == (False, NOW_MS + 15_000)
+    assert answer.ask_again_ms == NOW_MS + 15_000
 
 
 def test_after_a_minute_there_is_room_again() -> None:
-    assert spent().ask(OTHER, 0, NOW_MS + MINUTE_MS).granted
+    assert spent().ask(OTHER, 0, NOW_MS + MINUTE_MS).ask_again_ms is None
 
 
 def test_a_step_that_prevents_more_lateness_goes_first() -> None:
@@ -35,14 +35,14 @@ def test_a_step_that_prevents_more_lateness_goes_first() -> None:
     refused = room.ask(OTHER, 5_000, next_minute_ms)
     granted = refused.budget.ask(URGENT, 60_000, next_minute_ms)
 
-    assert (refused.granted, granted.granted) == (False, True)
+    assert (refused.ask_again_ms, granted.ask_again_ms) == (next_minute_ms + 15_000, None)
     assert list(granted.budget.waiting) == [OTHER]
 
 
-def test_a_wish_that_is_not_repeated_blocks_nobody() -> None:
+def test_a_waiting_step_that_is_not_asked_for_again_blocks_nobody() -> None:
     waiting = spent(1).ask(URGENT, 60_000, NOW_MS).budget
 
-    assert waiting.ask(OTHER, 0, NOW_MS + max(MINUTE_MS, WAITING_LASTS_MS + 1)).granted
+    assert waiting.ask(OTHER, 0, NOW_MS + max(MINUTE_MS, WAITING_LASTS_MS + 1)).ask_again_ms is None
 
 
 def test_a_step_that_waits_leaves_the_fleet_and_its_memory_as_they_were() -> None:

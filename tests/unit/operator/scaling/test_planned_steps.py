@@ -25,6 +25,12 @@ def test_a_step_is_written_down_after_the_deployment_was() -> None:
     assert (written.memory.replicas, written.memory.step) == (2, Step(NOW_MS, 1, 2))
 
 
+def test_measurements_worth_saving_are_written_down_with_the_step_and_not_before() -> None:
+    decided = plan(growing(saved_memory=replace(REMEMBERED, partitions=3)))
+
+    assert [type(action) for action in decided.actions] == [Apply, WriteRecord]
+
+
 @pytest.mark.parametrize("why", WITHHELD)
 def test_a_withheld_deployment_takes_no_step_and_none_is_told_or_written_down(why: str) -> None:
     decided = plan(growing(**WITHHELD[why]))
