@@ -17,7 +17,7 @@ from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
 from tests.integration.slo.delay_topics import AuditedTopic
 from tests.integration.slo.quick_spark import ENVIRONMENT
-from tests.operator.desired.routes import Route, route
+from tests.support.operator.routes import Route, route
 
 from delaytopic_api.documents import ConditionStatus, ConditionType
 from delaytopic_cli import __main__ as delaytopic

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from hypothesis import strategies as st
-from tests.operator.core.going_scenes import NOW_MS
 from tests.support.fuzzing import changed, fuzz, nightly_for, peak_memory_bytes
+from tests.support.operator.scenes import NOW_MS
 from tests.unit.operator.scaling.scenes import POLICY, SLEEPY, shard, source, status
 
 from delaytopic_api import RelayStatus

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.operator.crds.crd_cases import cases, document_of, merged
+from tests.support.crd_cases import cases, document_of, merged
 
 from delaytopic_cli.plan.changes import refused_change
 

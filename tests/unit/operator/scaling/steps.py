@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tests.operator.core.going_scenes import CONFIG, DEPLOYMENT, KEY, NO_FLEET, NOW_MS, fleet
-from tests.operator.core.test_planning import living, look
+from tests.support.operator.scenes import CONFIG, DEPLOYMENT, KEY, NO_FLEET, NOW_MS, fleet
+from tests.unit.operator.decide.test_planner import living, look
 from tests.unit.operator.scaling.scenes import source
 
 from delaytopic_operator.decide.actions import Apply

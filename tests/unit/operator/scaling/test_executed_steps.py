@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.operator.core.going_scenes import KEY, NOW_MS
+from tests.support.operator.scenes import KEY, NOW_MS
 from tests.unit.operator.scaling.steps import REMEMBERED, WITHHELD, Reconciliation, growing
 
 from delaytopic_operator.decide.planner import DRY_RUN, plan

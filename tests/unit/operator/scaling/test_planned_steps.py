@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.operator.core.going_scenes import NOW_MS
+from tests.support.operator.scenes import NOW_MS
 from tests.unit.operator.scaling.steps import REMEMBERED, WITHHELD, growing
 
 from delaytopic_operator.decide.actions import Apply, WriteRecord

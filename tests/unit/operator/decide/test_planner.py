@@ -1,0 +1,330 @@
+"""What a pass decides about a living DelayTopic, from everything that may be known or unknown about it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.support.operator.scenes import (
+    CONFIG,
+    DEPLOYMENT,
+    KEY,
+    NO_FLEET,
+    NOW_MS,
+    delay_class,
+    document,
+    fleet,
+    record,
+    seen,
+)
+
+from delaytopic_api import Duration
+from delaytopic_api.documents import Ownership
+from delaytopic_operator.decide.actions import Apply, DoTopic, Hold, Release, Remove, WriteRecord
+from delaytopic_operator.decide.planner import plan
+from delaytopic_operator.errors import RedisUnavailable
+from delaytopic_operator.model.conditions import UNKNOWN
+from delaytopic_operator.model.kafka_view import KafkaView, TopicFacts
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.record import Role, RouteRecord, TopicRecord
+from delaytopic_operator.observe.observation import Observation, Topics, Trouble
+from delaytopic_operator.redis.verdict import redis_failure
+from delaytopic_operator.report.status_document import status_document
+from delaytopic_operator.resources import child_name, former_child_name
+from delaytopic_operator.rules.validate import Elders, Refusal, Subject, check
+
+TOPICS = {"source": "shop.a", "target": "shop.b", "dead letter": "shop.a.dlq"}
+MAKES = ["ServiceAccount", "ConfigMap", "NetworkPolicy", "PodDisruptionBudget", "Deployment"]
+
+
+def topics(*missing: str, partitions: int = 4) -> Topics:
+    config = {
+        "cleanup.policy": "delete",
+        "message.timestamp.type": "LogAppendTime",
+        "retention.ms": "-1",
+        "retention.bytes": "-1",
+        "max.message.bytes": "1048588",
+    }
+    larger = {**config, "max.message.bytes": "1114124"}
+    there = {
+        name: TopicFacts(name, f"id-of-{name}", partitions, 1, larger if role == "dead letter" else config, frozenset())
+        for role, name in TOPICS.items()
+    }
+    facts = {name: topic for name, topic in there.items() if name not in missing}
+    return Topics(KafkaView(facts, frozenset(missing), frozenset()))
+
+
+def owned() -> RouteRecord:
+    made = record()
+    for role, name in zip((Role.SOURCE, Role.TARGET, Role.DEAD_LETTER), TOPICS.values(), strict=True):
+        made = made.with_role(role, TopicRecord(name=name, ownership=Ownership.CREATED, topic_id=f"id-of-{name}"))
+    return made
+
+
+def living(*, finalizers: list[str] | None = None, annotations: dict[str, str] | None = None, **spec: Any) -> Any:
+    found = document(deleted_ms=None, annotations=annotations, **spec)
+    if finalizers is not None:
+        found["metadata"]["finalizers"] = finalizers
+    return found
+
+
+def look(found: Any = None, **changes: Any) -> Observation:
+    """At one whose topics are there and owned."""
+    return seen(found or living(), **{"topics": topics(), "record": owned(), **changes})
+
+
+def said(found: Observation) -> dict[str, tuple[str, str]]:
+    """Conditions as the status has them: status and reason."""
+    conditions = status_document(found, plan(found))["status"]["conditions"]
+    return {each["type"]: (each["status"], each["reason"]) for each in conditions}
+
+
+def test_a_new_one_is_held_written_down_and_gets_its_topics_and_no_relays_before_them() -> None:
+    found = seen(
+        living(finalizers=[]),
+        record=None,
+        children=[],
+        fleet=NO_FLEET,
+        topics=topics(*TOPICS.values()),
+    )
+
+    decided = plan(found)
+
+    assert [type(action) for action in decided.actions] == [Hold, WriteRecord, DoTopic, DoTopic, DoTopic]
+    assert decided.next_at_ms == NOW_MS
+    assert said(found)["Ready"] == ("False", "TopicMissing")
+    assert said(found)["Reconciling"] == ("True", "Reconciling")
+
+
+def test_once_its_topics_are_there_relays_are_made_what_they_need_before_them() -> None:
+    found = look(children=[], fleet=NO_FLEET)
+
+    made = [action.document["kind"] for action in plan(found).actions if isinstance(action, Apply)]
+
+    assert made == MAKES
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"topics": None, "topics_trouble": Trouble("KafkaUnreachable", "away", passing=True)},
+        {"topics": topics("shop.b")},
+        {"secrets_trouble": Trouble("SecretMissing", "gone")},
+    ],
+)
+def test_no_relay_is_made_before_all_that_it_reads_is_there(changes: dict[str, Any]) -> None:
+    found = look(children=[], fleet=NO_FLEET, **changes)
+
+    assert not [action for action in plan(found).actions if isinstance(action, Apply)]
+
+
+def test_what_works_is_left_alone_and_looked_at_again_at_the_next_poll() -> None:
+    settled = _settled()
+
+    decided = plan(settled)
+
+    assert decided.actions == []
+    assert decided.next_at_ms == NOW_MS + CONFIG.poll.ms
+    assert said(settled)["Ready"] == ("True", "Ready")
+    assert {"Reconciling", "Stalled"} & said(settled).keys() == set()
+
+
+@pytest.mark.parametrize(
+    ("policy", "finalizers", "action"),
+    [
+        ("Retain", ["delaytopic.dev/drain"], Release),
+        ("Drain", [], Hold),
+        ("Delete", [], Hold),
+    ],
+)
+def test_the_finalizer_follows_the_policy(policy: str, finalizers: list[str], action: type) -> None:
+    found = look(living(finalizers=finalizers, deletionPolicy=policy))
+
+    assert type(plan(found).actions[0]) is action
+
+
+@pytest.mark.parametrize(
+    ("trouble", "status", "stalled"),
+    [
+        (Trouble("KafkaUnreachable", "away", passing=True), "Unknown", False),
+        (Trouble("AuthenticationFailed", "wrong password"), "False", False),
+        (Trouble("NotSupported", "use another", stalled=True), "False", True),
+    ],
+)
+def test_what_of_kafka_cannot_be_had_is_said_and_nothing_is_touched(
+    trouble: Trouble, status: str, stalled: bool
+) -> None:
+    found = _settled(topics=None, topics_trouble=trouble)
+
+    conditions = said(found)
+
+    assert conditions["TopicsReady"] == (status, trouble.reason)
+    assert conditions["Ready"] == (status, trouble.reason)
+    assert ("Stalled" in conditions) is stalled
+    assert plan(found).actions == []
+
+
+def test_of_a_topic_that_is_gone_the_status_says_nothing_more() -> None:
+    found = _settled({**living(), "status": {"source": {"topicId": "id-of-shop.a", "partitions": 4}}})
+
+    parts = plan(replace(found, topics=topics("shop.a"))).parts
+
+    assert "source" not in parts, "an empty object would become null, and be refused"
+    assert parts["target"] == {"topicId": "id-of-shop.b", "partitions": 4, "ownership": "Created"}
+
+
+def test_a_secret_that_is_gone_stops_no_relay() -> None:
+    found = _settled(topics=None, secrets_trouble=Trouble("SecretMissing", "create it"))
+
+    assert plan(found).actions == []
+    assert said(found)["Ready"] == ("False", "SecretMissing")
+    assert said(found)["RelayAvailable"] == ("True", "RelaysReady")
+
+
+def test_one_that_is_refused_keeps_its_relays() -> None:
+    found = _settled(verdict=Refusal("SourceNotAllowed", "spec.source.topic: not this one"))
+
+    assert plan(found).actions == ()
+    assert said(found)["Ready"] == ("False", "SourceNotAllowed")
+    assert said(found)["Stalled"] == ("True", "SourceNotAllowed")
+
+
+def test_a_changed_class_waits_for_its_turn_and_says_which_one_is_applied() -> None:
+    waiting = replace(_other_class(), rollouts_elsewhere=CONFIG.rollouts)
+
+    decided = plan(waiting)
+
+    assert [action.document["kind"] for action in decided.actions if isinstance(action, Apply)] == ["ConfigMap"]
+    assert decided.parts["effective"]["delayClassGeneration"] == 1
+
+
+def test_when_it_is_its_turn_it_rolls() -> None:
+    turn = replace(_other_class(), rollouts_elsewhere=CONFIG.rollouts - 1)
+
+    decided = plan(turn)
+
+    applied = [action.document["kind"] for action in decided.actions if isinstance(action, Apply)]
+    assert applied == ["ConfigMap", "Deployment"]
+    assert decided.parts["effective"]["delayClassGeneration"] == 2
+
+
+def test_what_somebody_changed_is_corrected_and_what_is_too_much_is_removed() -> None:
+    settled = _settled()
+    config_map = next(each for each in settled.children if each["kind"] == "ConfigMap")
+    others = [each for each in settled.children if each is not config_map]
+    stray = {**config_map, "metadata": {**config_map["metadata"], "name": "of-an-older-release", "uid": "stray"}}
+    changed = {**config_map, "data": {"relay.yaml": "mischief"}}
+
+    decided = plan(replace(settled, children=[*others, changed, stray]))
+
+    told = [action.planned() for action in decided.actions]
+    namespace = CONFIG.namespace
+    assert [(each.action, each.object) for each in told] == [
+        ("Update", f"ConfigMap {namespace}/{config_map['metadata']['name']}"),
+        ("Delete", f"ConfigMap {namespace}/of-an-older-release"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("suspend", "message"),
+    [
+        ("Delivery", "spec.suspend is Delivery: what is due is held"),
+        ("Ingest", "spec.suspend is Ingest: nothing is taken in"),
+        ("All", "spec.suspend is All: nothing is taken in, and what is due is held"),
+    ],
+)
+def test_what_stands_still_on_purpose_is_not_ready_and_says_so(suspend: str, message: str) -> None:
+    found = _settled(living(suspend=suspend))
+
+    ready = status_document(found, plan(found))["status"]["conditions"][0]
+
+    assert (ready["type"], ready["status"], ready["reason"], ready["message"]) == (
+        "Ready",
+        "False",
+        "Suspended",
+        message,
+    )
+
+
+def test_redis_that_is_away_is_unknown_and_does_not_stop_a_change() -> None:
+    away = redis_failure(RedisUnavailable("Redis at r:6379 is not available"))
+    found = look(backend=away, fleet=NO_FLEET, children=[])
+
+    assert said(found)["BackendReady"] == (str(UNKNOWN), "RedisUnreachable")
+    assert [action.document["kind"] for action in plan(found).actions if isinstance(action, Apply)] == MAKES
+
+
+def test_a_backlog_that_has_used_up_its_share_of_redis_is_told_and_leaves_the_condition_true() -> None:
+    found = look()
+    (page, *pages) = found.fleet.pages
+    assert page.status is not None
+    shards = [shard.model_copy(update={"redis_full": True}) for shard in page.status.shards]
+    status = page.status.model_copy(update={"shards": shards})
+    full = replace(found.fleet, pages=[replace(page, status=status), *pages])
+
+    assert said(replace(found, fleet=full))["BackendReady"] == ("True", "RedisQuotaReached")
+
+
+def _settled(found: Any = None, **changes: Any) -> Observation:
+    """One about which nothing is to be done: its children are as they were applied."""
+    began = look(found, children=[], fleet=NO_FLEET)
+    applied = [action.document for action in plan(began).actions if isinstance(action, Apply)]
+    children = [{**each, "metadata": {**each["metadata"], "uid": f"uid-{n}"}} for n, each in enumerate(applied)]
+    deployment = {**children[-1], "status": DEPLOYMENT["status"]}
+    deployment["metadata"] = {**deployment["metadata"], "generation": 1}
+    fleet = replace(look().fleet, deployment=deployment)
+    status = {"effective": {"delayClass": "standard", "delayClassGeneration": 1}}
+    looked = look({**(found or living()), "status": status}, children=[*children[:-1], deployment], fleet=fleet)
+    return replace(looked, **changes)
+
+
+def _other_class() -> Observation:
+    """The same once the class asks for another precision, in its second generation."""
+    settled = _settled()
+    former = delay_class()
+    defaults = former.spec.defaults.model_copy(update={"precision": Duration("250ms")})
+    spec = former.spec.model_copy(update={"defaults": defaults})
+    metadata = former.metadata.model_copy(update={"generation": 2})
+    changed = former.model_copy(update={"metadata": metadata, "spec": spec})
+    assert settled.document is not None
+    verdict = check(Subject(Key("shop", "reminders"), settled.document, [changed], {}, Elders(0, 0), None))
+    return replace(settled, verdict=verdict)
+
+
+def named(kind: str, name: str, **metadata: Any) -> dict[str, Any]:
+    """An object that the operator made for the DelayTopic where its relays run."""
+    api_version = {"Deployment": "apps/v1", "CronJob": "batch/v1"}.get(kind, "v1")
+    labels = {"delaytopic.dev/namespace": KEY.namespace, "delaytopic.dev/name": KEY.name}
+    place = {"name": name, "namespace": CONFIG.namespace, "labels": labels, "generation": 1, **metadata}
+    return {"apiVersion": api_version, "kind": kind, "metadata": place, "spec": {"replicas": 3}}
+
+
+def test_relays_of_an_earlier_operator_keep_their_names_so_that_none_of_them_stops() -> None:
+    former = named("Deployment", former_child_name(KEY))
+    found = look(children=[former], fleet=replace(fleet(0), deployment=former))
+
+    decided = plan(found).actions
+
+    applied = [action.document for action in decided if isinstance(action, Apply)]
+    assert {each["metadata"]["name"] for each in applied} == {former_child_name(KEY)}
+    assert applied[-1]["kind"] == "Deployment"
+    assert applied[-1]["spec"]["template"]["spec"]["serviceAccountName"] == former_child_name(KEY)
+    assert not [action for action in decided if isinstance(action, Remove)]
+
+
+@pytest.mark.parametrize(
+    "former",
+    [
+        named("Deployment", former_child_name(KEY), deletionTimestamp="2026-11-23T00:00:00Z"),
+        named("ConfigMap", former_child_name(KEY)),
+        named("Deployment", former_child_name(KEY), namespace="shop"),
+    ],
+    ids=["goes", "is no Deployment", "is where no relays of a class run"],
+)
+def test_without_a_deployment_to_keep_everything_gets_the_name_that_is_for_new_ones(former: dict[str, Any]) -> None:
+    decided = plan(look(children=[former], fleet=NO_FLEET)).actions
+
+    applied = {action.document["metadata"]["name"] for action in decided if isinstance(action, Apply)}
+    removed = [action.document for action in decided if isinstance(action, Remove)]
+    assert (applied, removed) == ({child_name(KEY)}, [former])

@@ -1,0 +1,194 @@
+"""The CronJob that audits a DelayTopic: its command line, its documents, its limits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import click
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.operator.routes import Route, route
+from tests.unit.operator.resources.golden import example
+
+from delaytopic_api.errors import InvalidDocument, Refused
+from delaytopic_cli.slo.commands import run
+from delaytopic_cli.slo.documents import audited_topics, kafka_of
+from delaytopic_operator.model.keys import Key
+from delaytopic_operator.resources.audit_cron_job import spread_schedule
+
+URL = {"schedule": "0 * * * *", "ledger": "s3a://audits/ledger"}
+VOLUME = {"schedule": "0 * * * *", "volume": {"persistentVolumeClaim": {"claimName": "audits"}}}
+
+
+def audited(audit: dict[str, Any], **spec: Any) -> Route:
+    return route(config={"audit": audit}, **spec)
+
+
+def job(given_route: Route) -> dict[str, Any]:
+    return dict(given_route.audit_child("CronJob")["spec"]["jobTemplate"]["spec"])
+
+
+def container(given_route: Route) -> dict[str, Any]:
+    (only,) = job(given_route)["template"]["spec"]["containers"]
+    return dict(only)
+
+
+def options(given_route: Route, files: Any) -> dict[str, Any]:
+    """What the real command makes of the arguments; `files` is where what is mounted really is."""
+    relay, documents = files / "relay.yaml", files / "documents.yaml"
+    relay.write_text(given_route.child("ConfigMap")["data"]["relay.yaml"], encoding="utf-8")
+    documents.write_text(given_route.audit_child("ConfigMap")["data"]["documents.yaml"], encoding="utf-8")
+    mounted = {"/etc/delaytopic/config": str(files), "/etc/delaytopic/audit": str(files)}
+    words = container(given_route)["args"]
+    for inside, outside in mounted.items():
+        words = [word.replace(inside, outside) for word in words]
+    assert words[:2] == ["slo", "run"]
+    with click.Context(run) as parent:
+        return run.make_context("run", words[2:], parent=parent).params
+
+
+def test_the_command_is_one_that_delaytopic_has(tmp_path: Any) -> None:
+    params = options(audited(VOLUME), tmp_path)
+
+    given_options = {"file", "name", "relay_config", "ledger", "output", "master", "memory", "status_file", "exit_zero"}
+    assert {name: value for name, value in params.items() if name in given_options} == {
+        "file": str(tmp_path / "documents.yaml"),
+        "name": "shop/order-reminders",
+        "relay_config": tmp_path / "relay.yaml",
+        "ledger": "/var/lib/delaytopic/ledger",
+        "output": "/var/lib/delaytopic/reports",
+        "master": "local[*]",
+        "memory": "1024m",
+        "status_file": "/dev/termination-log",
+        "exit_zero": True,
+    }
+
+
+@pytest.mark.parametrize("name", ["class", "everything"])
+def test_an_audit_holds_delivery_to_what_is_in_force(tmp_path: Any, name: str) -> None:
+    given_route = example(name)
+    params = options(given_route, tmp_path)
+
+    (settings,) = audited_topics(params["file"], params["name"])
+
+    assert replace(settings, autoscaling=given_route.settings.autoscaling) == given_route.settings
+    assert kafka_of(params["relay_config"]).bootstrap_servers == given_route.settings.connection.bootstrap_servers  # type: ignore[union-attr]
+
+
+def test_the_documents_do_not_change_with_the_number_of_relays() -> None:
+    few, many = (audited(URL, relay={"replicas": replicas}) for replicas in (1, 9))
+
+    assert few.audit_child("ConfigMap") == many.audit_child("ConfigMap")
+    assert few.audit() == many.audit()
+
+
+def test_the_documents_hold_what_was_written_and_no_defaults() -> None:
+    (topic,) = yaml.safe_load_all(audited(URL, suspend="Ingest").audit_child("ConfigMap")["data"]["documents.yaml"])
+
+    assert topic["metadata"] == {"name": "order-reminders", "namespace": "shop"}
+    assert topic["spec"].keys() == {"connection", "backend", "source", "target", "suspend"}
+
+
+def test_a_ledger_is_a_url_or_in_the_volume() -> None:
+    ledgers: dict[str, dict[str, Any]] = {
+        "s3a://audits/ledger": URL,
+        "/var/lib/delaytopic/ledger": VOLUME,
+        "/var/lib/delaytopic/prod/ledger": VOLUME | {"ledger": "prod/ledger"},
+    }
+
+    for place, audit in ledgers.items():
+        words = container(audited(audit))["args"]
+        assert words[words.index("--ledger") + 1] == place
+
+
+def test_a_ledger_that_would_not_last_is_refused_at_the_operators_start() -> None:
+    with pytest.raises(InvalidDocument, match=r"audit\.ledger: must be a URL, or in a volume"):
+        audited({"schedule": "0 * * * *", "ledger": "ledger"})
+
+
+def test_a_volume_can_be_written_to_by_a_process_that_is_not_root() -> None:
+    pod = job(audited(VOLUME))["template"]["spec"]
+
+    assert {"name": "ledger", **VOLUME["volume"]} in pod["volumes"]  # type: ignore[dict-item]
+    assert pod["securityContext"]["fsGroup"] == 65532
+
+
+@pytest.mark.parametrize(
+    ("audit", "folders"),
+    [
+        (VOLUME, ["reports", "ledger"]),
+        (VOLUME | {"ledger": "prod/ledger"}, ["reports", "prod/ledger"]),
+        (VOLUME | URL, ["reports"]),
+        (URL, []),
+    ],
+)
+def test_an_audit_sees_of_the_volume_nothing_but_the_folders_of_its_delay_topic(
+    audit: dict[str, Any], folders: list[str]
+) -> None:
+    found = audited(audit)
+    own = f"{found.topic.metadata.namespace}.{found.topic.metadata.name}"
+
+    mounts = [mount for mount in container(found)["volumeMounts"] if mount["name"] == "ledger"]
+
+    assert mounts == [
+        {"name": "ledger", "mountPath": f"/var/lib/delaytopic/{folder}/{own}", "subPath": f"{folder}/{own}"}
+        for folder in folders
+    ]
+
+
+def test_runs_never_overlap_never_pile_up_and_always_end() -> None:
+    spec = audited(URL).audit_child("CronJob")["spec"]
+
+    assert spec | {"jobTemplate": None} == {
+        "schedule": "0 * * * *",
+        "timeZone": "Etc/UTC",
+        "concurrencyPolicy": "Forbid",
+        "startingDeadlineSeconds": 600,
+        "successfulJobsHistoryLimit": 3,
+        "failedJobsHistoryLimit": 3,
+        "jobTemplate": None,
+    }
+    limits = {field: value for field, value in job(audited(URL)).items() if field != "template"}
+    assert limits == {"activeDeadlineSeconds": 3600, "backoffLimit": 2, "podReplacementPolicy": "Failed"}
+
+
+@pytest.mark.parametrize(
+    ("resources", "heap"),
+    [({"limits": {"memory": "8Gi"}}, "4096m"), ({"limits": {"memory": "512Mi"}}, "512m"), ({}, "1024m")],
+)
+def test_java_gets_half_of_the_containers_memory(resources: dict[str, Any], heap: str) -> None:
+    words = container(audited(URL | {"resources": resources}))["args"]
+
+    assert words[words.index("--memory") + 1] == heap
+
+
+def test_without_a_schedule_there_is_no_audit() -> None:
+    assert route().audit() == []
+
+
+def test_an_audit_is_refused_where_relays_are() -> None:
+    with pytest.raises(Refused):
+        audited(URL, backend={"type": "RedisZset"}).audit()
+
+
+@given(st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=40))
+def test_an_h_is_a_minute_and_an_hour_of_each_delay_topics_own(name: str) -> None:
+    minute, hour, *rest = spread_schedule("H H * * 1-5", Key("shop", name)).split()
+
+    assert int(minute) in range(60)
+    assert int(hour) in range(24)
+    assert rest == ["*", "*", "1-5"]
+
+
+def test_audits_with_an_h_do_not_all_begin_at_once() -> None:
+    schedules = {spread_schedule("H * * * *", Key("shop", f"topic-{number}")) for number in range(1_000)}
+
+    assert len(schedules) == 60
+
+
+def test_other_schedules_are_taken_as_they_are() -> None:
+    for schedule in ("5 * * * *", "@hourly", "*/10 2,4 * * THU"):
+        assert spread_schedule(schedule, Key("shop", "orders")) == schedule

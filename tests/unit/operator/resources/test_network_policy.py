@@ -1,0 +1,81 @@
+"""Who may reach relays, and what they may reach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.support.operator.routes import INLINE, Route, route
+
+DNS = {(protocol, port) for protocol in ("UDP", "TCP") for port in (53, 5353)}
+URL = {"type": "RedisZset", "redis": {"url": "redis://redis/0"}}
+SECRET_URL = {"type": "RedisZset", "redis": {"urlSecret": {"secretName": "redis"}}}
+
+
+def let_out(given: Route) -> set[tuple[str, int | None]]:
+    """Protocols and ports; None for any port."""
+    rules = given.child("NetworkPolicy")["spec"]["egress"]
+    assert not any("to" in rule for rule in rules)
+    return {(port["protocol"], port.get("port")) for rule in rules for port in rule["ports"]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "config", "ports"),
+    [
+        ({"connection": {"bootstrapServers": "a:9092,b:9093,[::1]:9094"}}, {}, {9092, 9093, 9094}),
+        ({"backend": URL}, {}, {9092, 6379}),
+        ({"backend": URL | {"redis": {"url": "rediss://redis:6380"}}}, {}, {9092, 6380}),
+        ({"backend": SECRET_URL}, {}, {None}),
+        ({"connection": INLINE}, {"relayEgressPorts": [31000, 31001]}, {9092, 31000, 31001}),
+    ],
+)
+def test_relays_reach_name_servers_and_the_ports_of_kafka_and_redis(
+    spec: dict[str, Any], config: dict[str, Any], ports: set[int | None]
+) -> None:
+    assert let_out(route(config=config, **spec)) == DNS | {("TCP", port) for port in ports}
+
+
+def test_relays_pages_are_for_the_operators_pods_and_for_monitoring() -> None:
+    labels = {"app.kubernetes.io/name": "delays", "app.kubernetes.io/component": "operator"}
+    config = {"namespace": "ops", "operatorLabels": labels, "monitoringNamespaces": {"purpose": "monitoring"}}
+    given = route(config=config)
+
+    (rule,) = given.child("NetworkPolicy")["spec"]["ingress"]
+
+    assert rule == {
+        "from": [
+            {
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "ops"}},
+                "podSelector": {"matchLabels": labels},
+            },
+            {"namespaceSelector": {"matchLabels": {"purpose": "monitoring"}}},
+        ],
+        "ports": [{"protocol": "TCP", "port": 8080}],
+    }
+
+
+def test_the_policy_is_about_these_relays_only() -> None:
+    given = route()
+
+    selectors = {
+        "policy": given.child("NetworkPolicy")["spec"]["podSelector"],
+        "budget": given.child("PodDisruptionBudget")["spec"]["selector"],
+        "deployment": given.child("Deployment")["spec"]["selector"],
+    }
+
+    assert len({str(selector) for selector in selectors.values()}) == 1
+    assert selectors["policy"]["matchLabels"].items() <= given.pod()["metadata"]["labels"].items()
+
+
+def test_an_audit_is_reached_by_nobody_and_reaches_its_ledger_anywhere() -> None:
+    audit = {"schedule": "0 * * * *", "ledger": "s3a://audits"}
+    policy = route(config={"audit": audit}).audit_child("NetworkPolicy")["spec"]
+
+    assert (policy["policyTypes"], policy.get("ingress"), policy["egress"]) == (["Ingress", "Egress"], None, [{}])
+
+
+def test_an_operator_can_be_told_to_make_none() -> None:
+    audit = {"schedule": "0 * * * *", "ledger": "s3a://audits"}
+    given = route(config={"networkPolicy": "None", "audit": audit})
+
+    assert "NetworkPolicy" not in {document["kind"] for document in given.documents()}
