@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from prometheus_client.parser import text_string_to_metric_families
-from tests.support.relay_statuses import AS_OF_MS, relay_status, shard
+from tests.support.relay.statuses import AS_OF_MS, relay_status, shard
 
 from delaytopic_api.relay import ShardState
 from delaytopic_operator.report import metric_names

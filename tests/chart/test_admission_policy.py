@@ -10,7 +10,7 @@ from tests.chart.helm import ChartHelm
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kube_client import Object, RequestRefused
 from tests.harness.names import unique
-from tests.support.relay_process import wait_for
+from tests.support.relay.process import wait_for
 
 from delaytopic_api import DelayClass, DelayTopic, load_document
 from delaytopic_api.policy import refusals

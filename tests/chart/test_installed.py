@@ -17,7 +17,7 @@ from tests.cluster.binaries import Programs
 from tests.cluster.control_plane import OwnControlPlane
 from tests.cluster.kubectl import Kubectl
 from tests.harness.fixtures import prepared
-from tests.support.relay_process import wait_for
+from tests.support.relay.process import wait_for
 
 from delaytopic_cli.embedded.process import wait_until
 

@@ -13,9 +13,9 @@ from tests.cluster.access import done
 from tests.cluster.control_plane import OwnControlPlane
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
-from tests.support.operator_process import OperatorProcess
-from tests.support.platform import QUICK
-from tests.support.relay_process import wait_for
+from tests.support.operator.platform import QUICK
+from tests.support.operator.process import OperatorProcess
+from tests.support.relay.process import wait_for
 
 RIGHTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "RoleBinding")
 

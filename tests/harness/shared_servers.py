@@ -20,8 +20,8 @@ from typing import Any, Final, Protocol, Self
 
 from tests.cluster.binaries import kubernetes_programs
 from tests.cluster.control_plane import OwnControlPlane, custom_resource_definitions
-from tests.support.secure_servers import SecureKafka, secure_kafka
-from tests.support.tls import Certificates, make_certificates
+from tests.support.servers.secure_servers import SecureKafka, secure_kafka
+from tests.support.servers.tls import Certificates, make_certificates
 
 from delaytopic_cli.embedded.redis_server import RedisServer
 

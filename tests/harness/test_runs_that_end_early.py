@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.support.child_process import hearing_ctrl_c
 from tests.support.paths import ROOT
-from tests.support.relay_process import wait_for
+from tests.support.relay.process import wait_for
 
 CONFTEST = """
 from tests.conftest import *

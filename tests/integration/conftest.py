@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
-from tests.support.records import REDIS, MakeRoute
-from tests.support.route import Route, Servers
-from tests.support.routes import making_routes
+from tests.support.relay.records import REDIS, MakeRoute
+from tests.support.relay.route import Route, Servers
+from tests.support.relay.routes import making_routes
 
 
 @pytest.fixture(scope="session")
 def backend(request: pytest.FixtureRequest) -> str:
-    """RedisZset, unless a mark of `tests.support.records` (`BOTH_BACKENDS` and the like) names others."""
+    """RedisZset, unless a mark of `tests.support.relay.records` (`BOTH_BACKENDS` and the like) names others."""
     return str(getattr(request, "param", REDIS))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from prometheus_client.parser import text_string_to_metric_families
-from tests.support.relay_process import RelayProcess
+from tests.support.relay.process import RelayProcess
 
 Series = tuple[str, tuple[tuple[str, str], ...]]
 

@@ -12,7 +12,7 @@ from tests.e2e.traffic.sender import Sender
 from tests.e2e.traffic.verdict import Expected
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
-from tests.support.route import Route, Servers
+from tests.support.relay.route import Route, Servers
 
 pytestmark = pytest.mark.integration
 

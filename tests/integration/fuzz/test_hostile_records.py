@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import pytest
 from tests.e2e.traffic.hostile import Assault, attack
-from tests.support.faults import DELAYS_MS, assert_exact
 from tests.support.fuzzing import peak_memory_bytes
-from tests.support.records import BOTH_BACKENDS
-from tests.support.relay_process import wait_for
-from tests.support.route import PARTITIONS, Route
+from tests.support.relay.faults import DELAYS_MS, assert_exact
+from tests.support.relay.process import wait_for
+from tests.support.relay.records import BOTH_BACKENDS
+from tests.support.relay.route import PARTITIONS, Route
 
 from delaytopic_cli.judge.verdict import SourceRecord, Verdict, judge
 

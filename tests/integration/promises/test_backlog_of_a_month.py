@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import redis as redis_client
 from confluent_kafka import Producer
-from tests.support.records import BOTH_BACKENDS, REDIS, MakeRoute, Sent, at, now_ms, produce
-from tests.support.relay_process import RelayProcess, wait_for
-from tests.support.route import PARTITIONS, Route
+from tests.support.relay.process import RelayProcess, wait_for
+from tests.support.relay.records import BOTH_BACKENDS, REDIS, MakeRoute, Sent, at, now_ms, produce
+from tests.support.relay.route import PARTITIONS, Route
 
 from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_cli.embedded.redis_server import RedisServer

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import pytest
 from confluent_kafka import KafkaException
 from tests.support.metrics_page import samples, value_of
-from tests.support.records import MakeRoute, Sent, at, now_ms, produce
-from tests.support.relay_process import RelayProcess, wait_for
-from tests.support.route import PARTITIONS, ClientHeaders, Route
-from tests.support.routes import STEADY
+from tests.support.relay.process import RelayProcess, wait_for
+from tests.support.relay.records import MakeRoute, Sent, at, now_ms, produce
+from tests.support.relay.route import PARTITIONS, ClientHeaders, Route
+from tests.support.relay.routes import STEADY
 
 from delaytopic_api.records import DeadLetter, DeadLetterReason, parse_dead_letter
 from delaytopic_cli.embedded.topics import TopicPlan, admin_client, create_topics, partitions_by_topic

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.faults import DELAYS_MS, RATE, assert_exact, pass_time
-from tests.support.records import BOTH_BACKENDS, BUCKETS_NIGHTLY
-from tests.support.relay_process import wait_for
-from tests.support.route import PARTITIONS, Route
+from tests.support.relay.faults import DELAYS_MS, RATE, assert_exact, pass_time
+from tests.support.relay.process import wait_for
+from tests.support.relay.records import BOTH_BACKENDS, BUCKETS_NIGHTLY
+from tests.support.relay.route import PARTITIONS, Route
 
 from delaytopic_cli.embedded.kafka_server import KafkaServer
 

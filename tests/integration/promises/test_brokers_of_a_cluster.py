@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from tests.harness.shared_servers import RedisAddress
-from tests.support.faults import assert_exact, assert_exact_but_for_repeats, pass_time
-from tests.support.kafka_cluster import SESSION_MS, KafkaCluster, kafka_cluster
-from tests.support.records import BOTH_BACKENDS, MakeRoute
-from tests.support.route import PARTITIONS, SESSION_TIMEOUT_S, Route, Servers
-from tests.support.routes import making_routes
+from tests.support.relay.faults import assert_exact, assert_exact_but_for_repeats, pass_time
+from tests.support.relay.records import BOTH_BACKENDS, MakeRoute
+from tests.support.relay.route import PARTITIONS, SESSION_TIMEOUT_S, Route, Servers
+from tests.support.relay.routes import making_routes
+from tests.support.servers.kafka_cluster import SESSION_MS, KafkaCluster, kafka_cluster
 
 pytestmark = [pytest.mark.integration, pytest.mark.nightly, BOTH_BACKENDS]
 

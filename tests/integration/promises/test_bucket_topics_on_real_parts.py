@@ -5,10 +5,20 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
-from tests.support.faults import assert_exact
-from tests.support.records import BOTH_BACKENDS, BUCKETS, ONLY_BUCKETS, REDIS, MakeRoute, Sent, at, now_ms, produce
-from tests.support.relay_process import RelayProcess, wait_for
-from tests.support.route import PARTITIONS, Route
+from tests.support.relay.faults import assert_exact
+from tests.support.relay.process import RelayProcess, wait_for
+from tests.support.relay.records import (
+    BOTH_BACKENDS,
+    BUCKETS,
+    ONLY_BUCKETS,
+    REDIS,
+    MakeRoute,
+    Sent,
+    at,
+    now_ms,
+    produce,
+)
+from tests.support.relay.route import PARTITIONS, Route
 
 from delaytopic_api.values import bucket_names, ids_name
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics

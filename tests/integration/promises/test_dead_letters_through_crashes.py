@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.records import MakeRoute, Sent, at, now_ms, produce
-from tests.support.relay_process import wait_for
-from tests.support.route import PARTITIONS, ClientHeaders, Route
+from tests.support.relay.process import wait_for
+from tests.support.relay.records import MakeRoute, Sent, at, now_ms, produce
+from tests.support.relay.route import PARTITIONS, ClientHeaders, Route
 
 pytestmark = pytest.mark.integration
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 
 import pytest
-from tests.support.faults import DELAYS_MS, RATE, assert_exact, assert_exact_but_for_repeats, pass_time
-from tests.support.records import BOTH_BACKENDS, BUCKETS_NIGHTLY, MakeRoute
-from tests.support.relay_process import RelayProcess, wait_for
-from tests.support.route import PARTITIONS, Route
+from tests.support.relay.faults import DELAYS_MS, RATE, assert_exact, assert_exact_but_for_repeats, pass_time
+from tests.support.relay.process import RelayProcess, wait_for
+from tests.support.relay.records import BOTH_BACKENDS, BUCKETS_NIGHTLY, MakeRoute
+from tests.support.relay.route import PARTITIONS, Route
 
 pytestmark = pytest.mark.integration
 

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
-from tests.support.route import Route
+from tests.support.relay.route import Route
 
 from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.errors import Fenced

@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 import pytest
-from tests.support import faults
-from tests.support.records import MakeRoute, Sent, at, produce
-from tests.support.relay_process import wait_for
-from tests.support.route import LOG_APPEND_TIME, PARTITIONS, Route
+from tests.support.relay import faults
+from tests.support.relay.process import wait_for
+from tests.support.relay.records import MakeRoute, Sent, at, produce
+from tests.support.relay.route import LOG_APPEND_TIME, PARTITIONS, Route
 
 from delaytopic_cli.judge.verdict import Coordinates
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from tests.support.faults import assert_exact
-from tests.support.records import BOTH_BACKENDS, MakeRoute, Sent, at, now_ms, produce
-from tests.support.relay_ends import lines_of
-from tests.support.relay_process import RelayProcess, wait_for
-from tests.support.route import PARTITIONS, Route
+from tests.support.relay.ends import lines_of
+from tests.support.relay.faults import assert_exact
+from tests.support.relay.process import RelayProcess, wait_for
+from tests.support.relay.records import BOTH_BACKENDS, MakeRoute, Sent, at, now_ms, produce
+from tests.support.relay.route import PARTITIONS, Route
 
 pytestmark = pytest.mark.integration
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 from tests.harness.shared_servers import KafkaAddress
-from tests.support.records import ONLY_BUCKETS, MakeRoute, Sent, at, now_ms, produce
-from tests.support.relay_process import RelayProcess, wait_for
-from tests.support.route import PARTITIONS, Route
-from tests.support.routes import STEADY
+from tests.support.relay.process import RelayProcess, wait_for
+from tests.support.relay.records import ONLY_BUCKETS, MakeRoute, Sent, at, now_ms, produce
+from tests.support.relay.route import PARTITIONS, Route
+from tests.support.relay.routes import STEADY
 
 from delaytopic_api.records import parse_dead_letter
 from delaytopic_relay.kafka.topics import MOST_KNOWN, TopicReader

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 from tests.support.metrics_page import samples, value_of
-from tests.support.records import BOTH_BACKENDS, MakeRoute, Sent, at, now_ms, produce
-from tests.support.relay_process import RelayProcess, wait_for
-from tests.support.route import PARTITIONS, ClientHeaders, Route
+from tests.support.relay.process import RelayProcess, wait_for
+from tests.support.relay.records import BOTH_BACKENDS, MakeRoute, Sent, at, now_ms, produce
+from tests.support.relay.route import PARTITIONS, ClientHeaders, Route
 
 from delaytopic_cli.judge.verdict import Verdict
 

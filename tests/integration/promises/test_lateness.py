@@ -6,11 +6,11 @@ import random
 from dataclasses import dataclass
 
 import pytest
-from tests.support.faults import assert_exact, pass_time
 from tests.support.metrics_page import Series, histogram_between, quantile_bound, samples
-from tests.support.records import BUCKETS_NIGHTLY, MakeRoute, Sent, at, count_records, now_ms, produce
-from tests.support.relay_process import RelayProcess, wait_for
-from tests.support.route import LOG_APPEND_TIME, PARTITIONS, SESSION_TIMEOUT_S, Route
+from tests.support.relay.faults import assert_exact, pass_time
+from tests.support.relay.process import RelayProcess, wait_for
+from tests.support.relay.records import BUCKETS_NIGHTLY, MakeRoute, Sent, at, count_records, now_ms, produce
+from tests.support.relay.route import LOG_APPEND_TIME, PARTITIONS, SESSION_TIMEOUT_S, Route
 
 from delaytopic_cli.judge.verdict import Outage, Verdict
 

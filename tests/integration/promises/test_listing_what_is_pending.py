@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import pytest
-from tests.support.faults import pass_time
 from tests.support.metrics_page import Series, histogram_between, quantile_bound, samples
-from tests.support.records import BOTH_BACKENDS, MakeRoute, Sent, at, now_ms, produce
-from tests.support.relay_process import RelayProcess, wait_for
-from tests.support.route import LOG_APPEND_TIME, PARTITIONS, Route
-from tests.support.routes import STEADY
+from tests.support.relay.faults import pass_time
+from tests.support.relay.process import RelayProcess, wait_for
+from tests.support.relay.records import BOTH_BACKENDS, MakeRoute, Sent, at, now_ms, produce
+from tests.support.relay.route import LOG_APPEND_TIME, PARTITIONS, Route
+from tests.support.relay.routes import STEADY
 
 from delaytopic_api.relay import PendingList
 

@@ -8,11 +8,11 @@ from urllib.request import urlopen
 
 import pytest
 from tests.support.metrics_page import Series, samples, value_of
-from tests.support.records import BUCKETS_NIGHTLY, MakeRoute, Sent, at, now_ms, produce
-from tests.support.relay_ends import page
-from tests.support.relay_process import RelayProcess, wait_for
-from tests.support.route import PARTITIONS
-from tests.support.routes import STEADY
+from tests.support.relay.ends import page
+from tests.support.relay.process import RelayProcess, wait_for
+from tests.support.relay.records import BUCKETS_NIGHTLY, MakeRoute, Sent, at, now_ms, produce
+from tests.support.relay.route import PARTITIONS
+from tests.support.relay.routes import STEADY
 
 from delaytopic_api.relay import RelayState, RelayStatus, ShardState, ShardStatus
 from delaytopic_cli.judge.verdict import Coordinates

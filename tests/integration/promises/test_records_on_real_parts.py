@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import partial
 
 import pytest
-from tests.support.records import BUCKETS, REDIS, MakeRoute, Sent, at, now_ms, produce
-from tests.support.relay_process import RelayProcess, wait_for
-from tests.support.route import PARTITIONS, ClientHeaders, Route
+from tests.support.relay.process import RelayProcess, wait_for
+from tests.support.relay.records import BUCKETS, REDIS, MakeRoute, Sent, at, now_ms, produce
+from tests.support.relay.route import PARTITIONS, ClientHeaders, Route
 
 from delaytopic_api.records import Receipt
 from delaytopic_cli.judge.reading import RawRecord, read_delivered, read_source

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 import redis as redis_client
-from tests.support.faults import DELAYS_MS, RATE, assert_exact, pass_time
-from tests.support.relay_process import RelayProcess, wait_for
-from tests.support.route import PARTITIONS, Route
+from tests.support.relay.faults import DELAYS_MS, RATE, assert_exact, pass_time
+from tests.support.relay.process import RelayProcess, wait_for
+from tests.support.relay.route import PARTITIONS, Route
 
 from delaytopic_cli.embedded.redis_server import RedisServer
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.support.records import MakeRoute, Sent, at, now_ms, produce
-from tests.support.relay_process import RelayProcess, wait_for
-from tests.support.route import PARTITIONS, Route
+from tests.support.relay.process import RelayProcess, wait_for
+from tests.support.relay.records import MakeRoute, Sent, at, now_ms, produce
+from tests.support.relay.route import PARTITIONS, Route
 
 from delaytopic_api.records import DeadLetter, parse_dead_letter
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics

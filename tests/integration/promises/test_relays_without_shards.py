@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.records import MakeRoute
-from tests.support.relay_ends import page
-from tests.support.relay_process import wait_for
+from tests.support.relay.ends import page
+from tests.support.relay.process import wait_for
+from tests.support.relay.records import MakeRoute
 
 pytestmark = pytest.mark.integration
 

@@ -13,10 +13,10 @@ import yaml
 from redis import Redis
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
-from tests.support.records import MakeRoute, Sent, produce
-from tests.support.relay_ends import exit_code, last_words, lines_of, page, wait_until_it_waits
-from tests.support.relay_process import RelayProcess
-from tests.support.route import LOG_APPEND_TIME, PARTITIONS, Route, Servers
+from tests.support.relay.ends import exit_code, last_words, lines_of, page, wait_until_it_waits
+from tests.support.relay.process import RelayProcess
+from tests.support.relay.records import MakeRoute, Sent, produce
+from tests.support.relay.route import LOG_APPEND_TIME, PARTITIONS, Route, Servers
 
 from delaytopic_cli.embedded.process import free_port
 from delaytopic_cli.embedded.redis_server import RedisServer

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from tests.harness.shared_servers import SharedRedis
-from tests.support.memory_store import MemoryBacklogStore
-from tests.support.redis_server import RedisFields
-from tests.support.stores import MemoryStore, RedisStore, Store
+from tests.support.relay.memory_store import MemoryBacklogStore
+from tests.support.relay.stores import MemoryStore, RedisStore, Store
+from tests.support.servers.redis_server import RedisFields
 
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis

@@ -10,9 +10,9 @@ import pytest
 from redis import Redis
 from tests.harness.names import unique
 from tests.harness.shared_servers import RedisAddress, SharedKafka
-from tests.support.route import Route, Servers
-from tests.support.secure_servers import GuardedRoute, SecureKafka, SecureRedis
-from tests.support.tls import Certificates, TlsTerminator
+from tests.support.relay.route import Route, Servers
+from tests.support.servers.secure_servers import GuardedRoute, SecureKafka, SecureRedis
+from tests.support.servers.tls import Certificates, TlsTerminator
 
 from delaytopic_cli.embedded.redis_server import RedisServer
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AclOperation  # type: ignore[attr-defined]  # a public name, by implicit re-export
-from tests.support.records import Sent, produce
-from tests.support.relay_process import wait_for
-from tests.support.route import PARTITIONS
-from tests.support.secure_servers import SCRAM, GuardedRoute, SecureKafka, by_password, deny
-from tests.support.tls import Certificates
+from tests.support.relay.process import wait_for
+from tests.support.relay.records import Sent, produce
+from tests.support.relay.route import PARTITIONS
+from tests.support.servers.secure_servers import SCRAM, GuardedRoute, SecureKafka, by_password, deny
+from tests.support.servers.tls import Certificates
 
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.records import Sent, at, now_ms, produce
-from tests.support.relay_ends import exit_code, last_words, lines_of, wait_until_it_waits
-from tests.support.relay_process import RelayProcess
-from tests.support.route import PARTITIONS, Route
-from tests.support.secure_servers import PASSWORD, SCRAM, GuardedRoute, SecureKafka, SecureRedis, by_password
-from tests.support.tls import Certificates, make_certificates
+from tests.support.relay.ends import exit_code, last_words, lines_of, wait_until_it_waits
+from tests.support.relay.process import RelayProcess
+from tests.support.relay.records import Sent, at, now_ms, produce
+from tests.support.relay.route import PARTITIONS, Route
+from tests.support.servers.secure_servers import PASSWORD, SCRAM, GuardedRoute, SecureKafka, SecureRedis, by_password
+from tests.support.servers.tls import Certificates, make_certificates
 
 pytestmark = pytest.mark.integration
 

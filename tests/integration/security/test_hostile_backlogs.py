@@ -12,10 +12,10 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from redis import Redis
 from tests.harness.names import unique
-from tests.support.faults import assert_exact
-from tests.support.records import BOTH_BACKENDS, BUCKETS, REDIS, MakeRoute, Sent, at, now_ms, produce
-from tests.support.relay_process import wait_for
-from tests.support.route import PARTITIONS, Route
+from tests.support.relay.faults import assert_exact
+from tests.support.relay.process import wait_for
+from tests.support.relay.records import BOTH_BACKENDS, BUCKETS, REDIS, MakeRoute, Sent, at, now_ms, produce
+from tests.support.relay.route import PARTITIONS, Route
 
 from delaytopic_api.values import bucket_name, source_mark
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics

@@ -10,10 +10,10 @@ import pytest
 from redis import Redis
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
-from tests.support.faults import assert_exact, pass_time
-from tests.support.records import Sent, at, now_ms, produce
-from tests.support.relay_process import wait_for
-from tests.support.route import PARTITIONS, Route, Servers
+from tests.support.relay.faults import assert_exact, pass_time
+from tests.support.relay.process import wait_for
+from tests.support.relay.records import Sent, at, now_ms, produce
+from tests.support.relay.route import PARTITIONS, Route, Servers
 
 from delaytopic_cli.embedded.redis_server import RedisServer
 

@@ -21,7 +21,7 @@ from tests.harness.shared_servers import KafkaAddress
 from tests.integration.slo.delay_topics import HOUR_MS, AuditedTopic
 from tests.integration.slo.quick_spark import ENVIRONMENT
 from tests.integration.slo.truth import Truth
-from tests.support.relay_process import wait_for
+from tests.support.relay.process import wait_for
 
 from delaytopic_cli.command_line import INTERRUPTED
 from delaytopic_slo.audit import Audit

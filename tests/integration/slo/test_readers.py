@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
 from tests.integration.slo.delay_topics import AuditedTopic, Headers
-from tests.support.relay_process import wait_for
+from tests.support.relay.process import wait_for
 
 from delaytopic_api.relay import KafkaClient, RelayConfig
 from delaytopic_slo.errors import ReadingError

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
 from tests.integration.slo.delay_topics import AuditedTopic
-from tests.support.relay_process import wait_for
+from tests.support.relay.process import wait_for
 
 from delaytopic_api.records import RECEIPT, Receipt
 from delaytopic_slo.errors import ReadingError

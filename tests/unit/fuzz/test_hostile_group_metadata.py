@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 from hypothesis import strategies as st
-from tests.support.bucket_log import MemoryBucketLog
 from tests.support.fuzzing import fuzz, nightly_for, peak_memory_bytes
-from tests.support.memory_store import MemoryBacklogStore
-from tests.support.quiet_events import QuietEvents
-from tests.support.schedules import schedule
-from tests.support.world import World, WorldClock
+from tests.support.relay.bucket_log import MemoryBucketLog
+from tests.support.relay.memory_store import MemoryBacklogStore
+from tests.support.relay.quiet_events import QuietEvents
+from tests.support.relay.schedules import schedule
+from tests.support.relay.world import World, WorldClock
 
 from delaytopic_relay.backlog.fixed import FixedBacklog
 from delaytopic_relay.backlog.kafka.backlog import BucketBacklog

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 from click.testing import CliRunner
+from tests.support.operator.recording import RecordingReconciler
 from tests.support.paths import ROOT
-from tests.support.recording_operator import RecordingReconciler
 
 from delaytopic_operator.command_line import operator_command
 from delaytopic_operator.config.config_file import read_operator_config
@@ -37,7 +37,7 @@ def taken_port() -> Iterator[int]:
 
 def run(*arguments: str) -> tuple[int, dict[str, str]]:
     """Exit code and the last line of the log."""
-    command = [sys.executable, "-m", "tests.support.recording_operator", *arguments]
+    command = [sys.executable, "-m", "tests.support.operator.recording", *arguments]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60, cwd=ROOT)
     return done.returncode, json.loads(done.stderr.splitlines()[-1])
 

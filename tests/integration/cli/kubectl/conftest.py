@@ -12,8 +12,8 @@ from tests.cluster.binaries import Programs
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.node.local_node import LocalNode
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
-from tests.support.platform import Platform
-from tests.support.running_platform import running_platform
+from tests.support.operator.platform import Platform
+from tests.support.operator.running_platform import running_platform
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,9 @@ from typing import Any
 import click
 import pytest
 import yaml
-from tests.support.app_team import AppTeam
-from tests.support.backlogs import with_pending
-from tests.support.platform import Platform
+from tests.support.operator.app_team import AppTeam
+from tests.support.operator.backlogs import with_pending
+from tests.support.operator.platform import Platform
 
 from delaytopic_cli.client.relay_listing import RelayAnswer
 from delaytopic_cli.kubectl.__main__ import run

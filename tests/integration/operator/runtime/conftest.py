@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cluster.control_plane import ControlPlane
-from tests.support.operator_process import OperatorProcess
+from tests.support.operator.process import OperatorProcess
 
 from delaytopic_operator.kube.client import KubeApi, Sink, always
 from delaytopic_operator.kube.login import ClusterLogin

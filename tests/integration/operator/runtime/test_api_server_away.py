@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.cluster.control_plane import OwnControlPlane
 from tests.support.operator.documents import config_map, delay_topic
-from tests.support.operator_process import OperatorProcess
-from tests.support.relay_process import wait_for
+from tests.support.operator.process import OperatorProcess
+from tests.support.relay.process import wait_for
 
 from delaytopic_operator.errors import ApiServerUnavailable
 from delaytopic_operator.kube.client import KubeApi

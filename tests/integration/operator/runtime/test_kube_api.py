@@ -9,7 +9,7 @@ import pytest
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.fixtures import MakeNamespace
 from tests.support.operator.documents import config_map, delay_topic
-from tests.support.relay_process import wait_for
+from tests.support.relay.process import wait_for
 
 from delaytopic_operator.errors import (
     ApiServerForbidden,

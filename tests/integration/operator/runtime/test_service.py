@@ -12,8 +12,8 @@ from tests.cluster.audit import Call, by_verb
 from tests.cluster.control_plane import ControlPlane
 from tests.harness.names import unique
 from tests.support.operator.documents import delay_topic
-from tests.support.operator_process import OperatorProcess
-from tests.support.relay_process import wait_for
+from tests.support.operator.process import OperatorProcess
+from tests.support.relay.process import wait_for
 
 from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.model import kinds

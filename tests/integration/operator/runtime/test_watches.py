@@ -10,7 +10,7 @@ import pytest
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.fixtures import MakeNamespace
 from tests.support.operator.documents import config_map, delay_topic
-from tests.support.relay_process import wait_for
+from tests.support.relay.process import wait_for
 
 from delaytopic_operator.clock import epoch_ms
 from delaytopic_operator.config.operator_config import OperatorConfig

@@ -11,8 +11,8 @@ from structlog.testing import capture_logs
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.fixtures import MakeNamespace
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
-from tests.support.crashing import CrashPoint, is_write
-from tests.support.lives import Life, World
+from tests.support.operator.crashing import CrashPoint, is_write
+from tests.support.operator.lives import Life, World
 
 from delaytopic_operator.errors import ObjectRejected
 from delaytopic_operator.model.keys import Key

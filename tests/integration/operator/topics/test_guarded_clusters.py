@@ -21,8 +21,8 @@ from tests.harness.names import unique
 from tests.harness.shared_servers import SharedKafka
 from tests.support.operator.kafka_help import made
 from tests.support.operator.topic_scenes import NAMESPACE_UID, wanted
-from tests.support.secure_servers import PASSWORD, USERNAME, SecureKafka, deny
-from tests.support.tls import Certificates
+from tests.support.servers.secure_servers import PASSWORD, USERNAME, SecureKafka, deny
+from tests.support.servers.tls import Certificates
 
 from delaytopic_api.documents import KafkaConnection
 from delaytopic_operator.errors import KafkaNotAuthenticated, KafkaNotAuthorized

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from redis import Redis
 from tests.harness.shared_servers import RedisAddress
-from tests.support.tls import TlsTerminator, make_certificates
+from tests.support.servers.tls import TlsTerminator, make_certificates
 
 from delaytopic_api.documents import ConditionStatus
 from delaytopic_cli.embedded.redis_server import RedisServer

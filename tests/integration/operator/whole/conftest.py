@@ -12,9 +12,9 @@ from tests.cluster.control_plane import ControlPlane
 from tests.cluster.fixtures import MakeNamespace
 from tests.cluster.node.local_node import LocalNode
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
-from tests.support.operator_process import OperatorProcess
-from tests.support.platform import Platform
-from tests.support.running_platform import RunPlatform, running_platform
+from tests.support.operator.platform import Platform
+from tests.support.operator.process import OperatorProcess
+from tests.support.operator.running_platform import RunPlatform, running_platform
 
 
 @pytest.fixture

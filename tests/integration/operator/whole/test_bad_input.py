@@ -13,10 +13,10 @@ from tests.cluster.awaiting import await_object
 from tests.cluster.kube_client import Object
 from tests.cluster.node.local_node import LocalNode
 from tests.harness.shared_servers import RedisAddress, SharedKafka
-from tests.support.app_team import AppTeam
-from tests.support.kafka_topics import KafkaTopics
-from tests.support.platform import Platform
-from tests.support.secure_servers import PASSWORD, USERNAME, deny
+from tests.support.operator.app_team import AppTeam
+from tests.support.operator.platform import Platform
+from tests.support.servers.kafka_topics import KafkaTopics
+from tests.support.servers.secure_servers import PASSWORD, USERNAME, deny
 
 from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_cli.embedded.redis_server import RedisServer

@@ -9,10 +9,10 @@ import pytest
 from tests.cluster.awaiting import await_object
 from tests.cluster.kube_client import Object
 from tests.cluster.pods import await_rollout, pods_of
-from tests.support.app_team import AppTeam
-from tests.support.kafka_topics import KafkaTopics
-from tests.support.platform import Platform
-from tests.support.relay_process import wait_for
+from tests.support.operator.app_team import AppTeam
+from tests.support.operator.platform import Platform
+from tests.support.relay.process import wait_for
+from tests.support.servers.kafka_topics import KafkaTopics
 
 from delaytopic_operator.model.keys import Key
 from delaytopic_operator.resources import child_name

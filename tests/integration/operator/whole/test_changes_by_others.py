@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from tests.cluster.awaiting import await_object
 from tests.cluster.kube_client import Object
-from tests.support.app_team import AppTeam
-from tests.support.kafka_topics import KafkaTopics
-from tests.support.platform import Platform
-from tests.support.relay_process import wait_for
-from tests.support.running_platform import RunPlatform
+from tests.support.operator.app_team import AppTeam
+from tests.support.operator.platform import Platform
+from tests.support.operator.running_platform import RunPlatform
+from tests.support.relay.process import wait_for
+from tests.support.servers.kafka_topics import KafkaTopics
 
 from delaytopic_operator.observe.fleet import Fleet
 

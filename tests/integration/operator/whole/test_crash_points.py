@@ -13,9 +13,9 @@ import pytest
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.fixtures import MakeNamespace
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
-from tests.support.crashing import CrashPoint, Meddling, is_write
-from tests.support.lives import Life, World, dies
-from tests.support.relay_process import wait_for
+from tests.support.operator.crashing import CrashPoint, Meddling, is_write
+from tests.support.operator.lives import Life, World, dies
+from tests.support.relay.process import wait_for
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 

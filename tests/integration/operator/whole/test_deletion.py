@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from tests.cluster.awaiting import await_gone, await_object
 from tests.cluster.kube_client import Object
-from tests.support.app_team import AppTeam
-from tests.support.backlogs import (
+from tests.support.operator.app_team import AppTeam
+from tests.support.operator.backlogs import (
     all_arrived,
     await_no_relays,
     await_nothing_taken_in,
@@ -20,9 +20,9 @@ from tests.support.backlogs import (
     summary,
     with_pending,
 )
-from tests.support.platform import Platform
-from tests.support.records import now_ms
-from tests.support.running_platform import RunPlatform
+from tests.support.operator.platform import Platform
+from tests.support.operator.running_platform import RunPlatform
+from tests.support.relay.records import now_ms
 
 from delaytopic_operator.model.record import RecordState
 
@@ -40,7 +40,7 @@ class Outcome:
     """The records that arrived, and the cluster's report of the deletion."""
 
     summary: tuple[int, int, dict[str, int]]
-    """As `tests.support.backlogs.summary` has it."""
+    """As `tests.support.operator.backlogs.summary` has it."""
     due_ms: list[int]
     """Of the records that were pending when the DelayTopic was deleted."""
     delivered_when_gone: list[tuple[int, bool]]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.cluster.awaiting import await_condition, await_object
 from tests.cluster.kube_client import Object
-from tests.support.app_team import AppTeam
-from tests.support.backlogs import (
+from tests.support.operator.app_team import AppTeam
+from tests.support.operator.backlogs import (
     all_arrived,
     await_event,
     await_no_relays,
@@ -26,9 +26,9 @@ from tests.support.backlogs import (
     topics_of,
     with_pending,
 )
-from tests.support.platform import Platform
-from tests.support.records import now_ms
-from tests.support.relay_process import wait_for
+from tests.support.operator.platform import Platform
+from tests.support.relay.process import wait_for
+from tests.support.relay.records import now_ms
 
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
 from delaytopic_operator.model.keys import Key

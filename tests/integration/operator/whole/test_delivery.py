@@ -9,11 +9,11 @@ import pytest
 from tests.cluster.awaiting import await_object
 from tests.cluster.kube_client import Object
 from tests.cluster.pods import await_rollout
-from tests.support.app_team import AppTeam
-from tests.support.backlogs import await_pending
-from tests.support.kafka_topics import KafkaTopics
-from tests.support.platform import Platform
-from tests.support.relay_process import wait_for
+from tests.support.operator.app_team import AppTeam
+from tests.support.operator.backlogs import await_pending
+from tests.support.operator.platform import Platform
+from tests.support.relay.process import wait_for
+from tests.support.servers.kafka_topics import KafkaTopics
 
 from delaytopic_operator.model.conditions import instant_ms
 from delaytopic_operator.model.keys import Key

@@ -7,8 +7,8 @@ import re
 import pytest
 import yaml
 from tests.support.fuzzing import peak_memory_bytes
+from tests.support.operator.running_platform import RunPlatform
 from tests.support.paths import ROOT
-from tests.support.running_platform import RunPlatform
 
 from delaytopic_api.values import Quantity
 from delaytopic_operator.kube.indexers import MANAGED

@@ -13,8 +13,8 @@ from tests.cluster.awaiting import await_generation
 from tests.cluster.kube_client import RequestRefused
 from tests.support.crd_cases import documents
 from tests.support.fuzzing import changed, fuzz, nightly_for, peak_memory_bytes
+from tests.support.operator.platform import Platform
 from tests.support.paths import DATA
-from tests.support.platform import Platform
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 

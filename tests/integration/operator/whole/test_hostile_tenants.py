@@ -14,10 +14,10 @@ from tests.cluster.awaiting import condition_of
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kube_client import KubeClient, Object, RequestRefused
 from tests.harness.names import unique
-from tests.support.kafka_topics import KafkaTopics
-from tests.support.platform import Platform
-from tests.support.relay_process import wait_for
-from tests.support.running_platform import RunPlatform
+from tests.support.operator.platform import Platform
+from tests.support.operator.running_platform import RunPlatform
+from tests.support.relay.process import wait_for
+from tests.support.servers.kafka_topics import KafkaTopics
 
 from delaytopic_api.documents import KafkaConnection
 from delaytopic_operator.model.keys import Key

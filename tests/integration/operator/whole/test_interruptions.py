@@ -12,10 +12,17 @@ from tests.cluster.control_plane import OwnControlPlane
 from tests.cluster.kube_client import APPLY_PATCH, Object
 from tests.cluster.node.local_node import LocalNode
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
-from tests.support.app_team import AppTeam
-from tests.support.backlogs import all_arrived, await_no_relays, await_pending, await_record, summary, with_pending
-from tests.support.platform import Platform
-from tests.support.running_platform import running_platform
+from tests.support.operator.app_team import AppTeam
+from tests.support.operator.backlogs import (
+    all_arrived,
+    await_no_relays,
+    await_pending,
+    await_record,
+    summary,
+    with_pending,
+)
+from tests.support.operator.platform import Platform
+from tests.support.operator.running_platform import running_platform
 
 from delaytopic_operator.model.keys import Key
 from delaytopic_operator.model.record import RecordState

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.cluster.awaiting import await_gone
 from tests.cluster.node.local_node import NODE_LABEL, LocalNode
-from tests.support.app_team import AppTeam
-from tests.support.backlogs import (
+from tests.support.operator.app_team import AppTeam
+from tests.support.operator.backlogs import (
     all_arrived,
     await_event,
     await_no_relays,
@@ -18,9 +18,9 @@ from tests.support.backlogs import (
     summary,
     with_pending,
 )
-from tests.support.platform import Platform
-from tests.support.records import now_ms
-from tests.support.relay_process import wait_for
+from tests.support.operator.platform import Platform
+from tests.support.relay.process import wait_for
+from tests.support.relay.records import now_ms
 
 from delaytopic_operator.model.record import RecordState
 

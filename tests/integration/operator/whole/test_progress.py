@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
-from tests.support.app_team import AppTeam
-from tests.support.backlogs import (
+from tests.support.operator.app_team import AppTeam
+from tests.support.operator.backlogs import (
     all_arrived,
     await_event,
     await_record,
@@ -18,8 +18,8 @@ from tests.support.backlogs import (
     summary,
     with_pending,
 )
-from tests.support.platform import Platform
-from tests.support.relay_process import wait_for
+from tests.support.operator.platform import Platform
+from tests.support.relay.process import wait_for
 
 from delaytopic_operator.model.record import RecordState, RouteRecord, parse_record
 

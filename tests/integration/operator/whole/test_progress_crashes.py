@@ -12,9 +12,9 @@ from confluent_kafka.admin import AdminClient
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.fixtures import MakeNamespace
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
-from tests.support.crashing import CrashPoint
-from tests.support.lives import PARTITIONS, Life, World, dies
-from tests.support.relay_process import wait_for
+from tests.support.operator.crashing import CrashPoint
+from tests.support.operator.lives import PARTITIONS, Life, World, dies
+from tests.support.relay.process import wait_for
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 

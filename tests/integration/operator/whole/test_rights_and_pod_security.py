@@ -16,9 +16,9 @@ from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kube_client import Object, RequestRefused
 from tests.cluster.node.local_node import LocalNode
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
-from tests.support.app_team import AppTeam
-from tests.support.platform import Platform
-from tests.support.running_platform import running_platform
+from tests.support.operator.app_team import AppTeam
+from tests.support.operator.platform import Platform
+from tests.support.operator.running_platform import running_platform
 
 from delaytopic_cli.judge.verdict import Verdict
 

@@ -11,11 +11,11 @@ from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kube_client import Object
 from tests.cluster.node.local_node import LocalNode
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
-from tests.support.app_team import AppTeam
-from tests.support.platform import Platform
-from tests.support.records import now_ms
-from tests.support.relay_process import wait_for
-from tests.support.running_platform import running_platform
+from tests.support.operator.app_team import AppTeam
+from tests.support.operator.platform import Platform
+from tests.support.operator.running_platform import running_platform
+from tests.support.relay.process import wait_for
+from tests.support.relay.records import now_ms
 
 from delaytopic_operator.model.keys import Key
 from delaytopic_operator.resources import child_name, selector
@@ -37,7 +37,7 @@ def impatient(
 ) -> Iterator[Platform]:
     """Its operator takes a source to be silent after five seconds; with the usual ten minutes a test would last so."""
     directory = tmp_path_factory.mktemp("impatient")
-    module = "tests.support.impatient_operator"
+    module = "tests.support.operator.impatient"
     with running_platform(control_plane, node, kafka, redis, directory, module=module) as platform:
         yield platform
 

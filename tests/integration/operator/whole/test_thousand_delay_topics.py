@@ -15,10 +15,10 @@ from tests.cluster.audit import by_verb
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.node.local_node import LocalNode
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
-from tests.support.kafka_topics import KafkaTopics
-from tests.support.platform import API, Platform
-from tests.support.relay_process import wait_for
-from tests.support.running_platform import running_platform
+from tests.support.operator.platform import API, Platform
+from tests.support.operator.running_platform import running_platform
+from tests.support.relay.process import wait_for
+from tests.support.servers.kafka_topics import KafkaTopics
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 

@@ -12,11 +12,18 @@ import pytest
 from tests.cluster.audit import Call
 from tests.cluster.awaiting import await_object
 from tests.cluster.kube_client import Object
-from tests.support.app_team import AppTeam
-from tests.support.backlogs import all_arrived, await_no_relays, await_pending, await_record, summary, with_pending
-from tests.support.operator_process import OperatorProcess
-from tests.support.platform import QUICK, Platform
-from tests.support.relay_process import wait_for
+from tests.support.operator.app_team import AppTeam
+from tests.support.operator.backlogs import (
+    all_arrived,
+    await_no_relays,
+    await_pending,
+    await_record,
+    summary,
+    with_pending,
+)
+from tests.support.operator.platform import QUICK, Platform
+from tests.support.operator.process import OperatorProcess
+from tests.support.relay.process import wait_for
 
 from delaytopic_operator.model.record import RecordState
 

@@ -8,7 +8,7 @@ from threading import Event, Lock
 from typing import Any
 
 import pytest
-from tests.support.relay_process import wait_for
+from tests.support.relay.process import wait_for
 
 from delaytopic_operator.clock import epoch_ms
 from delaytopic_operator.errors import ApiServerUnavailable, NotLeading, ObjectRejected

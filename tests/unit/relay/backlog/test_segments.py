@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.properties import QUICK
-from tests.support.schedules import schedule
+from tests.support.relay.schedules import schedule
 
 from delaytopic_relay.backlog.segments import LARGEST_SEGMENT, decode_segment, encode_segment, pack
 from delaytopic_relay.backlog.store import Segment, Slice

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.properties import QUICK
-from tests.support.schedules import key_of, offsets, schedule
+from tests.support.relay.schedules import key_of, offsets, schedule
 
 from delaytopic_api.records import Headers
 from delaytopic_relay.core.calendar import ENTRY_BYTES, HEADER_BYTES, ID_BYTES, SLOT_BITS, Calendar, bytes_of

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.properties import QUICK
-from tests.support.schedules import cancel, key_of, reject, schedule
+from tests.support.relay.schedules import cancel, key_of, reject, schedule
 
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Cancel, DueKey, Schedule
 from delaytopic_relay.core.ids import (

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.memory_store import MemoryBacklogStore
-from tests.support.quiet_events import QuietEvents
-from tests.support.world import World, WorldClock
+from tests.support.relay.memory_store import MemoryBacklogStore
+from tests.support.relay.quiet_events import QuietEvents
+from tests.support.relay.world import World, WorldClock
 
 from delaytopic_relay.backlog.fixed import FixedBacklog
 from delaytopic_relay.backlog.protocol import EmptyReader

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.memory_store import MemoryBacklogStore
 from tests.support.properties import QUICK
-from tests.support.relay_in_world import DEAD, dead_offsets, delivered_offsets, produce, start
-from tests.support.schedules import schedule
-from tests.support.world import Record, World
+from tests.support.relay.in_world import DEAD, dead_offsets, delivered_offsets, produce, start
+from tests.support.relay.memory_store import MemoryBacklogStore
+from tests.support.relay.schedules import schedule
+from tests.support.relay.world import Record, World
 
 from delaytopic_api.records import DeadLetterReason, parse_dead_letter
 from delaytopic_relay.core.bucket_state import LARGEST

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.schedules import schedule
+from tests.support.relay.schedules import schedule
 
 from delaytopic_api.records import DeadLetterReason, Headers
 from delaytopic_api.values import Partitioning

@@ -3,9 +3,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.properties import QUICK
-from tests.support.relay_in_world import native_policy
-from tests.support.schedules import reject
-from tests.support.world import Record
+from tests.support.relay.in_world import native_policy
+from tests.support.relay.schedules import reject
+from tests.support.relay.world import Record
 
 from delaytopic_api.records import Headers
 from delaytopic_api.values import Partitioning

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.native_records import KEY, TIMESTAMP_MS, VALUE, Header, native, record
+from tests.support.relay.native_records import KEY, TIMESTAMP_MS, VALUE, Header, native, record
 
 from delaytopic_api.records import CONTROL_HEADERS, DEAD_LETTER_REASON, RECEIPT, DeadLetterReason
 from delaytopic_api.values import Partitioning

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.support.native_records import DAY_MS, POLICY, Header, native, record
+from tests.support.relay.native_records import DAY_MS, POLICY, Header, native, record
 
 from delaytopic_api.relay import RelayConfig
 from delaytopic_relay.dialects import dialect_for

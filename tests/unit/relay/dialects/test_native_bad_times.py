@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE
-from tests.support.native_records import (
+from tests.support.relay.native_records import (
     DAY_MS,
     NO_TIMESTAMP,
     TIMESTAMP_MS,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.support.native_records import (
+from tests.support.relay.native_records import (
     DAY_MS,
     KEY,
     OFFSET,

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.native_records import TIMESTAMP_MS, fixed, native, record, reject, schedule
+from tests.support.relay.native_records import TIMESTAMP_MS, fixed, native, record, reject, schedule
 
 from delaytopic_api.records import DeadLetterReason
 from delaytopic_relay.core.commands import SEVERAL_CONTROL_HEADERS

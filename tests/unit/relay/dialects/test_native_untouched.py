@@ -4,7 +4,7 @@ from typing import NoReturn
 
 import pytest
 from confluent_kafka import Message
-from tests.support.native_records import KEY, OFFSET, TIMESTAMP_MS, VALUE, Header, native, record, schedule
+from tests.support.relay.native_records import KEY, OFFSET, TIMESTAMP_MS, VALUE, Header, native, record, schedule
 
 from delaytopic_api.records import DeadLetterReason
 from delaytopic_relay.core.commands import MAX_HEADERS, NO_CONTROL_HEADER, SEVERAL_CONTROL_HEADERS, Reject, Schedule

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tests.support.memory_store import MemoryBacklogStore
-from tests.support.relay_in_world import (
+from tests.support.relay.in_world import (
     Delivery,
     Setup,
     StrictTarget,
@@ -14,7 +13,8 @@ from tests.support.relay_in_world import (
     produce_nonsense,
     start,
 )
-from tests.support.world import World, WorldClock
+from tests.support.relay.memory_store import MemoryBacklogStore
+from tests.support.relay.world import World, WorldClock
 
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey
 from delaytopic_relay.core.progress import Progress, decode_progress

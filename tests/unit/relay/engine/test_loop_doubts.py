@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from tests.support.memory_store import MemoryBacklogStore
-from tests.support.relay_in_world import Setup, StrictTarget, delivered_offsets, produce, start
-from tests.support.world import World
+from tests.support.relay.in_world import Setup, StrictTarget, delivered_offsets, produce, start
+from tests.support.relay.memory_store import MemoryBacklogStore
+from tests.support.relay.world import World
 
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.delivery.refusals import Refusal

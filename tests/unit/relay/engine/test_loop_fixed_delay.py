@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.memory_store import MemoryBacklogStore
-from tests.support.relay_in_world import (
+from tests.support.relay.in_world import (
     HORIZON_MS,
     Delivery,
     Relay,
@@ -15,7 +14,8 @@ from tests.support.relay_in_world import (
     run_all,
     start,
 )
-from tests.support.world import Crash, World
+from tests.support.relay.memory_store import MemoryBacklogStore
+from tests.support.relay.world import Crash, World
 
 from delaytopic_relay.core.progress import decode_progress
 

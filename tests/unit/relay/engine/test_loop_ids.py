@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.memory_store import MemoryBacklogStore
-from tests.support.relay_in_world import Relay, Setup, delivered_offsets, produce, produce_cancel, start
-from tests.support.world import World
+from tests.support.relay.in_world import Relay, Setup, delivered_offsets, produce, produce_cancel, start
+from tests.support.relay.memory_store import MemoryBacklogStore
+from tests.support.relay.world import World
 
 A = b"a"
 NEAR_MS, FAR_MS = 5_000, 60_000

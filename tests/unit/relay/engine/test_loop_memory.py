@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests.support.flaky_store import FlakyStore
-from tests.support.memory_store import MemoryBacklogStore
-from tests.support.relay_in_world import PLENTY, Relay, Setup, delivered_offsets, produce, produce_nonsense, start
-from tests.support.world import World
+from tests.support.relay.flaky_store import FlakyStore
+from tests.support.relay.in_world import PLENTY, Relay, Setup, delivered_offsets, produce, produce_nonsense, start
+from tests.support.relay.memory_store import MemoryBacklogStore
+from tests.support.relay.world import World
 
 from delaytopic_relay.core.calendar import ENTRY_BYTES, HEADER_BYTES
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.support.memory_store import MemoryBacklogStore
-from tests.support.relay_in_world import (
+from tests.support.relay.in_world import (
     Relay,
     Setup,
     dead_offsets,
@@ -15,7 +14,8 @@ from tests.support.relay_in_world import (
     produce,
     start,
 )
-from tests.support.world import World
+from tests.support.relay.memory_store import MemoryBacklogStore
+from tests.support.relay.world import World
 
 from delaytopic_api.records import DeadLetter, parse_dead_letter
 from delaytopic_relay.delivery.outbound import Outgoing, source_of

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.memory_store import MemoryBacklogStore
-from tests.support.relay_in_world import Relay, Setup, delivered_offsets, produce, start
-from tests.support.shards import unlisted_shard
-from tests.support.world import World
+from tests.support.relay.in_world import Relay, Setup, delivered_offsets, produce, start
+from tests.support.relay.memory_store import MemoryBacklogStore
+from tests.support.relay.shards import unlisted_shard
+from tests.support.relay.world import World
 
 from delaytopic_api.values import Quantity
 from delaytopic_relay.backlog.redis.layout import SLICE_BYTES

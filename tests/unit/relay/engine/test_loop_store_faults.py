@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 
 import pytest
-from tests.support.flaky_store import FlakyStore
-from tests.support.memory_store import MemoryBacklogStore
-from tests.support.relay_in_world import Setup, delivered_offsets, deliveries, produce, produce_cancel, run_all, start
-from tests.support.world import World
+from tests.support.relay.flaky_store import FlakyStore
+from tests.support.relay.in_world import Setup, delivered_offsets, deliveries, produce, produce_cancel, run_all, start
+from tests.support.relay.memory_store import MemoryBacklogStore
+from tests.support.relay.world import World
 
 from delaytopic_relay.errors import BacklogUnavailable, SegmentError
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
-from tests.support.memory_store import MemoryBacklogStore
-from tests.support.relay_in_world import (
+from tests.support.relay.in_world import (
     Setup,
     dead_offsets,
     delivered_offsets,
@@ -15,8 +14,9 @@ from tests.support.relay_in_world import (
     produce_nonsense,
     start,
 )
-from tests.support.schedules import cancel, reject, schedule
-from tests.support.world import World
+from tests.support.relay.memory_store import MemoryBacklogStore
+from tests.support.relay.schedules import cancel, reject, schedule
+from tests.support.relay.world import World
 
 from delaytopic_api.values import Suspend
 from delaytopic_relay.core.commands import Command, DueKey

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.relay_statuses import AS_OF_MS, relay_status, shard
+from tests.support.relay.statuses import AS_OF_MS, relay_status, shard
 
 from delaytopic_api.relay import DueBin, PendingList, PendingRecord, PendingShard, ShardState
 from delaytopic_relay.pending.document import ELSEWHERE, REPLAYING, Subject, pending_list

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from threading import Event
 
 import pytest
-from tests.support.memory_store import MemoryBacklogStore
-from tests.support.relay_in_world import Relay, Setup, produce, start
-from tests.support.relay_process import wait_for
-from tests.support.relay_statuses import relay_status
-from tests.support.schedules import offsets
-from tests.support.world import World
+from tests.support.relay.in_world import Relay, Setup, produce, start
+from tests.support.relay.memory_store import MemoryBacklogStore
+from tests.support.relay.process import wait_for
+from tests.support.relay.schedules import offsets
+from tests.support.relay.statuses import relay_status
+from tests.support.relay.world import World
 
 from delaytopic_api.relay import (
     KafkaClient,

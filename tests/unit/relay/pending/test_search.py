@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.listings import MemoryReader
 from tests.support.properties import QUICK
-from tests.support.schedules import cancel, schedule
-from tests.support.shard_run import ShardRun
+from tests.support.relay.listings import MemoryReader
+from tests.support.relay.schedules import cancel, schedule
+from tests.support.relay.shard_run import ShardRun
 
 from delaytopic_relay.backlog.protocol import SliceGone
 from delaytopic_relay.backlog.store import Slice, StoreVersion

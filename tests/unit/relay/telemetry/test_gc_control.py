@@ -4,7 +4,7 @@ import gc
 from collections.abc import Iterator
 
 import pytest
-from tests.support.world import World, WorldClock
+from tests.support.relay.world import World, WorldClock
 
 from delaytopic_relay.telemetry.gc_control import AT_LEAST_MS, LITTLE_BYTES, OFTEN_MS, GarbageCollector
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
-from tests.support.relay_statuses import AS_OF_MS, relay_status, shard
+from tests.support.relay.statuses import AS_OF_MS, relay_status, shard
 
 from delaytopic_api.records import DeadLetterReason
 from delaytopic_api.relay import ShardState

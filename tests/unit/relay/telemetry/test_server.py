@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import pytest
 from structlog.testing import capture_logs
-from tests.support.listings import pending_list
 from tests.support.outer_address import outer_address
-from tests.support.relay_statuses import relay_status
+from tests.support.relay.listings import pending_list
+from tests.support.relay.statuses import relay_status
 
 from delaytopic_api.relay import PendingList, RelayStatus
 from delaytopic_api.values import PendingAccess

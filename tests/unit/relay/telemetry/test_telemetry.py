@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 from tests.support.outer_address import outer_address
-from tests.support.route import Route, Servers
+from tests.support.relay.route import Route, Servers
 
 from delaytopic_relay.service import SystemClock
 from delaytopic_relay.telemetry.telemetry import Telemetry

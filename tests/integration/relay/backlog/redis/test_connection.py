@@ -13,9 +13,9 @@ import redis
 from tests.harness.names import unique
 from tests.harness.shared_servers import SharedRedis
 from tests.support.paths import ROOT
-from tests.support.redis_server import RedisFields, refusal, serves_as_a_store
-from tests.support.relay_in_world import delivered_offsets, produce, start
-from tests.support.world import World
+from tests.support.relay.in_world import delivered_offsets, produce, start
+from tests.support.relay.world import World
+from tests.support.servers.redis_server import RedisFields, refusal, serves_as_a_store
 
 from delaytopic_cli.embedded.process import free_port
 from delaytopic_cli.embedded.redis_server import RedisServer

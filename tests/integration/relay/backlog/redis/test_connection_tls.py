@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 from tests.harness.shared_servers import SharedRedis
-from tests.support.redis_server import RedisFields, refusal, serves_as_a_store
-from tests.support.tls import Certificates, TlsTerminator, make_certificates
+from tests.support.servers.redis_server import RedisFields, refusal, serves_as_a_store
+from tests.support.servers.tls import Certificates, TlsTerminator, make_certificates
 
 from delaytopic_cli.embedded.process import free_port
 from delaytopic_cli.embedded.redis_server import RedisServer

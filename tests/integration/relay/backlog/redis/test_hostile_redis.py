@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.support.relay_in_world import Setup, delivered_offsets, deliveries, produce, start
-from tests.support.world import World
+from tests.support.relay.in_world import Setup, delivered_offsets, deliveries, produce, start
+from tests.support.relay.world import World
 
 from delaytopic_relay.backlog.redis.connection import RedisConnection
 from delaytopic_relay.backlog.redis.layout import ShardKeys

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
-from tests.support.redis_server import RedisFields
+from tests.support.servers.redis_server import RedisFields
 
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_relay.backlog.redis.connection import connect_redis

@@ -10,8 +10,8 @@ from typing import Any, cast
 import pytest
 from redis.exceptions import NoPermissionError
 from tests.harness.shared_servers import SharedRedis
-from tests.support.redis_server import RedisFields
-from tests.support.schedules import offsets, schedule
+from tests.support.relay.schedules import offsets, schedule
+from tests.support.servers.redis_server import RedisFields
 
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_relay.backlog.protocol import SliceGone

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 import redis
-from tests.support.redis_server import RedisFields
-from tests.support.relay_in_world import delivered_offsets, produce, start
-from tests.support.world import World
+from tests.support.relay.in_world import delivered_offsets, produce, start
+from tests.support.relay.world import World
+from tests.support.servers.redis_server import RedisFields
 
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_relay.backlog.redis.connection import connect_redis

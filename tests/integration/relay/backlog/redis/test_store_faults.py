@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 import redis
-from tests.support.redis_server import RedisFields
-from tests.support.stores import slices_of
+from tests.support.relay.stores import slices_of
+from tests.support.servers.redis_server import RedisFields
 
 from delaytopic_cli.embedded.process import wait_until
 from delaytopic_cli.embedded.redis_server import RedisServer

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.bucket_log import MemoryBucketLog
-from tests.support.quiet_events import QuietEvents
-from tests.support.schedules import schedule
-from tests.support.world import World, WorldClock
+from tests.support.relay.bucket_log import MemoryBucketLog
+from tests.support.relay.quiet_events import QuietEvents
+from tests.support.relay.schedules import schedule
+from tests.support.relay.world import World, WorldClock
 
 from delaytopic_relay.backlog.kafka.backlog import BucketBacklog
 from delaytopic_relay.backlog.kafka.manager import MISSING_MS

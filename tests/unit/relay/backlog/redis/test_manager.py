@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.flaky_store import FlakyStore
-from tests.support.quiet_events import QuietEvents
-from tests.support.schedules import cancel, schedule
-from tests.support.shards import redis_shard
-from tests.support.world import World, WorldClock
+from tests.support.relay.flaky_store import FlakyStore
+from tests.support.relay.quiet_events import QuietEvents
+from tests.support.relay.schedules import cancel, schedule
+from tests.support.relay.shards import redis_shard
+from tests.support.relay.world import World, WorldClock
 
 from delaytopic_relay.backlog.redis.manager import CHECK_MS, PATIENCE_MS, PAUSE_MS, RedisManager
 from delaytopic_relay.backlog.segments import encode_segment

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.support.memory_store import MemoryBacklogStore
-from tests.support.quiet_events import QuietEvents
-from tests.support.schedules import offsets, schedule
-from tests.support.shards import redis_shard
-from tests.support.world import World, WorldClock
+from tests.support.relay.memory_store import MemoryBacklogStore
+from tests.support.relay.quiet_events import QuietEvents
+from tests.support.relay.schedules import offsets, schedule
+from tests.support.relay.shards import redis_shard
+from tests.support.relay.world import World, WorldClock
 
 from delaytopic_relay.backlog.redis.manager import RedisManager
 from delaytopic_relay.backlog.redis.partition import MOST_COMPANIONS, PORTION_BYTES, Shard

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.support.latest_wins import LatestWins
 from tests.support.properties import QUICK
-from tests.support.schedules import cancel, schedule
-from tests.support.shard_run import EVERYTHING, ShardRun
+from tests.support.relay.latest_wins import LatestWins
+from tests.support.relay.schedules import cancel, schedule
+from tests.support.relay.shard_run import EVERYTHING, ShardRun
 
 from delaytopic_relay.core.commands import Command
 

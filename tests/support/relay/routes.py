@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.harness.names import unique
-from tests.support.records import MakeRoute
-from tests.support.route import PARTITIONS, Route, Servers
+from tests.support.relay.records import MakeRoute
+from tests.support.relay.route import PARTITIONS, Route, Servers
 
 MAX_DELAY = "1h"
 """Each doubling of it is a further bucket topic to create."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tests.support.memory_store import MemoryBacklogStore
-from tests.support.world import World
+from tests.support.relay.memory_store import MemoryBacklogStore
+from tests.support.relay.world import World
 
 from delaytopic_relay.backlog.store import Page, Segment, Slice, StoreVersion
 from delaytopic_relay.core.ids import IdEntry

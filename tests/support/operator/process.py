@@ -11,9 +11,8 @@ from urllib.request import urlopen
 
 import yaml
 from tests.support.child_process import ChildProcess
-from tests.support.relay_process import wait_for
-
-ROOT = Path(__file__).parents[2]
+from tests.support.paths import ROOT
+from tests.support.relay.process import wait_for
 
 
 class OperatorProcess(ChildProcess):
@@ -26,7 +25,7 @@ class OperatorProcess(ChildProcess):
         kubeconfig: Path,
         namespace: str,
         settings: dict[str, object],
-        module: str = "tests.support.recording_operator",
+        module: str = "tests.support.operator.recording",
     ) -> None:
         self._module = module
         self.log_file = directory / f"{name}.log"

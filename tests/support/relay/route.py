@@ -14,7 +14,7 @@ from typing import Any, cast
 import yaml
 from confluent_kafka import Consumer as KafkaConsumer
 from confluent_kafka import Producer, TopicPartition
-from tests.support.relay_process import RelayProcess, wait_for
+from tests.support.relay.process import RelayProcess, wait_for
 
 from delaytopic_api.relay import RelayConfig
 from delaytopic_api.values import BackendType, bucket_topics

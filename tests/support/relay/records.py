@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
-from tests.support.route import ClientHeaders, Route
+from tests.support.relay.route import ClientHeaders, Route
 
 from delaytopic_api.values import BackendType
 from delaytopic_cli.judge.verdict import Coordinates

@@ -6,9 +6,9 @@ from confluent_kafka.admin import AdminClient
 from redis import Redis
 from tests.cluster.awaiting import await_object
 from tests.cluster.kube_client import Object
-from tests.support.app_team import AppTeam
-from tests.support.platform import Platform
-from tests.support.relay_process import wait_for
+from tests.support.operator.app_team import AppTeam
+from tests.support.operator.platform import Platform
+from tests.support.relay.process import wait_for
 
 from delaytopic_cli.judge.verdict import Verdict
 from delaytopic_operator.model.keys import Key

@@ -13,7 +13,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public 
     NewTopic,
     ResourceType,
 )
-from tests.support.relay_process import wait_for
+from tests.support.relay.process import wait_for
 
 
 class KafkaTopics:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.support.platform import Platform
-from tests.support.records import at, now_ms
-from tests.support.route import ClientHeaders, Route, Servers, patient
+from tests.support.operator.platform import Platform
+from tests.support.relay.records import at, now_ms
+from tests.support.relay.route import ClientHeaders, Route, Servers, patient
 
 from delaytopic_cli.judge.reading import read_delivered
 from delaytopic_cli.judge.verdict import DeliveredRecord, Verdict

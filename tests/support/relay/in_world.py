@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tests.support.quiet_events import QuietEvents
-from tests.support.world import World, WorldClock, WorldSource, WorldTarget
+from tests.support.relay.quiet_events import QuietEvents
+from tests.support.relay.world import World, WorldClock, WorldSource, WorldTarget
 
 from delaytopic_api.records import Headers
 from delaytopic_api.values import Partitioning

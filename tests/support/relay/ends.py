@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.error import HTTPError, URLError
 
-from tests.support.relay_process import RelayProcess, wait_for
+from tests.support.relay.process import RelayProcess, wait_for
 
 
 def exit_code(relay: RelayProcess, timeout_s: float = 30) -> int:

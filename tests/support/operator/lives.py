@@ -16,8 +16,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from redis import Redis
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kube_client import Object
-from tests.support.crashing import Crashed, CrashingClusters, CrashingTransport, CrashPoint
-from tests.support.relay_process import wait_for
+from tests.support.operator.crashing import Crashed, CrashingClusters, CrashingTransport, CrashPoint
+from tests.support.relay.process import wait_for
 
 from delaytopic_api import RelayStatus
 from delaytopic_operator.config.operator_config import OperatorConfig

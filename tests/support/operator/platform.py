@@ -10,7 +10,7 @@ from tests.cluster.awaiting import await_condition, await_gone, condition_of
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kube_client import Object
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
-from tests.support.operator_process import OperatorProcess
+from tests.support.operator.process import OperatorProcess
 
 PLURALS = {"DelayClass": "delayclasses", "DelayTopic": "delaytopics"}
 API = "/apis/delaytopic.dev/v1alpha1"

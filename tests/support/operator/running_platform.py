@@ -10,8 +10,8 @@ from pathlib import Path
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.node.local_node import NODE_LABEL, LocalNode
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
-from tests.support.operator_process import OperatorProcess
-from tests.support.platform import Platform
+from tests.support.operator.platform import Platform
+from tests.support.operator.process import OperatorProcess
 
 RunPlatform = Callable[..., AbstractContextManager[Platform]]
 """Runs a platform on the servers of the test run: from the name of its folder, and the settings of its operator."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from confluent_kafka.admin import TopicMetadata  # type: ignore[attr-defined]  # public, by an implicit re-export
 from tests.harness.fixtures import QUICK_START
-from tests.support.relay_process import wait_for
+from tests.support.relay.process import wait_for
 
 from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_cli.embedded.kafka_settings import FIRST_NODE_ID, ClusterNode, cluster_id

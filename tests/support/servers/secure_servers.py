@@ -20,8 +20,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public 
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
-from tests.support.route import Route
-from tests.support.tls import Certificates
+from tests.support.relay.route import Route
+from tests.support.servers.tls import Certificates
 
 from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_cli.embedded.kafka_settings import ClusterNode
