@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from delaytopic_operator.command_line import operator_command
-from delaytopic_operator.execute.executor import Doer
+from delaytopic_operator.execute.executor import Executor
 from delaytopic_operator.execute.scaling_ledger import ScalingLedger
 from delaytopic_operator.execute.topics import TopicsExecutor
 from delaytopic_operator.kafka.admin import KafkaClusters
 from delaytopic_operator.observe.cluster import ClusterObserver
-from delaytopic_operator.observe.observer import Looker
+from delaytopic_operator.observe.observer import Observer
 from delaytopic_operator.observe.topics import TopicsObserver
 from delaytopic_operator.reconciler import Reconciler
-from delaytopic_operator.report.status_metrics import Meter
-from delaytopic_operator.report.status_writer import Sayer
+from delaytopic_operator.report.status_metrics import StatusMetrics
+from delaytopic_operator.report.status_writer import StatusWriter
 from delaytopic_operator.runtime.manager import Shell
 
 
 def make_reconciler(shell: Shell) -> Reconciler:
-    """Put the parts of a pass together."""
+    """Put the parts of a reconciliation together."""
     config, kube, store = shell.config, shell.kube, shell.store
     kafka = KafkaClusters(lambda: _may_write(shell), shell.metrics.observe_kafka)
     topics = TopicsObserver(kafka, kube)
     return Reconciler(
-        Looker(ClusterObserver(kube, store, shell.pages, config), topics, store, config),
-        Doer(kube, store.get, TopicsExecutor(topics, kube), config, shell.guard, shell.metrics.add_drift),
-        Sayer(kube, shell.events, config),
-        Meter(shell.metrics),
+        Observer(ClusterObserver(kube, store, shell.pages, config), topics, store, config),
+        Executor(kube, store.get, TopicsExecutor(topics, kube), config, shell.guard, shell.metrics.add_drift),
+        StatusWriter(kube, shell.events, config),
+        StatusMetrics(shell.metrics),
         store,
         ScalingLedger(config.scale_steps_per_minute),
     )

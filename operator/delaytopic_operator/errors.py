@@ -2,11 +2,11 @@
 
 OperatorError
 +-- ConfigurationError      the platform team's: the operator does not start, one line says what to change
-+-- Unavailable             the other side's, passing: the same pass is tried again, later each time
++-- Unavailable             the other side's, passing: the same reconciliation is tried again, later each time
 |   +-- ApiServerUnavailable
 |   +-- KafkaUnavailable
 |   +-- RedisUnavailable
-+-- Conflict                nobody's: somebody else was faster; the pass starts over from what is true now
++-- Conflict                nobody's: somebody else was faster; the reconciliation starts over from what is true now
 +-- NotAllowed              the platform team's: a right or a credential is missing; tried again, and said in the status
 |   +-- ApiServerForbidden
 |   +-- KafkaNotAuthorized

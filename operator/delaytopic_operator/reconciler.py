@@ -1,7 +1,7 @@
-"""Edge: one pass over one DelayTopic: look, decide (pure), do, say.
+"""Edge: one reconciliation of one DelayTopic: observe, decide (pure), execute, report.
 
-Level-triggered: a pass knows nothing of the event that brought it about, and one that was killed anywhere is done again
-from the start.
+Level-triggered: a reconciliation knows nothing of the event that brought it about, and one that was killed anywhere is
+done again from the start.
 """
 
 from __future__ import annotations
@@ -12,28 +12,34 @@ from dataclasses import replace
 from delaytopic_operator.decide.actions import DoTopic, Purge
 from delaytopic_operator.decide.plan import Plan
 from delaytopic_operator.decide.planner import DRY_RUN, plan
-from delaytopic_operator.execute.executor import Doer, Outcome
+from delaytopic_operator.execute.executor import Executor, Outcome
 from delaytopic_operator.execute.scaling_ledger import ScalingLedger
-from delaytopic_operator.kube.object_cache import Store
+from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model.keys import Key
 from delaytopic_operator.model.reconciliation import Result
 from delaytopic_operator.observe.observation import Observation
-from delaytopic_operator.observe.observer import Looker
-from delaytopic_operator.report.status_metrics import Meter
-from delaytopic_operator.report.status_writer import Sayer
+from delaytopic_operator.observe.observer import Observer
+from delaytopic_operator.report.status_metrics import StatusMetrics
+from delaytopic_operator.report.status_writer import StatusWriter
 
 
 class Reconciler:
-    """Does the passes; thread-safe for different keys."""
+    """Reconciles DelayTopics; thread-safe for different keys."""
 
     def __init__(
-        self, looker: Looker, doer: Doer, sayer: Sayer, meter: Meter, store: Store, ledger: ScalingLedger
+        self,
+        observer: Observer,
+        executor: Executor,
+        status_writer: StatusWriter,
+        status_metrics: StatusMetrics,
+        store: ObjectCache,
+        ledger: ScalingLedger,
     ) -> None:
         """Take the parts of a reconciliation."""
-        self._looker = looker
-        self._doer = doer
-        self._sayer = sayer
-        self._meter = meter
+        self._observer = observer
+        self._executor = executor
+        self._status_writer = status_writer
+        self._status_metrics = status_metrics
         self._store = store
         self._ledger = ledger
 
@@ -42,18 +48,18 @@ class Reconciler:
         return self._store.keys()
 
     def reconcile(self, key: Key, now_ms: int) -> Result:
-        """One pass; raises `OperatorError` to be tried again, later each time."""
-        seen = self._with_memory(self._looker.look(key, now_ms))
+        """Reconcile once; raises `OperatorError` to be tried again, later each time."""
+        seen = self._with_memory(self._observer.observe(key, now_ms))
         decided = plan(seen)
         if any(isinstance(action, DoTopic) for action in decided.actions):
-            seen = self._looker.refreshed(seen)
+            seen = self._observer.refreshed(seen)
             decided = plan(seen)
         dry_run = seen.annotations.get(DRY_RUN) == "true" and not seen.is_going
         outcome = Outcome()
         if not dry_run:
             seen, decided, outcome = self._execute(seen, decided)
-        self._sayer.say(seen, _silent(decided) if dry_run else decided, outcome, dry_run=dry_run)
-        self._meter.measure(seen, decided, outcome)
+        self._status_writer.report(seen, _silent(decided) if dry_run else decided, outcome, dry_run=dry_run)
+        self._status_metrics.update(seen, decided, outcome)
         if outcome.failure is not None:
             raise outcome.failure
         return Result(decided.next_at_ms)
@@ -69,15 +75,15 @@ class Reconciler:
         if step is not None:
             seen = replace(seen, step_waits_until_ms=self._ledger.reserve(seen.key, step))
             decided = plan(seen) if seen.step_waits_until_ms is not None else decided
-        outcome = self._doer.do(seen, decided)
+        outcome = self._executor.execute(seen, decided)
         if decided.scaling is not None:
             self._ledger.settle(
                 seen.key, decided.scaling, reserved=decided.step is not None, executed=outcome.step is not None
             )
         if outcome.failure is None:
-            self._looker.keep_progress(seen)
+            self._observer.keep_progress(seen)
         if isinstance(outcome.failed, Purge):
-            self._looker.cut_off(seen.key, seen.now_ms)
+            self._observer.cut_off(seen.key, seen.now_ms)
         return seen, decided, outcome
 
 

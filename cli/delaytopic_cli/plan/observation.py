@@ -27,6 +27,7 @@ from delaytopic_cli.plan.operator import (
     CONFIG_HASH,
     Accepted,
     CreateTopic,
+    DesiredTopic,
     Fleet,
     KafkaView,
     Key,
@@ -40,7 +41,6 @@ from delaytopic_cli.plan.operator import (
     TopicRecord,
     Topics,
     Trouble,
-    Wish,
     begin_record,
     config_hash,
     connection_files,
@@ -209,7 +209,7 @@ def record_of_status(settings: Settings, namespace_uid: str, status: Mapping[str
     return record.with_buckets(made)
 
 
-def _bucket_facts(wish: Wish, record: RouteRecord | None, lived: Lived | None) -> TopicFacts | None:
+def _bucket_facts(wish: DesiredTopic, record: RouteRecord | None, lived: Lived | None) -> TopicFacts | None:
     """Return a recorded bucket as the operator keeps it: with as many partitions as the source has."""
     recorded = record.buckets.get(wish.name) if record else None
     if recorded is None or recorded.topic_id is None:
@@ -222,7 +222,7 @@ def _bucket_facts(wish: Wish, record: RouteRecord | None, lived: Lived | None) -
 
 
 def _topic_facts(
-    wish: Wish, before: Wish | None, recorded: TopicRecord | None, status: Mapping[str, Any]
+    wish: DesiredTopic, before: DesiredTopic | None, recorded: TopicRecord | None, status: Mapping[str, Any]
 ) -> TopicFacts | None:
     same = before is not None and before.name == wish.name
     recorded = recorded if recorded is not None and recorded.name == wish.name else None

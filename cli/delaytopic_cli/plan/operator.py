@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from delaytopic_operator.config.operator_config import OperatorConfig
-from delaytopic_operator.decide.actions import FINALIZER, Action, Apply, DoTopic, Hold, Release, Remove, WriteRecord
+from delaytopic_operator.decide.actions import (
+    FINALIZER,
+    Action,
+    AddFinalizer,
+    Apply,
+    Delete,
+    DoTopic,
+    RemoveFinalizer,
+    WriteRecord,
+)
 from delaytopic_operator.decide.children import desired, replicas
 from delaytopic_operator.decide.plan import Plan
 from delaytopic_operator.decide.planner import decide_scaling, plan
 from delaytopic_operator.errors import RecordUnreadable
 from delaytopic_operator.kube.indexers import owner_of
-from delaytopic_operator.kube.object_cache import Store
+from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model.conditions import FALSE, instant
 from delaytopic_operator.model.kafka_view import KafkaView, TopicFacts
 from delaytopic_operator.model.keys import Key
@@ -29,13 +38,13 @@ from delaytopic_operator.model.record import (
 from delaytopic_operator.observe.fleet import Fleet
 from delaytopic_operator.observe.observation import NamespaceFacts, Observation, Topics, Trouble
 from delaytopic_operator.observe.policies import PAUSE, identity_of, is_paused
-from delaytopic_operator.observe.route_index import RouteBook
+from delaytopic_operator.observe.route_index import RouteIndex
 from delaytopic_operator.resources import connection_files, secrets_version
 from delaytopic_operator.resources.hash import APPLIED_HASH, CONFIG_HASH, config_hash, stamped
 from delaytopic_operator.rules.validate import Accepted, Refusal, Subject, check, relay_namespace
 from delaytopic_operator.scaling.signals import gather
 from delaytopic_operator.topics.actions import CreateTopic, DeleteTopic, GrowTopic, SetConfig, TopicAction
-from delaytopic_operator.topics.desired import Wish, wishes
+from delaytopic_operator.topics.desired import DesiredTopic, wishes
 from delaytopic_operator.topics.needed_buckets import needed_buckets
 from delaytopic_operator.topics.strimzi import StrimziTopics, strimzi_place, strimzi_topics
 
@@ -49,28 +58,29 @@ __all__ = [
     "PAUSE",
     "Accepted",
     "Action",
+    "AddFinalizer",
     "Apply",
     "CreateTopic",
+    "Delete",
     "DeleteTopic",
+    "DesiredTopic",
     "DoTopic",
     "Fleet",
     "GrowTopic",
-    "Hold",
     "KafkaView",
     "Key",
     "NamespaceFacts",
+    "ObjectCache",
     "Observation",
     "OperatorConfig",
     "Plan",
     "RecordUnreadable",
     "Refusal",
-    "Release",
-    "Remove",
+    "RemoveFinalizer",
     "Role",
-    "RouteBook",
+    "RouteIndex",
     "RouteRecord",
     "SetConfig",
-    "Store",
     "StrimziTopics",
     "Subject",
     "TopicAction",
@@ -78,7 +88,6 @@ __all__ = [
     "TopicRecord",
     "Topics",
     "Trouble",
-    "Wish",
     "WriteRecord",
     "begin_record",
     "check",

@@ -19,18 +19,18 @@ from delaytopic_cli.plan.operator import (
     FINALIZER,
     KAFKA_TOPIC,
     Action,
+    AddFinalizer,
     Apply,
     CreateTopic,
+    Delete,
     DeleteTopic,
     DoTopic,
     Fleet,
     GrowTopic,
-    Hold,
     KafkaView,
     Observation,
     Plan,
-    Release,
-    Remove,
+    RemoveFinalizer,
     SetConfig,
     StrimziTopics,
     TopicAction,
@@ -73,15 +73,15 @@ def simulate(seen: Observation) -> Simulated:
 def after(seen: Observation, action: Action) -> Observation:
     """Return the observation after the action."""
     match action:
-        case Hold() | Release():
-            return _held(seen, [FINALIZER] if isinstance(action, Hold) else [])
+        case AddFinalizer() | RemoveFinalizer():
+            return _held(seen, [FINALIZER] if isinstance(action, AddFinalizer) else [])
         case WriteRecord(record, memory):
             return replace(seen, record=record, saved_memory=memory)
         case DoTopic(step):
             return _with_topic(seen, step)
         case Apply(document):
             return _with_child(seen, document)
-        case Remove(document):
+        case Delete(document):
             return _without_child(seen, document)
         case _:
             return seen
@@ -181,7 +181,7 @@ def _step(action: Action, seen: Observation, record_is_there: bool) -> Step:
             changes = list(_changes(document, live, differences)) if live is not None else []
             restarts = exists and any(".template." in f".{path}" for path in differences)
             return Step(planned.action, planned.object, None, changes, restarts, document)
-        case Remove():
+        case Delete():
             return Step(planned.action, planned.object, None)
         case _:
             return Step(planned.action, planned.object, planned.detail)

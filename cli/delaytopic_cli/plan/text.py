@@ -14,10 +14,10 @@ WIDTH = 110
 _SIGNS = {
     "Create": "+",
     "CreateTopic": "+",
-    "Hold": "+",
+    "AddFinalizer": "+",
     "Delete": "-",
     "DeleteTopic": "-",
-    "Release": "-",
+    "RemoveFinalizer": "-",
     "Purge": "-",
 }
 _OTHER_SIGN = "~"

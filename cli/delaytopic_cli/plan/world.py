@@ -11,7 +11,7 @@ from delaytopic_api.documents import DelayTopicSpec
 from delaytopic_api.errors import ApiError
 from delaytopic_cli.plan.changes import applied
 from delaytopic_cli.plan.documents import Document, Documents
-from delaytopic_cli.plan.operator import Accepted, Key, OperatorConfig, Refusal, RouteBook, Store, Subject, check
+from delaytopic_cli.plan.operator import Accepted, Key, ObjectCache, OperatorConfig, Refusal, RouteIndex, Subject, check
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class World:
     topics: Mapping[Key, Document]
     classes: Sequence[Document]
     namespaces: Mapping[str, Document | None]
-    routes: RouteBook
+    routes: RouteIndex
     now_ms: int
 
     @property
@@ -127,11 +127,11 @@ def _world(
     namespaces: Mapping[str, Document | None],
     now_ms: int,
 ) -> World:
-    store = Store(state.config.namespace)
+    store = ObjectCache(state.config.namespace)
     for document in [*classes, *filter(_can_be_stored, topics.values()), *state.made]:
         store.put(document)
     parsed = [each for each in map(_parsed_class, classes) if each is not None]
-    book = RouteBook(store, state.config, lambda document: _labels(namespaces, parsed, document))
+    book = RouteIndex(store, state.config, lambda document: _labels(namespaces, parsed, document))
     return World(state, topics, classes, namespaces, book, now_ms)
 
 

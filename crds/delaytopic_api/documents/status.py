@@ -191,7 +191,7 @@ class DelayTopicStatus(_Status):
     operator_version: str | None = None
     """The version of the operator that wrote this."""
     last_handled_reconcile_at: str | None = None
-    """The last request for a pass that was served."""
+    """The last request for a reconciliation that was served."""
 
     def condition(self, type: ConditionType) -> Condition | None:
         """The condition of this type, if there is one."""

@@ -104,7 +104,7 @@ class OperatorConfig(Model):
     audit: AuditConfig = AuditConfig()
     """The SLO audit."""
     workers: Count = 8
-    """How many passes run at once."""
+    """How many reconciliations run at once."""
     workers_per_namespace: Count | None = None
     """How many of them for the DelayTopics of one namespace, whose Kafka may not answer. Absent: half of workers."""
     resync: Annotated[Duration, between("10s", "24h")] = Duration("5m")

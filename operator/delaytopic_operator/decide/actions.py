@@ -17,21 +17,21 @@ FINALIZER = "delaytopic.dev/drain"
 
 
 @dataclass(frozen=True)
-class Hold:
+class AddFinalizer:
     """Keep the object until its deletion policy was followed."""
 
     def planned(self) -> PlannedAction:
         """Describe the action for a dry run."""
-        return PlannedAction(action="Hold", object="finalizer", detail=FINALIZER)
+        return PlannedAction(action="AddFinalizer", object=FINALIZER)
 
 
 @dataclass(frozen=True)
-class Release:
+class RemoveFinalizer:
     """Let the object go, or go one day without us."""
 
     def planned(self) -> PlannedAction:
         """Describe the action for a dry run."""
-        return PlannedAction(action="Release", object="finalizer", detail=FINALIZER)
+        return PlannedAction(action="RemoveFinalizer", object=FINALIZER)
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Apply:
 
 
 @dataclass(frozen=True)
-class Remove:
+class Delete:
     """Delete an object."""
 
     document: dict[str, Any]
@@ -121,7 +121,9 @@ class Purge:
         return PlannedAction(action="Purge", object=self.record.backend_id, detail=what)
 
 
-Action = Hold | Release | WriteRecord | ForgetRecord | DoTopic | RestoreProgress | Apply | Remove | Purge
+Action = (
+    AddFinalizer | RemoveFinalizer | WriteRecord | ForgetRecord | DoTopic | RestoreProgress | Apply | Delete | Purge
+)
 
 
 def _name(document: dict[str, Any]) -> str:

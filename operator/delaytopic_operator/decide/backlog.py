@@ -5,7 +5,7 @@ from __future__ import annotations
 from delaytopic_api.documents import ConditionType
 from delaytopic_operator.decide import children as relays
 from delaytopic_operator.decide.actions import Purge, WriteRecord
-from delaytopic_operator.decide.deletion import plan_remains
+from delaytopic_operator.decide.deletion import plan_orphans
 from delaytopic_operator.decide.plan import Plan
 from delaytopic_operator.decide.status_parts import parts_of
 from delaytopic_operator.model.conditions import FALSE, TRUE, Finding, Progress, instant_ms
@@ -64,7 +64,7 @@ def _is_old_news(seen: Observation) -> bool:
 
 
 def _foreign(seen: Observation, accepted: Finding, refusal: str, decision: Decision | None) -> Plan:
-    remains = plan_remains(seen)
+    remains = plan_orphans(seen)
     finding = Finding(ConditionType.BACKEND_READY, FALSE, "RetainedBacklogForeign", refusal)
     return Plan(
         actions=remains.actions,
@@ -77,7 +77,7 @@ def _foreign(seen: Observation, accepted: Finding, refusal: str, decision: Decis
 
 def _discarding(seen: Observation, accepted: Finding, record: RouteRecord) -> Plan:
     """Plan the removal of a retained backlog, once nobody writes any more."""
-    remains = plan_remains(seen)
+    remains = plan_orphans(seen)
     progress = Progress(reconciling="the retained backlog is discarded, as the annotation asks for")
     stopped = seen.fleet.deployment is None and not seen.fleet.pods
     if not stopped:

@@ -8,7 +8,7 @@ from typing import Any
 
 from delaytopic_api.documents import Settings
 from delaytopic_api.values import Suspend
-from delaytopic_operator.decide.actions import Action, Apply, Remove
+from delaytopic_operator.decide.actions import Action, Apply, Delete
 from delaytopic_operator.decide.drift import drift
 from delaytopic_operator.model.conditions import Finding
 from delaytopic_operator.observe.fleet import availability, punctuality
@@ -31,7 +31,7 @@ def changes(seen: Observation, accepted: Accepted, decision: Decision | None, *,
     if (seen.fleet.deployment is None and not may_begin) or seen.secrets_trouble is not None:
         return []
     wanted = desired(seen, accepted, accepted.settings, replicas(seen, accepted.settings, decision))
-    return [*_applied(seen, wanted, decision), *(Remove(document) for document in _not_wanted(seen, wanted))]
+    return [*_applied(seen, wanted, decision), *(Delete(document) for document in _not_wanted(seen, wanted))]
 
 
 def draining(seen: Observation, accepted: Accepted) -> list[Action]:
@@ -44,7 +44,7 @@ def draining(seen: Observation, accepted: Accepted) -> list[Action]:
         holds = settings.suspend in (Suspend.DELIVERY, Suspend.ALL)
         settings = replace(settings, suspend=Suspend.ALL if holds else Suspend.INGEST)
     wanted = desired(seen, accepted, settings, max(1, seen.fleet.desired), audited=False)
-    return [*_applied(seen, wanted), *(Remove(document) for document in _not_wanted(seen, wanted))]
+    return [*_applied(seen, wanted), *(Delete(document) for document in _not_wanted(seen, wanted))]
 
 
 def desired(
@@ -106,7 +106,7 @@ def strimzi_changes(
         differences = drift(document, before) if before is not None else []
         if before is None or differences:
             found.append(Apply(document, differences, exists=before is not None))
-    return [*found, *(Remove(there[name]) for name in obsolete if name in there)]
+    return [*found, *(Delete(there[name]) for name in obsolete if name in there)]
 
 
 def _applied(seen: Observation, wanted: Iterable[Document], decision: Decision | None = None) -> list[Action]:

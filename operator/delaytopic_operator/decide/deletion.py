@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from delaytopic_api.documents import ConditionType
 from delaytopic_api.values import DeletionPolicy
 from delaytopic_operator.decide import children as relays
-from delaytopic_operator.decide.actions import FINALIZER, Action, ForgetRecord, Purge, Release, Remove, WriteRecord
+from delaytopic_operator.decide.actions import (
+    FINALIZER,
+    Action,
+    Delete,
+    ForgetRecord,
+    Purge,
+    RemoveFinalizer,
+    WriteRecord,
+)
 from delaytopic_operator.decide.deletion_policy import GRACE_MS, Deletion, Going, Step, deadline_ms, next_step
 from delaytopic_operator.decide.offsets import is_awaited, not_kept, restored, with_progress
 from delaytopic_operator.decide.plan import Plan
@@ -33,12 +41,12 @@ def needs_hold(policy: DeletionPolicy) -> bool:
     return policy is not DeletionPolicy.RETAIN
 
 
-def plan_going(seen: Observation) -> Plan:
+def plan_deletion(seen: Observation) -> Plan:
     """Plan for a DelayTopic that is being deleted; nothing, once the operator does not hold it any more."""
     if FINALIZER not in (seen.metadata.get("finalizers") or ()):
         return Plan()
     if seen.record is None and not seen.children:
-        return Plan(actions=[Release()])
+        return Plan(actions=[RemoveFinalizer()])
     unseen = _relays_out_of_sight(seen)
     if unseen is not None:
         return unseen
@@ -68,7 +76,7 @@ def _relays_out_of_sight(seen: Observation) -> Plan | None:
     )
 
 
-def plan_remains(seen: Observation) -> Plan:
+def plan_orphans(seen: Observation) -> Plan:
     """Plan for children and backlog of a DelayTopic that is gone: a drain goes on, all else is retained."""
     record = seen.record
     if seen.record_trouble is not None or (record is not None and record.key != seen.key):
@@ -141,10 +149,10 @@ def _steps(seen: Observation, going: Going, deletion: Deletion) -> list[Action]:
     released: list[Action]
     match deletion.step:
         case Step.DRAIN | Step.HAND_OVER:
-            released = [Release()] if deletion.step is Step.HAND_OVER else []
+            released = [RemoveFinalizer()] if deletion.step is Step.HAND_OVER else []
             return [*_draining(seen, going, record), *_drained(seen, accepted), *released]
         case Step.FINISH | Step.RETAIN:
-            released = [] if _waits(seen, going) else [Release()]
+            released = [] if _waits(seen, going) else [RemoveFinalizer()]
             return [*_kept(seen, record, going.pending), *_removals(seen), *released]
         case Step.CONFIRM:
             return []
@@ -153,7 +161,7 @@ def _steps(seen: Observation, going: Going, deletion: Deletion) -> list[Action]:
         case Step.PURGE:
             forgotten = ForgetRecord(record_name(seen.key))
             purged: list[Action] = [Purge(record, topics=True), forgotten] if record is not None else []
-            return [*purged, *_removals(seen), Release()]
+            return [*purged, *_removals(seen), RemoveFinalizer()]
 
 
 def _draining(seen: Observation, going: Going, record: RouteRecord | None) -> list[Action]:
@@ -199,7 +207,7 @@ def _at_first(record: RouteRecord | None) -> int | None:
 
 
 def _removals(seen: Observation) -> list[Action]:
-    return [Remove(document) for document in seen.children if document["kind"] in relays.KINDS]
+    return [Delete(document) for document in seen.children if document["kind"] in relays.KINDS]
 
 
 def _pending(seen: Observation) -> int | None:
@@ -220,7 +228,7 @@ def _reconciling(deletion: Deletion) -> str | None:
 
 def _events(seen: Observation, going: Going, deletion: Deletion) -> list[Event]:
     if deletion.step in (Step.FINISH, Step.RETAIN) and _waits(seen, going):
-        return []  # the last pass tells it: until then the condition does
+        return []  # the last reconciliation tells it: until then the condition does
     if deletion.ends and deletion.step is not Step.HAND_OVER:
         kind = WARNING if deletion.reason in _WARNED else NORMAL
         return [Event(kind, deletion.reason, deletion.message), *not_kept(seen)]

@@ -1,4 +1,4 @@
-"""From what is known to what is done and said: the one decision of a pass. Pure."""
+"""From what is known to what is done and said: the one decision of a reconciliation. Pure."""
 
 from __future__ import annotations
 
@@ -7,9 +7,17 @@ from dataclasses import replace
 from delaytopic_api.documents import ConditionType
 from delaytopic_api.values import Suspend
 from delaytopic_operator.decide import children as relays
-from delaytopic_operator.decide.actions import FINALIZER, Action, DoTopic, ForgetRecord, Hold, Release, WriteRecord
+from delaytopic_operator.decide.actions import (
+    FINALIZER,
+    Action,
+    AddFinalizer,
+    DoTopic,
+    ForgetRecord,
+    RemoveFinalizer,
+    WriteRecord,
+)
 from delaytopic_operator.decide.backlog import foreign_or_discarded, is_resumed, resumed_finding
-from delaytopic_operator.decide.deletion import needs_hold, plan_going, plan_remains
+from delaytopic_operator.decide.deletion import needs_hold, plan_deletion, plan_orphans
 from delaytopic_operator.decide.offsets import not_kept, restored, retention_advice, with_progress
 from delaytopic_operator.decide.plan import Plan, step_in
 from delaytopic_operator.decide.status_parts import parts_of
@@ -66,9 +74,9 @@ def _renamed_record(seen: Observation) -> list[Action]:
 
 def _decided(seen: Observation, decision: Decision | None) -> Plan:
     if seen.document is None:
-        return plan_remains(seen)
+        return plan_orphans(seen)
     if seen.is_going:
-        return plan_going(seen)
+        return plan_deletion(seen)
     if isinstance(seen.verdict, Refusal):
         return _refused(seen, seen.verdict, decision)
     assert isinstance(seen.verdict, Accepted)
@@ -213,7 +221,7 @@ def _held(seen: Observation, accepted: Accepted) -> list[Action]:
     wanted = needs_hold(accepted.settings.deletion_policy)
     if held == wanted:
         return []
-    return [Hold()] if wanted else [Release()]
+    return [AddFinalizer()] if wanted else [RemoveFinalizer()]
 
 
 def _written(seen: Observation, record: RouteRecord, decision: Decision | None, step: Decision | None) -> list[Action]:

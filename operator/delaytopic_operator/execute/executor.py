@@ -11,13 +11,13 @@ from delaytopic_operator.config.operator_config import OperatorConfig
 from delaytopic_operator.decide.actions import (
     FINALIZER,
     Action,
+    AddFinalizer,
     Apply,
+    Delete,
     DoTopic,
     ForgetRecord,
-    Hold,
     Purge,
-    Release,
-    Remove,
+    RemoveFinalizer,
     RestoreProgress,
     WriteRecord,
 )
@@ -53,7 +53,7 @@ class Outcome:
     """Whether the object had gone before it could be let go: somebody has told all of it already."""
 
 
-class Doer:
+class Executor:
     """Every step may be repeated; none destroys anything that a former step has not written down."""
 
     def __init__(
@@ -76,21 +76,23 @@ class Doer:
         self._guard = guard
         self._corrected = corrected
 
-    def do(self, seen: Observation, plan: Plan) -> Outcome:
+    def execute(self, seen: Observation, plan: Plan) -> Outcome:
         """Do all of it, up to the first step that fails."""
         outcome = Outcome()
         for action in plan.actions:
             try:
-                self._do(seen, action, outcome)
+                self._execute(seen, action, outcome)
             except OperatorError as error:
                 outcome.failure, outcome.failed = error, action
                 break
         return outcome
 
-    def _do(self, seen: Observation, action: Action, outcome: Outcome) -> None:
+    def _execute(self, seen: Observation, action: Action, outcome: Outcome) -> None:
         match action:
-            case Hold() | Release():
-                outcome.was_gone = not self._set_finalizers(seen, [FINALIZER] if isinstance(action, Hold) else [])
+            case AddFinalizer() | RemoveFinalizer():
+                outcome.was_gone = not self._set_finalizers(
+                    seen, [FINALIZER] if isinstance(action, AddFinalizer) else []
+                )
             case WriteRecord(record, memory):
                 self._write(seen, record, memory)
             case ForgetRecord(name):
@@ -101,7 +103,7 @@ class Doer:
                 self._restore(seen, action, outcome)
             case Apply(document):
                 self._apply(seen, action, document, outcome)
-            case Remove(document):
+            case Delete(document):
                 metadata = document["metadata"]
                 self._kube.delete(kind_of(document), metadata["namespace"], metadata["name"], metadata["uid"])
             case Purge(record, topics):

@@ -1,6 +1,6 @@
 """What was read of a cluster's topics not long ago. Pure but for its lock; times are arguments.
 
-A full pass over a thousand DelayTopics asks for three topics each; together they are a few requests.
+A full reconciliation over a thousand DelayTopics asks for three topics each; together they are a few requests.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ SLACK_S: Final = 2.0
 SLICE_S: Final = 0.1
 """A refused log-in is known at once, but a request would wait for its whole timeout."""
 QUIET_S: Final = 10.0
-"""How long a cluster that did not answer is left alone: passes of other clusters need the threads."""
+"""How long a cluster that did not answer is left alone: reconciliations of other clusters need the threads."""
 
 
 class KafkaClient:

@@ -10,7 +10,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Recently(Generic[K, V]):
+class TTLCache(Generic[K, V]):
     """Thread-safe; two that ask at once for the same may both read it."""
 
     def __init__(self, read: Callable[[K], V], age_ms: int) -> None:

@@ -48,7 +48,7 @@ class _Entry(NamedTuple):
     terms: frozenset[Term]
 
 
-class Store:
+class ObjectCache:
     """What is known of the cluster. An older state never replaces a newer one, whatever comes first."""
 
     def __init__(self, operator_namespace: str, watch_namespaces: Collection[str] = ()) -> None:
@@ -188,7 +188,7 @@ class Store:
 
     # -- what an event is about
 
-    def keys_for(self, kind: Kind, document: Document) -> set[Key]:
+    def requests_for(self, kind: Kind, document: Document) -> set[Key]:
         """The DelayTopics to look at because of this object, whatever happened to it."""
         metadata = document["metadata"]
         match kind:

@@ -1,4 +1,4 @@
-"""Conditions: what each says, how Ready sums them up, and how they follow on those of the pass before. Pure."""
+"""Conditions: their words, their sum in Ready, and how they follow on those of the reconciliation before. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one pass is about."""
+"""What one reconciliation is about."""
 
 from __future__ import annotations
 

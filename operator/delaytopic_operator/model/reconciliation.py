@@ -1,4 +1,4 @@
-"""What a pass is: one look at one DelayTopic, and everything done about it."""
+"""What a reconciliation is: one look at one DelayTopic, and everything done about it."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from delaytopic_operator.model.keys import Key
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A pass that went well; `next_at_ms` (epoch ms): look again then, whether something happens or not."""
+    """A reconciliation that went well; `next_at_ms` (epoch ms): look again then, whether something happens or not."""
 
     next_at_ms: int | None = None
 
 
 class Reconciler(Protocol):
-    """Does the passes, many at once in threads, never two for one key."""
+    """Does the reconciliations, many at once in threads, never two for one key."""
 
     def reconcile(self, key: Key, now_ms: int) -> Result:
-        """One pass; raises `OperatorError` to be tried again, later each time."""
+        """One reconciliation; raises `OperatorError` to be tried again, later each time."""
 
     def keys(self) -> Iterable[Key]:
         """Everything there is to look at, also what remains of DelayTopics that are gone."""

@@ -14,9 +14,9 @@ from delaytopic_api.errors import ApiError
 from delaytopic_operator.config.operator_config import OperatorConfig
 from delaytopic_operator.errors import ConnectionUnknown, NamespaceTerminating, RecordUnreadable, SecretMissing
 from delaytopic_operator.kafka.credentials import kafka_secrets
-from delaytopic_operator.kafka.ttl_cache import Recently
+from delaytopic_operator.kafka.ttl_cache import TTLCache
 from delaytopic_operator.kube.client import KubeApi
-from delaytopic_operator.kube.object_cache import Store
+from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model import kinds
 from delaytopic_operator.model.keys import Key
 from delaytopic_operator.model.record import (
@@ -34,7 +34,7 @@ from delaytopic_operator.observe.observation import NamespaceFacts, Observation,
 from delaytopic_operator.observe.pod_owners import is_relay, is_run_by_job
 from delaytopic_operator.observe.policies import identity_of
 from delaytopic_operator.observe.relay_pages import RelayPages
-from delaytopic_operator.observe.route_index import RouteBook
+from delaytopic_operator.observe.route_index import RouteIndex
 from delaytopic_operator.resources import child_name, former_child_name, secrets_version
 from delaytopic_operator.resources.connection_files import SecretFile, connection_files
 from delaytopic_operator.rules.conflicts import RouteConflict
@@ -73,24 +73,24 @@ class Cluster:
 class ClusterObserver:
     """Reads from the store, and from the API server what is not watched."""
 
-    def __init__(self, kube: KubeApi, store: Store, pages: RelayPages, config: OperatorConfig) -> None:
+    def __init__(self, kube: KubeApi, store: ObjectCache, pages: RelayPages, config: OperatorConfig) -> None:
         """Take the clients; `pages` reads what relays say of themselves."""
         self._kube = kube
         self._store = store
         self._pages = pages
         self._config = config
         self._labels: dict[str, Mapping[str, str]] = {}
-        self._routes = RouteBook(store, config, self._labels_of)
+        self._routes = RouteIndex(store, config, self._labels_of)
         self._told: dict[Key, RouteConflict] = {}
-        self._namespaces: Recently[str, Document | None] = Recently(
+        self._namespaces: TTLCache[str, Document | None] = TTLCache(
             lambda name: kube.get(kinds.NAMESPACE, None, name), NAMESPACE_AGE_MS
         )
-        self._secrets: Recently[tuple[str, str], Document | None] = Recently(
+        self._secrets: TTLCache[tuple[str, str], Document | None] = TTLCache(
             lambda place: kube.get(kinds.SECRET, *place), SECRET_AGE_MS
         )
         self._classes: dict[tuple[str, str], DelayClass] = {}
 
-    def look(self, key: Key, now_ms: int) -> Cluster:
+    def observe(self, key: Key, now_ms: int) -> Cluster:
         """Observe the objects of one DelayTopic; raises `OperatorError` when the API server cannot be asked."""
         document = self._store.get(kinds.DELAY_TOPIC, *key) or self._kube.get(kinds.DELAY_TOPIC, *key)
         if document is not None:
@@ -161,7 +161,7 @@ class ClusterObserver:
             _missing(files.files, SecretValues(namespace, secrets)),
         )
 
-    def way_to(self, record: RouteRecord, now_ms: int) -> tuple[KafkaConnection, SecretValues]:
+    def resolve_connection(self, record: RouteRecord, now_ms: int) -> tuple[KafkaConnection, SecretValues]:
         """Return the connection to the topics of a route; its DelayTopic may be gone.
 
         Raises `ConnectionUnknown` without the class, and `OperatorError` when the API server cannot be asked.

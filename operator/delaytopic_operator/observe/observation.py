@@ -1,4 +1,4 @@
-"""Everything that is known when a pass decides: about the object, its topics, its relays and what was written down."""
+"""The observation that a reconciliation decides by: the object, its topics, its relays and what was written down."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Observation:
 
     @property
     def status(self) -> Mapping[str, Any]:
-        """As the pass before left it."""
+        """As the reconciliation before left it."""
         return (self.document or {}).get("status") or {}
 
     @property

@@ -9,7 +9,7 @@ from typing import Final
 from delaytopic_api.values import DeletionPolicy
 from delaytopic_operator.config.operator_config import OperatorConfig
 from delaytopic_operator.errors import OperatorError
-from delaytopic_operator.kube.object_cache import Store
+from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model.conditions import instant_ms
 from delaytopic_operator.model.keys import Key
 from delaytopic_operator.model.offsets_backup import is_too_large
@@ -26,13 +26,15 @@ from delaytopic_operator.scaling.signals import FleetSignals, gather
 
 NOTHING_KNOWN: Final = TopicsSeen()
 ROLLOUT_BEGINS_MS: Final = 60_000
-"""So long a pass has, from its leave to roll out a changed class until this shows."""
+"""So long a reconciliation has, from its leave to roll out a changed class until this shows."""
 
 
-class Looker:
-    """Thread-safe; what it remembers from pass to pass is lost with the process, and only saves learning again."""
+class Observer:
+    """Thread-safe; what it remembers is lost with the process, and only saves learning again."""
 
-    def __init__(self, cluster: ClusterObserver, topics: TopicsObserver, store: Store, config: OperatorConfig) -> None:
+    def __init__(
+        self, cluster: ClusterObserver, topics: TopicsObserver, store: ObjectCache, config: OperatorConfig
+    ) -> None:
         """Take the observers of Kubernetes and of Kafka."""
         self._cluster = cluster
         self._topics = topics
@@ -44,9 +46,9 @@ class Looker:
         self._progress = ProgressMemory()
         self._rollouts_seen = RolloutBook(store)
 
-    def look(self, key: Key, now_ms: int) -> Observation:
+    def observe(self, key: Key, now_ms: int) -> Observation:
         """Observe one DelayTopic; raises `OperatorError` when the API server cannot be asked."""
-        cluster = self._cluster.look(key, now_ms)
+        cluster = self._cluster.observe(key, now_ms)
         seen = Observation(
             key=key,
             now_ms=now_ms,
@@ -70,7 +72,7 @@ class Looker:
         """Observe the topics anew: nothing is changed on the word of a minute ago."""
         if seen.accepted is None or seen.topics is None:
             return seen
-        topics = self._topics.look(seen, seen.accepted, fresh=True)
+        topics = self._topics.observe(seen, seen.accepted, fresh=True)
         self._learn_cluster(seen, topics)
         verdict = self._cluster.judged(seen)
         return replace(seen, topics=topics.topics, topics_trouble=topics.trouble, verdict=verdict)
@@ -99,7 +101,7 @@ class Looker:
             secrets, version, trouble = self._cluster.secrets(cluster, seen, seen.now_ms)
             seen = replace(seen, secrets=secrets, secrets_version=version, secrets_trouble=trouble)
             if trouble is None:
-                topics = self._topics.look(seen, cluster.verdict)
+                topics = self._topics.observe(seen, cluster.verdict)
                 if self._learn_cluster(seen, topics):
                     seen = replace(seen, verdict=self._cluster.judged(seen))
         fleet = self._cluster.fleet(cluster, topics.partitions or _known_partitions(seen))
@@ -132,7 +134,7 @@ class Looker:
         if seen.record is None or not self._progress.is_due(seen):
             return seen
         try:
-            connection, values = self._cluster.way_to(seen.record, seen.now_ms)
+            connection, values = self._cluster.resolve_connection(seen.record, seen.now_ms)
             read = self._topics.progress(seen.record, connection, values)
         except OperatorError as error:
             return replace(seen, progress=ProgressFacts(trouble=trouble_of(error)))

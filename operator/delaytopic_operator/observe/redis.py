@@ -6,7 +6,7 @@ from typing import Final
 
 from delaytopic_api.values import BackendType
 from delaytopic_operator.errors import OperatorError
-from delaytopic_operator.kafka.ttl_cache import Recently
+from delaytopic_operator.kafka.ttl_cache import TTLCache
 from delaytopic_operator.model.conditions import Finding
 from delaytopic_operator.model.secret_values import SecretValues
 from delaytopic_operator.redis.credentials import RedisTarget, redis_target
@@ -21,9 +21,9 @@ class RedisObserver:
     """Thread-safe; one question for all DelayTopics of a Redis."""
 
     def __init__(self) -> None:
-        self._findings: Recently[RedisTarget, Finding | None] = Recently(_finding, AGE_MS)
+        self._findings: TTLCache[RedisTarget, Finding | None] = TTLCache(_finding, AGE_MS)
 
-    def look(self, accepted: Accepted, secrets: SecretValues, now_ms: int) -> Finding | None:
+    def observe(self, accepted: Accepted, secrets: SecretValues, now_ms: int) -> Finding | None:
         """Return what is the matter with Redis; None: nothing, or schedules wait elsewhere."""
         redis = accepted.settings.backend.redis
         if accepted.settings.backend.type is not BackendType.REDIS_ZSET or redis is None:

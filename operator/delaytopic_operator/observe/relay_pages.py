@@ -34,7 +34,7 @@ Document = dict[str, Any]
 
 
 class RelayPages:
-    """Thread-safe; all passes share the threads."""
+    """Thread-safe; all reconciliations share the threads."""
 
     def __init__(self, at_once: int = 32) -> None:
         """Read `at_once` pages at the same time; others wait."""

@@ -6,7 +6,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from delaytopic_operator.kube.indexers import owner_of
-from delaytopic_operator.kube.object_cache import Ref, Store
+from delaytopic_operator.kube.object_cache import ObjectCache, Ref
 from delaytopic_operator.model import kinds
 from delaytopic_operator.model.keys import Key
 from delaytopic_operator.observe.fleet import Fleet
@@ -21,7 +21,7 @@ class _Entry(NamedTuple):
 class RolloutBook:
     """Thread-safe."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: ObjectCache) -> None:
         """Take `store`, where Deployments are seen."""
         self._store = store
         self._lock = Lock()

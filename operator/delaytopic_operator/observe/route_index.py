@@ -13,7 +13,7 @@ from delaytopic_api.errors import ApiError
 from delaytopic_api.values import Management, TopicProvisioning
 from delaytopic_operator.config.operator_config import OperatorConfig
 from delaytopic_operator.errors import RecordUnreadable
-from delaytopic_operator.kube.object_cache import Ref, Store
+from delaytopic_operator.kube.object_cache import ObjectCache, Ref
 from delaytopic_operator.model import kinds
 from delaytopic_operator.model.conditions import instant_ms
 from delaytopic_operator.model.keys import Key
@@ -63,10 +63,10 @@ class _Written(NamedTuple):
     uses: tuple[Use, ...]
 
 
-class RouteBook:
+class RouteIndex:
     """Thread-safe. A DelayTopic is judged once it is seen itself, and everything older was seen before it."""
 
-    def __init__(self, store: Store, config: OperatorConfig, labels_of: LabelsOf) -> None:
+    def __init__(self, store: ObjectCache, config: OperatorConfig, labels_of: LabelsOf) -> None:
         """Take `store`, where DelayTopics, classes and records are seen."""
         self._store = store
         self._config = config

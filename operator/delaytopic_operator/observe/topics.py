@@ -50,12 +50,12 @@ class TopicsObserver:
         self._kube = kube
         self._redis = RedisObserver()
 
-    def look(self, seen: Observation, accepted: Accepted, *, fresh: bool = False) -> TopicsSeen:
+    def observe(self, seen: Observation, accepted: Accepted, *, fresh: bool = False) -> TopicsSeen:
         """Observe topics and the source's offsets; a failure is a trouble. What exists was read up to a minute ago, or
         is read now (`fresh`).
         """
         settings = accepted.settings
-        backend = self._redis.look(accepted, secret_values(seen, accepted), seen.now_ms)
+        backend = self._redis.observe(accepted, secret_values(seen, accepted), seen.now_ms)
         try:
             cluster = self.cluster(seen, accepted)
             buckets = needed_buckets(settings)

@@ -25,7 +25,7 @@ REMEMBERED: Final = 4_096
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class EventRecord:
     """Something that happened to an object; `kind` is Normal or Warning, `action` what the operator did."""
 
     regarding: Document
@@ -80,7 +80,7 @@ class EventBudget:
         self._series: OrderedDict[tuple[str, ...], _Series] = OrderedDict()
         self._tokens: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
-    def write(self, happening: Happening, now_ms: int) -> NewEvent | Repeated | None:
+    def write(self, happening: EventRecord, now_ms: int) -> NewEvent | Repeated | None:
         """None: too much was said of this object already."""
         if not self._may(happening.regarding["uid"], now_ms):
             return None
@@ -95,7 +95,7 @@ class EventBudget:
         _remember(self._series, happening.same, _Series(metadata["namespace"], metadata["name"], 1, now_ms))
         return NewEvent(document)
 
-    def forget(self, happening: Happening) -> None:
+    def forget(self, happening: EventRecord) -> None:
         """Its Event was not written, or is gone: begin a new one next time."""
         self._series.pop(happening.same, None)
 
@@ -118,7 +118,7 @@ def _series(series: _Series) -> Document:
     return {"count": series.count, "lastObservedTime": micro_time(series.last_ms)}
 
 
-def _document(happening: Happening, instance: str, now_ms: int) -> Document:
+def _document(happening: EventRecord, instance: str, now_ms: int) -> Document:
     regarding = happening.regarding
     suffix = sha256("\0".join((*happening.same, str(now_ms), instance)).encode()).hexdigest()[:16]
     return {

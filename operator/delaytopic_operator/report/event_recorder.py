@@ -1,4 +1,4 @@
-"""Edge: writes Events, from a thread of its own: a pass never waits for one, and never fails because of one."""
+"""Edge: writes Events, from a thread of its own: no reconciliation waits for one, or fails because of one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from delaytopic_operator.clock import epoch_ms
 from delaytopic_operator.errors import OperatorError
 from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.model.kinds import EVENT
-from delaytopic_operator.report.event_documents import Document, EventBudget, Happening, NewEvent, reference
+from delaytopic_operator.report.event_documents import Document, EventBudget, EventRecord, NewEvent, reference
 
 WAITING = 1_000
 MANAGER = "delaytopic-operator"
@@ -27,14 +27,14 @@ class EventRecorder:
         """`instance`: the identity of this operator, which the Events name."""
         self._kube = kube
         self._budget = EventBudget(instance)
-        self._queue: Queue[Happening | None] = Queue(WAITING)
+        self._queue: Queue[EventRecord | None] = Queue(WAITING)
         self._thread = Thread(target=self._run, name="events", daemon=True)
 
     def record(
         self, document: Document, reason: str, note: str, *, warning: bool = False, action: str = "Reconcile"
     ) -> None:
         """Something happened to the object; `reason` and `action` are words, `note` is a sentence."""
-        happening = Happening(reference(document), reason, note, "Warning" if warning else "Normal", action)
+        happening = EventRecord(reference(document), reason, note, "Warning" if warning else "Normal", action)
         log.info("event", delaytopic=_name(happening), reason=reason, note=note, warning=warning)
         try:
             self._queue.put_nowait(happening)
@@ -66,7 +66,7 @@ class EventRecorder:
                 self._budget.forget(happening)
                 log.exception("event not written", delaytopic=_name(happening))
 
-    def _write(self, happening: Happening) -> None:
+    def _write(self, happening: EventRecord) -> None:
         write = self._budget.write(happening, epoch_ms())
         if write is None:
             log.debug("event dropped: too many of this object", delaytopic=_name(happening))
@@ -76,5 +76,5 @@ class EventRecorder:
             self._kube.patch(EVENT, write.namespace, write.name, write.patch, MANAGER)
 
 
-def _name(happening: Happening) -> str:
+def _name(happening: EventRecord) -> str:
     return "/".join(filter(None, (happening.regarding.get("namespace"), happening.regarding["name"])))

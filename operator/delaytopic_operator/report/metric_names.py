@@ -17,15 +17,19 @@ class MetricName(NamedTuple):
 DELAY_TOPIC: Final = ("delaytopic_namespace", "delaytopic_name")
 """Labels of series about one DelayTopic; the same as on the relays' metrics."""
 
-RECONCILES: Final = MetricName("delaytopic_operator_reconcile", "counter", "Passes, by result.", ("result",))
-RECONCILE_SECONDS: Final = MetricName("delaytopic_operator_reconcile_seconds", "histogram", "How long passes take.")
+RECONCILES: Final = MetricName("delaytopic_operator_reconcile", "counter", "Reconciliations, by result.", ("result",))
+RECONCILE_SECONDS: Final = MetricName(
+    "delaytopic_operator_reconcile_seconds", "histogram", "How long reconciliations take."
+)
 IN_PROGRESS: Final = MetricName(
     "delaytopic_operator_reconcile_in_progress_start_seconds",
     "gauge",
-    "When a pass that runs began, in seconds since 1970.",
+    "When a reconciliation that runs began, in seconds since 1970.",
     DELAY_TOPIC,
 )
-QUEUE_DEPTH: Final = MetricName("delaytopic_operator_queue_depth", "gauge", "DelayTopics due for a pass and waiting.")
+QUEUE_DEPTH: Final = MetricName(
+    "delaytopic_operator_queue_depth", "gauge", "DelayTopics due for a reconciliation and waiting."
+)
 QUEUE_AGE: Final = MetricName(
     "delaytopic_operator_queue_oldest_age_seconds", "gauge", "How long the first of them has been waiting."
 )

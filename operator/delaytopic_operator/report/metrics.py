@@ -69,7 +69,7 @@ class OperatorMetrics(Collector):
     # -- counting
 
     def observe_pass(self, result: str, seconds: float) -> None:
-        """One pass ended; `result` is Success or the reason of its error."""
+        """One reconciliation ended; `result` is Success or the reason of its error."""
         self._passes.labels(result).inc()
         self._pass_seconds.observe(seconds)
 

@@ -1,4 +1,4 @@
-"""Edge: the gauges of one DelayTopic, as its last pass found it."""
+"""Edge: the gauges of one DelayTopic, as its last reconciliation found it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ AT_LEAST_ONE = 1
 """Stands for a count that nobody knows: a backlog that may be there must not look like none."""
 
 
-class Meter:
+class StatusMetrics:
     """Thread-safe for different keys."""
 
     def __init__(self, metrics: OperatorMetrics) -> None:
         """`metrics` is the page they are on."""
         self._metrics = metrics
 
-    def measure(self, seen: Observation, plan: Plan, outcome: Outcome) -> None:
-        """Say how it stands after a pass."""
+    def update(self, seen: Observation, plan: Plan, outcome: Outcome) -> None:
+        """Say how it stands after a reconciliation."""
         if seen.document is not None:
             self._living(seen, with_failure(plan, outcome))
             return
@@ -53,7 +53,7 @@ def _per_second(crest: Crest) -> float:
 
 
 def left_behind(seen: Observation, plan: Plan, outcome: Outcome) -> RouteRecord | None:
-    """The record after a pass."""
+    """The record after a reconciliation."""
     record = seen.record
     for action in plan.actions:
         if action is outcome.failed:

@@ -7,7 +7,7 @@ from typing import Final
 
 from delaytopic_api.documents import API_VERSION, ConditionType
 from delaytopic_operator.config.operator_config import OperatorConfig
-from delaytopic_operator.decide.actions import Apply, DoTopic, Purge, Release, Remove, RestoreProgress
+from delaytopic_operator.decide.actions import Apply, Delete, DoTopic, Purge, RemoveFinalizer, RestoreProgress
 from delaytopic_operator.decide.plan import Plan
 from delaytopic_operator.errors import Conflict, Rejected
 from delaytopic_operator.execute.executor import Outcome
@@ -24,7 +24,7 @@ from delaytopic_operator.topics.findings import failed_finding
 STATUS_MANAGER: Final = "delaytopic-operator-status"
 
 
-class Sayer:
+class StatusWriter:
     """Says how it stands, and never more often than somebody could want to know."""
 
     def __init__(self, kube: KubeApi, events: EventRecorder, config: OperatorConfig) -> None:
@@ -33,7 +33,7 @@ class Sayer:
         self._events = events
         self._config = config
 
-    def say(self, seen: Observation, plan: Plan, outcome: Outcome, *, dry_run: bool) -> None:
+    def report(self, seen: Observation, plan: Plan, outcome: Outcome, *, dry_run: bool) -> None:
         """Status first, so that an event never tells what the status does not show yet."""
         if seen.document is None:
             self._of_gone(seen, plan, outcome)
@@ -42,7 +42,7 @@ class Sayer:
             return
         plan = with_failure(plan, outcome)
         document = status_document(seen, plan, dry_run=dry_run)
-        released = outcome.failure is None and any(isinstance(action, Release) for action in plan.actions)
+        released = outcome.failure is None and any(isinstance(action, RemoveFinalizer) for action in plan.actions)
         if not (seen.is_going and (released or (not plan.actions and not plan.findings))):
             self._write(seen, document)
         transitions = told(seen.status.get("conditions") or (), document["status"].get("conditions") or ())
@@ -80,10 +80,10 @@ def with_failure(plan: Plan, outcome: Outcome) -> Plan:
         found = Finding(
             ConditionType.BACKEND_READY, FALSE, failure.reason, f"relays wait for their progress: {failure}"
         )
-    elif isinstance(action, Apply | Remove) and action.document["kind"] == kinds.CRON_JOB.name:
+    elif isinstance(action, Apply | Delete) and action.document["kind"] == kinds.CRON_JOB.name:
         # Records are delivered without an audit, too.
         return _found(plan, Finding(ConditionType.SLO_MET, UNKNOWN, NO_AUDIT, f"no audit can be set up: {failure}"))
-    elif isinstance(action, Apply | Remove):
+    elif isinstance(action, Apply | Delete):
         found = Finding(ConditionType.RELAY_AVAILABLE, FALSE, failure.reason, str(failure))
     else:
         return plan

@@ -71,7 +71,7 @@ class LeaderElection:
         if not self.is_leader:
             raise NotLeading("this operator does not lead, or could not renew its Lease in time: it writes nothing")
         if getattr(self._bound, "term", self._term) != self._term:
-            raise NotLeading("this operator lost the lead meanwhile, and won it again: the pass starts over")
+            raise NotLeading("this operator lost the lead meanwhile, and won it again: the reconciliation starts over")
         return self._left_ms(self._terms.duration_ms) / 1_000
 
     def bind(self) -> None:

@@ -23,7 +23,7 @@ import structlog
 from delaytopic_operator.clock import epoch_ms, monotonic_ms
 from delaytopic_operator.config.operator_config import OperatorConfig
 from delaytopic_operator.kube.login import ClusterLogin
-from delaytopic_operator.kube.object_cache import Store
+from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model.keys import Key
 from delaytopic_operator.model.kinds import Kind
 from delaytopic_operator.runtime import watched
@@ -53,7 +53,7 @@ class Watches:
     def __init__(
         self,
         login: ClusterLogin,
-        store: Store,
+        store: ObjectCache,
         put: Callable[[Iterable[Key]], None],
         config: OperatorConfig,
         login_lasts: timedelta = timedelta(minutes=LOGIN_MINUTES),
@@ -161,7 +161,7 @@ class Watches:
 
     def _tell(self, kind: Kind, document: dict[str, Any]) -> None:
         if not self._store.is_own(document):
-            self._put(self._store.keys_for(kind, document))
+            self._put(self._store.requests_for(kind, document))
 
     async def _on_startup(self, group: Kinds, **_: Any) -> None:
         loop = asyncio.get_running_loop()

@@ -15,7 +15,7 @@ from delaytopic_operator.clock import epoch_ms
 from delaytopic_operator.config.operator_config import OperatorConfig
 from delaytopic_operator.kube.client import KubeApi, WriteGuard, always
 from delaytopic_operator.kube.login import ClusterLogin
-from delaytopic_operator.kube.object_cache import Store
+from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.kube.transport import KubeTransport
 from delaytopic_operator.model.keys import Key
 from delaytopic_operator.model.reconciliation import Reconciler, Result
@@ -32,7 +32,7 @@ from delaytopic_operator.runtime.workers import Workers
 from delaytopic_operator.runtime.workqueue import WorkQueue
 
 LEASE_NAME = "delaytopic-operator"
-# A pod gets 10 s in the promise: passes, Events, the Lease and the watches, one after the other.
+# A pod gets 10 s in the promise: reconciliations, Events, the Lease and the watches, one after the other.
 PASSES_STOP_SECONDS = 4.0
 EVENTS_STOP_SECONDS = 0.5
 WATCHES_STOP_SECONDS = 0.5
@@ -45,7 +45,7 @@ class Shell:
     """What a reconciler works with. `guard` raises `NotLeading`: ask it before each write elsewhere, to Kafka say."""
 
     kube: KubeApi
-    store: Store
+    store: ObjectCache
     pages: RelayPages
     events: EventRecorder
     config: OperatorConfig
@@ -64,7 +64,7 @@ class Service:
         self._identity = f"{gethostname()}_{token_hex(4)}"
         self._stopping = False
         self._metrics = OperatorMetrics()
-        self._store = Store(config.namespace, config.watch_namespaces)
+        self._store = ObjectCache(config.namespace, config.watch_namespaces)
         self._transport = KubeTransport(login, self._metrics.observe_request, at_once=config.workers + 4)
         self._election = self._make_election()
         kube = KubeApi(self._transport, self._election.guard, self._store)
@@ -169,7 +169,8 @@ class Service:
         self._events.stop(EVENTS_STOP_SECONDS)
         if unfinished:
             log.warning(
-                "passes did not end in time; the lease is kept until it ends", delaytopics=[*map(str, unfinished)]
+                "reconciliations did not end in time; the lease is kept until it ends",
+                delaytopics=[*map(str, unfinished)],
             )
         self._election.stop(release=not unfinished)
         self._watches.stop(WATCHES_STOP_SECONDS)

@@ -12,7 +12,7 @@ from delaytopic_operator.clock import epoch_ms
 from delaytopic_operator.config.operator_config import OperatorConfig
 from delaytopic_operator.errors import ApiServerForbidden, OperatorError
 from delaytopic_operator.kube.client import KubeApi
-from delaytopic_operator.kube.object_cache import Ref, Store, ref_of
+from delaytopic_operator.kube.object_cache import ObjectCache, Ref, ref_of
 from delaytopic_operator.model.keys import Key
 from delaytopic_operator.model.kinds import Kind
 from delaytopic_operator.runtime import watched
@@ -29,7 +29,7 @@ class Resync:
     def __init__(
         self,
         kube: KubeApi,
-        store: Store,
+        store: ObjectCache,
         config: OperatorConfig,
         keys: Callable[[], Iterable[Key]],
         put_at: Callable[[Mapping[Key, int]], None],
@@ -100,7 +100,7 @@ class Resync:
             for document in page.items:
                 listed.add(ref_of(document))
                 if self._store.put(document):
-                    keys |= self._store.keys_for(kind, document)
+                    keys |= self._store.requests_for(kind, document)
         for document in self._store.keep_only(kind, namespace, listed, as_of):
-            keys |= self._store.keys_for(kind, document)
+            keys |= self._store.requests_for(kind, document)
         return keys

@@ -1,4 +1,4 @@
-"""Edge: the threads that do the passes, one key at a time each, as the queue says."""
+"""Edge: the threads that do the reconciliations, one key at a time each, as the queue says."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ UNEXPECTED = "Unexpected"
 log = structlog.get_logger()
 
 PassObserver = Callable[[str, float], None]
-"""Told of each pass: its result (`Success`, or the reason of its error) and its seconds."""
+"""Told of each reconciliation: its result (`Success`, or the reason of its error) and its seconds."""
 
 
 class Workers:
-    """Does passes between `start` and `stop`, while `may_run`."""
+    """Does reconciliations between `start` and `stop`, while `may_run`."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Workers:
         self._threads = [Thread(target=self._work, name=f"worker-{n}", daemon=True) for n in range(count)]
 
     def put(self, keys: Iterable[Key]) -> None:
-        """Look at the keys now. Forgotten where no passes are run: who may run them looks at everything first."""
+        """Look at the keys now; forgotten where none may be reconciled: who may looks at everything first."""
         now_ms = epoch_ms()
         self.put_at(dict.fromkeys(keys, now_ms))
 
@@ -59,7 +59,7 @@ class Workers:
             self._changed.notify(len(times))
 
     def clear(self) -> None:
-        """Forget what was put; passes that run go on."""
+        """Forget what was put; reconciliations that run go on."""
         with self._changed:
             self._queue.clear()
 
@@ -75,7 +75,7 @@ class Workers:
             thread.start()
 
     def stop(self, deadline_s: float) -> list[Key]:
-        """Take no more keys, and wait for the passes that run; those that did not end in time are returned."""
+        """Take no more keys, and wait for the reconciliations that run; those that did not end in time are returned."""
         ends = monotonic() + deadline_s
         with self._changed:
             self._stopping = True
@@ -110,7 +110,7 @@ class Workers:
             outcome = error.reason
             with self._changed:
                 self._queue.done(key)
-        except BaseException as error:  # whatever a pass does, its thread and all others go on
+        except BaseException as error:  # whatever a reconciliation does, its thread and all others go on
             outcome = error.reason if isinstance(error, OperatorError) else UNEXPECTED
             self._failed(key, error)
         finally:
@@ -124,7 +124,7 @@ class Workers:
             times = self._queue.failures(key)
         expected = isinstance(error, OperatorError)
         log.warning(
-            "pass failed" if expected else "pass failed: a bug of the operator's",
+            "reconciliation failed" if expected else "reconciliation failed: a bug of the operator's",
             delaytopic=str(key),
             reason=str(error),
             times=times,

@@ -129,7 +129,7 @@ class ScalingMemory:
 
     partitions: int | None = None
     replicas: int | None = None
-    """The number left by the last pass: another one means that somebody else changed it."""
+    """The number left by the last reconciliation: another one means that somebody else changed it."""
     step: Step | None = None
     watch: Watch = NEVER_WATCHED
     throttled_since_ms: int | None = None
@@ -242,7 +242,7 @@ def _backlog(signals: FleetSignals, now_ms: int) -> Backlog | None:
 
 
 def _stepped(memory: ScalingMemory, current: int, now_ms: int) -> ScalingMemory:
-    """Take in another number than the last pass left: somebody else took a step, and nothing is learnt from it."""
+    """Take in a number that the last reconciliation did not leave: the step was another's, and teaches nothing."""
     if memory.replicas is None or memory.replicas == current:
         return replace(memory, replicas=current)
     return replace(memory, replicas=current, step=Step(now_ms, memory.replicas, current, judged=True))

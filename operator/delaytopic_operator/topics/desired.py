@@ -45,7 +45,7 @@ class Bucket(Protocol):
 
 
 @dataclass(frozen=True)
-class Wish:
+class DesiredTopic:
     """One topic as it should be."""
 
     name: str
@@ -89,7 +89,7 @@ class Wish:
 
 def wishes(
     settings: Settings, spec: DelayTopicSpec, source: TopicFacts | None, buckets: Sequence[Bucket]
-) -> list[Wish]:
+) -> list[DesiredTopic]:
     """All topics, in the order in which they are made: the source last, so that all is there when records come."""
     of_source = _source(settings, spec.source, source)
     partitions = _partitions_of(of_source, source)
@@ -103,14 +103,14 @@ def wishes(
     ]
 
 
-def _source(settings: Settings, spec: TopicSpec, facts: TopicFacts | None) -> Wish:
+def _source(settings: Settings, spec: TopicSpec, facts: TopicFacts | None) -> DesiredTopic:
     written_retention = spec.retention is not None or "retention.ms" in spec.config
     wanted = settings.source.retention
     least = {"retention.ms": wanted.ms} if wanted is not None and not written_retention else {}
     return _wish(settings, Role.SOURCE, settings.source, spec, OF_SOURCE, least)
 
 
-def _target(settings: Settings, spec: TopicSpec, source_count: int | None) -> Wish:
+def _target(settings: Settings, spec: TopicSpec, source_count: int | None) -> DesiredTopic:
     wish = _wish(settings, Role.TARGET, settings.target, spec, OF_TARGET, {})
     if settings.partitioning is not Partitioning.SAME_PARTITION:
         return wish
@@ -119,15 +119,15 @@ def _target(settings: Settings, spec: TopicSpec, source_count: int | None) -> Wi
     return _with_at_least(wish, source_count)
 
 
-def _dead_letter(settings: Settings, spec: TopicSpec | None, source: TopicFacts | None) -> Wish:
+def _dead_letter(settings: Settings, spec: TopicSpec | None, source: TopicFacts | None) -> DesiredTopic:
     written = spec or TopicSpec(topic=settings.dead_letter.topic)
     room = _largest_record(settings.source.config, source) + DEAD_LETTER_HEADROOM_BYTES
     least = {} if "max.message.bytes" in written.config else {"max.message.bytes": room}
     return _wish(settings, Role.DEAD_LETTER, settings.dead_letter, written, {}, least)
 
 
-def _bucket(bucket: Bucket, management: Management, partitions: int | None, copies: int | None) -> Wish:
-    return Wish(
+def _bucket(bucket: Bucket, management: Management, partitions: int | None, copies: int | None) -> DesiredTopic:
+    return DesiredTopic(
         bucket.name,
         management,
         role=None,
@@ -146,9 +146,9 @@ def _wish(
     spec: TopicSpec,
     created: Mapping[str, str],
     least: Mapping[str, int],
-) -> Wish:
+) -> DesiredTopic:
     written = {"retention.ms": str(spec.retention.ms)} if spec.retention is not None else {}
-    return Wish(
+    return DesiredTopic(
         topic.topic,
         _managed_by(settings, topic.management),
         role,
@@ -167,7 +167,7 @@ def _managed_by(settings: Settings, management: Management) -> Management:
     return Management.OBSERVE if settings.topic_provisioning is TopicProvisioning.NONE else management
 
 
-def _with_at_least(wish: Wish, partitions: int) -> Wish:
+def _with_at_least(wish: DesiredTopic, partitions: int) -> DesiredTopic:
     """SamePartition: a record of the last source partition must have somewhere to go."""
     if wish.written_partitions is not None:
         return wish
@@ -178,7 +178,7 @@ def _larger(one: int | None, other: int) -> int:
     return other if one is None else max(one, other)
 
 
-def _partitions_of(wish: Wish, facts: TopicFacts | None) -> int | None:
+def _partitions_of(wish: DesiredTopic, facts: TopicFacts | None) -> int | None:
     if facts is None:
         return wish.partitions
     grows = wish.management is not Management.OBSERVE

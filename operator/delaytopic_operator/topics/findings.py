@@ -20,7 +20,7 @@ ALL_THERE = "source, target and dead-letter topic are there"
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a pass is about to do."""
+    """What a reconciliation is about to do."""
 
     made: tuple[str, ...] = ()
     """Source, target or dead-letter topics that are made now."""

@@ -25,7 +25,7 @@ from delaytopic_api.values import Management
 from delaytopic_operator.model.kafka_view import TopicFacts
 from delaytopic_operator.model.record import Role, TopicRecord
 from delaytopic_operator.topics.actions import TopicEvent
-from delaytopic_operator.topics.desired import Wish
+from delaytopic_operator.topics.desired import DesiredTopic
 
 ACCEPT_RECREATION: Final = "delaytopic.dev/accept-topic-recreation"
 """The annotation whose value is the id of a topic that somebody has looked at; several separated by commas."""
@@ -42,10 +42,10 @@ class Trouble(NamedTuple):
 class Stance(Enum):
     """What may be done."""
 
-    MAKE = auto()
-    CARE = auto()
-    LOOK = auto()
-    LEAVE = auto()
+    CREATE = auto()
+    MANAGE = auto()
+    OBSERVE = auto()
+    SKIP = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +59,19 @@ class Owned:
 
 
 def own(
-    wish: Wish, facts: TopicFacts | None, recorded: TopicRecord | None, accepted: Collection[str], *, forbidden: bool
+    wish: DesiredTopic,
+    facts: TopicFacts | None,
+    recorded: TopicRecord | None,
+    accepted: Collection[str],
+    *,
+    forbidden: bool,
 ) -> Owned:
     """The stance on one topic; `facts` are None if it is missing, or may not be seen (`forbidden`)."""
     if recorded is not None and recorded.name != wish.name:
         recorded = None
     if forbidden:
         sentence = f"the operator's Kafka user may not see {wish.what}: grant it Describe and DescribeConfigs on it"
-        return Owned(Stance.LEAVE, recorded, Trouble("AuthorizationFailed", sentence, stalled=False))
+        return Owned(Stance.SKIP, recorded, Trouble("AuthorizationFailed", sentence, stalled=False))
     if facts is None:
         return _of_missing(wish, recorded, accepted)
     is_same = recorded is None or recorded.topic_id in (None, facts.topic_id)
@@ -80,45 +85,45 @@ def accepted_ids(annotation: str | None) -> frozenset[str]:
     return frozenset(part.strip() for part in (annotation or "").split(",") if part.strip())
 
 
-def _of_missing(wish: Wish, recorded: TopicRecord | None, accepted: Collection[str]) -> Owned:
+def _of_missing(wish: DesiredTopic, recorded: TopicRecord | None, accepted: Collection[str]) -> Owned:
     if wish.management is Management.OBSERVE:
         sentence = f"{wish.what} does not exist; create it, or correct {wish.field}.topic"
-        return Owned(Stance.LEAVE, recorded, Trouble("TopicMissing", sentence, stalled=False))
+        return Owned(Stance.SKIP, recorded, Trouble("TopicMissing", sentence, stalled=False))
     lost = recorded.topic_id if recorded is not None else None
     if wish.role is Role.SOURCE and lost is not None and lost not in accepted:
         sentence = (
             f"{wish.what} was deleted, and whatever was pending in it is lost; to go on with a new and empty one, set "
             f"the annotation {ACCEPT_RECREATION}: {lost}"
         )
-        return Owned(Stance.LEAVE, recorded, Trouble("TopicMissing", sentence))
-    return Owned(Stance.MAKE, TopicRecord(name=wish.name, ownership=Ownership.CREATED))
+        return Owned(Stance.SKIP, recorded, Trouble("TopicMissing", sentence))
+    return Owned(Stance.CREATE, TopicRecord(name=wish.name, ownership=Ownership.CREATED))
 
 
-def _of_another(wish: Wish, facts: TopicFacts, recorded: TopicRecord) -> Owned:
+def _of_another(wish: DesiredTopic, facts: TopicFacts, recorded: TopicRecord) -> Owned:
     note = f"{wish.what} was made anew by somebody else: its id is {facts.topic_id}, it was {recorded.topic_id}"
     event = TopicEvent("TopicRecreated", note, warning=True) if recorded.stranger_id != facts.topic_id else None
     if wish.role is None:
-        return Owned(Stance.CARE, _seen(facts, recorded.ownership), event=event)
+        return Owned(Stance.MANAGE, _seen(facts, recorded.ownership), event=event)
     sentence = f"{note}; if it is the right one, set the annotation {ACCEPT_RECREATION}: {facts.topic_id}"
     if wish.role is Role.SOURCE:
         sentence += " (whatever was pending in the former one is lost)"
     told = recorded.model_copy(update={"stranger_id": facts.topic_id})
-    return Owned(Stance.LEAVE, told, Trouble("TopicRecreated", sentence), event)
+    return Owned(Stance.SKIP, told, Trouble("TopicRecreated", sentence), event)
 
 
-def _of_present(wish: Wish, facts: TopicFacts, recorded: TopicRecord | None) -> Owned:
+def _of_present(wish: DesiredTopic, facts: TopicFacts, recorded: TopicRecord | None) -> Owned:
     if wish.management is Management.OBSERVE:
-        return Owned(Stance.LOOK, _seen(facts, Ownership.OBSERVED))
+        return Owned(Stance.OBSERVE, _seen(facts, Ownership.OBSERVED))
     if recorded is not None and recorded.ownership is not Ownership.OBSERVED:
-        return Owned(Stance.CARE, _seen(facts, recorded.ownership))
+        return Owned(Stance.MANAGE, _seen(facts, recorded.ownership))
     if wish.management is Management.ADOPT:
         event = TopicEvent("TopicAdopted", f"adopted {wish.what}, which was there already")
-        return Owned(Stance.CARE, _seen(facts, Ownership.ADOPTED), event=event)
+        return Owned(Stance.MANAGE, _seen(facts, Ownership.ADOPTED), event=event)
     sentence = (
         f"{wish.what} exists, and was not made by this operator; to take it over set {wish.field}.management: Adopt, "
         "to use it as it is Observe"
     )
-    return Owned(Stance.LEAVE, recorded, Trouble("TopicExists", sentence))
+    return Owned(Stance.SKIP, recorded, Trouble("TopicExists", sentence))
 
 
 def _seen(facts: TopicFacts, ownership: Ownership) -> TopicRecord:

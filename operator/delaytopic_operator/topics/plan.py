@@ -4,7 +4,7 @@
     1. write plan.record, if it is another than before: what is about to be owned is known before it is there
     2. perform plan.actions in order, and tell the event of each that did something; or apply plan.documents
     3. tell plan.events; say plan.topics and plan.backend in the status
-A pass that is killed anywhere in between is done again from the start, and ends the same.
+A reconciliation that is killed anywhere in between is done again from the start, and ends the same.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from delaytopic_operator.topics.actions import DeleteTopic, TopicAction, TopicEv
 from delaytopic_operator.topics.desired import Bucket, wishes
 from delaytopic_operator.topics.findings import Progress, backend_findings, topics_finding
 from delaytopic_operator.topics.judging import (
-    Judged,
+    TopicState,
     changes,
     corrected,
     correction,
@@ -121,11 +121,11 @@ def plan_topics(
     )
 
 
-def _actions(judged: Sequence[Judged], removals: Sequence[DeleteTopic]) -> tuple[TopicAction, ...]:
+def _actions(judged: Sequence[TopicState], removals: Sequence[DeleteTopic]) -> tuple[TopicAction, ...]:
     return (*(action for topic in judged for action in changes(topic)), *removals)
 
 
-def _backend(settings: Settings, judged: Sequence[Judged], source: Corrected | None) -> tuple[Finding, ...]:
+def _backend(settings: Settings, judged: Sequence[TopicState], source: Corrected | None) -> tuple[Finding, ...]:
     config = source.config if source else None
     return tuple(backend_findings(settings, config, _bucket_troubles(settings, judged), _absent(judged)))
 
@@ -134,24 +134,24 @@ def _obsolete(removals: Sequence[DeleteTopic]) -> tuple[str, ...]:
     return tuple(strimzi_object_name(removal.name) for removal in removals)
 
 
-def _events(judged: Sequence[Judged]) -> tuple[TopicEvent, ...]:
+def _events(judged: Sequence[TopicState]) -> tuple[TopicEvent, ...]:
     return tuple(topic.owned.event for topic in judged if topic.owned.event is not None)
 
 
-def _troubles(settings: Settings, judged: Sequence[Judged]) -> list[Trouble]:
+def _troubles(settings: Settings, judged: Sequence[TopicState]) -> list[Trouble]:
     """Of the three topics, the source's first."""
     routed = [topic for topic in reversed(judged) if topic.wish.role is not None]
     found = [trouble for topic in routed for trouble in topic_troubles(settings, topic)]
     return [*found, *shared_troubles(settings, routed)]
 
 
-def _bucket_troubles(settings: Settings, judged: Sequence[Judged]) -> list[Trouble]:
+def _bucket_troubles(settings: Settings, judged: Sequence[TopicState]) -> list[Trouble]:
     buckets = [topic for topic in judged if topic.wish.role is None]
     return [trouble for topic in buckets for trouble in topic_troubles(settings, topic)]
 
 
 def _strimzi_troubles(
-    settings: Settings, judged: Sequence[Judged], strimzi: StrimziTopics | None, record: RouteRecord
+    settings: Settings, judged: Sequence[TopicState], strimzi: StrimziTopics | None, record: RouteRecord
 ) -> list[Trouble]:
     if settings.topic_provisioning is not TopicProvisioning.STRIMZI_KAFKA_TOPIC:
         return []
@@ -165,7 +165,7 @@ def _strimzi_troubles(
     return list(strimzi_troubles(strimzi, ours, record.key))
 
 
-def _progress(judged: Sequence[Judged]) -> Progress:
+def _progress(judged: Sequence[TopicState]) -> Progress:
     made = [topic for topic in judged if topic.is_made]
     return Progress(
         made=tuple(topic.wish.name for topic in made if topic.wish.role is not None),
@@ -174,7 +174,7 @@ def _progress(judged: Sequence[Judged]) -> Progress:
     )
 
 
-def _absent(judged: Sequence[Judged]) -> list[str]:
+def _absent(judged: Sequence[TopicState]) -> list[str]:
     """Bucket topics that are not there yet."""
     return [topic.wish.name for topic in judged if topic.wish.role is None and topic.facts is None]
 
@@ -193,7 +193,7 @@ def _removals(
     return removals
 
 
-def _recorded(record: RouteRecord, judged: Sequence[Judged], view: KafkaView) -> RouteRecord:
+def _recorded(record: RouteRecord, judged: Sequence[TopicState], view: KafkaView) -> RouteRecord:
     buckets = {name: topic for name, topic in record.buckets.items() if name not in view.missing}
     for topic in judged:
         if topic.wish.role is not None:
@@ -203,14 +203,16 @@ def _recorded(record: RouteRecord, judged: Sequence[Judged], view: KafkaView) ->
     return record.with_buckets(buckets) if buckets != record.buckets else record
 
 
-def _documents(judged: Sequence[Judged], strimzi: StrimziTopics | None, record: RouteRecord) -> list[dict[str, Any]]:
+def _documents(
+    judged: Sequence[TopicState], strimzi: StrimziTopics | None, record: RouteRecord
+) -> list[dict[str, Any]]:
     if strimzi is None:
         return []
-    topics = [_strimzi_topic(topic) for topic in judged if topic.owned.stance in (Stance.MAKE, Stance.CARE)]
+    topics = [_strimzi_topic(topic) for topic in judged if topic.owned.stance in (Stance.CREATE, Stance.MANAGE)]
     return [strimzi_document(topic, strimzi.place, record.key) for topic in topics if topic is not None]
 
 
-def _strimzi_topic(topic: Judged) -> StrimziTopic | None:
+def _strimzi_topic(topic: TopicState) -> StrimziTopic | None:
     """The topic as the Topic Operator is told; it takes away what is set on the topic and not named, so all is."""
     wish, facts, after = topic.wish, topic.facts, corrected(topic)
     if facts is None or after is None:

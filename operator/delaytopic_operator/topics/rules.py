@@ -10,7 +10,7 @@ from delaytopic_api.values import Partitioning
 from delaytopic_operator.model.kafka_view import UNLIMITED_MS, TopicFacts
 from delaytopic_operator.model.record import Role
 from delaytopic_operator.topics.actions import GrowTopic, SetConfig
-from delaytopic_operator.topics.desired import LOG_APPEND_TIME, Wish
+from delaytopic_operator.topics.desired import LOG_APPEND_TIME, DesiredTopic
 from delaytopic_operator.topics.ownership import Trouble
 
 SAFE_COPIES: Final = 3
@@ -21,20 +21,20 @@ SAFE_IN_SYNC: Final = 2
 class Corrected(NamedTuple):
     """A topic as it will be when its changes are done."""
 
-    wish: Wish
+    wish: DesiredTopic
     partitions: int
     replication_factor: int
     config: Mapping[str, str] | None
     """None where it may not be read."""
 
 
-def growth(wish: Wish, facts: TopicFacts) -> GrowTopic | None:
+def growth(wish: DesiredTopic, facts: TopicFacts) -> GrowTopic | None:
     """Partitions to add."""
     least = wish.least_partitions or 0
     return GrowTopic(wish.name, least, facts.partitions) if least > facts.partitions else None
 
 
-def corrections(wish: Wish, facts: TopicFacts, *, created: bool) -> SetConfig | None:
+def corrections(wish: DesiredTopic, facts: TopicFacts, *, created: bool) -> SetConfig | None:
     """Settings to set again: those that are written, lower bounds, and of a topic that the operator made its own."""
     if facts.config is None:
         return None
@@ -50,7 +50,7 @@ def corrections(wish: Wish, facts: TopicFacts, *, created: bool) -> SetConfig | 
     return SetConfig(wish.name, changed, {name: facts.config.get(name) for name in changed})
 
 
-def care_troubles(wish: Wish, facts: TopicFacts) -> Iterator[Trouble]:
+def care_troubles(wish: DesiredTopic, facts: TopicFacts) -> Iterator[Trouble]:
     """What is written of a topic under the operator's care, and cannot be done."""
     written, copies = wish.written_partitions, wish.written_replication_factor
     if written is not None and written < facts.partitions:
@@ -132,11 +132,11 @@ def kept_ms(config: Mapping[str, str]) -> int | None:
     return None if retention is None or retention == UNLIMITED_MS else retention
 
 
-def _listing(wish: Wish, name: str, value: str) -> str:
+def _listing(wish: DesiredTopic, name: str, value: str) -> str:
     return f'alter the topic, or let the operator do it with {wish.field}.config: {{{name}: "{value}"}}'
 
 
-def _unreadable(wish: Wish) -> str:
+def _unreadable(wish: DesiredTopic) -> str:
     return f"the operator's Kafka user may not read the settings of {wish.what}: grant it DescribeConfigs"
 
 

@@ -22,24 +22,24 @@ from tests.support.relay.process import wait_for
 from delaytopic_api import RelayStatus
 from delaytopic_operator.config.operator_config import OperatorConfig
 from delaytopic_operator.errors import OperatorError
-from delaytopic_operator.execute.executor import Doer
+from delaytopic_operator.execute.executor import Executor
 from delaytopic_operator.execute.scaling_ledger import ScalingLedger
 from delaytopic_operator.execute.topics import TopicsExecutor
 from delaytopic_operator.kube.client import KubeApi, always
 from delaytopic_operator.kube.login import ClusterLogin
-from delaytopic_operator.kube.object_cache import Store
+from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.kube.transport import KubeTransport
 from delaytopic_operator.model.keys import Key
 from delaytopic_operator.model.record import record_name
 from delaytopic_operator.observe.cluster import ClusterObserver
 from delaytopic_operator.observe.fleet import RelayPage
-from delaytopic_operator.observe.observer import Looker
+from delaytopic_operator.observe.observer import Observer
 from delaytopic_operator.observe.topics import TopicsObserver
 from delaytopic_operator.reconciler import Reconciler
 from delaytopic_operator.report.event_recorder import EventRecorder
 from delaytopic_operator.report.metrics import OperatorMetrics
-from delaytopic_operator.report.status_metrics import Meter
-from delaytopic_operator.report.status_writer import Sayer
+from delaytopic_operator.report.status_metrics import StatusMetrics
+from delaytopic_operator.report.status_writer import StatusWriter
 from delaytopic_operator.resources import child_name
 from delaytopic_operator.runtime.resync import Resync
 
@@ -190,7 +190,7 @@ class Life:
         usual = {"namespace": world.platform, "watchNamespaces": [world.team], "poll": "1s", "statusInterval": "0s"}
         config = OperatorConfig.model_validate({**usual, **settings})
         login = ClusterLogin(world.plane.kubeconfig)
-        self._store = Store(world.platform, [world.team])
+        self._store = ObjectCache(world.platform, [world.team])
         self._kafka = CrashingClusters(self.point)
         self._transports = [CrashingTransport(login, self.point), KubeTransport(login, lambda *_: None)]
         kube = KubeApi(self._transports[0], always, self._store)
@@ -199,10 +199,10 @@ class Life:
         topics = TopicsObserver(self._kafka, kube)
         cluster = ClusterObserver(kube, self._store, _Pages(world), config)  # type: ignore[arg-type]
         self._reconciler = Reconciler(
-            Looker(cluster, topics, self._store, config),
-            Doer(kube, self._store.get, TopicsExecutor(topics, kube), config, self._guard, lambda _: None),
-            Sayer(kube, EventRecorder(plain, "test"), config),
-            Meter(OperatorMetrics()),
+            Observer(cluster, topics, self._store, config),
+            Executor(kube, self._store.get, TopicsExecutor(topics, kube), config, self._guard, lambda _: None),
+            StatusWriter(kube, EventRecorder(plain, "test"), config),
+            StatusMetrics(OperatorMetrics()),
             self._store,
             ScalingLedger(config.scale_steps_per_minute),
         )

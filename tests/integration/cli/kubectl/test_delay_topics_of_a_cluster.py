@@ -97,7 +97,7 @@ def test_before_a_file_is_applied_all_of_it_is_planned(running: Platform, planne
     assert (planned.before[0], actions(planned.before[1])) == (
         2,
         [
-            "Create DelayTopic", "Hold finalizer", "Create ConfigMap", f"CreateTopic {source}.dlq",
+            "Create DelayTopic", "AddFinalizer delaytopic.dev/drain", "Create ConfigMap", f"CreateTopic {source}.dlq",
             f"CreateTopic {running.team}.reminders", f"CreateTopic {source}", "Create ServiceAccount",
             "Create ConfigMap", "Create NetworkPolicy", "Create PodDisruptionBudget", "Create Deployment",
         ],

@@ -10,7 +10,7 @@ from tests.support.operator.scenes import delay_class, document
 
 from delaytopic_operator.config.operator_config import OperatorConfig
 from delaytopic_operator.kube.client import KubeApi
-from delaytopic_operator.kube.object_cache import Store
+from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model.keys import Key
 from delaytopic_operator.observe.cluster import ClusterObserver
 from delaytopic_operator.observe.pod_owners import is_relay, is_run_by_job
@@ -49,7 +49,7 @@ def labelled(kind: str, namespace: str, key: Key, component: str) -> dict[str, A
 def test_relays_and_audits_are_heard_from_where_the_operator_runs_them_alone(
     kube: KubeApi, namespace: str, owner: str
 ) -> None:
-    key, store = Key(namespace, "reminders"), Store(OPERATOR)
+    key, store = Key(namespace, "reminders"), ObjectCache(OPERATOR)
     topic = delay_topic(namespace)
     metadata = {**document(deleted_ms=None)["metadata"], **topic["metadata"], "resourceVersion": "5"}
     store.put({**topic, "metadata": metadata})
@@ -58,7 +58,7 @@ def test_relays_and_audits_are_heard_from_where_the_operator_runs_them_alone(
     for kind, component in (("Pod", "relay"), ("Pod", "audit"), ("Deployment", "relay")):
         store.put(labelled(kind, place, key, component))
 
-    seen = ClusterObserver(kube, store, None, OperatorConfig(namespace=OPERATOR)).look(key, 0)  # type: ignore[arg-type]
+    seen = ClusterObserver(kube, store, None, OperatorConfig(namespace=OPERATOR)).observe(key, 0)  # type: ignore[arg-type]
 
     heard = (len(seen.pods), len(seen.audit_pods), seen.deployment is not None)
     assert heard == ((0, 0, False) if owner == "the tenant" else (1, 1, True))

@@ -11,9 +11,9 @@ from tests.support.operator.scenes import document, seen
 from delaytopic_operator.decide.actions import Apply
 from delaytopic_operator.decide.plan import Plan
 from delaytopic_operator.errors import ObjectForeign
-from delaytopic_operator.execute.executor import Doer
+from delaytopic_operator.execute.executor import Executor
 from delaytopic_operator.kube.client import KubeApi
-from delaytopic_operator.kube.object_cache import Store
+from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model import kinds
 from delaytopic_operator.resources.identity import NAME_LABEL, NAMESPACE_LABEL
 
@@ -30,11 +30,11 @@ def config_map(namespace: str, text: str, labels: dict[str, str]) -> dict[str, A
 
 def applied(kube: KubeApi, namespace: str, there: dict[str, str]) -> tuple[object, str]:
     """Apply a child of shop/reminders where an object with such labels is; the failure, and the object's text."""
-    store = Store(namespace)
+    store = ObjectCache(namespace)
     store.put(kube.apply(config_map(namespace, "before", there), "delaytopic-operator"))
-    doer = Doer(kube, store.get, None, None, lambda: None, Counter().update)  # type: ignore[arg-type]
+    executor = Executor(kube, store.get, None, None, lambda: None, Counter().update)  # type: ignore[arg-type]
 
-    outcome = doer.do(seen(document(deleted_ms=None)), Plan([Apply(config_map(namespace, "after", OWN))]))
+    outcome = executor.execute(seen(document(deleted_ms=None)), Plan([Apply(config_map(namespace, "after", OWN))]))
 
     live = kube.get(kinds.CONFIG_MAP, namespace, "meeting")
     assert live is not None

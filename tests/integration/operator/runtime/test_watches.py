@@ -17,7 +17,7 @@ from delaytopic_operator.config.operator_config import OperatorConfig
 from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.kube.indexers import MANAGED, NAME_LABEL, NAMESPACE_LABEL
 from delaytopic_operator.kube.login import ClusterLogin
-from delaytopic_operator.kube.object_cache import Store
+from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model import kinds
 from delaytopic_operator.model.keys import Key
 from delaytopic_operator.report.event_recorder import EventRecorder
@@ -34,18 +34,18 @@ def woken() -> list[Key]:
 
 
 @pytest.fixture
-def watch(control_plane: ControlPlane, woken: list[Key]) -> Iterator[Callable[..., tuple[Watches, Store]]]:
+def watch(control_plane: ControlPlane, woken: list[Key]) -> Iterator[Callable[..., tuple[Watches, ObjectCache]]]:
     running: list[Watches] = []
 
     def start(
         namespace: str, login_lasts: timedelta = timedelta(minutes=10), tenants: Sequence[str] = ()
-    ) -> tuple[Watches, Store]:
+    ) -> tuple[Watches, ObjectCache]:
         def put(keys: Iterable[Key]) -> None:
             woken.extend(keys)
 
         topics = [namespace, *tenants]
         config = OperatorConfig(namespace=namespace, watch_namespaces=topics, relay_namespaces=[])
-        store, login = Store(namespace, topics), ClusterLogin(control_plane.kubeconfig)
+        store, login = ObjectCache(namespace, topics), ClusterLogin(control_plane.kubeconfig)
         running.append(Watches(login, store, put, config, login_lasts))
         running[-1].start()
         return running[-1], store
@@ -56,7 +56,7 @@ def watch(control_plane: ControlPlane, woken: list[Key]) -> Iterator[Callable[..
 
 
 def test_events_go_on_when_the_login_has_to_be_renewed(
-    watch: Callable[..., tuple[Watches, Store]], kube: KubeApi, namespace: str, woken: list[Key]
+    watch: Callable[..., tuple[Watches, ObjectCache]], kube: KubeApi, namespace: str, woken: list[Key]
 ) -> None:
     kube.apply(delay_topic(namespace, "first"), "people")
     watches, store = watch(namespace, timedelta(seconds=1))
@@ -73,7 +73,7 @@ def test_events_go_on_when_the_login_has_to_be_renewed(
 
 
 def test_every_watch_shows_that_it_lives_though_nothing_happens(
-    watch: Callable[..., tuple[Watches, Store]], namespace: str
+    watch: Callable[..., tuple[Watches, ObjectCache]], namespace: str
 ) -> None:
     started_ms = epoch_ms()
 
@@ -85,7 +85,7 @@ def test_every_watch_shows_that_it_lives_though_nothing_happens(
 
 
 def test_of_a_tenants_namespace_delay_topics_are_heard_and_its_own_objects_are_not(
-    watch: Callable[..., tuple[Watches, Store]], kube: KubeApi, namespace: str, make_namespace: MakeNamespace
+    watch: Callable[..., tuple[Watches, ObjectCache]], kube: KubeApi, namespace: str, make_namespace: MakeNamespace
 ) -> None:
     tenant = make_namespace()
     owner = {NAMESPACE_LABEL: tenant, NAME_LABEL: "reminders"}

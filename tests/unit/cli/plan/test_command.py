@@ -38,7 +38,7 @@ def test_programs_read_the_same_as_people(output: str, tmp_path: Path, capsys: p
     found = json.loads(text) if output == "json" else yaml.safe_load(text)
     assert (found["judgement"], found["delayTopics"][0]["steps"][0]) == (
         "Changes",
-        {"action": "Hold", "object": "finalizer", "detail": "delaytopic.dev/drain"},
+        {"action": "AddFinalizer", "object": "delaytopic.dev/drain"},
     )
 
 

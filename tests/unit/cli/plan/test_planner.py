@@ -40,7 +40,7 @@ def test_where_all_was_done_nothing_is_to_do() -> None:
 def test_a_new_delay_topic_is_made_with_all_that_belongs_to_it() -> None:
     outcome = against(STATE, delay_topic("invoices"))
 
-    assert steps(outcome)[:3] == ["Create DelayTopic", "Hold finalizer", "Create ConfigMap"]
+    assert steps(outcome)[:3] == ["Create DelayTopic", "AddFinalizer delaytopic.dev/drain", "Create ConfigMap"]
     assert EXIT_CODES[outcome.judgement] == 2
 
 

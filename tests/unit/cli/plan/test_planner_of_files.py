@@ -18,7 +18,8 @@ def test_all_that_the_operator_makes_is_planned_in_its_order() -> None:
     outcome = offline(delay_class(backend=REDIS), delay_topic())
 
     assert steps(outcome) == [
-        "Hold finalizer", "Create ConfigMap", "CreateTopic shop.reminders.delayed.dlq", "CreateTopic shop.reminders",
+        "AddFinalizer delaytopic.dev/drain", "Create ConfigMap", "CreateTopic shop.reminders.delayed.dlq",
+        "CreateTopic shop.reminders",
         "CreateTopic shop.reminders.delayed", "Create ServiceAccount", "Create ConfigMap", "Create NetworkPolicy",
         "Create PodDisruptionBudget", "Create Deployment",
     ]  # fmt: skip
@@ -129,7 +130,7 @@ def test_topics_of_strimzi_are_planned_as_objects() -> None:
 def test_a_policy_that_needs_no_hold_gets_no_finalizer() -> None:
     outcome = offline(delay_class(), delay_topic(deletionPolicy="Retain"))
 
-    assert "Hold finalizer" not in steps(outcome)
+    assert "AddFinalizer delaytopic.dev/drain" not in steps(outcome)
 
 
 def test_the_text_ends_with_a_summary_and_shows_objects_when_asked() -> None:

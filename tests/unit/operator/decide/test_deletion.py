@@ -19,7 +19,7 @@ from tests.support.operator.scenes import (
     seen,
 )
 
-from delaytopic_operator.decide.actions import Action, Apply, ForgetRecord, Purge, Release, Remove, WriteRecord
+from delaytopic_operator.decide.actions import Action, Apply, Delete, ForgetRecord, Purge, RemoveFinalizer, WriteRecord
 from delaytopic_operator.decide.plan import Plan
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.model.record import RecordState, RouteRecord, former_record_name, record_name
@@ -44,7 +44,7 @@ def _word(action: Action) -> str:
     match action:
         case WriteRecord(written, _):
             return f"{written.state} {written.pending}"
-        case Apply(found) | Remove(found):
+        case Apply(found) | Delete(found):
             return f"{type(action).__name__} {found['kind']}"
         case Purge(_, topics):
             return "Purge topics" if topics else "Purge"
@@ -66,35 +66,35 @@ def draining(pending: int | None, until_ms: int = NOW_MS + 60_000, uid: str = sc
 
 
 CASES: list[tuple[str, Observation, list[str]]] = [
-    ("drained", seen(document(), pending=0), ["Retained 0", "Remove Deployment"]),
+    ("drained", seen(document(), pending=0), ["Retained 0", "Delete Deployment"]),
     (
         "too late",
         seen(document(deleted_ms=NOW_MS - 900_000), pending=3),
-        ["Retained 3", "Remove Deployment"],
+        ["Retained 3", "Delete Deployment"],
     ),
     (
         "too late, unknown now, known at first",
         seen(document(deleted_ms=NOW_MS - 900_000), pending=None, record=draining(3)),
-        ["Retained 3", "Remove Deployment"],
+        ["Retained 3", "Delete Deployment"],
     ),
     (
         "killed after writing it down",
         seen(document(), pending=3, record=retained(3)),
-        ["Remove Deployment"],
+        ["Delete Deployment"],
     ),
-    ("killed after removing", seen(document(), record=retained(3), **STOPPED), ["Release"]),
-    ("killed after removing, drained", seen(document(), record=retained(0), **STOPPED), ["Release"]),
-    ("never begun", seen(document(), record=None, **STOPPED), ["Release"]),
+    ("killed after removing", seen(document(), record=retained(3), **STOPPED), ["RemoveFinalizer"]),
+    ("killed after removing, drained", seen(document(), record=retained(0), **STOPPED), ["RemoveFinalizer"]),
+    ("never begun", seen(document(), record=None, **STOPPED), ["RemoveFinalizer"]),
     ("its class is gone", seen(document(), has_class=False, pending=3), ["Draining 3"]),
-    ("its class is gone, drained", seen(document(), has_class=False), ["Retained 0", "Remove Deployment"]),
+    ("its class is gone, drained", seen(document(), has_class=False), ["Retained 0", "Delete Deployment"]),
     ("paused", seen(document(annotations=PAUSED), pending=0), []),
     (
         "paused in a namespace that goes",
         seen(document(annotations=PAUSED), pending=0, terminates=True),
-        ["Retained 0", "Remove Deployment"],
+        ["Retained 0", "Delete Deployment"],
     ),
     ("not confirmed", seen(document(deletionPolicy="Delete"), pending=2), []),
-    ("confirmed", seen(document(**DELETE), pending=2), ["Retained 2", "Remove Deployment"]),
+    ("confirmed", seen(document(**DELETE), pending=2), ["Retained 2", "Delete Deployment"]),
     (
         "confirmed, pods left",
         seen(document(**DELETE), record=retained(2), children=[], fleet=Fleet(None, [POD], [], 1)),
@@ -103,25 +103,25 @@ CASES: list[tuple[str, Observation, list[str]]] = [
     (
         "confirmed, stopped",
         seen(document(**DELETE), record=retained(2), **STOPPED),
-        ["Purge topics", "ForgetRecord", "Release"],
+        ["Purge topics", "ForgetRecord", "RemoveFinalizer"],
     ),
-    ("confirmed, purged", seen(document(**DELETE), record=None, **STOPPED), ["Release"]),
+    ("confirmed, purged", seen(document(**DELETE), record=None, **STOPPED), ["RemoveFinalizer"]),
     (
         "confirmed, the record cannot be read",
         seen(document(**DELETE), record=None, record_trouble=Trouble("RecordUnreadable", "newer", stalled=True)),
-        ["Remove Deployment", "Release"],
+        ["Delete Deployment", "RemoveFinalizer"],
     ),
     (
         "confirmed, of a former namespace of that name",
         seen(document(**DELETE), record=retained(2, "former"), **STOPPED),
-        ["Release"],
+        ["RemoveFinalizer"],
     ),
-    ("gone with Retain", seen(None, pending=4), ["Retained 4", "Remove Deployment"]),
+    ("gone with Retain", seen(None, pending=4), ["Retained 4", "Delete Deployment"]),
     ("gone, retained", seen(None, record=retained(4), **STOPPED), []),
     ("gone, handed over", seen(None, pending=4, record=draining(4)), []),
-    ("gone, handed over, drained", seen(None, pending=0, record=draining(4)), ["Retained 0", "Remove Deployment"]),
-    ("gone, too late", seen(None, pending=4, record=draining(4, NOW_MS)), ["Retained 4", "Remove Deployment"]),
-    ("gone, nothing written down", seen(None, record=None), ["Remove Deployment"]),
+    ("gone, handed over, drained", seen(None, pending=0, record=draining(4)), ["Retained 0", "Delete Deployment"]),
+    ("gone, too late", seen(None, pending=4, record=draining(4, NOW_MS)), ["Retained 4", "Delete Deployment"]),
+    ("gone, nothing written down", seen(None, record=None), ["Delete Deployment"]),
     (
         "gone, the record cannot be read",
         seen(None, record=None, record_trouble=Trouble("RecordUnreadable", "newer", stalled=True)),
@@ -131,7 +131,7 @@ CASES: list[tuple[str, Observation, list[str]]] = [
     (
         "another's, active",
         seen(document(deleted_ms=None), record=record("former"), pending=4),
-        ["Retained 4", "Remove Deployment"],
+        ["Retained 4", "Delete Deployment"],
     ),
     ("another's, drains", seen(document(deleted_ms=None), record=draining(4, uid="former"), pending=4), []),
     (
@@ -152,7 +152,7 @@ CASES: list[tuple[str, Observation, list[str]]] = [
     (
         "own, discarded while relays end",
         seen(document(deleted_ms=None, annotations=DISCARD), record=retained(4), pending=4),
-        ["Remove Deployment"],
+        ["Delete Deployment"],
     ),
 ]
 
@@ -172,7 +172,7 @@ def test_a_drain_takes_nothing_more_in_and_is_written_down_first() -> None:
     configs = configs_of(decided)
     assert all("suspend: Ingest" in str(data) for data in configs)
     assert len(configs) == 1
-    assert not any(isinstance(action, Release) for action in decided.actions)
+    assert not any(isinstance(action, RemoveFinalizer) for action in decided.actions)
 
 
 def test_with_a_fixed_delay_relays_take_in_what_they_have_to_deliver() -> None:
@@ -187,8 +187,8 @@ def test_in_a_namespace_that_goes_the_object_is_released_while_its_relays_drain(
     decided = plan(seen(document(), pending=3, terminates=True))
 
     assert words(decided)[0] == "Draining 3"
-    assert isinstance(decided.actions[-1], Release)
-    assert "Remove Deployment" not in words(decided)
+    assert isinstance(decided.actions[-1], RemoveFinalizer)
+    assert "Delete Deployment" not in words(decided)
 
 
 def test_what_is_purged_is_forgotten_by_its_own_name() -> None:
@@ -205,7 +205,7 @@ def test_a_record_under_its_former_name_is_written_under_todays_before_it_is_rem
     going = plan(replace(seen(document(**DELETE), record=retained(2), **STOPPED), former_record=former))
 
     assert list(living.actions[:2]) == [WriteRecord(record(), None), ForgetRecord(former)]
-    assert words(going) == ["Retained 2", "ForgetRecord", "Purge topics", "ForgetRecord", "Release"]
+    assert words(going) == ["Retained 2", "ForgetRecord", "Purge topics", "ForgetRecord", "RemoveFinalizer"]
 
 
 def test_a_record_that_was_copied_is_not_written_for_another() -> None:
@@ -219,7 +219,7 @@ def test_a_record_that_was_copied_is_not_written_for_another() -> None:
 def test_relays_that_say_nothing_are_no_empty_backlog() -> None:
     silent = replace(seen(document(), pending=None), cut_off_since_ms=NOW_MS)
 
-    assert "Release" not in words(plan(silent))
+    assert "RemoveFinalizer" not in words(plan(silent))
     assert DEPLOYMENT["metadata"]["namespace"] == CONFIG.namespace
 
 
@@ -231,4 +231,4 @@ def test_a_going_delay_topic_stays_while_its_relays_may_run_where_the_operator_d
     with_its_namespace = plan(seen(document(**DELETE), terminates=True, **unseen))
 
     assert (words(decided), decided.progress.stalled_reason) == ([], "RelayNamespaceNotAllowed")
-    assert words(with_its_namespace) == ["Retained None", "Release"]
+    assert words(with_its_namespace) == ["Retained None", "RemoveFinalizer"]

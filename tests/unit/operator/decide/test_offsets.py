@@ -20,7 +20,7 @@ from tests.support.operator.scenes import (
 )
 
 from delaytopic_api.documents import Ownership
-from delaytopic_operator.decide.actions import Apply, Purge, Release, Remove, RestoreProgress, WriteRecord
+from delaytopic_operator.decide.actions import Apply, Delete, Purge, RemoveFinalizer, RestoreProgress, WriteRecord
 from delaytopic_operator.decide.plan import Plan
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.model.kafka_view import Committed, KafkaView, TopicFacts
@@ -149,9 +149,9 @@ def test_an_object_that_goes_is_held_until_the_progress_of_its_relays_is_written
     unanswered = plan(away(document(), record=retained, progress=AWAY))
     last = plan(away(document(), record=retained, progress=ProgressFacts(PROGRESS)))
 
-    assert [type(action) for action in first.actions] == [WriteRecord, Remove]
+    assert [type(action) for action in first.actions] == [WriteRecord, Delete]
     assert [pods.actions, unanswered.actions] == [[], []]
-    assert [type(action) for action in last.actions] == [WriteRecord, Release]
+    assert [type(action) for action in last.actions] == [WriteRecord, RemoveFinalizer]
     assert written(last) == [PROGRESS]
     assert [event.reason for each in (first, pods, unanswered, last) for event in each.events] == ["BacklogRetained"]
 
@@ -162,7 +162,7 @@ def test_an_object_is_not_held_for_progress_that_cannot_be_read() -> None:
     cut_off = plan(away(document(), record=retained, progress=AWAY, cut_off_since_ms=NOW_MS - 660_000))
 
     for decided in (forbidden, cut_off):
-        assert [type(action) for action in decided.actions] == [Release]
+        assert [type(action) for action in decided.actions] == [RemoveFinalizer]
         assert [event.reason for event in decided.events] == ["BacklogRetained", "ProgressNotKept"]
     assert "grant Describe on the group" in forbidden.events[-1].message
 

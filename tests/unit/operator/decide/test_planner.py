@@ -21,7 +21,7 @@ from tests.support.operator.scenes import (
 
 from delaytopic_api import Duration
 from delaytopic_api.documents import Ownership
-from delaytopic_operator.decide.actions import Apply, DoTopic, Hold, Release, Remove, WriteRecord
+from delaytopic_operator.decide.actions import AddFinalizer, Apply, Delete, DoTopic, RemoveFinalizer, WriteRecord
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.errors import RedisUnavailable
 from delaytopic_operator.model.conditions import UNKNOWN
@@ -91,7 +91,7 @@ def test_a_new_one_is_held_written_down_and_gets_its_topics_and_no_relays_before
 
     decided = plan(found)
 
-    assert [type(action) for action in decided.actions] == [Hold, WriteRecord, DoTopic, DoTopic, DoTopic]
+    assert [type(action) for action in decided.actions] == [AddFinalizer, WriteRecord, DoTopic, DoTopic, DoTopic]
     assert decided.next_at_ms == NOW_MS
     assert said(found)["Ready"] == ("False", "TopicMissing")
     assert said(found)["Reconciling"] == ("True", "Reconciling")
@@ -133,9 +133,9 @@ def test_what_works_is_left_alone_and_looked_at_again_at_the_next_poll() -> None
 @pytest.mark.parametrize(
     ("policy", "finalizers", "action"),
     [
-        ("Retain", ["delaytopic.dev/drain"], Release),
-        ("Drain", [], Hold),
-        ("Delete", [], Hold),
+        ("Retain", ["delaytopic.dev/drain"], RemoveFinalizer),
+        ("Drain", [], AddFinalizer),
+        ("Delete", [], AddFinalizer),
     ],
 )
 def test_the_finalizer_follows_the_policy(policy: str, finalizers: list[str], action: type) -> None:
@@ -310,7 +310,7 @@ def test_relays_of_an_earlier_operator_keep_their_names_so_that_none_of_them_sto
     assert {each["metadata"]["name"] for each in applied} == {former_child_name(KEY)}
     assert applied[-1]["kind"] == "Deployment"
     assert applied[-1]["spec"]["template"]["spec"]["serviceAccountName"] == former_child_name(KEY)
-    assert not [action for action in decided if isinstance(action, Remove)]
+    assert not [action for action in decided if isinstance(action, Delete)]
 
 
 @pytest.mark.parametrize(
@@ -326,5 +326,5 @@ def test_without_a_deployment_to_keep_everything_gets_the_name_that_is_for_new_o
     decided = plan(look(children=[former], fleet=NO_FLEET)).actions
 
     applied = {action.document["metadata"]["name"] for action in decided if isinstance(action, Apply)}
-    removed = [action.document for action in decided if isinstance(action, Remove)]
+    removed = [action.document for action in decided if isinstance(action, Delete)]
     assert (applied, removed) == ({child_name(KEY)}, [former])

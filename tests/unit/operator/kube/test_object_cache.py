@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaytopic_operator.kube.object_cache import Ref, Store
+from delaytopic_operator.kube.object_cache import ObjectCache, Ref
 from delaytopic_operator.model import kinds
 from delaytopic_operator.model.keys import Key
 from delaytopic_operator.model.kinds import Kind
@@ -35,8 +35,8 @@ def child(kind: Kind, name: str, owner: Key, version: int = 1, namespace: str = 
     return made(kind, name, version, namespace, metadata={"labels": labels})
 
 
-def store(*documents: Document, watched: tuple[str, ...] = ()) -> Store:
-    filled = Store(OPERATOR, watched)
+def store(*documents: Document, watched: tuple[str, ...] = ()) -> ObjectCache:
+    filled = ObjectCache(OPERATOR, watched)
     for document in documents:
         filled.put(document)
     return filled
@@ -165,7 +165,7 @@ def test_an_event_concerns_those_who_have_to_do_with_the_object(document: Docume
         made(kinds.DELAY_CLASS, "standard", spec={"backend": {"redis": {"urlSecret": {"secretName": "redis"}}}}),
     )
 
-    assert known.keys_for(kinds.kind_of(document), document) == {Key("shop", name) for name in expected}
+    assert known.requests_for(kinds.kind_of(document), document) == {Key("shop", name) for name in expected}
 
 
 def test_other_namespaces_than_those_named_are_ignored() -> None:
@@ -174,7 +174,7 @@ def test_other_namespaces_than_those_named_are_ignored() -> None:
 
     assert known.keys() == {SHOP}
     assert known.list(kinds.DELAY_TOPIC, "other") == []
-    assert known.keys_for(kinds.POD, child(kinds.POD, "p", Key("other", "theirs"))) == set()
+    assert known.requests_for(kinds.POD, child(kinds.POD, "p", Key("other", "theirs"))) == set()
 
 
 def test_it_counts_what_it_knows() -> None:
@@ -185,7 +185,7 @@ def test_it_counts_what_it_knows() -> None:
 
 
 def test_of_a_config_map_that_a_tenant_may_have_written_no_more_is_kept_than_ours_ever_hold() -> None:
-    of_us, store = {"relay.yaml": "x" * 10_000}, Store("platform")
+    of_us, store = {"relay.yaml": "x" * 10_000}, ObjectCache("platform")
     labels = {"app.kubernetes.io/managed-by": "delaytopic-operator"}
 
     def put(namespace: str, data: dict[str, str]) -> object:

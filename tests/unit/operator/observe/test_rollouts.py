@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-from delaytopic_operator.kube.object_cache import Store
+from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model.keys import Key
 from delaytopic_operator.observe.rollouts import RolloutBook
 
@@ -27,7 +27,7 @@ def deployment(name: str, *, rolling: bool) -> dict[str, Any]:
 
 
 def test_those_that_roll_are_known_until_they_are_through_or_gone() -> None:
-    store = Store("platform")
+    store = ObjectCache("platform")
     book = RolloutBook(store)
     found = [book.rolling()]
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaytopic_operator.config.operator_config import OperatorConfig
-from delaytopic_operator.kube.object_cache import Store
+from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model.conditions import instant
 from delaytopic_operator.model.keys import Key
 from delaytopic_operator.model.record import RouteRecord, record_document
-from delaytopic_operator.observe.route_index import RouteBook
+from delaytopic_operator.observe.route_index import RouteIndex
 
 BORN_MS = 1_795_269_686_000
 STANDARD = {
@@ -29,14 +29,14 @@ class Cluster:
     """A store that is told what people do, and the book over it."""
 
     def __init__(self) -> None:
-        self.store = Store("platform")
+        self.store = ObjectCache("platform")
         self.labels: dict[str, str] = {}
         self.book = self.another_book()
         self._versions = count(1)
         self._documents: dict[tuple[str, str], dict[str, Any]] = {}
 
-    def another_book(self) -> RouteBook:
-        return RouteBook(self.store, OperatorConfig(namespace="platform"), lambda document: self.labels)
+    def another_book(self) -> RouteIndex:
+        return RouteIndex(self.store, OperatorConfig(namespace="platform"), lambda document: self.labels)
 
     def delay_class(self, name: str = "standard", *, default: bool = True, **spec: Any) -> None:
         annotations = {"delaytopic.dev/is-default-class": "true"} if default else {}

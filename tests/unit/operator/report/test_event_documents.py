@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaytopic_operator.report.event_documents import BURST, EventBudget, Happening, NewEvent, Repeated, reference
+from delaytopic_operator.report.event_documents import BURST, EventBudget, EventRecord, NewEvent, Repeated, reference
 
 TOPIC = {
     "apiVersion": "delaytopic.dev/v1alpha1",
@@ -15,8 +15,8 @@ TOPIC = {
 NOW_MS = 1_795_269_686_270
 
 
-def happening(note: str = "made topic reminders", uid: str = "u-1") -> Happening:
-    return Happening(reference(TOPIC) | {"uid": uid}, "TopicCreated", note, "Normal", "Reconcile")
+def happening(note: str = "made topic reminders", uid: str = "u-1") -> EventRecord:
+    return EventRecord(reference(TOPIC) | {"uid": uid}, "TopicCreated", note, "Normal", "Reconcile")
 
 
 def test_an_event_says_what_happened_to_what() -> None:
@@ -91,7 +91,7 @@ def test_much_ado_about_one_object_leaves_room_for_others() -> None:
 
 def test_the_whole_clusters_objects_have_their_events_in_default() -> None:
     delay_class = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": "DelayClass", "metadata": {"name": "c", "uid": "u"}}
-    about = Happening(reference(delay_class), "ClassChanged", "x", "Normal", "Reconcile")
+    about = EventRecord(reference(delay_class), "ClassChanged", "x", "Normal", "Reconcile")
 
     written = EventBudget("operator-1").write(about, NOW_MS)
 

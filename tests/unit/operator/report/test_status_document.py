@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.support.operator.scenes import NOW_MS, UID, document, seen
 
-from delaytopic_operator.decide.actions import Hold, Release
+from delaytopic_operator.decide.actions import AddFinalizer, RemoveFinalizer
 from delaytopic_operator.decide.plan import Plan
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.model.conditions import TRUE, Finding, instant
@@ -105,8 +105,8 @@ def test_a_pause_leaves_everything_else_as_it_was() -> None:
 
 
 def test_a_dry_run_tells_what_would_be_done() -> None:
-    planned = Plan(actions=[Hold(), Release()], findings=[Finding("Ready", TRUE, "x")])  # type: ignore[arg-type]
+    planned = Plan(actions=[AddFinalizer(), RemoveFinalizer()], findings=[Finding("Ready", TRUE, "x")])  # type: ignore[arg-type]
 
     status = status_document(seen(document(deleted_ms=None)), planned, dry_run=True)["status"]
 
-    assert [each["action"] for each in status["plan"]] == ["Hold", "Release"]
+    assert [each["action"] for each in status["plan"]] == ["AddFinalizer", "RemoveFinalizer"]

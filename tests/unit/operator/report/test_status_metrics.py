@@ -11,7 +11,7 @@ from delaytopic_operator.execute.executor import Outcome
 from delaytopic_operator.model.record import RecordState
 from delaytopic_operator.observe.observation import Observation
 from delaytopic_operator.report.metrics import OperatorMetrics
-from delaytopic_operator.report.status_metrics import Meter
+from delaytopic_operator.report.status_metrics import StatusMetrics
 
 RETAINED = "delaytopic_operator_retained_backlog_messages"
 CONDITION = "delaytopic_operator_condition"
@@ -26,7 +26,7 @@ def series(metrics: OperatorMetrics, name: str) -> dict[str, float]:
 def measured(*looks: Observation) -> OperatorMetrics:
     metrics = OperatorMetrics()
     for look in looks:
-        Meter(metrics).measure(look, plan(look), Outcome())
+        StatusMetrics(metrics).update(look, plan(look), Outcome())
     return metrics
 
 
@@ -55,7 +55,7 @@ def test_what_could_not_be_written_down_is_not_counted() -> None:
     decided = plan(look)
     failed = Outcome(failure=ApiServerUnavailable("away"), failed=decided.actions[0])
 
-    Meter(metrics).measure(look, decided, failed)
+    StatusMetrics(metrics).update(look, decided, failed)
 
     assert series(metrics, RETAINED) == {}
 

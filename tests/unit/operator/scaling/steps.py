@@ -13,7 +13,7 @@ from delaytopic_operator.decide.actions import Apply
 from delaytopic_operator.decide.plan import Plan
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.errors import ObjectRejected, OperatorError
-from delaytopic_operator.execute.executor import Doer, Outcome
+from delaytopic_operator.execute.executor import Executor, Outcome
 from delaytopic_operator.execute.scaling_ledger import ScalingLedger
 from delaytopic_operator.model.keys import Key
 from delaytopic_operator.observe.observation import Observation, Trouble
@@ -72,27 +72,27 @@ class Reconciliation:
         self.seen = seen or self.seen
         edges: Any = self
         kube: Any = self.kube
-        doer = Doer(kube, lambda *_: None, edges, CONFIG, lambda: None, lambda _: None)
+        executor = Executor(kube, lambda *_: None, edges, CONFIG, lambda: None, lambda _: None)
         try:
-            Reconciler(edges, doer, edges, edges, edges, self.ledger).reconcile(self.seen.key, self.seen.now_ms)
+            Reconciler(edges, executor, edges, edges, edges, self.ledger).reconcile(self.seen.key, self.seen.now_ms)
         except OperatorError as error:
             return error
         return None
 
-    def look(self, _: Key, now_ms: int) -> Observation:
+    def observe(self, _: Key, now_ms: int) -> Observation:
         """Return the observation."""
         return replace(self.seen, now_ms=now_ms)
 
     def keep_progress(self, _: Observation) -> None:
         """Keep nothing."""
 
-    def say(self, _: Observation, decided: Plan, outcome: Outcome, *, dry_run: bool) -> None:
+    def report(self, _: Observation, decided: Plan, outcome: Outcome, *, dry_run: bool) -> None:
         """Keep the plan and the events."""
         assert not (dry_run and outcome.events)
         self.plans.append(decided)
         self.events += [event.reason for event in (*decided.events, *outcome.events)]
 
-    def measure(self, seen: Observation, decided: Plan, outcome: Outcome) -> None:
+    def update(self, seen: Observation, decided: Plan, outcome: Outcome) -> None:
         """Measure nothing."""
 
     def has_step_left(self) -> bool:
