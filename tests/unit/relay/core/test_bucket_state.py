@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from delaytopic_relay.backlog.kafka.bucket import Bucket
-from delaytopic_relay.core.bucket_state import BucketsState, BucketState
+from delaytopic_relay.core.bucket_state import LARGEST, BucketsState, BucketState, number_of
 from delaytopic_relay.core.commands import DueKey
 from delaytopic_relay.core.progress import Progress, decode_progress, encode_metadata
 
@@ -30,6 +31,15 @@ def test_progress_with_buckets_survives_its_text(buckets: list[BucketState], fil
     progress = Progress(3, 7, DueKey(5, 2), "owner;with:strange,signs", BucketsState(filled, reach_ms, tuple(buckets)))
 
     assert decode_progress(3, encode_metadata(progress)) == progress
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "why"),
+    [(str(LARGEST + 1), 0, "larger"), (b"%d" % (-LARGEST - 1), -LARGEST, "less"), ("-1", 0, "less")],
+)
+def test_a_number_beyond_64_bits_or_below_what_it_can_be_is_refused(text: str | bytes, least: int, why: str) -> None:
+    with pytest.raises(ValueError, match=f"is {why} than an offset"):
+        number_of(text, least)
 
 
 def test_the_text_of_thirty_two_large_buckets_is_small_enough_for_kafka() -> None:
