@@ -133,7 +133,7 @@ class TopicRejected(Rejected):
 
 
 class NotSupported(Rejected):
-    """What is asked for, no operator of this release can do; the message says what can be used instead."""
+    """A request that no operator of this release can serve; the message says what can be used instead."""
 
     reason = "NotSupported"
 

@@ -16,7 +16,7 @@ Label = Annotated[str, Field(min_length=1, max_length=317)]
 
 
 class Images(Model):
-    """What runs in the pods that the operator makes."""
+    """The images of the pods that the operator makes."""
 
     relay: Image = "delaytopic/relay:0.1.0"
     """For relays whose DelayTopic names no image."""
@@ -32,8 +32,8 @@ class AuditConfig(Model):
     """The SLO audit of each DelayTopic, a CronJob."""
 
     schedule: Annotated[str, Field(min_length=1, max_length=100)] | None = None
-    """When it runs, as cron, in UTC; an H as minute or hour is another one for each DelayTopic, such as `H * * * *`.
-    Absent: no audit is made by the operator."""
+    """The time that it runs at, as cron, in UTC; an H as minute or hour is another one for each DelayTopic, such as
+    `H * * * *`. Absent: no audit is made by the operator."""
     ledger: Annotated[str, Field(min_length=1, max_length=2_048)] | None = None
     """A URL that Spark takes, or a path below the volume; the DelayTopic's namespace and name are added."""
     master: str = "local[*]"
@@ -57,7 +57,8 @@ class InlineConnections(Model):
     """Connections that DelayTopics bring themselves, instead of a class: the operator opens them, too."""
 
     enabled: bool = True
-    """Whether there may be any. With tenants who do not trust each other: false, and only classes are used."""
+    """True if DelayTopics may have connections of their own. With tenants who do not trust each other: false, and only
+    classes are used."""
     allowed_hosts: Annotated[list[Glob], Field(max_length=100)] = ["*"]
     """Globs of the hosts of Kafka and Redis; brokers may send clients on to others. With other globs than `*`, a Redis
     URL in a Secret is refused: it hides the host."""
@@ -71,13 +72,14 @@ class OperatorConfig(Model):
     kind: Literal["OperatorConfig"] = "OperatorConfig"
     """OperatorConfig"""
     namespace: Namespace = "delaytopic-system"
-    """Where the operator runs, keeps its Lease and its records of backlogs and, unless the class says otherwise, the
-    relays."""
+    """The namespace where the operator runs, keeps its Lease and its records of backlogs and, unless the class says
+    otherwise, the relays."""
     watch_namespaces: list[Namespace] = []
-    """Where DelayTopics are looked after. Empty: in all namespaces."""
+    """The namespaces whose DelayTopics are looked after. Empty: all."""
     relay_namespaces: list[Namespace] | None = None
-    """Where relays may run beside `namespace`; what the operator makes is watched there and nowhere else. A DelayTopic
-    whose relays would run elsewhere waits (`RelayNamespaceNotAllowed`). Absent: in all namespaces."""
+    """The namespaces where relays may run beside `namespace`; what the operator makes is watched there and nowhere
+    else. A DelayTopic whose relays would run elsewhere waits (`RelayNamespaceNotAllowed`). Absent: in all
+    namespaces."""
     operator_labels: Annotated[dict[str, str], Field(min_length=1)] = {
         "app.kubernetes.io/name": "delaytopic",
         "app.kubernetes.io/component": "operator",
@@ -85,7 +87,7 @@ class OperatorConfig(Model):
     """Labels of the operator's own pods: the NetworkPolicy of relays lets them in from `namespace`, and no other pods
     of it."""
     images: Images = Images()
-    """What runs in the pods."""
+    """The images of the pods."""
     inherited_labels: list[Label] = []
     """Labels of a DelayTopic that its relays get, too; those of GitOps tools must not be among them."""
     inherited_annotations: list[Label] = []
@@ -95,32 +97,32 @@ class OperatorConfig(Model):
     inline_connections: InlineConnections = InlineConnections()
     """Connections that DelayTopics bring themselves."""
     network_policy: Literal["Create", "None"] = "Create"
-    """Whether relays get a NetworkPolicy."""
+    """Create: relays get a NetworkPolicy."""
     relay_egress_ports: list[Annotated[int, Field(strict=True, ge=1, le=65_535)]] = []
-    """What the NetworkPolicy of relays lets out beside DNS and the ports of bootstrap servers and Redis URL: ports that
-    brokers advertise, such as node ports, or that Services map to."""
+    """The ports that the NetworkPolicy of relays lets out beside DNS and the ports of bootstrap servers and Redis URL:
+    ports that brokers advertise, such as node ports, or that Services map to."""
     monitoring_namespaces: dict[str, str] = {"delaytopic.dev/monitoring": "true"}
     """Labels of namespaces from which the NetworkPolicy lets monitoring read the relays' pages. Empty: all."""
     audit: AuditConfig = AuditConfig()
     """The SLO audit."""
     workers: Count = 8
-    """How many reconciliations run at once."""
+    """The number of reconciliations that run at once."""
     workers_per_namespace: Count | None = None
-    """How many of them for the DelayTopics of one namespace, whose Kafka may not answer. Absent: half of workers."""
+    """The number of them for the DelayTopics of one namespace, whose Kafka may not answer. Absent: half of workers."""
     resync: Annotated[Duration, between("10s", "24h")] = Duration("5m")
-    """How often every DelayTopic is looked at although nothing happened; a fifth of it is jitter."""
+    """The time after which every DelayTopic is looked at although nothing happened; a fifth of it is jitter."""
     poll: Annotated[Duration, between("1s", "10m")] = Duration("15s")
-    """How often the relays' pages are read: for the status, and for scaling."""
+    """The time between two looks at the relays' pages: for the status, and for scaling."""
     status_interval: Annotated[Duration, between("0s", "1h")] = Duration("30s")
     """Numbers in a status are written at most this often; conditions at once."""
     scale_steps_per_minute: Count = 20
     """Steps of all DelayTopics together."""
     rollouts: Count = 10
-    """How many DelayTopics of one class get new pods at once when the class changes."""
+    """The number of DelayTopics of one class that get new pods at once when the class changes."""
     lease_duration: Annotated[Duration, between("3s", "10m")] = Duration("15s")
     """A standby takes over after this much silence of the leader."""
     http_port: Annotated[int, Field(strict=True, ge=0, le=65_535)] = 8081
-    """Where /livez, /readyz and /metrics are served; 0 for any free port."""
+    """The port of /livez, /readyz and /metrics; 0 for any free port."""
 
     def lets_relays_run_in(self, namespace: str) -> bool:
         """Tell whether relays may run in the namespace."""

@@ -47,7 +47,7 @@ class Going:
 
     policy: DeletionPolicy
     deleted_ms: int
-    """When it was asked for."""
+    """The time at which it was asked for."""
     drain_timeout_ms: int
     namespace_terminates: bool
     with_namespace: bool

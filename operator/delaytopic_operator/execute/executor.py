@@ -42,7 +42,7 @@ FINALIZER_MANAGER: Final = "delaytopic-operator-finalizer"
 
 @dataclass
 class Outcome:
-    """What happened, and what did not."""
+    """The actions that were executed, and the one that failed."""
 
     events: list[Event] = field(default_factory=list)
     step: Decision | None = None
@@ -50,7 +50,7 @@ class Outcome:
     failure: OperatorError | None = None
     failed: Action | None = None
     was_gone: bool = False
-    """Whether the object had gone before it could be let go: somebody has told all of it already."""
+    """True if the object had gone before it could be let go: somebody has told all of it already."""
 
 
 class Executor:
@@ -147,7 +147,7 @@ class Executor:
             raise ObjectForeign(f"{place} was made for another DelayTopic and is not changed: use another name")
 
     def _set_finalizers(self, seen: Observation, finalizers: list[str]) -> bool:
-        """Whether the object is still there, or was until now."""
+        """Set the finalizers; return whether the object is still there, or was until now."""
         uid = seen.metadata["uid"]
         metadata = {"name": seen.key.name, "namespace": seen.key.namespace, "uid": uid, "finalizers": finalizers}
         document: dict[str, Any] = {"apiVersion": API_VERSION, "kind": "DelayTopic", "metadata": metadata}

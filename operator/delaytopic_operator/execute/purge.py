@@ -24,7 +24,7 @@ _SPECIAL: Final = re.compile(r"([*?\[\]\\])")
 Going = Callable[[], object]
 """Asked before each request; raises what ends the purge."""
 Together = Callable[[Sequence[bytes]], list[Sequence[bytes]]]
-"""Which keys may go in one command."""
+"""The keys that may go in one command."""
 
 
 def do_purge_step(step: BacklogStep, cluster: KafkaCluster, target: RedisTarget | None, going: Going) -> int:

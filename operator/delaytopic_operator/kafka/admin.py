@@ -79,7 +79,7 @@ class KafkaClusters:
             self._clusters.clear()
 
     def __len__(self) -> int:
-        """How many connections there are."""
+        """Return how many connections there are."""
         return len(self._clusters)
 
     def _connect(self, settings: Mapping[str, str]) -> KafkaCluster:
@@ -108,7 +108,7 @@ class KafkaCluster:
         self._memory.expect(names)
 
     def view(self, names: Iterable[str], *, fresh: bool = False) -> KafkaView:
-        """What is there of these topics: known for up to a minute, or as of now (`fresh`).
+        """Return what is there of these topics: known for up to a minute, or as of now (`fresh`).
 
         What is missing or forbidden is always as of now. Raises `KafkaUnavailable`, `KafkaNotAuthenticated`,
         `KafkaNotAuthorized`, `TopicRejected`.
@@ -166,7 +166,7 @@ class KafkaCluster:
         return delete_group(self._client, group_id)
 
     def progress(self, group_id: str, topic: str) -> dict[int, Committed]:
-        """What a group has committed of a topic, by partition, with the relays' own text beside each offset.
+        """Return what a group has committed of a topic, by partition, with the relays' own text beside each offset.
 
         A group without members forgets it after the brokers' `offsets.retention.minutes`, a week by default.
         """
@@ -174,7 +174,9 @@ class KafkaCluster:
         return {number: found for (_, number), found in committed.items()}
 
     def cluster_id(self, *, fresh: bool = False) -> str | None:
-        """What the cluster calls itself, as of a minute ago at most, or as of now; None where it does not say."""
+        """Return what the cluster calls itself, as of a minute ago at most, or as of now; None where it does not
+        say.
+        """
         known = self._cluster_id
         if fresh or known is None or time.monotonic() - known[0] >= KEPT_S:
             try:

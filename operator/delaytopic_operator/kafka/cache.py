@@ -1,4 +1,4 @@
-"""What was read of a cluster's topics not long ago. Pure but for its lock; times are arguments.
+"""A cache of a cluster's topics. Pure but for its lock; times are arguments.
 
 A full reconciliation over a thousand DelayTopics asks for three topics each; together they are a few requests.
 """
@@ -22,7 +22,7 @@ MOST_TOGETHER: Final = 500
 
 
 class Recall(NamedTuple):
-    """What is known of some topics, and which to read: those that are not known first."""
+    """Some topics as far as they are known, and those to read: the unknown ones first."""
 
     known: Mapping[str, TopicFacts]
     to_read: list[str]
@@ -45,7 +45,7 @@ class TopicMemory:
             self._expected.update(names)
 
     def recall(self, names: Iterable[str], now_s: float) -> Recall:
-        """What is known of these names, and what has to be read to know the rest."""
+        """Return what is known of these names, and what has to be read to know the rest."""
         with self._lock:
             wanted = list(names)
             self._asked_s.update(dict.fromkeys(wanted, now_s))
@@ -58,7 +58,7 @@ class TopicMemory:
             return Recall(known, list(dict.fromkeys([*stale, *along]))[: max(MOST_TOGETHER, len(stale))])
 
     def remember(self, seen: KafkaView, now_s: float) -> None:
-        """What was read from `now_s` on; equal settings are held once."""
+        """Keep what was read from `now_s` on; equal settings are held once."""
         with self._lock:
             for name in (*seen.missing, *seen.forbidden):
                 self._read.pop(name, None)

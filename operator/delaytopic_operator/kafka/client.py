@@ -21,13 +21,14 @@ Observe = Callable[[str, str, float], None]
 
 TIMEOUT_S: Final = 10.0
 REPEAT_S: Final = 60.0
-"""How often the same trouble of a cluster is worth a log line."""
+"""The time after which the same trouble of a cluster is worth another log line."""
 SLACK_S: Final = 2.0
-"""What the client library gets beyond its own timeout, before it is given up."""
+"""The time that the client library gets beyond its own timeout, before it is given up."""
 SLICE_S: Final = 0.1
 """A refused log-in is known at once, but a request would wait for its whole timeout."""
 QUIET_S: Final = 10.0
-"""How long a cluster that did not answer is left alone: reconciliations of other clusters need the threads."""
+"""The time for which a cluster that did not answer is left alone: reconciliations of other clusters need the
+threads."""
 
 
 class KafkaClient:
@@ -75,7 +76,7 @@ class KafkaClient:
             self._observe(what.split(maxsplit=1)[0], result, time.monotonic() - started_s)
 
     def ask_for_group(self, what: str, group_id: str, partitions: list[TopicPartition]) -> list[TopicPartition]:
-        """What a group has committed, asked by a consumer that never joins it.
+        """Return what a group has committed, asked by a consumer that never joins it.
 
         Not by the admin client: librdkafka 2.16 ends the process when the group's coordinator is not there yet. The
         coordinator may be away while the cluster is well, so that no answer does not silence the cluster.

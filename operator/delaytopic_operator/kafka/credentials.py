@@ -37,7 +37,7 @@ def kafka_secrets(connection: KafkaConnection) -> list[str]:
 
 
 def kafka_settings(connection: KafkaConnection, secrets: SecretValues) -> dict[str, str]:
-    """What librdkafka takes.
+    """Return what librdkafka takes.
 
     Raises `SecretMissing`, naming the Secret and the key, and `NotSupported`.
     """

@@ -26,7 +26,7 @@ Ends = Mapping[tuple[str, int], int]
 
 
 def read_view(client: KafkaClient, names: Iterable[str]) -> KafkaView:
-    """What is there now of these topics; nothing is created by asking. Raises errors of the operator's tree."""
+    """Return what is there now of these topics; nothing is created by asking. Raises errors of the operator's tree."""
     ordered = list(dict.fromkeys(names))
     parts = [_read_batch(client, ordered[first : first + BATCH]) for first in range(0, len(ordered), BATCH)]
     return KafkaView(
@@ -59,7 +59,7 @@ def read_offsets_at(client: KafkaClient, topic: TopicFacts, at_ms: int) -> dict[
 def read_committed(
     client: KafkaClient, group_id: str, topics: Iterable[TopicFacts]
 ) -> dict[tuple[str, int], Committed]:
-    """What a consumer group has committed of these topics; nothing for a group that does not exist.
+    """Return what a consumer group has committed of these topics; nothing for a group that does not exist.
 
     Waits for a transaction that is in doubt.
     """
@@ -94,7 +94,7 @@ def read_offsets_retention(client: KafkaClient) -> int | None:
 
 
 def read_cluster_id(client: KafkaClient) -> str | None:
-    """What the cluster calls itself, the same whatever address it is reached by; None: it does not say."""
+    """Return what the cluster calls itself, the same whatever address it is reached by; None: it does not say."""
     cluster = _read_cluster(client)
     return cluster.cluster_id or None if cluster is not None else None
 

@@ -1,4 +1,4 @@
-"""What was read not long ago, so that a thousand DelayTopics of one class do not read its Secret a thousand times."""
+"""A cache by age, so that a thousand DelayTopics of one class do not read its Secret a thousand times."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ NOTHING_IS_FINE: frozenset[int] = frozenset()
 
 
 def create_topic(client: KafkaClient, action: CreateTopic) -> bool:
-    """Whether it was not there."""
+    """Create a topic; return whether it was not there."""
     topic = NewTopic(
         action.name,
         num_partitions=action.partitions,
@@ -69,7 +69,7 @@ def set_config(client: KafkaClient, action: SetConfig) -> bool:
 
 
 def delete_topic(client: KafkaClient, name: str) -> bool:
-    """Whether it was there."""
+    """Delete a topic; return whether it was there."""
 
     def request(timeout_s: float) -> Mapping[Any, Future[Any]]:
         return client.admin.delete_topics([name], operation_timeout=timeout_s, request_timeout=timeout_s)
@@ -78,7 +78,7 @@ def delete_topic(client: KafkaClient, name: str) -> bool:
 
 
 def delete_group(client: KafkaClient, group_id: str) -> bool:
-    """Whether it was there. `KafkaUnavailable` while it has members."""
+    """Delete a group; return whether it was there. Raises `KafkaUnavailable` while it has members."""
 
     def request(timeout_s: float) -> Mapping[Any, Future[Any]]:
         return client.admin.delete_consumer_groups([group_id], request_timeout=timeout_s)
@@ -112,7 +112,7 @@ def _done(
     *,
     vital: bool = True,
 ) -> bool:
-    """Whether it was done; an error among `fine` means that there was nothing to do."""
+    """Return whether it was done; an error among `fine` means that there was nothing to do."""
     answer = client.ask(what, request, vital=vital)[name]
     if not isinstance(answer, KafkaError):
         return True

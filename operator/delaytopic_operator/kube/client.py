@@ -114,7 +114,7 @@ class KubeApi:
                 return
 
     def serves(self, kind: Kind) -> bool:
-        """Whether the API server knows the kind's group and version; for kinds of others, such as Strimzi's."""
+        """Return whether the API server knows the kind's group and version; for kinds of others, such as Strimzi's."""
         directory = kind.path().removesuffix(f"/{kind.plural}")
         return self._transport.serves(directory, self._deadline_s)
 
@@ -148,7 +148,7 @@ class KubeApi:
         manager: str,
         subresource: str | None = None,
     ) -> Document:
-        """Where apply does not do: a JSON merge patch (a dict) or a JSON patch (a list of operations)."""
+        """Patch where apply does not do: a JSON merge patch (a dict) or a JSON patch (a list of operations)."""
         call = Call("patch", kind, namespace, name, subresource)
         content_type = JSON_PATCH if isinstance(patch, builtins.list) else MERGE_PATCH
         return self._write(call, patch, {"fieldManager": manager}, content_type)

@@ -1,4 +1,4 @@
-"""What an answer of the API server that is no success means, as an error of the operator's."""
+"""The errors of the API server's answers, in the operator's words."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Call:
 
     @property
     def resource(self) -> str:
-        """As in a Role: `deployments`, `delaytopics/status`."""
+        """Name it as a Role does: `deployments`, `delaytopics/status`."""
         return "/".join(filter(None, (self.kind.plural, self.subresource)))
 
     def __str__(self) -> str:

@@ -49,7 +49,7 @@ class ClusterLogin:
         return str(value).split(" ", 1)[-1].strip() if value else None
 
     def headers(self) -> dict[str, str]:
-        """What every request has to carry."""
+        """Return what every request has to carry."""
         token = self.token()
         return {"user-agent": USER_AGENT} | ({"authorization": f"Bearer {token}"} if token else {})
 
@@ -61,7 +61,9 @@ class ClusterLogin:
 
     @property
     def tls(self) -> dict[str, Any]:
-        """How to connect: `ca_path`, `insecure`, and the client's own `certificate_path` and `private_key_path`."""
+        """Return how to connect: `ca_path`, `insecure`, and the client's own `certificate_path` and
+        `private_key_path`.
+        """
         return {
             "ca_path": self._configuration.ssl_ca_cert,
             "insecure": not self._configuration.verify_ssl,

@@ -35,7 +35,7 @@ REMEMBERED_WRITES = 10_000
 
 
 class Ref(NamedTuple):
-    """Where an object is; `kind` is the plural."""
+    """The place of an object; `kind` is the plural."""
 
     kind: str
     namespace: str
@@ -49,7 +49,9 @@ class _Entry(NamedTuple):
 
 
 class ObjectCache:
-    """What is known of the cluster. An older state never replaces a newer one, whatever comes first."""
+    """The objects of the cluster, as far as they are watched. An older state never replaces a newer one, whatever
+    comes first.
+    """
 
     def __init__(self, operator_namespace: str, watch_namespaces: Collection[str] = ()) -> None:
         """`watch_namespaces`: DelayTopics elsewhere are ignored; empty: there are none to ignore."""
@@ -112,7 +114,7 @@ class ObjectCache:
         self.remove(document)
 
     def is_own(self, document: Document) -> bool:
-        """Whether this very state of the object is what the operator itself wrote last."""
+        """Return whether this very state of the object is what the operator itself wrote last."""
         with self._lock:
             return self._own.get(_ref(document)) == _version(document)
 
@@ -154,7 +156,7 @@ class ObjectCache:
             return self._revisions[kind.plural]
 
     def versions(self, kind: Kind) -> dict[Ref, int]:
-        """Which objects of the kind there are, and a number for each that changes when the object does."""
+        """Return which objects of the kind there are, and a number for each that changes when the object does."""
         with self._lock:
             return {ref: entry.version for ref, entry in self._entries[kind.plural].items()}
 
@@ -171,7 +173,7 @@ class ObjectCache:
         return self._with(secret_term(namespace, name))
 
     def counts(self) -> dict[str, int]:
-        """How many objects are known, by resource."""
+        """Return how many objects are known, by resource."""
         with self._lock:
             return {plural: len(entries) for plural, entries in self._entries.items()}
 
@@ -183,7 +185,7 @@ class ObjectCache:
         return topics | {key for key in owners if self.concerns(key)}
 
     def concerns(self, key: Key) -> bool:
-        """Whether DelayTopics of that namespace are looked after."""
+        """Return whether DelayTopics of that namespace are looked after."""
         return not self._watched or key.namespace in self._watched
 
     # -- what an event is about
@@ -239,7 +241,7 @@ class ObjectCache:
 
 
 def ref_of(document: Document) -> Ref:
-    """Where the object is."""
+    """Return where the object is."""
     return _ref(document)
 
 

@@ -48,7 +48,7 @@ class KubeTransport:
         self._observe = observe
         self._connections = login.connections(at_once)
         self.answered_ms = epoch_ms()
-        """When the API server answered last, whatever it said; at first, when this began (epoch ms)."""
+        """The time of the API server's last answer, whatever it said; at first, when this began (epoch ms)."""
 
     def send(
         self,
@@ -75,7 +75,7 @@ class KubeTransport:
         return _document(call, response.data)
 
     def serves(self, path: str, deadline_s: float) -> bool:
-        """Whether there is something at a path of the API's own directory, such as `/apis/apps/v1`."""
+        """Return whether there is something at a path of the API's own directory, such as `/apis/apps/v1`."""
         try:
             headers = self._login.headers()
             timeout = urllib3.Timeout(connect=CONNECT_SECONDS, total=deadline_s)

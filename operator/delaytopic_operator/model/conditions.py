@@ -20,12 +20,12 @@ _SUMMED_UP: Final = (
     ConditionType.BACKEND_READY,
     ConditionType.RELAY_AVAILABLE,
 )
-"""What Ready needs, in the order in which one needs the other. Lateness is not among it: a peak of load must not stop a
-GitOps wave."""
+"""The conditions that Ready needs, in the order in which one needs the other. Lateness is not among it: a peak of load
+must not stop a GitOps wave."""
 
 
 class Finding(NamedTuple):
-    """What a condition says now."""
+    """A condition as it is found now."""
 
     type: ConditionType
     status: ConditionStatus
@@ -34,7 +34,7 @@ class Finding(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """Whether something still changes, and whether it needs a person; the sentences become messages."""
+    """The words on what still changes, and on what needs a person; they become messages."""
 
     reconciling: str | None = None
     stalled: str | None = None

@@ -1,4 +1,4 @@
-"""What is known of the topics of a Kafka cluster. Pure data."""
+"""The topics of a Kafka cluster, as far as they are known. Pure data."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class PartitionOffsets:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What a relay has committed of one partition: the offset, and its own text beside it."""
+    """The commit of a relay for one partition: the offset, and its own text beside it."""
 
     offset: int
     metadata: str = ""

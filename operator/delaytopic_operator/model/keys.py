@@ -1,4 +1,4 @@
-"""What one reconciliation is about."""
+"""The key of a reconciliation."""
 
 from __future__ import annotations
 

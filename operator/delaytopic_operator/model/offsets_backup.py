@@ -21,7 +21,7 @@ LONGEST_TEXT: Final = 700_000
 
 @dataclass(frozen=True, slots=True)
 class KeptProgress:
-    """What relays have committed of one topic, by partition."""
+    """The commits of relays for one topic, by partition."""
 
     topic: str
     topic_id: str
@@ -30,7 +30,7 @@ class KeptProgress:
 
 
 def updated(kept: KeptProgress | None, read: KeptProgress | None) -> KeptProgress | None:
-    """What to keep now that `read` is committed: what Kafka forgot meanwhile stays as it was kept."""
+    """Return what to keep now that `read` is committed: what Kafka forgot meanwhile stays as it was kept."""
     if read is None or not read.partitions:
         return kept
     if kept is None or kept.topic_id != read.topic_id:
@@ -39,19 +39,19 @@ def updated(kept: KeptProgress | None, read: KeptProgress | None) -> KeptProgres
 
 
 def forgotten(kept: KeptProgress | None, read: KeptProgress | None) -> bool:
-    """Whether Kafka no longer has something that is kept; `read` None: it is not known."""
+    """Return whether Kafka no longer has something that is kept; `read` None: it is not known."""
     if kept is None or read is None or kept.topic_id != read.topic_id:
         return False
     return bool(kept.partitions.keys() - read.partitions.keys())
 
 
 def is_too_large(kept: KeptProgress) -> bool:
-    """Whether a ConfigMap cannot hold it: thousands of partitions with bucket topics each."""
+    """Return whether a ConfigMap cannot hold it: thousands of partitions with bucket topics each."""
     return len(progress_text(kept)) > LONGEST_TEXT
 
 
 def progress_text(kept: KeptProgress) -> str:
-    """As a ConfigMap holds it: compressed, some 30 bytes for a partition."""
+    """Write it as a ConfigMap holds it: compressed, some 30 bytes for a partition."""
     partitions = {number: [one.offset, one.metadata] for number, one in sorted(kept.partitions.items())}
     content = {"topic": kept.topic, "topicId": kept.topic_id, "partitions": partitions}
     packed = zlib.compress(json.dumps(content, separators=(",", ":")).encode(), 9)

@@ -1,4 +1,4 @@
-"""What a reconciliation is: one look at one DelayTopic, and everything done about it."""
+"""The seam of a reconciliation: one look at one DelayTopic, and everything done about it."""
 
 from __future__ import annotations
 

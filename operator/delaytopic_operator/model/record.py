@@ -1,4 +1,4 @@
-"""What outlives a DelayTopic: which topics are the operator's to change or delete, and the backlog left behind. Pure.
+"""The record that outlives a DelayTopic: the topics that the operator may change or delete, and the backlog. Pure.
 
 Kafka's topics carry no labels, so what the operator is about to own is written down before it is made. The record is a
 ConfigMap in the operator's namespace, so that neither the DelayTopic nor its namespace takes it along.
@@ -31,7 +31,7 @@ COMPONENT: Final = "route-record"
 
 
 class RecordState(StrEnum):
-    """What the route is at."""
+    """The state of the route."""
 
     ACTIVE = "Active"
     DRAINING = "Draining"
@@ -39,7 +39,7 @@ class RecordState(StrEnum):
 
 
 class Role(StrEnum):
-    """What a topic is to a DelayTopic; the value is the field of spec and status."""
+    """The role of a topic for a DelayTopic; the value is the field of spec and status."""
 
     SOURCE = "source"
     TARGET = "target"
@@ -80,25 +80,25 @@ class RouteRecord(_Record):
     connection: KafkaConnection | None = None
     """The inline connection: it names Secrets of the namespace, and holds none."""
     cluster_id: str | None = None
-    """What the Kafka cluster calls itself; None until it was asked."""
+    """The id of the Kafka cluster; None until it was asked."""
     group_id: str
     """The relays' consumer group."""
     source: TopicRecord | None = None
-    """Where the backlog comes from."""
+    """The topic that the backlog comes from."""
     target: TopicRecord | None = None
-    """Where it goes."""
+    """The topic that it goes to."""
     dead_letter: TopicRecord | None = None
-    """Where refused records go."""
+    """The topic for refused records."""
     buckets: dict[str, TopicRecord] = Field(default_factory=dict)
     """Topics of the KafkaBuckets backend by name, those of a former backend among them until they are empty."""
     backend_type: BackendType
-    """Where schedules wait."""
+    """The backend in which schedules wait."""
     backend_id: str
-    """What names them there."""
+    """Their name there."""
     state: RecordState = RecordState.ACTIVE
-    """What the route is at."""
+    """The state of the route."""
     pending: int | None = None
-    """How many records were pending when the backlog was retained."""
+    """The number of records that were pending when the backlog was retained."""
     last_due_ms: int | None = None
     """The latest due time among them, as far as it was known."""
     drain_since_ms: int | None = None
@@ -200,7 +200,7 @@ def _inline(settings: Settings) -> KafkaConnection | None:
 
 
 def refusal_to_resume(record: RouteRecord, settings: Settings, namespace_uid: str) -> str | None:
-    """Why the backlog of a record must not go on under these settings: a sentence, None if it may."""
+    """Return why the backlog of a record must not go on under these settings: a sentence, None if it may."""
     discard = f"or discard it with the annotation delaytopic.dev/discard-retained: {record.backend_id}"
     if record.namespace_uid != namespace_uid and record.pending != 0:
         return (

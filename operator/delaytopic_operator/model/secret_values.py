@@ -1,4 +1,4 @@
-"""What Secrets hold, read by name and key, with an error that names both where something is missing. Pure."""
+"""The contents of Secrets, read by name and key, with an error that names both where something is missing. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which transitions of conditions are told as events: never what stays as it is, and never one per message. Pure."""
+"""The transitions of conditions that become events: never a state that stays, and never one per message. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Rule(NamedTuple):
     reason: str | None
     """Of the event; None: that of the condition."""
     at_first: bool = True
-    """Whether it is told when nothing was known of it before."""
+    """True if it is told when nothing was known of it before."""
     only: tuple[str, ...] = ()
     """Reasons of the condition; none: it is told of any."""
 

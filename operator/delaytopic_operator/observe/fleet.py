@@ -35,7 +35,7 @@ class Fleet:
 
     @property
     def desired(self) -> int:
-        """As the Deployment asks for."""
+        """Return the number that the Deployment asks for."""
         return int(self.deployment.get("spec", {}).get("replicas", 1)) if self.deployment else 0
 
     @property

@@ -133,7 +133,7 @@ class Observation:
 
     @property
     def status(self) -> Mapping[str, Any]:
-        """As the reconciliation before left it."""
+        """Return the status that the reconciliation before left."""
         return (self.document or {}).get("status") or {}
 
     @property

@@ -30,7 +30,7 @@ class _Look:
 
 
 class ProgressMemory:
-    """Which progress was read when."""
+    """The times at which progress was read."""
 
     def __init__(self) -> None:
         self._lock = Lock()

@@ -1,4 +1,4 @@
-"""Which DelayTopics are in each other's way, over all that were seen: kept up to date at the cost of what changed."""
+"""The index of DelayTopics that are in each other's way, kept up to date at the cost of what changed."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from delaytopic_operator.topics.strimzi import CLUSTER_LABEL, StrimziTopics, str
 
 @dataclass(frozen=True)
 class TopicsSeen:
-    """As far as it could be had."""
+    """The topics and the backend, as far as they could be seen."""
 
     topics: Topics | None = None
     trouble: Trouble | None = None

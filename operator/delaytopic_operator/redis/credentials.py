@@ -29,12 +29,12 @@ class RedisTarget:
 
     @property
     def where(self) -> str:
-        """How sentences call it."""
+        """Return how sentences call it."""
         return f"Redis at {self.host}:{self.port}"
 
 
 def redis_target(connection: RedisConnection, secrets: SecretValues) -> RedisTarget:
-    """Where it is. Raises `SecretMissing`, naming the Secret and the key; no part of a secret url is in it."""
+    """Return where it is. Raises `SecretMissing`, naming the Secret and the key; no part of a secret url is in it."""
     parts = _parts(connection, secrets)
     assert parts.hostname is not None  # _parts has looked
     password = unquote(parts.password) if parts.password else None

@@ -1,4 +1,4 @@
-"""Whether a Redis is fit to hold schedules, from what its servers say. Pure."""
+"""The verdict on a Redis that is to hold schedules, from what its servers say. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NEAR_PERCENT: Final = 80
 
 @dataclass(frozen=True, slots=True)
 class RedisFacts:
-    """What one server says of itself; None where it does not permit the question."""
+    """The facts that one server tells of itself; None where it does not permit the question."""
 
     where: str
     maxmemory_policy: str | None = None

@@ -36,7 +36,7 @@ class EventRecord:
 
     @property
     def same(self) -> tuple[str, ...]:
-        """What is the same in all of a series."""
+        """Return what is the same in all of a series."""
         return (self.regarding["uid"], self.reason, self.note, self.kind, self.action)
 
 
@@ -65,14 +65,14 @@ class Repeated:
 
 
 def reference(document: Document) -> Document:
-    """How an Event names an object."""
+    """Return how an Event names an object."""
     metadata = document["metadata"]
     names = {name: metadata[name] for name in ("namespace", "name", "uid", "resourceVersion") if metadata.get(name)}
     return {"apiVersion": document["apiVersion"], "kind": document["kind"], "uid": ""} | names
 
 
 class EventBudget:
-    """What to write about a happening, or nothing. Not thread-safe."""
+    """The budget of Events: one event gives a document to write, or none. Not thread-safe."""
 
     def __init__(self, instance: str) -> None:
         """`instance`: of the operator that writes."""

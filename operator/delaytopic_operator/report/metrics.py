@@ -31,7 +31,7 @@ class WorkLoad:
 
 @dataclass(frozen=True, slots=True)
 class Gauges:
-    """What is asked for whenever the page is; times are epoch ms."""
+    """The gauges that are read with each request of the page; times are epoch ms."""
 
     load: Callable[[], WorkLoad]
     is_leader: Callable[[], bool]
@@ -42,7 +42,7 @@ class Gauges:
 
 @dataclass(slots=True)
 class _Topic:
-    """What is known of one DelayTopic."""
+    """The gauges of one DelayTopic."""
 
     conditions: dict[str, str] = field(default_factory=dict)
     values: dict[MetricName, float] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class OperatorMetrics(Collector):
             self._topics.setdefault(key, _Topic()).conditions = dict(statuses)
 
     def set_scaling(self, key: Key, desired: int, peak_rate: float | None, lateness_s: float | None) -> None:
-        """What the autoscaling decided; None: nothing is known."""
+        """Set what the autoscaling decided; None: nothing is known."""
         wanted = {
             names.DESIRED_REPLICAS: float(desired),
             names.FORECAST_RATE: peak_rate,
@@ -102,7 +102,7 @@ class OperatorMetrics(Collector):
         self._set(key, wanted)
 
     def set_retained(self, key: Key, records: int | None) -> None:
-        """How many records a DelayTopic that is gone left behind; None: none any more."""
+        """Set how many records a DelayTopic that is gone left behind; None: none any more."""
         self._set(key, {names.RETAINED: None if records is None else float(records)})
 
     def forget(self, key: Key) -> None:
@@ -121,7 +121,7 @@ class OperatorMetrics(Collector):
     # -- reading
 
     def connect(self, gauges: Gauges) -> None:
-        """Where to ask for what is true now."""
+        """Connect the page to what it asks for the present values."""
         self._gauges = gauges
 
     def render(self) -> bytes:

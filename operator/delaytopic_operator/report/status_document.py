@@ -20,7 +20,7 @@ _VOLATILE: Final = frozenset({"asOf", "ageMs", "decidedAtMs", "nextLookMs", "las
 
 
 def status_document(seen: Observation, plan: Plan, *, dry_run: bool = False) -> dict[str, Any]:
-    """What to apply as the status."""
+    """Make the document to apply as the status."""
     previous: Sequence[Mapping[str, Any]] = seen.status.get("conditions") or ()
     generation = seen.metadata.get("generation")
     if any(finding.type is ConditionType.PAUSED for finding in plan.findings):
@@ -38,7 +38,9 @@ def status_document(seen: Observation, plan: Plan, *, dry_run: bool = False) -> 
 
 
 def worth_writing(document: Mapping[str, Any], live: Mapping[str, Any], now_ms: int, interval_ms: int) -> bool:
-    """Whether the status says something new: what programs act on at once, numbers and sentences once an interval."""
+    """Return whether the status says something new: what programs act on at once, numbers and sentences once an
+    interval.
+    """
     wanted = document["status"]
     if _significant(wanted) != _significant(live):
         return True
@@ -54,7 +56,7 @@ def _document(seen: Observation, status: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _paused(seen: Observation, plan: Plan) -> dict[str, Any]:
-    """As it was, and that it is paused: nothing is looked at, so that nothing else can be said."""
+    """Keep the status as it was, and add that it is paused: nothing was looked at."""
     transient = (ConditionType.PAUSED, ConditionType.RECONCILING)
     before = [each for each in seen.status.get("conditions") or () if each.get("type") not in transient]
     paused = [each for each in seen.status.get("conditions") or () if each.get("type") == ConditionType.PAUSED]
@@ -73,7 +75,7 @@ def _planned(actions: Sequence[Action]) -> list[dict[str, Any]]:
 
 
 def _significant(status: Mapping[str, Any]) -> object:
-    """What others act on: conditions, which generation they are about, replicas, and the answer to a request."""
+    """Return what others act on: conditions, which generation they are about, replicas, and the answer to a request."""
     conditions = {
         (each.get("type"), each.get("status"), each.get("reason"), each.get("observedGeneration"))
         for each in status.get("conditions") or ()

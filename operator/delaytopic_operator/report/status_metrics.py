@@ -66,7 +66,7 @@ def left_behind(seen: Observation, plan: Plan, outcome: Outcome) -> RouteRecord 
 
 
 def retained_records(record: RouteRecord | None) -> int | None:
-    """How many records wait for their DelayTopic to be applied again; None: nothing waits."""
+    """Return how many records wait for their DelayTopic to be applied again; None: nothing waits."""
     if record is None or record.state is not RecordState.RETAINED or record.pending == 0:
         return None
     return AT_LEAST_ONE if record.pending is None else record.pending

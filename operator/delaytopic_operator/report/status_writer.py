@@ -65,7 +65,7 @@ class StatusWriter:
             self._events.record(about, event.reason, event.message, warning=event.type == WARNING)
 
     def _planned(self, plan: Plan, outcome: Outcome) -> tuple[Event, ...]:
-        """What the plan wanted to be told is true once all of it was done."""
+        """Return the events of the plan: they are true once all of it was executed."""
         return tuple(plan.events) if outcome.failure is None else ()
 
 

@@ -1,4 +1,4 @@
-"""What there should be in Kubernetes for one DelayTopic: pure builders, one file for each object."""
+"""The objects that Kubernetes should have for one DelayTopic: pure builders, one file for each object."""
 
 from __future__ import annotations
 

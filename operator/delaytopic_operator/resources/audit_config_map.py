@@ -12,11 +12,11 @@ from delaytopic_operator.resources.identity import AUDIT, Document, RelayIdentit
 DOCUMENTS_KEY: Final = "documents.yaml"
 
 _NOT_AUDITED = ("relay", "relayNamespace", "autoscaling")
-"""Who delivers is no matter of the audit; the number of relays changes often."""
+"""The fields about relays: an audit does not read them, and they change often."""
 
 
 def audit_documents_name(identity: RelayIdentity) -> str:
-    """What the ConfigMap is called."""
+    """Return what the ConfigMap is called."""
     return f"{identity.child}-audit"
 
 
@@ -37,7 +37,7 @@ def audit_config_map(identity: RelayIdentity, topic: DelayTopic, delay_class: De
 
 
 def _document(document: DelayTopic | DelayClass, named: Document) -> Document:
-    """As its author wrote it: an audit of another release has other defaults, and knows fewer fields."""
+    """Return it as its author wrote it: an audit of another release has other defaults, and knows fewer fields."""
     spec = {field: value for field, value in _written(document.spec).items() if field not in _NOT_AUDITED}
     return {"apiVersion": document.api_version, "kind": document.kind, "metadata": named, "spec": spec}
 

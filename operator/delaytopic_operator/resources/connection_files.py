@@ -29,20 +29,20 @@ class SecretFile(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Where a relay finds it."""
+        """Return where a relay finds it."""
         return f"{SECRETS_FOLDER}/{self.secret}/{self.key}"
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionFiles:
-    """How relays reach Kafka and Redis, and the files that they need for it."""
+    """The clients of a relay for Kafka and Redis, and the files that they need."""
 
     kafka: KafkaClient
     redis: RedisClient | None
     kafka_files: tuple[SecretFile, ...]
     redis_files: tuple[SecretFile, ...]
     signing_keys: SecretFile | None
-    """What signs what waits in the backend."""
+    """The file with the keys that sign the backlog."""
     read_once: tuple[SecretFile, ...]
     """A relay reads these when it starts: after a change it has to start anew. It reads the others again for each
     connection."""
@@ -60,7 +60,7 @@ class ConnectionFiles:
 
 
 def connection_problems(settings: Settings) -> list[Problem]:
-    """What of the connections a relay in a pod cannot use; the class's to change where there is one."""
+    """Return what of the connections a relay in a pod cannot use; the class's to change where there is one."""
     of_topic = f"DelayTopic {settings.namespace}/{settings.name}"
     subject = of_topic if settings.class_name is None else f"DelayClass {settings.class_name}"
     return [problem._replace(subject=subject) for problem in _problems(settings)]

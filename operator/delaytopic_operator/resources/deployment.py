@@ -41,7 +41,7 @@ at a time, their coming and going falls together."""
 
 @dataclass(frozen=True, slots=True)
 class RelayPods:
-    """What the pods of relays are made of."""
+    """The parts of the relays' pods."""
 
     image: str
     resources: Document

@@ -30,23 +30,23 @@ _RESERVED_LABELS = ("app.kubernetes.io/name", "app.kubernetes.io/managed-by", "a
 
 @dataclass(frozen=True, slots=True)
 class RelayIdentity:
-    """Whose relays these are, and where they run."""
+    """The owner of some relays, and the place where they run."""
 
     key: Key
     """The DelayTopic."""
     uid: str
     """Its uid."""
     namespace: str
-    """Where the relays run."""
+    """The namespace where the relays run."""
     owned: bool
-    """Whether Kubernetes removes the children with the DelayTopic; not possible across namespaces."""
+    """True if Kubernetes removes the children with the DelayTopic; not possible across namespaces."""
     former: bool = False
-    """Whether the relays are there under the name that an earlier operator gave them: they keep it, as another name
+    """True if the relays are there under the name that an earlier operator gave them: they keep it, as another name
     would be another Deployment, and its relays would come while these go."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """What the children inherit from the DelayTopic; `children` sets it from the allow list."""
+    """Inherited from the DelayTopic by all children; `children` sets it from the allow list."""
     annotations: Mapping[str, str] = field(default_factory=dict)
-    """What the children inherit from the DelayTopic; `children` sets it from the allow list."""
+    """Inherited from the DelayTopic by all children; `children` sets it from the allow list."""
 
     @property
     def child(self) -> str:
@@ -55,17 +55,19 @@ class RelayIdentity:
 
 
 def child_name(key: Key) -> str:
-    """What every child is called: different for different DelayTopics, also where somebody seeks names that are not."""
+    """Return what every child is called: different for different DelayTopics, also where somebody seeks names that are
+    not.
+    """
     return _named(key, "relay", LONGEST_CHILD)
 
 
 def former_child_name(key: Key) -> str:
-    """What operators called it that had 32 bits of the digest in names; such relays keep their names."""
+    """Return what operators called it that had 32 bits of the digest in names; such relays keep their names."""
     return f"{key.name}-relay-{sha256(str(key).encode()).hexdigest()[:8]}"
 
 
 def audit_name(key: Key) -> str:
-    """What the CronJob of the audit is called: up to 52 characters."""
+    """Return what the CronJob of the audit is called: up to 52 characters."""
     return _named(key, "audit", LONGEST_CRON_JOB)
 
 
@@ -91,7 +93,7 @@ def pod_labels(identity: RelayIdentity, program: str = RELAY) -> dict[str, str]:
 
 
 def is_reserved(name: str) -> bool:
-    """Whether a label or an annotation is the operator's own."""
+    """Return whether a label or an annotation is the operator's own."""
     return name in _RESERVED_LABELS or name.partition("/")[0] == GROUP
 
 
@@ -123,7 +125,7 @@ def is_own(document: Mapping[str, Any], key: Key) -> bool:
 
 
 def _named(key: Key, program: str, longest: int) -> str:
-    """As much of the name as there is room for, and 128 bits of the digest of the whole key."""
+    """Join as much of the name as there is room for and 128 bits of the digest of the whole key."""
     digest = b32encode(sha256(str(key).encode()).digest()[:16]).decode().rstrip("=").lower()
     ending = f"-{program}-{digest}"
     return key.name[: longest - len(ending)].rstrip("-") + ending

@@ -1,4 +1,4 @@
-"""What the pods of relays and audits have in common: the strictest of Kubernetes' Pod Security Standards, and files."""
+"""The common parts of the pods of relays and audits: the strictest of Kubernetes' Pod Security Standards, and files."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def secret_volumes(files: Iterable[SecretFile]) -> list[Document]:
 
 
 def secret_mounts(files: Iterable[SecretFile]) -> list[Document]:
-    """Where the volumes of `secret_volumes` are."""
+    """Return where the volumes of `secret_volumes` are."""
     return [mount(_volume_name(secret), f"{SECRETS_FOLDER}/{secret}") for secret, _ in _by_secret(files)]
 
 

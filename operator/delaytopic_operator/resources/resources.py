@@ -27,7 +27,7 @@ def chosen_resources(relay: RelaySpec, template: RelayTemplate | None, config: O
 
 
 def resource_problems(relay: RelaySpec, template: RelayTemplate | None, of_class: str) -> Iterator[Problem]:
-    """What is wrong with the resources that are in force; `of_class` is how to speak of the class."""
+    """Return what is wrong with the resources that are in force; `of_class` is how to speak of the class."""
     if relay.resources:
         yield from _problems(relay.resources, "")
     elif template is not None:

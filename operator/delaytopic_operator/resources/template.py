@@ -1,4 +1,4 @@
-"""What class and DelayTopic say about the pods of relays, checked and merged."""
+"""The pod templates of class and DelayTopic, checked and merged."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def merged_template(relay: RelaySpec, template: RelayTemplate | None) -> PodTemp
 
 
 def template_problems(relay: RelaySpec, template: RelayTemplate | None, of_class: str) -> Iterator[Problem]:
-    """What may not be in the templates; `of_class` is how to speak of the class."""
+    """Return what may not be in the templates; `of_class` is how to speak of the class."""
     yield from _problems(relay.pod_template, "")
     if template is not None:
         yield from _problems(template.pod_template, of_class)

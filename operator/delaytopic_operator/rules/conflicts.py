@@ -31,21 +31,21 @@ class Topic(NamedTuple):
 
 
 class Use(NamedTuple):
-    """What a topic is to a DelayTopic."""
+    """The use of a topic by a DelayTopic."""
 
     role: Role
     name: str
     manages: bool = True
-    """Whether it is made, set right or deleted through this DelayTopic: with any management but Observe."""
+    """True if it is made, set right or deleted through this DelayTopic: with any management but Observe."""
 
 
 class Connection(NamedTuple):
-    """Where a Kafka is said to be."""
+    """The address at which a Kafka is said to be."""
 
     servers: frozenset[str]
-    """As `servers_of` has them."""
+    """The servers, as `servers_of` returns them."""
     by_class: bool
-    """Whether a class says so, or the DelayTopic itself."""
+    """True if a class says so, or the DelayTopic itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,12 @@ class Route:
     created_ms: int
     """Of two, the younger gives way."""
     clusters: frozenset[Hashable]
-    """What its Kafka cluster is known by (`clusters_of`)."""
+    """The names by which its Kafka cluster is known (`clusters_of`)."""
     uses: tuple[Use, ...]
     """Source, target and dead letter, the source first; of what is written down perhaps not all. Globs for deliver-to
     are no part of it."""
     by_class: bool = True
-    """Whether a class vouches for its connection: if not, it binds its own namespace only."""
+    """True if a class vouches for its connection: if not, it binds its own namespace only."""
     is_refused: bool = False
     """Of what is written down: whether its DelayTopic may not be acted upon. It gives way to those that may."""
     is_gone: bool = False
@@ -71,7 +71,7 @@ class Route:
 
     @property
     def source(self) -> str:
-        """Where its records come from."""
+        """Return where its records come from."""
         return self.uses[0].name
 
     @property
@@ -81,7 +81,7 @@ class Route:
 
 
 class RouteConflict(NamedTuple):
-    """Why a route is refused; the sentence names no object of another namespace."""
+    """The reason for which a route is refused; the sentence names no object of another namespace."""
 
     sentence: str
     others: tuple[Key, ...]
@@ -135,7 +135,7 @@ class _Network:
 
     claims: dict[Topic, list[_Claim]] = field(default_factory=dict)
     kept: set[tuple[Key, Use]] = field(default_factory=set)
-    """What was written down, and is in nobody's way: it stays so, whoever comes later."""
+    """The uses that were written down, and are in nobody's way: they stay so, whoever comes later."""
     by_source: dict[Topic, list[Route]] = field(default_factory=dict)
     """Several, where some have a connection of their own: those bind nobody in other namespaces."""
     led_to: set[Topic] = field(default_factory=set)
@@ -242,7 +242,7 @@ def _cycle(route: Route, way: list[Route]) -> RouteConflict:
 
 
 def _named(key: Key, asking: Key) -> str:
-    """Who writes in one namespace is told nothing of another's objects."""
+    """Name an object; who writes in one namespace is told nothing of another's."""
     return str(key) if key.namespace == asking.namespace else STRANGER
 
 

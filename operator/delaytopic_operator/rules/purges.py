@@ -1,4 +1,4 @@
-"""What goes when a backlog is given up, in which order. Pure; `purge` does it.
+"""The parts of a backlog that is given up, in the order in which they go. Pure; `purge` removes them.
 
 What only the operator knows comes first, the source last: it is the truth about everything pending, so that a purge
 that ends in between is done again, or can still be taken back.

@@ -1,4 +1,4 @@
-"""Whether a DelayTopic may be acted upon: ordered rules, of which the first that is broken decides. Pure."""
+"""Validation of a DelayTopic: ordered rules, of which the first that is broken decides. Pure."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _REASON_OF_PATH: Final = (
     ("spec.backend", "BackendNotAllowed"),
     ("spec.connection", "ConnectionNotAllowed"),
 )
-"""Which word stands for a field that a class or the defaults do not allow; the first prefix that fits."""
+"""The words for fields that a class or the defaults do not allow; the first prefix that fits."""
 
 
 RELAYS_OUT_OF_SIGHT: Final = "RelayNamespaceNotAllowed"
@@ -51,14 +51,14 @@ class Elders(NamedTuple):
     """Older DelayTopics of the same namespace and class."""
 
     topics: int
-    """How many there are."""
+    """The number of them."""
     partitions: int
     """Of the topics of those that the class has room for."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is looked at: the document as the API server has it, and what is around it."""
+    """The subject of validation: the document as the API server has it, and all that is around it."""
 
     key: Key
     document: Mapping[str, Any]
@@ -67,9 +67,9 @@ class Subject:
     elders: Elders
     """DelayTopics of the same namespace and class that are older."""
     rival: str | None
-    """What another, older DelayTopic has to do with its topics; a sentence."""
+    """The claim of another, older DelayTopic on its topics; a sentence."""
     config: OperatorConfig = field(default_factory=OperatorConfig)
-    """What the operator may do."""
+    """The limits of the operator."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Refusal:
     reason: str
     message: str
     stalled: bool = True
-    """Whether somebody has to change something about this object; else it waits for another one."""
+    """True if somebody has to change something about this object; else it waits for another one."""
 
 
 def check(subject: Subject) -> Accepted | Refusal:
@@ -167,7 +167,7 @@ def relay_namespace(key: Key, delay_class: DelayClass | None, config: OperatorCo
 
 
 def _over_limits(elders: Elders, delay_class: DelayClass, settings: Settings) -> Iterator[Refusal]:
-    """What the namespace has too much of; the older ones keep what they have."""
+    """Return what the namespace has too much of; the older ones keep what they have."""
     limits, by_class = delay_class.spec.limits, f"DelayClass {delay_class.metadata.name}"
     most = limits.max_delay_topics_per_namespace
     if most is not None and elders.topics >= most:

@@ -1,1 +1,1 @@
-"""What runs the operator: watches, cache, queue, workers, election, health, metrics, events."""
+"""The runtime of the operator: watches, cache, queue, workers, election, health, metrics, events."""

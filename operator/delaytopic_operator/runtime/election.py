@@ -50,7 +50,7 @@ class LeaderElection:
         self._stopping = Event()
         self._thread = Thread(target=self._run, name="leader-election", daemon=True)
         self._document: Document | None = None
-        """As last written by this operator, or None: read it first."""
+        """The lease as last written by this operator, or None: read it first."""
         self._sighting: Sighting | None = None
         self._lock = Lock()
         self._renewed_ms: int | None = None
@@ -63,7 +63,7 @@ class LeaderElection:
 
     @property
     def is_leader(self) -> bool:
-        """Whether this operator may begin to write now."""
+        """Return whether this operator may begin to write now."""
         return self._left_ms(self._terms.writable_ms) > 0
 
     def guard(self) -> float:
@@ -75,7 +75,7 @@ class LeaderElection:
         return self._left_ms(self._terms.duration_ms) / 1_000
 
     def bind(self) -> None:
-        """What this thread does from now on belongs to the current term."""
+        """Bind all that this thread does from now on to the current term."""
         self._bound.term = self._term
 
     # -- running

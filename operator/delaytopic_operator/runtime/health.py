@@ -1,4 +1,4 @@
-"""What the probes say: pure."""
+"""The answers of the probes: pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONGEST_UNREACHABLE_MS: Final = 60_000
 
 
 class Health(NamedTuple):
-    """Whether something is as it should be, and why, in a few words."""
+    """The health of a part, and the reason in a few words."""
 
     ok: bool
     reason: str

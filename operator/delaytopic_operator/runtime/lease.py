@@ -1,4 +1,4 @@
-"""Who leads, by a Lease: a pure decision over the document and what this operator saw of it before.
+"""The election by a Lease: a pure decision over the document and what this operator saw of it before.
 
 from delaytopic_operator.model.conditions import micro_time
 Times of others are never compared with the own clock. How long a holder has been silent is measured by the own
@@ -18,11 +18,11 @@ from delaytopic_operator.model.kinds import LEASE
 Document = dict[str, Any]
 
 RETRIES_PER_LEASE: Final = 8
-"""How often a lease is renewed or looked at within its duration."""
+"""The number of times that a lease is renewed or looked at within its duration."""
 
 
 class Step(Enum):
-    """What to do about the Lease now."""
+    """The next step about the Lease."""
 
     ACQUIRE = "Acquire"
     RENEW = "Renew"
@@ -42,7 +42,7 @@ class Terms:
 
     @property
     def writable_ms(self) -> int:
-        """How long after the *start* of a renewal that succeeded its holder may begin to write."""
+        """Return how long after the *start* of a renewal that succeeded its holder may begin to write."""
         return self.duration_ms * 2 // 3
 
 
@@ -64,7 +64,7 @@ class Decision:
 
 
 def decide(document: Document | None, before: Sighting | None, identity: str, terms: Terms, now_ms: int) -> Decision:
-    """What `identity` does about the Lease as just read (None: there is none), at monotonic time `now_ms`."""
+    """Decide what `identity` does about the Lease as just read (None: there is none), at monotonic time `now_ms`."""
     again_at_ms = now_ms + terms.retry_ms
     if document is None:
         return Decision(Step.ACQUIRE, None, again_at_ms)
@@ -115,7 +115,7 @@ def _record(document: Document) -> tuple[object, ...]:
 
 
 def _duration_ms(document: Document, terms: Terms) -> int:
-    """As its holder promised, who may have been configured otherwise."""
+    """Return what its holder promised, who may have been configured otherwise."""
     seconds = document.get("spec", {}).get("leaseDurationSeconds")
     return int(seconds) * 1_000 if seconds else terms.duration_ms
 

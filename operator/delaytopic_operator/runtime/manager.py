@@ -42,7 +42,9 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """What a reconciler works with. `guard` raises `NotLeading`: ask it before each write elsewhere, to Kafka say."""
+    """The shell that a reconciler works with. `guard` raises `NotLeading`: ask it before each write elsewhere, to
+    Kafka say.
+    """
 
     kube: KubeApi
     store: ObjectCache
@@ -87,7 +89,7 @@ class Service:
 
     @property
     def port(self) -> int:
-        """Where the pages are."""
+        """Return where the pages are."""
         return self._http.port
 
     def run(self, stop: Event) -> None:

@@ -43,7 +43,7 @@ class Resync:
         self._stopping = Event()
         self._thread = Thread(target=self._run, name="resync", daemon=True)
         self.done_ms = 0
-        """When everything was listed last (epoch ms); 0: never."""
+        """The time at which everything was listed last (epoch ms); 0: never."""
 
     def start(self) -> None:
         """Begin, with the first look at once."""

@@ -1,4 +1,4 @@
-"""Which kinds are watched and listed, and where: pure."""
+"""The kinds that are watched and listed, and their places: pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from delaytopic_operator.model import kinds
 from delaytopic_operator.model.kinds import Kind
 
 OWN: Final = (kinds.DELAY_CLASS, kinds.DELAY_TOPIC)
-"""What people write; all of them are of interest."""
+"""The kinds that people write; all of them are of interest."""
 CHILDREN: Final = (
     kinds.DEPLOYMENT, kinds.CONFIG_MAP, kinds.SERVICE_ACCOUNT, kinds.POD_DISRUPTION_BUDGET, kinds.NETWORK_POLICY,
     kinds.CRON_JOB, kinds.POD,
 )  # fmt: skip
-"""What the operator makes, and the pods that follow from it: those with its label."""
+"""The kinds that the operator makes, and the pods that follow from them: those with its label."""
 ALL: Final = OWN + CHILDREN
 
 

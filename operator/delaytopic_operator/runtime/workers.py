@@ -64,7 +64,7 @@ class Workers:
             self._queue.clear()
 
     def load(self) -> WorkLoad:
-        """What there is to do now."""
+        """Return what there is to do now."""
         now_ms = epoch_ms()
         with self._changed:
             return WorkLoad(self._queue.depth(now_ms), self._queue.oldest_age_ms(now_ms), self._queue.out())

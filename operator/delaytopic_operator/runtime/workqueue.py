@@ -29,7 +29,7 @@ class WorkQueue:
         self._most = most_of_namespace
         self._out_of: Counter[str] = Counter()
         self._held: dict[str, deque[tuple[int, Key]]] = {}
-        """What is due of namespaces that have as much out as they may; one comes back for each that does."""
+        """The due keys of namespaces that have as many out as they may; one comes back for each that is done."""
         self._due: dict[Key, int] = {}
         self._heap: list[tuple[int, Key]] = []
         """Every entry of `_due`, and older ones that no longer count."""
@@ -86,7 +86,7 @@ class WorkQueue:
     # -- looking
 
     def next_due_ms(self) -> int | None:
-        """When the next key is due that may be taken, or None."""
+        """Return when the next key is due that may be taken, or None."""
         while self._heap:
             due_ms, key = self._heap[0]
             if self._due.get(key) != due_ms:
@@ -98,7 +98,7 @@ class WorkQueue:
         return None
 
     def depth(self, now_ms: int) -> int:
-        """How many keys are due and not out."""
+        """Return how many keys are due and not out."""
         return sum(due_ms <= now_ms for due_ms in self._due.values())
 
     def oldest_age_ms(self, now_ms: int) -> int:
@@ -110,7 +110,7 @@ class WorkQueue:
         return dict(self._out)
 
     def failures(self, key: Key) -> int:
-        """How often in a row the key failed."""
+        """Return how often in a row the key failed."""
         return self._failures.get(key, 0)
 
     # -- inside
@@ -144,7 +144,7 @@ class WorkQueue:
 
 
 def backoff_ms(failures: int, random: float) -> int:
-    """How long to wait after so many failures in a row: at least 1 s, doubled each time, at most 5 min.
+    """Return how long to wait after so many failures in a row: at least 1 s, doubled each time, at most 5 min.
 
     Half of it is chance, so that those that failed together are not tried together.
     """

@@ -1,1 +1,1 @@
-"""Which topics a DelayTopic needs, and what has to be done to them. Pure."""
+"""The topics that a DelayTopic needs, and the actions on them. Pure."""

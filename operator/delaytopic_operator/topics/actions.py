@@ -1,4 +1,4 @@
-"""What can be done to a topic, and how each step is told. Pure; `kafka_admin` performs them.
+"""The actions on a topic, and the words for each. Pure; `kafka.admin` executes them.
 
 Every action may be repeated: doing it twice is doing it once.
 """
@@ -33,11 +33,11 @@ class CreateTopic:
     config: Mapping[str, str] = field(default_factory=dict)
 
     def event(self) -> TopicEvent:
-        """How it is told once it is done."""
+        """Return how it is told once it is done."""
         return TopicEvent("TopicCreated", f"created the topic {self.name}")
 
     def planned(self) -> PlannedAction:
-        """How a dry run tells it."""
+        """Return how a dry run tells it."""
         sizes = {"partitions": self.partitions, "replicationFactor": self.replication_factor}
         shown = {name: str(size) for name, size in sizes.items() if size != BROKERS_OWN}
         return PlannedAction(action="CreateTopic", object=self.name, detail=_listed({**shown, **self.config}) or None)
@@ -52,13 +52,13 @@ class GrowTopic:
     before: int
 
     def event(self) -> TopicEvent:
-        """How it is told once it is done."""
+        """Return how it is told once it is done."""
         return TopicEvent(
             "PartitionsIncreased", f"the topic {self.name} has {self.partitions} partitions now, {self.before} before"
         )
 
     def planned(self) -> PlannedAction:
-        """How a dry run tells it."""
+        """Return how a dry run tells it."""
         return PlannedAction(
             action="GrowTopic", object=self.name, detail=f"partitions: {self.partitions} instead of {self.before}"
         )
@@ -74,11 +74,11 @@ class SetConfig:
     """The values that were found; None for the broker's own or none."""
 
     def event(self) -> TopicEvent:
-        """How it is told once it is done."""
+        """Return how it is told once it is done."""
         return TopicEvent("TopicConfigCorrected", f"the topic {self.name} has now {self._changes()}")
 
     def planned(self) -> PlannedAction:
-        """How a dry run tells it."""
+        """Return how a dry run tells it."""
         return PlannedAction(action="SetTopicConfig", object=self.name, detail=self._changes())
 
     def _changes(self) -> str:
@@ -95,11 +95,11 @@ class DeleteTopic:
     topic_id: str | None
 
     def event(self) -> TopicEvent:
-        """How it is told once it is done."""
+        """Return how it is told once it is done."""
         return TopicEvent("TopicDeleted", f"deleted the topic {self.name}")
 
     def planned(self) -> PlannedAction:
-        """How a dry run tells it."""
+        """Return how a dry run tells it."""
         return PlannedAction(action="DeleteTopic", object=self.name, detail=None)
 
 

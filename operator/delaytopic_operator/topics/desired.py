@@ -1,4 +1,4 @@
-"""How each topic of a DelayTopic should be: what is written, what follows from it, what is a default. Pure.
+"""The desired state of each topic of a DelayTopic: written, derived, or a default. Pure.
 
 What the author wrote holds exactly, for as long as it is written. A default of the class or of this file counts when
 the topic is made; of a topic that is there, a default is at most a lower bound, so that nobody's records are removed
@@ -53,25 +53,25 @@ class DesiredTopic:
     role: Role | None
     """None for a bucket topic."""
     partitions: int | None = None
-    """When it is made; None for the broker's default."""
+    """Applied when it is made; None for the broker's default."""
     least_partitions: int | None = None
     """It is grown to."""
     written_partitions: int | None = None
     replication_factor: int | None = None
-    """When it is made; None for the broker's default."""
+    """Applied when it is made; None for the broker's default."""
     written_replication_factor: int | None = None
     created_config: Mapping[str, str] = field(default_factory=dict)
-    """What the operator sets when it makes the topic, and keeps if it made it."""
+    """The settings that the operator sets when it makes the topic, and keeps if it made it."""
     exact_config: Mapping[str, str] = field(default_factory=dict)
-    """What is written: kept on every topic under the operator's care."""
+    """The settings that are written: kept on every topic under the operator's care."""
     waits_for_source: bool = False
-    """Whether it cannot be made before it is known how many partitions the source has."""
+    """True if it cannot be made before it is known how many partitions the source has."""
     least_config: Mapping[str, int] = field(default_factory=dict)
     """Lower bounds, kept on every topic under the operator's care; -1 is without bound."""
 
     @property
     def what(self) -> str:
-        """How sentences call it."""
+        """Return how sentences call it."""
         kind = {Role.SOURCE: "source", Role.TARGET: "target", Role.DEAD_LETTER: "dead-letter"}
         return f"the {kind[self.role] if self.role else 'bucket'} topic {self.name}"
 

@@ -20,7 +20,7 @@ ALL_THERE = "source, target and dead-letter topic are there"
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a reconciliation is about to do."""
+    """The steps that a reconciliation is about to take."""
 
     made: tuple[str, ...] = ()
     """Source, target or dead-letter topics that are made now."""
@@ -31,7 +31,7 @@ class Progress:
 
     @property
     def sentence(self) -> str | None:
-        """What is being done; None for nothing."""
+        """Return what is being done; None for nothing."""
         made = (*self.made, *self.buckets)
         parts = [f"creating {', '.join(made)}"] if made else []
         parts += [f"changing {', '.join(self.changed)}"] if self.changed else []
@@ -57,7 +57,7 @@ def failed_finding(error: OperatorError) -> Finding:
 def backend_findings(
     settings: Settings, source_config: Mapping[str, str] | None, buckets: Sequence[Trouble], absent: Sequence[str]
 ) -> Iterator[Finding]:
-    """What topics have to say about BackendReady, the worst first.
+    """Return what topics have to say about BackendReady, the worst first.
 
     `source_config` is None while it is not known. `buckets` are troubles of bucket topics, `absent` those of them that
     are being made.
@@ -102,7 +102,7 @@ def _retention(settings: Settings, config: Mapping[str, str]) -> Iterator[Findin
 
 
 def kept_by_time(config: Mapping[str, str]) -> bool:
-    """Whether old records are removed at all."""
+    """Return whether old records are removed at all."""
     return "delete" in config.get("cleanup.policy", "delete")
 
 

@@ -34,17 +34,17 @@ class TopicState(NamedTuple):
 
     @property
     def is_made(self) -> bool:
-        """Whether it is made now."""
+        """Return whether it is made now."""
         return self.owned.stance is Stance.CREATE
 
     @property
     def is_cared_for(self) -> bool:
-        """Whether it is there, and under the operator's care."""
+        """Return whether it is there, and under the operator's care."""
         return self.owned.stance is Stance.MANAGE
 
 
 def judge(wish: DesiredTopic, view: KafkaView, record: RouteRecord, accepted: Collection[str]) -> TopicState:
-    """What may be done about one topic."""
+    """Return what may be done about one topic."""
     facts = view.find(wish.name)
     owned = own(wish, facts, recorded_of(wish, record), accepted, forbidden=wish.name in view.forbidden)
     if owned.stance is Stance.CREATE and wish.waits_for_source:
@@ -62,7 +62,7 @@ def held(topic: TopicState, record: RouteRecord) -> TopicState:
 
 
 def recorded_of(wish: DesiredTopic, record: RouteRecord) -> TopicRecord | None:
-    """What is written down about the topic."""
+    """Return what is written down about the topic."""
     return record.of_role(wish.role) if wish.role is not None else record.buckets.get(wish.name)
 
 
@@ -77,7 +77,7 @@ def corrected(topic: TopicState) -> Corrected | None:
 
 
 def changes(topic: TopicState) -> Iterator[TopicAction]:
-    """What to do to it, in order."""
+    """Return what to do to it, in order."""
     wish, facts = topic.wish, topic.facts
     if topic.is_made:
         partitions, copies = wish.partitions or BROKERS_OWN, wish.replication_factor or BROKERS_OWN
@@ -107,7 +107,7 @@ def topic_troubles(settings: Settings, topic: TopicState) -> Iterator[Trouble]:
 
 
 def shared_troubles(settings: Settings, judged: Iterable[TopicState]) -> Iterator[Trouble]:
-    """What is wrong between topics."""
+    """Return what is wrong between topics."""
     after = {topic.wish.role: corrected(topic) for topic in judged}
     source, target = after[Role.SOURCE], after[Role.TARGET]
     if source is not None and target is not None:
@@ -115,7 +115,9 @@ def shared_troubles(settings: Settings, judged: Iterable[TopicState]) -> Iterato
 
 
 def topic_advice(topic: TopicState) -> Iterator[str]:
-    """What could be better about a topic that works; nothing about those that are the operator's own business."""
+    """Return what could be better about a topic that works; nothing about those that are the operator's own
+    business.
+    """
     after = corrected(topic)
     if after is not None and topic.wish.role is not None and not _is_told_already(topic):
         yield from advice(after)

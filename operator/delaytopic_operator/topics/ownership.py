@@ -1,4 +1,4 @@
-"""Whether a topic may be made, changed, or only looked at, from what is written down about it and what is there. Pure.
+"""The stance on a topic: to make it, to change it, or only to look, by what is written down and what is there. Pure.
 
 there     written down        Managed            Adopt            Observe
 missing   nothing             make               make             wait for it
@@ -40,7 +40,7 @@ class Trouble(NamedTuple):
 
 
 class Stance(Enum):
-    """What may be done."""
+    """The actions that are allowed on a topic."""
 
     CREATE = auto()
     MANAGE = auto()

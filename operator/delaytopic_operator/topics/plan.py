@@ -47,7 +47,7 @@ from delaytopic_operator.topics.strimzi import (
 
 @dataclass(frozen=True)
 class TopicPlan:
-    """What to write down, do and say about the topics of one DelayTopic."""
+    """The record, the actions and the findings about the topics of one DelayTopic."""
 
     record: RouteRecord
     """To be written before anything is done."""
@@ -60,13 +60,13 @@ class TopicPlan:
     topics: Finding
     """The condition TopicsReady."""
     backend: tuple[Finding, ...]
-    """What topics have to say about BackendReady, the worst first; none: nothing is the matter."""
+    """Findings of topics about BackendReady, the worst first; none: nothing is the matter."""
     stalled: str | None
-    """Why it will not get better without a person; the reason is that of `topics`."""
+    """The reason for which only a person can mend it; its word is that of `topics`."""
     reconciling: str | None
-    """What is being done; look again soon."""
+    """The steps under way; look again soon."""
     events: tuple[TopicEvent, ...]
-    """What happened without an action."""
+    """Events without an action."""
     source: TopicStatus
     target: TopicStatus
     dead_letter: TopicStatus
@@ -89,7 +89,7 @@ def plan_topics(
     released: Collection[str] = (),
     strimzi: StrimziTopics | None = None,
 ) -> TopicPlan:
-    """What to do about the topics.
+    """Return what to do about the topics.
 
     `view` knows every topic of `topic_names`. `record` is what was written down, or `begin_record`. `buckets` are the
     topics that the backend needs, none unless it is KafkaBuckets. `released` are topics of a former backend that hold

@@ -1,4 +1,4 @@
-"""What a topic that is there has to be changed to, and what is wrong with it that only a person may change. Pure."""
+"""The corrections of a topic that is there, and the troubles that only a person may mend. Pure."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def corrections(wish: DesiredTopic, facts: TopicFacts, *, created: bool) -> SetC
 
 
 def care_troubles(wish: DesiredTopic, facts: TopicFacts) -> Iterator[Trouble]:
-    """What is written of a topic under the operator's care, and cannot be done."""
+    """Return what is written of a topic under the operator's care, and cannot be done."""
     written, copies = wish.written_partitions, wish.written_replication_factor
     if written is not None and written < facts.partitions:
         yield Trouble(
@@ -70,7 +70,7 @@ def care_troubles(wish: DesiredTopic, facts: TopicFacts) -> Iterator[Trouble]:
 
 
 def troubles(settings: Settings, topic: Corrected) -> Iterator[Trouble]:
-    """What keeps a topic from doing its part, whoever looks after it."""
+    """Return what keeps a topic from doing its part, whoever looks after it."""
     config, wish = topic.config or {}, topic.wish
     if wish.role is Role.SOURCE and "compact" in config.get("cleanup.policy", ""):
         yield Trouble(
@@ -96,7 +96,7 @@ def troubles(settings: Settings, topic: Corrected) -> Iterator[Trouble]:
 
 
 def advice(topic: Corrected) -> Iterator[str]:
-    """What works and could be better."""
+    """Return what works and could be better."""
     wish, config = topic.wish, topic.config
     if config is None:
         yield _unreadable(wish)
@@ -115,7 +115,7 @@ def advice(topic: Corrected) -> Iterator[str]:
 
 
 def pair_troubles(settings: Settings, source: Corrected, target: Corrected) -> Iterator[Trouble]:
-    """What source and target have to have in common."""
+    """Return what source and target have to have in common."""
     if settings.partitioning is Partitioning.SAME_PARTITION and target.partitions < source.partitions:
         yield Trouble(
             "TooFewPartitions",

@@ -19,7 +19,7 @@ _LONGEST_NAME: Final = 253
 
 
 class StrimziPlace(NamedTuple):
-    """Where KafkaTopics of a cluster belong."""
+    """The namespace and the label of a cluster's KafkaTopics."""
 
     namespace: str
     cluster: str
@@ -91,7 +91,7 @@ def own_document(strimzi: StrimziTopics, topic: str, key: Key) -> Mapping[str, A
 
 
 def strimzi_troubles(strimzi: StrimziTopics, topics: Iterable[str], key: Key) -> Iterator[Trouble]:
-    """What the Topic Operator says of these topics, and which of them somebody else describes."""
+    """Return what the Topic Operator says of these topics, and which of them somebody else describes."""
     by_name = {document["metadata"]["name"]: document for document in strimzi.live.values()}
     for topic in topics:
         document = strimzi.live.get(topic) or by_name.get(strimzi_object_name(topic))
@@ -131,7 +131,7 @@ def _is_ours(document: Mapping[str, Any], key: Key) -> bool:
 
 
 def _not_ready(document: Mapping[str, Any]) -> str | None:
-    """What its condition says; None when it is ready, or nothing was said of this generation yet."""
+    """Return what its condition says; None when it is ready, or nothing was said of this generation yet."""
     status = document.get("status", {})
     if status.get("observedGeneration") != document["metadata"].get("generation"):
         return None
