@@ -10,7 +10,7 @@ from typing import Any
 from charts.tools.values_schema import FROM_THE_RELEASE
 from charts.tools.values_text import Value
 
-from delaytopic_operator.config.operator_config import AuditConfig, OperatorConfig
+from delaytopic_operator.config import AuditConfig, OperatorConfig
 from delaytopic_operator.report import metric_names
 
 Rule = dict[str, Any]

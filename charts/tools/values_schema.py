@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from charts.tools.values_text import Value
 
-from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.config import OperatorConfig
 
 Schema = dict[str, Any]
 

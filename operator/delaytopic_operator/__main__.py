@@ -11,8 +11,7 @@ from delaytopic_operator.observe.cluster import ClusterObserver
 from delaytopic_operator.observe.observer import Observer
 from delaytopic_operator.observe.topics import TopicsObserver
 from delaytopic_operator.reconciler import Reconciler
-from delaytopic_operator.report.status_metrics import StatusMetrics
-from delaytopic_operator.report.status_writer import StatusWriter
+from delaytopic_operator.report.status import StatusMetrics, StatusWriter
 from delaytopic_operator.runtime.manager import Shell
 
 

@@ -11,8 +11,7 @@ from types import FrameType
 import click
 import structlog
 
-from delaytopic_operator.config.config_file import read_operator_config
-from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.config import OperatorConfig, read_operator_config
 from delaytopic_operator.errors import ConfigurationError, OperatorError
 from delaytopic_operator.kube.login import ClusterLogin
 from delaytopic_operator.runtime.logs import configure_logs

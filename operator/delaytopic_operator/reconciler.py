@@ -9,18 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from delaytopic_operator.decide.actions import DoTopic, Purge
-from delaytopic_operator.decide.plan import Plan
+from delaytopic_operator.decide.plan import DoTopic, Plan, Purge
 from delaytopic_operator.decide.planner import DRY_RUN, plan
 from delaytopic_operator.execute.executor import Executor, Outcome
 from delaytopic_operator.execute.scaling_ledger import ScalingLedger
 from delaytopic_operator.kube.object_cache import ObjectCache
-from delaytopic_operator.model.keys import Key
-from delaytopic_operator.model.reconciliation import Result
+from delaytopic_operator.model.reconciliation import Key, Result
 from delaytopic_operator.observe.observation import Observation
 from delaytopic_operator.observe.observer import Observer
-from delaytopic_operator.report.status_metrics import StatusMetrics
-from delaytopic_operator.report.status_writer import StatusWriter
+from delaytopic_operator.report.status import StatusMetrics, StatusWriter
 
 
 class Reconciler:

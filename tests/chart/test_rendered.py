@@ -17,7 +17,7 @@ from tests.cluster.helm import HelmError
 
 from delaytopic_api import DelayClass, load_document
 from delaytopic_cli.embedded.redis_server import RedisServer
-from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.config import OperatorConfig
 from delaytopic_relay.backlog.redis.preflight import check_facts, read_facts
 
 pytestmark = pytest.mark.integration

@@ -13,7 +13,7 @@ from tests.e2e.support.team import MakeTeam, Team
 from tests.e2e.traffic.hostile import Assault
 from tests.e2e.traffic.plan import Plan
 
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import record_name
 
 pytestmark = pytest.mark.e2e

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from delaytopic_operator.config.operator_config import OperatorConfig
-from delaytopic_operator.decide.actions import (
+from delaytopic_operator.config import OperatorConfig
+from delaytopic_operator.decide.children import desired, replicas
+from delaytopic_operator.decide.plan import (
     FINALIZER,
     Action,
     AddFinalizer,
     Apply,
     Delete,
     DoTopic,
+    Plan,
     RemoveFinalizer,
     WriteRecord,
 )
-from delaytopic_operator.decide.children import desired, replicas
-from delaytopic_operator.decide.plan import Plan
 from delaytopic_operator.decide.planner import decide_scaling, plan
 from delaytopic_operator.errors import RecordUnreadable
 from delaytopic_operator.kube.indexers import owner_of
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model.conditions import FALSE, instant
 from delaytopic_operator.model.kafka_view import KafkaView, TopicFacts
-from delaytopic_operator.model.keys import Key
 from delaytopic_operator.model.kinds import KAFKA_TOPIC
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import (
     COMPONENT,
     Role,
@@ -36,16 +36,22 @@ from delaytopic_operator.model.record import (
     record_of,
 )
 from delaytopic_operator.observe.fleet import Fleet
-from delaytopic_operator.observe.observation import NamespaceFacts, Observation, Topics, Trouble
-from delaytopic_operator.observe.policies import PAUSE, identity_of, is_paused
+from delaytopic_operator.observe.observation import (
+    PAUSE,
+    NamespaceFacts,
+    Observation,
+    Topics,
+    Trouble,
+    identity_of,
+    is_paused,
+)
 from delaytopic_operator.observe.route_index import RouteIndex
 from delaytopic_operator.resources import connection_files, secrets_version
-from delaytopic_operator.resources.hash import APPLIED_HASH, CONFIG_HASH, config_hash, stamped
+from delaytopic_operator.resources.identity import APPLIED_HASH, CONFIG_HASH, config_hash, stamped
 from delaytopic_operator.rules.validate import Accepted, Refusal, Subject, check, relay_namespace
 from delaytopic_operator.scaling.signals import gather
 from delaytopic_operator.topics.actions import CreateTopic, DeleteTopic, GrowTopic, SetConfig, TopicAction
-from delaytopic_operator.topics.desired import DesiredTopic, wishes
-from delaytopic_operator.topics.needed_buckets import needed_buckets
+from delaytopic_operator.topics.desired import DesiredTopic, needed_buckets, wishes
 from delaytopic_operator.topics.strimzi import StrimziTopics, strimzi_place, strimzi_topics
 
 __all__ = [

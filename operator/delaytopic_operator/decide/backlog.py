@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from delaytopic_api.documents import ConditionType
 from delaytopic_operator.decide import children as relays
-from delaytopic_operator.decide.actions import Purge, WriteRecord
 from delaytopic_operator.decide.deletion import plan_orphans
-from delaytopic_operator.decide.plan import Plan
+from delaytopic_operator.decide.plan import Plan, Purge, WriteRecord
 from delaytopic_operator.decide.status_parts import parts_of
 from delaytopic_operator.model.conditions import FALSE, TRUE, Finding, Progress, instant_ms
 from delaytopic_operator.model.record import RecordState, RouteRecord, refusal_to_resume

@@ -8,14 +8,13 @@ from typing import Any
 
 from delaytopic_api.documents import Settings
 from delaytopic_api.values import Suspend
-from delaytopic_operator.decide.actions import Action, Apply, Delete
 from delaytopic_operator.decide.drift import drift
+from delaytopic_operator.decide.plan import Action, Apply, Delete
 from delaytopic_operator.model.conditions import Finding
 from delaytopic_operator.observe.fleet import availability, punctuality
-from delaytopic_operator.observe.observation import Observation
-from delaytopic_operator.observe.policies import address_of, identity_of
+from delaytopic_operator.observe.observation import Observation, address_of, identity_of
 from delaytopic_operator.resources import audit_children, children
-from delaytopic_operator.resources.hash import APPLIED_HASH
+from delaytopic_operator.resources.identity import APPLIED_HASH
 from delaytopic_operator.rules.validate import Accepted
 from delaytopic_operator.scaling.decision import Decision
 

@@ -7,24 +7,23 @@ from collections.abc import Sequence
 from delaytopic_api.documents import ConditionType
 from delaytopic_api.values import DeletionPolicy
 from delaytopic_operator.decide import children as relays
-from delaytopic_operator.decide.actions import (
+from delaytopic_operator.decide.deletion_policy import GRACE_MS, Deletion, Going, Step, deadline_ms, next_step
+from delaytopic_operator.decide.offsets import is_awaited, not_kept, restored, with_progress
+from delaytopic_operator.decide.plan import (
     FINALIZER,
     Action,
     Delete,
     ForgetRecord,
+    Plan,
     Purge,
     RemoveFinalizer,
     WriteRecord,
 )
-from delaytopic_operator.decide.deletion_policy import GRACE_MS, Deletion, Going, Step, deadline_ms, next_step
-from delaytopic_operator.decide.offsets import is_awaited, not_kept, restored, with_progress
-from delaytopic_operator.decide.plan import Plan
 from delaytopic_operator.decide.status_parts import parts_of
 from delaytopic_operator.model.conditions import FALSE, TRUE, Finding, Progress, instant_ms
 from delaytopic_operator.model.record import RecordState, RouteRecord, record_name
 from delaytopic_operator.model.transitions import NORMAL, WARNING, Event
-from delaytopic_operator.observe.observation import Observation
-from delaytopic_operator.observe.policies import policy_of
+from delaytopic_operator.observe.observation import Observation, policy_of
 from delaytopic_operator.rules.validate import RELAYS_OUT_OF_SIGHT, Accepted, Refusal
 from delaytopic_operator.scaling.signals import fresh
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from delaytopic_api.values import Duration
-from delaytopic_operator.decide.actions import Action, Apply, RestoreProgress
+from delaytopic_operator.decide.plan import Action, Apply, RestoreProgress
 from delaytopic_operator.model.offsets_backup import forgotten, updated
 from delaytopic_operator.model.record import RouteRecord
 from delaytopic_operator.model.transitions import WARNING, Event

@@ -1,4 +1,7 @@
-"""The plan of a reconciliation: actions, findings, and when to look again."""
+"""The plan of a reconciliation, as data: actions, findings, and when to look again.
+
+Each action may be repeated, so that a reconciliation that is killed is done again.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,132 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from delaytopic_operator.decide.actions import Action, Apply
+from delaytopic_api.documents import PlannedAction
 from delaytopic_operator.model.conditions import Finding, Progress
+from delaytopic_operator.model.offsets_backup import KeptProgress
+from delaytopic_operator.model.record import RouteRecord, record_name
 from delaytopic_operator.model.transitions import Event
 from delaytopic_operator.scaling.decision import Decision
+from delaytopic_operator.scaling.state import ScalingMemory
+from delaytopic_operator.topics.actions import TopicAction
+
+FINALIZER = "delaytopic.dev/drain"
+
+
+@dataclass(frozen=True)
+class AddFinalizer:
+    """Keep the object until its deletion policy was followed."""
+
+    def planned(self) -> PlannedAction:
+        """Describe the action for a dry run."""
+        return PlannedAction(action="AddFinalizer", object=FINALIZER)
+
+
+@dataclass(frozen=True)
+class RemoveFinalizer:
+    """Let the object go, or go one day without us."""
+
+    def planned(self) -> PlannedAction:
+        """Describe the action for a dry run."""
+        return PlannedAction(action="RemoveFinalizer", object=FINALIZER)
+
+
+@dataclass(frozen=True)
+class WriteRecord:
+    """Write down what is owned, and what scaling remembers."""
+
+    record: RouteRecord
+    memory: ScalingMemory | None
+
+    def planned(self) -> PlannedAction:
+        """Describe the action for a dry run."""
+        name = record_name(self.record.key)
+        return PlannedAction(action="WriteRecord", object=f"ConfigMap {name}", detail=str(self.record.state))
+
+
+@dataclass(frozen=True)
+class ForgetRecord:
+    """Nothing is owned any more."""
+
+    name: str
+
+    def planned(self) -> PlannedAction:
+        """Describe the action for a dry run."""
+        return PlannedAction(action="Delete", object=f"ConfigMap {self.name}", detail="nothing is owned any more")
+
+
+@dataclass(frozen=True)
+class DoTopic:
+    """Do something to a topic."""
+
+    action: TopicAction
+
+    def planned(self) -> PlannedAction:
+        """Describe the action for a dry run."""
+        return self.action.planned()
+
+
+@dataclass(frozen=True)
+class RestoreProgress:
+    """Commit again what Kafka forgot of a group without members, and nothing where something is committed."""
+
+    group_id: str
+    progress: KeptProgress
+
+    def planned(self) -> PlannedAction:
+        """Describe the action for a dry run."""
+        return PlannedAction(action="RestoreProgress", object=self.group_id, detail="where Kafka forgot it")
+
+
+@dataclass(frozen=True)
+class Apply:
+    """Make an object, or correct it where `differences` are."""
+
+    document: dict[str, Any]
+    differences: Sequence[str] = ()
+    exists: bool = False
+    step: Decision | None = None
+    """The scaling step that this write executes."""
+
+    def planned(self) -> PlannedAction:
+        """Describe the action for a dry run."""
+        word = "Update" if self.exists else "Create"
+        return PlannedAction(action=word, object=_name(self.document), detail=", ".join(self.differences[:5]) or None)
+
+
+@dataclass(frozen=True)
+class Delete:
+    """Delete an object."""
+
+    document: dict[str, Any]
+
+    def planned(self) -> PlannedAction:
+        """Describe the action for a dry run."""
+        return PlannedAction(action="Delete", object=_name(self.document))
+
+
+@dataclass(frozen=True)
+class Purge:
+    """Remove a backlog: what its store holds and the group's progress; `topics`: also the topics that are owned."""
+
+    record: RouteRecord
+    topics: bool
+
+    def planned(self) -> PlannedAction:
+        """Describe the action for a dry run."""
+        what = "everything pending, and the topics that were made for it" if self.topics else "everything pending"
+        return PlannedAction(action="Purge", object=self.record.backend_id, detail=what)
+
+
+Action = (
+    AddFinalizer | RemoveFinalizer | WriteRecord | ForgetRecord | DoTopic | RestoreProgress | Apply | Delete | Purge
+)
+
+
+def _name(document: dict[str, Any]) -> str:
+    metadata = document["metadata"]
+    return f"{document['kind']} {metadata.get('namespace', '')}/{metadata['name']}"
+
 
 NOTHING_CHANGES = Progress()
 

@@ -7,26 +7,26 @@ from dataclasses import replace
 from delaytopic_api.documents import ConditionType
 from delaytopic_api.values import Suspend
 from delaytopic_operator.decide import children as relays
-from delaytopic_operator.decide.actions import (
+from delaytopic_operator.decide.backlog import foreign_or_discarded, is_resumed, resumed_finding
+from delaytopic_operator.decide.deletion import needs_hold, plan_deletion, plan_orphans
+from delaytopic_operator.decide.offsets import not_kept, restored, retention_advice, with_progress
+from delaytopic_operator.decide.plan import (
     FINALIZER,
     Action,
     AddFinalizer,
     DoTopic,
     ForgetRecord,
+    Plan,
     RemoveFinalizer,
     WriteRecord,
+    step_in,
 )
-from delaytopic_operator.decide.backlog import foreign_or_discarded, is_resumed, resumed_finding
-from delaytopic_operator.decide.deletion import needs_hold, plan_deletion, plan_orphans
-from delaytopic_operator.decide.offsets import not_kept, restored, retention_advice, with_progress
-from delaytopic_operator.decide.plan import Plan, step_in
 from delaytopic_operator.decide.status_parts import parts_of
 from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Finding, Progress
 from delaytopic_operator.model.record import RecordState, RouteRecord, begin_record, continue_record
 from delaytopic_operator.model.transitions import NORMAL, WARNING, Event
 from delaytopic_operator.observe.fleet import quota_finding
-from delaytopic_operator.observe.observation import Observation, Trouble
-from delaytopic_operator.observe.policies import PAUSE, is_paused
+from delaytopic_operator.observe.observation import PAUSE, Observation, Trouble, is_paused
 from delaytopic_operator.rules.validate import Accepted, Refusal
 from delaytopic_operator.scaling.assessment import ScalingPolicy
 from delaytopic_operator.scaling.decision import Decision, decide

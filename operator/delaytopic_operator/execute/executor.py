@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from delaytopic_api.documents import API_VERSION
-from delaytopic_operator.config.operator_config import OperatorConfig
-from delaytopic_operator.decide.actions import (
+from delaytopic_operator.config import OperatorConfig
+from delaytopic_operator.decide.children import KINDS
+from delaytopic_operator.decide.plan import (
     FINALIZER,
     Action,
     AddFinalizer,
@@ -16,13 +17,12 @@ from delaytopic_operator.decide.actions import (
     Delete,
     DoTopic,
     ForgetRecord,
+    Plan,
     Purge,
     RemoveFinalizer,
     RestoreProgress,
     WriteRecord,
 )
-from delaytopic_operator.decide.children import KINDS
-from delaytopic_operator.decide.plan import Plan
 from delaytopic_operator.errors import Conflict, ObjectForeign, OperatorError
 from delaytopic_operator.execute.topics import TopicsExecutor
 from delaytopic_operator.kube.client import KubeApi

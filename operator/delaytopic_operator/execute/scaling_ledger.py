@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from threading import Lock
 
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.scaling.decision import Budget, Decision
 from delaytopic_operator.scaling.state import ScalingMemory
 

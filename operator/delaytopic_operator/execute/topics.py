@@ -1,20 +1,94 @@
-"""Edge: does to topics, groups and backlogs what a plan says."""
+"""Edge: does to topics, groups and backlogs what a plan says, also when everything of one goes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
-from delaytopic_operator.errors import KafkaUnavailable
-from delaytopic_operator.execute.purge import do_purge_step
+import redis
+from redis.cluster import RedisCluster
+
+from delaytopic_operator.errors import KafkaUnavailable, RedisUnavailable
+from delaytopic_operator.kafka.admin import KafkaCluster
 from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.model.kinds import KAFKA_TOPIC
 from delaytopic_operator.model.offsets_backup import KeptProgress
 from delaytopic_operator.model.record import RouteRecord
 from delaytopic_operator.observe.observation import Observation
 from delaytopic_operator.observe.topics import TopicsObserver, secret_values
-from delaytopic_operator.redis.credentials import redis_target
-from delaytopic_operator.rules.purges import DeleteObject, purge_steps
-from delaytopic_operator.topics.actions import TopicAction
+from delaytopic_operator.redis.client import RedisTarget, opened, primaries, redis_target
+from delaytopic_operator.rules.purges import BacklogStep, DeleteGroup, DeleteKeys, DeleteObject, SkipToEnd, purge_steps
+from delaytopic_operator.topics.actions import DeleteTopic, TopicAction
+
+SCAN_COUNT: Final = 1_000
+"""Keys that Redis looks at for one answer: some 0.3 ms of its one thread."""
+_SPECIAL: Final = re.compile(r"([*?\[\]\\])")
+
+Going = Callable[[], object]
+"""Asked before each request; raises what ends the purge."""
+Together = Callable[[Sequence[bytes]], list[Sequence[bytes]]]
+"""The keys that may go in one command."""
+
+
+def do_purge_step(step: BacklogStep, cluster: KafkaCluster, target: RedisTarget | None, going: Going) -> int:
+    """Do it; how many topics, keys or groups went. Raises errors of the operator's tree, to be repeated later.
+
+    `target` is needed where Redis keys go.
+    """
+    match step:
+        case DeleteKeys(backend_id):
+            if target is None:
+                raise RedisUnavailable(f"the keys of {backend_id} cannot be deleted: it is not known where Redis is")
+            return delete_keys(target, backend_id, going)
+        case DeleteGroup(group_id):
+            return int(cluster.delete_group(group_id))
+        case SkipToEnd(group_id, topic):
+            return int(cluster.skip_to_end(group_id, topic))
+        case DeleteTopic():
+            return int(cluster.perform(step))
+
+
+def delete_keys(target: RedisTarget, backend_id: str, going: Going) -> int:
+    """Delete every key of a backend id, in batches; how many there were.
+
+    Raises `RedisUnavailable`, `RedisNotAuthenticated`, and what `going` raises.
+    """
+    with opened(target) as client:
+        together = _by_tag if isinstance(client, RedisCluster) else _all_at_once
+        pattern = _pattern(backend_id)
+        return sum(_delete_of(server, pattern, together, going) for _, server in primaries(client, target))
+
+
+def _delete_of(server: redis.Redis, pattern: str, together: Together, going: Going) -> int:
+    gone = cursor = 0
+    while True:
+        going()
+        answer: Any = server.scan(cursor, match=pattern, count=SCAN_COUNT)
+        cursor, keys = answer
+        for batch in together(keys):
+            going()
+            gone += int(server.unlink(*batch))
+        if cursor == 0:
+            return gone
+
+
+def _pattern(backend_id: str) -> str:
+    """The hash tag of any shard; the colon keeps away from ids that begin alike."""
+    return "{" + _SPECIAL.sub(r"\\\1", backend_id) + ":*"
+
+
+def _all_at_once(keys: Sequence[bytes]) -> list[Sequence[bytes]]:
+    return [keys] if keys else []
+
+
+def _by_tag(keys: Sequence[bytes]) -> list[Sequence[bytes]]:
+    """Of a cluster: only keys of one shard, which share a hash tag, may go in one command."""
+    tagged: dict[bytes, list[bytes]] = defaultdict(list)
+    for key in keys:
+        tagged[key.partition(b"}")[0]].append(key)
+    return list(tagged.values())
 
 
 class TopicsExecutor:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from delaytopic_operator.model import kinds
-from delaytopic_operator.model.keys import Key
 from delaytopic_operator.model.kinds import Kind
+from delaytopic_operator.model.reconciliation import Key
 
 Document = dict[str, Any]
 Term = tuple[str, ...]

@@ -23,8 +23,8 @@ from delaytopic_operator.kube.indexers import (
     terms_of,
 )
 from delaytopic_operator.model import kinds
-from delaytopic_operator.model.keys import Key
 from delaytopic_operator.model.kinds import Kind, kind_of
+from delaytopic_operator.model.reconciliation import Key
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 CONTENTS = ("data", "binaryData")

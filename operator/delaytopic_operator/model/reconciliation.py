@@ -1,12 +1,21 @@
-"""The seam of a reconciliation: one look at one DelayTopic, and everything done about it."""
+"""The seam of a reconciliation: its key, and everything that is done about one DelayTopic."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from delaytopic_operator.model.keys import Key
+
+class Key(NamedTuple):
+    """A DelayTopic, by name."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from delaytopic_api import Settings
 from delaytopic_api.documents import KafkaConnection, Model, Ownership
 from delaytopic_api.values import BackendType
 from delaytopic_operator.errors import RecordUnreadable
-from delaytopic_operator.model.keys import Key
 from delaytopic_operator.model.offsets_backup import KeptProgress, parse_progress, progress_text
+from delaytopic_operator.model.reconciliation import Key
 
 Document = dict[str, Any]
 

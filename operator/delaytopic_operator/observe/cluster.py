@@ -11,14 +11,14 @@ import structlog
 from delaytopic_api import DelayClass, load_document
 from delaytopic_api.documents import KafkaConnection
 from delaytopic_api.errors import ApiError
-from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.errors import ConnectionUnknown, NamespaceTerminating, RecordUnreadable, SecretMissing
 from delaytopic_operator.kafka.credentials import kafka_secrets
 from delaytopic_operator.kafka.ttl_cache import TTLCache
 from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model import kinds
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import (
     COMPONENT,
     RouteRecord,
@@ -30,13 +30,12 @@ from delaytopic_operator.model.record import (
 )
 from delaytopic_operator.model.secret_values import SecretValues
 from delaytopic_operator.observe.fleet import Fleet
-from delaytopic_operator.observe.observation import NamespaceFacts, Observation, Trouble
-from delaytopic_operator.observe.pod_owners import is_relay, is_run_by_job
-from delaytopic_operator.observe.policies import identity_of
+from delaytopic_operator.observe.observation import NamespaceFacts, Observation, Trouble, identity_of
 from delaytopic_operator.observe.relay_pages import RelayPages
 from delaytopic_operator.observe.route_index import RouteIndex
 from delaytopic_operator.resources import child_name, former_child_name, secrets_version
 from delaytopic_operator.resources.connection_files import SecretFile, connection_files
+from delaytopic_operator.resources.identity import is_relay, is_run_by_job
 from delaytopic_operator.rules.conflicts import RouteConflict
 from delaytopic_operator.rules.validate import Accepted, Refusal, Subject, check
 from delaytopic_operator.scaling.state import ScalingMemory, memory_in

@@ -6,21 +6,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_api.values import DeletionPolicy
+from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.model.conditions import Finding
 from delaytopic_operator.model.kafka_view import KafkaView
-from delaytopic_operator.model.keys import Key
 from delaytopic_operator.model.offsets_backup import KeptProgress
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import RouteRecord
 from delaytopic_operator.observe.audit_verdict import AuditVerdict
 from delaytopic_operator.observe.fleet import Fleet
-from delaytopic_operator.rules.validate import Accepted, Refusal
+from delaytopic_operator.resources import RelayIdentity, former_child_name
+from delaytopic_operator.rules.validate import Accepted, Refusal, relay_namespace
 from delaytopic_operator.scaling.signals import FleetSignals
 from delaytopic_operator.scaling.state import ScalingMemory
 from delaytopic_operator.topics.desired import Bucket
 from delaytopic_operator.topics.strimzi import StrimziTopics
 
 Document = Mapping[str, Any]
+
+PAUSE = "delaytopic.dev/pause-reconciliation"
 
 
 @dataclass(frozen=True)
@@ -145,3 +149,42 @@ class Observation:
     def goes_with_namespace(self) -> bool:
         """True if it is being deleted because its namespace is, which must wait for nobody."""
         return self.is_going and (self.namespace is None or self.namespace.terminates)
+
+
+def identity_of(seen: Observation, accepted: Accepted) -> RelayIdentity:
+    """Name the relays' place: beside an object with a connection of its own, else where the class says."""
+    namespace = relay_namespace(seen.key, accepted.delay_class, seen.config)
+    uid = str(seen.metadata.get("uid", ""))
+    return RelayIdentity(
+        seen.key, uid, namespace, owned=accepted.delay_class is None, former=_has_former(seen, namespace)
+    )
+
+
+def _has_former(seen: Observation, namespace: str) -> bool:
+    wanted = ("Deployment", namespace, former_child_name(seen.key))
+    return any(address_of(each) == wanted and "deletionTimestamp" not in each["metadata"] for each in seen.children)
+
+
+def is_paused(seen: Observation) -> bool:
+    """Tell if nothing is to be changed; a namespace that is being deleted waits for nobody."""
+    return seen.annotations.get(PAUSE) == "true" and not seen.goes_with_namespace
+
+
+def policy_of(seen: Observation) -> DeletionPolicy:
+    """Return what the object says; nothing is removed by a record that cannot be read or may be somebody else's."""
+    spec = (seen.document or {}).get("spec") or {}
+    policy = DeletionPolicy(spec.get("deletionPolicy", DeletionPolicy.DRAIN))
+    unsafe = seen.record_trouble is not None or _is_of_former_namespace(seen)
+    return DeletionPolicy.RETAIN if policy is DeletionPolicy.DELETE and unsafe else policy
+
+
+def _is_of_former_namespace(seen: Observation) -> bool:
+    """Tell whether the record is that of a namespace of the same name that somebody else may have had."""
+    record, namespace = seen.record, seen.namespace
+    return record is not None and namespace is not None and record.namespace_uid != namespace.uid
+
+
+def address_of(document: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return kind, namespace and name."""
+    metadata = document["metadata"]
+    return document["kind"], metadata.get("namespace", ""), metadata["name"]

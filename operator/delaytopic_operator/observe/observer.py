@@ -7,18 +7,17 @@ from threading import Lock
 from typing import Final
 
 from delaytopic_api.values import DeletionPolicy
-from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.errors import OperatorError
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model.conditions import instant_ms
-from delaytopic_operator.model.keys import Key
 from delaytopic_operator.model.offsets_backup import is_too_large
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.observe.audit_verdict import last_verdict
 from delaytopic_operator.observe.cluster import Cluster, ClusterObserver, saved_memory
 from delaytopic_operator.observe.fleet import Fleet
-from delaytopic_operator.observe.observation import Observation, ProgressFacts, Trouble
+from delaytopic_operator.observe.observation import Observation, ProgressFacts, Trouble, is_paused, policy_of
 from delaytopic_operator.observe.offsets_cache import ProgressMemory
-from delaytopic_operator.observe.policies import is_paused, policy_of
 from delaytopic_operator.observe.rollouts import RolloutBook
 from delaytopic_operator.observe.topics import TopicsObserver, TopicsSeen, trouble_of
 from delaytopic_operator.rules.validate import Accepted

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Final
 
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import RecordState
 from delaytopic_operator.observe.observation import Observation
 

@@ -9,9 +9,8 @@ from delaytopic_operator.errors import OperatorError
 from delaytopic_operator.kafka.ttl_cache import TTLCache
 from delaytopic_operator.model.conditions import Finding
 from delaytopic_operator.model.secret_values import SecretValues
-from delaytopic_operator.redis.credentials import RedisTarget, redis_target
-from delaytopic_operator.redis.facts import read_redis_facts
-from delaytopic_operator.redis.verdict import redis_failure, redis_finding
+from delaytopic_operator.redis.check import read_redis_facts, redis_failure, redis_finding
+from delaytopic_operator.redis.client import RedisTarget, redis_target
 from delaytopic_operator.rules.validate import Accepted
 
 AGE_MS: Final = 15_000

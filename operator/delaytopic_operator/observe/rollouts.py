@@ -8,7 +8,7 @@ from typing import NamedTuple
 from delaytopic_operator.kube.indexers import owner_of
 from delaytopic_operator.kube.object_cache import ObjectCache, Ref
 from delaytopic_operator.model import kinds
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.observe.fleet import Fleet
 
 

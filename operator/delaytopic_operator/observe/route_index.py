@@ -11,12 +11,12 @@ from delaytopic_api import DelayClass, Settings, load_document
 from delaytopic_api.documents import Ownership
 from delaytopic_api.errors import ApiError
 from delaytopic_api.values import Management, TopicProvisioning
-from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.errors import RecordUnreadable
 from delaytopic_operator.kube.object_cache import ObjectCache, Ref
 from delaytopic_operator.model import kinds
 from delaytopic_operator.model.conditions import instant_ms
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import DATA_KEY, RecordState, Role, RouteRecord, is_record, parse_record
 from delaytopic_operator.rules.conflicts import (
     Connection,
@@ -28,7 +28,7 @@ from delaytopic_operator.rules.conflicts import (
     servers_of,
 )
 from delaytopic_operator.rules.validate import Accepted, Elders, Subject, check
-from delaytopic_operator.topics.needed_buckets import partition_count
+from delaytopic_operator.topics.desired import partition_count
 
 Document = Mapping[str, Any]
 LabelsOf = Callable[[Document], Mapping[str, str]]

@@ -19,12 +19,11 @@ from delaytopic_operator.model.kinds import KAFKA_TOPIC
 from delaytopic_operator.model.offsets_backup import KeptProgress
 from delaytopic_operator.model.record import RouteRecord
 from delaytopic_operator.model.secret_values import SecretValues
-from delaytopic_operator.observe.observation import Observation, Topics, Trouble
-from delaytopic_operator.observe.policies import identity_of
+from delaytopic_operator.observe.observation import Observation, Topics, Trouble, identity_of
 from delaytopic_operator.observe.redis import RedisObserver
 from delaytopic_operator.rules.validate import Accepted
 from delaytopic_operator.scaling.signals import PartitionOffsets, SourceOffsets, times_to_ask
-from delaytopic_operator.topics.needed_buckets import needed_buckets
+from delaytopic_operator.topics.desired import needed_buckets
 from delaytopic_operator.topics.plan import topic_names
 from delaytopic_operator.topics.strimzi import CLUSTER_LABEL, StrimziTopics, strimzi_place, strimzi_topics
 

@@ -13,7 +13,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
 from delaytopic_operator.kube.errors import Call
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.report import metric_names as names
 from delaytopic_operator.report.metric_names import MetricName
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from delaytopic_operator.resources.audit import audit_children
 from delaytopic_operator.resources.children import children, relay_problems
 from delaytopic_operator.resources.connection_files import ConnectionFiles, connection_files
-from delaytopic_operator.resources.hash import secrets_version
 from delaytopic_operator.resources.identity import (
     RelayIdentity,
     audit_name,
     child_name,
     former_child_name,
     is_own,
+    secrets_version,
     selector,
 )
 

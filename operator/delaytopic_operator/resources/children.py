@@ -1,4 +1,4 @@
-"""All that runs the relays of one DelayTopic, from what is in force for it."""
+"""The objects that run the relays of a DelayTopic: its ServiceAccount, ConfigMap, Deployment, budget and policy."""
 
 from __future__ import annotations
 
@@ -7,18 +7,56 @@ from dataclasses import replace
 
 from delaytopic_api.documents import NamespacedMetadata, RelaySpec, RelayTemplate, Settings
 from delaytopic_api.errors import Problem, Refused
+from delaytopic_api.loading import dump_yaml
 from delaytopic_api.policy import relay_config
-from delaytopic_operator.config.operator_config import OperatorConfig
-from delaytopic_operator.resources.config_map import config_map
+from delaytopic_api.relay import RelayConfig
+from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.resources.connection_files import connection_files, connection_problems
+from delaytopic_operator.resources.container_resources import chosen_resources, relay_limits, resource_problems
 from delaytopic_operator.resources.deployment import RelayPods, deployment
-from delaytopic_operator.resources.hash import stamped
-from delaytopic_operator.resources.identity import Document, RelayIdentity, inherited
+from delaytopic_operator.resources.identity import Document, RelayIdentity, inherited, metadata, selector, stamped
 from delaytopic_operator.resources.network_policy import network_policy
-from delaytopic_operator.resources.pod_disruption_budget import pod_disruption_budget
-from delaytopic_operator.resources.resources import chosen_resources, relay_limits, resource_problems
-from delaytopic_operator.resources.service_account import service_account
+from delaytopic_operator.resources.pod import CONFIG_KEY
 from delaytopic_operator.resources.template import merged_template, template_problems
+
+
+def service_account(identity: RelayIdentity) -> Document:
+    """Neither relays nor audits speak to the API server."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": metadata(identity, identity.child),
+        "automountServiceAccountToken": False,
+    }
+
+
+def config_map(identity: RelayIdentity, config: RelayConfig) -> Document:
+    """One key, `relay.yaml`."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata(identity, identity.child),
+        "data": {CONFIG_KEY: dump_yaml(config)},
+    }
+
+
+def pod_disruption_budget(identity: RelayIdentity) -> Document:
+    """At most one relay is evicted at a time.
+
+    With a single relay it protects nothing and holds nothing up: no drain of a node ever waits for somebody, unlike
+    with `minAvailable: 1`. So there is one for any number of relays, and scaling changes one object only. A relay that
+    is not ready, as Kafka is away, does no good by staying, and may always be evicted.
+    """
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": metadata(identity, identity.child),
+        "spec": {
+            "maxUnavailable": 1,
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+            "selector": {"matchLabels": selector(identity.key)},
+        },
+    }
 
 
 def children(

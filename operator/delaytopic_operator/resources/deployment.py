@@ -6,10 +6,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from delaytopic_api.relay import RelayConfig
-from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.resources.connection_files import SecretFile
-from delaytopic_operator.resources.hash import CONFIG_HASH, config_hash
-from delaytopic_operator.resources.identity import Document, RelayIdentity, metadata, pod_labels, selector
+from delaytopic_operator.resources.identity import (
+    CONFIG_HASH,
+    Document,
+    RelayIdentity,
+    config_hash,
+    metadata,
+    pod_labels,
+    selector,
+)
 from delaytopic_operator.resources.pod import (
     CONFIG_FILE,
     CONFIG_FOLDER,

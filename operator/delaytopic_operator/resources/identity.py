@@ -1,7 +1,9 @@
-"""Names, labels and owners of everything that is made for a DelayTopic."""
+"""Names, labels, owners and digests of everything that is made for a DelayTopic. Pure."""
 
 from __future__ import annotations
 
+import hmac
+import json
 from base64 import b32encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +12,9 @@ from hashlib import sha256
 from typing import Any, Final
 
 from delaytopic_api.documents import API_VERSION, GROUP
-from delaytopic_operator.model.keys import Key
+from delaytopic_api.relay import RelayConfig
+from delaytopic_operator.model.reconciliation import Key
+from delaytopic_operator.resources.connection_files import SecretFile
 
 Document = dict[str, Any]
 
@@ -20,11 +24,18 @@ AUDIT: Final = "delaytopic-audit"
 NAMESPACE_LABEL: Final = f"{GROUP}/namespace"
 NAME_LABEL: Final = f"{GROUP}/name"
 OWNER_LABEL: Final = f"{GROUP}/owner-uid"
+CONFIG_HASH: Final = f"{GROUP}/config-hash"
+"""On pods: of what a relay reads only when it starts."""
+APPLIED_HASH: Final = f"{GROUP}/applied-hash"
+"""On every child: of the whole document, so that a field which is wanted no longer counts as a difference, too."""
+TEMPLATE_HASH: Final = "pod-template-hash"
+"""On pods, by Kubernetes: which ReplicaSet of a Deployment made it."""
 LONGEST_CHILD: Final = 55
 """Kubernetes cuts the names of pods, which begin with it."""
 LONGEST_CRON_JOB: Final = 52
 """Kubernetes adds eleven characters to the name of each Job that a CronJob makes."""
 
+_HASH_LENGTH = 16
 _RESERVED_LABELS = ("app.kubernetes.io/name", "app.kubernetes.io/managed-by", "app.kubernetes.io/component")
 
 
@@ -129,3 +140,59 @@ def _named(key: Key, program: str, longest: int) -> str:
     digest = b32encode(sha256(str(key).encode()).digest()[:16]).decode().rstrip("=").lower()
     ending = f"-{program}-{digest}"
     return key.name[: longest - len(ending)].rstrip("-") + ending
+
+
+def config_hash(config: RelayConfig, secrets_version: str) -> str:
+    """Another one means that relays have to start anew: they read all of their configuration once."""
+    return _digest([config.to_document(), secrets_version])
+
+
+def secrets_version(files: Iterable[SecretFile], secrets: Mapping[str, Mapping[str, Any] | None]) -> str:
+    """Another one means that the content of one of the files changed; `secrets` are the Secret documents by name.
+
+    Give it `ConnectionFiles.read_once`. It ends up on pods, which more people may read than Secrets: the Secret's uid
+    is the key of the digest, so that a short password cannot be found by trying.
+    """
+    return _digest([[*file, _content_digest(secrets.get(file.secret), file.key)] for file in sorted(files)])
+
+
+def stamped(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with its own digest among its annotations."""
+    metadata = document["metadata"]
+    annotations = {**metadata.get("annotations", {}), APPLIED_HASH: _digest(document)}
+    return {**document, "metadata": {**metadata, "annotations": annotations}}
+
+
+def _content_digest(secret: Mapping[str, Any] | None, key: str) -> str | None:
+    content = (secret.get("data") or {}).get(key) if secret is not None else None
+    if secret is None or content is None:
+        return None
+    return hmac.new(str(secret["metadata"]["uid"]).encode(), str(content).encode(), sha256).hexdigest()
+
+
+def _digest(content: object) -> str:
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return sha256(text.encode()).hexdigest()[:_HASH_LENGTH]
+
+
+def is_relay(pod: Mapping[str, Any], key: Key) -> bool:
+    """Tell whether a ReplicaSet of the relays' Deployment made the pod, as far as the pod says: anybody writes labels.
+
+    ReplicaSets and Jobs are not watched. An owner that is not there does not help a forger for long: Kubernetes'
+    garbage collector removes such pods.
+    """
+    template = (pod["metadata"].get("labels") or {}).get(TEMPLATE_HASH)
+    replica_sets = {f"{name}-{template}" for name in (child_name(key), former_child_name(key))}
+    return template is not None and _maker(pod, "apps/v1", "ReplicaSet") in replica_sets
+
+
+def is_run_by_job(pod: Mapping[str, Any]) -> bool:
+    """Tell whether a Job made the pod; those that a person starts from the CronJob have names of any kind."""
+    return _maker(pod, "batch/v1", "Job") is not None
+
+
+def _maker(pod: Mapping[str, Any], api_version: str, kind: str) -> str | None:
+    for owner in pod["metadata"].get("ownerReferences") or ():
+        if owner.get("controller") and (owner.get("apiVersion"), owner.get("kind")) == (api_version, kind):
+            return str(owner.get("name"))
+    return None

@@ -6,7 +6,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from delaytopic_api.relay import RelayConfig
-from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.resources.identity import (
     AUDIT,
     Document,

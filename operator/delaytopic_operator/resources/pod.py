@@ -7,7 +7,7 @@ from hashlib import sha256
 from itertools import groupby
 from typing import Final
 
-from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.resources.connection_files import SECRETS_FOLDER, SecretFile
 from delaytopic_operator.resources.identity import Document
 

@@ -16,7 +16,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import Role
 
 CLUSTER_SUFFIX: Final = ".cluster.local"

@@ -12,7 +12,7 @@ from typing import Any
 
 from delaytopic_api.documents import Ownership
 from delaytopic_api.values import BackendType
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import RouteRecord, TopicRecord
 from delaytopic_operator.topics.actions import DeleteTopic
 from delaytopic_operator.topics.strimzi import StrimziTopics, own_document

@@ -11,10 +11,10 @@ from delaytopic_api import DelayClass, DelayTopic, Settings, class_for, load_doc
 from delaytopic_api.documents import DelayTopicSpec
 from delaytopic_api.errors import ApiError, Problem, Refused
 from delaytopic_api.values import glob_matcher
-from delaytopic_operator.config.operator_config import InlineConnections, OperatorConfig
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.config import InlineConnections, OperatorConfig
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.resources import relay_problems
-from delaytopic_operator.topics.needed_buckets import partition_count
+from delaytopic_operator.topics.desired import partition_count
 
 _REASON_OF_PATH: Final = (
     ("metadata.namespace", "NamespaceNotAllowed"),

@@ -21,11 +21,11 @@ import kopf
 import structlog
 
 from delaytopic_operator.clock import epoch_ms, monotonic_ms
-from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.kube.login import ClusterLogin
 from delaytopic_operator.kube.object_cache import ObjectCache
-from delaytopic_operator.model.keys import Key
 from delaytopic_operator.model.kinds import Kind
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.runtime import watched
 from delaytopic_operator.runtime.workqueue import backoff_ms
 

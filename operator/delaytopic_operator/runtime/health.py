@@ -1,9 +1,14 @@
-"""The answers of the probes: pure."""
+"""Edge: the operator's pages over HTTP: /livez, /readyz and /metrics."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from typing import Final, NamedTuple
+
+from delaytopic_operator.errors import ConfigurationError
+from delaytopic_process import pages as process
+from delaytopic_process.pages import PROMETHEUS, Answer, CannotListen, Page, Pages, health_answer
 
 LONGEST_LAG_MS: Final = 300_000
 """Of the event loop of the watches: it hangs, or could not be started for so long, say for want of a valid login."""
@@ -42,3 +47,30 @@ def readiness(resynced_ms: int, is_leader: bool, stopping: bool) -> Health:
     if resynced_ms == 0:
         return Health(False, "the first look at the cluster is not done")
     return Health(True, "leader" if is_leader else "standby")
+
+
+def health_page(health: Callable[[], Health]) -> Page:
+    """200 or 503, and the reason."""
+    return lambda _: health_answer(process.Health(*health()))
+
+
+def metrics_page(render: Callable[[], bytes]) -> Page:
+    """Prometheus' text format."""
+    return lambda _: Answer(HTTPStatus.OK, PROMETHEUS, render())
+
+
+class PageServer(Pages):
+    """Serves pages between `start` and `stop`."""
+
+    def __init__(self, port: int, pages: Mapping[str, Page], host: str = "") -> None:
+        """`pages` by path; `port` 0 takes any free one; without a host, all addresses."""
+        super().__init__("delaytopic-operator", host, port, pages)
+
+    def start(self) -> None:
+        """Listen; raises `ConfigurationError` when that is not possible."""
+        try:
+            super().start()
+        except CannotListen as error:
+            raise ConfigurationError(
+                f"httpPort: cannot listen on port {self._address[1]}: {error}; choose another, or 0 for any free one"
+            ) from error

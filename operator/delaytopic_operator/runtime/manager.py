@@ -12,22 +12,21 @@ from threading import Event
 import structlog
 
 from delaytopic_operator.clock import epoch_ms
-from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.kube.client import KubeApi, WriteGuard, always
 from delaytopic_operator.kube.login import ClusterLogin
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.kube.transport import KubeTransport
-from delaytopic_operator.model.keys import Key
-from delaytopic_operator.model.reconciliation import Reconciler, Result
+from delaytopic_operator.model.reconciliation import Key, Reconciler, Result
 from delaytopic_operator.observe.relay_pages import RelayPages
-from delaytopic_operator.report.event_recorder import EventRecorder
+from delaytopic_operator.report.events import EventRecorder
 from delaytopic_operator.report.metrics import Gauges, OperatorMetrics
 from delaytopic_operator.runtime import health
 from delaytopic_operator.runtime.election import LeaderElection
 from delaytopic_operator.runtime.handlers import Watches
+from delaytopic_operator.runtime.health import PageServer, health_page, metrics_page
 from delaytopic_operator.runtime.lease import Terms
 from delaytopic_operator.runtime.resync import Resync
-from delaytopic_operator.runtime.server import PageServer, health_page, metrics_page
 from delaytopic_operator.runtime.workers import Workers
 from delaytopic_operator.runtime.workqueue import WorkQueue
 

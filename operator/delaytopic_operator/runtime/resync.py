@@ -9,12 +9,12 @@ from threading import Event, Thread
 import structlog
 
 from delaytopic_operator.clock import epoch_ms
-from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.errors import ApiServerForbidden, OperatorError
 from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.kube.object_cache import ObjectCache, Ref, ref_of
-from delaytopic_operator.model.keys import Key
 from delaytopic_operator.model.kinds import Kind
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.runtime import watched
 from delaytopic_operator.runtime.workqueue import backoff_ms, spread
 

@@ -10,8 +10,7 @@ import structlog
 
 from delaytopic_operator.clock import epoch_ms
 from delaytopic_operator.errors import ApiServerUnavailable, NotLeading, OperatorError
-from delaytopic_operator.model.keys import Key
-from delaytopic_operator.model.reconciliation import Result
+from delaytopic_operator.model.reconciliation import Key, Result
 from delaytopic_operator.report.metrics import WorkLoad
 from delaytopic_operator.runtime.workqueue import WorkQueue
 

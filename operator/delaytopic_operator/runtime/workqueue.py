@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from heapq import heapify, heappop, heappush
 from typing import Final
 
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 
 FIRST_BACKOFF_MS: Final = 1_000
 LONGEST_BACKOFF_MS: Final = 300_000

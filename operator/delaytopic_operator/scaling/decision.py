@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from delaytopic_api.values import AutoscalingMode, ScaleToZero, Suspend
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.scaling import conditions, wording
 from delaytopic_operator.scaling.assessment import Assessment, ScalingPolicy, assess
 from delaytopic_operator.scaling.conditions import ScalingCondition

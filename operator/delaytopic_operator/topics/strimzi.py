@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from delaytopic_operator.model.keys import Key
 from delaytopic_operator.model.kinds import KAFKA_TOPIC
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.topics.ownership import Trouble
 
 CLUSTER_LABEL: Final = "strimzi.io/cluster"

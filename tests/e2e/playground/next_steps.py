@@ -11,7 +11,7 @@ from tests.e2e.playground.sample import NAME, PER_SECOND, SENDER, TEAM
 from tests.e2e.support.installation import OPERATOR_NAMESPACE, RELAY_NAMESPACE
 from tests.e2e.support.installed_platform import RELEASE
 
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.resources.identity import child_name
 
 OPERATOR_PORT: Final = 8081

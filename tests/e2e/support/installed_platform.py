@@ -27,7 +27,7 @@ from tests.e2e.support.kubeconfig import client_of
 from tests.e2e.support.node_data import delete_data
 from tests.e2e.support.pod_runs import message_of_job
 
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.resources.identity import audit_name, child_name
 
 API = "/apis/delaytopic.dev/v1alpha1"

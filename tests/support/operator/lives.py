@@ -20,7 +20,7 @@ from tests.support.operator.crashing import Crashed, CrashingClusters, CrashingT
 from tests.support.relay.process import wait_for
 
 from delaytopic_api import RelayStatus
-from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.errors import OperatorError
 from delaytopic_operator.execute.executor import Executor
 from delaytopic_operator.execute.scaling_ledger import ScalingLedger
@@ -29,17 +29,16 @@ from delaytopic_operator.kube.client import KubeApi, always
 from delaytopic_operator.kube.login import ClusterLogin
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.kube.transport import KubeTransport
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import record_name
 from delaytopic_operator.observe.cluster import ClusterObserver
 from delaytopic_operator.observe.fleet import RelayPage
 from delaytopic_operator.observe.observer import Observer
 from delaytopic_operator.observe.topics import TopicsObserver
 from delaytopic_operator.reconciler import Reconciler
-from delaytopic_operator.report.event_recorder import EventRecorder
+from delaytopic_operator.report.events import EventRecorder
 from delaytopic_operator.report.metrics import OperatorMetrics
-from delaytopic_operator.report.status_metrics import StatusMetrics
-from delaytopic_operator.report.status_writer import StatusWriter
+from delaytopic_operator.report.status import StatusMetrics, StatusWriter
 from delaytopic_operator.resources import child_name
 from delaytopic_operator.runtime.resync import Resync
 

@@ -9,8 +9,7 @@ import structlog
 
 from delaytopic_operator.command_line import operator_command
 from delaytopic_operator.model import kinds
-from delaytopic_operator.model.keys import Key
-from delaytopic_operator.model.reconciliation import Result
+from delaytopic_operator.model.reconciliation import Key, Result
 from delaytopic_operator.runtime.manager import Shell
 
 log = structlog.get_logger()

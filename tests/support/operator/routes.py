@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from delaytopic_api import DelayClass, DelayTopic, Settings, class_for, load_documents, resolve
 from delaytopic_api.loading import validate
-from delaytopic_operator.config.operator_config import OperatorConfig
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.config import OperatorConfig
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.resources import RelayIdentity, audit_children, children
 from delaytopic_operator.resources.identity import Document
 

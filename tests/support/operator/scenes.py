@@ -8,10 +8,10 @@ from typing import Any
 
 from delaytopic_api import DelayClass, RelayStatus, load_document
 from delaytopic_api.documents import Ownership
-from delaytopic_operator.config.operator_config import OperatorConfig
-from delaytopic_operator.decide.actions import FINALIZER
+from delaytopic_operator.config import OperatorConfig
+from delaytopic_operator.decide.plan import FINALIZER
 from delaytopic_operator.model.conditions import instant
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import Role, RouteRecord, TopicRecord, begin_record
 from delaytopic_operator.observe.fleet import Fleet, RelayPage
 from delaytopic_operator.observe.observation import NamespaceFacts, Observation

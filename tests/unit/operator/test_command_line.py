@@ -16,7 +16,7 @@ from tests.support.operator.recording import RecordingReconciler
 from tests.support.paths import ROOT
 
 from delaytopic_operator.command_line import operator_command
-from delaytopic_operator.config.config_file import read_operator_config
+from delaytopic_operator.config import read_operator_config
 from delaytopic_operator.errors import ConfigurationError
 
 KUBECONFIG = {

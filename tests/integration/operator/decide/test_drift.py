@@ -14,8 +14,7 @@ from tests.support.operator.routes import Route, route
 
 from delaytopic_operator.decide.drift import drift
 from delaytopic_operator.model.kinds import DEPLOYMENT
-from delaytopic_operator.resources.hash import APPLIED_HASH
-from delaytopic_operator.resources.identity import Document
+from delaytopic_operator.resources.identity import APPLIED_HASH, Document
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 

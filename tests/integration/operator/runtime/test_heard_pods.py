@@ -8,13 +8,19 @@ import pytest
 from tests.support.operator.documents import delay_topic
 from tests.support.operator.scenes import delay_class, document
 
-from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.kube.object_cache import ObjectCache
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.observe.cluster import ClusterObserver
-from delaytopic_operator.observe.pod_owners import is_relay, is_run_by_job
-from delaytopic_operator.resources.identity import NAME_LABEL, NAMESPACE_LABEL, child_name, former_child_name
+from delaytopic_operator.resources.identity import (
+    NAME_LABEL,
+    NAMESPACE_LABEL,
+    child_name,
+    former_child_name,
+    is_relay,
+    is_run_by_job,
+)
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from tests.support.operator.scenes import document, seen
 
-from delaytopic_operator.decide.actions import Apply
-from delaytopic_operator.decide.plan import Plan
+from delaytopic_operator.decide.plan import Apply, Plan
 from delaytopic_operator.errors import ObjectForeign
 from delaytopic_operator.execute.executor import Executor
 from delaytopic_operator.kube.client import KubeApi

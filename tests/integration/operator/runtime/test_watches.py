@@ -13,14 +13,14 @@ from tests.support.operator.documents import config_map, delay_topic
 from tests.support.relay.process import wait_for
 
 from delaytopic_operator.clock import epoch_ms
-from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.kube.indexers import MANAGED, NAME_LABEL, NAMESPACE_LABEL
 from delaytopic_operator.kube.login import ClusterLogin
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model import kinds
-from delaytopic_operator.model.keys import Key
-from delaytopic_operator.report.event_recorder import EventRecorder
+from delaytopic_operator.model.reconciliation import Key
+from delaytopic_operator.report.events import EventRecorder
 from delaytopic_operator.runtime import watched
 from delaytopic_operator.runtime.handlers import Watches
 

@@ -15,7 +15,7 @@ from tests.support.operator.crashing import CrashPoint, is_write
 from tests.support.operator.lives import Life, World
 
 from delaytopic_operator.errors import ObjectRejected
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.resources import child_name
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]

@@ -16,11 +16,11 @@ from delaytopic_api.documents import Ownership
 from delaytopic_api.values import BackendType
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_operator.errors import NotLeading, RedisUnavailable
-from delaytopic_operator.execute.purge import delete_keys, do_purge_step
+from delaytopic_operator.execute.topics import delete_keys, do_purge_step
 from delaytopic_operator.kafka.admin import KafkaCluster
 from delaytopic_operator.model.kafka_view import Committed
 from delaytopic_operator.model.record import Role, RouteRecord, TopicRecord, begin_record
-from delaytopic_operator.redis.credentials import RedisTarget
+from delaytopic_operator.redis.client import RedisTarget
 from delaytopic_operator.rules.purges import BacklogStep, DeleteGroup, DeleteKeys, DeleteObject, SkipToEnd, purge_steps
 from delaytopic_operator.topics.actions import DeleteTopic
 from delaytopic_operator.topics.strimzi import StrimziPlace, StrimziTopics

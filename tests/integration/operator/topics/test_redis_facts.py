@@ -13,9 +13,8 @@ from tests.support.servers.tls import TlsTerminator, make_certificates
 from delaytopic_api.documents import ConditionStatus
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_operator.errors import RedisNotAuthenticated, RedisUnavailable
-from delaytopic_operator.redis.credentials import RedisTarget
-from delaytopic_operator.redis.facts import read_redis_facts
-from delaytopic_operator.redis.verdict import RedisFacts, redis_failure, redis_finding
+from delaytopic_operator.redis.check import RedisFacts, read_redis_facts, redis_failure, redis_finding
+from delaytopic_operator.redis.client import RedisTarget
 
 MIB = 1 << 20
 GOOD = RedisFacts("Redis at a:1", "noeviction", True, "", 10 * MIB, 100 * MIB)

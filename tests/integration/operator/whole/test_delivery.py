@@ -16,7 +16,7 @@ from tests.support.relay.process import wait_for
 from tests.support.servers.kafka_topics import KafkaTopics
 
 from delaytopic_operator.model.conditions import instant_ms
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.resources import child_name
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]

@@ -20,7 +20,7 @@ from tests.support.relay.process import wait_for
 from tests.support.servers.kafka_topics import KafkaTopics
 
 from delaytopic_api.documents import KafkaConnection
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import former_record_name, parse_record, record_document, record_name
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]

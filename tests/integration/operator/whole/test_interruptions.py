@@ -24,7 +24,7 @@ from tests.support.operator.backlogs import (
 from tests.support.operator.platform import Platform
 from tests.support.operator.running_platform import running_platform
 
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import RecordState
 from delaytopic_operator.resources import child_name
 

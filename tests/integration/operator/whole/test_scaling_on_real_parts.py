@@ -17,7 +17,7 @@ from tests.support.operator.running_platform import running_platform
 from tests.support.relay.process import wait_for
 from tests.support.relay.records import now_ms
 
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.resources import child_name, selector
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]

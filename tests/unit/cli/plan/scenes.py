@@ -11,7 +11,7 @@ from delaytopic_cli.plan.documents import Documents, sorted_out
 from delaytopic_cli.plan.outcome import Outcome, TopicOutcome
 from delaytopic_cli.plan.planner import make_plan
 from delaytopic_cli.plan.world import ClusterState
-from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.config import OperatorConfig
 
 Document = dict[str, Any]
 NOW_MS = 1_795_270_000_000

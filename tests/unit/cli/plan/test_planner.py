@@ -24,7 +24,7 @@ from tests.unit.cli.plan.scenes import (
 from delaytopic_cli.plan.outcome import EXIT_CODES, Judgement
 from delaytopic_cli.plan.text import text_lines
 from delaytopic_cli.plan.world import ClusterState
-from delaytopic_operator.resources.hash import CONFIG_HASH, stamped
+from delaytopic_operator.resources.identity import CONFIG_HASH, stamped
 
 STANDARD, TOPIC = delay_class(), delay_topic()
 STATE = converged(STANDARD, TOPIC)

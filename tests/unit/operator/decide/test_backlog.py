@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.support.operator.scenes import NOW_MS, document, fleet, record, seen
 
-from delaytopic_operator.decide.actions import WriteRecord
 from delaytopic_operator.decide.backlog import NEWS_MS
+from delaytopic_operator.decide.plan import WriteRecord
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.model.conditions import instant
 from delaytopic_operator.model.record import RecordState, RouteRecord

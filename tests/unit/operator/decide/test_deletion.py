@@ -19,8 +19,16 @@ from tests.support.operator.scenes import (
     seen,
 )
 
-from delaytopic_operator.decide.actions import Action, Apply, Delete, ForgetRecord, Purge, RemoveFinalizer, WriteRecord
-from delaytopic_operator.decide.plan import Plan
+from delaytopic_operator.decide.plan import (
+    Action,
+    Apply,
+    Delete,
+    ForgetRecord,
+    Plan,
+    Purge,
+    RemoveFinalizer,
+    WriteRecord,
+)
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.model.record import RecordState, RouteRecord, former_record_name, record_name
 from delaytopic_operator.observe.fleet import Fleet

@@ -20,8 +20,7 @@ from tests.support.operator.scenes import (
 )
 
 from delaytopic_api.documents import Ownership
-from delaytopic_operator.decide.actions import Apply, Delete, Purge, RemoveFinalizer, RestoreProgress, WriteRecord
-from delaytopic_operator.decide.plan import Plan
+from delaytopic_operator.decide.plan import Apply, Delete, Plan, Purge, RemoveFinalizer, RestoreProgress, WriteRecord
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.model.kafka_view import Committed, KafkaView, TopicFacts
 from delaytopic_operator.model.offsets_backup import KeptProgress

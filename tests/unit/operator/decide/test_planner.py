@@ -21,16 +21,16 @@ from tests.support.operator.scenes import (
 
 from delaytopic_api import Duration
 from delaytopic_api.documents import Ownership
-from delaytopic_operator.decide.actions import AddFinalizer, Apply, Delete, DoTopic, RemoveFinalizer, WriteRecord
+from delaytopic_operator.decide.plan import AddFinalizer, Apply, Delete, DoTopic, RemoveFinalizer, WriteRecord
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.errors import RedisUnavailable
 from delaytopic_operator.model.conditions import UNKNOWN
 from delaytopic_operator.model.kafka_view import KafkaView, TopicFacts
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import Role, RouteRecord, TopicRecord
 from delaytopic_operator.observe.observation import Observation, Topics, Trouble
-from delaytopic_operator.redis.verdict import redis_failure
-from delaytopic_operator.report.status_document import status_document
+from delaytopic_operator.redis.check import redis_failure
+from delaytopic_operator.report.status import status_document
 from delaytopic_operator.resources import child_name, former_child_name
 from delaytopic_operator.rules.validate import Elders, Refusal, Subject, check
 

@@ -11,7 +11,7 @@ from delaytopic_api.documents import KafkaConnection, RedisConnection
 from delaytopic_operator.errors import NotSupported, SecretMissing
 from delaytopic_operator.kafka.credentials import kafka_secrets, kafka_settings
 from delaytopic_operator.model.secret_values import SecretValues
-from delaytopic_operator.redis.credentials import RedisTarget, redis_target
+from delaytopic_operator.redis.client import RedisTarget, redis_target
 
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----"
 KEY = "-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----"

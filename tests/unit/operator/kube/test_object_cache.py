@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from delaytopic_operator.kube.object_cache import ObjectCache, Ref
 from delaytopic_operator.model import kinds
-from delaytopic_operator.model.keys import Key
 from delaytopic_operator.model.kinds import Kind
+from delaytopic_operator.model.reconciliation import Key
 
 Document = dict[str, Any]
 OPERATOR = "delaytopic-system"

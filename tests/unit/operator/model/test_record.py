@@ -13,7 +13,7 @@ from tests.support.operator.topic_scenes import NAMESPACE_UID, SOURCE, TARGET, w
 from delaytopic_api.documents import Ownership
 from delaytopic_api.values import BackendType
 from delaytopic_operator.errors import RecordUnreadable
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import (
     DATA_KEY,
     RecordState,

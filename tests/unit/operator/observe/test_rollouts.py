@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any
 
 from delaytopic_operator.kube.object_cache import ObjectCache
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.observe.rollouts import RolloutBook
 
 VERSIONS = count(1)

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model.conditions import instant
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import RouteRecord, record_document
 from delaytopic_operator.observe.route_index import RouteIndex
 

@@ -6,7 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from delaytopic_operator.kube.errors import Call
 from delaytopic_operator.model import kinds
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.report import metric_names
 from delaytopic_operator.report.metrics import Gauges, OperatorMetrics, WorkLoad
 

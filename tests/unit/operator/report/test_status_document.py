@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 from tests.support.operator.scenes import NOW_MS, UID, document, seen
 
-from delaytopic_operator.decide.actions import AddFinalizer, RemoveFinalizer
-from delaytopic_operator.decide.plan import Plan
+from delaytopic_operator.decide.plan import AddFinalizer, Plan, RemoveFinalizer
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.model.conditions import TRUE, Finding, instant
-from delaytopic_operator.report.status_document import status_document, worth_writing
+from delaytopic_operator.report.status import status_document, worth_writing
 
 INTERVAL_MS = 30_000
 LIVE: dict[str, Any] = {

@@ -11,7 +11,7 @@ from delaytopic_operator.execute.executor import Outcome
 from delaytopic_operator.model.record import RecordState
 from delaytopic_operator.observe.observation import Observation
 from delaytopic_operator.report.metrics import OperatorMetrics
-from delaytopic_operator.report.status_metrics import StatusMetrics
+from delaytopic_operator.report.status import StatusMetrics
 
 RETAINED = "delaytopic_operator_retained_backlog_messages"
 CONDITION = "delaytopic_operator_condition"

@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 from delaytopic_api.documents import ConditionType
-from delaytopic_operator.decide.actions import Apply
-from delaytopic_operator.decide.plan import Plan
+from delaytopic_operator.decide.plan import Apply, Plan
 from delaytopic_operator.errors import ObjectRejected
 from delaytopic_operator.execute.executor import Outcome
 from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Finding, summed_up
 from delaytopic_operator.observe.audit_verdict import NO_AUDIT, last_verdict
-from delaytopic_operator.report.status_writer import with_failure
+from delaytopic_operator.report.status import with_failure
 
 TYPES = (ConditionType.POLICY_ACCEPTED, ConditionType.TOPICS_READY, ConditionType.BACKEND_READY)
 WELL = Plan(findings=[Finding(each, TRUE, "Fine") for each in (*TYPES, ConditionType.RELAY_AVAILABLE)])

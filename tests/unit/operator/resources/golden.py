@@ -14,7 +14,7 @@ from tests.support.operator.routes import Route, route_of_yaml
 from tests.support.paths import DATA
 
 from delaytopic_api.loading import validate
-from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.resources.identity import Document
 
 FOLDER = DATA / "operator"

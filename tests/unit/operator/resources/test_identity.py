@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.support.operator.routes import UID, route
 
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.resources import RelayIdentity, audit_name, child_name, former_child_name, selector
 from delaytopic_operator.resources.identity import AUDIT, inherited, labels, pod_labels
 

@@ -15,7 +15,7 @@ from tests.unit.operator.resources.pod_security import violations
 
 from delaytopic_api import Quantity, RelayConfig, load_relay_config
 from delaytopic_api.errors import Refused
-from delaytopic_operator.resources.resources import relay_limits
+from delaytopic_operator.resources.container_resources import relay_limits
 from delaytopic_relay.__main__ import main
 from delaytopic_relay.telemetry.server import Health, PageServer
 

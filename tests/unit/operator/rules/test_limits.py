@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.unit.operator.rules.test_validate import KEY, delay_class, verdict
 
-from delaytopic_operator.config.operator_config import InlineConnections, OperatorConfig
+from delaytopic_operator.config import InlineConnections, OperatorConfig
 from delaytopic_operator.rules.validate import Accepted, Elders, Refusal, Subject, check
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from delaytopic_api import DelayClass, load_document
-from delaytopic_operator.config.operator_config import OperatorConfig
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.config import OperatorConfig
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.rules.validate import Accepted, Elders, Refusal, Subject, check
 
 KEY = Key("shop", "reminders")

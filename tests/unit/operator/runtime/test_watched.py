@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.model import kinds
 from delaytopic_operator.model.kinds import Kind
 from delaytopic_operator.runtime.watched import namespaces_for

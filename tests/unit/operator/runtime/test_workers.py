@@ -12,8 +12,7 @@ from tests.support.relay.process import wait_for
 
 from delaytopic_operator.clock import epoch_ms
 from delaytopic_operator.errors import ApiServerUnavailable, NotLeading, ObjectRejected
-from delaytopic_operator.model.keys import Key
-from delaytopic_operator.model.reconciliation import Result
+from delaytopic_operator.model.reconciliation import Key, Result
 from delaytopic_operator.runtime.workers import Workers
 from delaytopic_operator.runtime.workqueue import WorkQueue
 

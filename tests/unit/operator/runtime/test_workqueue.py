@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.runtime.workqueue import FIRST_BACKOFF_MS, LONGEST_BACKOFF_MS, WorkQueue, backoff_ms, spread
 
 KEYS = st.sampled_from([Key("shop", name) for name in "abcde"])

@@ -9,13 +9,12 @@ from tests.support.operator.scenes import CONFIG, DEPLOYMENT, KEY, NO_FLEET, NOW
 from tests.unit.operator.decide.test_planner import living, look
 from tests.unit.operator.scaling.scenes import source
 
-from delaytopic_operator.decide.actions import Apply
-from delaytopic_operator.decide.plan import Plan
+from delaytopic_operator.decide.plan import Apply, Plan
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.errors import ObjectRejected, OperatorError
 from delaytopic_operator.execute.executor import Executor, Outcome
 from delaytopic_operator.execute.scaling_ledger import ScalingLedger
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.observe.observation import Observation, Trouble
 from delaytopic_operator.reconciler import Reconciler
 from delaytopic_operator.scaling.signals import gather

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from tests.unit.operator.scaling.scenes import NOW_MS, burst, decided, signals
 
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.scaling.decision import MINUTE_MS, WAITING_LASTS_MS, Budget
 from delaytopic_operator.scaling.rules import Reason
 

@@ -10,7 +10,7 @@ from tests.unit.operator.scaling.steps import REMEMBERED, WITHHELD, Reconciliati
 
 from delaytopic_operator.decide.planner import DRY_RUN, plan
 from delaytopic_operator.execute.scaling_ledger import ScalingLedger
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.scaling.decision import MINUTE_MS
 from delaytopic_operator.scaling.rules import Reason
 

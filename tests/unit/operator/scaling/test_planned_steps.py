@@ -6,7 +6,7 @@ import pytest
 from tests.support.operator.scenes import NOW_MS
 from tests.unit.operator.scaling.steps import REMEMBERED, WITHHELD, growing
 
-from delaytopic_operator.decide.actions import Apply, WriteRecord
+from delaytopic_operator.decide.plan import Apply, WriteRecord
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.model.conditions import instant
 from delaytopic_operator.scaling.rules import Reason

@@ -20,7 +20,7 @@ from tests.support.operator.topic_scenes import (
     wanted,
 )
 
-from delaytopic_operator.model.keys import Key
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import begin_record
 from delaytopic_operator.topics.plan import TopicPlan, plan_topics, topic_names
 from delaytopic_operator.topics.strimzi import (

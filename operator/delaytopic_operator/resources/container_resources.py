@@ -9,7 +9,7 @@ from delaytopic_api.documents import RelaySpec, RelayTemplate, Settings
 from delaytopic_api.errors import InvalidText, Problem
 from delaytopic_api.relay import RelayLimits
 from delaytopic_api.values import Quantity
-from delaytopic_operator.config.operator_config import OperatorConfig
+from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.resources.identity import Document
 
 LEAST_CONTAINER_MEMORY: Final = Quantity("128Mi")

@@ -9,8 +9,7 @@ import pytest
 from tests.support.operator.hostile_server import Answer, drip, hostile_server, pour
 
 from delaytopic_operator.errors import RedisUnavailable
-from delaytopic_operator.redis.access import opened
-from delaytopic_operator.redis.credentials import RedisTarget
+from delaytopic_operator.redis.client import RedisTarget, opened
 
 MIB = 1 << 20
 

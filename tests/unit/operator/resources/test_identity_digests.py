@@ -10,7 +10,7 @@ from tests.support.operator.routes import INLINE, SCRAM, Route, route
 
 from delaytopic_operator.resources import connection_files, secrets_version
 from delaytopic_operator.resources.connection_files import SecretFile
-from delaytopic_operator.resources.hash import APPLIED_HASH, CONFIG_HASH
+from delaytopic_operator.resources.identity import APPLIED_HASH, CONFIG_HASH
 
 PASSWORD = SecretFile("delay-scram", "password")
 

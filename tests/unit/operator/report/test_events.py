@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaytopic_operator.report.event_documents import BURST, EventBudget, EventRecord, NewEvent, Repeated, reference
+from delaytopic_operator.report.events import BURST, EventBudget, EventRecord, NewEvent, Repeated, reference
 
 TOPIC = {
     "apiVersion": "delaytopic.dev/v1alpha1",

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from delaytopic_api import Duration
 from delaytopic_api.documents import ApiVersion, KubernetesObject, Model, require
+from delaytopic_api.errors import ApiError
+from delaytopic_api.loading import parse_yaml, validate
 from delaytopic_api.values import Glob, Namespace, between
+from delaytopic_operator.errors import ConfigurationError
 
 Image = Annotated[str, Field(min_length=1, max_length=512)]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000)]
@@ -127,3 +132,18 @@ class OperatorConfig(Model):
     def lets_relays_run_in(self, namespace: str) -> bool:
         """Tell whether relays may run in the namespace."""
         return self.relay_namespaces is None or namespace in (self.namespace, *self.relay_namespaces)
+
+
+def read_operator_config(path: Path) -> OperatorConfig:
+    """The configuration in a YAML file; raises `ConfigurationError` with a line for each thing to change."""
+    try:
+        contents = [
+            content for content in parse_yaml(path.read_text(encoding="utf-8"), str(path)) if content is not None
+        ]
+        if len(contents) != 1:
+            raise ConfigurationError(f"{path}: must hold one OperatorConfig, not {len(contents)} documents")
+        if not isinstance(contents[0], Mapping) or contents[0].get("kind") != "OperatorConfig":
+            raise ConfigurationError(f"{path}: kind: must be OperatorConfig")
+        return validate(OperatorConfig, contents[0], str(path))
+    except (OSError, UnicodeDecodeError, ApiError) as error:
+        raise ConfigurationError(f"{error}") from error

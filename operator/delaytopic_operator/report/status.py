@@ -1,0 +1,252 @@
+"""The status of a DelayTopic: its document, whether it is worth a write, the write, and its gauges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from delaytopic_api.documents import API_VERSION, ConditionType
+from delaytopic_operator import __version__
+from delaytopic_operator.config import OperatorConfig
+from delaytopic_operator.decide.plan import (
+    Action,
+    Apply,
+    Delete,
+    DoTopic,
+    ForgetRecord,
+    Plan,
+    Purge,
+    RemoveFinalizer,
+    RestoreProgress,
+    WriteRecord,
+)
+from delaytopic_operator.errors import Conflict, Rejected
+from delaytopic_operator.execute.executor import Outcome
+from delaytopic_operator.kube.client import KubeApi
+from delaytopic_operator.model import kinds
+from delaytopic_operator.model.conditions import FALSE, UNKNOWN, Finding, instant_ms, merged, summed_up
+from delaytopic_operator.model.record import RecordState, RouteRecord
+from delaytopic_operator.model.transitions import WARNING, Event, told
+from delaytopic_operator.observe.audit_verdict import NO_AUDIT
+from delaytopic_operator.observe.observation import Observation
+from delaytopic_operator.report.events import EventRecorder
+from delaytopic_operator.report.metrics import OperatorMetrics
+from delaytopic_operator.scaling.decision import Decision
+from delaytopic_operator.scaling.need import Crest
+from delaytopic_operator.topics.rules import failed_finding
+
+MOST_PLANNED: Final = 50
+REQUESTED: Final = "delaytopic.dev/reconcile-requested-at"
+
+_VOLATILE: Final = frozenset({"asOf", "ageMs", "decidedAtMs", "nextLookMs", "lastTransitionTime"})
+"""Fields that only say when something was looked at."""
+
+
+def status_document(seen: Observation, plan: Plan, *, dry_run: bool = False) -> dict[str, Any]:
+    """Make the document to apply as the status."""
+    previous: Sequence[Mapping[str, Any]] = seen.status.get("conditions") or ()
+    generation = seen.metadata.get("generation")
+    if any(finding.type is ConditionType.PAUSED for finding in plan.findings):
+        return _document(seen, _paused(seen, plan))
+    findings = summed_up(plan.findings, plan.progress, suspended=plan.suspended)
+    status = {
+        "observedGeneration": generation,
+        "conditions": merged(previous, findings, generation, seen.now_ms),
+        **plan.parts,
+        "operatorVersion": __version__,
+        **_asked(seen),
+        **({"plan": _planned(plan.actions)} if dry_run else {}),
+    }
+    return _document(seen, status)
+
+
+def worth_writing(document: Mapping[str, Any], live: Mapping[str, Any], now_ms: int, interval_ms: int) -> bool:
+    """Return whether the status says something new: what programs act on at once, numbers and sentences once an
+    interval.
+    """
+    wanted = document["status"]
+    if _significant(wanted) != _significant(live):
+        return True
+    if _steady(wanted) == _steady(live):
+        return False
+    as_of = (live.get("backlog") or {}).get("asOf")
+    return as_of is None or now_ms - instant_ms(as_of) >= interval_ms
+
+
+def _document(seen: Observation, status: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = {"name": seen.key.name, "namespace": seen.key.namespace, "uid": seen.metadata.get("uid")}
+    return {"apiVersion": API_VERSION, "kind": "DelayTopic", "metadata": metadata, "status": dict(status)}
+
+
+def _paused(seen: Observation, plan: Plan) -> dict[str, Any]:
+    """Keep the status as it was, and add that it is paused: nothing was looked at."""
+    transient = (ConditionType.PAUSED, ConditionType.RECONCILING)
+    before = [each for each in seen.status.get("conditions") or () if each.get("type") not in transient]
+    paused = [each for each in seen.status.get("conditions") or () if each.get("type") == ConditionType.PAUSED]
+    found = merged(paused, plan.findings, seen.metadata.get("generation"), seen.now_ms)
+    generation = seen.metadata.get("generation")
+    return {**seen.status, "observedGeneration": generation, "conditions": [*before, *found]}
+
+
+def _asked(seen: Observation) -> dict[str, str]:
+    asked = seen.annotations.get(REQUESTED)
+    return {"lastHandledReconcileAt": asked} if asked else {}
+
+
+def _planned(actions: Sequence[Action]) -> list[dict[str, Any]]:
+    return [action.planned().to_document() for action in actions[:MOST_PLANNED]]
+
+
+def _significant(status: Mapping[str, Any]) -> object:
+    """Return what others act on: conditions, which generation they are about, replicas, and the answer to a request."""
+    conditions = {
+        (each.get("type"), each.get("status"), each.get("reason"), each.get("observedGeneration"))
+        for each in status.get("conditions") or ()
+    }
+    kept = ("observedGeneration", "relay", "source", "target", "deadLetter", "effective", "plan", "slo")
+    return conditions, {name: status.get(name) for name in kept}, status.get("lastHandledReconcileAt")
+
+
+def _steady(part: object) -> object:
+    """Without what only says when something was looked at."""
+    if isinstance(part, Mapping):
+        return {name: _steady(value) for name, value in part.items() if name not in _VOLATILE and value is not None}
+    if isinstance(part, list | tuple):
+        return [_steady(value) for value in part]
+    return part
+
+
+STATUS_MANAGER: Final = "delaytopic-operator-status"
+
+
+class StatusWriter:
+    """Says how it stands, and never more often than somebody could want to know."""
+
+    def __init__(self, kube: KubeApi, events: EventRecorder, config: OperatorConfig) -> None:
+        """`events` writes them in its own time."""
+        self._kube = kube
+        self._events = events
+        self._config = config
+
+    def report(self, seen: Observation, plan: Plan, outcome: Outcome, *, dry_run: bool) -> None:
+        """Status first, so that an event never tells what the status does not show yet."""
+        if seen.document is None:
+            self._of_gone(seen, plan, outcome)
+            return
+        if outcome.was_gone:
+            return
+        plan = with_failure(plan, outcome)
+        document = status_document(seen, plan, dry_run=dry_run)
+        released = outcome.failure is None and any(isinstance(action, RemoveFinalizer) for action in plan.actions)
+        if not (seen.is_going and (released or (not plan.actions and not plan.findings))):
+            self._write(seen, document)
+        transitions = told(seen.status.get("conditions") or (), document["status"].get("conditions") or ())
+        for event in (*outcome.events, *self._planned(plan, outcome), *transitions):
+            self._events.record(dict(seen.document), event.reason, event.message, warning=event.type == WARNING)
+
+    def _write(self, seen: Observation, document: dict[str, object]) -> None:
+        if not worth_writing(document, seen.status, seen.now_ms, self._config.status_interval.ms):
+            return
+        try:
+            self._kube.apply_status(document, STATUS_MANAGER)
+        except Conflict:
+            if self._kube.get(kinds.DELAY_TOPIC, *seen.key) is not None:
+                raise
+
+    def _of_gone(self, seen: Observation, plan: Plan, outcome: Outcome) -> None:
+        metadata = {"namespace": seen.key.namespace, "name": seen.key.name}
+        about = {"apiVersion": API_VERSION, "kind": "DelayTopic", "metadata": metadata}
+        for event in self._planned(plan, outcome):
+            self._events.record(about, event.reason, event.message, warning=event.type == WARNING)
+
+    def _planned(self, plan: Plan, outcome: Outcome) -> tuple[Event, ...]:
+        """Return the events of the plan: they are true once all of it was executed."""
+        return tuple(plan.events) if outcome.failure is None else ()
+
+
+def with_failure(plan: Plan, outcome: Outcome) -> Plan:
+    """The plan whose findings say what could not be done, and whether a person has to act."""
+    failure, action = outcome.failure, outcome.failed
+    if failure is None:
+        return plan
+    if isinstance(action, DoTopic | Purge):
+        found = failed_finding(failure)
+    elif isinstance(action, RestoreProgress):
+        found = Finding(
+            ConditionType.BACKEND_READY, FALSE, failure.reason, f"relays wait for their progress: {failure}"
+        )
+    elif isinstance(action, Apply | Delete) and action.document["kind"] == kinds.CRON_JOB.name:
+        # Records are delivered without an audit, too.
+        return _found(plan, Finding(ConditionType.SLO_MET, UNKNOWN, NO_AUDIT, f"no audit can be set up: {failure}"))
+    elif isinstance(action, Apply | Delete):
+        found = Finding(ConditionType.RELAY_AVAILABLE, FALSE, failure.reason, str(failure))
+    else:
+        return plan
+    stalled = str(failure) if isinstance(failure, Rejected) else plan.progress.stalled
+    progress = plan.progress._replace(stalled=stalled, stalled_reason=failure.reason) if stalled else plan.progress
+    return replace(_found(plan, found), progress=progress)
+
+
+def _found(plan: Plan, found: Finding) -> Plan:
+    """With this in the place of what else was found about it."""
+    return replace(plan, findings=[*(each for each in plan.findings if each.type is not found.type), found])
+
+
+AT_LEAST_ONE = 1
+"""Stands for a count that nobody knows: a backlog that may be there must not look like none."""
+
+
+class StatusMetrics:
+    """Thread-safe for different keys."""
+
+    def __init__(self, metrics: OperatorMetrics) -> None:
+        """`metrics` is the page they are on."""
+        self._metrics = metrics
+
+    def update(self, seen: Observation, plan: Plan, outcome: Outcome) -> None:
+        """Say how it stands after a reconciliation."""
+        if seen.document is not None:
+            self._living(seen, with_failure(plan, outcome))
+            return
+        self._metrics.forget(seen.key)
+        retained = retained_records(left_behind(seen, plan, outcome))
+        if retained is not None:
+            self._metrics.set_retained(seen.key, retained)
+
+    def _living(self, seen: Observation, plan: Plan) -> None:
+        findings = summed_up(plan.findings, plan.progress, suspended=plan.suspended)
+        self._metrics.set_conditions(seen.key, {finding.type: finding.status for finding in findings})
+        self._metrics.set_retained(seen.key, None)
+        if plan.scaling is not None:
+            self._scaling(seen, plan.scaling)
+
+    def _scaling(self, seen: Observation, decision: Decision) -> None:
+        lateness_s = decision.forecast.best_ms / 1_000 if decision.forecast is not None else None
+        crests = decision.assessment.crests if decision.assessment is not None else ()
+        peak = max((_per_second(crest) for crest in crests), default=None)
+        self._metrics.set_scaling(seen.key, decision.wanted, peak, lateness_s)
+
+
+def _per_second(crest: Crest) -> float:
+    return (crest.sudden + crest.smooth) * 1_000 / max(1, crest.end_ms - crest.start_ms)
+
+
+def left_behind(seen: Observation, plan: Plan, outcome: Outcome) -> RouteRecord | None:
+    """The record after a reconciliation."""
+    record = seen.record
+    for action in plan.actions:
+        if action is outcome.failed:
+            break
+        if isinstance(action, WriteRecord):
+            record = action.record
+        elif isinstance(action, ForgetRecord):
+            record = None
+    return record
+
+
+def retained_records(record: RouteRecord | None) -> int | None:
+    """Return how many records wait for their DelayTopic to be applied again; None: nothing waits."""
+    if record is None or record.state is not RecordState.RETAINED or record.pending == 0:
+        return None
+    return AT_LEAST_ONE if record.pending is None else record.pending
