@@ -80,10 +80,10 @@ class Reconciler:
         if outcome.failure is None:
             self._observer.keep_progress(seen)
         if isinstance(outcome.failed, Purge):
-            self._observer.cut_off(seen.key, seen.now_ms)
+            self._observer.unreachable(seen.key, seen.now_ms)
         return seen, decided, outcome
 
 
 def _silent(decided: Plan) -> Plan:
     """A dry run has done nothing that could be told."""
-    return Plan(decided.actions, decided.findings, decided.progress, decided.suspended, decided.parts)
+    return Plan(decided.actions, decided.conditions, decided.progress, decided.suspended, decided.parts)

@@ -33,6 +33,7 @@ from delaytopic_cli.plan.operator import (
     Key,
     NamespaceFacts,
     Observation,
+    Problem,
     RecordUnreadable,
     Refusal,
     Role,
@@ -40,12 +41,12 @@ from delaytopic_cli.plan.operator import (
     TopicFacts,
     TopicRecord,
     Topics,
-    Trouble,
     begin_record,
     config_hash,
     connection_files,
     decide_scaling,
-    desired,
+    desired_children,
+    desired_topics,
     find_former_record,
     find_record,
     gather,
@@ -58,7 +59,6 @@ from delaytopic_cli.plan.operator import (
     stamped,
     strimzi_place,
     strimzi_topics,
-    wishes,
 )
 from delaytopic_cli.plan.world import Lived, World
 
@@ -81,7 +81,7 @@ def observe(
         namespace=_facts(world, key),
         verdict=verdict,
         record=None,
-        record_trouble=None,
+        record_problem=None,
         children=[each for each in made if not _is_record(each)],
         fleet=Fleet(_deployment(made), (), (), _partitions(document)),
     )
@@ -91,7 +91,7 @@ def observe(
     seen = _with_signals(_with_topics(seen, verdict, lived), verdict)
     files = connection_files(verdict.settings)
     seen = replace(seen, secrets_version=secrets_version(files.read_once, {}))
-    wanted = desired(seen, verdict, verdict.settings, replicas(seen, verdict.settings, decide_scaling(seen)))
+    wanted = desired_children(seen, verdict, verdict.settings, replicas(seen, verdict.settings, decide_scaling(seen)))
     compared = as_if_read(seen.children, wanted, seen.secrets_version)
     return replace(seen, children=compared, fleet=replace(seen.fleet, deployment=_deployment(compared)))
 
@@ -112,7 +112,7 @@ def _with_record(world: World, seen: Observation, accepted: Accepted, lived: Liv
         try:
             record = record_of(found, seen.key)
         except RecordUnreadable as error:
-            return replace(seen, record_trouble=Trouble(error.reason, str(error), stalled=True))
+            return replace(seen, record_problem=Problem(error.reason, str(error), stalled=True))
         return _in_namespace_of(replace(seen, record=record), record)
     if seen.config.namespace in world.state.unseen and lived is not None and lived.status.get("source"):
         return replace(seen, record=record_of_status(accepted.settings, seen.namespace.uid, lived.status))
@@ -164,20 +164,22 @@ def assumed_view(
     settings: Settings, spec: DelayTopicSpec, record: RouteRecord | None, lived: Lived | None
 ) -> KafkaView:
     """Return every topic that the planner asks about."""
-    before = {wish.role: wish for wish in wishes(lived.settings, lived.spec, None, ())} if lived else {}
+    before = (
+        {desired.role: desired for desired in desired_topics(lived.settings, lived.spec, None, ())} if lived else {}
+    )
     found: dict[str, TopicFacts] = {}
     missing: set[str] = set()
-    for wish in wishes(settings, spec, None, needed_buckets(settings)):
-        if wish.role is None:
-            facts = _bucket_facts(wish, record, lived)
+    for desired in desired_topics(settings, spec, None, needed_buckets(settings)):
+        if desired.role is None:
+            facts = _bucket_facts(desired, record, lived)
         else:
-            recorded = record.of_role(wish.role) if record else None
-            status = (lived.status.get(wish.role.value) or {}) if lived else {}
-            facts = _topic_facts(wish, before.get(wish.role), recorded, status)
+            recorded = record.of_role(desired.role) if record else None
+            status = (lived.status.get(desired.role.value) or {}) if lived else {}
+            facts = _topic_facts(desired, before.get(desired.role), recorded, status)
         if facts is not None:
-            found[wish.name] = facts
+            found[desired.name] = facts
         else:
-            missing.add(wish.name)
+            missing.add(desired.name)
     for name, recorded in (record.buckets if record else {}).items():
         found.setdefault(name, TopicFacts(name, recorded.topic_id or NOT_YET_KNOWN, ONE_AT_LEAST, ONE_AT_LEAST, None))
     return KafkaView(found, frozenset(missing))
@@ -209,33 +211,33 @@ def record_of_status(settings: Settings, namespace_uid: str, status: Mapping[str
     return record.with_buckets(made)
 
 
-def _bucket_facts(wish: DesiredTopic, record: RouteRecord | None, lived: Lived | None) -> TopicFacts | None:
+def _bucket_facts(desired: DesiredTopic, record: RouteRecord | None, lived: Lived | None) -> TopicFacts | None:
     """Return a recorded bucket as the operator keeps it: with as many partitions as the source has."""
-    recorded = record.buckets.get(wish.name) if record else None
+    recorded = record.buckets.get(desired.name) if record else None
     if recorded is None or recorded.topic_id is None:
         return None
     source = (lived.status.get(Role.SOURCE.value) or {}) if lived else {}
-    partitions = source.get("partitions") or wish.partitions or ONE_AT_LEAST
-    config = wish.new_config
-    copies = wish.replication_factor or ONE_AT_LEAST
-    return TopicFacts(wish.name, recorded.topic_id, partitions, copies, config, frozenset(config))
+    partitions = source.get("partitions") or desired.partitions or ONE_AT_LEAST
+    config = desired.new_config
+    copies = desired.replication_factor or ONE_AT_LEAST
+    return TopicFacts(desired.name, recorded.topic_id, partitions, copies, config, frozenset(config))
 
 
 def _topic_facts(
-    wish: DesiredTopic, before: DesiredTopic | None, recorded: TopicRecord | None, status: Mapping[str, Any]
+    desired: DesiredTopic, before: DesiredTopic | None, recorded: TopicRecord | None, status: Mapping[str, Any]
 ) -> TopicFacts | None:
-    same = before is not None and before.name == wish.name
-    recorded = recorded if recorded is not None and recorded.name == wish.name else None
+    same = before is not None and before.name == desired.name
+    recorded = recorded if recorded is not None and recorded.name == desired.name else None
     topic_id = (recorded.topic_id if recorded else None) or (status.get("topicId") if same else None)
     if topic_id is not None:
-        config = before.new_config if before is not None and same else wish.new_config
-        copies = (before.replication_factor if before is not None and same else None) or wish.replication_factor
-        partitions = (status.get("partitions") if same else None) or wish.partitions or ONE_AT_LEAST
-        known = config if wish.management is not Management.OBSERVE else None
-        return TopicFacts(wish.name, topic_id, partitions, copies or ONE_AT_LEAST, known, frozenset(config))
-    if wish.management is Management.OBSERVE:
-        copies = wish.replication_factor or ONE_AT_LEAST
-        return TopicFacts(wish.name, NOT_YET_KNOWN, wish.partitions or ONE_AT_LEAST, copies, None)
+        config = before.new_config if before is not None and same else desired.new_config
+        copies = (before.replication_factor if before is not None and same else None) or desired.replication_factor
+        partitions = (status.get("partitions") if same else None) or desired.partitions or ONE_AT_LEAST
+        known = config if desired.management is not Management.OBSERVE else None
+        return TopicFacts(desired.name, topic_id, partitions, copies or ONE_AT_LEAST, known, frozenset(config))
+    if desired.management is Management.OBSERVE:
+        copies = desired.replication_factor or ONE_AT_LEAST
+        return TopicFacts(desired.name, NOT_YET_KNOWN, desired.partitions or ONE_AT_LEAST, copies, None)
     return None
 
 

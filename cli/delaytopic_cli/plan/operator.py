@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from delaytopic_operator.config import OperatorConfig
-from delaytopic_operator.decide.children import desired, replicas
+from delaytopic_operator.decide.children import desired_children, replicas
 from delaytopic_operator.decide.plan import (
     FINALIZER,
     Action,
@@ -40,8 +40,8 @@ from delaytopic_operator.observe.observation import (
     PAUSE,
     NamespaceFacts,
     Observation,
+    Problem,
     Topics,
-    Trouble,
     identity_of,
     is_paused,
 )
@@ -51,7 +51,7 @@ from delaytopic_operator.resources.identity import APPLIED_HASH, CONFIG_HASH, co
 from delaytopic_operator.rules.validate import Accepted, Refusal, Subject, check, relay_namespace
 from delaytopic_operator.scaling.signals import gather
 from delaytopic_operator.topics.actions import CreateTopic, DeleteTopic, GrowTopic, SetConfig, TopicAction
-from delaytopic_operator.topics.desired import DesiredTopic, needed_buckets, wishes
+from delaytopic_operator.topics.desired import DesiredTopic, desired_topics, needed_buckets
 from delaytopic_operator.topics.strimzi import StrimziTopics, strimzi_place, strimzi_topics
 
 __all__ = [
@@ -80,6 +80,7 @@ __all__ = [
     "Observation",
     "OperatorConfig",
     "Plan",
+    "Problem",
     "RecordUnreadable",
     "Refusal",
     "RemoveFinalizer",
@@ -93,14 +94,14 @@ __all__ = [
     "TopicFacts",
     "TopicRecord",
     "Topics",
-    "Trouble",
     "WriteRecord",
     "begin_record",
     "check",
     "config_hash",
     "connection_files",
     "decide_scaling",
-    "desired",
+    "desired_children",
+    "desired_topics",
     "find_former_record",
     "find_record",
     "gather",
@@ -119,5 +120,4 @@ __all__ = [
     "stamped",
     "strimzi_place",
     "strimzi_topics",
-    "wishes",
 ]

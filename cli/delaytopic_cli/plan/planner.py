@@ -115,9 +115,9 @@ def _outcome(key: Key, written: Document | None, before: World, after: World) ->
 
 def _worries(simulated: Simulated) -> Iterator[str]:
     """Yield the conditions that would be False once all was done."""
-    for finding in simulated.last.findings:
-        if finding.type in (ConditionType.TOPICS_READY, ConditionType.BACKEND_READY) and finding.status is FALSE:
-            yield f"{finding.type} would be False ({finding.reason}): {finding.message}"
+    for condition in simulated.last.conditions:
+        if condition.type in (ConditionType.TOPICS_READY, ConditionType.BACKEND_READY) and condition.status is FALSE:
+            yield f"{condition.type} would be False ({condition.reason}): {condition.message}"
 
 
 def _refused_by_cluster(key: Key, live: Document | None, document: Document, after: World) -> Refusal | None:

@@ -94,7 +94,7 @@ def judge(world: World, key: Key) -> Accepted | Refusal:
         classes=world.parsed_classes,
         namespace_labels=_labels(world.namespaces, world.parsed_classes, document),
         elders=world.routes.elders(key),
-        rival=world.routes.rival(key),
+        conflict=world.routes.conflict_sentence(key),
         config=world.state.config,
     )
     return check(subject)

@@ -7,7 +7,7 @@ from delaytopic_operator.decide import children as relays
 from delaytopic_operator.decide.deletion import plan_orphans
 from delaytopic_operator.decide.plan import Plan, Purge, WriteRecord
 from delaytopic_operator.decide.status_parts import parts_of
-from delaytopic_operator.model.conditions import FALSE, TRUE, Finding, Progress, instant_ms
+from delaytopic_operator.model.conditions import FALSE, TRUE, Condition, Progress, instant_ms
 from delaytopic_operator.model.record import RecordState, RouteRecord, refusal_to_resume
 from delaytopic_operator.model.transitions import WARNING, Event
 from delaytopic_operator.observe.observation import Observation
@@ -18,7 +18,7 @@ NEWS_MS = 3_600_000
 """For how long the status tells of a resumed backlog at most."""
 
 
-def foreign_or_discarded(seen: Observation, accepted: Finding, decision: Decision | None) -> Plan | None:
+def foreign_or_discarded(seen: Observation, accepted: Condition, decision: Decision | None) -> Plan | None:
     """Plan for a backlog that is not this object's to resume, or that is to be discarded; None: neither.
 
     What the former object left running is brought to its end first, as if there were no new one.
@@ -47,12 +47,12 @@ def is_resumed(seen: Observation) -> bool:
     return record.pending is not None and seen.fleet.pending != 0 and not _is_old_news(seen)
 
 
-def resumed_finding(seen: Observation) -> Finding:
+def resumed_condition(seen: Observation) -> Condition:
     """Name the number of records that go on."""
     pending = seen.record.pending if seen.record is not None else None
     count = "an unknown number of" if pending is None else str(pending)
     message = f"the backlog of before goes on: {count} records were pending"
-    return Finding(ConditionType.BACKEND_READY, TRUE, "ResumedBacklog", message)
+    return Condition(ConditionType.BACKEND_READY, TRUE, "ResumedBacklog", message)
 
 
 def _is_old_news(seen: Observation) -> bool:
@@ -62,19 +62,19 @@ def _is_old_news(seen: Observation) -> bool:
     return told is not None and seen.now_ms - instant_ms(told["lastTransitionTime"]) >= NEWS_MS
 
 
-def _foreign(seen: Observation, accepted: Finding, refusal: str, decision: Decision | None) -> Plan:
+def _foreign(seen: Observation, accepted: Condition, refusal: str, decision: Decision | None) -> Plan:
     remains = plan_orphans(seen)
-    finding = Finding(ConditionType.BACKEND_READY, FALSE, "RetainedBacklogForeign", refusal)
+    condition = Condition(ConditionType.BACKEND_READY, FALSE, "RetainedBacklogForeign", refusal)
     return Plan(
         actions=remains.actions,
-        findings=[accepted, finding],
-        progress=Progress(stalled=refusal, stalled_reason=finding.reason),
+        conditions=[accepted, condition],
+        progress=Progress(stalled=refusal, stalled_reason=condition.reason),
         parts=parts_of(seen, None, decision),
         next_at_ms=remains.next_at_ms or relays.next_look(seen, decision),
     )
 
 
-def _discarding(seen: Observation, accepted: Finding, record: RouteRecord) -> Plan:
+def _discarding(seen: Observation, accepted: Condition, record: RouteRecord) -> Plan:
     """Plan the removal of a retained backlog, once nobody writes any more."""
     remains = plan_orphans(seen)
     progress = Progress(reconciling="the retained backlog is discarded, as the annotation asks for")
@@ -86,7 +86,7 @@ def _discarding(seen: Observation, accepted: Finding, record: RouteRecord) -> Pl
     count = "an unknown number of" if record.pending is None else str(record.pending)
     return Plan(
         actions=[Purge(record, topics=False), WriteRecord(emptied, None)],
-        findings=[accepted],
+        conditions=[accepted],
         progress=progress,
         events=[Event(WARNING, "BacklogDiscarded", f"{count} retained records are discarded")],
         next_at_ms=seen.now_ms,

@@ -10,7 +10,7 @@ from delaytopic_api.documents import Settings
 from delaytopic_api.values import Suspend
 from delaytopic_operator.decide.drift import drift
 from delaytopic_operator.decide.plan import Action, Apply, Delete
-from delaytopic_operator.model.conditions import Finding
+from delaytopic_operator.model.conditions import Condition
 from delaytopic_operator.observe.fleet import availability, punctuality
 from delaytopic_operator.observe.observation import Observation, address_of, identity_of
 from delaytopic_operator.resources import audit_children, children
@@ -27,9 +27,9 @@ Document = dict[str, Any]
 
 def changes(seen: Observation, accepted: Accepted, decision: Decision | None, *, may_begin: bool) -> list[Action]:
     """List the children to write or to remove; nothing is made before everything it needs is there."""
-    if (seen.fleet.deployment is None and not may_begin) or seen.secrets_trouble is not None:
+    if (seen.fleet.deployment is None and not may_begin) or seen.secrets_problem is not None:
         return []
-    wanted = desired(seen, accepted, accepted.settings, replicas(seen, accepted.settings, decision))
+    wanted = desired_children(seen, accepted, accepted.settings, replicas(seen, accepted.settings, decision))
     return [*_applied(seen, wanted, decision), *(Delete(document) for document in _not_wanted(seen, wanted))]
 
 
@@ -42,11 +42,11 @@ def draining(seen: Observation, accepted: Accepted) -> list[Action]:
     if settings.schedule.delay is None:
         holds = settings.suspend in (Suspend.DELIVERY, Suspend.ALL)
         settings = replace(settings, suspend=Suspend.ALL if holds else Suspend.INGEST)
-    wanted = desired(seen, accepted, settings, max(1, seen.fleet.desired), audited=False)
+    wanted = desired_children(seen, accepted, settings, max(1, seen.fleet.desired), audited=False)
     return [*_applied(seen, wanted), *(Delete(document) for document in _not_wanted(seen, wanted))]
 
 
-def desired(
+def desired_children(
     seen: Observation, accepted: Accepted, settings: Settings, count: int | None, *, audited: bool = True
 ) -> list[Document]:
     """List every object that there shall be."""
@@ -71,8 +71,8 @@ def replicas(seen: Observation, settings: Settings, decision: Decision | None) -
     return min(max(scaling.replicas, scaling.min_replicas), most)
 
 
-def findings(seen: Observation, decision: Decision | None = None) -> list[Finding]:
-    """List the findings of relays, scaling and audit; nothing of scaling and audit before there are relays."""
+def conditions(seen: Observation, decision: Decision | None = None) -> list[Condition]:
+    """List the conditions of relays, scaling and audit; nothing of scaling and audit before there are relays."""
     found = [availability(seen.fleet)]
     if seen.fleet.deployment is None:
         return found
@@ -80,15 +80,15 @@ def findings(seen: Observation, decision: Decision | None = None) -> list[Findin
         found.append(punctuality(seen.fleet, seen.accepted.settings.precision.ms, seen.now_ms))
     if decision is not None:
         for each in (decision.capacity, decision.active):
-            found.append(Finding(each.type, each.status, each.reason, each.message))
+            found.append(Condition(each.type, each.status, each.reason, each.message))
     if seen.slo is not None:
-        found.append(seen.slo.finding)
+        found.append(seen.slo.condition)
     return found
 
 
 def next_look(seen: Observation, decision: Decision | None) -> int:
     """Return the next poll, or when scaling has to decide before; without relays, the next resync is enough."""
-    if seen.topics_trouble is not None or seen.secrets_trouble is not None or seen.fleet.deployment is not None:
+    if seen.topics_problem is not None or seen.secrets_problem is not None or seen.fleet.deployment is not None:
         poll_ms = seen.now_ms + seen.config.poll.ms
         return min(poll_ms, decision.next_look_ms) if decision is not None else poll_ms
     return seen.now_ms + seen.config.resync.ms

@@ -20,7 +20,7 @@ from delaytopic_operator.decide.plan import (
     WriteRecord,
 )
 from delaytopic_operator.decide.status_parts import parts_of
-from delaytopic_operator.model.conditions import FALSE, TRUE, Finding, Progress, instant_ms
+from delaytopic_operator.model.conditions import FALSE, TRUE, Condition, Progress, instant_ms
 from delaytopic_operator.model.record import RecordState, RouteRecord, record_name
 from delaytopic_operator.model.transitions import NORMAL, WARNING, Event
 from delaytopic_operator.observe.observation import Observation, policy_of
@@ -54,7 +54,10 @@ def plan_deletion(seen: Observation) -> Plan:
     stalled = deletion.message if deletion.step is Step.CONFIRM else None
     return Plan(
         actions=_steps(seen, going, deletion),
-        findings=[Finding(ConditionType.DRAINING, TRUE, deletion.reason, deletion.message), *relays.findings(seen)],
+        conditions=[
+            Condition(ConditionType.DRAINING, TRUE, deletion.reason, deletion.message),
+            *relays.conditions(seen),
+        ],
         progress=Progress(stalled=stalled, stalled_reason=deletion.reason, reconciling=_reconciling(deletion)),
         parts=parts_of(seen, None),
         events=_events(seen, going, deletion),
@@ -68,7 +71,7 @@ def _relays_out_of_sight(seen: Observation) -> Plan | None:
     if not isinstance(refusal, Refusal) or refusal.reason != RELAYS_OUT_OF_SIGHT or seen.goes_with_namespace:
         return None
     return Plan(
-        findings=[Finding(ConditionType.POLICY_ACCEPTED, FALSE, refusal.reason, refusal.message)],
+        conditions=[Condition(ConditionType.POLICY_ACCEPTED, FALSE, refusal.reason, refusal.message)],
         progress=Progress(stalled=refusal.message, stalled_reason=refusal.reason),
         parts=parts_of(seen, None),
         next_at_ms=seen.now_ms + seen.config.resync.ms,
@@ -78,7 +81,7 @@ def _relays_out_of_sight(seen: Observation) -> Plan | None:
 def plan_orphans(seen: Observation) -> Plan:
     """Plan for children and backlog of a DelayTopic that is gone: a drain goes on, all else is retained."""
     record = seen.record
-    if seen.record_trouble is not None or (record is not None and record.key != seen.key):
+    if seen.record_problem is not None or (record is not None and record.key != seen.key):
         return Plan()
     if record is None:
         return Plan(actions=_removals(seen))
@@ -115,7 +118,7 @@ def _going(seen: Observation) -> Going:
         pending=_pending(seen),
         at_first=_at_first(seen.record),
         retained=seen.record is not None and seen.record.state is RecordState.RETAINED,
-        cut_off_since_ms=seen.cut_off_since_ms,
+        unreachable_since_ms=seen.unreachable_since_ms,
     )
 
 
@@ -139,7 +142,7 @@ def _of_record(seen: Observation, record: RouteRecord) -> Going:
         pending=_pending(seen),
         at_first=_at_first(record),
         retained=False,
-        cut_off_since_ms=seen.cut_off_since_ms,
+        unreachable_since_ms=seen.unreachable_since_ms,
     )
 
 
@@ -177,7 +180,7 @@ def _draining(seen: Observation, going: Going, record: RouteRecord | None) -> li
 
 def _drained(seen: Observation, accepted: Accepted | None) -> list[Action]:
     """List what lets relays drain; without settings (the class is gone, say) they go on as they are."""
-    if accepted is None or seen.secrets_trouble is not None or not _has_relays(seen):
+    if accepted is None or seen.secrets_problem is not None or not _has_relays(seen):
         return []
     changes = relays.draining(seen, accepted)
     return [*(restored(seen, seen.record, changes) if seen.record is not None else ()), *changes]
@@ -185,7 +188,7 @@ def _drained(seen: Observation, accepted: Accepted | None) -> list[Action]:
 
 def _waits(seen: Observation, going: Going) -> bool:
     """Tell if the object stays until its relays are gone and their progress is written down; not for ever."""
-    since_ms = going.cut_off_since_ms
+    since_ms = going.unreachable_since_ms
     late = since_ms is not None and seen.now_ms - since_ms >= GRACE_MS + PROGRESS_MS
     return not late and seen.record is not None and (going.stoppable or is_awaited(seen))
 

@@ -64,7 +64,7 @@ class Going:
     """The same when the drain began; None when it did not, or that was not known."""
     retained: bool
     """True if it was written down already that everything pending stays where it is."""
-    cut_off_since_ms: int | None
+    unreachable_since_ms: int | None
     """Since when Kafka, the backlog or the relays cannot be reached."""
 
 
@@ -108,7 +108,7 @@ def _drain(going: Going, now_ms: int) -> Deletion:
         return Deletion(Step.RETAIN, "BacklogRetained", message)
     if now_ms >= deadline_ms(going):
         return Deletion(Step.RETAIN, "BacklogRetained", f"drainTimeout is over: {_count(going)} stay")
-    if _cut_off(going, now_ms):
+    if _unreachable(going, now_ms):
         return Deletion(Step.RETAIN, "BacklogRetained", f"cut off for ten minutes: {_count(going)} stay")
     if going.namespace_terminates:
         message = f"the namespace goes; the relays live elsewhere and deliver {_count(going)}"
@@ -127,15 +127,15 @@ def _delete(going: Going, now_ms: int) -> Deletion:
             "delaytopic.dev/confirm-delete, whose value is the object's name, or set deletionPolicy to Retain"
         )
         return Deletion(Step.CONFIRM, "ConfirmationMissing", message)
-    if _cut_off(going, now_ms):
+    if _unreachable(going, now_ms):
         return Deletion(Step.RETAIN, "BacklogRetained", f"cut off for ten minutes: {_count(going)} stay")
     if going.stoppable:
         return Deletion(Step.STOP, "Stopping", f"the relays stop before {_count(going)} are removed")
     return Deletion(Step.PURGE, "BacklogRemoved", f"{_count(going)} are removed")
 
 
-def _cut_off(going: Going, now_ms: int) -> bool:
-    return going.cut_off_since_ms is not None and now_ms - going.cut_off_since_ms >= GRACE_MS
+def _unreachable(going: Going, now_ms: int) -> bool:
+    return going.unreachable_since_ms is not None and now_ms - going.unreachable_since_ms >= GRACE_MS
 
 
 def _count(going: Going) -> str:

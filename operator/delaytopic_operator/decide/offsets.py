@@ -38,15 +38,15 @@ def is_awaited(seen: Observation) -> bool:
         return False
     if seen.progress is None:
         return True
-    return seen.progress.trouble is not None and seen.progress.trouble.passing
+    return seen.progress.problem is not None and seen.progress.problem.passing
 
 
 def not_kept(seen: Observation) -> list[Event]:
     """Warn where the progress of a route without relays could not be read."""
-    if seen.progress is None or seen.progress.trouble is None:
+    if seen.progress is None or seen.progress.problem is None:
         return []
     note = (
-        f"the progress of the relays of {seen.key} could not be kept: {seen.progress.trouble.message}. Kafka forgets "
+        f"the progress of the relays of {seen.key} could not be kept: {seen.progress.problem.message}. Kafka forgets "
         "it some time after they have gone (offsets.retention.minutes, a week by default); relays that start later "
         "than that deliver everything again that the source still holds"
     )

@@ -1,4 +1,4 @@
-"""The plan of a reconciliation, as data: actions, findings, and when to look again.
+"""The plan of a reconciliation, as data: actions, conditions, and when to look again.
 
 Each action may be repeated, so that a reconciliation that is killed is done again.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from delaytopic_api.documents import PlannedAction
-from delaytopic_operator.model.conditions import Finding, Progress
+from delaytopic_operator.model.conditions import Condition, Progress
 from delaytopic_operator.model.offsets_backup import KeptProgress
 from delaytopic_operator.model.record import RouteRecord, record_name
 from delaytopic_operator.model.transitions import Event
@@ -145,7 +145,7 @@ class Plan:
 
     actions: Sequence[Action] = ()
     """In this order."""
-    findings: Sequence[Finding] = ()
+    conditions: Sequence[Condition] = ()
     """The conditions, without Ready, Reconciling and Stalled, which follow from them."""
     progress: Progress = NOTHING_CHANGES
     suspended: str | None = None

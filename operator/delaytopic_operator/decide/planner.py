@@ -7,7 +7,7 @@ from dataclasses import replace
 from delaytopic_api.documents import ConditionType
 from delaytopic_api.values import Suspend
 from delaytopic_operator.decide import children as relays
-from delaytopic_operator.decide.backlog import foreign_or_discarded, is_resumed, resumed_finding
+from delaytopic_operator.decide.backlog import foreign_or_discarded, is_resumed, resumed_condition
 from delaytopic_operator.decide.deletion import needs_hold, plan_deletion, plan_orphans
 from delaytopic_operator.decide.offsets import not_kept, restored, retention_advice, with_progress
 from delaytopic_operator.decide.plan import (
@@ -22,11 +22,11 @@ from delaytopic_operator.decide.plan import (
     step_in,
 )
 from delaytopic_operator.decide.status_parts import parts_of
-from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Finding, Progress
+from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition, Progress
 from delaytopic_operator.model.record import RecordState, RouteRecord, begin_record, continue_record
 from delaytopic_operator.model.transitions import NORMAL, WARNING, Event
-from delaytopic_operator.observe.fleet import quota_finding
-from delaytopic_operator.observe.observation import PAUSE, Observation, Trouble, is_paused
+from delaytopic_operator.observe.fleet import quota_condition
+from delaytopic_operator.observe.observation import PAUSE, Observation, Problem, is_paused
 from delaytopic_operator.rules.validate import Accepted, Refusal
 from delaytopic_operator.scaling.assessment import ScalingPolicy
 from delaytopic_operator.scaling.decision import Decision, decide
@@ -46,7 +46,7 @@ def plan(seen: Observation) -> Plan:
     """Decide what to do and say now."""
     if seen.document is not None and is_paused(seen):
         message = f"the annotation {PAUSE} is set: nothing is changed; the relays run on"
-        return Plan(findings=[Finding(ConditionType.PAUSED, TRUE, "Annotation", message)])
+        return Plan(conditions=[Condition(ConditionType.PAUSED, TRUE, "Annotation", message)])
     decision = decide_scaling(seen)
     decided = replace(_decided(seen, decision), scaling=decision)
     renamed = _renamed_record(seen)
@@ -80,8 +80,8 @@ def _decided(seen: Observation, decision: Decision | None) -> Plan:
     if isinstance(seen.verdict, Refusal):
         return _refused(seen, seen.verdict, decision)
     assert isinstance(seen.verdict, Accepted)
-    if seen.record_trouble is not None:
-        return _troubled(seen, ConditionType.TOPICS_READY, seen.record_trouble, decision)
+    if seen.record_problem is not None:
+        return _troubled(seen, ConditionType.TOPICS_READY, seen.record_problem, decision)
     former = foreign_or_discarded(seen, _accepted(seen), decision)
     if former is not None:
         return former
@@ -90,26 +90,26 @@ def _decided(seen: Observation, decision: Decision | None) -> Plan:
 
 def _refused(seen: Observation, refusal: Refusal, decision: Decision | None) -> Plan:
     """Plan without touching what is there; relays that run go on."""
-    finding = Finding(ConditionType.POLICY_ACCEPTED, FALSE, refusal.reason, refusal.message)
+    condition = Condition(ConditionType.POLICY_ACCEPTED, FALSE, refusal.reason, refusal.message)
     stalled = refusal.message if refusal.stalled else None
     return Plan(
-        findings=[finding, *relays.findings(seen, decision)],
+        conditions=[condition, *relays.conditions(seen, decision)],
         progress=Progress(stalled=stalled, stalled_reason=refusal.reason),
         parts=parts_of(seen, None, decision),
         next_at_ms=relays.next_look(seen, decision),
     )
 
 
-def _troubled(seen: Observation, type: ConditionType, trouble: Trouble, decision: Decision | None) -> Plan:
-    findings = [
+def _troubled(seen: Observation, type: ConditionType, problem: Problem, decision: Decision | None) -> Plan:
+    conditions = [
         _accepted(seen),
-        Finding(type, FALSE, trouble.reason, trouble.message),
-        *relays.findings(seen, decision),
+        Condition(type, FALSE, problem.reason, problem.message),
+        *relays.conditions(seen, decision),
     ]
-    stalled = trouble.message if trouble.stalled else None
+    stalled = problem.message if problem.stalled else None
     return Plan(
-        findings=findings,
-        progress=Progress(stalled=stalled, stalled_reason=trouble.reason),
+        conditions=conditions,
+        progress=Progress(stalled=stalled, stalled_reason=problem.reason),
         parts=parts_of(seen, None, decision),
         next_at_ms=relays.next_look(seen, decision),
     )
@@ -119,9 +119,9 @@ def _living(seen: Observation, accepted: Accepted, decision: Decision | None) ->
     record = _record(seen, accepted)
     topic_plan = _topics(seen, accepted, record)
     record = with_progress(topic_plan.record if topic_plan is not None else record, seen)
-    backend = _backend_finding(seen, topic_plan)
+    backend = _backend_condition(seen, topic_plan)
     changes = relays.changes(seen, accepted, decision, may_begin=_may_begin(seen, topic_plan))
-    findings = [_accepted(seen), _topics_finding(seen, topic_plan), backend, *relays.findings(seen, decision)]
+    conditions = [_accepted(seen), _topics_condition(seen, topic_plan), backend, *relays.conditions(seen, decision)]
     busy = bool(topic_plan and topic_plan.actions)
     step = step_in(changes)
     return Plan(
@@ -134,7 +134,7 @@ def _living(seen: Observation, accepted: Accepted, decision: Decision | None) ->
             # A step is written down once it was executed.
             *([WriteRecord(record, step.memory)] if step is not None else []),
         ],
-        findings=findings,
+        conditions=conditions,
         progress=_progress(seen, topic_plan, [change.planned().object for change in changes]),
         suspended=_SUSPENDED.get(accepted.settings.suspend),
         parts=parts_of(seen, topic_plan, decision),
@@ -143,11 +143,11 @@ def _living(seen: Observation, accepted: Accepted, decision: Decision | None) ->
     )
 
 
-def _accepted(seen: Observation) -> Finding:
+def _accepted(seen: Observation) -> Condition:
     assert seen.accepted is not None
     of_class = seen.accepted.delay_class
     by = f"DelayClass {of_class.metadata.name}" if of_class else "the inline connection"
-    return Finding(ConditionType.POLICY_ACCEPTED, TRUE, "Accepted", f"allowed by {by}")
+    return Condition(ConditionType.POLICY_ACCEPTED, TRUE, "Accepted", f"allowed by {by}")
 
 
 def _record(seen: Observation, accepted: Accepted) -> RouteRecord:
@@ -180,30 +180,30 @@ def _topics(seen: Observation, accepted: Accepted, record: RouteRecord) -> Topic
     )
 
 
-def _topics_finding(seen: Observation, topic_plan: TopicPlan | None) -> Finding:
-    trouble = seen.secrets_trouble or seen.topics_trouble
+def _topics_condition(seen: Observation, topic_plan: TopicPlan | None) -> Condition:
+    problem = seen.secrets_problem or seen.topics_problem
     if topic_plan is not None:
         return topic_plan.topics
-    if trouble is None:
-        return Finding(ConditionType.TOPICS_READY, UNKNOWN, "Unknown", "not looked at yet")
-    return Finding(ConditionType.TOPICS_READY, UNKNOWN if trouble.passing else FALSE, trouble.reason, trouble.message)
+    if problem is None:
+        return Condition(ConditionType.TOPICS_READY, UNKNOWN, "Unknown", "not looked at yet")
+    return Condition(ConditionType.TOPICS_READY, UNKNOWN if problem.passing else FALSE, problem.reason, problem.message)
 
 
-def _backend_finding(seen: Observation, topic_plan: TopicPlan | None) -> Finding:
-    """Return the worst finding of topics and Redis about where schedules wait."""
+def _backend_condition(seen: Observation, topic_plan: TopicPlan | None) -> Condition:
+    """Return the worst condition of topics and Redis about where schedules wait."""
     assert seen.accepted is not None
-    if seen.secrets_trouble is not None:
-        return Finding(ConditionType.BACKEND_READY, FALSE, seen.secrets_trouble.reason, seen.secrets_trouble.message)
-    of_redis = [finding for finding in (quota_finding(seen.fleet), seen.backend) if finding is not None]
+    if seen.secrets_problem is not None:
+        return Condition(ConditionType.BACKEND_READY, FALSE, seen.secrets_problem.reason, seen.secrets_problem.message)
+    of_redis = [condition for condition in (quota_condition(seen.fleet), seen.backend) if condition is not None]
     found = [*(topic_plan.backend if topic_plan else ()), *of_redis]
-    worst = sorted(found, key=lambda finding: finding.status is TRUE)
+    worst = sorted(found, key=lambda condition: condition.status is TRUE)
     if worst:
         return worst[0]
     if is_resumed(seen):
-        return resumed_finding(seen)
+        return resumed_condition(seen)
     backend = seen.accepted.settings.backend
     message = "; ".join(filter(None, [f"schedules wait in {backend.type}", retention_advice(seen)]))
-    return Finding(ConditionType.BACKEND_READY, TRUE, "Ready", message)
+    return Condition(ConditionType.BACKEND_READY, TRUE, "Ready", message)
 
 
 def _may_begin(seen: Observation, topic_plan: TopicPlan | None) -> bool:
@@ -212,7 +212,7 @@ def _may_begin(seen: Observation, topic_plan: TopicPlan | None) -> bool:
         topic_plan is not None
         and topic_plan.topics.status is TRUE
         and not topic_plan.actions
-        and seen.secrets_trouble is None
+        and seen.secrets_problem is None
     )
 
 
@@ -246,8 +246,8 @@ def _topic_actions(seen: Observation, topic_plan: TopicPlan | None) -> list[Acti
 def _progress(seen: Observation, topic_plan: TopicPlan | None, changes: list[str]) -> Progress:
     if topic_plan is not None and topic_plan.stalled is not None:
         return Progress(stalled=topic_plan.stalled, stalled_reason=topic_plan.topics.reason)
-    if seen.topics_trouble is not None and seen.topics_trouble.stalled:
-        return Progress(stalled=seen.topics_trouble.message, stalled_reason=seen.topics_trouble.reason)
+    if seen.topics_problem is not None and seen.topics_problem.stalled:
+        return Progress(stalled=seen.topics_problem.message, stalled_reason=seen.topics_problem.reason)
     if topic_plan is not None and topic_plan.reconciling is not None:
         return Progress(reconciling=topic_plan.reconciling)
     if changes:

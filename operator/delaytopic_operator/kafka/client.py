@@ -21,7 +21,7 @@ Observe = Callable[[str, str, float], None]
 
 TIMEOUT_S: Final = 10.0
 REPEAT_S: Final = 60.0
-"""The time after which the same trouble of a cluster is worth another log line."""
+"""The time after which the same problem of a cluster is worth another log line."""
 SLACK_S: Final = 2.0
 """The time that the client library gets beyond its own timeout, before it is given up."""
 SLICE_S: Final = 0.1

@@ -24,8 +24,8 @@ _SUMMED_UP: Final = (
 must not stop a GitOps wave."""
 
 
-class Finding(NamedTuple):
-    """A condition as it is found now."""
+class Condition(NamedTuple):
+    """A condition as this reconciliation found it, before the times that the status adds."""
 
     type: ConditionType
     status: ConditionStatus
@@ -41,23 +41,23 @@ class Progress(NamedTuple):
     stalled_reason: str = "InvalidSpec"
 
 
-def summed_up(findings: Sequence[Finding], progress: Progress, *, suspended: str | None = None) -> list[Finding]:
-    """The findings with Ready, Reconciling and Stalled as kstatus reads them (the latter two only while they are true).
+def summed_up(conditions: Sequence[Condition], progress: Progress, *, suspended: str | None = None) -> list[Condition]:
+    """Return the conditions with Ready, Reconciling and Stalled as kstatus reads them.
 
-    `suspended` says what stands still on purpose.
+    The latter two are there only while they are true. `suspended` names the parts that `spec.suspend` pauses.
     """
-    return [_ready(findings, suspended), *_kstatus(progress), *findings]
+    return [_ready(conditions, suspended), *_kstatus(progress), *conditions]
 
 
 def merged(
-    previous: Iterable[Mapping[str, Any]], findings: Sequence[Finding], generation: int | None, now_ms: int
+    previous: Iterable[Mapping[str, Any]], conditions: Sequence[Condition], generation: int | None, now_ms: int
 ) -> list[dict[str, Any]]:
     """Conditions as the status holds them: the time of the last transition stays while the status is the same.
 
     Types of which nothing was found are left out.
     """
     before = {condition.get("type"): condition for condition in previous}
-    return [_document(finding, before.get(str(finding.type)), generation, now_ms) for finding in findings]
+    return [_document(condition, before.get(str(condition.type)), generation, now_ms) for condition in conditions]
 
 
 def instant(time_ms: int) -> str:
@@ -70,42 +70,42 @@ def instant_ms(text: str) -> int:
     return round(datetime.fromisoformat(text).timestamp() * 1_000)
 
 
-def _ready(findings: Sequence[Finding], suspended: str | None) -> Finding:
-    found = {finding.type: finding for finding in findings}
+def _ready(conditions: Sequence[Condition], suspended: str | None) -> Condition:
+    found = {condition.type: condition for condition in conditions}
     going = found.get(ConditionType.DRAINING)
     if going is not None:
-        return Finding(ConditionType.READY, FALSE, "Draining", going.message)
-    for finding in (found[needed] for needed in _SUMMED_UP if needed in found):
-        if finding.status is not TRUE:
-            return Finding(ConditionType.READY, finding.status, finding.reason, finding.message)
+        return Condition(ConditionType.READY, FALSE, "Draining", going.message)
+    for condition in (found[needed] for needed in _SUMMED_UP if needed in found):
+        if condition.status is not TRUE:
+            return Condition(ConditionType.READY, condition.status, condition.reason, condition.message)
     for needed in _SUMMED_UP:
         if needed not in found:
-            return Finding(ConditionType.READY, UNKNOWN, "Reconciling", f"{needed} is not known yet")
+            return Condition(ConditionType.READY, UNKNOWN, "Reconciling", f"{needed} is not known yet")
     if suspended is not None:
-        return Finding(ConditionType.READY, FALSE, "Suspended", suspended)
-    return Finding(ConditionType.READY, TRUE, "Ready", "records are taken in and delivered at their own time")
+        return Condition(ConditionType.READY, FALSE, "Suspended", suspended)
+    return Condition(ConditionType.READY, TRUE, "Ready", "records are taken in and delivered at their own time")
 
 
-def _kstatus(progress: Progress) -> Iterable[Finding]:
+def _kstatus(progress: Progress) -> Iterable[Condition]:
     if progress.reconciling is not None:
-        yield Finding(ConditionType.RECONCILING, TRUE, "Reconciling", progress.reconciling)
+        yield Condition(ConditionType.RECONCILING, TRUE, "Reconciling", progress.reconciling)
     if progress.stalled is not None:
-        yield Finding(ConditionType.STALLED, TRUE, progress.stalled_reason, progress.stalled)
+        yield Condition(ConditionType.STALLED, TRUE, progress.stalled_reason, progress.stalled)
 
 
 def _document(
-    finding: Finding, before: Mapping[str, Any] | None, generation: int | None, now_ms: int
+    condition: Condition, before: Mapping[str, Any] | None, generation: int | None, now_ms: int
 ) -> dict[str, Any]:
-    same = before is not None and before.get("status") == str(finding.status)
+    same = before is not None and before.get("status") == str(condition.status)
     since = before["lastTransitionTime"] if before is not None and same else instant(now_ms)
     seen = {"observedGeneration": generation} if generation is not None else {}
     return {
-        "type": str(finding.type),
-        "status": str(finding.status),
+        "type": str(condition.type),
+        "status": str(condition.status),
         **seen,
         "lastTransitionTime": since,
-        "reason": finding.reason,
-        "message": _shortened(finding.message),
+        "reason": condition.reason,
+        "message": _shortened(condition.message),
     }
 
 

@@ -52,7 +52,7 @@ class _Record(Model):
 
 
 class TopicRecord(_Record):
-    """A topic, and how it came under the operator's care."""
+    """A topic, and how it came managed by the operator."""
 
     name: str
     """The topic's name."""
@@ -167,7 +167,7 @@ def is_record(document: Mapping[str, Any], operator_namespace: str) -> bool:
 
 
 def begin_record(settings: Settings, namespace_uid: str) -> RouteRecord:
-    """The record of a DelayTopic that has none yet; no topic is under the operator's care."""
+    """The record of a DelayTopic that has none yet; no topic is managed by the operator."""
     return RouteRecord(
         namespace=settings.namespace,
         name=settings.name,

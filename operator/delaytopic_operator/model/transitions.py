@@ -52,7 +52,7 @@ _RULES: Final = (
 _HELD: Final = ("SignalStale",)
 
 
-def told(previous: Iterable[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> list[Event]:
+def transition_events(previous: Iterable[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> list[Event]:
     """The events for what changed between the conditions of the reconciliation before and of this one."""
     before = {str(condition.get("type")): condition for condition in previous}
     after = {str(condition["type"]): condition for condition in now}

@@ -8,8 +8,9 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
-from delaytopic_api.documents import Condition, ConditionType, Model, SloStatus
-from delaytopic_operator.model.conditions import Finding
+from delaytopic_api import documents
+from delaytopic_api.documents import ConditionType, Model, SloStatus
+from delaytopic_operator.model.conditions import Condition
 
 NO_AUDIT: Final = "NoAudit"
 """Reason of SLOMet while no audit can be set up, which is no verdict: nothing of it is kept."""
@@ -22,13 +23,13 @@ class _Message(Model):
     verdict: str
     generated_at_ms: int
     slo: SloStatus
-    condition: Condition
+    condition: documents.Condition
 
 
 class AuditVerdict(NamedTuple):
     """The condition SLOMet, and `status.slo`."""
 
-    finding: Finding
+    condition: Condition
     slo: Mapping[str, Any]
 
 
@@ -36,9 +37,9 @@ def last_verdict(pods: Iterable[Mapping[str, Any]], status: Mapping[str, Any]) -
     """Return the newest verdict of the audit's pods, or that of the status, as pods are removed in time."""
     newest = max(_messages(pods), key=lambda message: message.generated_at_ms, default=None)
     if newest is not None:
-        condition = newest.condition
-        finding = Finding(ConditionType.SLO_MET, condition.status, condition.reason, condition.message)
-        return AuditVerdict(finding, newest.slo.to_document())
+        told = newest.condition
+        condition = Condition(ConditionType.SLO_MET, told.status, told.reason, told.message)
+        return AuditVerdict(condition, newest.slo.to_document())
     return _of_before(status)
 
 
@@ -56,7 +57,7 @@ def _messages(pods: Iterable[Mapping[str, Any]]) -> Iterator[_Message]:
 def _of_before(status: Mapping[str, Any]) -> AuditVerdict | None:
     for condition in status.get("conditions") or ():
         if condition.get("type") == ConditionType.SLO_MET and condition.get("reason") != NO_AUDIT:
-            before = Condition.model_validate(condition)
-            finding = Finding(ConditionType.SLO_MET, before.status, before.reason, before.message)
-            return AuditVerdict(finding, status.get("slo") or {})
+            found = documents.Condition.model_validate(condition)
+            before = Condition(ConditionType.SLO_MET, found.status, found.reason, found.message)
+            return AuditVerdict(before, status.get("slo") or {})
     return None

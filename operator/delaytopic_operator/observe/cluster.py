@@ -1,4 +1,4 @@
-"""Edge: looks at everything that concerns one DelayTopic; a part that cannot be had now is a trouble, and no error."""
+"""Edge: looks at everything that concerns one DelayTopic; a part that cannot be had now is a problem, and no error."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from delaytopic_operator.model.record import (
 )
 from delaytopic_operator.model.secret_values import SecretValues
 from delaytopic_operator.observe.fleet import Fleet
-from delaytopic_operator.observe.observation import NamespaceFacts, Observation, Trouble, identity_of
+from delaytopic_operator.observe.observation import NamespaceFacts, Observation, Problem, identity_of
 from delaytopic_operator.observe.relay_pages import RelayPages
 from delaytopic_operator.observe.route_index import RouteIndex
 from delaytopic_operator.resources import child_name, former_child_name, secrets_version
@@ -61,7 +61,7 @@ class Cluster:
     verdict: Accepted | Refusal | None
     record: RouteRecord | None
     record_document: Document | None
-    record_trouble: Trouble | None
+    record_problem: Problem | None
     former_record: str | None
     children: list[Document]
     deployment: Document | None
@@ -99,7 +99,7 @@ class ClusterObserver:
         if document is None or "deletionTimestamp" in document["metadata"] or "status" not in document:
             self._namespaces.forget(key.namespace)
         namespace = self._namespace(key.namespace, now_ms)
-        record_document, record, trouble = self._record(key, made)
+        record_document, record, problem = self._record(key, made)
         former = find_former_record(made, key, self._config.namespace)
         if record_document is None and former is not None:
             record_document, record = former, parse_record(former)
@@ -112,7 +112,7 @@ class ClusterObserver:
             verdict=self._verdict(key, document, namespace, classes) if document is not None else None,
             record=record,
             record_document=record_document,
-            record_trouble=trouble,
+            record_problem=problem,
             former_record=former["metadata"]["name"] if former is not None else None,
             children=[each for each in made if each["kind"] != kinds.POD.name and _component(each) != COMPONENT],
             deployment=_deployment(running, key),
@@ -124,7 +124,7 @@ class ClusterObserver:
         """Remember what the Kafka of a DelayTopic calls itself; return whether that is news."""
         return self._routes.learn(key, cluster_id)
 
-    def judged(self, seen: Observation) -> Accepted | Refusal | None:
+    def validated(self, seen: Observation) -> Accepted | Refusal | None:
         """Return the verdict by what is known now."""
         if seen.document is None:
             return seen.verdict
@@ -147,7 +147,7 @@ class ClusterObserver:
         has_class = document is not None and not (document.get("spec") or {}).get("connection")
         return self._platform_places(classes) | (set() if has_class else {key.namespace})
 
-    def secrets(self, cluster: Cluster, seen: Observation, now_ms: int) -> tuple[Secrets, str, Trouble | None]:
+    def secrets(self, cluster: Cluster, seen: Observation, now_ms: int) -> tuple[Secrets, str, Problem | None]:
         """Return the Secrets that relays need, the version of what they hold, and what is missing of them."""
         accepted = cluster.verdict
         assert isinstance(accepted, Accepted)
@@ -198,7 +198,7 @@ class ClusterObserver:
             classes=classes,
             namespace_labels=namespace.labels,
             elders=self._routes.elders(key),
-            rival=conflict.sentence if conflict is not None else None,
+            conflict=conflict.sentence if conflict is not None else None,
             config=self._config,
         )
         return check(subject)
@@ -238,7 +238,7 @@ class ClusterObserver:
         metadata = document["metadata"]
         return NamespaceFacts(metadata["uid"], metadata.get("labels") or {}, "deletionTimestamp" in metadata)
 
-    def _record(self, key: Key, made: list[Document]) -> tuple[Document | None, RouteRecord | None, Trouble | None]:
+    def _record(self, key: Key, made: list[Document]) -> tuple[Document | None, RouteRecord | None, Problem | None]:
         name = record_name(key)
         document = find_record(made, key, self._config.namespace)
         if document is None:
@@ -249,7 +249,7 @@ class ClusterObserver:
         try:
             return document, record_of(document, key), None
         except RecordUnreadable as error:
-            return document, None, Trouble(error.reason, str(error), stalled=True)
+            return document, None, Problem(error.reason, str(error), stalled=True)
 
 
 def _deployment(running: Iterable[Document], key: Key) -> Document | None:
@@ -258,13 +258,13 @@ def _deployment(running: Iterable[Document], key: Key) -> Document | None:
     return named.get(former_child_name(key)) or named.get(child_name(key))
 
 
-def _missing(files: Iterable[SecretFile], values: SecretValues) -> Trouble | None:
+def _missing(files: Iterable[SecretFile], values: SecretValues) -> Problem | None:
     """Find the first file that no Secret holds."""
     for secret, key in files:
         try:
             values.text(secret, key)
         except SecretMissing as error:
-            return Trouble(error.reason, str(error))
+            return Problem(error.reason, str(error))
     return None
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from delaytopic_api import RelayStatus
 from delaytopic_api.documents import BacklogStatus, ConditionType
 from delaytopic_api.relay import ShardState, ShardStatus
-from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Finding, instant
+from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition, instant
 
 _PULL_REASONS: Final = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull")
 
@@ -93,7 +93,7 @@ class Fleet:
 _UNKNOWING: Final = (ShardState.RECOVERING, ShardState.REPLAYING, ShardState.FAILED)
 
 
-def quota_finding(fleet: Fleet) -> Finding | None:
+def quota_condition(fleet: Fleet) -> Condition | None:
     """Return BackendReady for a DelayTopic that has used up what it may keep in Redis; None if it has not.
 
     It is no fault of the backend, and what waits is delivered: the status stays True.
@@ -106,7 +106,7 @@ def quota_finding(fleet: Fleet) -> Finding | None:
         "of limits.maxRedisMemory of the DelayClass. Records wait in the source topic meanwhile; ask who looks after "
         "the class for more, or send less ahead"
     )
-    return Finding(ConditionType.BACKEND_READY, TRUE, "RedisQuotaReached", message)
+    return Condition(ConditionType.BACKEND_READY, TRUE, "RedisQuotaReached", message)
 
 
 def backlog(fleet: Fleet, look_ahead_ms: int) -> BacklogStatus | None:
@@ -130,35 +130,35 @@ def backlog(fleet: Fleet, look_ahead_ms: int) -> BacklogStatus | None:
     )
 
 
-def availability(fleet: Fleet) -> Finding:
+def availability(fleet: Fleet) -> Condition:
     """Judge if there are relays that work; the reason is that of the pod that is worst off."""
     type_ = ConditionType.RELAY_AVAILABLE
     if fleet.deployment is None:
-        return Finding(type_, FALSE, "Creating", "the relays are being made")
+        return Condition(type_, FALSE, "Creating", "the relays are being made")
     if fleet.desired == 0:
-        return Finding(type_, TRUE, "ScaledToZero", "nothing is pending and nothing arrives: no relay is needed")
+        return Condition(type_, TRUE, "ScaledToZero", "nothing is pending and nothing arrives: no relay is needed")
     if fleet.ready == 0:
-        reason, message = _trouble(fleet)
-        return Finding(type_, FALSE, reason, message)
-    return Finding(type_, TRUE, "RelaysReady", f"{fleet.ready} of {fleet.desired} relays are ready")
+        reason, message = _problem(fleet)
+        return Condition(type_, FALSE, reason, message)
+    return Condition(type_, TRUE, "RelaysReady", f"{fleet.ready} of {fleet.desired} relays are ready")
 
 
-def punctuality(fleet: Fleet, precision_ms: int, now_ms: int) -> Finding:
+def punctuality(fleet: Fleet, precision_ms: int, now_ms: int) -> Condition:
     """Judge if what is due was delivered within precision."""
     type_ = ConditionType.DELIVERING_ON_TIME
     statuses = [page.status for page in fleet.pages if page.status]
     if not statuses:
-        return Finding(type_, UNKNOWN, "NoData", "no relay answers")
+        return Condition(type_, UNKNOWN, "NoData", "no relay answers")
     oldest = [status.oldest_overdue_ms for status in statuses if status.oldest_overdue_ms is not None]
     overdue = sum(status.overdue for status in statuses)
     late_ms = now_ms - min(oldest) if oldest else 0
     if overdue and late_ms > precision_ms:
         message = f"{overdue} records are overdue, the oldest by {late_ms} ms; precision is {precision_ms} ms"
-        return Finding(type_, FALSE, "Overdue", message)
-    return Finding(type_, TRUE, "OnTime", f"nothing is overdue by more than {precision_ms} ms")
+        return Condition(type_, FALSE, "Overdue", message)
+    return Condition(type_, TRUE, "OnTime", f"nothing is overdue by more than {precision_ms} ms")
 
 
-def _trouble(fleet: Fleet) -> tuple[str, str]:
+def _problem(fleet: Fleet) -> tuple[str, str]:
     assert fleet.deployment is not None
     for condition in fleet.deployment.get("status", {}).get("conditions", ()):
         if condition.get("type") == "ReplicaFailure" and condition.get("status") == "True":

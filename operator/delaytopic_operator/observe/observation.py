@@ -8,7 +8,7 @@ from typing import Any
 
 from delaytopic_api.values import DeletionPolicy
 from delaytopic_operator.config import OperatorConfig
-from delaytopic_operator.model.conditions import Finding
+from delaytopic_operator.model.conditions import Condition
 from delaytopic_operator.model.kafka_view import KafkaView
 from delaytopic_operator.model.offsets_backup import KeptProgress
 from delaytopic_operator.model.reconciliation import Key
@@ -53,7 +53,7 @@ class Topics:
 
 
 @dataclass(frozen=True)
-class Trouble:
+class Problem:
     """Something that cannot be looked at now: a word for programs, a sentence, and whether a person has to act."""
 
     reason: str
@@ -69,7 +69,7 @@ class ProgressFacts:
 
     read: KeptProgress | None = None
     """None: it could not be read, or the source is not the one that was written down."""
-    trouble: Trouble | None = None
+    problem: Problem | None = None
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Observation:
     verdict: Accepted | Refusal | None
     """None when the DelayTopic is gone."""
     record: RouteRecord | None
-    record_trouble: Trouble | None
+    record_problem: Problem | None
     children: Sequence[dict[str, Any]]
     """The objects that the operator made for it, without its record and pods."""
     fleet: Fleet
@@ -93,11 +93,11 @@ class Observation:
     """The Secrets that relays need, by name; None for one that is not there."""
     secrets_version: str = ""
     """Changes with what they hold."""
-    secrets_trouble: Trouble | None = None
+    secrets_problem: Problem | None = None
     topics: Topics | None = None
-    topics_trouble: Trouble | None = None
-    backend: Finding | None = None
-    """The finding about Redis; None: nothing, or there is none."""
+    topics_problem: Problem | None = None
+    backend: Condition | None = None
+    """The condition about Redis; None: nothing, or there is none."""
     signals: FleetSignals | None = None
     memory: ScalingMemory | None = None
     """The memory of scaling in this process; None: nothing yet."""
@@ -105,7 +105,7 @@ class Observation:
     """The memory of scaling, as written down."""
     step_waits_until_ms: int | None = None
     """The time to ask again for the next scaling step; None unless the fleet has no step left."""
-    cut_off_since_ms: int | None = None
+    unreachable_since_ms: int | None = None
     slo: AuditVerdict | None = None
     """The verdict of the last audit."""
     progress: ProgressFacts | None = None
@@ -174,7 +174,7 @@ def policy_of(seen: Observation) -> DeletionPolicy:
     """Return what the object says; nothing is removed by a record that cannot be read or may be somebody else's."""
     spec = (seen.document or {}).get("spec") or {}
     policy = DeletionPolicy(spec.get("deletionPolicy", DeletionPolicy.DRAIN))
-    unsafe = seen.record_trouble is not None or _is_of_former_namespace(seen)
+    unsafe = seen.record_problem is not None or _is_of_former_namespace(seen)
     return DeletionPolicy.RETAIN if policy is DeletionPolicy.DELETE and unsafe else policy
 
 

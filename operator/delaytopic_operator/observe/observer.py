@@ -16,10 +16,10 @@ from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.observe.audit_verdict import last_verdict
 from delaytopic_operator.observe.cluster import Cluster, ClusterObserver, saved_memory
 from delaytopic_operator.observe.fleet import Fleet
-from delaytopic_operator.observe.observation import Observation, ProgressFacts, Trouble, is_paused, policy_of
+from delaytopic_operator.observe.observation import Observation, Problem, ProgressFacts, is_paused, policy_of
 from delaytopic_operator.observe.offsets_cache import ProgressMemory
 from delaytopic_operator.observe.rollouts import RolloutBook
-from delaytopic_operator.observe.topics import TopicsObserver, TopicsSeen, trouble_of
+from delaytopic_operator.observe.topics import TopicsObserver, TopicsSeen, problem_of
 from delaytopic_operator.rules.validate import Accepted
 from delaytopic_operator.scaling.signals import FleetSignals, gather
 
@@ -40,7 +40,7 @@ class Observer:
         self._store = store
         self._config = config
         self._lock = Lock()
-        self._cut_off_since: dict[Key, int] = {}
+        self._unreachable_since: dict[Key, int] = {}
         self._may_roll: dict[Key, int] = {}
         self._progress = ProgressMemory()
         self._rollouts_seen = RolloutBook(store)
@@ -56,7 +56,7 @@ class Observer:
             namespace=cluster.namespace,
             verdict=cluster.verdict,
             record=cluster.record,
-            record_trouble=cluster.record_trouble,
+            record_problem=cluster.record_problem,
             children=cluster.children,
             fleet=Fleet(None, cluster.pods, (), None),
             saved_memory=saved_memory(cluster),
@@ -65,7 +65,7 @@ class Observer:
         if is_paused(seen):
             return seen
         seen = self._with_fleet(seen, cluster)
-        return self._with_progress(self._with_cut_off(seen))
+        return self._with_progress(self._with_unreachable(seen))
 
     def refreshed(self, seen: Observation) -> Observation:
         """Observe the topics anew: nothing is changed on the word of a minute ago."""
@@ -73,8 +73,8 @@ class Observer:
             return seen
         topics = self._topics.observe(seen, seen.accepted, fresh=True)
         self._learn_cluster(seen, topics)
-        verdict = self._cluster.judged(seen)
-        return replace(seen, topics=topics.topics, topics_trouble=topics.trouble, verdict=verdict)
+        verdict = self._cluster.validated(seen)
+        return replace(seen, topics=topics.topics, topics_problem=topics.problem, verdict=verdict)
 
     def _learn_cluster(self, seen: Observation, topics: TopicsSeen) -> bool:
         """Remember what Kafka calls itself; return whether that is news.
@@ -87,46 +87,46 @@ class Observer:
     def keep_progress(self, seen: Observation) -> None:
         """Remember that it was read, now that it is written down."""
         if seen.progress is not None:
-            self._progress.was_read(seen.key, seen.now_ms, kept=seen.progress.trouble is None)
+            self._progress.was_read(seen.key, seen.now_ms, kept=seen.progress.problem is None)
 
-    def cut_off(self, key: Key, now_ms: int) -> None:
+    def unreachable(self, key: Key, now_ms: int) -> None:
         """Remember that a backlog could not be removed, from now on at the latest."""
         with self._lock:
-            self._cut_off_since.setdefault(key, now_ms)
+            self._unreachable_since.setdefault(key, now_ms)
 
     def _with_fleet(self, seen: Observation, cluster: Cluster) -> Observation:
         topics = NOTHING_KNOWN
         if isinstance(cluster.verdict, Accepted):
-            secrets, version, trouble = self._cluster.secrets(cluster, seen, seen.now_ms)
-            seen = replace(seen, secrets=secrets, secrets_version=version, secrets_trouble=trouble)
-            if trouble is None:
+            secrets, version, problem = self._cluster.secrets(cluster, seen, seen.now_ms)
+            seen = replace(seen, secrets=secrets, secrets_version=version, secrets_problem=problem)
+            if problem is None:
                 topics = self._topics.observe(seen, cluster.verdict)
                 if self._learn_cluster(seen, topics):
-                    seen = replace(seen, verdict=self._cluster.judged(seen))
+                    seen = replace(seen, verdict=self._cluster.validated(seen))
         fleet = self._cluster.fleet(cluster, topics.partitions or _known_partitions(seen))
         slo = last_verdict(cluster.audit_pods, seen.status)
         return replace(
             seen,
             fleet=fleet,
             topics=topics.topics,
-            topics_trouble=topics.trouble,
+            topics_problem=topics.problem,
             backend=topics.backend,
             signals=_signals(seen, fleet, topics),
             slo=slo,
             rollouts_elsewhere=self._rollouts(seen),
         )
 
-    def _with_cut_off(self, seen: Observation) -> Observation:
+    def _with_unreachable(self, seen: Observation) -> Observation:
         """Add since when an object that goes cannot be accounted for."""
         removes = seen.is_going and policy_of(seen) is DeletionPolicy.DELETE and not seen.goes_with_namespace
         known = not removes and ((seen.signals is not None and seen.signals.complete) or seen.fleet.complete)
         with self._lock:
             if known or (seen.document is not None and not seen.is_going):
-                self._cut_off_since.pop(seen.key, None)
+                self._unreachable_since.pop(seen.key, None)
                 return seen
             if removes:
-                return replace(seen, cut_off_since_ms=self._cut_off_since.get(seen.key))
-            return replace(seen, cut_off_since_ms=self._cut_off_since.setdefault(seen.key, seen.now_ms))
+                return replace(seen, unreachable_since_ms=self._unreachable_since.get(seen.key))
+            return replace(seen, unreachable_since_ms=self._unreachable_since.setdefault(seen.key, seen.now_ms))
 
     def _with_progress(self, seen: Observation) -> Observation:
         """Add what the relays have committed, while there are none: Kafka will forget it."""
@@ -136,10 +136,10 @@ class Observer:
             connection, values = self._cluster.resolve_connection(seen.record, seen.now_ms)
             read = self._topics.progress(seen.record, connection, values)
         except OperatorError as error:
-            return replace(seen, progress=ProgressFacts(trouble=trouble_of(error)))
+            return replace(seen, progress=ProgressFacts(problem=problem_of(error)))
         if read is not None and is_too_large(read):
             message = f"that of {len(read.partitions)} partitions is too large for a ConfigMap"
-            return replace(seen, progress=ProgressFacts(trouble=Trouble("ProgressTooLarge", message)))
+            return replace(seen, progress=ProgressFacts(problem=Problem("ProgressTooLarge", message)))
         return replace(seen, progress=ProgressFacts(read))
 
     def _rollouts(self, seen: Observation) -> int:

@@ -89,7 +89,7 @@ class RouteIndex:
             self._refresh()
             return self._conflicts.get(key)
 
-    def rival(self, key: Key) -> str | None:
+    def conflict_sentence(self, key: Key) -> str | None:
         """Return the conflict as a sentence for whoever wrote the DelayTopic."""
         conflict = self.conflict(key)
         return conflict.sentence if conflict is not None else None

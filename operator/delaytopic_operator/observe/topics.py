@@ -12,14 +12,14 @@ from delaytopic_operator.errors import KafkaUnavailable, OperatorError, Rejected
 from delaytopic_operator.kafka.admin import KafkaCluster, KafkaClusters
 from delaytopic_operator.kafka.credentials import kafka_settings
 from delaytopic_operator.kube.client import KubeApi
-from delaytopic_operator.model.conditions import Finding
+from delaytopic_operator.model.conditions import Condition
 from delaytopic_operator.model.kafka_view import KafkaView, hold_nothing
 from delaytopic_operator.model.kafka_view import PartitionOffsets as Offsets
 from delaytopic_operator.model.kinds import KAFKA_TOPIC
 from delaytopic_operator.model.offsets_backup import KeptProgress
 from delaytopic_operator.model.record import RouteRecord
 from delaytopic_operator.model.secret_values import SecretValues
-from delaytopic_operator.observe.observation import Observation, Topics, Trouble, identity_of
+from delaytopic_operator.observe.observation import Observation, Problem, Topics, identity_of
 from delaytopic_operator.observe.redis import RedisObserver
 from delaytopic_operator.rules.validate import Accepted
 from delaytopic_operator.scaling.signals import PartitionOffsets, SourceOffsets, times_to_ask
@@ -33,11 +33,11 @@ class TopicsSeen:
     """The topics and the backend, as far as they could be seen."""
 
     topics: Topics | None = None
-    trouble: Trouble | None = None
+    problem: Problem | None = None
     partitions: int | None = None
     """Of the source."""
     offsets: SourceOffsets | None = None
-    backend: Finding | None = None
+    backend: Condition | None = None
 
 
 class TopicsObserver:
@@ -50,7 +50,7 @@ class TopicsObserver:
         self._redis = RedisObserver()
 
     def observe(self, seen: Observation, accepted: Accepted, *, fresh: bool = False) -> TopicsSeen:
-        """Observe topics and the source's offsets; a failure is a trouble. What exists was read up to a minute ago, or
+        """Observe topics and the source's offsets; a failure is a problem. What exists was read up to a minute ago, or
         is read now (`fresh`).
         """
         settings = accepted.settings
@@ -61,7 +61,7 @@ class TopicsObserver:
             view = cluster.view(topic_names(settings, seen.record, buckets), fresh=fresh)
             strimzi = self.strimzi(seen, accepted)
         except OperatorError as error:
-            return TopicsSeen(trouble=trouble_of(error), backend=backend)
+            return TopicsSeen(problem=problem_of(error), backend=backend)
         source = view.find(settings.source.topic)
         return TopicsSeen(
             topics=Topics(
@@ -137,7 +137,7 @@ def _for_scaling(offsets: Offsets, number: int, by_time: Mapping[int, Mapping[in
     return PartitionOffsets.answered(offsets.begin, offsets.end, reached)
 
 
-def trouble_of(error: OperatorError) -> Trouble:
-    """Describe an error as a trouble."""
+def problem_of(error: OperatorError) -> Problem:
+    """Describe an error as a problem."""
     rejected, passing = isinstance(error, Rejected), isinstance(error, Unavailable)
-    return Trouble(error.reason, str(error), stalled=rejected, passing=passing)
+    return Problem(error.reason, str(error), stalled=rejected, passing=passing)

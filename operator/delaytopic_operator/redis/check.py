@@ -12,7 +12,7 @@ from redis.exceptions import NoPermissionError, ResponseError
 
 from delaytopic_api.documents import ConditionStatus, ConditionType
 from delaytopic_operator.errors import NotAllowed, OperatorError, RedisUnavailable
-from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Finding
+from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition
 from delaytopic_operator.redis.client import RedisTarget, opened, primaries
 
 LONGEST_LOOK_S: Final = 15.0
@@ -95,23 +95,23 @@ class RedisFacts:
     is_unlimited: bool = False
 
 
-def redis_finding(servers: Iterable[RedisFacts]) -> Finding | None:
+def redis_condition(servers: Iterable[RedisFacts]) -> Condition | None:
     """BackendReady, if there is something to say: the gravest rule that a server breaks. None: all is well."""
     facts = list(servers)
     for rule in (_eviction, _memory, _persistence):
-        said = [finding for finding in map(rule, facts) if finding is not None]
+        said = [condition for condition in map(rule, facts) if condition is not None]
         if said:
-            message = "; ".join(finding.message for finding in said)
+            message = "; ".join(condition.message for condition in said)
             return said[0]._replace(message=message)
     return None
 
 
-def redis_failure(error: OperatorError) -> Finding:
+def redis_failure(error: OperatorError) -> Condition:
     """BackendReady when Redis cannot be asked; where it does not answer, relays may still reach it."""
     return _backend(FALSE if isinstance(error, NotAllowed) else UNKNOWN, error.reason, str(error))
 
 
-def _eviction(facts: RedisFacts) -> Finding | None:
+def _eviction(facts: RedisFacts) -> Condition | None:
     if facts.maxmemory_policy in (None, "noeviction"):
         return None
     message = (
@@ -121,7 +121,7 @@ def _eviction(facts: RedisFacts) -> Finding | None:
     return _backend(FALSE, "EvictionPolicyUnsafe", message)
 
 
-def _memory(facts: RedisFacts) -> Finding | None:
+def _memory(facts: RedisFacts) -> Condition | None:
     used, limit = facts.used_bytes, facts.limit_bytes
     if used is None or limit is None or used * 100 < limit * NEAR_PERCENT:
         return None
@@ -132,7 +132,7 @@ def _memory(facts: RedisFacts) -> Finding | None:
     return _backend(TRUE, "MemoryLimitNear", message)
 
 
-def _persistence(facts: RedisFacts) -> Finding | None:
+def _persistence(facts: RedisFacts) -> Condition | None:
     if facts.append_only is not False or facts.snapshots != "":
         return None
     message = (
@@ -142,5 +142,5 @@ def _persistence(facts: RedisFacts) -> Finding | None:
     return _backend(TRUE, "PersistenceOff", message)
 
 
-def _backend(status: ConditionStatus, reason: str, message: str) -> Finding:
-    return Finding(ConditionType.BACKEND_READY, status, reason, message)
+def _backend(status: ConditionStatus, reason: str, message: str) -> Condition:
+    return Condition(ConditionType.BACKEND_READY, status, reason, message)

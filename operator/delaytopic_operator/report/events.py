@@ -88,24 +88,24 @@ class EventBudget:
         self._series: OrderedDict[tuple[str, ...], _Series] = OrderedDict()
         self._tokens: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
-    def write(self, happening: EventRecord, now_ms: int) -> NewEvent | Repeated | None:
+    def write(self, event: EventRecord, now_ms: int) -> NewEvent | Repeated | None:
         """None: too much was said of this object already."""
-        if not self._may(happening.regarding["uid"], now_ms):
+        if not self._may(event.regarding["uid"], now_ms):
             return None
-        series = self._series.get(happening.same)
+        series = self._series.get(event.same)
         if series is not None and now_ms - series.last_ms < SERIES_ENDS_MS:
             series.count += 1
             series.last_ms = now_ms
-            self._series.move_to_end(happening.same)
+            self._series.move_to_end(event.same)
             return Repeated(series.namespace, series.name, {"series": _series(series)})
-        document = _document(happening, self._instance, now_ms)
+        document = _document(event, self._instance, now_ms)
         metadata = document["metadata"]
-        _remember(self._series, happening.same, _Series(metadata["namespace"], metadata["name"], 1, now_ms))
+        _remember(self._series, event.same, _Series(metadata["namespace"], metadata["name"], 1, now_ms))
         return NewEvent(document)
 
-    def forget(self, happening: EventRecord) -> None:
+    def forget(self, event: EventRecord) -> None:
         """Its Event was not written, or is gone: begin a new one next time."""
-        self._series.pop(happening.same, None)
+        self._series.pop(event.same, None)
 
     def _may(self, uid: str, now_ms: int) -> bool:
         tokens, since_ms = self._tokens.get(uid, (float(BURST), now_ms))
@@ -126,9 +126,9 @@ def _series(series: _Series) -> Document:
     return {"count": series.count, "lastObservedTime": micro_time(series.last_ms)}
 
 
-def _document(happening: EventRecord, instance: str, now_ms: int) -> Document:
-    regarding = happening.regarding
-    suffix = sha256("\0".join((*happening.same, str(now_ms), instance)).encode()).hexdigest()[:16]
+def _document(event: EventRecord, instance: str, now_ms: int) -> Document:
+    regarding = event.regarding
+    suffix = sha256("\0".join((*event.same, str(now_ms), instance)).encode()).hexdigest()[:16]
     return {
         "apiVersion": EVENT.api_version,
         "kind": EVENT.name,
@@ -138,10 +138,10 @@ def _document(happening: EventRecord, instance: str, now_ms: int) -> Document:
             "name": f"{regarding['name']}.{suffix}",
         },
         "eventTime": micro_time(now_ms),
-        "type": happening.kind,
-        "reason": happening.reason,
-        "action": happening.action,
-        "note": happening.note if len(happening.note) <= LONGEST_NOTE else f"{happening.note[: LONGEST_NOTE - 3]}...",
+        "type": event.kind,
+        "reason": event.reason,
+        "action": event.action,
+        "note": event.note if len(event.note) <= LONGEST_NOTE else f"{event.note[: LONGEST_NOTE - 3]}...",
         "regarding": regarding,
         "reportingController": CONTROLLER,
         "reportingInstance": instance,
@@ -168,12 +168,12 @@ class EventRecorder:
         self, document: Document, reason: str, note: str, *, warning: bool = False, action: str = "Reconcile"
     ) -> None:
         """Something happened to the object; `reason` and `action` are words, `note` is a sentence."""
-        happening = EventRecord(reference(document), reason, note, "Warning" if warning else "Normal", action)
-        log.info("event", delaytopic=_name(happening), reason=reason, note=note, warning=warning)
+        event = EventRecord(reference(document), reason, note, "Warning" if warning else "Normal", action)
+        log.info("event", delaytopic=_name(event), reason=reason, note=note, warning=warning)
         try:
-            self._queue.put_nowait(happening)
+            self._queue.put_nowait(event)
         except Full:
-            log.warning("event dropped: too many are waiting", delaytopic=_name(happening), reason=reason)
+            log.warning("event dropped: too many are waiting", delaytopic=_name(event), reason=reason)
 
     def start(self) -> None:
         """Begin to write."""
@@ -190,25 +190,25 @@ class EventRecorder:
         self._thread.join(max(0.0, ends - monotonic()))
 
     def _run(self) -> None:
-        while (happening := self._queue.get()) is not None:
+        while (event := self._queue.get()) is not None:
             try:
-                self._write(happening)
+                self._write(event)
             except OperatorError as error:
-                self._budget.forget(happening)
-                log.warning("event not written", delaytopic=_name(happening), reason=str(error))
+                self._budget.forget(event)
+                log.warning("event not written", delaytopic=_name(event), reason=str(error))
             except Exception:
-                self._budget.forget(happening)
-                log.exception("event not written", delaytopic=_name(happening))
+                self._budget.forget(event)
+                log.exception("event not written", delaytopic=_name(event))
 
-    def _write(self, happening: EventRecord) -> None:
-        write = self._budget.write(happening, epoch_ms())
+    def _write(self, event: EventRecord) -> None:
+        write = self._budget.write(event, epoch_ms())
         if write is None:
-            log.debug("event dropped: too many of this object", delaytopic=_name(happening))
+            log.debug("event dropped: too many of this object", delaytopic=_name(event))
         elif isinstance(write, NewEvent):
             self._kube.create(write.document, MANAGER)
         else:
             self._kube.patch(EVENT, write.namespace, write.name, write.patch, MANAGER)
 
 
-def _name(happening: EventRecord) -> str:
-    return "/".join(filter(None, (happening.regarding.get("namespace"), happening.regarding["name"])))
+def _name(event: EventRecord) -> str:
+    return "/".join(filter(None, (event.regarding.get("namespace"), event.regarding["name"])))

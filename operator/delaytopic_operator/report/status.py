@@ -25,16 +25,16 @@ from delaytopic_operator.errors import Conflict, Rejected
 from delaytopic_operator.execute.executor import Outcome
 from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.model import kinds
-from delaytopic_operator.model.conditions import FALSE, UNKNOWN, Finding, instant_ms, merged, summed_up
+from delaytopic_operator.model.conditions import FALSE, UNKNOWN, Condition, instant_ms, merged, summed_up
 from delaytopic_operator.model.record import RecordState, RouteRecord
-from delaytopic_operator.model.transitions import WARNING, Event, told
+from delaytopic_operator.model.transitions import WARNING, Event, transition_events
 from delaytopic_operator.observe.audit_verdict import NO_AUDIT
 from delaytopic_operator.observe.observation import Observation
 from delaytopic_operator.report.events import EventRecorder
 from delaytopic_operator.report.metrics import OperatorMetrics
 from delaytopic_operator.scaling.decision import Decision
 from delaytopic_operator.scaling.need import Crest
-from delaytopic_operator.topics.rules import failed_finding
+from delaytopic_operator.topics.rules import failed_condition
 
 MOST_PLANNED: Final = 50
 REQUESTED: Final = "delaytopic.dev/reconcile-requested-at"
@@ -47,12 +47,12 @@ def status_document(seen: Observation, plan: Plan, *, dry_run: bool = False) -> 
     """Make the document to apply as the status."""
     previous: Sequence[Mapping[str, Any]] = seen.status.get("conditions") or ()
     generation = seen.metadata.get("generation")
-    if any(finding.type is ConditionType.PAUSED for finding in plan.findings):
+    if any(condition.type is ConditionType.PAUSED for condition in plan.conditions):
         return _document(seen, _paused(seen, plan))
-    findings = summed_up(plan.findings, plan.progress, suspended=plan.suspended)
+    conditions = summed_up(plan.conditions, plan.progress, suspended=plan.suspended)
     status = {
         "observedGeneration": generation,
-        "conditions": merged(previous, findings, generation, seen.now_ms),
+        "conditions": merged(previous, conditions, generation, seen.now_ms),
         **plan.parts,
         "operatorVersion": __version__,
         **_asked(seen),
@@ -84,7 +84,7 @@ def _paused(seen: Observation, plan: Plan) -> dict[str, Any]:
     transient = (ConditionType.PAUSED, ConditionType.RECONCILING)
     before = [each for each in seen.status.get("conditions") or () if each.get("type") not in transient]
     paused = [each for each in seen.status.get("conditions") or () if each.get("type") == ConditionType.PAUSED]
-    found = merged(paused, plan.findings, seen.metadata.get("generation"), seen.now_ms)
+    found = merged(paused, plan.conditions, seen.metadata.get("generation"), seen.now_ms)
     generation = seen.metadata.get("generation")
     return {**seen.status, "observedGeneration": generation, "conditions": [*before, *found]}
 
@@ -139,9 +139,9 @@ class StatusWriter:
         plan = with_failure(plan, outcome)
         document = status_document(seen, plan, dry_run=dry_run)
         released = outcome.failure is None and any(isinstance(action, RemoveFinalizer) for action in plan.actions)
-        if not (seen.is_going and (released or (not plan.actions and not plan.findings))):
+        if not (seen.is_going and (released or (not plan.actions and not plan.conditions))):
             self._write(seen, document)
-        transitions = told(seen.status.get("conditions") or (), document["status"].get("conditions") or ())
+        transitions = transition_events(seen.status.get("conditions") or (), document["status"].get("conditions") or ())
         for event in (*outcome.events, *self._planned(plan, outcome), *transitions):
             self._events.record(dict(seen.document), event.reason, event.message, warning=event.type == WARNING)
 
@@ -166,21 +166,21 @@ class StatusWriter:
 
 
 def with_failure(plan: Plan, outcome: Outcome) -> Plan:
-    """The plan whose findings say what could not be done, and whether a person has to act."""
+    """The plan whose conditions say what could not be done, and whether a person has to act."""
     failure, action = outcome.failure, outcome.failed
     if failure is None:
         return plan
     if isinstance(action, DoTopic | Purge):
-        found = failed_finding(failure)
+        found = failed_condition(failure)
     elif isinstance(action, RestoreProgress):
-        found = Finding(
+        found = Condition(
             ConditionType.BACKEND_READY, FALSE, failure.reason, f"relays wait for their progress: {failure}"
         )
     elif isinstance(action, Apply | Delete) and action.document["kind"] == kinds.CRON_JOB.name:
         # Records are delivered without an audit, too.
-        return _found(plan, Finding(ConditionType.SLO_MET, UNKNOWN, NO_AUDIT, f"no audit can be set up: {failure}"))
+        return _found(plan, Condition(ConditionType.SLO_MET, UNKNOWN, NO_AUDIT, f"no audit can be set up: {failure}"))
     elif isinstance(action, Apply | Delete):
-        found = Finding(ConditionType.RELAY_AVAILABLE, FALSE, failure.reason, str(failure))
+        found = Condition(ConditionType.RELAY_AVAILABLE, FALSE, failure.reason, str(failure))
     else:
         return plan
     stalled = str(failure) if isinstance(failure, Rejected) else plan.progress.stalled
@@ -188,9 +188,9 @@ def with_failure(plan: Plan, outcome: Outcome) -> Plan:
     return replace(_found(plan, found), progress=progress)
 
 
-def _found(plan: Plan, found: Finding) -> Plan:
+def _found(plan: Plan, found: Condition) -> Plan:
     """With this in the place of what else was found about it."""
-    return replace(plan, findings=[*(each for each in plan.findings if each.type is not found.type), found])
+    return replace(plan, conditions=[*(each for each in plan.conditions if each.type is not found.type), found])
 
 
 AT_LEAST_ONE = 1
@@ -215,8 +215,8 @@ class StatusMetrics:
             self._metrics.set_retained(seen.key, retained)
 
     def _living(self, seen: Observation, plan: Plan) -> None:
-        findings = summed_up(plan.findings, plan.progress, suspended=plan.suspended)
-        self._metrics.set_conditions(seen.key, {finding.type: finding.status for finding in findings})
+        conditions = summed_up(plan.conditions, plan.progress, suspended=plan.suspended)
+        self._metrics.set_conditions(seen.key, {condition.type: condition.status for condition in conditions})
         self._metrics.set_retained(seen.key, None)
         if plan.scaling is not None:
             self._scaling(seen, plan.scaling)

@@ -66,7 +66,7 @@ class Subject:
     namespace_labels: Mapping[str, str]
     elders: Elders
     """DelayTopics of the same namespace and class that are older."""
-    rival: str | None
+    conflict: str | None
     """The claim of another, older DelayTopic on its topics; a sentence."""
     config: OperatorConfig = field(default_factory=OperatorConfig)
     """The limits of the operator."""
@@ -141,8 +141,8 @@ def _against(subject: Subject, accepted: Accepted) -> Iterator[Refusal]:
     yield from _out_of_sight(subject, accepted)
     if accepted.delay_class is not None:
         yield from _over_limits(subject.elders, accepted.delay_class, accepted.settings)
-    if subject.rival is not None:
-        yield Refusal("ResourceConflict", subject.rival)
+    if subject.conflict is not None:
+        yield Refusal("ResourceConflict", subject.conflict)
 
 
 def _out_of_sight(subject: Subject, accepted: Accepted) -> Iterator[Refusal]:

@@ -223,7 +223,7 @@ def up(context: Context) -> Recommendation | None:
     if context.memory.throttled_since_ms is not None and need.kind is not NeedKind.INGEST:
         why = "the last relays that were added delivered nothing more: what they send to is the limit"
         return context.hold(Reason.TARGET_THROTTLED, why)
-    return Recommendation(wanted, REASONS[need.kind], told(context, need))
+    return Recommendation(wanted, REASONS[need.kind], need_sentence(context, need))
 
 
 def down(context: Context) -> Recommendation | None:
@@ -235,7 +235,7 @@ def down(context: Context) -> Recommendation | None:
         return context.hold(Reason.SIGNAL_STALE, missing(context))
     if context.assessment.enough_ahead >= context.current:
         later = context.assessment.later
-        return context.hold(Reason.NEEDED_SOON, told(context, later) if later else "more is needed soon")
+        return context.hold(Reason.NEEDED_SOON, need_sentence(context, later) if later else "more is needed soon")
     since_ms = context.memory.watch.since_ms
     if since_ms is None or context.now_ms - since_ms < window_ms:
         seen_ms = context.now_ms - since_ms if since_ms is not None else 0
@@ -256,9 +256,9 @@ def enough(context: Context) -> Recommendation:
     need = context.assessment.binding
     if need is not None and need.relays > context.assessment.sizes.power(context.current):
         if context.current >= context.most:
-            return context.hold(Reason.AT_MAXIMUM, told(context, need))
+            return context.hold(Reason.AT_MAXIMUM, need_sentence(context, need))
         return context.hold(
-            Reason.TOO_LATE, f"{told(context, need)}, but it will be over before another relay could help"
+            Reason.TOO_LATE, f"{need_sentence(context, need)}, but it will be over before another relay could help"
         )
     if not context.policy.delivers:
         return context.hold(Reason.SUSPENDED, "delivery is suspended: what is due waits, and relays stay for it")
@@ -305,7 +305,7 @@ def restrained(context: Context, recommendation: Recommendation) -> Recommendati
     return recommendation
 
 
-def told(context: Context, need: Need) -> str:
+def need_sentence(context: Context, need: Need) -> str:
     """Put a need in words, with its numbers."""
     records = wording.count(need.records, "record")
     if need.kind is NeedKind.OVERDUE:

@@ -64,11 +64,11 @@ class DesiredTopic:
     created_config: Mapping[str, str] = field(default_factory=dict)
     """The settings that the operator sets when it makes the topic, and keeps if it made it."""
     exact_config: Mapping[str, str] = field(default_factory=dict)
-    """The settings that are written: kept on every topic under the operator's care."""
+    """The settings that are written: kept on every topic managed by the operator."""
     waits_for_source: bool = False
     """True if it cannot be made before it is known how many partitions the source has."""
     least_config: Mapping[str, int] = field(default_factory=dict)
-    """Lower bounds, kept on every topic under the operator's care; -1 is without bound."""
+    """Lower bounds, kept on every topic managed by the operator; -1 is without bound."""
 
     @property
     def what(self) -> str:
@@ -88,7 +88,7 @@ class DesiredTopic:
         return {**self.created_config, **least, **self.exact_config}
 
 
-def wishes(
+def desired_topics(
     settings: Settings, spec: DelayTopicSpec, source: TopicFacts | None, buckets: Sequence[Bucket]
 ) -> list[DesiredTopic]:
     """All topics, in the order in which they are made: the source last, so that all is there when records come."""
@@ -108,23 +108,23 @@ def _source(settings: Settings, spec: TopicSpec, facts: TopicFacts | None) -> De
     written_retention = spec.retention is not None or "retention.ms" in spec.config
     wanted = settings.source.retention
     least = {"retention.ms": wanted.ms} if wanted is not None and not written_retention else {}
-    return _wish(settings, Role.SOURCE, settings.source, spec, OF_SOURCE, least)
+    return _desired(settings, Role.SOURCE, settings.source, spec, OF_SOURCE, least)
 
 
 def _target(settings: Settings, spec: TopicSpec, source_count: int | None) -> DesiredTopic:
-    wish = _wish(settings, Role.TARGET, settings.target, spec, OF_TARGET, {})
+    desired = _desired(settings, Role.TARGET, settings.target, spec, OF_TARGET, {})
     if settings.partitioning is not Partitioning.SAME_PARTITION:
-        return wish
+        return desired
     if source_count is None:
-        return replace(wish, waits_for_source=wish.partitions is None)
-    return _with_at_least(wish, source_count)
+        return replace(desired, waits_for_source=desired.partitions is None)
+    return _with_at_least(desired, source_count)
 
 
 def _dead_letter(settings: Settings, spec: TopicSpec | None, source: TopicFacts | None) -> DesiredTopic:
     written = spec or TopicSpec(topic=settings.dead_letter.topic)
     room = _largest_record(settings.source.config, source) + DEAD_LETTER_HEADROOM_BYTES
     least = {} if "max.message.bytes" in written.config else {"max.message.bytes": room}
-    return _wish(settings, Role.DEAD_LETTER, settings.dead_letter, written, {}, least)
+    return _desired(settings, Role.DEAD_LETTER, settings.dead_letter, written, {}, least)
 
 
 def _bucket(bucket: Bucket, management: Management, partitions: int | None, copies: int | None) -> DesiredTopic:
@@ -140,7 +140,7 @@ def _bucket(bucket: Bucket, management: Management, partitions: int | None, copi
     )
 
 
-def _wish(
+def _desired(
     settings: Settings,
     role: Role,
     topic: TopicSettings,
@@ -168,22 +168,22 @@ def _managed_by(settings: Settings, management: Management) -> Management:
     return Management.OBSERVE if settings.topic_provisioning is TopicProvisioning.NONE else management
 
 
-def _with_at_least(wish: DesiredTopic, partitions: int) -> DesiredTopic:
+def _with_at_least(desired: DesiredTopic, partitions: int) -> DesiredTopic:
     """SamePartition: a record of the last source partition must have somewhere to go."""
-    if wish.written_partitions is not None:
-        return wish
-    return replace(wish, partitions=_larger(wish.partitions, partitions), least_partitions=partitions)
+    if desired.written_partitions is not None:
+        return desired
+    return replace(desired, partitions=_larger(desired.partitions, partitions), least_partitions=partitions)
 
 
 def _larger(one: int | None, other: int) -> int:
     return other if one is None else max(one, other)
 
 
-def _partitions_of(wish: DesiredTopic, facts: TopicFacts | None) -> int | None:
+def _partitions_of(desired: DesiredTopic, facts: TopicFacts | None) -> int | None:
     if facts is None:
-        return wish.partitions
-    grows = wish.management is not Management.OBSERVE
-    return max(facts.partitions, wish.least_partitions or 0) if grows else facts.partitions
+        return desired.partitions
+    grows = desired.management is not Management.OBSERVE
+    return max(facts.partitions, desired.least_partitions or 0) if grows else facts.partitions
 
 
 def _largest_record(written: Mapping[str, str], source: TopicFacts | None) -> int:

@@ -1,13 +1,13 @@
 """The stance on a topic: to make it, to change it, or only to look, by what is written down and what is there. Pure.
 
 there     written down        Managed            Adopt            Observe
-missing   nothing             make               make             wait for it
-missing   with an id          make (*)           make (*)         wait for it
-there     nothing             refuse             care: adopted    look
-there     an intent, no id    care: created      care: created    look
+missing   nothing             create             create           wait for it
+missing   with an id          create (*)         create (*)       wait for it
+there     nothing             refuse             manage: adopted  look
+there     an intent, no id    manage: created    manage: created  look
 there     another id          refuse (**)        refuse (**)      refuse (**)
-there     observed            refuse             care: adopted    look
-there     created, adopted    care               care             look
+there     observed            refuse             manage: adopted  look
+there     created, adopted    manage             manage           look
 
 (*) not a source: what waited in it is lost, so somebody has to look first.
 (**) a bucket topic is taken as it is: relays notice, and fill it again from the source.
@@ -31,7 +31,7 @@ ACCEPT_RECREATION: Final = "delaytopic.dev/accept-topic-recreation"
 """The annotation whose value is the id of a topic that somebody has looked at; several separated by commas."""
 
 
-class Trouble(NamedTuple):
+class TopicProblem(NamedTuple):
     """Something that is not as it has to be; `stalled` when it will not get better without a person."""
 
     reason: str
@@ -54,12 +54,12 @@ class Owned:
 
     stance: Stance
     record: TopicRecord | None
-    trouble: Trouble | None = None
+    problem: TopicProblem | None = None
     event: TopicEvent | None = None
 
 
 def own(
-    wish: DesiredTopic,
+    desired: DesiredTopic,
     facts: TopicFacts | None,
     recorded: TopicRecord | None,
     accepted: Collection[str],
@@ -67,17 +67,17 @@ def own(
     forbidden: bool,
 ) -> Owned:
     """The stance on one topic; `facts` are None if it is missing, or may not be seen (`forbidden`)."""
-    if recorded is not None and recorded.name != wish.name:
+    if recorded is not None and recorded.name != desired.name:
         recorded = None
     if forbidden:
-        sentence = f"the operator's Kafka user may not see {wish.what}: grant it Describe and DescribeConfigs on it"
-        return Owned(Stance.SKIP, recorded, Trouble("AuthorizationFailed", sentence, stalled=False))
+        sentence = f"the operator's Kafka user may not see {desired.what}: grant it Describe and DescribeConfigs on it"
+        return Owned(Stance.SKIP, recorded, TopicProblem("AuthorizationFailed", sentence, stalled=False))
     if facts is None:
-        return _of_missing(wish, recorded, accepted)
+        return _of_missing(desired, recorded, accepted)
     is_same = recorded is None or recorded.topic_id in (None, facts.topic_id)
     if recorded is not None and not is_same and facts.topic_id not in accepted:
-        return _of_another(wish, facts, recorded)
-    return _of_present(wish, facts, recorded)
+        return _of_another(desired, facts, recorded)
+    return _of_present(desired, facts, recorded)
 
 
 def accepted_ids(annotation: str | None) -> frozenset[str]:
@@ -85,45 +85,45 @@ def accepted_ids(annotation: str | None) -> frozenset[str]:
     return frozenset(part.strip() for part in (annotation or "").split(",") if part.strip())
 
 
-def _of_missing(wish: DesiredTopic, recorded: TopicRecord | None, accepted: Collection[str]) -> Owned:
-    if wish.management is Management.OBSERVE:
-        sentence = f"{wish.what} does not exist; create it, or correct {wish.field}.topic"
-        return Owned(Stance.SKIP, recorded, Trouble("TopicMissing", sentence, stalled=False))
+def _of_missing(desired: DesiredTopic, recorded: TopicRecord | None, accepted: Collection[str]) -> Owned:
+    if desired.management is Management.OBSERVE:
+        sentence = f"{desired.what} does not exist; create it, or correct {desired.field}.topic"
+        return Owned(Stance.SKIP, recorded, TopicProblem("TopicMissing", sentence, stalled=False))
     lost = recorded.topic_id if recorded is not None else None
-    if wish.role is Role.SOURCE and lost is not None and lost not in accepted:
+    if desired.role is Role.SOURCE and lost is not None and lost not in accepted:
         sentence = (
-            f"{wish.what} was deleted, and whatever was pending in it is lost; to go on with a new and empty one, set "
-            f"the annotation {ACCEPT_RECREATION}: {lost}"
+            f"{desired.what} was deleted, and whatever was pending in it is lost; to go on with a new and empty one, "
+            f"set the annotation {ACCEPT_RECREATION}: {lost}"
         )
-        return Owned(Stance.SKIP, recorded, Trouble("TopicMissing", sentence))
-    return Owned(Stance.CREATE, TopicRecord(name=wish.name, ownership=Ownership.CREATED))
+        return Owned(Stance.SKIP, recorded, TopicProblem("TopicMissing", sentence))
+    return Owned(Stance.CREATE, TopicRecord(name=desired.name, ownership=Ownership.CREATED))
 
 
-def _of_another(wish: DesiredTopic, facts: TopicFacts, recorded: TopicRecord) -> Owned:
-    note = f"{wish.what} was made anew by somebody else: its id is {facts.topic_id}, it was {recorded.topic_id}"
+def _of_another(desired: DesiredTopic, facts: TopicFacts, recorded: TopicRecord) -> Owned:
+    note = f"{desired.what} was made anew by somebody else: its id is {facts.topic_id}, it was {recorded.topic_id}"
     event = TopicEvent("TopicRecreated", note, warning=True) if recorded.stranger_id != facts.topic_id else None
-    if wish.role is None:
+    if desired.role is None:
         return Owned(Stance.MANAGE, _seen(facts, recorded.ownership), event=event)
     sentence = f"{note}; if it is the right one, set the annotation {ACCEPT_RECREATION}: {facts.topic_id}"
-    if wish.role is Role.SOURCE:
+    if desired.role is Role.SOURCE:
         sentence += " (whatever was pending in the former one is lost)"
     told = recorded.model_copy(update={"stranger_id": facts.topic_id})
-    return Owned(Stance.SKIP, told, Trouble("TopicRecreated", sentence), event)
+    return Owned(Stance.SKIP, told, TopicProblem("TopicRecreated", sentence), event)
 
 
-def _of_present(wish: DesiredTopic, facts: TopicFacts, recorded: TopicRecord | None) -> Owned:
-    if wish.management is Management.OBSERVE:
+def _of_present(desired: DesiredTopic, facts: TopicFacts, recorded: TopicRecord | None) -> Owned:
+    if desired.management is Management.OBSERVE:
         return Owned(Stance.OBSERVE, _seen(facts, Ownership.OBSERVED))
     if recorded is not None and recorded.ownership is not Ownership.OBSERVED:
         return Owned(Stance.MANAGE, _seen(facts, recorded.ownership))
-    if wish.management is Management.ADOPT:
-        event = TopicEvent("TopicAdopted", f"adopted {wish.what}, which was there already")
+    if desired.management is Management.ADOPT:
+        event = TopicEvent("TopicAdopted", f"adopted {desired.what}, which was there already")
         return Owned(Stance.MANAGE, _seen(facts, Ownership.ADOPTED), event=event)
     sentence = (
-        f"{wish.what} exists, and was not made by this operator; to take it over set {wish.field}.management: Adopt, "
-        "to use it as it is Observe"
+        f"{desired.what} exists, and was not made by this operator; to take it over set {desired.field}.management: "
+        "Adopt, to use it as it is Observe"
     )
-    return Owned(Stance.SKIP, recorded, Trouble("TopicExists", sentence))
+    return Owned(Stance.SKIP, recorded, TopicProblem("TopicExists", sentence))
 
 
 def _seen(facts: TopicFacts, ownership: Ownership) -> TopicRecord:

@@ -9,30 +9,30 @@ from typing import Any, NamedTuple
 from delaytopic_api import Settings
 from delaytopic_api.documents import DelayTopicSpec, Ownership, TopicStatus
 from delaytopic_api.values import TopicProvisioning
-from delaytopic_operator.model.conditions import Finding
+from delaytopic_operator.model.conditions import Condition
 from delaytopic_operator.model.kafka_view import KafkaView, TopicFacts
 from delaytopic_operator.model.record import Role, RouteRecord, TopicRecord
 from delaytopic_operator.topics.actions import BROKERS_OWN, CreateTopic, DeleteTopic, SetConfig, TopicAction, TopicEvent
-from delaytopic_operator.topics.desired import Bucket, DesiredTopic, wishes
-from delaytopic_operator.topics.ownership import ACCEPT_RECREATION, Owned, Stance, Trouble, accepted_ids, own
+from delaytopic_operator.topics.desired import Bucket, DesiredTopic, desired_topics
+from delaytopic_operator.topics.ownership import ACCEPT_RECREATION, Owned, Stance, TopicProblem, accepted_ids, own
 from delaytopic_operator.topics.rules import (
     Corrected,
     Progress,
     advice,
-    backend_findings,
-    care_troubles,
+    backend_conditions,
     corrections,
     growth,
-    pair_troubles,
-    topics_finding,
-    troubles,
+    managed_problems,
+    pair_problems,
+    problems,
+    topics_condition,
 )
 from delaytopic_operator.topics.strimzi import (
     StrimziTopic,
     StrimziTopics,
     strimzi_document,
     strimzi_object_name,
-    strimzi_troubles,
+    strimzi_problems,
 )
 
 _OURS = (Ownership.CREATED, Ownership.ADOPTED)
@@ -41,7 +41,7 @@ _OURS = (Ownership.CREATED, Ownership.ADOPTED)
 class TopicState(NamedTuple):
     """One topic, with everything that decides about it."""
 
-    wish: DesiredTopic
+    desired: DesiredTopic
     facts: TopicFacts | None
     owned: Owned
 
@@ -51,32 +51,32 @@ class TopicState(NamedTuple):
         return self.owned.stance is Stance.CREATE
 
     @property
-    def is_cared_for(self) -> bool:
-        """Return whether it is there, and under the operator's care."""
+    def is_managed(self) -> bool:
+        """Return whether it is there, and managed by the operator."""
         return self.owned.stance is Stance.MANAGE
 
 
-def judge(wish: DesiredTopic, view: KafkaView, record: RouteRecord, accepted: Collection[str]) -> TopicState:
+def topic_state(desired: DesiredTopic, view: KafkaView, record: RouteRecord, accepted: Collection[str]) -> TopicState:
     """Return what may be done about one topic."""
-    facts = view.find(wish.name)
-    owned = own(wish, facts, recorded_of(wish, record), accepted, forbidden=wish.name in view.forbidden)
-    if owned.stance is Stance.CREATE and wish.waits_for_source:
-        owned = Owned(Stance.SKIP, recorded_of(wish, record))
-    return TopicState(wish, facts, owned)
+    facts = view.find(desired.name)
+    owned = own(desired, facts, recorded_of(desired, record), accepted, forbidden=desired.name in view.forbidden)
+    if owned.stance is Stance.CREATE and desired.waits_for_source:
+        owned = Owned(Stance.SKIP, recorded_of(desired, record))
+    return TopicState(desired, facts, owned)
 
 
 def held(topic: TopicState, record: RouteRecord) -> TopicState:
     """The same while something is wrong with another topic: nothing is made, and nothing newly taken over."""
-    recorded = recorded_of(topic.wish, record)
-    takes_over = topic.is_cared_for and (recorded is None or recorded.ownership not in _OURS)
+    recorded = recorded_of(topic.desired, record)
+    takes_over = topic.is_managed and (recorded is None or recorded.ownership not in _OURS)
     if not topic.is_made and not takes_over:
         return topic
     return topic._replace(owned=Owned(Stance.SKIP, recorded))
 
 
-def recorded_of(wish: DesiredTopic, record: RouteRecord) -> TopicRecord | None:
+def recorded_of(desired: DesiredTopic, record: RouteRecord) -> TopicRecord | None:
     """Return what is written down about the topic."""
-    return record.of_role(wish.role) if wish.role is not None else record.buckets.get(wish.name)
+    return record.of_role(desired.role) if desired.role is not None else record.buckets.get(desired.name)
 
 
 def corrected(topic: TopicState) -> Corrected | None:
@@ -84,47 +84,47 @@ def corrected(topic: TopicState) -> Corrected | None:
     facts = topic.facts
     if facts is None or topic.owned.stance not in (Stance.MANAGE, Stance.OBSERVE):
         return None
-    changed, grown = correction(topic), growth(topic.wish, facts) if topic.is_cared_for else None
+    changed, grown = correction(topic), growth(topic.desired, facts) if topic.is_managed else None
     config = {**facts.config, **(changed.config if changed else {})} if facts.config is not None else None
-    return Corrected(topic.wish, grown.partitions if grown else facts.partitions, facts.replication_factor, config)
+    return Corrected(topic.desired, grown.partitions if grown else facts.partitions, facts.replication_factor, config)
 
 
 def changes(topic: TopicState) -> Iterator[TopicAction]:
     """Return what to do to it, in order."""
-    wish, facts = topic.wish, topic.facts
+    desired, facts = topic.desired, topic.facts
     if topic.is_made:
-        partitions, copies = wish.partitions or BROKERS_OWN, wish.replication_factor or BROKERS_OWN
-        yield CreateTopic(wish.name, partitions, copies, wish.new_config)
-    elif topic.is_cared_for and facts is not None:
-        yield from filter(None, (correction(topic), growth(wish, facts)))
+        partitions, copies = desired.partitions or BROKERS_OWN, desired.replication_factor or BROKERS_OWN
+        yield CreateTopic(desired.name, partitions, copies, desired.new_config)
+    elif topic.is_managed and facts is not None:
+        yield from filter(None, (correction(topic), growth(desired, facts)))
 
 
 def correction(topic: TopicState) -> SetConfig | None:
     """The settings to set again."""
-    if not topic.is_cared_for or topic.facts is None:
+    if not topic.is_managed or topic.facts is None:
         return None
     recorded = topic.owned.record
     created = recorded is not None and recorded.ownership is Ownership.CREATED
-    return corrections(topic.wish, topic.facts, created=created)
+    return corrections(topic.desired, topic.facts, created=created)
 
 
-def topic_troubles(settings: Settings, topic: TopicState) -> Iterator[Trouble]:
+def topic_problems(settings: Settings, topic: TopicState) -> Iterator[TopicProblem]:
     """Everything that is wrong with one topic."""
-    if topic.owned.trouble is not None:
-        yield topic.owned.trouble
-    if topic.is_cared_for and topic.facts is not None:
-        yield from care_troubles(topic.wish, topic.facts)
+    if topic.owned.problem is not None:
+        yield topic.owned.problem
+    if topic.is_managed and topic.facts is not None:
+        yield from managed_problems(topic.desired, topic.facts)
     after = corrected(topic)
     if after is not None:
-        yield from troubles(settings, after)
+        yield from problems(settings, after)
 
 
-def shared_troubles(settings: Settings, judged: Iterable[TopicState]) -> Iterator[Trouble]:
+def shared_problems(settings: Settings, states: Iterable[TopicState]) -> Iterator[TopicProblem]:
     """Return what is wrong between topics."""
-    after = {topic.wish.role: corrected(topic) for topic in judged}
+    after = {topic.desired.role: corrected(topic) for topic in states}
     source, target = after[Role.SOURCE], after[Role.TARGET]
     if source is not None and target is not None:
-        yield from pair_troubles(settings, source, target)
+        yield from pair_problems(settings, source, target)
 
 
 def topic_advice(topic: TopicState) -> Iterator[str]:
@@ -132,7 +132,7 @@ def topic_advice(topic: TopicState) -> Iterator[str]:
     business.
     """
     after = corrected(topic)
-    if after is not None and topic.wish.role is not None and not _is_told_already(topic):
+    if after is not None and topic.desired.role is not None and not _is_told_already(topic):
         yield from advice(after)
 
 
@@ -147,13 +147,13 @@ def status_of(topic: TopicState) -> TopicStatus:
 
 
 def _is_told_already(topic: TopicState) -> bool:
-    """Settings that may not be read are a trouble of a topic under care, and no more than advice for others."""
-    return topic.is_cared_for and topic.facts is not None and topic.facts.config is None
+    """Settings that may not be read are a problem of a managed topic, and no more than advice for others."""
+    return topic.is_managed and topic.facts is not None and topic.facts.config is None
 
 
 @dataclass(frozen=True)
 class TopicPlan:
-    """The record, the actions and the findings about the topics of one DelayTopic."""
+    """The record, the actions and the conditions about the topics of one DelayTopic."""
 
     record: RouteRecord
     """To be written before anything is done."""
@@ -163,10 +163,10 @@ class TopicPlan:
     """KafkaTopics to apply with topicProvisioning StrimziKafkaTopic; else empty."""
     obsolete: tuple[str, ...]
     """Names of KafkaTopics to delete, likewise."""
-    topics: Finding
+    topics: Condition
     """The condition TopicsReady."""
-    backend: tuple[Finding, ...]
-    """Findings of topics about BackendReady, the worst first; none: nothing is the matter."""
+    backend: tuple[Condition, ...]
+    """Conditions of topics about BackendReady, the worst first; none: nothing is the matter."""
     stalled: str | None
     """The reason for which only a person can mend it; its word is that of `topics`."""
     reconciling: str | None
@@ -203,62 +203,65 @@ def plan_topics(
     """
     accepted = accepted_ids((annotations or {}).get(ACCEPT_RECREATION))
     source_facts = view.find(settings.source.topic)
-    judged = [judge(wish, view, record, accepted) for wish in wishes(settings, spec, source_facts, buckets)]
-    found = [*_troubles(settings, judged), *_strimzi_troubles(settings, judged, strimzi, record)]
-    if any(trouble.stalled for trouble in found):
-        judged = [held(topic, record) for topic in judged]
+    states = [
+        topic_state(desired, view, record, accepted)
+        for desired in desired_topics(settings, spec, source_facts, buckets)
+    ]
+    found = [*_problems(settings, states), *_strimzi_problems(settings, states, strimzi, record)]
+    if any(problem.stalled for problem in found):
+        states = [held(topic, record) for topic in states]
     removals = _removals(record, view, buckets, released)
-    progress = _progress(judged)
-    of_role = {topic.wish.role: topic for topic in judged}
+    progress = _progress(states)
+    of_role = {topic.desired.role: topic for topic in states}
     by_strimzi = settings.topic_provisioning is TopicProvisioning.STRIMZI_KAFKA_TOPIC
     return TopicPlan(
-        record=_recorded(record, judged, view),
-        actions=() if by_strimzi else _actions(judged, removals),
-        documents=tuple(_documents(judged, strimzi, record)),
+        record=_recorded(record, states, view),
+        actions=() if by_strimzi else _actions(states, removals),
+        documents=tuple(_documents(states, strimzi, record)),
         obsolete=_obsolete(removals) if by_strimzi else (),
-        topics=topics_finding(found, [line for topic in reversed(judged) for line in topic_advice(topic)], progress),
-        backend=_backend(settings, judged, corrected(of_role[Role.SOURCE])),
-        stalled="; ".join(trouble.sentence for trouble in found if trouble.stalled) or None,
+        topics=topics_condition(found, [line for topic in reversed(states) for line in topic_advice(topic)], progress),
+        backend=_backend(settings, states, corrected(of_role[Role.SOURCE])),
+        stalled="; ".join(problem.sentence for problem in found if problem.stalled) or None,
         reconciling=progress.sentence,
-        events=_events(judged),
+        events=_events(states),
         source=status_of(of_role[Role.SOURCE]),
         target=status_of(of_role[Role.TARGET]),
         dead_letter=status_of(of_role[Role.DEAD_LETTER]),
     )
 
 
-def _actions(judged: Sequence[TopicState], removals: Sequence[DeleteTopic]) -> tuple[TopicAction, ...]:
-    return (*(action for topic in judged for action in changes(topic)), *removals)
+def _actions(states: Sequence[TopicState], removals: Sequence[DeleteTopic]) -> tuple[TopicAction, ...]:
+    return (*(action for topic in states for action in changes(topic)), *removals)
 
 
-def _backend(settings: Settings, judged: Sequence[TopicState], source: Corrected | None) -> tuple[Finding, ...]:
+def _backend(settings: Settings, states: Sequence[TopicState], source: Corrected | None) -> tuple[Condition, ...]:
     config = source.config if source else None
-    return tuple(backend_findings(settings, config, _bucket_troubles(settings, judged), _absent(judged)))
+    return tuple(backend_conditions(settings, config, _bucket_problems(settings, states), _absent(states)))
 
 
 def _obsolete(removals: Sequence[DeleteTopic]) -> tuple[str, ...]:
     return tuple(strimzi_object_name(removal.name) for removal in removals)
 
 
-def _events(judged: Sequence[TopicState]) -> tuple[TopicEvent, ...]:
-    return tuple(topic.owned.event for topic in judged if topic.owned.event is not None)
+def _events(states: Sequence[TopicState]) -> tuple[TopicEvent, ...]:
+    return tuple(topic.owned.event for topic in states if topic.owned.event is not None)
 
 
-def _troubles(settings: Settings, judged: Sequence[TopicState]) -> list[Trouble]:
+def _problems(settings: Settings, states: Sequence[TopicState]) -> list[TopicProblem]:
     """Of the three topics, the source's first."""
-    routed = [topic for topic in reversed(judged) if topic.wish.role is not None]
-    found = [trouble for topic in routed for trouble in topic_troubles(settings, topic)]
-    return [*found, *shared_troubles(settings, routed)]
+    routed = [topic for topic in reversed(states) if topic.desired.role is not None]
+    found = [problem for topic in routed for problem in topic_problems(settings, topic)]
+    return [*found, *shared_problems(settings, routed)]
 
 
-def _bucket_troubles(settings: Settings, judged: Sequence[TopicState]) -> list[Trouble]:
-    buckets = [topic for topic in judged if topic.wish.role is None]
-    return [trouble for topic in buckets for trouble in topic_troubles(settings, topic)]
+def _bucket_problems(settings: Settings, states: Sequence[TopicState]) -> list[TopicProblem]:
+    buckets = [topic for topic in states if topic.desired.role is None]
+    return [problem for topic in buckets for problem in topic_problems(settings, topic)]
 
 
-def _strimzi_troubles(
-    settings: Settings, judged: Sequence[TopicState], strimzi: StrimziTopics | None, record: RouteRecord
-) -> list[Trouble]:
+def _strimzi_problems(
+    settings: Settings, states: Sequence[TopicState], strimzi: StrimziTopics | None, record: RouteRecord
+) -> list[TopicProblem]:
     if settings.topic_provisioning is not TopicProvisioning.STRIMZI_KAFKA_TOPIC:
         return []
     if strimzi is None:
@@ -266,23 +269,25 @@ def _strimzi_troubles(
             "topicProvisioning is StrimziKafkaTopic, but bootstrapServers is not the address of a Kafka object: use "
             "<cluster>-kafka-bootstrap.<namespace>.svc:<port>, or topicProvisioning Direct"
         )
-        return [Trouble("NotSupported", sentence)]
-    ours = [topic.wish.name for topic in judged if topic.is_made or topic.is_cared_for]
-    return list(strimzi_troubles(strimzi, ours, record.key))
+        return [TopicProblem("NotSupported", sentence)]
+    ours = [topic.desired.name for topic in states if topic.is_made or topic.is_managed]
+    return list(strimzi_problems(strimzi, ours, record.key))
 
 
-def _progress(judged: Sequence[TopicState]) -> Progress:
-    made = [topic for topic in judged if topic.is_made]
+def _progress(states: Sequence[TopicState]) -> Progress:
+    made = [topic for topic in states if topic.is_made]
     return Progress(
-        made=tuple(topic.wish.name for topic in made if topic.wish.role is not None),
-        buckets=tuple(topic.wish.name for topic in made if topic.wish.role is None),
-        changed=tuple(topic.wish.name for topic in judged if not topic.is_made and any(True for _ in changes(topic))),
+        made=tuple(topic.desired.name for topic in made if topic.desired.role is not None),
+        buckets=tuple(topic.desired.name for topic in made if topic.desired.role is None),
+        changed=tuple(
+            topic.desired.name for topic in states if not topic.is_made and any(True for _ in changes(topic))
+        ),
     )
 
 
-def _absent(judged: Sequence[TopicState]) -> list[str]:
+def _absent(states: Sequence[TopicState]) -> list[str]:
     """Bucket topics that are not there yet."""
-    return [topic.wish.name for topic in judged if topic.wish.role is None and topic.facts is None]
+    return [topic.desired.name for topic in states if topic.desired.role is None and topic.facts is None]
 
 
 def _removals(
@@ -299,33 +304,33 @@ def _removals(
     return removals
 
 
-def _recorded(record: RouteRecord, judged: Sequence[TopicState], view: KafkaView) -> RouteRecord:
+def _recorded(record: RouteRecord, states: Sequence[TopicState], view: KafkaView) -> RouteRecord:
     buckets = {name: topic for name, topic in record.buckets.items() if name not in view.missing}
-    for topic in judged:
-        if topic.wish.role is not None:
-            record = record.with_role(topic.wish.role, topic.owned.record)
+    for topic in states:
+        if topic.desired.role is not None:
+            record = record.with_role(topic.desired.role, topic.owned.record)
         elif topic.owned.record is not None:
-            buckets[topic.wish.name] = topic.owned.record
+            buckets[topic.desired.name] = topic.owned.record
     return record.with_buckets(buckets) if buckets != record.buckets else record
 
 
 def _documents(
-    judged: Sequence[TopicState], strimzi: StrimziTopics | None, record: RouteRecord
+    states: Sequence[TopicState], strimzi: StrimziTopics | None, record: RouteRecord
 ) -> list[dict[str, Any]]:
     if strimzi is None:
         return []
-    topics = [_strimzi_topic(topic) for topic in judged if topic.owned.stance in (Stance.CREATE, Stance.MANAGE)]
+    topics = [_strimzi_topic(topic) for topic in states if topic.owned.stance in (Stance.CREATE, Stance.MANAGE)]
     return [strimzi_document(topic, strimzi.place, record.key) for topic in topics if topic is not None]
 
 
 def _strimzi_topic(topic: TopicState) -> StrimziTopic | None:
     """The topic as the Topic Operator is told; it takes away what is set on the topic and not named, so all is."""
-    wish, facts, after = topic.wish, topic.facts, corrected(topic)
+    desired, facts, after = topic.desired, topic.facts, corrected(topic)
     if facts is None or after is None:
-        return StrimziTopic(wish.name, wish.partitions, wish.replication_factor, wish.new_config)
+        return StrimziTopic(desired.name, desired.partitions, desired.replication_factor, desired.new_config)
     if after.config is None:
         return None
     changed = correction(topic)
-    named = {*facts.own_config, *wish.exact_config, *(changed.config if changed else {})}
+    named = {*facts.own_config, *desired.exact_config, *(changed.config if changed else {})}
     config = {name: value for name, value in after.config.items() if name in named}
-    return StrimziTopic(wish.name, after.partitions, facts.replication_factor, config)
+    return StrimziTopic(desired.name, after.partitions, facts.replication_factor, config)

@@ -1,4 +1,4 @@
-"""The corrections of a topic that is there, and the troubles that only a person may mend. Pure."""
+"""The corrections of a topic that is there, and the problems that only a person may mend. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from delaytopic_api.documents import ConditionStatus, ConditionType
 from delaytopic_api.policy import RETENTION_MARGIN
 from delaytopic_api.values import Duration, Partitioning
 from delaytopic_operator.errors import KafkaUnavailable, OperatorError
-from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Finding
+from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition
 from delaytopic_operator.model.kafka_view import UNLIMITED_MS, TopicFacts
 from delaytopic_operator.model.record import Role
 from delaytopic_operator.topics.actions import GrowTopic, SetConfig
 from delaytopic_operator.topics.desired import LOG_APPEND_TIME, DesiredTopic
-from delaytopic_operator.topics.ownership import Trouble
+from delaytopic_operator.topics.ownership import TopicProblem
 
 AS_SPECIFIED = "AsSpecified"
 ALL_THERE = "source, target and dead-letter topic are there"
@@ -42,42 +42,42 @@ class Progress:
         return ", ".join(parts) or None
 
 
-def topics_finding(troubles: Sequence[Trouble], advice: Sequence[str], progress: Progress) -> Finding:
-    """TopicsReady: the gravest trouble gives the reason, and every one its sentence."""
-    if troubles:
-        gravest_first = sorted(troubles, key=lambda trouble: not trouble.stalled)
-        return _topics(FALSE, gravest_first[0].reason, [trouble.sentence for trouble in gravest_first])
+def topics_condition(problems: Sequence[TopicProblem], advice: Sequence[str], progress: Progress) -> Condition:
+    """TopicsReady: the gravest problem gives the reason, and every one its sentence."""
+    if problems:
+        gravest_first = sorted(problems, key=lambda problem: not problem.stalled)
+        return _topics(FALSE, gravest_first[0].reason, [problem.sentence for problem in gravest_first])
     if progress.made:
         return _topics(FALSE, "TopicMissing", [f"creating {', '.join(progress.made)}"])
     return _topics(TRUE, AS_SPECIFIED, [ALL_THERE, *advice])
 
 
-def failed_finding(error: OperatorError) -> Finding:
+def failed_condition(error: OperatorError) -> Condition:
     """TopicsReady when Kafka could not be asked, or did not do what was planned."""
     status = UNKNOWN if isinstance(error, KafkaUnavailable) else FALSE
-    return Finding(ConditionType.TOPICS_READY, status, error.reason, str(error))
+    return Condition(ConditionType.TOPICS_READY, status, error.reason, str(error))
 
 
-def backend_findings(
-    settings: Settings, source_config: Mapping[str, str] | None, buckets: Sequence[Trouble], absent: Sequence[str]
-) -> Iterator[Finding]:
+def backend_conditions(
+    settings: Settings, source_config: Mapping[str, str] | None, buckets: Sequence[TopicProblem], absent: Sequence[str]
+) -> Iterator[Condition]:
     """Return what topics have to say about BackendReady, the worst first.
 
-    `source_config` is None while it is not known. `buckets` are troubles of bucket topics, `absent` those of them that
+    `source_config` is None while it is not known. `buckets` are problems of bucket topics, `absent` those of them that
     are being made.
     """
-    worst: list[Finding] = []
-    others: list[Finding] = []
+    worst: list[Condition] = []
+    others: list[Condition] = []
     if buckets:
-        worst.append(_backend(FALSE, "BucketTopicsMissing", "; ".join(trouble.sentence for trouble in buckets)))
+        worst.append(_backend(FALSE, "BucketTopicsMissing", "; ".join(problem.sentence for problem in buckets)))
     elif absent:
         worst.append(_backend(FALSE, "BucketTopicsMissing", f"creating {', '.join(absent)}"))
-    for finding in _retention(settings, source_config or {}):
-        (worst if finding.status is FALSE else others).append(finding)
+    for condition in _retention(settings, source_config or {}):
+        (worst if condition.status is FALSE else others).append(condition)
     yield from [*worst, *others]
 
 
-def _retention(settings: Settings, config: Mapping[str, str]) -> Iterator[Finding]:
+def _retention(settings: Settings, config: Mapping[str, str]) -> Iterator[Condition]:
     topic, max_delay = settings.source.topic, settings.schedule.max_delay
     kept = kept_ms(config)
     if kept is not None and kept < max_delay.ms:
@@ -114,12 +114,12 @@ def _duration(ms: int) -> str:
     return str(Duration.of_ms(ms)) if ms < 100_000 * 3_600_000 else f"{ms} ms"
 
 
-def _topics(status: ConditionStatus, reason: str, sentences: Sequence[str]) -> Finding:
-    return Finding(ConditionType.TOPICS_READY, status, reason, "; ".join(sentences))
+def _topics(status: ConditionStatus, reason: str, sentences: Sequence[str]) -> Condition:
+    return Condition(ConditionType.TOPICS_READY, status, reason, "; ".join(sentences))
 
 
-def _backend(status: ConditionStatus, reason: str, sentence: str) -> Finding:
-    return Finding(ConditionType.BACKEND_READY, status, reason, sentence)
+def _backend(status: ConditionStatus, reason: str, sentence: str) -> Condition:
+    return Condition(ConditionType.BACKEND_READY, status, reason, sentence)
 
 
 SAFE_COPIES: Final = 3
@@ -130,105 +130,107 @@ SAFE_IN_SYNC: Final = 2
 class Corrected(NamedTuple):
     """A topic as it will be when its changes are done."""
 
-    wish: DesiredTopic
+    desired: DesiredTopic
     partitions: int
     replication_factor: int
     config: Mapping[str, str] | None
     """None where it may not be read."""
 
 
-def growth(wish: DesiredTopic, facts: TopicFacts) -> GrowTopic | None:
+def growth(desired: DesiredTopic, facts: TopicFacts) -> GrowTopic | None:
     """Partitions to add."""
-    least = wish.least_partitions or 0
-    return GrowTopic(wish.name, least, facts.partitions) if least > facts.partitions else None
+    least = desired.least_partitions or 0
+    return GrowTopic(desired.name, least, facts.partitions) if least > facts.partitions else None
 
 
-def corrections(wish: DesiredTopic, facts: TopicFacts, *, created: bool) -> SetConfig | None:
+def corrections(desired: DesiredTopic, facts: TopicFacts, *, created: bool) -> SetConfig | None:
     """Settings to set again: those that are written, lower bounds, and of a topic that the operator made its own."""
     if facts.config is None:
         return None
-    wanted = {**(wish.created_config if created else {}), **wish.exact_config}
+    wanted = {**(desired.created_config if created else {}), **desired.exact_config}
     changed = {name: value for name, value in wanted.items() if _differs(facts.config.get(name), value)}
     changed |= {
         name: str(least)
-        for name, least in wish.least_config.items()
+        for name, least in desired.least_config.items()
         if name not in wanted and _is_below(facts.config.get(name), least)
     }
     if not changed:
         return None
-    return SetConfig(wish.name, changed, {name: facts.config.get(name) for name in changed})
+    return SetConfig(desired.name, changed, {name: facts.config.get(name) for name in changed})
 
 
-def care_troubles(wish: DesiredTopic, facts: TopicFacts) -> Iterator[Trouble]:
-    """Return what is written of a topic under the operator's care, and cannot be done."""
-    written, copies = wish.written_partitions, wish.written_replication_factor
+def managed_problems(desired: DesiredTopic, facts: TopicFacts) -> Iterator[TopicProblem]:
+    """Return what is written of a topic managed by the operator, and cannot be done."""
+    written, copies = desired.written_partitions, desired.written_replication_factor
     if written is not None and written < facts.partitions:
-        yield Trouble(
+        yield TopicProblem(
             "PartitionDecrease",
-            f"{wish.what} has {facts.partitions} partitions, and Kafka cannot take any away: set "
-            f"{wish.field}.partitions to {facts.partitions} or more",
+            f"{desired.what} has {facts.partitions} partitions, and Kafka cannot take any away: set "
+            f"{desired.field}.partitions to {facts.partitions} or more",
         )
     if copies is not None and copies != facts.replication_factor:
-        yield Trouble(
+        yield TopicProblem(
             "ReplicationFactorChange",
-            f"{wish.what} has {facts.replication_factor} copies, {wish.field}.replicationFactor is {copies}: reassign "
-            f"its partitions with Kafka's own tools, or set it to {facts.replication_factor}",
+            f"{desired.what} has {facts.replication_factor} copies, {desired.field}.replicationFactor is {copies}: "
+            f"reassign its partitions with Kafka's own tools, or set it to {facts.replication_factor}",
         )
     if facts.config is None:
-        yield Trouble("AuthorizationFailed", f"{_unreadable(wish)}, and correct them (AlterConfigs)", stalled=False)
+        yield TopicProblem(
+            "AuthorizationFailed", f"{_unreadable(desired)}, and correct them (AlterConfigs)", stalled=False
+        )
 
 
-def troubles(settings: Settings, topic: Corrected) -> Iterator[Trouble]:
+def problems(settings: Settings, topic: Corrected) -> Iterator[TopicProblem]:
     """Return what keeps a topic from doing its part, whoever looks after it."""
-    config, wish = topic.config or {}, topic.wish
-    if wish.role is Role.SOURCE and "compact" in config.get("cleanup.policy", ""):
-        yield Trouble(
+    config, desired = topic.config or {}, topic.desired
+    if desired.role is Role.SOURCE and "compact" in config.get("cleanup.policy", ""):
+        yield TopicProblem(
             "CompactedSource",
-            f"{wish.what} has cleanup.policy={config['cleanup.policy']}: compaction removes records that are still to "
-            f"be delivered; {_listing(wish, 'cleanup.policy', 'delete')}",
+            f"{desired.what} has cleanup.policy={config['cleanup.policy']}: compaction removes records that are still "
+            f"to be delivered; {_listing(desired, 'cleanup.policy', 'delete')}",
         )
     fixed = settings.schedule.delay is not None
-    if wish.role is Role.SOURCE and fixed and not _by_brokers_time(config, topic.config is None):
-        yield Trouble(
+    if desired.role is Role.SOURCE and fixed and not _by_brokers_time(config, topic.config is None):
+        yield TopicProblem(
             "TimestampType",
-            f"{wish.what} has message.timestamp.type={config['message.timestamp.type']}: spec.schedule.delay needs "
+            f"{desired.what} has message.timestamp.type={config['message.timestamp.type']}: spec.schedule.delay needs "
             f"{LOG_APPEND_TIME}, so that source order is due order; "
-            f"{_listing(wish, 'message.timestamp.type', LOG_APPEND_TIME)}",
+            f"{_listing(desired, 'message.timestamp.type', LOG_APPEND_TIME)}",
         )
     in_sync = _number(config.get("min.insync.replicas"))
     if in_sync is not None and in_sync > topic.replication_factor:
-        yield Trouble(
+        yield TopicProblem(
             "TooFewCopies",
-            f"{wish.what} has {topic.replication_factor} copies and min.insync.replicas={in_sync}: nothing can be "
+            f"{desired.what} has {topic.replication_factor} copies and min.insync.replicas={in_sync}: nothing can be "
             "written to it; lower the setting, or add copies",
         )
 
 
 def advice(topic: Corrected) -> Iterator[str]:
     """Return what works and could be better."""
-    wish, config = topic.wish, topic.config
+    desired, config = topic.desired, topic.config
     if config is None:
-        yield _unreadable(wish)
+        yield _unreadable(desired)
         return
-    if wish.role in (Role.SOURCE, Role.TARGET) and not _by_brokers_time(config, unknown=False):
+    if desired.role in (Role.SOURCE, Role.TARGET) and not _by_brokers_time(config, unknown=False):
         yield (
-            f"{wish.what} has message.timestamp.type={config['message.timestamp.type']}: the audit needs "
+            f"{desired.what} has message.timestamp.type={config['message.timestamp.type']}: the audit needs "
             f"{LOG_APPEND_TIME} to measure lateness by the broker's clock"
         )
     in_sync = _number(config.get("min.insync.replicas"))
     if in_sync is not None and in_sync < SAFE_IN_SYNC and topic.replication_factor >= SAFE_COPIES:
         yield (
-            f"{wish.what} has min.insync.replicas={in_sync}: a record is acknowledged that only one broker has; "
-            f"{_listing(wish, 'min.insync.replicas', '2')}"
+            f"{desired.what} has min.insync.replicas={in_sync}: a record is acknowledged that only one broker has; "
+            f"{_listing(desired, 'min.insync.replicas', '2')}"
         )
 
 
-def pair_troubles(settings: Settings, source: Corrected, target: Corrected) -> Iterator[Trouble]:
+def pair_problems(settings: Settings, source: Corrected, target: Corrected) -> Iterator[TopicProblem]:
     """Return what source and target have to have in common."""
     if settings.partitioning is Partitioning.SAME_PARTITION and target.partitions < source.partitions:
-        yield Trouble(
+        yield TopicProblem(
             "TooFewPartitions",
-            f"{target.wish.what} has {target.partitions} partitions, {source.wish.what} {source.partitions}: "
+            f"{target.desired.what} has {target.partitions} partitions, {source.desired.what} {source.partitions}: "
             "partitioning SamePartition needs as many; grow it, or use ByKey",
         )
 
@@ -241,12 +243,12 @@ def kept_ms(config: Mapping[str, str]) -> int | None:
     return None if retention is None or retention == UNLIMITED_MS else retention
 
 
-def _listing(wish: DesiredTopic, name: str, value: str) -> str:
-    return f'alter the topic, or let the operator do it with {wish.field}.config: {{{name}: "{value}"}}'
+def _listing(desired: DesiredTopic, name: str, value: str) -> str:
+    return f'alter the topic, or let the operator do it with {desired.field}.config: {{{name}: "{value}"}}'
 
 
-def _unreadable(wish: DesiredTopic) -> str:
-    return f"the operator's Kafka user may not read the settings of {wish.what}: grant it DescribeConfigs"
+def _unreadable(desired: DesiredTopic) -> str:
+    return f"the operator's Kafka user may not read the settings of {desired.what}: grant it DescribeConfigs"
 
 
 def _by_brokers_time(config: Mapping[str, str], unknown: bool) -> bool:

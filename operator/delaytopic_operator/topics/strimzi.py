@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from delaytopic_operator.model.kinds import KAFKA_TOPIC
 from delaytopic_operator.model.reconciliation import Key
-from delaytopic_operator.topics.ownership import Trouble
+from delaytopic_operator.topics.ownership import TopicProblem
 
 CLUSTER_LABEL: Final = "strimzi.io/cluster"
 _BOOTSTRAP: Final = re.compile(r"(?P<cluster>[a-z0-9][-a-z0-9]*)-kafka-bootstrap(?:\.(?P<namespace>[-a-z0-9]+)[^:]*)?:")
@@ -90,7 +90,7 @@ def own_document(strimzi: StrimziTopics, topic: str, key: Key) -> Mapping[str, A
     return document if document is not None and _is_ours(document, key) else None
 
 
-def strimzi_troubles(strimzi: StrimziTopics, topics: Iterable[str], key: Key) -> Iterator[Trouble]:
+def strimzi_problems(strimzi: StrimziTopics, topics: Iterable[str], key: Key) -> Iterator[TopicProblem]:
     """Return what the Topic Operator says of these topics, and which of them somebody else describes."""
     by_name = {document["metadata"]["name"]: document for document in strimzi.live.values()}
     for topic in topics:
@@ -99,7 +99,7 @@ def strimzi_troubles(strimzi: StrimziTopics, topics: Iterable[str], key: Key) ->
             continue
         if not _is_ours(document, key):
             # Whose it is, and where, is not for whoever writes a DelayTopic to know.
-            yield Trouble(
+            yield TopicProblem(
                 "TopicExists",
                 f"another KafkaTopic describes the topic {topic} already, or has its name: set management: Observe to "
                 "use it as it is, or ask who looks after that object to delete it (annotated strimzi.io/managed: "
@@ -109,7 +109,7 @@ def strimzi_troubles(strimzi: StrimziTopics, topics: Iterable[str], key: Key) ->
         said = _not_ready(document)
         if said is not None:
             where = f"{document['metadata'].get('namespace')}/{document['metadata']['name']}"
-            yield Trouble("KafkaTopicNotReady", f"the KafkaTopic {where} is not ready: {said}", stalled=False)
+            yield TopicProblem("KafkaTopicNotReady", f"the KafkaTopic {where} is not ready: {said}", stalled=False)
 
 
 def _labels(place: StrimziPlace, key: Key) -> dict[str, str]:

@@ -21,7 +21,7 @@ from tests.support.operator.routes import Route, route
 
 from delaytopic_api.documents import ConditionStatus, ConditionType
 from delaytopic_cli import __main__ as delaytopic
-from delaytopic_operator.model.conditions import Finding
+from delaytopic_operator.model.conditions import Condition
 from delaytopic_operator.observe.audit_verdict import last_verdict
 
 pytestmark = pytest.mark.integration
@@ -71,13 +71,13 @@ class Container:
         environment = {variable["name"]: str(temporary) for variable in container["env"]}
         return cls(container["command"][0], words, environment, message)
 
-    def finding(self) -> Finding:
+    def condition(self) -> Condition:
         """Return what the operator makes of its termination message."""
         state = {"terminated": {"message": self.message.read_text(encoding="utf-8")}}
         pod: dict[str, Any] = {"status": {"containerStatuses": [{"state": state}]}}
         verdict = last_verdict([pod], {})
         assert verdict is not None
-        return verdict.finding
+        return verdict.condition
 
 
 def outside_of(word: str, places: dict[str, object]) -> str:
@@ -113,7 +113,7 @@ def test_the_verdict_of_an_audit_becomes_a_condition(kafka: KafkaAddress, tmp_pa
     code = delaytopic.run(container.words)
 
     assert (container.program, code) == ("delaytopic", 0)
-    assert container.finding()[:3] == (ConditionType.SLO_MET, ConditionStatus.TRUE, "Met")
+    assert container.condition()[:3] == (ConditionType.SLO_MET, ConditionStatus.TRUE, "Met")
 
 
 @pytest.mark.usefixtures("shared_spark")
@@ -123,7 +123,7 @@ def test_an_audit_that_does_not_reach_kafka_fails_and_says_why(tmp_path: Path, m
 
     code = delaytopic.run(container.words)
 
-    found = container.finding()
+    found = container.condition()
     assert code == 2
     assert found[:3] == (ConditionType.SLO_MET, ConditionStatus.UNKNOWN, "CannotJudge")
     assert "127.0.0.1:1" in found.message
@@ -139,4 +139,4 @@ def test_the_containers_program_does_the_same_with_a_spark_of_its_own(kafka: Kaf
     done = subprocess.run([program, *container.words], cwd=tmp_path / "tmp", env=environment, timeout=300, check=False)
 
     assert done.returncode == 0
-    assert container.finding()[:3] == (ConditionType.SLO_MET, ConditionStatus.TRUE, "Met")
+    assert container.condition()[:3] == (ConditionType.SLO_MET, ConditionStatus.TRUE, "Met")

@@ -100,7 +100,7 @@ def verdict(found: Mapping[str, Any] | None, *, has_class: bool = True) -> Accep
     if found is None:
         return None
     classes = [delay_class()] if has_class else []
-    return check(Subject(KEY, found, classes, {}, elders=Elders(0, 0), rival=None))
+    return check(Subject(KEY, found, classes, {}, elders=Elders(0, 0), conflict=None))
 
 
 def record(namespace_uid: str = NAMESPACE_UID) -> RouteRecord:
@@ -129,7 +129,7 @@ def seen(
         namespace=NamespaceFacts(NAMESPACE_UID, {}, terminates),
         verdict=verdict(found, has_class=has_class),
         record=record(),
-        record_trouble=None,
+        record_problem=None,
         children=[DEPLOYMENT],
         fleet=fleet(pending),
     )

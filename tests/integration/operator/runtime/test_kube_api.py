@@ -245,7 +245,7 @@ def test_a_user_without_the_right_is_told_which_one(
         kube.list(kinds.DEPLOYMENT)
 
 
-def test_credentials_that_do_not_count_are_no_passing_trouble(
+def test_credentials_that_do_not_count_are_no_passing_problem(
     control_plane: ControlPlane, make_kube: Callable[..., KubeApi], namespace: str
 ) -> None:
     control_plane.client.create(f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": {"name": "dismissed"}})

@@ -13,7 +13,7 @@ from tests.support.servers.tls import TlsTerminator, make_certificates
 from delaytopic_api.documents import ConditionStatus
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_operator.errors import RedisNotAuthenticated, RedisUnavailable
-from delaytopic_operator.redis.check import RedisFacts, read_redis_facts, redis_failure, redis_finding
+from delaytopic_operator.redis.check import RedisFacts, read_redis_facts, redis_condition, redis_failure
 from delaytopic_operator.redis.client import RedisTarget
 
 MIB = 1 << 20
@@ -21,8 +21,8 @@ GOOD = RedisFacts("Redis at a:1", "noeviction", True, "", 10 * MIB, 100 * MIB)
 
 
 def outcome(*servers: RedisFacts) -> tuple[ConditionStatus, str] | None:
-    finding = redis_finding(servers)
-    return (finding.status, finding.reason) if finding is not None else None
+    condition = redis_condition(servers)
+    return (condition.status, condition.reason) if condition is not None else None
 
 
 @pytest.mark.parametrize(
@@ -46,10 +46,10 @@ def test_the_gravest_is_told(facts: RedisFacts, expected: tuple[ConditionStatus,
 def test_one_bad_server_of_a_cluster_is_named() -> None:
     bad = RedisFacts("Redis at b:1", "volatile-ttl", True, "", 1, 100)
 
-    finding = redis_finding([GOOD, bad])
+    condition = redis_condition([GOOD, bad])
 
-    assert finding is not None
-    assert finding.message == (
+    assert condition is not None
+    assert condition.message == (
         "Redis at b:1 has maxmemory-policy volatile-ttl, and would evict pending records; set maxmemory-policy "
         "noeviction"
     )
@@ -65,9 +65,9 @@ def test_one_bad_server_of_a_cluster_is_named() -> None:
 def test_a_redis_that_cannot_be_asked_is_told(
     error: RedisUnavailable | RedisNotAuthenticated, expected: tuple[ConditionStatus, str]
 ) -> None:
-    finding = redis_failure(error)
+    condition = redis_failure(error)
 
-    assert (finding.status, finding.reason, finding.message) == (*expected, str(error))
+    assert (condition.status, condition.reason, condition.message) == (*expected, str(error))
 
 
 def target_of(server: RedisServer, password: str | None = None) -> RedisTarget:
@@ -101,7 +101,7 @@ def test_a_server_that_hides_its_settings_is_not_accused(start_redis: Callable[.
     (facts,) = read_redis_facts(target)
 
     assert facts.snapshots is None
-    assert redis_finding([facts]) is None
+    assert redis_condition([facts]) is None
 
 
 @pytest.mark.integration

@@ -1,4 +1,4 @@
-"""Trouble around a DelayTopic: reported with a reason and a remedy, and over once its cause is mended."""
+"""Problem around a DelayTopic: reported with a reason and a remedy, and over once its cause is mended."""
 
 from __future__ import annotations
 

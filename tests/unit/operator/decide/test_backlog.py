@@ -52,7 +52,7 @@ def test_a_backlog_from_before_is_told_until_it_is_delivered(
 ) -> None:
     decided = plan(observation)
 
-    backend = next(finding for finding in decided.findings if finding.type == "BackendReady")
+    backend = next(condition for condition in decided.conditions if condition.type == "BackendReady")
     assert backend.reason == reason
     assert [event.reason for event in decided.events] == events
     assert record_after(observation, decided.actions).pending == kept

@@ -32,7 +32,7 @@ from delaytopic_operator.decide.plan import (
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.model.record import RecordState, RouteRecord, former_record_name, record_name
 from delaytopic_operator.observe.fleet import Fleet
-from delaytopic_operator.observe.observation import Observation, ProgressFacts, Trouble
+from delaytopic_operator.observe.observation import Observation, Problem, ProgressFacts
 from delaytopic_operator.rules.validate import Refusal
 
 RETAINED = RecordState.RETAINED
@@ -116,7 +116,7 @@ CASES: list[tuple[str, Observation, list[str]]] = [
     ("confirmed, purged", seen(document(**DELETE), record=None, **STOPPED), ["RemoveFinalizer"]),
     (
         "confirmed, the record cannot be read",
-        seen(document(**DELETE), record=None, record_trouble=Trouble("RecordUnreadable", "newer", stalled=True)),
+        seen(document(**DELETE), record=None, record_problem=Problem("RecordUnreadable", "newer", stalled=True)),
         ["Delete Deployment", "RemoveFinalizer"],
     ),
     (
@@ -132,7 +132,7 @@ CASES: list[tuple[str, Observation, list[str]]] = [
     ("gone, nothing written down", seen(None, record=None), ["Delete Deployment"]),
     (
         "gone, the record cannot be read",
-        seen(None, record=None, record_trouble=Trouble("RecordUnreadable", "newer", stalled=True)),
+        seen(None, record=None, record_problem=Problem("RecordUnreadable", "newer", stalled=True)),
         [],
     ),
     ("another's, retained", seen(document(deleted_ms=None), record=retained(4, "former"), **STOPPED), []),
@@ -225,7 +225,7 @@ def test_a_record_that_was_copied_is_not_written_for_another() -> None:
 
 
 def test_relays_that_say_nothing_are_no_empty_backlog() -> None:
-    silent = replace(seen(document(), pending=None), cut_off_since_ms=NOW_MS)
+    silent = replace(seen(document(), pending=None), unreachable_since_ms=NOW_MS)
 
     assert "RemoveFinalizer" not in words(plan(silent))
     assert DEPLOYMENT["metadata"]["namespace"] == CONFIG.namespace

@@ -27,7 +27,7 @@ USUAL = Going(
     pending=5,
     at_first=None,
     retained=False,
-    cut_off_since_ms=None,
+    unreachable_since_ms=None,
 )
 OVER = {"deleted_ms": NOW_MS - TIMEOUT_MS}
 LONG_AGO = NOW_MS - GRACE_MS
@@ -50,8 +50,8 @@ CASES: list[tuple[str, DeletionPolicy, dict[str, Any], Step, str, str]] = [
     ("no time at all", DRAIN, {"drain_timeout_ms": 0}, Step.RETAIN, "BacklogRetained", "drainTimeout is over"),
     ("no relays", DRAIN, {"has_relays": False}, Step.RETAIN, "BacklogRetained", "there are no relays"),
     ("written down", DRAIN, {"retained": True}, Step.RETAIN, "BacklogRetained", "until the same object is applied"),
-    ("cut off for a moment", DRAIN, {"cut_off_since_ms": LONG_AGO + 1}, Step.DRAIN, "Draining", ""),
-    ("cut off for long", DRAIN, {"cut_off_since_ms": LONG_AGO}, Step.RETAIN, "BacklogRetained", "cut off"),
+    ("cut off for a moment", DRAIN, {"unreachable_since_ms": LONG_AGO + 1}, Step.DRAIN, "Draining", ""),
+    ("cut off for long", DRAIN, {"unreachable_since_ms": LONG_AGO}, Step.RETAIN, "BacklogRetained", "cut off"),
     ("with its namespace", DRAIN, {"namespace_terminates": True}, Step.HAND_OVER, "Draining", "deliver 5 pending"),
     (
         "with namespace and relays",
@@ -78,7 +78,7 @@ CASES: list[tuple[str, DeletionPolicy, dict[str, Any], Step, str, str]] = [
     (
         "confirmed, cut off for long",
         DELETE,
-        {"confirmed": True, "stoppable": False, "cut_off_since_ms": LONG_AGO},
+        {"confirmed": True, "stoppable": False, "unreachable_since_ms": LONG_AGO},
         Step.RETAIN,
         "BacklogRetained",
         "cut off",
@@ -109,7 +109,7 @@ GOING = st.builds(
     pending=st.none() | st.integers(0, 9),
     at_first=st.none() | st.integers(0, 9),
     retained=st.booleans(),
-    cut_off_since_ms=st.none() | st.integers(NOW_MS - 2 * GRACE_MS, NOW_MS),
+    unreachable_since_ms=st.none() | st.integers(NOW_MS - 2 * GRACE_MS, NOW_MS),
 )
 
 

@@ -26,15 +26,15 @@ from delaytopic_operator.model.kafka_view import Committed, KafkaView, TopicFact
 from delaytopic_operator.model.offsets_backup import KeptProgress
 from delaytopic_operator.model.record import RecordState, Role, RouteRecord, TopicRecord
 from delaytopic_operator.observe.fleet import Fleet, RelayPage
-from delaytopic_operator.observe.observation import Observation, ProgressFacts, Topics, Trouble
+from delaytopic_operator.observe.observation import Observation, Problem, ProgressFacts, Topics
 from delaytopic_operator.observe.offsets_cache import AGAIN_MS, RETRY_MS, SILENT_MS, ProgressMemory
 
 LIVING = document(deleted_ms=None)
 PROGRESS = KeptProgress("shop.a", "a-1", {0: Committed(7, "1;9;5;3;")})
 LATER = KeptProgress("shop.a", "a-1", {0: Committed(8, "1;10;6;4;")})
 NOTHING = KeptProgress("shop.a", "a-1", {})
-AWAY = ProgressFacts(trouble=Trouble("KafkaUnreachable", "Kafka did not answer", passing=True))
-FORBIDDEN = ProgressFacts(trouble=Trouble("AuthorizationFailed", "grant Describe on the group"))
+AWAY = ProgressFacts(problem=Problem("KafkaUnreachable", "Kafka did not answer", passing=True))
+FORBIDDEN = ProgressFacts(problem=Problem("AuthorizationFailed", "grant Describe on the group"))
 SETTINGS = {
     "cleanup.policy": "delete",
     "max.message.bytes": "1048588",
@@ -158,9 +158,9 @@ def test_an_object_that_goes_is_held_until_the_progress_of_its_relays_is_written
 def test_an_object_is_not_held_for_progress_that_cannot_be_read() -> None:
     retained = kept(None, RecordState.RETAINED)
     forbidden = plan(away(document(), record=retained, progress=FORBIDDEN))
-    cut_off = plan(away(document(), record=retained, progress=AWAY, cut_off_since_ms=NOW_MS - 660_000))
+    unreachable = plan(away(document(), record=retained, progress=AWAY, unreachable_since_ms=NOW_MS - 660_000))
 
-    for decided in (forbidden, cut_off):
+    for decided in (forbidden, unreachable):
         assert [type(action) for action in decided.actions] == [RemoveFinalizer]
         assert [event.reason for event in decided.events] == ["BacklogRetained", "ProgressNotKept"]
     assert "grant Describe on the group" in forbidden.events[-1].message
@@ -180,9 +180,9 @@ def test_a_discarded_backlog_does_not_come_back_with_its_progress() -> None:
 def test_brokers_that_forget_soon_are_told_of() -> None:
     soon, late = (
         next(
-            finding
-            for finding in plan(seen(LIVING, topics=topics(offsets_retention_ms=kept_ms))).findings
-            if finding.type == "BackendReady"
+            condition
+            for condition in plan(seen(LIVING, topics=topics(offsets_retention_ms=kept_ms))).conditions
+            if condition.type == "BackendReady"
         )
         for kept_ms in (3_600_000, 604_800_000)
     )

@@ -28,7 +28,7 @@ from delaytopic_operator.model.conditions import UNKNOWN
 from delaytopic_operator.model.kafka_view import KafkaView, TopicFacts
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import Role, RouteRecord, TopicRecord
-from delaytopic_operator.observe.observation import Observation, Topics, Trouble
+from delaytopic_operator.observe.observation import Observation, Problem, Topics
 from delaytopic_operator.redis.check import redis_failure
 from delaytopic_operator.report.status import status_document
 from delaytopic_operator.resources import child_name, former_child_name
@@ -108,9 +108,9 @@ def test_once_its_topics_are_there_relays_are_made_what_they_need_before_them() 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"topics": None, "topics_trouble": Trouble("KafkaUnreachable", "away", passing=True)},
+        {"topics": None, "topics_problem": Problem("KafkaUnreachable", "away", passing=True)},
         {"topics": topics("shop.b")},
-        {"secrets_trouble": Trouble("SecretMissing", "gone")},
+        {"secrets_problem": Problem("SecretMissing", "gone")},
     ],
 )
 def test_no_relay_is_made_before_all_that_it_reads_is_there(changes: dict[str, Any]) -> None:
@@ -145,22 +145,22 @@ def test_the_finalizer_follows_the_policy(policy: str, finalizers: list[str], ac
 
 
 @pytest.mark.parametrize(
-    ("trouble", "status", "stalled"),
+    ("problem", "status", "stalled"),
     [
-        (Trouble("KafkaUnreachable", "away", passing=True), "Unknown", False),
-        (Trouble("AuthenticationFailed", "wrong password"), "False", False),
-        (Trouble("NotSupported", "use another", stalled=True), "False", True),
+        (Problem("KafkaUnreachable", "away", passing=True), "Unknown", False),
+        (Problem("AuthenticationFailed", "wrong password"), "False", False),
+        (Problem("NotSupported", "use another", stalled=True), "False", True),
     ],
 )
 def test_what_of_kafka_cannot_be_had_is_said_and_nothing_is_touched(
-    trouble: Trouble, status: str, stalled: bool
+    problem: Problem, status: str, stalled: bool
 ) -> None:
-    found = _settled(topics=None, topics_trouble=trouble)
+    found = _settled(topics=None, topics_problem=problem)
 
     conditions = said(found)
 
-    assert conditions["TopicsReady"] == (status, trouble.reason)
-    assert conditions["Ready"] == (status, trouble.reason)
+    assert conditions["TopicsReady"] == (status, problem.reason)
+    assert conditions["Ready"] == (status, problem.reason)
     assert ("Stalled" in conditions) is stalled
     assert plan(found).actions == []
 
@@ -175,7 +175,7 @@ def test_of_a_topic_that_is_gone_the_status_says_nothing_more() -> None:
 
 
 def test_a_secret_that_is_gone_stops_no_relay() -> None:
-    found = _settled(topics=None, secrets_trouble=Trouble("SecretMissing", "create it"))
+    found = _settled(topics=None, secrets_problem=Problem("SecretMissing", "create it"))
 
     assert plan(found).actions == []
     assert said(found)["Ready"] == ("False", "SecretMissing")

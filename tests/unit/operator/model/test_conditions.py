@@ -12,7 +12,7 @@ from delaytopic_operator.model.conditions import (
     LONGEST_MESSAGE,
     TRUE,
     UNKNOWN,
-    Finding,
+    Condition,
     Progress,
     instant,
     instant_ms,
@@ -23,57 +23,57 @@ from delaytopic_operator.model.conditions import (
 NOW_MS = 1_795_269_686_000
 POLICY, TOPICS = ConditionType.POLICY_ACCEPTED, ConditionType.TOPICS_READY
 BACKEND, RELAY = ConditionType.BACKEND_READY, ConditionType.RELAY_AVAILABLE
-WELL = [Finding(each, TRUE, "Fine", "is fine") for each in (POLICY, TOPICS, BACKEND, RELAY)]
-LATE = Finding(ConditionType.DELIVERING_ON_TIME, FALSE, "Overdue", "late")
-LEAVING = Finding(ConditionType.DRAINING, TRUE, "Draining", "3 are left")
+WELL = [Condition(each, TRUE, "Fine", "is fine") for each in (POLICY, TOPICS, BACKEND, RELAY)]
+LATE = Condition(ConditionType.DELIVERING_ON_TIME, FALSE, "Overdue", "late")
+LEAVING = Condition(ConditionType.DRAINING, TRUE, "Draining", "3 are left")
 CALM = Progress()
 
 
-def but(*others: Finding) -> list[Finding]:
+def but(*others: Condition) -> list[Condition]:
     """All well but these."""
     types = {other.type for other in others}
     return [*(each for each in WELL if each.type not in types), *others]
 
 
-def without(*types: ConditionType) -> list[Finding]:
+def without(*types: ConditionType) -> list[Condition]:
     return [each for each in WELL if each.type not in types]
 
 
-READY_CASES: list[tuple[str, list[Finding], str | None, tuple[ConditionStatus, str]]] = [
+READY_CASES: list[tuple[str, list[Condition], str | None, tuple[ConditionStatus, str]]] = [
     ("all well", WELL, None, (TRUE, "Ready")),
     ("late", [*WELL, LATE], None, (TRUE, "Ready")),
     ("nothing found", [], None, (UNKNOWN, "Reconciling")),
     ("no relays yet", without(RELAY), None, (UNKNOWN, "Reconciling")),
-    ("no topics", but(Finding(TOPICS, FALSE, "TopicMissing", "no")), None, (FALSE, "TopicMissing")),
+    ("no topics", but(Condition(TOPICS, FALSE, "TopicMissing", "no")), None, (FALSE, "TopicMissing")),
     (
         "the first that is not well counts",
-        but(Finding(BACKEND, FALSE, "PersistenceOff", "no"), Finding(RELAY, FALSE, "CrashLoop", "no")),
+        but(Condition(BACKEND, FALSE, "PersistenceOff", "no"), Condition(RELAY, FALSE, "CrashLoop", "no")),
         None,
         (FALSE, "PersistenceOff"),
     ),
     (
         "what is found counts before what is not known yet",
-        [*without(TOPICS, BACKEND), Finding(BACKEND, FALSE, "RetainedBacklogForeign", "no")],
+        [*without(TOPICS, BACKEND), Condition(BACKEND, FALSE, "RetainedBacklogForeign", "no")],
         None,
         (FALSE, "RetainedBacklogForeign"),
     ),
-    ("unknown", but(Finding(TOPICS, UNKNOWN, "KafkaUnreachable", "?")), None, (UNKNOWN, "KafkaUnreachable")),
+    ("unknown", but(Condition(TOPICS, UNKNOWN, "KafkaUnreachable", "?")), None, (UNKNOWN, "KafkaUnreachable")),
     ("suspended", WELL, "spec.suspend is All", (FALSE, "Suspended")),
-    ("refused and suspended", but(Finding(POLICY, FALSE, "LimitExceeded")), "all", (FALSE, "LimitExceeded")),
+    ("refused and suspended", but(Condition(POLICY, FALSE, "LimitExceeded")), "all", (FALSE, "LimitExceeded")),
     ("being deleted", [LEAVING, *WELL], None, (FALSE, "Draining")),
     ("being deleted, little known", [LEAVING], None, (FALSE, "Draining")),
 ]
 
 
-@pytest.mark.parametrize(("what", "findings", "suspended", "ready"), READY_CASES, ids=[c[0] for c in READY_CASES])
+@pytest.mark.parametrize(("what", "conditions", "suspended", "ready"), READY_CASES, ids=[c[0] for c in READY_CASES])
 def test_ready_sums_up(
-    what: str, findings: list[Finding], suspended: str | None, ready: tuple[ConditionStatus, str]
+    what: str, conditions: list[Condition], suspended: str | None, ready: tuple[ConditionStatus, str]
 ) -> None:
-    summary = summed_up(findings, CALM, suspended=suspended)
+    summary = summed_up(conditions, CALM, suspended=suspended)
 
     assert summary[0].type is ConditionType.READY
     assert (summary[0].status, summary[0].reason) == ready
-    assert summary[1:] == findings
+    assert summary[1:] == conditions
 
 
 PROGRESS_CASES = [
@@ -104,9 +104,9 @@ def test_a_condition_keeps_its_time_while_its_status_is_the_same() -> None:
         {"type": "BackendReady", "status": "True", "lastTransitionTime": "2026-11-01T00:00:00Z", "reason": "Fine"},
         {"type": "Stalled", "status": "True", "lastTransitionTime": "2026-11-01T00:00:00Z", "reason": "Gone"},
     ]
-    findings = [Finding(TOPICS, TRUE, "Fine", "m"), Finding(BACKEND, FALSE, "PersistenceOff", "n")]
+    conditions = [Condition(TOPICS, TRUE, "Fine", "m"), Condition(BACKEND, FALSE, "PersistenceOff", "n")]
 
-    now = merged(before, findings, 4, NOW_MS)
+    now = merged(before, conditions, 4, NOW_MS)
 
     assert now == [
         {

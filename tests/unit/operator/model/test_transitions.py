@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from delaytopic_operator.model.transitions import Event, told
+from delaytopic_operator.model.transitions import Event, transition_events
 
 Condition = dict[str, Any]
 
@@ -89,8 +89,8 @@ CASES: list[tuple[str, list[Condition], list[Condition], list[tuple[str, str]]]]
 def test_a_transition_is_told_once(
     what: str, before: list[Condition], after: list[Condition], events: list[tuple[str, str]]
 ) -> None:
-    assert [(event.type, event.reason) for event in told(before, after)] == events
+    assert [(event.type, event.reason) for event in transition_events(before, after)] == events
 
 
 def test_an_event_has_the_words_of_the_condition() -> None:
-    assert told([], [STALLED]) == [Event("Warning", "TopicExists", "words")]
+    assert transition_events([], [STALLED]) == [Event("Warning", "TopicExists", "words")]

@@ -8,8 +8,8 @@ import pytest
 
 from delaytopic_api import RelayStatus
 from delaytopic_api.documents import ConditionStatus, ConditionType
-from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Finding
-from delaytopic_operator.observe.fleet import Fleet, RelayPage, availability, backlog, punctuality, quota_finding
+from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition
+from delaytopic_operator.observe.fleet import Fleet, RelayPage, availability, backlog, punctuality, quota_condition
 
 NOW_MS = 1_795_269_686_000
 AS_OF_MS = NOW_MS + 40
@@ -55,7 +55,7 @@ def fleet(*pages: RelayPage, partitions: int | None = 2, pods: list[dict[str, An
 def test_a_delay_topic_that_has_used_up_its_share_of_redis_is_told_which_partitions_stand_still() -> None:
     full = {"state": "Paused", "redisFull": True}
 
-    found = quota_finding(fleet(page({}, full, full)))
+    found = quota_condition(fleet(page({}, full, full)))
 
     assert found is not None
     assert (found.type, found.status, found.reason) == (
@@ -64,7 +64,7 @@ def test_a_delay_topic_that_has_used_up_its_share_of_redis_is_told_which_partiti
         "RedisQuotaReached",
     )
     assert found.message.startswith("2 source partitions (the first: 1) are read no further")
-    assert quota_finding(fleet(page({}, {"state": "Paused"}))) is None
+    assert quota_condition(fleet(page({}, {"state": "Paused"}))) is None
 
 
 def waiting(reason: str, message: str) -> dict[str, Any]:
@@ -136,7 +136,7 @@ EXCEEDED = "pods is forbidden: exceeded quota: none"
 
 
 @pytest.mark.parametrize(
-    ("found", "finding"),
+    ("found", "condition"),
     [
         (Fleet(None, [], [], None), (FALSE, "Creating", "the relays are being made")),
         (fleet(), (TRUE, "RelaysReady", "2 of 2 relays are ready")),
@@ -168,12 +168,12 @@ EXCEEDED = "pods is forbidden: exceeded quota: none"
         ),
     ],
 )
-def test_relays_are_available_or_the_worst_that_is_the_matter_with_them_is_said(found: Fleet, finding: Any) -> None:
-    assert availability(found) == Finding(ConditionType.RELAY_AVAILABLE, *finding)
+def test_relays_are_available_or_the_worst_that_is_the_matter_with_them_is_said(found: Fleet, condition: Any) -> None:
+    assert availability(found) == Condition(ConditionType.RELAY_AVAILABLE, *condition)
 
 
 @pytest.mark.parametrize(
-    ("pages", "finding"),
+    ("pages", "condition"),
     [
         ([], (UNKNOWN, "NoData", "no relay answers")),
         (
@@ -190,6 +190,6 @@ def test_relays_are_available_or_the_worst_that_is_the_matter_with_them_is_said(
     ],
 )
 def test_delivery_is_on_time_while_nothing_is_overdue_by_more_than_precision(
-    pages: list[RelayPage], finding: Any
+    pages: list[RelayPage], condition: Any
 ) -> None:
-    assert punctuality(fleet(*pages), 1_000, NOW_MS) == Finding(ConditionType.DELIVERING_ON_TIME, *finding)
+    assert punctuality(fleet(*pages), 1_000, NOW_MS) == Condition(ConditionType.DELIVERING_ON_TIME, *condition)

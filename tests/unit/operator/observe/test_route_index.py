@@ -94,47 +94,50 @@ def cluster() -> Cluster:
 def test_of_two_on_one_source_the_younger_gives_way(cluster: Cluster) -> None:
     young, old = cluster.topic("young"), cluster.topic("old", age=5)
 
-    assert cluster.book.rival(old) is None
-    assert cluster.book.rival(young) == "spec.source.topic: a is the source topic of shop/old already; use another"
+    assert cluster.book.conflict_sentence(old) is None
+    assert (
+        cluster.book.conflict_sentence(young)
+        == "spec.source.topic: a is the source topic of shop/old already; use another"
+    )
 
 
 def test_born_in_one_second_the_first_by_name_stays(cluster: Cluster) -> None:
     one, two = cluster.topic("one"), cluster.topic("two")
 
-    assert [cluster.book.rival(key) is None for key in (one, two)] == [True, False]
+    assert [cluster.book.conflict_sentence(key) is None for key in (one, two)] == [True, False]
 
 
 def test_when_the_elder_goes_the_younger_may(cluster: Cluster) -> None:
     young, _ = cluster.topic("young"), cluster.topic("old", age=5)
-    before = cluster.book.rival(young)
+    before = cluster.book.conflict_sentence(young)
 
     cluster.remove("old")
 
-    assert (before is None, cluster.book.rival(young)) == (False, None)
+    assert (before is None, cluster.book.conflict_sentence(young)) == (False, None)
 
 
 def test_a_circle_is_refused_until_it_is_opened(cluster: Cluster) -> None:
     cluster.topic("there", "a", "b", age=5)
     back = cluster.topic("back", "[b]", "[a]")
-    round_in_a_circle = cluster.book.rival(back)
+    round_in_a_circle = cluster.book.conflict_sentence(back)
 
     cluster.topic("there", "a", "c", age=5)
 
     assert round_in_a_circle is not None
     assert "by way of shop/there (older)" in round_in_a_circle
-    assert cluster.book.rival(back) is None
+    assert cluster.book.conflict_sentence(back) is None
 
 
 def test_the_same_topic_of_another_cluster_is_another_topic(cluster: Cluster) -> None:
     cluster.delay_class("far", default=False, connection={"bootstrapServers": "elsewhere:9092"})
     cluster.topic("old", age=5)
     young = cluster.topic("young", delayClassName="far")
-    apart = cluster.book.rival(young)
+    apart = cluster.book.conflict_sentence(young)
 
     cluster.delay_class("far", default=False)
 
     assert apart is None
-    assert cluster.book.rival(young) is not None
+    assert cluster.book.conflict_sentence(young) is not None
 
 
 @pytest.mark.parametrize("spec", [{}, {"source": {}}, {"source": {"topic": ""}, "target": {"topic": "b"}}])
@@ -143,7 +146,7 @@ def test_what_is_not_valid_is_in_nobodys_way(cluster: Cluster, spec: dict[str, A
     cluster._put("DelayTopic", metadata, spec)
     key = cluster.topic("sound")
 
-    assert cluster.book.rival(key) is None
+    assert cluster.book.conflict_sentence(key) is None
 
 
 def test_elders_are_counted_by_namespace_and_class(cluster: Cluster) -> None:
@@ -159,13 +162,13 @@ def test_what_is_refused_is_in_nobodys_way(cluster: Cluster) -> None:
     cluster.delay_class("narrow", default=False, access={"sourceTopics": ["{namespace}.*"]})
     cluster.topic("bank/greedy", delayClassName="narrow", age=9)
 
-    assert cluster.book.rival(cluster.topic("mine")) is None
+    assert cluster.book.conflict_sentence(cluster.topic("mine")) is None
 
 
 def test_what_names_a_class_that_there_is_not_is_in_nobodys_way(cluster: Cluster) -> None:
     cluster.topic("bank/early", delayClassName="later", age=9)
 
-    assert cluster.book.rival(cluster.topic("mine")) is None
+    assert cluster.book.conflict_sentence(cluster.topic("mine")) is None
 
 
 def test_more_than_a_class_allows_in_a_namespace_are_in_nobodys_way(cluster: Cluster) -> None:
@@ -173,7 +176,7 @@ def test_more_than_a_class_allows_in_a_namespace_are_in_nobodys_way(cluster: Clu
     cluster.topic("bank/first", "x", delayClassName="few", age=9)
     cluster.topic("bank/second", "a", delayClassName="few", age=8)
 
-    assert cluster.book.rival(cluster.topic("mine")) is None
+    assert cluster.book.conflict_sentence(cluster.topic("mine")) is None
 
 
 def test_a_namespace_that_a_class_is_not_for_is_in_nobodys_way_until_it_has_the_label(cluster: Cluster) -> None:
@@ -181,12 +184,12 @@ def test_a_namespace_that_a_class_is_not_for_is_in_nobodys_way_until_it_has_the_
     cluster.delay_class("some", default=False, access=labelled)
     cluster.topic("bank/other", delayClassName="some", age=9)
     mine = cluster.topic("mine")
-    before = cluster.book.rival(mine)
+    before = cluster.book.conflict_sentence(mine)
 
     cluster.labels["delays"] = "true"
     cluster.book.forget_namespace("bank")
 
-    assert (before is None, cluster.book.rival(mine) is None) == (True, False)
+    assert (before is None, cluster.book.conflict_sentence(mine) is None) == (True, False)
 
 
 def test_a_connection_of_its_own_to_the_same_servers_is_in_no_other_namespaces_way(cluster: Cluster) -> None:
@@ -195,8 +198,8 @@ def test_a_connection_of_its_own_to_the_same_servers_is_in_no_other_namespaces_w
     )
     mine = cluster.topic("mine")
 
-    assert cluster.book.rival(mine) is None
-    assert cluster.book.rival(claims) == (
+    assert cluster.book.conflict_sentence(mine) is None
+    assert cluster.book.conflict_sentence(claims) == (
         "spec.source.topic: a is the source topic of a DelayTopic of another namespace already; use another"
     )
 
@@ -207,37 +210,37 @@ def test_a_cluster_by_another_address_is_one_once_it_said_so(cluster: Cluster) -
         "backend": {"type": "KafkaBuckets"},
     }
     mine, other = cluster.topic("mine"), cluster.topic("bank/other", **other_address)
-    before = cluster.book.rival(other)
+    before = cluster.book.conflict_sentence(other)
 
     news = [cluster.book.learn(key, "id-1") for key in (mine, other, other)]
 
     assert (before, news) == (None, [True, True, False])
-    assert cluster.book.rival(other) is not None
-    assert cluster.book.rival(mine) is None
+    assert cluster.book.conflict_sentence(other) is not None
+    assert cluster.book.conflict_sentence(mine) is None
 
 
 def test_a_retained_backlog_owns_its_topics_though_its_delay_topic_is_gone(cluster: Cluster) -> None:
     cluster.record(Key("shop", "gone"), state="Retained", pending=7)
 
-    assert cluster.book.rival(cluster.topic("heir")) == (
+    assert cluster.book.conflict_sentence(cluster.topic("heir")) == (
         "spec.source.topic: a is the source topic of shop/gone, which is gone, and whose backlog is retained already; "
         "use another"
     )
-    assert cluster.book.rival(Key("shop", "gone")) is None
+    assert cluster.book.conflict_sentence(Key("shop", "gone")) is None
 
 
 def test_a_retained_backlog_without_records_is_in_no_way_of_its_namespace(cluster: Cluster) -> None:
     cluster.record(Key("shop", "gone"), state="Retained", pending=0)
     mine, others = cluster.topic("heir"), cluster.topic("bank/other", age=9)
 
-    assert cluster.book.rival(others) is not None
-    assert cluster.book.rival(mine) is None
+    assert cluster.book.conflict_sentence(others) is not None
+    assert cluster.book.conflict_sentence(mine) is None
 
 
 def test_a_record_that_a_tenant_wrote_owns_nothing(cluster: Cluster) -> None:
     cluster.record(Key("bank", "ghost"), namespace="bank")
 
-    assert cluster.book.rival(cluster.topic("mine")) is None
+    assert cluster.book.conflict_sentence(cluster.topic("mine")) is None
 
 
 def test_by_what_was_written_down_a_cluster_is_known_before_it_is_asked(cluster: Cluster) -> None:
@@ -247,8 +250,8 @@ def test_by_what_was_written_down_a_cluster_is_known_before_it_is_asked(cluster:
     other = cluster.topic("bank/other", age=9)
     cluster.book.learn(other, "id-1")
 
-    assert cluster.book.rival(other) is not None
-    assert cluster.book.rival(mine) is None
+    assert cluster.book.conflict_sentence(other) is not None
+    assert cluster.book.conflict_sentence(mine) is None
 
 
 @given(
@@ -267,11 +270,11 @@ def test_what_was_kept_up_to_date_is_as_if_it_was_read_anew(changes: list[tuple[
         else:
             living.add(name)
             cluster.topic(name, source, f"{target}-due", age=number)
-        cluster.book.rival(Key("shop", name))
+        cluster.book.conflict_sentence(Key("shop", name))
 
     anew = cluster.another_book()
     keys = [Key("shop", name) for name in sorted(living)]
-    assert [cluster.book.rival(key) for key in keys] == [anew.rival(key) for key in keys]
+    assert [cluster.book.conflict_sentence(key) for key in keys] == [anew.conflict_sentence(key) for key in keys]
     assert [cluster.book.elders(key) for key in keys] == [anew.elders(key) for key in keys]
 
 

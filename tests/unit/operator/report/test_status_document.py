@@ -9,7 +9,7 @@ from tests.support.operator.scenes import NOW_MS, UID, document, seen
 
 from delaytopic_operator.decide.plan import AddFinalizer, Plan, RemoveFinalizer
 from delaytopic_operator.decide.planner import plan
-from delaytopic_operator.model.conditions import TRUE, Finding, instant
+from delaytopic_operator.model.conditions import TRUE, Condition, instant
 from delaytopic_operator.report.status import status_document, worth_writing
 
 INTERVAL_MS = 30_000
@@ -104,7 +104,7 @@ def test_a_pause_leaves_everything_else_as_it_was() -> None:
 
 
 def test_a_dry_run_tells_what_would_be_done() -> None:
-    planned = Plan(actions=[AddFinalizer(), RemoveFinalizer()], findings=[Finding("Ready", TRUE, "x")])  # type: ignore[arg-type]
+    planned = Plan(actions=[AddFinalizer(), RemoveFinalizer()], conditions=[Condition("Ready", TRUE, "x")])  # type: ignore[arg-type]
 
     status = status_document(seen(document(deleted_ms=None)), planned, dry_run=True)["status"]
 

@@ -10,12 +10,12 @@ from delaytopic_api.documents import ConditionType
 from delaytopic_operator.decide.plan import Apply, Plan
 from delaytopic_operator.errors import ObjectRejected
 from delaytopic_operator.execute.executor import Outcome
-from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Finding, summed_up
+from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition, summed_up
 from delaytopic_operator.observe.audit_verdict import NO_AUDIT, last_verdict
 from delaytopic_operator.report.status import with_failure
 
 TYPES = (ConditionType.POLICY_ACCEPTED, ConditionType.TOPICS_READY, ConditionType.BACKEND_READY)
-WELL = Plan(findings=[Finding(each, TRUE, "Fine") for each in (*TYPES, ConditionType.RELAY_AVAILABLE)])
+WELL = Plan(conditions=[Condition(each, TRUE, "Fine") for each in (*TYPES, ConditionType.RELAY_AVAILABLE)])
 REJECTED = ObjectRejected("the field is wrong")
 
 
@@ -24,7 +24,7 @@ def failing_at(kind: str) -> Plan:
 
 
 def conditions(found: Plan) -> dict[str, tuple[str, str]]:
-    return {str(each.type): (str(each.status), each.reason) for each in summed_up(found.findings, found.progress)}
+    return {str(each.type): (str(each.status), each.reason) for each in summed_up(found.conditions, found.progress)}
 
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "Deployment", "NetworkPolicy"])

@@ -35,7 +35,7 @@ def verdict(
     *classes: DelayClass,
     labels: Mapping[str, str] | None = None,
     elder_siblings: int = 0,
-    rival: str | None = None,
+    conflict: str | None = None,
     config: OperatorConfig | None = None,
     **spec: Any,
 ) -> Accepted | Refusal:
@@ -48,7 +48,7 @@ def verdict(
         "status": {"written by": "a newer operator"},
     }
     return check(
-        Subject(KEY, document, classes, labels or {}, Elders(elder_siblings, 0), rival, config or OperatorConfig())
+        Subject(KEY, document, classes, labels or {}, Elders(elder_siblings, 0), conflict, config or OperatorConfig())
     )
 
 
@@ -223,7 +223,7 @@ def test_a_class_allows_so_many_in_a_namespace_and_the_eldest_stay(elder_sibling
 
 
 def test_an_elder_on_the_same_topics_comes_first() -> None:
-    found = verdict(delay_class(default=True), rival="the source topic shop.a is that of shop/other already")
+    found = verdict(delay_class(default=True), conflict="the source topic shop.a is that of shop/other already")
 
     assert found == Refusal("ResourceConflict", "the source topic shop.a is that of shop/other already")
 

@@ -15,14 +15,14 @@ from delaytopic_operator.errors import ObjectRejected, OperatorError
 from delaytopic_operator.execute.executor import Executor, Outcome
 from delaytopic_operator.execute.scaling_ledger import ScalingLedger
 from delaytopic_operator.model.reconciliation import Key
-from delaytopic_operator.observe.observation import Observation, Trouble
+from delaytopic_operator.observe.observation import Observation, Problem
 from delaytopic_operator.reconciler import Reconciler
 from delaytopic_operator.scaling.signals import gather
 from delaytopic_operator.scaling.state import ScalingMemory
 
 REMEMBERED = ScalingMemory(partitions=4, replicas=1)
 WITHHELD: dict[str, dict[str, Any]] = {
-    "the Secret is missing": {"secrets_trouble": Trouble("SecretMissing", "create it")},
+    "the Secret is missing": {"secrets_problem": Problem("SecretMissing", "create it")},
     "the rollout waits": {"secrets_version": "another", "rollouts_elsewhere": CONFIG.rollouts},
 }
 

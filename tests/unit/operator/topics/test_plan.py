@@ -16,7 +16,7 @@ from tests.support.operator.topic_scenes import (
 )
 
 from delaytopic_api.documents import ConditionStatus, ConditionType, Ownership, TopicStatus
-from delaytopic_operator.model.conditions import Finding
+from delaytopic_operator.model.conditions import Condition
 from delaytopic_operator.model.record import TopicRecord
 from delaytopic_operator.topics.actions import CreateTopic, GrowTopic, SetConfig, TopicEvent
 from delaytopic_operator.topics.ownership import ACCEPT_RECREATION
@@ -29,8 +29,8 @@ BUCKETS = (
 )
 
 
-def ready(status: ConditionStatus, reason: str, message: str) -> Finding:
-    return Finding(ConditionType.TOPICS_READY, status, reason, message)
+def ready(status: ConditionStatus, reason: str, message: str) -> Condition:
+    return Condition(ConditionType.TOPICS_READY, status, reason, message)
 
 
 def test_three_topics_are_made_the_source_last_with_what_each_needs() -> None:
@@ -145,7 +145,7 @@ def test_without_provisioning_every_topic_must_be_there() -> None:
 
     assert plan.actions == ()
     assert plan.topics.reason == "TopicMissing"
-    assert [finding.reason for finding in plan.backend] == ["BucketTopicsMissing"]
+    assert [condition.reason for condition in plan.backend] == ["BucketTopicsMissing"]
     assert BUCKETS[0].name in plan.backend[0].message
 
 
@@ -371,7 +371,7 @@ def test_an_observed_source_that_forgets_too_soon_is_told(retention_ms: str, sta
     plan = World.of(source).plan(wanted(source={"management": "Observe"}))
 
     expected = [] if status is None else [(status, "RetentionTooShort")]
-    assert [(finding.status, finding.reason) for finding in plan.backend] == expected
+    assert [(condition.status, condition.reason) for condition in plan.backend] == expected
 
 
 def test_a_target_grows_with_the_source_where_partitions_correspond() -> None:

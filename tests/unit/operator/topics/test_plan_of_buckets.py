@@ -26,7 +26,7 @@ def test_bucket_topics_have_the_partitions_and_copies_of_the_source_and_come_bef
     plan = World().plan(route, buckets=BUCKETS)
 
     assert plan.actions[:2] == tuple(CreateTopic(bucket.name, 7, 2, bucket.config) for bucket in BUCKETS)
-    assert [finding.reason for finding in plan.backend] == ["BucketTopicsMissing"]
+    assert [condition.reason for condition in plan.backend] == ["BucketTopicsMissing"]
 
 
 def test_bucket_topics_wait_until_it_is_known_how_many_partitions_the_source_got() -> None:
