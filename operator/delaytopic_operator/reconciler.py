@@ -78,7 +78,7 @@ class Reconciler:
                 seen.key, decided.scaling, reserved=decided.step is not None, executed=outcome.step is not None
             )
         if outcome.failure is None:
-            self._observer.keep_progress(seen)
+            self._observer.note_backup(seen)
         if isinstance(outcome.failed, Purge):
             self._observer.unreachable(seen.key, seen.now_ms)
         return seen, decided, outcome

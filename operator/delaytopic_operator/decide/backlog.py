@@ -81,8 +81,8 @@ def _discarding(seen: Observation, accepted: Condition, record: RouteRecord) -> 
     stopped = seen.fleet.deployment is None and not seen.fleet.pods
     if not stopped:
         return Plan(remains.actions, [accepted], progress, next_at_ms=seen.now_ms + min(seen.config.poll.ms, 5_000))
-    # What is committed now is the end of the source: older progress would bring the backlog back one day.
-    emptied = record.in_state(RecordState.RETAINED, pending=0).model_copy(update={"progress": None})
+    # What is committed now is the end of the source: an older backup would bring the backlog back one day.
+    emptied = record.in_state(RecordState.RETAINED, pending=0).model_copy(update={"offsets": None})
     count = "an unknown number of" if record.pending is None else str(record.pending)
     return Plan(
         actions=[Purge(record, topics=False), WriteRecord(emptied, None)],

@@ -8,7 +8,7 @@ from delaytopic_api.documents import ConditionType
 from delaytopic_api.values import DeletionPolicy
 from delaytopic_operator.decide import children as relays
 from delaytopic_operator.decide.deletion_policy import GRACE_MS, Deletion, Going, Step, deadline_ms, next_step
-from delaytopic_operator.decide.offsets import is_awaited, not_kept, restored, with_progress
+from delaytopic_operator.decide.offsets import is_awaited, not_kept, restored, with_backup
 from delaytopic_operator.decide.plan import (
     FINALIZER,
     Action,
@@ -29,8 +29,8 @@ from delaytopic_operator.scaling.signals import fresh
 
 CONFIRM = "delaytopic.dev/confirm-delete"
 DEFAULT_DRAIN_MS = 900_000
-PROGRESS_MS = 60_000
-"""So much longer than Kafka or relays may be out of reach an object waits for the relays' progress."""
+OFFSETS_MS = 60_000
+"""So much longer than Kafka or relays may be out of reach an object waits for the relays' offsets."""
 _TENTHS = 10
 _WARNED = ("BacklogRetained", "BacklogRemoved")
 
@@ -94,8 +94,8 @@ def plan_orphans(seen: Observation) -> Plan:
 
 
 def _ended(seen: Observation, record: RouteRecord) -> Plan:
-    """Retain everything; once the last relay is gone, its progress is read in a reconciliation of its own."""
-    awaited = bool(_removals(seen) or seen.fleet.pods) or (seen.progress is not None and is_awaited(seen))
+    """Retain everything; once the last relay is gone, their offsets are read in a reconciliation of its own."""
+    awaited = bool(_removals(seen) or seen.fleet.pods) or (seen.committed is not None and is_awaited(seen))
     return Plan(
         actions=[*_kept(seen, record, _pending(seen)), *_removals(seen)],
         events=not_kept(seen),
@@ -187,9 +187,9 @@ def _drained(seen: Observation, accepted: Accepted | None) -> list[Action]:
 
 
 def _waits(seen: Observation, going: Going) -> bool:
-    """Tell if the object stays until its relays are gone and their progress is written down; not for ever."""
+    """Tell if the object stays until its relays are gone and their offsets are written down; not for ever."""
     since_ms = going.unreachable_since_ms
-    late = since_ms is not None and seen.now_ms - since_ms >= GRACE_MS + PROGRESS_MS
+    late = since_ms is not None and seen.now_ms - since_ms >= GRACE_MS + OFFSETS_MS
     return not late and seen.record is not None and (going.stoppable or is_awaited(seen))
 
 
@@ -197,7 +197,7 @@ def _kept(seen: Observation, record: RouteRecord | None, pending: int | None) ->
     """Write down a retained backlog. It is counted once: after a kill in between there are no relays to count."""
     if record is None:
         return []
-    retained = with_progress(record, seen)
+    retained = with_backup(record, seen)
     if record.state is not RecordState.RETAINED:
         count = pending if pending is not None else _at_first(record)
         retained = retained.in_state(RecordState.RETAINED, pending=count)

@@ -11,7 +11,7 @@ Retain                                               RETAIN
 Delete   the annotation confirm-delete is missing    CONFIRM   the object waits
 Delete   the namespace goes                          RETAIN
 Delete   confirmed, relays still there               STOP
-Delete   confirmed, relays gone                      PURGE     backlog, progress and owned topics go, the target never
+Delete   confirmed, relays gone                      PURGE     backlog, offsets and owned topics go, the target never
 Delete   confirmed, cut off for 10 minutes           RETAIN
 """
 

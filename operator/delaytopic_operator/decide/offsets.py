@@ -1,4 +1,4 @@
-"""The relays' progress, which Kafka forgets while there are none: kept, restored, told. Pure."""
+"""The relays' committed offsets, which Kafka forgets while there are none: backed up, restored, reported. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from delaytopic_api.values import Duration
-from delaytopic_operator.decide.plan import Action, Apply, RestoreProgress
+from delaytopic_operator.decide.plan import Action, Apply, RestoreOffsets
 from delaytopic_operator.model.offsets_backup import forgotten, updated
 from delaytopic_operator.model.record import RouteRecord
 from delaytopic_operator.model.transitions import WARNING, Event
@@ -16,45 +16,45 @@ SHORT_MS: Final = 24 * 3_600_000
 """Brokers that forget sooner do so before anybody has looked at what is wrong with relays."""
 
 
-def with_progress(record: RouteRecord, seen: Observation) -> RouteRecord:
-    """Return the record with what was read of the relays' progress."""
-    progress = updated(record.progress, seen.progress.read if seen.progress is not None else None)
-    return record if progress == record.progress else record.model_copy(update={"progress": progress})
+def with_backup(record: RouteRecord, seen: Observation) -> RouteRecord:
+    """Return the record with what was read of the relays' committed offsets."""
+    backup = updated(record.offsets, seen.committed.read if seen.committed is not None else None)
+    return record if backup == record.offsets else record.model_copy(update={"offsets": backup})
 
 
 def restored(seen: Observation, record: RouteRecord, changes: Iterable[Action]) -> list[Action]:
-    """Restore kept progress before relays begin, or while they cannot and Kafka is seen to have forgotten."""
-    kept = record.progress
+    """Restore the backup before relays begin, or while they cannot and Kafka is seen to have forgotten."""
+    kept = record.offsets
     if kept is None or record.source is None or record.source.topic_id != kept.topic_id:
         return []
-    lost = seen.progress is not None and seen.fleet.desired > 0 and forgotten(kept, seen.progress.read)
-    return [RestoreProgress(record.group_id, kept)] if lost or _begin(seen, changes) else []
+    lost = seen.committed is not None and seen.fleet.desired > 0 and forgotten(kept, seen.committed.read)
+    return [RestoreOffsets(record.group_id, kept)] if lost or _begin(seen, changes) else []
 
 
 def is_awaited(seen: Observation) -> bool:
-    """Tell if an object that goes waits until the relays' progress is read: after the last of them has gone."""
+    """Tell if an object that goes waits until the relays' offsets are read: after the last of them has gone."""
     record = seen.record
     if record is None or record.source is None or record.source.topic_id is None:
         return False
-    if seen.progress is None:
+    if seen.committed is None:
         return True
-    return seen.progress.problem is not None and seen.progress.problem.passing
+    return seen.committed.problem is not None and seen.committed.problem.passing
 
 
 def not_kept(seen: Observation) -> list[Event]:
-    """Warn where the progress of a route without relays could not be read."""
-    if seen.progress is None or seen.progress.problem is None:
+    """Warn where the offsets of a route without relays could not be read."""
+    if seen.committed is None or seen.committed.problem is None:
         return []
     note = (
-        f"the progress of the relays of {seen.key} could not be kept: {seen.progress.problem.message}. Kafka forgets "
-        "it some time after they have gone (offsets.retention.minutes, a week by default); relays that start later "
-        "than that deliver everything again that the source still holds"
+        f"the offsets of the relays of {seen.key} could not be backed up: {seen.committed.problem.message}. "
+        "Kafka forgets them some time after the relays have gone (offsets.retention.minutes, a week by default); "
+        "relays that start later than that deliver everything again that the source still holds"
     )
-    return [Event(WARNING, "ProgressNotKept", note)]
+    return [Event(WARNING, "OffsetsNotBackedUp", note)]
 
 
 def retention_advice(seen: Observation) -> str | None:
-    """Advise where brokers forget progress soon."""
+    """Advise where brokers forget offsets soon."""
     kept_ms = seen.topics.offsets_retention_ms if seen.topics is not None else None
     if kept_ms is None or kept_ms >= SHORT_MS:
         return None

@@ -11,7 +11,7 @@ from typing import Any
 
 from delaytopic_api.documents import PlannedAction
 from delaytopic_operator.model.conditions import Condition, Progress
-from delaytopic_operator.model.offsets_backup import KeptProgress
+from delaytopic_operator.model.offsets_backup import OffsetsBackup
 from delaytopic_operator.model.record import RouteRecord, record_name
 from delaytopic_operator.model.transitions import Event
 from delaytopic_operator.scaling.decision import Decision
@@ -75,15 +75,15 @@ class DoTopic:
 
 
 @dataclass(frozen=True)
-class RestoreProgress:
+class RestoreOffsets:
     """Commit again what Kafka forgot of a group without members, and nothing where something is committed."""
 
     group_id: str
-    progress: KeptProgress
+    offsets: OffsetsBackup
 
     def planned(self) -> PlannedAction:
         """Describe the action for a dry run."""
-        return PlannedAction(action="RestoreProgress", object=self.group_id, detail="where Kafka forgot it")
+        return PlannedAction(action="RestoreOffsets", object=self.group_id, detail="where Kafka forgot it")
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Delete:
 
 @dataclass(frozen=True)
 class Purge:
-    """Remove a backlog: what its store holds and the group's progress; `topics`: also the topics that are owned."""
+    """Remove a backlog: what its store holds and the group's offsets; `topics`: also the topics that are owned."""
 
     record: RouteRecord
     topics: bool
@@ -126,9 +126,7 @@ class Purge:
         return PlannedAction(action="Purge", object=self.record.backend_id, detail=what)
 
 
-Action = (
-    AddFinalizer | RemoveFinalizer | WriteRecord | ForgetRecord | DoTopic | RestoreProgress | Apply | Delete | Purge
-)
+Action = AddFinalizer | RemoveFinalizer | WriteRecord | ForgetRecord | DoTopic | RestoreOffsets | Apply | Delete | Purge
 
 
 def _name(document: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from delaytopic_api.values import Suspend
 from delaytopic_operator.decide import children as relays
 from delaytopic_operator.decide.backlog import foreign_or_discarded, is_resumed, resumed_condition
 from delaytopic_operator.decide.deletion import needs_hold, plan_deletion, plan_orphans
-from delaytopic_operator.decide.offsets import not_kept, restored, retention_advice, with_progress
+from delaytopic_operator.decide.offsets import not_kept, restored, retention_advice, with_backup
 from delaytopic_operator.decide.plan import (
     FINALIZER,
     Action,
@@ -118,7 +118,7 @@ def _troubled(seen: Observation, type: ConditionType, problem: Problem, decision
 def _living(seen: Observation, accepted: Accepted, decision: Decision | None) -> Plan:
     record = _record(seen, accepted)
     topic_plan = _topics(seen, accepted, record)
-    record = with_progress(topic_plan.record if topic_plan is not None else record, seen)
+    record = with_backup(topic_plan.record if topic_plan is not None else record, seen)
     backend = _backend_condition(seen, topic_plan)
     changes = relays.changes(seen, accepted, decision, may_begin=_may_begin(seen, topic_plan))
     conditions = [_accepted(seen), _topics_condition(seen, topic_plan), backend, *relays.conditions(seen, decision)]

@@ -20,7 +20,7 @@ from delaytopic_operator.decide.plan import (
     Plan,
     Purge,
     RemoveFinalizer,
-    RestoreProgress,
+    RestoreOffsets,
     WriteRecord,
 )
 from delaytopic_operator.errors import Conflict, ObjectForeign, OperatorError
@@ -99,7 +99,7 @@ class Executor:
                 self._kube.delete(kinds.CONFIG_MAP, self._config.namespace, name)
             case DoTopic(step):
                 self._do_topic(seen, step, outcome)
-            case RestoreProgress():
+            case RestoreOffsets():
                 self._restore(seen, action, outcome)
             case Apply(document):
                 self._apply(seen, action, document, outcome)
@@ -122,11 +122,11 @@ class Executor:
             told = step.event()
             outcome.events.append(Event(WARNING if told.warning else NORMAL, told.reason, told.note))
 
-    def _restore(self, seen: Observation, action: RestoreProgress, outcome: Outcome) -> None:
+    def _restore(self, seen: Observation, action: RestoreOffsets, outcome: Outcome) -> None:
         self._guard()
-        if self._topics.restore(seen, action.group_id, action.progress):
+        if self._topics.restore(seen, action.group_id, action.offsets):
             note = f"Kafka had forgotten what {action.group_id} has delivered, while there were no relays: restored"
-            outcome.events.append(Event(NORMAL, "ProgressRestored", note))
+            outcome.events.append(Event(NORMAL, "OffsetsRestored", note))
 
     def _apply(self, seen: Observation, action: Apply, document: dict[str, Any], outcome: Outcome) -> None:
         if not action.exists and document["kind"] in KINDS:

@@ -14,7 +14,7 @@ from delaytopic_operator.errors import KafkaUnavailable, RedisUnavailable
 from delaytopic_operator.kafka.admin import KafkaCluster
 from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.model.kinds import KAFKA_TOPIC
-from delaytopic_operator.model.offsets_backup import KeptProgress
+from delaytopic_operator.model.offsets_backup import OffsetsBackup
 from delaytopic_operator.model.record import RouteRecord
 from delaytopic_operator.observe.observation import Observation
 from delaytopic_operator.observe.topics import TopicsObserver, secret_values
@@ -122,7 +122,7 @@ class TopicsExecutor:
             else:
                 do_purge_step(step, cluster, target, guard)
 
-    def restore(self, seen: Observation, group_id: str, kept: KeptProgress) -> bool:
+    def restore(self, seen: Observation, group_id: str, kept: OffsetsBackup) -> bool:
         """Commit again what the group lost; nothing for a topic that was made anew.
 
         Return whether there was anything.
@@ -132,4 +132,4 @@ class TopicsExecutor:
         facts = cluster.view([kept.topic], fresh=True).find(kept.topic)
         if facts is None or facts.topic_id != kept.topic_id:
             return False
-        return cluster.restore_progress(group_id, kept.topic, kept.partitions)
+        return cluster.restore_offsets(group_id, kept.topic, kept.partitions)

@@ -22,7 +22,7 @@ from delaytopic_operator.kafka.read import (
 )
 from delaytopic_operator.kafka.write import (
     add_partitions,
-    commit_progress,
+    commit_offsets,
     create_topic,
     delete_group,
     delete_topic,
@@ -165,7 +165,7 @@ class KafkaCluster:
         self._before_write()
         return delete_group(self._client, group_id)
 
-    def progress(self, group_id: str, topic: str) -> dict[int, Committed]:
+    def committed(self, group_id: str, topic: str) -> dict[int, Committed]:
         """Return what a group has committed of a topic, by partition, with the relays' own text beside each offset.
 
         A group without members forgets it after the brokers' `offsets.retention.minutes`, a week by default.
@@ -199,26 +199,26 @@ class KafkaCluster:
             known = self._retention = (time.monotonic(), found)
         return known[1]
 
-    def restore_progress(self, group_id: str, topic: str, progress: Mapping[int, Committed]) -> bool:
+    def restore_offsets(self, group_id: str, topic: str, offsets: Mapping[int, Committed]) -> bool:
         """Commit again what was forgotten; nothing where there is something. Whether there was anything to do.
 
         Raises `KafkaUnavailable` while the group has members, and as `perform` does.
         """
-        known = self.progress(group_id, topic)
-        return self._commit(group_id, topic, {one: found for one, found in progress.items() if one not in known})
+        known = self.committed(group_id, topic)
+        return self._commit(group_id, topic, {one: found for one, found in offsets.items() if one not in known})
 
     def skip_to_end(self, group_id: str, topic: str) -> bool:
         """Commit the ends of a topic, so that nothing that is there now is delivered any more. Raises as above."""
         ends = read_offsets(self._client, self.view([topic], fresh=True).topics.values()).get(topic, {})
         wanted = {number: Committed(found.end) for number, found in ends.items()}
-        known = self.progress(group_id, topic)
+        known = self.committed(group_id, topic)
         return self._commit(group_id, topic, {one: end for one, end in wanted.items() if known.get(one) != end})
 
-    def _commit(self, group_id: str, topic: str, progress: Mapping[int, Committed]) -> bool:
-        if not progress:
+    def _commit(self, group_id: str, topic: str, offsets: Mapping[int, Committed]) -> bool:
+        if not offsets:
             return False
         self._before_write()
-        commit_progress(self._client, group_id, topic, progress)
+        commit_offsets(self._client, group_id, topic, offsets)
         return True
 
     def _grow(self, action: GrowTopic) -> bool:

@@ -87,9 +87,9 @@ def delete_group(client: KafkaClient, group_id: str) -> bool:
     return _done(client, what, group_id, request, frozenset({KafkaError.GROUP_ID_NOT_FOUND}), vital=False)
 
 
-def commit_progress(client: KafkaClient, group_id: str, topic: str, progress: Mapping[int, Committed]) -> None:
+def commit_offsets(client: KafkaClient, group_id: str, topic: str, offsets: Mapping[int, Committed]) -> None:
     """In the place of the group's members. `KafkaUnavailable` while there are any."""
-    partitions = [TopicPartition(topic, number, one.offset, one.metadata) for number, one in progress.items()]
+    partitions = [TopicPartition(topic, number, one.offset, one.metadata) for number, one in offsets.items()]
     what = f"set the offsets of the group {group_id}"
     answer = client.ask(
         what,

@@ -1,4 +1,4 @@
-"""The relays' progress, kept while a consumer group has no members, and as text small enough for a ConfigMap. Pure.
+"""A backup of the relays' committed offsets while their group has no members, as text for a ConfigMap. Pure.
 
 Kafka forgets what a group without members has committed after the brokers' `offsets.retention.minutes`, a week by
 default. A relay that then finds nothing begins at the source's start, and delivers everything again.
@@ -20,7 +20,7 @@ LONGEST_TEXT: Final = 700_000
 
 
 @dataclass(frozen=True, slots=True)
-class KeptProgress:
+class OffsetsBackup:
     """The commits of relays for one topic, by partition."""
 
     topic: str
@@ -29,28 +29,28 @@ class KeptProgress:
     partitions: Mapping[int, Committed] = field(default_factory=dict)
 
 
-def updated(kept: KeptProgress | None, read: KeptProgress | None) -> KeptProgress | None:
+def updated(kept: OffsetsBackup | None, read: OffsetsBackup | None) -> OffsetsBackup | None:
     """Return what to keep now that `read` is committed: what Kafka forgot meanwhile stays as it was kept."""
     if read is None or not read.partitions:
         return kept
     if kept is None or kept.topic_id != read.topic_id:
         return read
-    return KeptProgress(read.topic, read.topic_id, {**kept.partitions, **read.partitions})
+    return OffsetsBackup(read.topic, read.topic_id, {**kept.partitions, **read.partitions})
 
 
-def forgotten(kept: KeptProgress | None, read: KeptProgress | None) -> bool:
+def forgotten(kept: OffsetsBackup | None, read: OffsetsBackup | None) -> bool:
     """Return whether Kafka no longer has something that is kept; `read` None: it is not known."""
     if kept is None or read is None or kept.topic_id != read.topic_id:
         return False
     return bool(kept.partitions.keys() - read.partitions.keys())
 
 
-def is_too_large(kept: KeptProgress) -> bool:
+def is_too_large(kept: OffsetsBackup) -> bool:
     """Return whether a ConfigMap cannot hold it: thousands of partitions with bucket topics each."""
-    return len(progress_text(kept)) > LONGEST_TEXT
+    return len(backup_text(kept)) > LONGEST_TEXT
 
 
-def progress_text(kept: KeptProgress) -> str:
+def backup_text(kept: OffsetsBackup) -> str:
     """Write it as a ConfigMap holds it: compressed, some 30 bytes for a partition."""
     partitions = {number: [one.offset, one.metadata] for number, one in sorted(kept.partitions.items())}
     content = {"topic": kept.topic, "topicId": kept.topic_id, "partitions": partitions}
@@ -58,7 +58,7 @@ def progress_text(kept: KeptProgress) -> str:
     return base64.b64encode(packed).decode()
 
 
-def parse_progress(text: str) -> KeptProgress:
+def parse_backup(text: str) -> OffsetsBackup:
     """The same read back. Raises ValueError for what is damaged."""
     try:
         content = json.loads(zlib.decompress(base64.b64decode(text, validate=True)))
@@ -66,6 +66,6 @@ def parse_progress(text: str) -> KeptProgress:
             int(number): Committed(int(offset), str(metadata))
             for number, (offset, metadata) in content["partitions"].items()
         }
-        return KeptProgress(str(content["topic"]), str(content["topicId"]), partitions)
+        return OffsetsBackup(str(content["topic"]), str(content["topicId"]), partitions)
     except (ValueError, KeyError, TypeError, AttributeError, zlib.error) as error:
-        raise ValueError(f"no kept progress ({error!r})") from error
+        raise ValueError(f"no backup of offsets ({error!r})") from error

@@ -18,14 +18,14 @@ from delaytopic_api import Settings
 from delaytopic_api.documents import KafkaConnection, Model, Ownership
 from delaytopic_api.values import BackendType
 from delaytopic_operator.errors import RecordUnreadable
-from delaytopic_operator.model.offsets_backup import KeptProgress, parse_progress, progress_text
+from delaytopic_operator.model.offsets_backup import OffsetsBackup, backup_text, parse_backup
 from delaytopic_operator.model.reconciliation import Key
 
 Document = dict[str, Any]
 
 VERSION: Final = 1
 DATA_KEY: Final = "record.json"
-PROGRESS_KEY: Final = "progress.zlib.base64"
+OFFSETS_KEY: Final = "progress.zlib.base64"
 """Beside the record: thousands of partitions would make it unreadable, and too large for a ConfigMap."""
 COMPONENT: Final = "route-record"
 
@@ -107,8 +107,8 @@ class RouteRecord(_Record):
     """While it drains: when what is still pending is retained."""
     source_partitions: int | None = None
     """While it drains: how many there are to account for."""
-    progress: KeptProgress | None = Field(default=None, exclude=True)
-    """The relays' progress when there were none left; it has a text of its own in the ConfigMap."""
+    offsets: OffsetsBackup | None = Field(default=None, exclude=True)
+    """The relays' committed offsets when there were none left; they have a text of their own in the ConfigMap."""
 
     @property
     def key(self) -> Key:
@@ -231,7 +231,7 @@ def record_document(record: RouteRecord, operator_namespace: str) -> dict[str, A
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": record_name(record.key), "namespace": operator_namespace, "labels": labels},
-        "data": {DATA_KEY: text, **({PROGRESS_KEY: progress_text(record.progress)} if record.progress else {})},
+        "data": {DATA_KEY: text, **({OFFSETS_KEY: backup_text(record.offsets)} if record.offsets else {})},
     }
 
 
@@ -283,7 +283,7 @@ def parse_record(document: Mapping[str, Any]) -> RouteRecord:
             f"{VERSION}); update the operator: nothing is changed meanwhile"
         )
     try:
-        return RouteRecord.model_validate(content).model_copy(update={"progress": _progress(name, document)})
+        return RouteRecord.model_validate(content).model_copy(update={"offsets": _offsets(name, document)})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         path = ".".join(map(str, first["loc"]))
@@ -293,14 +293,14 @@ def parse_record(document: Mapping[str, Any]) -> RouteRecord:
         ) from error
 
 
-def _progress(name: str, document: Mapping[str, Any]) -> KeptProgress | None:
-    text = document["data"].get(PROGRESS_KEY)
+def _offsets(name: str, document: Mapping[str, Any]) -> OffsetsBackup | None:
+    text = document["data"].get(OFFSETS_KEY)
     if text is None:
         return None
     try:
-        return parse_progress(text)
+        return parse_backup(text)
     except ValueError as error:
         raise RecordUnreadable(
-            f"the ConfigMap {name} holds progress of relays that cannot be read ({PROGRESS_KEY}: {error}); restore it, "
-            "or delete the key: without progress in Kafka either, relays deliver everything again that the source holds"
+            f"the ConfigMap {name} holds offsets of relays that cannot be read ({OFFSETS_KEY}: {error}); restore it, "
+            "or delete the key: without offsets in Kafka either, relays deliver everything again that the source holds"
         ) from error

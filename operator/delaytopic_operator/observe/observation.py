@@ -10,7 +10,7 @@ from delaytopic_api.values import DeletionPolicy
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.model.conditions import Condition
 from delaytopic_operator.model.kafka_view import KafkaView
-from delaytopic_operator.model.offsets_backup import KeptProgress
+from delaytopic_operator.model.offsets_backup import OffsetsBackup
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import RouteRecord
 from delaytopic_operator.observe.audit_verdict import AuditVerdict
@@ -49,7 +49,7 @@ class Topics:
     cluster_id: str | None = None
     """The id that the cluster gives itself; None where it does not say."""
     offsets_retention_ms: int | None = None
-    """For how long the brokers keep the progress of a group without members; None where that may not be read."""
+    """For how long the brokers keep the offsets of a group without members; None where that may not be read."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,10 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class ProgressFacts:
+class CommittedOffsets:
     """The offsets that the relays' group has committed of the source: asked while there are no relays."""
 
-    read: KeptProgress | None = None
+    read: OffsetsBackup | None = None
     """None: it could not be read, or the source is not the one that was written down."""
     problem: Problem | None = None
 
@@ -108,7 +108,7 @@ class Observation:
     unreachable_since_ms: int | None = None
     slo: AuditVerdict | None = None
     """The verdict of the last audit."""
-    progress: ProgressFacts | None = None
+    committed: CommittedOffsets | None = None
     """None where there was no reason to ask."""
     former_record: str | None = None
     """A ConfigMap that holds this record under the name of former operators."""

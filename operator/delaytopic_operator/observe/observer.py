@@ -16,8 +16,8 @@ from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.observe.audit_verdict import last_verdict
 from delaytopic_operator.observe.cluster import Cluster, ClusterObserver, saved_memory
 from delaytopic_operator.observe.fleet import Fleet
-from delaytopic_operator.observe.observation import Observation, Problem, ProgressFacts, is_paused, policy_of
-from delaytopic_operator.observe.offsets_cache import ProgressMemory
+from delaytopic_operator.observe.observation import CommittedOffsets, Observation, Problem, is_paused, policy_of
+from delaytopic_operator.observe.offsets_cache import OffsetsCache
 from delaytopic_operator.observe.rollouts import RolloutBook
 from delaytopic_operator.observe.topics import TopicsObserver, TopicsSeen, problem_of
 from delaytopic_operator.rules.validate import Accepted
@@ -42,7 +42,7 @@ class Observer:
         self._lock = Lock()
         self._unreachable_since: dict[Key, int] = {}
         self._may_roll: dict[Key, int] = {}
-        self._progress = ProgressMemory()
+        self._offsets = OffsetsCache()
         self._rollouts_seen = RolloutBook(store)
 
     def observe(self, key: Key, now_ms: int) -> Observation:
@@ -65,7 +65,7 @@ class Observer:
         if is_paused(seen):
             return seen
         seen = self._with_fleet(seen, cluster)
-        return self._with_progress(self._with_unreachable(seen))
+        return self._with_committed(self._with_unreachable(seen))
 
     def refreshed(self, seen: Observation) -> Observation:
         """Observe the topics anew: nothing is changed on the word of a minute ago."""
@@ -84,10 +84,10 @@ class Observer:
         cluster_id = topics.topics.cluster_id if topics.topics is not None else None
         return cluster_id is not None and self._cluster.learn(seen.key, cluster_id)
 
-    def keep_progress(self, seen: Observation) -> None:
+    def note_backup(self, seen: Observation) -> None:
         """Remember that it was read, now that it is written down."""
-        if seen.progress is not None:
-            self._progress.was_read(seen.key, seen.now_ms, kept=seen.progress.problem is None)
+        if seen.committed is not None:
+            self._offsets.was_read(seen.key, seen.now_ms, kept=seen.committed.problem is None)
 
     def unreachable(self, key: Key, now_ms: int) -> None:
         """Remember that a backlog could not be removed, from now on at the latest."""
@@ -128,19 +128,19 @@ class Observer:
                 return replace(seen, unreachable_since_ms=self._unreachable_since.get(seen.key))
             return replace(seen, unreachable_since_ms=self._unreachable_since.setdefault(seen.key, seen.now_ms))
 
-    def _with_progress(self, seen: Observation) -> Observation:
+    def _with_committed(self, seen: Observation) -> Observation:
         """Add what the relays have committed, while there are none: Kafka will forget it."""
-        if seen.record is None or not self._progress.is_due(seen):
+        if seen.record is None or not self._offsets.is_due(seen):
             return seen
         try:
             connection, values = self._cluster.resolve_connection(seen.record, seen.now_ms)
-            read = self._topics.progress(seen.record, connection, values)
+            read = self._topics.committed(seen.record, connection, values)
         except OperatorError as error:
-            return replace(seen, progress=ProgressFacts(problem=problem_of(error)))
+            return replace(seen, committed=CommittedOffsets(problem=problem_of(error)))
         if read is not None and is_too_large(read):
             message = f"that of {len(read.partitions)} partitions is too large for a ConfigMap"
-            return replace(seen, progress=ProgressFacts(problem=Problem("ProgressTooLarge", message)))
-        return replace(seen, progress=ProgressFacts(read))
+            return replace(seen, committed=CommittedOffsets(problem=Problem("OffsetsTooLarge", message)))
+        return replace(seen, committed=CommittedOffsets(read))
 
     def _rollouts(self, seen: Observation) -> int:
         """Count the others that are rolled out, or about to be; only while a class's change is under way."""

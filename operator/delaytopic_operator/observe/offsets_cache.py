@@ -1,4 +1,4 @@
-"""The times to read the progress of relays that are away: at once when the last has gone, seldom after that.
+"""The times to read the offsets of relays that are away: at once when the last has gone, seldom after that.
 
 Thread-safe. It is lost with the process, which then reads once more than it had to.
 """
@@ -29,15 +29,15 @@ class _Look:
     kept: bool = False
 
 
-class ProgressMemory:
-    """The times at which progress was read."""
+class OffsetsCache:
+    """The times at which offsets were read."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._looks: dict[Key, _Look] = {}
 
     def is_due(self, seen: Observation) -> bool:
-        """Tell if progress is to be read now."""
+        """Tell if offsets are to be read now."""
         record, fleet, pods = seen.record, seen.fleet, _running(seen)
         if record is None or record.source is None or record.source.topic_id is None:
             return False
@@ -49,7 +49,7 @@ class ProgressMemory:
         return (pods or fleet.desired == 0) and self._is_time(seen.key, pods, seen.now_ms)
 
     def was_read(self, key: Key, now_ms: int, *, kept: bool) -> None:
-        """Remember that progress was read and written down (`kept`), or could not be."""
+        """Remember that offsets were read and written down (`kept`), or could not be."""
         with self._lock:
             before = self._looks.get(key)
             self._looks[key] = _Look(now_ms, before is not None and before.has_pods, kept)

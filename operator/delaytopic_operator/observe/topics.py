@@ -16,7 +16,7 @@ from delaytopic_operator.model.conditions import Condition
 from delaytopic_operator.model.kafka_view import KafkaView, hold_nothing
 from delaytopic_operator.model.kafka_view import PartitionOffsets as Offsets
 from delaytopic_operator.model.kinds import KAFKA_TOPIC
-from delaytopic_operator.model.offsets_backup import KeptProgress
+from delaytopic_operator.model.offsets_backup import OffsetsBackup
 from delaytopic_operator.model.record import RouteRecord
 from delaytopic_operator.model.secret_values import SecretValues
 from delaytopic_operator.observe.observation import Observation, Problem, Topics, identity_of
@@ -88,7 +88,7 @@ class TopicsObserver:
         labels = {CLUSTER_LABEL: place.cluster}
         return strimzi_topics(place, self._kube.list(KAFKA_TOPIC, place.namespace, labels))
 
-    def progress(self, record: RouteRecord, connection: KafkaConnection, values: SecretValues) -> KeptProgress | None:
+    def committed(self, record: RouteRecord, connection: KafkaConnection, values: SecretValues) -> OffsetsBackup | None:
         """Read what the relays' group has committed; None when the source is not the record's. Raises as Kafka."""
         assert record.source is not None
         name, topic_id = record.source.name, record.source.topic_id
@@ -96,7 +96,7 @@ class TopicsObserver:
         facts = cluster.view([name], fresh=True).find(name)
         if facts is None or facts.topic_id != topic_id:
             return None
-        return KeptProgress(name, facts.topic_id, cluster.progress(record.group_id, name))
+        return OffsetsBackup(name, facts.topic_id, cluster.committed(record.group_id, name))
 
     def cluster(self, seen: Observation, accepted: Accepted) -> KafkaCluster:
         """Return the connection to its Kafka. Raises errors of credentials."""

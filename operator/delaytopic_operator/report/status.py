@@ -18,7 +18,7 @@ from delaytopic_operator.decide.plan import (
     Plan,
     Purge,
     RemoveFinalizer,
-    RestoreProgress,
+    RestoreOffsets,
     WriteRecord,
 )
 from delaytopic_operator.errors import Conflict, Rejected
@@ -172,9 +172,9 @@ def with_failure(plan: Plan, outcome: Outcome) -> Plan:
         return plan
     if isinstance(action, DoTopic | Purge):
         found = failed_condition(failure)
-    elif isinstance(action, RestoreProgress):
+    elif isinstance(action, RestoreOffsets):
         found = Condition(
-            ConditionType.BACKEND_READY, FALSE, failure.reason, f"relays wait for their progress: {failure}"
+            ConditionType.BACKEND_READY, FALSE, failure.reason, f"relays wait for their offsets: {failure}"
         )
     elif isinstance(action, Apply | Delete) and action.document["kind"] == kinds.CRON_JOB.name:
         # Records are delivered without an audit, too.

@@ -27,14 +27,14 @@ class DeleteKeys:
 
 @dataclass(frozen=True, slots=True)
 class DeleteGroup:
-    """The consumer group of the relays, with their progress."""
+    """The consumer group of the relays, with their offsets."""
 
     group_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class SkipToEnd:
-    """Commit the ends of a source topic that stays: without progress, all of it would be delivered again one day."""
+    """Commit the ends of a source topic that stays: without offsets, all of it would be delivered again one day."""
 
     group_id: str
     topic: str

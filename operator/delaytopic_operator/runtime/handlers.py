@@ -54,14 +54,14 @@ class Watches:
         self,
         login: ClusterLogin,
         store: ObjectCache,
-        put: Callable[[Iterable[Key]], None],
+        enqueue: Callable[[Iterable[Key]], None],
         config: OperatorConfig,
         login_lasts: timedelta = timedelta(minutes=LOGIN_MINUTES),
     ) -> None:
-        """`put` takes the keys to look at now. After `login_lasts`, the credentials are read again."""
+        """`enqueue` takes the keys to look at now. After `login_lasts`, the credentials are read again."""
         self._login = login
         self._store = store
-        self._put = put
+        self._enqueue = enqueue
         self._login_lasts = login_lasts
         self._config = config
         self._stopping = Event()
@@ -161,7 +161,7 @@ class Watches:
 
     def _tell(self, kind: Kind, document: dict[str, Any]) -> None:
         if not self._store.is_own(document):
-            self._put(self._store.requests_for(kind, document))
+            self._enqueue(self._store.requests_for(kind, document))
 
     async def _on_startup(self, group: Kinds, **_: Any) -> None:
         loop = asyncio.get_running_loop()

@@ -81,8 +81,8 @@ class Service:
             self._may_run,
             self._metrics.observe_pass,
         )
-        self._watches = Watches(login, self._store, self._workers.put, config)
-        self._resync = Resync(kube, self._store, config, self._reconciler.keys, self._workers.put_at)
+        self._watches = Watches(login, self._store, self._workers.add, config)
+        self._resync = Resync(kube, self._store, config, self._reconciler.keys, self._workers.add_at)
         self._http = self._make_pages()
         self._connect_metrics()
 
@@ -155,7 +155,7 @@ class Service:
 
     def _on_leading(self) -> None:
         """Everything is looked at; if nothing is listed yet, the first resync does it."""
-        self._workers.put(self._reconciler.keys())
+        self._workers.add(self._reconciler.keys())
 
     def _on_lost(self) -> None:
         self._workers.clear()

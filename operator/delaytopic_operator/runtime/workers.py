@@ -43,22 +43,22 @@ class Workers:
         self._stopping = False
         self._threads = [Thread(target=self._work, name=f"worker-{n}", daemon=True) for n in range(count)]
 
-    def put(self, keys: Iterable[Key]) -> None:
+    def add(self, keys: Iterable[Key]) -> None:
         """Look at the keys now; forgotten where none may be reconciled: who may looks at everything first."""
         now_ms = epoch_ms()
-        self.put_at(dict.fromkeys(keys, now_ms))
+        self.add_at(dict.fromkeys(keys, now_ms))
 
-    def put_at(self, times: Mapping[Key, int]) -> None:
+    def add_at(self, times: Mapping[Key, int]) -> None:
         """Look at each key at its time (epoch ms)."""
         if not times or not self._may_run():
             return
         with self._changed:
             for key, at_ms in times.items():
-                self._queue.put(key, at_ms)
+                self._queue.add(key, at_ms)
             self._changed.notify(len(times))
 
     def clear(self) -> None:
-        """Forget what was put; reconciliations that run go on."""
+        """Forget what was added; reconciliations that run go on."""
         with self._changed:
             self._queue.clear()
 
@@ -66,7 +66,7 @@ class Workers:
         """Return what there is to do now."""
         now_ms = epoch_ms()
         with self._changed:
-            return WorkLoad(self._queue.depth(now_ms), self._queue.oldest_age_ms(now_ms), self._queue.out())
+            return WorkLoad(self._queue.depth(now_ms), self._queue.oldest_age_ms(now_ms), self._queue.processing())
 
     def start(self) -> None:
         """Begin."""
@@ -82,7 +82,7 @@ class Workers:
         for thread in self._threads:
             thread.join(max(0.0, ends - monotonic()))
         with self._changed:
-            return list(self._queue.out())
+            return list(self._queue.processing())
 
     def _work(self) -> None:
         while (key := self._next()) is not None:
@@ -94,7 +94,7 @@ class Workers:
                 now_ms = epoch_ms()
                 due_ms = self._queue.next_due_ms() if self._may_run() else None
                 if due_ms is not None and due_ms <= now_ms:
-                    return self._queue.take(now_ms)
+                    return self._queue.get(now_ms)
                 self._changed.wait(IDLE_SECONDS if due_ms is None else min(IDLE_SECONDS, (due_ms - now_ms) / 1_000))
         return None
 
@@ -118,8 +118,9 @@ class Workers:
     def _failed(self, key: Key, error: BaseException) -> None:
         now_ms = epoch_ms()
         pause_s = error.retry_after_s if isinstance(error, ApiServerUnavailable) else None
+        not_before_ms = None if pause_s is None else now_ms + int(pause_s * 1_000)
         with self._changed:
-            again_ms = self._queue.failed(key, now_ms, None if pause_s is None else now_ms + int(pause_s * 1_000))
+            again_ms = self._queue.add_rate_limited(key, now_ms, not_before_ms)
             times = self._queue.failures(key)
         expected = isinstance(error, OperatorError)
         log.warning(

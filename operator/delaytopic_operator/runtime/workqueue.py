@@ -1,7 +1,7 @@
 """The keys to look at and when: pure, time is an argument. Not thread-safe; `workers` guards it.
 
-A key is there once, however often it is put; the earliest time counts. It is never out twice at once: one that is put
-while it is out is due again when it comes back. Nothing that was put is forgotten.
+The verbs are those of client-go's work queue. A key is there once, however often it is added; the earliest time counts.
+It is never processed twice at once: one that is added meanwhile is due again afterwards. No added key is forgotten.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ class WorkQueue:
     """Keys by due time (epoch ms)."""
 
     def __init__(self, random: Random, most_of_namespace: int | None = None) -> None:
-        """`random` spreads what is tried again. Of one namespace, `most_of_namespace` keys are out at once."""
+        """`random` spreads what is tried again. Of one namespace, `most_of_namespace` keys are processed at once."""
         self._random = random
         self._most = most_of_namespace
-        self._out_of: Counter[str] = Counter()
+        self._processing_of: Counter[str] = Counter()
         self._held: dict[str, deque[tuple[int, Key]]] = {}
-        """The due keys of namespaces that have as many out as they may; one comes back for each that is done."""
+        """The due keys of namespaces that have as many processed as they may; one comes back for each that is done."""
         self._due: dict[Key, int] = {}
         self._heap: list[tuple[int, Key]] = []
         """Every entry of `_due`, and older ones that no longer count."""
-        self._out: dict[Key, int] = {}
+        self._processing: dict[Key, int] = {}
         self._again: dict[Key, int] = {}
         self._failures: dict[Key, int] = {}
 
-    # -- putting and taking
+    # -- adding and getting
 
-    def put(self, key: Key, at_ms: int) -> None:
-        """Look at the key at `at_ms`, or at an earlier time that it was put for."""
-        waiting = self._again if key in self._out else self._due
+    def add(self, key: Key, at_ms: int) -> None:
+        """Look at the key at `at_ms`, or at an earlier time that it was added for."""
+        waiting = self._again if key in self._processing else self._due
         known_ms = waiting.get(key)
         if known_ms is not None and known_ms <= at_ms:
             return
@@ -49,24 +49,24 @@ class WorkQueue:
         if waiting is self._due:
             self._push(at_ms, key)
 
-    def take(self, now_ms: int) -> Key | None:
-        """The key that has been due for longest; it is out until `done` or `failed`. None: nothing is due."""
+    def get(self, now_ms: int) -> Key | None:
+        """Return the key that has been due for longest, or None; it is processed until `done` or `add_rate_limited`."""
         due_ms = self.next_due_ms()
         if due_ms is None or due_ms > now_ms:
             return None
         _, key = heappop(self._heap)
         del self._due[key]
-        self._out[key] = now_ms
-        self._out_of[key.namespace] += 1
+        self._processing[key] = now_ms
+        self._processing_of[key.namespace] += 1
         return key
 
     def done(self, key: Key, next_at_ms: int | None = None) -> None:
-        """The key is back, with success: earlier failures are forgotten. `next_at_ms`: look at it again then."""
+        """The key was processed with success: earlier failures are forgotten. `next_at_ms`: look at it again then."""
         self._failures.pop(key, None)
         self._come_back(key, next_at_ms)
 
-    def failed(self, key: Key, now_ms: int, not_before_ms: int | None = None) -> int:
-        """The key is back, without success: it is due again later each time, which is returned.
+    def add_rate_limited(self, key: Key, now_ms: int, not_before_ms: int | None = None) -> int:
+        """The key was processed without success: it is due again, later each time. Return when.
 
         `not_before_ms`: the other side asked not to be bothered until then.
         """
@@ -76,7 +76,7 @@ class WorkQueue:
         return at_ms
 
     def clear(self) -> None:
-        """Forget everything but which keys are out: somebody else looks after them now."""
+        """Forget everything but which keys are processed: somebody else looks after them now."""
         self._due.clear()
         self._heap.clear()
         self._held.clear()
@@ -91,23 +91,23 @@ class WorkQueue:
             due_ms, key = self._heap[0]
             if self._due.get(key) != due_ms:
                 heappop(self._heap)
-            elif self._most is not None and self._out_of[key.namespace] >= self._most:
+            elif self._most is not None and self._processing_of[key.namespace] >= self._most:
                 self._held.setdefault(key.namespace, deque()).append(heappop(self._heap))
             else:
                 return due_ms
         return None
 
     def depth(self, now_ms: int) -> int:
-        """Return how many keys are due and not out."""
+        """Return how many keys are due and not processed yet."""
         return sum(due_ms <= now_ms for due_ms in self._due.values())
 
     def oldest_age_ms(self, now_ms: int) -> int:
         """For how long the first key in line has been due; 0 if none is."""
         return max(0, now_ms - min(self._due.values(), default=now_ms))
 
-    def out(self) -> dict[Key, int]:
-        """The keys that are out, and since when."""
-        return dict(self._out)
+    def processing(self) -> dict[Key, int]:
+        """The keys that are processed now, and since when."""
+        return dict(self._processing)
 
     def failures(self, key: Key) -> int:
         """Return how often in a row the key failed."""
@@ -116,12 +116,12 @@ class WorkQueue:
     # -- inside
 
     def _come_back(self, key: Key, at_ms: int | None) -> None:
-        del self._out[key]
-        self._out_of[key.namespace] -= 1
+        del self._processing[key]
+        self._processing_of[key.namespace] -= 1
         self._let_go(key.namespace)
         for due_ms in (self._again.pop(key, None), at_ms):
             if due_ms is not None:
-                self.put(key, due_ms)
+                self.add(key, due_ms)
 
     def _let_go(self, namespace: str) -> None:
         """Put back the first of the namespace that is still due at its time, and forget it when there is none."""
@@ -133,8 +133,8 @@ class WorkQueue:
                 break
         if not held:
             self._held.pop(namespace, None)
-        if not self._out_of[namespace]:
-            del self._out_of[namespace]
+        if not self._processing_of[namespace]:
+            del self._processing_of[namespace]
 
     def _push(self, at_ms: int, key: Key) -> None:
         heappush(self._heap, (at_ms, key))

@@ -14,7 +14,7 @@ from delaytopic_api.documents import KafkaConnection, Ownership
 from delaytopic_operator.execute.topics import TopicsExecutor
 from delaytopic_operator.kafka.admin import KafkaCluster, KafkaClusters
 from delaytopic_operator.model.kafka_view import Committed
-from delaytopic_operator.model.offsets_backup import KeptProgress
+from delaytopic_operator.model.offsets_backup import OffsetsBackup
 from delaytopic_operator.model.record import Role, RouteRecord, TopicRecord
 from delaytopic_operator.model.secret_values import SecretValues
 from delaytopic_operator.observe.observation import Observation
@@ -45,14 +45,14 @@ class Place:
         source = TopicRecord(name=self.topic, ownership=Ownership.CREATED, topic_id=self.facts.topic_id)
         return record().with_role(Role.SOURCE, source).model_copy(update={"group_id": self.group})
 
-    def kept(self) -> KeptProgress | None:
-        return self.observer.progress(self.record, self.connection, NO_SECRETS)
+    def kept(self) -> OffsetsBackup | None:
+        return self.observer.committed(self.record, self.connection, NO_SECRETS)
 
-    def restore(self, kept: KeptProgress) -> bool:
+    def restore(self, kept: OffsetsBackup) -> bool:
         return TopicsExecutor(self.observer, None).restore(self._seen(), self.group, kept)  # type: ignore[arg-type]
 
     def committed(self) -> dict[int, Committed]:
-        return self.cluster.progress(self.group, self.topic)
+        return self.cluster.committed(self.group, self.topic)
 
     def forget(self) -> None:
         """As brokers do after offsets.retention.minutes."""
@@ -80,7 +80,7 @@ def place(kafka: KafkaAddress, clusters: KafkaClusters, topic: str) -> Place:
 def test_what_was_committed_is_read_with_the_relays_own_text(place: Place) -> None:
     commit(place.servers, place.group, place.topic, 3, TEXT)
 
-    assert place.kept() == KeptProgress(place.topic, place.facts.topic_id, {0: Committed(3, TEXT)})
+    assert place.kept() == OffsetsBackup(place.topic, place.facts.topic_id, {0: Committed(3, TEXT)})
 
 
 def test_what_was_forgotten_is_restored_once(place: Place) -> None:
@@ -98,7 +98,7 @@ def test_what_was_forgotten_is_restored_once(place: Place) -> None:
 
 def test_nothing_newer_is_overwritten(place: Place) -> None:
     commit(place.servers, place.group, place.topic, 5, "1;5;99;4;")
-    older = KeptProgress(place.topic, place.facts.topic_id, {0: Committed(3, TEXT), 1: Committed(2, TEXT)})
+    older = OffsetsBackup(place.topic, place.facts.topic_id, {0: Committed(3, TEXT), 1: Committed(2, TEXT)})
 
     assert place.restore(older)
 
@@ -114,8 +114,8 @@ def test_a_topic_that_was_made_anew_gets_no_old_offsets(place: Place) -> None:
     assert not place.restore(kept)
 
     assert place.committed() == {}
-    assert place.observer.progress(former, place.connection, NO_SECRETS) is None
+    assert place.observer.committed(former, place.connection, NO_SECRETS) is None
 
 
-def test_how_long_brokers_keep_progress_is_read(kafka: KafkaAddress, clusters: KafkaClusters, tmp_path: Path) -> None:
+def test_how_long_brokers_keep_offsets_is_read(kafka: KafkaAddress, clusters: KafkaClusters, tmp_path: Path) -> None:
     assert clusters.cluster({"bootstrap.servers": kafka.bootstrap_servers}).offsets_retention_ms() == 604_800_000

@@ -230,7 +230,7 @@ def test_offsets_are_those_of_the_topic_and_of_the_group(
 
     assert offsets == {topic: {0: PartitionOffsets(0, 5, 3), 1: PartitionOffsets(0, 0, None)}}
     assert hold_nothing(offsets) == frozenset()
-    assert cluster.progress(f"group.{topic}", topic) == {0: Committed(3, "1;4;77;2;relay-a")}
+    assert cluster.committed(f"group.{topic}", topic) == {0: Committed(3, "1;4;77;2;relay-a")}
 
 
 def test_offsets_by_time_are_those_of_the_first_record_of_that_time_or_later(
@@ -246,7 +246,7 @@ def test_offsets_by_time_are_those_of_the_first_record_of_that_time_or_later(
 
 
 def test_a_group_that_is_not_there_has_committed_nothing(cluster: KafkaCluster, topic: str) -> None:
-    assert cluster.progress(f"group.{topic}", topic) == {}
+    assert cluster.committed(f"group.{topic}", topic) == {}
 
 
 def test_progress_that_kafka_forgot_is_restored_and_newer_progress_is_kept(
@@ -257,10 +257,10 @@ def test_progress_that_kafka_forgot_is_restored_and_newer_progress_is_kept(
     commit(kafka.bootstrap_servers, group, topic, 3, "newer")
     remembered = {0: Committed(2, "older"), 1: Committed(9, "1;9;77;2;")}
 
-    restored = [cluster.restore_progress(group, topic, remembered) for _ in range(2)]
+    restored = [cluster.restore_offsets(group, topic, remembered) for _ in range(2)]
 
     assert restored == [True, False]
-    assert cluster.progress(group, topic) == {0: Committed(3, "newer"), 1: Committed(9, "1;9;77;2;")}
+    assert cluster.committed(group, topic) == {0: Committed(3, "newer"), 1: Committed(9, "1;9;77;2;")}
 
 
 def test_a_group_with_members_is_not_meddled_with(cluster: KafkaCluster, kafka: KafkaAddress, topic: str) -> None:
@@ -273,7 +273,7 @@ def test_a_group_with_members_is_not_meddled_with(cluster: KafkaCluster, kafka: 
     with pytest.raises(KafkaUnavailable, match="still has members"):
         cluster.delete_group(group)
     with pytest.raises(KafkaUnavailable, match="still has members"):
-        cluster.restore_progress(group, topic, {0: Committed(0)})
+        cluster.restore_offsets(group, topic, {0: Committed(0)})
     member.close()
 
 

@@ -233,10 +233,10 @@ def test_a_whole_route_goes_and_leaves_its_neighbour_alone(
     of_neighbour = [names[1] + suffix for suffix in (".delayed", "", ".dlq", ".delay.0")]
     mine = [topic + suffix for suffix in (".delayed", "", ".dlq", ".delay.0")]
     wait_for(lambda: cluster.view([*mine, *of_neighbour], fresh=True).topics.keys() == {*kept, *of_neighbour})
-    assert cluster.progress(f"group.{topic}", f"{topic}.delayed") == (
+    assert cluster.committed(f"group.{topic}", f"{topic}.delayed") == (
         {} if source is Ownership.CREATED else {0: Committed(4)}
     )
-    assert cluster.progress(f"group.{names[1]}", f"{names[1]}.delayed") == {0: Committed(2, "1;3;4;5;")}
+    assert cluster.committed(f"group.{names[1]}", f"{names[1]}.delayed") == {0: Committed(2, "1;3;4;5;")}
 
 
 def with_real_ids(cluster: KafkaCluster, record: RouteRecord) -> RouteRecord:

@@ -32,7 +32,7 @@ from delaytopic_operator.decide.plan import (
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.model.record import RecordState, RouteRecord, former_record_name, record_name
 from delaytopic_operator.observe.fleet import Fleet
-from delaytopic_operator.observe.observation import Observation, Problem, ProgressFacts
+from delaytopic_operator.observe.observation import CommittedOffsets, Observation, Problem
 from delaytopic_operator.rules.validate import Refusal
 
 RETAINED = RecordState.RETAINED
@@ -40,7 +40,7 @@ PAUSED = {"delaytopic.dev/pause-reconciliation": "true"}
 CONFIRMED = {"delaytopic.dev/confirm-delete": "reminders"}
 DISCARD = {"delaytopic.dev/discard-retained": BACKEND_ID}
 DELETE: dict[str, Any] = {"deletionPolicy": "Delete", "annotations": CONFIRMED}
-STOPPED: dict[str, Any] = {"fleet": NO_FLEET, "children": [], "progress": ProgressFacts()}
+STOPPED: dict[str, Any] = {"fleet": NO_FLEET, "children": [], "committed": CommittedOffsets()}
 
 
 def words(decided: Plan) -> list[str]:

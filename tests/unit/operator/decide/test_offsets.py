@@ -1,4 +1,4 @@
-"""When the relays' progress is read, what is written down of it, and when it is restored."""
+"""The times at which the offsets of relays are read, backed up and restored."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from tests.support.operator.scenes import (
 )
 
 from delaytopic_api.documents import Ownership
-from delaytopic_operator.decide.plan import Apply, Delete, Plan, Purge, RemoveFinalizer, RestoreProgress, WriteRecord
+from delaytopic_operator.decide.plan import Apply, Delete, Plan, Purge, RemoveFinalizer, RestoreOffsets, WriteRecord
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.model.kafka_view import Committed, KafkaView, TopicFacts
-from delaytopic_operator.model.offsets_backup import KeptProgress
+from delaytopic_operator.model.offsets_backup import OffsetsBackup
 from delaytopic_operator.model.record import RecordState, Role, RouteRecord, TopicRecord
 from delaytopic_operator.observe.fleet import Fleet, RelayPage
-from delaytopic_operator.observe.observation import Observation, Problem, ProgressFacts, Topics
-from delaytopic_operator.observe.offsets_cache import AGAIN_MS, RETRY_MS, SILENT_MS, ProgressMemory
+from delaytopic_operator.observe.observation import CommittedOffsets, Observation, Problem, Topics
+from delaytopic_operator.observe.offsets_cache import AGAIN_MS, RETRY_MS, SILENT_MS, OffsetsCache
 
 LIVING = document(deleted_ms=None)
-PROGRESS = KeptProgress("shop.a", "a-1", {0: Committed(7, "1;9;5;3;")})
-LATER = KeptProgress("shop.a", "a-1", {0: Committed(8, "1;10;6;4;")})
-NOTHING = KeptProgress("shop.a", "a-1", {})
-AWAY = ProgressFacts(problem=Problem("KafkaUnreachable", "Kafka did not answer", passing=True))
-FORBIDDEN = ProgressFacts(problem=Problem("AuthorizationFailed", "grant Describe on the group"))
+BACKUP = OffsetsBackup("shop.a", "a-1", {0: Committed(7, "1;9;5;3;")})
+LATER = OffsetsBackup("shop.a", "a-1", {0: Committed(8, "1;10;6;4;")})
+NOTHING = OffsetsBackup("shop.a", "a-1", {})
+AWAY = CommittedOffsets(problem=Problem("KafkaUnreachable", "Kafka did not answer", passing=True))
+FORBIDDEN = CommittedOffsets(problem=Problem("AuthorizationFailed", "grant Describe on the group"))
 SETTINGS = {
     "cleanup.policy": "delete",
     "max.message.bytes": "1048588",
@@ -61,23 +61,23 @@ def topics(source_id: str = "a-1", **facts: Any) -> Topics:
     return Topics(view, **facts)
 
 
-def kept(progress: KeptProgress | None = PROGRESS, state: RecordState = RecordState.ACTIVE) -> RouteRecord:
-    """A record of a route, all of whose topics were seen, with progress."""
+def kept(offsets: OffsetsBackup | None = BACKUP, state: RecordState = RecordState.ACTIVE) -> RouteRecord:
+    """A record of a route, all of whose topics were seen, with a backup of offsets."""
     roles = {Role.TARGET: TopicRecord(name="shop.b", ownership=Ownership.CREATED, topic_id="b-1")}
     roles[Role.DEAD_LETTER] = TopicRecord(name="shop.a.dlq", ownership=Ownership.CREATED, topic_id="d-1")
     made = record().in_state(state)
     for role, topic in roles.items():
         made = made.with_role(role, topic)
-    return made.model_copy(update={"progress": progress})
+    return made.model_copy(update={"offsets": offsets})
 
 
-def restores(decided: Plan) -> list[RestoreProgress]:
-    return [action for action in decided.actions if isinstance(action, RestoreProgress)]
+def restores(decided: Plan) -> list[RestoreOffsets]:
+    return [action for action in decided.actions if isinstance(action, RestoreOffsets)]
 
 
-def written(decided: Plan) -> list[KeptProgress | None]:
-    """The progress of the records that are written."""
-    return [action.record.progress for action in decided.actions if isinstance(action, WriteRecord)]
+def written(decided: Plan) -> list[OffsetsBackup | None]:
+    """The offsets in the records that are written."""
+    return [action.record.offsets for action in decided.actions if isinstance(action, WriteRecord)]
 
 
 def away(found: Mapping[str, Any] | None = LIVING, **changes: Any) -> Observation:
@@ -86,17 +86,17 @@ def away(found: Mapping[str, Any] | None = LIVING, **changes: Any) -> Observatio
     return seen(found, **{**usual, **changes})
 
 
-def test_progress_is_restored_before_relays_begin() -> None:
+def test_offsets_are_restored_before_relays_begin() -> None:
     decided = plan(away())
 
     kinds = [
         action.document["kind"] if isinstance(action, Apply) else type(action).__name__ for action in decided.actions
     ]
-    assert restores(decided) == [RestoreProgress("delaytopic.shop.reminders", PROGRESS)]
-    assert kinds.index("RestoreProgress") < kinds.index("Deployment")
+    assert restores(decided) == [RestoreOffsets("delaytopic.shop.reminders", BACKUP)]
+    assert kinds.index("RestoreOffsets") < kinds.index("Deployment")
 
 
-def test_progress_of_a_topic_that_was_made_anew_is_not_restored() -> None:
+def test_offsets_of_a_topic_that_was_made_anew_are_not_restored() -> None:
     accept = {"delaytopic.dev/accept-topic-recreation": "a-2"}
 
     decided = plan(away(document(deleted_ms=None, annotations=accept), topics=topics("a-2")))
@@ -115,62 +115,62 @@ def test_nothing_is_restored_while_no_relays_begin() -> None:
     assert restores(decided) == []
 
 
-def test_progress_that_kafka_forgot_is_restored_while_relays_cannot_start() -> None:
-    silent = away(fleet=SILENT, children=[DEPLOYMENT], progress=ProgressFacts(NOTHING))
+def test_offsets_that_kafka_forgot_are_restored_while_relays_cannot_start() -> None:
+    silent = away(fleet=SILENT, children=[DEPLOYMENT], committed=CommittedOffsets(NOTHING))
 
     assert len(restores(plan(silent))) == 1
-    assert restores(plan(replace(silent, progress=ProgressFacts(PROGRESS)))) == []
+    assert restores(plan(replace(silent, committed=CommittedOffsets(BACKUP)))) == []
 
 
-def test_a_drain_that_needs_relays_again_restores_their_progress_first() -> None:
+def test_a_drain_that_needs_relays_again_restores_their_offsets_first() -> None:
     decided = plan(away(document(), fleet=IDLE, children=[], pending=None))
 
     kinds = [type(action).__name__ for action in decided.actions]
-    assert kinds.index("RestoreProgress") < kinds.index("Apply")
+    assert kinds.index("RestoreOffsets") < kinds.index("Apply")
 
 
 @pytest.mark.parametrize(
     ("what", "observation"),
     [
-        ("scaled to zero", away(fleet=IDLE, progress=ProgressFacts(LATER))),
-        ("deleted", away(document(), record=kept(state=RecordState.RETAINED), progress=ProgressFacts(LATER))),
-        ("gone", away(None, record=kept(state=RecordState.RETAINED), progress=ProgressFacts(LATER))),
+        ("scaled to zero", away(fleet=IDLE, committed=CommittedOffsets(LATER))),
+        ("deleted", away(document(), record=kept(state=RecordState.RETAINED), committed=CommittedOffsets(LATER))),
+        ("gone", away(None, record=kept(state=RecordState.RETAINED), committed=CommittedOffsets(LATER))),
     ],
 )
 def test_what_relays_left_is_written_down(what: str, observation: Observation) -> None:
     assert written(plan(observation)) == [LATER], what
 
 
-def test_an_object_that_goes_is_held_until_the_progress_of_its_relays_is_written_down() -> None:
+def test_an_object_that_goes_is_held_until_the_offsets_of_its_relays_are_written_down() -> None:
     first = plan(seen(document(), pending=0, record=kept(None)))
     retained = kept(None, RecordState.RETAINED)
     pods = plan(away(document(), record=retained, fleet=Fleet(None, [POD], [], 1)))
-    unanswered = plan(away(document(), record=retained, progress=AWAY))
-    last = plan(away(document(), record=retained, progress=ProgressFacts(PROGRESS)))
+    unanswered = plan(away(document(), record=retained, committed=AWAY))
+    last = plan(away(document(), record=retained, committed=CommittedOffsets(BACKUP)))
 
     assert [type(action) for action in first.actions] == [WriteRecord, Delete]
     assert [pods.actions, unanswered.actions] == [[], []]
     assert [type(action) for action in last.actions] == [WriteRecord, RemoveFinalizer]
-    assert written(last) == [PROGRESS]
+    assert written(last) == [BACKUP]
     assert [event.reason for each in (first, pods, unanswered, last) for event in each.events] == ["BacklogRetained"]
 
 
-def test_an_object_is_not_held_for_progress_that_cannot_be_read() -> None:
+def test_an_object_is_not_held_for_offsets_that_cannot_be_read() -> None:
     retained = kept(None, RecordState.RETAINED)
-    forbidden = plan(away(document(), record=retained, progress=FORBIDDEN))
-    unreachable = plan(away(document(), record=retained, progress=AWAY, unreachable_since_ms=NOW_MS - 660_000))
+    forbidden = plan(away(document(), record=retained, committed=FORBIDDEN))
+    unreachable = plan(away(document(), record=retained, committed=AWAY, unreachable_since_ms=NOW_MS - 660_000))
 
     for decided in (forbidden, unreachable):
         assert [type(action) for action in decided.actions] == [RemoveFinalizer]
-        assert [event.reason for event in decided.events] == ["BacklogRetained", "ProgressNotKept"]
+        assert [event.reason for event in decided.events] == ["BacklogRetained", "OffsetsNotBackedUp"]
     assert "grant Describe on the group" in forbidden.events[-1].message
 
 
-def test_a_discarded_backlog_does_not_come_back_with_its_progress() -> None:
-    retained = kept(PROGRESS, RecordState.RETAINED)
+def test_a_discarded_backlog_does_not_come_back_with_its_offsets() -> None:
+    retained = kept(BACKUP, RecordState.RETAINED)
 
     decided = plan(
-        away(document(deleted_ms=None, annotations=DISCARD), record=retained, progress=ProgressFacts(PROGRESS))
+        away(document(deleted_ms=None, annotations=DISCARD), record=retained, committed=CommittedOffsets(BACKUP))
     )
 
     assert [type(action) for action in decided.actions] == [Purge, WriteRecord]
@@ -195,7 +195,7 @@ def test_brokers_that_forget_soon_are_told_of() -> None:
 # -- when it is read
 
 
-def looks(memory: ProgressMemory, observation: Observation, *after_ms: int) -> list[bool]:
+def looks(memory: OffsetsCache, observation: Observation, *after_ms: int) -> list[bool]:
     """Whether it is due at these times, and was then kept."""
     found = []
     for ms in after_ms:
@@ -208,14 +208,14 @@ def looks(memory: ProgressMemory, observation: Observation, *after_ms: int) -> l
 
 def test_it_is_read_once_when_the_last_relay_has_gone_and_then_seldom() -> None:
     ending = away(fleet=replace(IDLE, pods=[POD]))
-    memory = ProgressMemory()
+    memory = OffsetsCache()
 
     assert looks(memory, ending, 0, 1_000) == [False, False]
     assert looks(memory, away(fleet=IDLE), 2_000, 3_000, SILENT_MS, AGAIN_MS + 2_000) == [True, False, False, True]
 
 
 def test_after_a_failure_it_is_read_again_soon() -> None:
-    memory = ProgressMemory()
+    memory = OffsetsCache()
     idle = away(fleet=IDLE)
 
     assert memory.is_due(idle)
@@ -225,7 +225,7 @@ def test_after_a_failure_it_is_read_again_soon() -> None:
 
 
 def test_each_time_that_relays_have_gone_it_is_read_anew() -> None:
-    memory = ProgressMemory()
+    memory = OffsetsCache()
 
     assert looks(memory, away(fleet=IDLE), 0) == [True]
     assert looks(memory, away(fleet=fleet(0)), 1_000) == [False]
@@ -233,7 +233,7 @@ def test_each_time_that_relays_have_gone_it_is_read_anew() -> None:
 
 
 def test_while_relays_start_without_a_word_it_is_read_each_hour() -> None:
-    assert looks(ProgressMemory(), away(fleet=SILENT), 0, 60_000, SILENT_MS, SILENT_MS + 1) == [
+    assert looks(OffsetsCache(), away(fleet=SILENT), 0, 60_000, SILENT_MS, SILENT_MS + 1) == [
         False,
         False,
         True,
@@ -244,7 +244,7 @@ def test_while_relays_start_without_a_word_it_is_read_each_hour() -> None:
 def test_a_pod_that_has_ended_is_no_relay() -> None:
     ended = {**POD, "status": {"phase": "Failed"}}
 
-    assert looks(ProgressMemory(), away(fleet=replace(IDLE, pods=[ended])), 0) == [True]
+    assert looks(OffsetsCache(), away(fleet=replace(IDLE, pods=[ended])), 0) == [True]
 
 
 @pytest.mark.parametrize(
@@ -260,4 +260,4 @@ def test_a_pod_that_has_ended_is_no_relay() -> None:
 )
 def test_it_is_not_read_where_there_is_nothing_to_keep(observation: Observation) -> None:
     assert CONFIG.poll.ms < RETRY_MS
-    assert not ProgressMemory().is_due(observation)
+    assert not OffsetsCache().is_due(observation)

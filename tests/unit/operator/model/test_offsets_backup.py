@@ -1,4 +1,4 @@
-"""The relays' progress as text: it comes back as it was, fits into a ConfigMap, and damage is told."""
+"""The backup of offsets as text: it comes back as it was, fits into a ConfigMap, and damage is told."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from tests.support.operator.scenes import record
 from delaytopic_operator.errors import RecordUnreadable
 from delaytopic_operator.model.kafka_view import Committed
 from delaytopic_operator.model.offsets_backup import (
-    KeptProgress,
+    OffsetsBackup,
+    backup_text,
     forgotten,
     is_too_large,
-    parse_progress,
-    progress_text,
+    parse_backup,
     updated,
 )
-from delaytopic_operator.model.record import PROGRESS_KEY, parse_record, record_document
+from delaytopic_operator.model.record import OFFSETS_KEY, parse_record, record_document
 
 MOST_PARTITIONS = 10_000
 CONFIG_MAP_BYTES = 1_048_576
 
 partitions = st.dictionaries(st.integers(0, 9_999), st.builds(Committed, st.integers(0), st.text(max_size=40)))
-kept_ones = st.builds(KeptProgress, topic=st.text(), topic_id=st.text(), partitions=partitions)
+kept_ones = st.builds(OffsetsBackup, topic=st.text(), topic_id=st.text(), partitions=partitions)
 
 
-def one(topic_id: str = "a-1", **offsets: int) -> KeptProgress:
+def one(topic_id: str = "a-1", **offsets: int) -> OffsetsBackup:
     """Of a few partitions: `p0=7` for the first."""
     found = {int(name[1:]): Committed(offset, f"1;{offset};0;0;") for name, offset in offsets.items()}
-    return KeptProgress("shop.a", topic_id, found)
+    return OffsetsBackup("shop.a", topic_id, found)
 
 
 @given(kept_ones)
-def test_progress_comes_back_as_it_was_kept(kept: KeptProgress) -> None:
-    assert parse_progress(progress_text(kept)) == kept
+def test_a_backup_comes_back_as_it_was(kept: OffsetsBackup) -> None:
+    assert parse_backup(backup_text(kept)) == kept
 
 
 @given(kept_ones)
-def test_a_record_comes_back_with_its_progress(kept: KeptProgress) -> None:
-    written = record().model_copy(update={"progress": kept})
+def test_a_record_comes_back_with_its_offsets(kept: OffsetsBackup) -> None:
+    written = record().model_copy(update={"offsets": kept})
 
     assert parse_record(record_document(written, "delaytopic-system")) == written
 
@@ -58,7 +58,7 @@ def test_ten_thousand_partitions_fit_into_a_config_map_half_over() -> None:
         )
         for number in range(MOST_PARTITIONS)
     }
-    written = record().model_copy(update={"progress": KeptProgress("shop.a", "a-1", partitions)})
+    written = record().model_copy(update={"offsets": OffsetsBackup("shop.a", "a-1", partitions)})
 
     document = record_document(written, "delaytopic-system")
 
@@ -66,27 +66,27 @@ def test_ten_thousand_partitions_fit_into_a_config_map_half_over() -> None:
     assert parse_record(document) == written
 
 
-def with_long_texts(partitions: int) -> KeptProgress:
+def with_long_texts(partitions: int) -> OffsetsBackup:
     """As relays with many bucket topics leave them: numbers that hardly compress."""
     numbers = random.Random(7)
     texts = (":".join(str(numbers.randrange(10**13)) for _ in range(100)) for _ in range(partitions))
-    return KeptProgress("shop.a", "a-1", {number: Committed(number, text) for number, text in enumerate(texts)})
+    return OffsetsBackup("shop.a", "a-1", {number: Committed(number, text) for number, text in enumerate(texts)})
 
 
 def test_what_does_not_fit_is_known_beforehand() -> None:
     assert [is_too_large(with_long_texts(partitions)) for partitions in (500, 2_000)] == [False, True]
 
 
-def test_a_record_without_progress_has_no_text_for_it() -> None:
-    assert PROGRESS_KEY not in record_document(record(), "delaytopic-system")["data"]
+def test_a_record_without_offsets_has_no_text_for_it() -> None:
+    assert OFFSETS_KEY not in record_document(record(), "delaytopic-system")["data"]
 
 
 @pytest.mark.parametrize("text", ["", "no base64!", "bm8gemxpYg==", "eJxTAAAAIQAh"])
-def test_damaged_progress_is_refused_with_the_record(text: str) -> None:
+def test_a_damaged_backup_is_refused_with_the_record(text: str) -> None:
     document = record_document(record(), "delaytopic-system")
-    damaged = {**document, "data": {**document["data"], PROGRESS_KEY: text}}
+    damaged = {**document, "data": {**document["data"], OFFSETS_KEY: text}}
 
-    with pytest.raises(RecordUnreadable, match=r"holds progress of relays that cannot be read \(progress.zlib.base64"):
+    with pytest.raises(RecordUnreadable, match=r"holds offsets of relays that cannot be read \(progress.zlib.base64"):
         parse_record(damaged)
 
 
@@ -104,7 +104,7 @@ def test_damaged_progress_is_refused_with_the_record(text: str) -> None:
     ],
 )
 def test_what_kafka_has_counts_and_what_it_forgot_stays(
-    what: str, kept: KeptProgress | None, read: KeptProgress | None, expected: KeptProgress | None
+    what: str, kept: OffsetsBackup | None, read: OffsetsBackup | None, expected: OffsetsBackup | None
 ) -> None:
     assert updated(kept, read) == expected, what
 
@@ -121,6 +121,6 @@ def test_what_kafka_has_counts_and_what_it_forgot_stays(
     ],
 )
 def test_it_is_forgotten_when_a_partition_of_the_same_topic_is(
-    kept: KeptProgress | None, read: KeptProgress | None, expected: bool
+    kept: OffsetsBackup | None, read: OffsetsBackup | None, expected: bool
 ) -> None:
     assert forgotten(kept, read) is expected

@@ -67,7 +67,7 @@ def workers(passes: Passes) -> Iterator[Workers]:
 def test_what_is_put_is_looked_at_and_again_when_the_pass_says_so(workers: Workers, passes: Passes) -> None:
     passes.do = lambda key: Result(epoch_ms() + 10 if passes.begun[key] < 3 else None)
 
-    workers.put([A])
+    workers.add([A])
 
     wait_for(lambda: len(passes.results) == 3)
     assert (passes.begun, passes.results) == ({A: 3}, ["Success"] * 3)
@@ -76,7 +76,7 @@ def test_what_is_put_is_looked_at_and_again_when_the_pass_says_so(workers: Worke
 
 def test_a_key_is_never_looked_at_twice_at_once(workers: Workers, passes: Passes) -> None:
     for _ in range(300):
-        workers.put([A, B])
+        workers.add([A, B])
 
     wait_for(lambda: workers.load().depth == 0 and not workers.load().running)
     assert passes.twice is False
@@ -85,10 +85,10 @@ def test_a_key_is_never_looked_at_twice_at_once(workers: Workers, passes: Passes
 def test_a_key_put_while_it_is_looked_at_is_looked_at_again(workers: Workers, passes: Passes) -> None:
     go_on = Event()
     passes.do = lambda key: waited(go_on)
-    workers.put([A])
+    workers.add([A])
     wait_for(lambda: A in workers.load().running)
 
-    workers.put([A])
+    workers.add([A])
     go_on.set()
 
     wait_for(lambda: passes.begun[A] == 2)
@@ -116,10 +116,10 @@ def test_whatever_a_pass_raises_the_others_go_on(
         return Result()
 
     passes.do = fail
-    workers.put([A])
+    workers.add([A])
     wait_for(lambda: passes.results == [result])
 
-    workers.put([B])
+    workers.add([B])
 
     wait_for(lambda: passes.begun[B] == 1)
 
@@ -130,7 +130,7 @@ def test_the_api_server_is_not_asked_before_it_wants_to_be(workers: Workers, pas
 
     passes.do = fail
     before_ms = epoch_ms()
-    workers.put([A])
+    workers.add([A])
     wait_for(lambda: passes.results)
 
     next_ms: Any = workers._queue.next_due_ms()
@@ -139,9 +139,9 @@ def test_the_api_server_is_not_asked_before_it_wants_to_be(workers: Workers, pas
 
 def test_who_does_not_lead_takes_nothing_and_forgets_what_comes(workers: Workers, passes: Passes) -> None:
     passes.leading = False
-    workers.put([A])
+    workers.add([A])
     passes.leading = True
-    workers.put([B])
+    workers.add([B])
 
     wait_for(lambda: passes.begun[B] == 1)
     assert passes.begun[A] == 0
@@ -152,7 +152,7 @@ def test_a_pass_that_may_not_write_any_more_is_not_tried_again_by_itself(workers
         raise NotLeading("lost")
 
     passes.do = fail
-    workers.put([A])
+    workers.add([A])
 
     wait_for(lambda: passes.results == ["NotLeading"])
     assert workers._queue.next_due_ms() is None
@@ -161,11 +161,11 @@ def test_a_pass_that_may_not_write_any_more_is_not_tried_again_by_itself(workers
 def test_stopping_waits_for_passes_and_names_those_that_do_not_end(workers: Workers, passes: Passes) -> None:
     go_on = Event()
     passes.do = lambda key: waited(go_on)
-    workers.put([A])
+    workers.add([A])
     wait_for(lambda: A in workers.load().running)
 
     assert workers.stop(0.2) == [A]
-    workers.put([B])
+    workers.add([B])
     go_on.set()
     assert workers.stop(10) == []
     assert passes.begun == {A: 1}

@@ -30,7 +30,7 @@ class AgainstModel(RuleBasedStateMachine):
 
     @rule(key=KEYS, after_ms=MOMENTS)
     def put(self, key: Key, after_ms: int) -> None:
-        self.queue.put(key, self.now_ms + after_ms)
+        self.queue.add(key, self.now_ms + after_ms)
         self.want(key, self.now_ms + after_ms)
 
     @rule(after_ms=MOMENTS)
@@ -41,7 +41,7 @@ class AgainstModel(RuleBasedStateMachine):
     def take(self) -> None:
         due = {key: at_ms for key, at_ms in self.wanted.items() if key not in self.out and at_ms <= self.now_ms}
 
-        key = self.queue.take(self.now_ms)
+        key = self.queue.get(self.now_ms)
 
         if key is None:
             assert due == {}
@@ -67,7 +67,7 @@ class AgainstModel(RuleBasedStateMachine):
     def failed(self, data: st.DataObject) -> None:
         key = data.draw(st.sampled_from(sorted(self.out)))
 
-        self.want(key, self.queue.failed(key, self.now_ms))
+        self.want(key, self.queue.add_rate_limited(key, self.now_ms))
 
         self.out.discard(key)
 
@@ -76,7 +76,7 @@ class AgainstModel(RuleBasedStateMachine):
         waiting = {key: at_ms for key, at_ms in self.wanted.items() if key not in self.out}
         assert self.queue.next_due_ms() == min(waiting.values(), default=None)
         assert self.queue.depth(self.now_ms) == sum(at_ms <= self.now_ms for at_ms in waiting.values())
-        assert set(self.queue.out()) == self.out
+        assert set(self.queue.processing()) == self.out
 
 
 TestAgainstModel = AgainstModel.TestCase
@@ -84,19 +84,19 @@ TestAgainstModel = AgainstModel.TestCase
 
 def test_a_key_that_fails_waits_longer_each_time_and_forgets_it_on_success() -> None:
     key, queue, now_ms, waits = Key("shop", "a"), WorkQueue(lambda: 0.0), 0, []
-    queue.put(key, now_ms)
+    queue.add(key, now_ms)
     for _ in range(10):
-        assert queue.take(now_ms) == key
-        again_ms = queue.failed(key, now_ms)
+        assert queue.get(now_ms) == key
+        again_ms = queue.add_rate_limited(key, now_ms)
         waits.append((again_ms - now_ms) // 1_000)
         now_ms = again_ms
 
-    assert queue.take(now_ms) == key
+    assert queue.get(now_ms) == key
     queue.done(key, now_ms)
-    queue.take(now_ms)
+    queue.get(now_ms)
 
     assert waits == [1, 2, 4, 8, 16, 32, 64, 128, 150, 150]
-    assert queue.failed(key, now_ms) == now_ms + FIRST_BACKOFF_MS
+    assert queue.add_rate_limited(key, now_ms) == now_ms + FIRST_BACKOFF_MS
 
 
 @given(failures=st.integers(1, 100), random=st.floats(0, 1, exclude_max=True))
@@ -109,34 +109,34 @@ def test_backoff_is_within_bounds_and_never_shorter_than_that_of_fewer_failures(
 
 def test_the_other_side_may_ask_for_more_time() -> None:
     key, queue = Key("shop", "a"), WorkQueue(lambda: 0.0)
-    queue.put(key, 0)
-    queue.take(0)
+    queue.add(key, 0)
+    queue.get(0)
 
-    assert queue.failed(key, 1_000, not_before_ms=61_000) == 61_000
+    assert queue.add_rate_limited(key, 1_000, not_before_ms=61_000) == 61_000
 
 
 def test_what_changed_meanwhile_is_looked_at_without_waiting_for_the_backoff() -> None:
     key, queue = Key("shop", "a"), WorkQueue(lambda: 0.0)
-    queue.put(key, 0)
-    queue.take(0)
-    queue.put(key, 500)
+    queue.add(key, 0)
+    queue.get(0)
+    queue.add(key, 500)
 
-    queue.failed(key, 500)
+    queue.add_rate_limited(key, 500)
 
-    assert queue.take(500) == key
+    assert queue.get(500) == key
 
 
 def test_a_queue_that_is_cleared_still_knows_what_is_out() -> None:
     one, two = Key("shop", "a"), Key("shop", "b")
     queue = WorkQueue(lambda: 0.0)
-    queue.put(one, 0)
-    queue.take(0)
-    queue.put(one, 0)
-    queue.put(two, 0)
+    queue.add(one, 0)
+    queue.get(0)
+    queue.add(one, 0)
+    queue.add(two, 0)
 
     queue.clear()
 
-    assert (queue.next_due_ms(), queue.out()) == (None, {one: 0})
+    assert (queue.next_due_ms(), queue.processing()) == (None, {one: 0})
     queue.done(one)
     assert queue.next_due_ms() is None
 
@@ -173,7 +173,7 @@ class WithNamespaces(RuleBasedStateMachine):
     @rule(key=TENANTS, after_ms=MOMENTS)
     def put(self, key: Key, after_ms: int) -> None:
         at_ms = self.now_ms + after_ms
-        self.queue.put(key, at_ms)
+        self.queue.add(key, at_ms)
         self.wanted[key] = min(at_ms, self.wanted.get(key, at_ms))
 
     @rule(after_ms=MOMENTS)
@@ -184,7 +184,7 @@ class WithNamespaces(RuleBasedStateMachine):
     def take(self) -> None:
         may_go = self.may_go()
 
-        key = self.queue.take(self.now_ms)
+        key = self.queue.get(self.now_ms)
 
         assert (key is None) == (not may_go)
         if key is not None:
@@ -206,9 +206,9 @@ TestWithNamespaces = WithNamespaces.TestCase
 def test_a_namespace_whose_passes_hang_leaves_workers_to_others() -> None:
     queue = WorkQueue(lambda: 0.0, 4)
     for number in range(64):
-        queue.put(Key("hostile", f"t{number}"), 0)
-    queue.put(Key("shop", "a"), 1)
+        queue.add(Key("hostile", f"t{number}"), 0)
+    queue.add(Key("shop", "a"), 1)
 
-    taken = [queue.take(1) for _ in range(8)]
+    taken = [queue.get(1) for _ in range(8)]
 
     assert [key.namespace for key in taken if key is not None] == ["hostile"] * 4 + ["shop"]

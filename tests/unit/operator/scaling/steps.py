@@ -82,7 +82,7 @@ class Reconciliation:
         """Return the observation."""
         return replace(self.seen, now_ms=now_ms)
 
-    def keep_progress(self, _: Observation) -> None:
+    def note_backup(self, _: Observation) -> None:
         """Keep nothing."""
 
     def report(self, _: Observation, decided: Plan, outcome: Outcome, *, dry_run: bool) -> None:

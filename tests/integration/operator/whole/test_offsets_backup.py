@@ -36,8 +36,8 @@ def record_of(platform: Platform, name: str) -> RouteRecord:
 
 def kept_offsets(platform: Platform, name: str) -> dict[int, int]:
     """The offsets that are written down, by partition."""
-    progress = record_of(platform, name).progress
-    return {number: one.offset for number, one in progress.partitions.items()} if progress is not None else {}
+    offsets = record_of(platform, name).offsets
+    return {number: one.offset for number, one in offsets.partitions.items()} if offsets is not None else {}
 
 
 def forget(platform: Platform, name: str) -> None:
@@ -79,7 +79,7 @@ def test_after_retain_and_a_week_nothing_is_delivered_twice(running: Platform, t
     apply(running, name)
 
     assert summary(team.audited(90)) == all_arrived(10)
-    assert await_event(running, name, "ProgressRestored")[0] == "Normal"
+    assert await_event(running, name, "OffsetsRestored")[0] == "Normal"
 
 
 def apply_of_class(platform: Platform, name: str) -> None:
@@ -134,7 +134,7 @@ def test_what_is_committed_meanwhile_is_not_overwritten(running: Platform, tmp_p
     team = delivered_and_waiting(running, "newer", tmp_path, 2_000)
     running.apply_topic("newer", **external, relay={"replicas": 0})
     wait_for(lambda: sum(kept_offsets(running, "newer").values()) >= 8)
-    first = record_of(running, "newer").progress
+    first = record_of(running, "newer").offsets
 
     running.apply_topic("newer", **external, relay={"replicas": 1})
     team.send_due_in([0] * 4)
@@ -145,4 +145,4 @@ def test_what_is_committed_meanwhile_is_not_overwritten(running: Platform, tmp_p
     team.send_due_in([0])
 
     assert summary(team.audited(60)) == all_arrived(15)
-    assert first != record_of(running, "newer").progress
+    assert first != record_of(running, "newer").offsets
