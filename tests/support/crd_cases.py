@@ -51,7 +51,7 @@ def merged(below: Any, above: Any) -> Any:
 
 
 def offer(client: KubeClient, document: Object) -> Object:
-    """What the API server would store; raises RequestRefused. Nothing is stored."""
+    """Return what the API server would store; raises RequestRefused. Nothing is stored."""
     path = DELAY_CLASSES if document["kind"] == "DelayClass" else DELAY_TOPICS
     metadata = {name: value for name, value in document["metadata"].items() if name != "namespace"}
     return client.create(path, {**document, "metadata": metadata}, dryRun="All", fieldValidation="Strict")

@@ -1,4 +1,4 @@
-"""What tests may ask of a cluster, whoever made it."""
+"""The face of a cluster to tests, whoever made it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Cluster(Protocol):
 
     @property
     def docker(self) -> DockerEngine:
-        """Where images for it are built."""
+        """Return where images for it are built."""
 
     @property
     def enforces_network_policies(self) -> bool:
-        """Whether a NetworkPolicy keeps anything away; where none does, it is accepted and changes nothing."""
+        """Tell whether a NetworkPolicy keeps anything away; where none does, it is accepted and changes nothing."""
 
     def load_images(self, *references: str) -> None:
         """Make images of the engine known to its nodes."""

@@ -18,7 +18,10 @@ def run(
     given: str | None = None,
     seconds: float = COMMAND_SECONDS,
 ) -> str:
-    """What the program printed on standard output; `environment` is added to this process's, `given` is its input.
+    """Return what the program printed on standard output.
+
+    `environment` is added to this process's, `given` is its input.
+
 
     Raises CommandFailed, and MachineLacks when there is no such program.
     """
@@ -45,7 +48,7 @@ def run(
 
 
 def succeeds(*command: str | Path, environment: Mapping[str, str] | None = None, seconds: float = 30.0) -> bool:
-    """Whether the program is there and ends well in time."""
+    """Tell whether the program is there and ends well in time."""
     try:
         run(*command, environment=environment, seconds=seconds)
     except (CommandFailed, MachineLacks):

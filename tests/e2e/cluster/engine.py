@@ -28,7 +28,7 @@ class DockerEngine:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What other programs need in theirs to use this engine."""
+        """Return what other programs need in theirs to use this engine."""
         # Debian's engine comes without buildx: what docker calls the legacy builder is the one that is there.
         return {"DOCKER_HOST": self.host, **({"DOCKER_BUILDKIT": "0"} if self.is_private else {})}
 
@@ -49,11 +49,11 @@ class DockerEngine:
         return names
 
     def has_image(self, reference: str) -> bool:
-        """Whether the image is here, without asking a registry."""
+        """Tell whether the image is here, without asking a registry."""
         return succeeds("docker", "image", "inspect", reference, environment=self.environment)
 
     def image_id(self, reference: str) -> str:
-        """What tells an image from another one of the same name. Raises CommandFailed when it is not here."""
+        """Return what tells an image from another one of the same name. Raises CommandFailed when it is not here."""
         return self("image", "inspect", "--format={{.Id}}", reference).strip()
 
     def pull(self, reference: str) -> bool:

@@ -1,4 +1,4 @@
-"""What can go wrong with a cluster, each with what to do about it."""
+"""The errors of a cluster, each with what to do about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where this machine keeps what is built once, and what runs now."""
+"""The folders of this machine for what is built once, and for what runs now."""
 
 from __future__ import annotations
 

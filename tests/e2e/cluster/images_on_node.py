@@ -1,4 +1,7 @@
-"""Which images of the engine a node lacks: loading one takes as long when the node has it as when it has not. Pure.
+"""The images of the engine that a node lacks. Pure.
+
+Loading one takes as long when the node has it as when it has not.
+
 
 `kind load` would look by itself with crictl, which our own node image does not have.
 """

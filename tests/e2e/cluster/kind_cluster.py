@@ -83,7 +83,7 @@ class KindCluster:
             self._remove(keep_engine)
 
     def is_up(self) -> bool:
-        """Whether its node runs, and its API server answers."""
+        """Tell whether its node runs, and its API server answers."""
         engine = find_engine()
         return engine is not None and self.node in self._nodes(engine) and self._api_server_answers()
 
@@ -164,7 +164,7 @@ class KindCluster:
         return True
 
     def _kills_api_server(self) -> bool:
-        """Whether there was one to kill."""
+        """Tell whether there was one to kill."""
         try:
             self.exec_on_node("pkill", "-KILL", "-x", "kube-apiserver")
         except CommandFailed:

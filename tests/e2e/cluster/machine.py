@@ -1,4 +1,4 @@
-"""What this machine is and has, as plain facts, and one line on what it lacks for a cluster."""
+"""Plain facts about this machine, and one line on what it lacks for a cluster."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Machine:
 
     @property
     def has_debian_packages(self) -> bool:
-        """Whether programs can be installed from Debian's or Ubuntu's archive."""
+        """Tell whether programs can be installed from Debian's or Ubuntu's archive."""
         return self.has_apt and bool(self.families & _WITH_DEBIAN_PACKAGES)
 
 
@@ -43,7 +43,7 @@ def this_machine() -> Machine:
 
 
 def lacks_for_engine(machine: Machine) -> str | None:
-    """Why no Docker engine can be started here, as one line; None when one can."""
+    """Return why no Docker engine can be started here, as one line; None when one can."""
     nobody = "no Docker engine answers (docker version), and"
     if machine.system != "Linux":
         return f"{nobody} on {machine.system} none can be started from here: start Docker Desktop, or set DOCKER_HOST"
@@ -57,7 +57,7 @@ def lacks_for_engine(machine: Machine) -> str | None:
 
 
 def lacks_for_node_image(machine: Machine, published: str) -> str | None:
-    """Why a node image can't be built here, as one line; None when it can."""
+    """Return why a node image can't be built here, as one line; None when it can."""
     missing = f"{published} is not on the Docker engine and can't be pulled, and"
     remedy = f"bring it with docker save and docker load, or name another in {NODE_IMAGE_VARIABLE}"
     if not machine.is_root:
@@ -71,7 +71,7 @@ NODE_IMAGE_VARIABLE = "E2E_NODE_IMAGE"
 
 
 def has_capability(status: str, number: int) -> bool:
-    """Whether a process with this /proc/<pid>/status has the capability of that number, as in capability.h."""
+    """Tell whether a process with this /proc/<pid>/status has the capability of that number, as in capability.h."""
     for line in status.splitlines():
         name, _, value = line.partition(":")
         if name == "CapEff":

@@ -1,4 +1,4 @@
-"""What is put on the host for an engine, and what is read from its output."""
+"""Tests of what is put on the host for an engine, and what is read from its output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a machine lacks for a cluster is said in one line."""
+"""Tests that what a machine lacks for a cluster is said in one line."""
 
 from __future__ import annotations
 

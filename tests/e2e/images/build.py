@@ -64,7 +64,7 @@ def base_image(engine: DockerEngine, report: Report = print_progress) -> Base:
 
 
 def has_commit(commit: str) -> bool:
-    """Whether this checkout has it: one that was fetched without its history has only the newest."""
+    """Tell whether this checkout has it: one that was fetched without its history has only the newest."""
     found = ("git", "-C", str(ROOT), "cat-file", "-e", f"{commit}^{{commit}}")
     return shutil.which("git") is not None and subprocess.run(found, capture_output=True, check=False).returncode == 0
 

@@ -19,7 +19,7 @@ SAVE_SECONDS: Final = 900.0
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How to have an image: `make` writes its archive, with `LABEL` in the image."""
+    """A way to an image: `make` writes its archive, with `LABEL` in the image."""
 
     name: str
     reference: str
@@ -27,7 +27,7 @@ class Recipe:
     make: Callable[[Path], None]
 
     def archive(self, folder: Path) -> Path:
-        """Where its archive is kept."""
+        """Return where its archive is kept."""
         return folder / f"{self.name}-{self.fingerprint}.tar"
 
 
@@ -56,7 +56,7 @@ def made(recipe: Recipe, folder: Path) -> Path:
 
 
 def is_current(engine: DockerEngine, recipe: Recipe) -> bool:
-    """Whether the engine has it, made of the same things."""
+    """Tell whether the engine has it, made of the same things."""
     label = f'{{{{index .Config.Labels "{LABEL}"}}}}'
     inspected = ("docker", "image", "inspect", f"--format={label}", recipe.reference)
     if not succeeds(*inspected, environment=engine.environment):

@@ -1,4 +1,4 @@
-"""What can go wrong with the images of the tests."""
+"""The errors of the tests' images."""
 
 from __future__ import annotations
 

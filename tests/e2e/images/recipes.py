@@ -1,4 +1,4 @@
-"""How each image of the tests is made, and from what."""
+"""The recipe of each image of the tests, and its ingredients."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TRAFFIC_REFERENCE: Final = "delaytopic-e2e/traffic:e2e"
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What images stand on: its name, and what decides whether they have to be made anew."""
+    """A base of images: its name, and what decides whether they have to be made anew."""
 
     reference: str
     fingerprint: str
@@ -34,7 +34,7 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """Where images are made. Its methods make nothing: what they return does."""
+    """The place where images are made. Its methods make nothing: what they return does."""
 
     engine: DockerEngine
     report: Report

@@ -1,4 +1,4 @@
-"""What an image is made of decides whether it is made anew, and nothing else does."""
+"""Tests that what an image is made of decides whether it is made anew, and nothing else does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is laid out for an image has the same names, times and permissions for each build."""
+"""Tests that what is laid out for an image has the same names, times and permissions for each build."""
 
 from __future__ import annotations
 

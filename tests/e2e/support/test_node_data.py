@@ -1,4 +1,4 @@
-"""What is deleted from a node at the end is all that was kept there, and nothing else."""
+"""Tests that what is deleted from a node at the end is all that was kept there, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a cluster of somebody else has room for what the tests install and remove."""
+"""A check that a cluster of somebody else has room for what the tests install and remove."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs from run to run is replaced, in tables too, and nothing else is."""
+"""Tests that what differs from run to run is replaced, in tables too, and nothing else is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sender sends follows from its plan alone."""
+"""Tests that what a sender sends follows from its plan alone."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def install(*packages: str) -> None:
 
 @contextmanager
 def nothing_started(policy: Path = POLICY) -> Iterator[None]:
-    """What is installed in this block starts no service; a policy that is already there stays as it is."""
+    """Keep what is installed in this block from starting services; a policy that is already there stays as it is."""
     try:
         with policy.open("x", encoding="utf-8") as script:
             script.write("#!/bin/sh\nexit 101\n")

@@ -1,4 +1,4 @@
-"""What a Docker engine adds to the packet filter, and how to take exactly that away again.
+"""The rules that a Docker engine adds to the packet filter, and a way to take exactly these away again.
 
 A table that was not there before stays as an empty one, which iptables has no word to delete.
 """

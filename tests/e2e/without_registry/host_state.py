@@ -1,4 +1,4 @@
-"""What a private engine changes on its host beside its own folder: remembered before it starts, put back afterwards."""
+"""The changes of a private engine to its host beside its own folder: remembered before, undone afterwards."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class HostState:
 
     @classmethod
     def read(cls, path: Path) -> HostState:
-        """What `write` wrote."""
+        """Return what `write` wrote."""
         return cls(**json.loads(path.read_text(encoding="utf-8")))
 
     def write(self, path: Path) -> None:

@@ -72,7 +72,7 @@ def proxy_image() -> str:
 
 
 def bundle_defaults(specification: dict[str, Any]) -> dict[str, Any]:
-    """What containers of pods start from: containerd's own, with kind's hook, and no limits that root may not set."""
+    """Return the defaults of pods' containers: containerd's, with kind's hook, without limits that root may not set."""
     hook = {"path": "/kind/bin/mount-product-files.sh"}
     process = {name: value for name, value in specification["process"].items() if name != "rlimits"}
     return {**specification, "process": process, "hooks": {"createContainer": [hook]}}

@@ -40,7 +40,7 @@ class PrivateEngine:
         return f"unix://{self._socket}"
 
     def answers(self) -> bool:
-        """Whether it runs, and serves."""
+        """Tell whether it runs, and serves."""
         return self._socket.exists() and succeeds(
             "docker", "--host", self.host, "version", "--format", "{{.Server.Version}}"
         )

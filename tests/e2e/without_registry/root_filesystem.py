@@ -63,7 +63,7 @@ def unpack(archives: Sequence[Path], root: Path) -> None:
 
 
 def complete(root: Path) -> None:
-    """What the scripts of packages would have done: users, certificates, a shell's commands; and less ballast."""
+    """Do what the scripts of packages would have done: users, certificates, a shell's commands; and less ballast."""
     (root / "etc/passwd").write_text(USERS, encoding="utf-8")
     (root / "etc/group").write_text(GROUPS, encoding="utf-8")
     (root / "tmp").chmod(0o1777)

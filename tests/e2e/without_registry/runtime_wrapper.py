@@ -38,7 +38,7 @@ def permitted_document(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def changed_file(arguments: Sequence[str]) -> str | None:
-    """Which file says what is about to run, by runc's command line; None when it runs nothing new."""
+    """Return which file says what is about to run, by runc's command line; None when it runs nothing new."""
     if "create" in arguments or "run" in arguments:
         return os.path.join(_option(arguments, "--bundle", "-b") or ".", "config.json")
     if "exec" in arguments:

@@ -38,7 +38,7 @@ def write_system_images(archive: Path, names: Iterable[str], node: Path, coredns
 
 
 def _choose_iptables(root: Path) -> None:
-    """What installing the package would do: the plain names are those of the nft variant."""
+    """Return what installing the package would do: the plain names are those of the nft variant."""
     for name in ("iptables", "ip6tables"):
         for action in ("", "-save", "-restore"):
             os.symlink(f"{name}-nft{action}", root / "usr/sbin" / f"{name}{action}")

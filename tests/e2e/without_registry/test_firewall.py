@@ -1,4 +1,4 @@
-"""What Docker added to the packet filter goes, and what others have in it stays."""
+"""Tests that what Docker added to the packet filter goes, and what others have in it stays."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from delaytopic_relay.backlog.store import BacklogStore
 
 @pytest.fixture(params=["memory", pytest.param("redis", marks=pytest.mark.integration)])
 def store(request: pytest.FixtureRequest) -> Iterator[Store]:
-    """What backlogs share, empty: every test of the conformance suite runs once for each kind."""
+    """Return what backlogs share, empty: every test of the conformance suite runs once for each kind."""
     if request.param == "memory":
         yield MemoryStore(MemoryBacklogStore())
         return

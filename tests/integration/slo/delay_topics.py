@@ -47,7 +47,7 @@ class AuditedTopic:
         create_topics(self.bootstrap_servers, [TopicPlan(topic, partitions, settings)])
 
     def settings(self) -> Settings:
-        """What is in force for it."""
+        """Return what is in force for it."""
         spec = {
             "source": {"topic": self.source},
             "target": {"topic": self.target, "allowed": [self.other]},

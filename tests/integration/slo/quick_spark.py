@@ -1,4 +1,4 @@
-"""How tests start Spark: a JVM that lives for a minute does not spend half of it on optimising itself."""
+"""The start of Spark for tests: a JVM that lives for a minute does not spend half of it on optimising itself."""
 
 from __future__ import annotations
 

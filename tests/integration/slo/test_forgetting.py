@@ -1,4 +1,4 @@
-"""What a ledger forgets after its retention, and what it may not; and that nothing is left of it, kill or not."""
+"""Tests of what a ledger forgets after its retention, kill or not, and of what it must keep."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def hours(count: float) -> int:
 
 @dataclass(frozen=True)
 class Ran:
-    """What there is after a run; `unswept` is a copy of the ledger from before its sweep."""
+    """The ledger after a run; `unswept` is a copy of the ledger from before its sweep."""
 
     commit: Commit
     report: Report
@@ -103,7 +103,7 @@ def told(report: Report) -> dict[str, list[int]]:
 
 
 def tables_in(folder: Path) -> list[str]:
-    """Which tables have files."""
+    """Return which tables have files."""
     place = folder / "tests.orders"
     return sorted({str(file.parent.relative_to(place)) for file in place.glob("runs/*/*/*.parquet")})
 

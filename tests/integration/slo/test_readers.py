@@ -82,7 +82,7 @@ def job_of(topic: AuditedTopic, start: int, end: int) -> ReadingJob:
 
 
 def offsets(topic: AuditedTopic, start: int, end: int) -> list[int]:
-    """What the client's reader hands out."""
+    """Return what the client's reader hands out."""
     decoders = {topic.source: decoder_for(Role.SOURCE, topic.source, config_of(topic))}
     reader = RangeReader({"bootstrap.servers": topic.bootstrap_servers}, [of_source(topic, start, end)], decoders)
     return [row[2] for rows in reader.rows() for row in rows]

@@ -1,4 +1,4 @@
-"""What an audit on a real Kafka refuses to judge, and why; and what it goes on through."""
+"""Tests of what an audit on a real Kafka refuses to judge, and why; and what it goes on through."""
 
 from __future__ import annotations
 

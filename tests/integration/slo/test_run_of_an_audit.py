@@ -45,7 +45,7 @@ class Nowhere:
 
 @dataclass(frozen=True)
 class Container:
-    """What runs in it, with the paths of what it mounts as they are on this machine."""
+    """The container's program, with the paths of what it mounts as they are on this machine."""
 
     program: str
     words: list[str]

@@ -59,7 +59,7 @@ def told(report: Report) -> dict[str, list[int]]:
 
 
 def read_of(report: Report) -> dict[str, int]:
-    """How many records of each topic that has any."""
+    """Return how many records of each topic that has any."""
     assert report.reading is not None
     return {topic.topic: topic.records for topic in report.reading.topics if topic.records}
 

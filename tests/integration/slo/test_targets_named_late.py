@@ -26,7 +26,7 @@ def hours(count: float) -> int:
 
 @pytest.fixture
 def topic(audited: MakeTopic) -> AuditedTopic:
-    """Whose `other` target is allowed, and does not exist."""
+    """Return a DelayTopic whose `other` target is allowed, and does not exist."""
     made = audited(1)
     admin = AdminClient({"bootstrap.servers": made.bootstrap_servers})
     admin.delete_topics([made.other])[made.other].result(30)

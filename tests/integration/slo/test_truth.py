@@ -27,7 +27,7 @@ Found = dict[str, set[tuple[int, int]]]
 
 @dataclass(frozen=True)
 class Audited:
-    """What was there to find, and what each run found; `each` is the number of records for each usual finding."""
+    """The findings that were there, and those of each run; `each` is the number of records for each usual finding."""
 
     each: int
     truths: list[Truth]

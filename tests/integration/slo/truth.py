@@ -66,12 +66,12 @@ class Truth:
         return dict(found)
 
     def asked(self) -> list[Sent]:
-        """What is on the source, in order."""
+        """Return what is on the source, in order."""
         source = self._topic.source
         return [Sent(ask.append_ms, source, self.partition, ask.headers) for ask in self._asks]
 
     def outcomes(self) -> list[Sent]:
-        """What is on the other topics."""
+        """Return what is on the other topics."""
         found = [self._arrival(ask.offset, ask.due_ms, *arrival) for ask in self._asks for arrival in ask.arrivals]
         found += [self._arrival(offset, due_ms, due_ms + 3, self._topic.target) for due_ms, offset in self._aliens]
         return found + [self._letter(ask.offset, *letter) for ask in self._asks for letter in ask.letters]

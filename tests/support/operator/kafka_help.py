@@ -1,4 +1,4 @@
-"""What tests do in Kafka beside the operator."""
+"""Steps of tests in Kafka beside the operator."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def made(cluster: KafkaCluster, topic: str, partitions: int = 1, **config: str) 
 
 
 def is_missing(view: KafkaView, topic: str) -> bool:
-    """Whether a topic is not there."""
+    """Tell whether a topic is not there."""
     return topic in view.missing
 
 

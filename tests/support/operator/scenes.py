@@ -63,7 +63,7 @@ def document(*, deleted_ms: int | None = NOW_MS, annotations: Mapping[str, str] 
 
 
 def page(pending: int, *, state: str = "Delivering", partitions: int = 1) -> RelayPage:
-    """What one relay says that has all partitions; what is pending is in the first."""
+    """Return what one relay says that has all partitions; what is pending is in the first."""
     shards = [
         {"partition": number, "state": state, "committedOffset": 0, "position": 0, "overdue": 0, "ingestLag": 0}
         | {"pending": pending if number == 0 else 0}

@@ -99,7 +99,7 @@ class World:
         return cls({topic.name: topic for topic in topics}, record)
 
     def view(self, names: Iterable[str]) -> KafkaView:
-        """What the operator sees."""
+        """Return what the operator sees."""
         asked = frozenset(names)
         there = {name: self.topics[name] for name in asked if name in self.topics and name not in self.forbidden}
         return KafkaView(there, asked - self.topics.keys() - self.forbidden, self.forbidden & asked)

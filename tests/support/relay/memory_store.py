@@ -110,7 +110,7 @@ class MemoryBacklogStore:
         """Nothing to give back: what was put stays, as on a server."""
 
     def snapshot(self) -> Snapshot:
-        """What is in the backlog now, for `restore`."""
+        """Return what is in the backlog now, for `restore`."""
         return Snapshot(copy.deepcopy(self._shards))
 
     def restore(self, snapshot: Snapshot) -> None:

@@ -1,4 +1,4 @@
-"""What the tests of the native dialect start from: real client messages, and one DelayTopic's policy."""
+"""The beginnings of the native dialect's tests: real client messages, and one DelayTopic's policy."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def each(entries: list[dict[str, Any]]) -> list[Any]:
 
 
 def fields(case: dict[str, Any]) -> set[str]:
-    """Those that a case of the models' tests speaks of, as the API server names them: without keys of a map."""
+    """Return the fields that a case of the models' tests speaks of, as the API server names them: no keys of maps."""
     named = {line.partition(": ")[0].partition('["')[0] for line in case["says"]}
     return {"version" if field == "apiVersion" else field for field in named}
 

@@ -39,7 +39,7 @@ def audit_pod(route_: Route) -> Document:
 
 
 def written_version(document: Document) -> tuple[Any, ...]:
-    """What changes with each write of the operator, and not with those that a controller makes to a status."""
+    """Return what changes with each write of the operator, and not with those that a controller makes to a status."""
     metadata = document["metadata"]
     if document["kind"] in ("Deployment", "CronJob", "PodDisruptionBudget"):
         return metadata["generation"], metadata["annotations"], metadata["labels"]

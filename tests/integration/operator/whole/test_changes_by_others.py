@@ -1,4 +1,4 @@
-"""What others change around a living DelayTopic: topics in Kafka, its class, and a connection of its own."""
+"""Tests of what others change around a living DelayTopic: topics in Kafka, its class, and a connection of its own."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_changed_class_starts_relays_anew_one_by_one(one_by_one: Platform) -> 
 
 
 def _applied(platform: Platform, found: Object | None, rolling: list[int]) -> bool:
-    """Whether the second generation of the class is applied; notes how many Deployments roll just now."""
+    """Tell whether the second generation of the class is applied; notes how many Deployments roll just now."""
     fleets = [Fleet(each, (), (), None) for each in platform.children("deployments")]
     rolling.append(sum(fleet.rolling is not None for fleet in fleets))
     return bool(found and found["status"].get("effective", {}).get("delayClassGeneration") == 2)

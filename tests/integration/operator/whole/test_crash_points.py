@@ -44,7 +44,7 @@ def world_path(world: World, found: dict[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Story:
-    """What is prepared without a crash, and what then happens to an object while the operator may die."""
+    """A story: steps without a crash, and what then happens to an object while the operator may die."""
 
     prepare: Callable[[World, str], None]
     step_ms: int = 0
@@ -189,7 +189,7 @@ def deaths(world: World, story: Story) -> Iterator[Outcome]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a story ended."""
+    """The end of a story."""
 
     died: str | None
     """At which call."""

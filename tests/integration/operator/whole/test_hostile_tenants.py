@@ -168,7 +168,7 @@ def unmade(platform: Platform) -> Victim:
 
 
 def refused(hostile: Platform, name: str, reason: str = "ResourceConflict") -> str:
-    """What is said to the hostile team, once it was refused."""
+    """Return what is said to the hostile team, once it was refused."""
     found = hostile.await_condition(name, "PolicyAccepted", "False", reason=reason)
     return str(condition_of(found, "PolicyAccepted")["message"])
 

@@ -1,4 +1,4 @@
-"""What relays have delivered is remembered by the operator when Kafka forgets it: no record is delivered twice."""
+"""Tests that the operator remembers what relays have delivered when Kafka forgets it: no record comes twice."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def deliver(world: World, name: str) -> None:
 
 
 def progress(world: World, name: str) -> list[tuple[int, str | None]]:
-    """What is committed of the source, by partition."""
+    """Return what is committed of the source, by partition."""
     relay = Consumer({"bootstrap.servers": world.bootstrap_servers, "group.id": group_of(world, name)})
     wanted = [TopicPartition(source_of(world, name), number) for number in range(PARTITIONS)]
     committed = [(found.offset, found.metadata or "") for found in relay.committed(wanted, timeout=30)]

@@ -1,4 +1,4 @@
-"""How many relays there are: as others say, as the schedule ahead asks for, and none while there is nothing to do."""
+"""Tests of scaling: as others say, as the schedule ahead asks for, and to zero while there is nothing to do."""
 
 from __future__ import annotations
 

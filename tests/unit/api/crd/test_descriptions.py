@@ -1,4 +1,4 @@
-"""What `kubectl explain` and the reference show comes from the models."""
+"""Tests that what `kubectl explain` and the reference show comes from the models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands at a relay's address may be anything: each address has an answer, or the reason why not."""
+"""Tests that what stands at a relay's address may be anything: each address has an answer, or the reason why not."""
 
 from __future__ import annotations
 

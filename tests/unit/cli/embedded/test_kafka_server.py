@@ -1,4 +1,4 @@
-"""When a crashed broker counts as declared dead, by what its controller logged."""
+"""Tests of when a crashed broker counts as declared dead, by what its controller logged."""
 
 from __future__ import annotations
 

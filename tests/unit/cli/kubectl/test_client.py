@@ -1,4 +1,4 @@
-"""What kubectl prints when something is wrong, as one sentence."""
+"""Tests of what kubectl prints when something is wrong, as one sentence."""
 
 from __future__ import annotations
 

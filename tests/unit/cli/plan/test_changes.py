@@ -1,4 +1,4 @@
-"""What the API server refuses to change, the plan refuses, too: by the cases that the API server is asked about."""
+"""Tests that the plan refuses each change that the API server refuses, by the same cases."""
 
 from __future__ import annotations
 

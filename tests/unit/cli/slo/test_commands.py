@@ -1,4 +1,4 @@
-"""What the `slo` commands make of files and options."""
+"""Tests of what the `slo` commands make of files and options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long, and in which words, a status tells of a backlog from before a deletion."""
+"""Tests of how long, and in which words, a status tells of a backlog from before a deletion."""
 
 from __future__ import annotations
 

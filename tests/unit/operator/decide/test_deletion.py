@@ -1,4 +1,4 @@
-"""What a pass does about a DelayTopic that goes, is gone, or follows on another of its name."""
+"""Tests of what a reconciliation does about a DelayTopic that goes, is gone, or follows on another of its name."""
 
 from __future__ import annotations
 

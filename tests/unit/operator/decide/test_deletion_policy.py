@@ -1,4 +1,4 @@
-"""What happens next to a DelayTopic that is being deleted, from the policy and from what is so."""
+"""Tests of what happens next to a DelayTopic that is being deleted, from the policy and from what is so."""
 
 from __future__ import annotations
 

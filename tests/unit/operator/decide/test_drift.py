@@ -1,4 +1,4 @@
-"""When a live object counts as the wanted one."""
+"""Tests of when a live object counts as the wanted one."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ def test_brokers_that_forget_soon_are_told_of() -> None:
 
 
 def looks(memory: OffsetsCache, observation: Observation, *after_ms: int) -> list[bool]:
-    """Whether it is due at these times, and was then kept."""
+    """Tell whether it is due at these times, and was then kept."""
     found = []
     for ms in after_ms:
         due = memory.is_due(replace(observation, now_ms=NOW_MS + ms))

@@ -1,4 +1,4 @@
-"""What a pass decides about a living DelayTopic, from everything that may be known or unknown about it."""
+"""Tests of what a reconciliation decides about a living DelayTopic, from all that may be known of it or not."""
 
 from __future__ import annotations
 

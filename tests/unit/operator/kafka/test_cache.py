@@ -1,4 +1,4 @@
-"""What was read of topics not long ago is not read again, and what was changed is."""
+"""Tests that what was read of topics not long ago is not read again, and what was changed is."""
 
 from __future__ import annotations
 

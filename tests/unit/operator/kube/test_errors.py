@@ -1,4 +1,4 @@
-"""What an answer of the API server means: rows of code, Status and the operator's error."""
+"""Tests of what an answer of the API server means: rows of code, Status and the operator's error."""
 
 from __future__ import annotations
 

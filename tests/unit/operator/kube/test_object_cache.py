@@ -1,4 +1,4 @@
-"""What the store keeps, finds and forgets, whatever order its news come in."""
+"""Tests of what the store keeps, finds and forgets, whatever order its news come in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How Ready sums up what was found, and how conditions follow on those of the pass before."""
+"""Tests of how Ready sums up what was found, and how conditions follow on those of the reconciliation before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written down about a route survives its way through a ConfigMap, and is never overwritten unread."""
+"""Tests that a record survives its way through a ConfigMap, and is never overwritten unread."""
 
 from __future__ import annotations
 

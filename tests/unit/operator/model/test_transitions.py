@@ -1,4 +1,4 @@
-"""Which changes of conditions become events."""
+"""Tests of which changes of conditions become events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fleet of relays says as a whole, from its Deployment, its pods and the relays' pages."""
+"""Tests of what a fleet of relays says as a whole, from its Deployment, its pods and the relays' pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose relays start anew, as Deployments come, change and go."""
+"""Tests of which relays start anew, as Deployments come, change and go."""
 
 from __future__ import annotations
 

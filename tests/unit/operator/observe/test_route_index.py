@@ -52,7 +52,7 @@ class Cluster:
         return key
 
     def record(self, key: Key, *, namespace: str = "platform", **changes: Any) -> None:
-        """What the operator writes down of a DelayTopic of the default class."""
+        """Return what the operator writes down of a DelayTopic of the default class."""
         topics = {
             role: {"name": name, "ownership": "Created"}
             for role, name in {"source": "a", "target": "b", "deadLetter": "a.dlq"}.items()

@@ -1,4 +1,4 @@
-"""Which Events are written, and how they look."""
+"""Tests of which Events are written, and how they look."""
 
 from __future__ import annotations
 

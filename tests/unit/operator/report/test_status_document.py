@@ -1,4 +1,4 @@
-"""What is written as the status, and when it is worth a write."""
+"""Tests of what is written as the status, and when it is worth a write."""
 
 from __future__ import annotations
 

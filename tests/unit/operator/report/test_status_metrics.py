@@ -1,4 +1,4 @@
-"""Which gauges a pass leaves behind."""
+"""Tests of which gauges a reconciliation leaves behind."""
 
 from __future__ import annotations
 

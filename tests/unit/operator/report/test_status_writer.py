@@ -1,4 +1,4 @@
-"""What a DelayTopic says about something that could not be done."""
+"""Tests of what a DelayTopic says about something that could not be done."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def example(name: str) -> Route:
 
 
 def golden_file(name: str) -> Path:
-    """Where its children are."""
+    """Return where its children are."""
     return FOLDER / f"{name}.children.yaml"
 
 

@@ -12,7 +12,7 @@ RUNTIME = {"type": "RuntimeDefault"}
 
 
 def violations(pod: dict[str, Any]) -> list[str]:
-    """What is not allowed in a pod's spec, one line each."""
+    """Return what is not allowed in a pod's spec, one line each."""
     return [*_of_pod(pod), *(line for container in pod["containers"] for line in _of_container(pod, container))]
 
 

@@ -37,7 +37,7 @@ def container(given_route: Route) -> dict[str, Any]:
 
 
 def options(given_route: Route, files: Any) -> dict[str, Any]:
-    """What the real command makes of the arguments; `files` is where what is mounted really is."""
+    """Return what the real command makes of the arguments; `files` is where what is mounted really is."""
     relay, documents = files / "relay.yaml", files / "documents.yaml"
     relay.write_text(given_route.child("ConfigMap")["data"]["relay.yaml"], encoding="utf-8")
     documents.write_text(given_route.audit_child("ConfigMap")["data"]["documents.yaml"], encoding="utf-8")

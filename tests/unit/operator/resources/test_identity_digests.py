@@ -1,4 +1,4 @@
-"""When relays start anew: for a change of what they read when they start, and for nothing else."""
+"""Tests of when relays start anew: for a change of what they read when they start, and for nothing else."""
 
 from __future__ import annotations
 

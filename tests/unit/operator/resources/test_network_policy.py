@@ -1,4 +1,4 @@
-"""Who may reach relays, and what they may reach."""
+"""Tests of who may reach relays, and what they may reach."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ MIB = 1 << 20
 
 
 def told(given_route: Route) -> RelayConfig:
-    """What the relays are started with."""
+    """Return what the relays are started with."""
     return load_relay_config(given_route.child("ConfigMap")["data"]["relay.yaml"])
 
 

@@ -1,4 +1,4 @@
-"""What class and DelayTopic may say about the pods of relays, and how it is merged."""
+"""Tests of what class and DelayTopic may say about the pods of relays, and how it is merged."""
 
 from __future__ import annotations
 

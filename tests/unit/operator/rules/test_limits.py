@@ -1,4 +1,4 @@
-"""What a DelayTopic may not ask for beyond its class: partitions, retention, settings, resources, fields of pods."""
+"""Tests of the limits of a class: partitions, retention, settings, resources, fields of pods."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from delaytopic_operator.rules.validate import Accepted, Elders, Refusal, Subjec
 
 
 def told(of_class: dict[str, Any], **spec: Any) -> str:
-    """What a DelayTopic of this class is refused for, without the word for it."""
+    """Return what a DelayTopic of this class is refused for, without the word for it."""
     found = verdict(delay_class(default=True, **of_class), **spec)
     assert isinstance(found, Refusal)
     assert (found.reason, found.stalled) == ("LimitExceeded", True)

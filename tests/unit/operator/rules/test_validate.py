@@ -1,4 +1,4 @@
-"""Which DelayTopics are acted upon, and what is said to those that are not."""
+"""Tests of which DelayTopics are acted upon, and what is said to those that are not."""
 
 from __future__ import annotations
 

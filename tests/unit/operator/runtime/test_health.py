@@ -1,4 +1,4 @@
-"""When a probe fails: only if a new process would help."""
+"""Tests of when a probe fails: only if a new process would help."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ class Server:
 
 @dataclass
 class Candidate:
-    """What `LeaderElection` does, on a clock of its own."""
+    """The steps of `LeaderElection`, on a clock of its own."""
 
     identity: str
     offset_ms: int

@@ -1,4 +1,4 @@
-"""Where is looked for what."""
+"""Tests of the places where each kind is watched."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ A, B = Key("shop", "a"), Key("shop", "b")
 
 
 class Passes:
-    """What was run, and how it ended; `do` is what a pass does."""
+    """The reconciliations that ran, and their ends; `do` is what one does."""
 
     def __init__(self) -> None:
         self.lock = Lock()

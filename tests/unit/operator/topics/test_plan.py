@@ -1,4 +1,4 @@
-"""What is done about the topics of a DelayTopic, and what is said."""
+"""Tests of what is done about the topics of a DelayTopic, and what is said."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the topics of the KafkaBuckets backend need."""
+"""Tests of what the topics of the KafkaBuckets backend need."""
 
 from __future__ import annotations
 

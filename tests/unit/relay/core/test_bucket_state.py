@@ -1,4 +1,4 @@
-"""What is committed of buckets, as text; and one bucket as its owner keeps it."""
+"""Tests of what is committed of buckets, as text; and one bucket as its owner keeps it."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ class Sorted:
 
 
 def apply(calendar: Calendar, expected: Sorted, step: Add | Take) -> tuple[list[DueKey], list[DueKey]]:
-    """What both give out for a step."""
+    """Return what both give out for a step."""
     if isinstance(step, Take):
         return [key_of(entry) for entry in calendar.take(step.until_ms, step.limit)], expected.take(step)
     calendar.add([schedule(*key) for key in step.keys], only_here=step.only_here)

@@ -152,7 +152,7 @@ def put(table: IdTable) -> dict[bytes, IdEntry]:
 
 
 def stored(latest: Schedule | Cancel, until: Schedule) -> IdState:
-    """What the backlog knows of an id whose last pending schedule is `until`."""
+    """Return what the backlog knows of an id whose last pending schedule is `until`."""
     return IdState(latest.offset, isinstance(latest, Cancel), key_of(until), True)
 
 

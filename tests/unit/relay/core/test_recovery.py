@@ -29,7 +29,7 @@ def claim(counter: int, offset: int) -> StoreVersion:
 def recovered(
     committed: Progress | None, position: StoreVersion | None, bounds: Bounds, *, offset_reset: bool = False
 ) -> tuple[Plan, StoreVersion | None]:
-    """What is planned with a backlog at this position, and where the backlog is once the shard is open."""
+    """Return what is planned with a backlog at this position, and where the backlog is once the shard is open."""
     store = MemoryBacklogStore()
     if position is not None:
         store.put(0, None, position, [], {})

@@ -47,7 +47,7 @@ def headers_of(schedule: Schedule) -> Headers:
 
 
 def withheld(addressing: Addressing, schedule: Schedule, sent_ms: int = SENT_MS) -> Reject:
-    """Why the only record is not sent."""
+    """Return why the only record is not sent."""
     records, (reject,) = addressing.records(SHARD, [schedule], sent_ms)
     assert records == []
     return reject

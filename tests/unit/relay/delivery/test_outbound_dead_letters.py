@@ -35,7 +35,7 @@ def letter_of(reject: Reject, refused: Refused | None = None) -> Outgoing:
 
 
 def appended(omitted: bytes | None = None) -> Headers:
-    """What the relay adds."""
+    """Return what the relay adds."""
     headers: Headers = [
         ("dead-letter-reason", b"malformed-header"),
         ("dead-letter-detail", b"deliver-at must be a time"),

@@ -1,4 +1,4 @@
-"""How long records are sent one by one, after Kafka has refused a batch without telling which record it was."""
+"""Tests of how long records are sent one by one, after Kafka refused a batch without naming the record."""
 
 from __future__ import annotations
 

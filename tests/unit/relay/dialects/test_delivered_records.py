@@ -24,7 +24,10 @@ FURTHER = FurtherTargets(["shop.*", "audit"], "delaytopic.team.shop")
 
 
 def sent(message: SourceMessage, limits: dict[str, int] | None = None) -> Outgoing:
-    """What leaves the relay for this record; topics that have no limit named take 1 MB, those with 0 do not exist."""
+    """Return what leaves the relay for this record.
+
+    Topics that have no limit named take 1 MB, those with 0 do not exist.
+    """
     sizes = limits or {}
     addressing = Addressing(
         SOURCE, TARGET, DEAD_LETTER, Partitioning.BY_KEY, 4, lambda topic: sizes.get(topic, 1_000_000) or None, FURTHER

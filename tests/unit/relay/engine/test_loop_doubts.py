@@ -1,4 +1,4 @@
-"""What a relay does with doubts about itself: commits without an answer, failed hand-overs, a spent producer."""
+"""Tests of a relay in doubt about itself: commits without an answer, failed hand-overs, a spent producer."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_commit_of_unknown_outcome_is_looked_up_and_nothing_is_lost_or_repeate
 
 
 class SlowToReplaceTarget(DoubtfulTarget):
-    """Whose new producer gets no answer from the transaction coordinator at first."""
+    """A target whose new producer gets no answer from the transaction coordinator at first."""
 
     refusals_left = 3
 

@@ -68,7 +68,7 @@ def test_reading_pauses_where_the_horizon_ends_and_goes_on_in_time() -> None:
 
 
 def late_ms(world: World) -> list[int]:
-    """How late each delivery was."""
+    """Return how late each delivery was."""
     return [sent_ms - world.source[0][offset].time_ms - DELAY_MS for sent_ms, _, offset, _ in deliveries(world)]
 
 

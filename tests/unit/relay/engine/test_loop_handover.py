@@ -1,4 +1,4 @@
-"""Who owns a shard: graceful hand-overs, crashes, zombies, and where reading starts."""
+"""Tests of who owns a shard: graceful hand-overs, crashes, zombies, and where reading starts."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ BOTH = pytest.mark.parametrize("after_ms", [pytest.param(NEAR_MS, id="near"), py
 
 
 def id_counts(relay: Relay) -> dict[str, int]:
-    """What the journal says became of schedules with ids."""
+    """Return what the journal says became of schedules with ids."""
     return {kind: relay.events.counts[kind] for kind in ("sent", "superseded", "cancelled", "too_late")}
 
 

@@ -1,4 +1,4 @@
-"""What Kafka refuses for good becomes a dead letter, and costs nobody else anything."""
+"""Tests that what Kafka refuses for good becomes a dead letter, and costs nobody else anything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a listing holds, over shards that run with a memory backlog: exactly what delivery would deliver."""
+"""Tests of what a listing holds, over shards that run with a memory backlog: exactly what delivery would deliver."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def offsets(found: PendingResult) -> list[int]:
 
 
 def deliveries(run: ShardRun, now_ms: int) -> list[int]:
-    """What is delivered from now on, in order."""
+    """Return what is delivered from now on, in order."""
     before = len(run.outcome.delivered)
     while run.shard.pending or not run.shard.counted:
         due_ms = run.shard.wake_ms()

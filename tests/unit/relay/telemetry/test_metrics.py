@@ -18,7 +18,10 @@ def relay_metrics() -> RelayMetrics:
 
 
 def samples(metrics: RelayMetrics, name: str, label: str | None = None) -> dict[str | None, float]:
-    """What a scrape finds under a name, by the value of a label; all of it must be labelled with the DelayTopic."""
+    """Return what a scrape finds under a name, by the value of a label.
+
+    All of it must be labelled with the DelayTopic.
+    """
     families = text_string_to_metric_families(metrics.render().decode())
     found = [sample for family in families for sample in family.samples if sample.name == name]
     assert all(sample.labels.items() >= LABELS.items() for sample in found)

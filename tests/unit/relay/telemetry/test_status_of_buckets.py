@@ -1,4 +1,4 @@
-"""What /status says of buckets, and of a backlog that moves."""
+"""Tests of what /status says of buckets, and of a backlog that moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tables of which runs a ledger still needs."""
+"""Tests of which tables of which runs a ledger still needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which offsets a run reads, and why it cannot."""
+"""Tests of which offsets a run reads, and why it cannot."""
 
 from __future__ import annotations
 

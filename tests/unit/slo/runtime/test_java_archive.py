@@ -1,4 +1,4 @@
-"""Whether Java starts from what it learned in a rehearsal, and what its Python workers start from."""
+"""Tests of whether Java starts from what it learned in a rehearsal, and what its Python workers start from."""
 
 from __future__ import annotations
 

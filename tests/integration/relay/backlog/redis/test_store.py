@@ -1,4 +1,4 @@
-"""What only a backlog in Redis can do or suffer: its keys, its scripts, half-done puts."""
+"""Tests of what only a backlog in Redis can do or suffer: its keys, its scripts, half-done puts."""
 
 from __future__ import annotations
 

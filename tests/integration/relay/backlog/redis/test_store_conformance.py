@@ -1,4 +1,4 @@
-"""What every backlog must do: each clause of `delaytopic_relay.backlog.store`, for each backlog there is."""
+"""Tests of what every backlog must do: each clause of `delaytopic_relay.backlog.store`, for each backlog there is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every backlog must refuse: calls of a relay whose position is no longer the shard's."""
+"""Tests of what every backlog must refuse: calls of a relay whose position is no longer the shard's."""
 
 from __future__ import annotations
 

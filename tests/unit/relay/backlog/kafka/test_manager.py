@@ -1,4 +1,4 @@
-"""What is read from bucket topics: what is ours and there; and what follows when something is not."""
+"""Tests of what is read from bucket topics: what is ours and there; and what follows when something is not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the ranges of buckets begin, and how that adapts to how full they are."""
+"""Tests of where the ranges of buckets begin, and how that adapts to how full they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a listing finds in bucket topics: all that a shard would deliver, whatever happens meanwhile."""
+"""Tests of what a listing finds in bucket topics: all that a shard would deliver, whatever happens meanwhile."""
 
 from __future__ import annotations
 

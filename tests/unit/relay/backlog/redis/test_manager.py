@@ -1,4 +1,4 @@
-"""What is asked of the backlog between ticks, and what happens when it does not answer."""
+"""Tests of what is asked of the backlog between ticks, and what happens when it does not answer."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Desk:
 
     @property
     def stored(self) -> int:
-        """How many records the backlog has."""
+        """Return how many records the backlog has."""
         return sum(self.store.slices(0).values())
 
 
@@ -185,7 +185,7 @@ def test_what_cannot_be_dropped_now_is_dropped_after_a_later_commit() -> None:
 
 
 def far_slice(desk: Desk) -> Slice:
-    """Where a record waits that is taken in now."""
+    """Return where a record waits that is taken in now."""
     due_ms = desk.world.now_ms + FAR_MS
     return Slice(due_ms - due_ms % 1_000, 1_000)
 

@@ -20,7 +20,7 @@ A = b"a"
 
 
 class Crash(Enum):
-    """Where in its tick the shard's owner dies, if it does."""
+    """The point of its tick at which the shard's owner dies, if it does."""
 
     NOT = auto()
     BEFORE_PUT = auto()

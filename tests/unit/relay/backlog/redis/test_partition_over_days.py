@@ -32,7 +32,7 @@ def history(seed: int) -> list[tuple[int, Schedule]]:
 
 
 def times(sent: list[tuple[int, Schedule]], rng: random.Random) -> list[int]:
-    """When something happens, a look at the clock every ten minutes, and some pauses."""
+    """Return the times at which something happens, a look at the clock every ten minutes, and some pauses."""
     moments = {at_ms for at_ms, _ in sent} | {entry.due_ms for _, entry in sent}
     moments.update(range(START_MS, max(moments) + HOUR_MS, 10 * MINUTE_MS))
     return sorted(moment for moment in moments if rng.random() < 0.999)
