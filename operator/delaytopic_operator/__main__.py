@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from delaytopic_operator.command_line import operator_command
 from delaytopic_operator.execute.executor import Executor
-from delaytopic_operator.execute.scaling_ledger import ScalingLedger
+from delaytopic_operator.execute.ledgers import RolloutLedger, ScalingLedger
 from delaytopic_operator.execute.topics import TopicsExecutor
 from delaytopic_operator.kafka.admin import KafkaClusters
 from delaytopic_operator.observe.cluster import ClusterObserver
@@ -27,6 +27,7 @@ def make_reconciler(shell: Shell) -> Reconciler:
         StatusMetrics(shell.metrics),
         store,
         ScalingLedger(config.scale_steps_per_minute),
+        RolloutLedger(config.rollouts),
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from delaytopic_operator.decide.plan import DoTopic, Plan, Purge
 from delaytopic_operator.decide.planner import DRY_RUN, plan
 from delaytopic_operator.execute.executor import Executor, Outcome
-from delaytopic_operator.execute.scaling_ledger import ScalingLedger
+from delaytopic_operator.execute.ledgers import RolloutLedger, ScalingLedger
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model.reconciliation import Key, Result
 from delaytopic_operator.observe.observation import Observation
@@ -31,6 +31,7 @@ class Reconciler:
         status_metrics: StatusMetrics,
         store: ObjectCache,
         ledger: ScalingLedger,
+        rollouts: RolloutLedger,
     ) -> None:
         """Take the parts of a reconciliation."""
         self._observer = observer
@@ -39,6 +40,7 @@ class Reconciler:
         self._status_metrics = status_metrics
         self._store = store
         self._ledger = ledger
+        self._rollouts = rollouts
 
     def keys(self) -> Iterable[Key]:
         """List all DelayTopics, and those that are gone while something of them is still there."""
@@ -67,7 +69,8 @@ class Reconciler:
         return replace(seen, memory=self._ledger.memory(seen.key))
 
     def _execute(self, seen: Observation, decided: Plan) -> tuple[Observation, Plan, Outcome]:
-        """Execute a plan, or the one that follows where the fleet has no step left, and remember what was executed."""
+        """Execute a plan, or the one that follows where the fleet has no step or turn left; remember what was done."""
+        seen, decided = self._in_turn(seen, decided)
         step = decided.step
         if step is not None:
             seen = replace(seen, step_waits_until_ms=self._ledger.reserve(seen.key, step))
@@ -79,9 +82,21 @@ class Reconciler:
             )
         if outcome.failure is None:
             self._observer.note_backup(seen)
+        else:
+            self._rollouts.release(seen.key)
         if isinstance(outcome.failed, Purge):
             self._observer.unreachable(seen.key, seen.now_ms)
         return seen, decided, outcome
+
+    def _in_turn(self, seen: Observation, decided: Plan) -> tuple[Observation, Plan]:
+        """Withhold a start of relays for a changed class while as many others start as may at once."""
+        if not decided.rolls_in_turn:
+            return seen, decided
+        others = self._rollouts.reserve(seen.key, seen.rolling, seen.now_ms)
+        if others is None:
+            return seen, decided
+        seen = replace(seen, rolling=others)
+        return seen, plan(seen)
 
 
 def _silent(decided: Plan) -> Plan:

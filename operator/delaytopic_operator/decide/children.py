@@ -115,8 +115,10 @@ def _applied(seen: Observation, wanted: Iterable[Document], decision: Decision |
         live = there.get(address_of(document))
         if live is None:
             found.append(Apply(document, step=_step(document, decision)))
-        elif (differences := drift(document, live)) and not _waits(seen, document, differences):
-            found.append(Apply(document, differences, exists=True, step=_step(document, decision)))
+        elif differences := drift(document, live):
+            in_turn = seen.follows_class and _rolls(document, differences)
+            if not (in_turn and seen.waits_to_roll):
+                found.append(Apply(document, differences, True, _step(document, decision), in_turn))
     return found
 
 
@@ -126,9 +128,9 @@ def _step(document: Document, decision: Decision | None) -> Decision | None:
     return decision if is_step else None
 
 
-def _waits(seen: Observation, document: Document, differences: Iterable[str]) -> bool:
-    """Tell if new pods wait for those of others; a change of the Deployment itself does not wait."""
-    if document["kind"] != "Deployment" or not seen.waits_to_roll:
+def _rolls(document: Document, differences: Iterable[str]) -> bool:
+    """Tell if pods start anew; a change of the Deployment itself starts none."""
+    if document["kind"] != "Deployment":
         return False
     # A field that is wanted no longer shows in the digest alone.
     paths = list(differences)

@@ -95,6 +95,8 @@ class Apply:
     exists: bool = False
     step: Decision | None = None
     """The scaling step that this write executes."""
+    in_turn: bool = False
+    """True if it starts relays anew because their class changed, which few DelayTopics may do at once."""
 
     def planned(self) -> PlannedAction:
         """Describe the action for a dry run."""
@@ -156,6 +158,11 @@ class Plan:
     """Look again then, at the latest."""
     scaling: Decision | None = None
     """The number of relays as decided; `step` is what the actions execute of it."""
+
+    @property
+    def rolls_in_turn(self) -> bool:
+        """True if relays start anew because their class changed."""
+        return any(isinstance(action, Apply) and action.in_turn for action in self.actions)
 
     @property
     def step(self) -> Decision | None:

@@ -112,8 +112,8 @@ class Observation:
     """None where there was no reason to ask."""
     former_record: str | None = None
     """A ConfigMap that holds this record under the name of former operators."""
-    rollouts_elsewhere: int = 0
-    """While a class's change is under way: of how many other DelayTopics the relays start anew just now."""
+    rolling: frozenset[Key] = frozenset()
+    """The DelayTopics whose relays start anew just now, or are about to."""
 
     @property
     def accepted(self) -> Accepted | None:
@@ -123,7 +123,14 @@ class Observation:
     @property
     def waits_to_roll(self) -> bool:
         """True if relays must not start anew now: a changed class must not start all of its relays at once."""
-        return self.rollouts_elsewhere >= self.config.rollouts
+        return self.follows_class and len(self.rolling - {self.key}) >= self.config.rollouts
+
+    @property
+    def follows_class(self) -> bool:
+        """True while a change of the class is not applied yet."""
+        of_class = self.accepted.delay_class if self.accepted is not None else None
+        applied = (self.status.get("effective") or {}).get("delayClassGeneration")
+        return of_class is not None and applied is not None and applied != of_class.metadata.generation
 
     @property
     def metadata(self) -> Mapping[str, Any]:

@@ -24,8 +24,6 @@ from delaytopic_operator.rules.validate import Accepted
 from delaytopic_operator.scaling.signals import FleetSignals, gather
 
 NOTHING_KNOWN: Final = TopicsSeen()
-ROLLOUT_BEGINS_MS: Final = 60_000
-"""So long a reconciliation has, from its leave to roll out a changed class until this shows."""
 
 
 class Observer:
@@ -41,9 +39,8 @@ class Observer:
         self._config = config
         self._lock = Lock()
         self._unreachable_since: dict[Key, int] = {}
-        self._may_roll: dict[Key, int] = {}
         self._offsets = OffsetsCache()
-        self._rollouts_seen = RolloutBook(store)
+        self._rollouts = RolloutBook(store)
 
     def observe(self, key: Key, now_ms: int) -> Observation:
         """Observe one DelayTopic; raises `OperatorError` when the API server cannot be asked."""
@@ -113,7 +110,7 @@ class Observer:
             backend=topics.backend,
             signals=_signals(seen, fleet, topics),
             slo=slo,
-            rollouts_elsewhere=self._rollouts(seen),
+            rolling=self._rollouts.rolling(),
         )
 
     def _with_unreachable(self, seen: Observation) -> Observation:
@@ -141,22 +138,6 @@ class Observer:
             message = f"that of {len(read.partitions)} partitions is too large for a ConfigMap"
             return replace(seen, committed=CommittedOffsets(problem=Problem("OffsetsTooLarge", message)))
         return replace(seen, committed=CommittedOffsets(read))
-
-    def _rollouts(self, seen: Observation) -> int:
-        """Count the others that are rolled out, or about to be; only while a class's change is under way."""
-        of_class = seen.accepted.delay_class if seen.accepted is not None else None
-        applied = (seen.status.get("effective") or {}).get("delayClassGeneration")
-        if of_class is None or applied is None or applied == of_class.metadata.generation:
-            with self._lock:
-                self._may_roll.pop(seen.key, None)
-            return 0
-        rolling = self._rollouts_seen.rolling()
-        with self._lock:
-            self._may_roll = {key: at for key, at in self._may_roll.items() if seen.now_ms - at < ROLLOUT_BEGINS_MS}
-            others = len((rolling | self._may_roll.keys()) - {seen.key})
-            if others < self._config.rollouts:
-                self._may_roll[seen.key] = seen.now_ms
-        return others
 
 
 def _signals(seen: Observation, fleet: Fleet, topics: TopicsSeen) -> FleetSignals | None:

@@ -190,8 +190,11 @@ def test_one_that_is_refused_keeps_its_relays() -> None:
     assert said(found)["Stalled"] == ("True", "SourceNotAllowed")
 
 
+OTHERS = frozenset(Key("others", f"rolling-{number}") for number in range(CONFIG.rollouts))
+
+
 def test_a_changed_class_waits_for_its_turn_and_says_which_one_is_applied() -> None:
-    waiting = replace(_other_class(), rollouts_elsewhere=CONFIG.rollouts)
+    waiting = replace(_other_class(), rolling=OTHERS)
 
     decided = plan(waiting)
 
@@ -200,13 +203,26 @@ def test_a_changed_class_waits_for_its_turn_and_says_which_one_is_applied() -> N
 
 
 def test_when_it_is_its_turn_it_rolls() -> None:
-    turn = replace(_other_class(), rollouts_elsewhere=CONFIG.rollouts - 1)
+    turn = replace(_other_class(), rolling=frozenset([*OTHERS][1:]))
 
     decided = plan(turn)
 
     applied = [action.document["kind"] for action in decided.actions if isinstance(action, Apply)]
     assert applied == ["ConfigMap", "Deployment"]
     assert decided.parts["effective"]["delayClassGeneration"] == 2
+
+
+def test_what_its_author_changed_does_not_wait_for_a_turn() -> None:
+    other_class = _other_class()
+    status = {"effective": {"delayClass": "standard", "delayClassGeneration": 2}}
+
+    decided = plan(replace(other_class, document={**(other_class.document or {}), "status": status}, rolling=OTHERS))
+
+    assert [action.document["kind"] for action in decided.actions if isinstance(action, Apply)] == [
+        "ConfigMap",
+        "Deployment",
+    ]
+    assert not decided.rolls_in_turn
 
 
 def test_what_somebody_changed_is_corrected_and_what_is_too_much_is_removed() -> None:

@@ -13,7 +13,7 @@ from delaytopic_operator.decide.plan import Apply, Plan
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.errors import ObjectRejected, OperatorError
 from delaytopic_operator.execute.executor import Executor, Outcome
-from delaytopic_operator.execute.scaling_ledger import ScalingLedger
+from delaytopic_operator.execute.ledgers import RolloutLedger, ScalingLedger
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.observe.observation import Observation, Problem
 from delaytopic_operator.reconciler import Reconciler
@@ -21,9 +21,12 @@ from delaytopic_operator.scaling.signals import gather
 from delaytopic_operator.scaling.state import ScalingMemory
 
 REMEMBERED = ScalingMemory(partitions=4, replicas=1)
+OLD_CLASS = {"effective": {"delayClassGeneration": 0}}
+"""The status before a change of the class is applied."""
+OTHERS = frozenset(Key("others", f"rolling-{number}") for number in range(CONFIG.rollouts))
 WITHHELD: dict[str, dict[str, Any]] = {
     "the Secret is missing": {"secrets_problem": Problem("SecretMissing", "create it")},
-    "the rollout waits": {"secrets_version": "another", "rollouts_elsewhere": CONFIG.rollouts},
+    "the rollout waits": {"secrets_version": "another", "status": OLD_CLASS, "rolling": OTHERS},
 }
 
 
@@ -39,7 +42,8 @@ def growing(annotations: dict[str, str] | None = None, **changes: Any) -> Observ
         "signals": gather([], source(NOW_MS, 4), NOW_MS),
         "saved_memory": REMEMBERED,
     }
-    return look(living(annotations=annotations, autoscaling={"minReplicas": 2}), **{**usual, **changes})
+    document = living(annotations=annotations, autoscaling={"minReplicas": 2})
+    return look({**document, "status": changes.pop("status", {})}, **{**usual, **changes})
 
 
 class RecordedKube:
@@ -63,6 +67,7 @@ class Reconciliation:
         self.seen = seen
         self.kube = RecordedKube()
         self.ledger = ScalingLedger(steps_a_minute)
+        self.rollouts = RolloutLedger(CONFIG.rollouts)
         self.plans: list[Plan] = []
         self.events: list[str] = []
 
@@ -73,7 +78,9 @@ class Reconciliation:
         kube: Any = self.kube
         executor = Executor(kube, lambda *_: None, edges, CONFIG, lambda: None, lambda _: None)
         try:
-            Reconciler(edges, executor, edges, edges, edges, self.ledger).reconcile(self.seen.key, self.seen.now_ms)
+            Reconciler(edges, executor, edges, edges, edges, self.ledger, self.rollouts).reconcile(
+                self.seen.key, self.seen.now_ms
+            )
         except OperatorError as error:
             return error
         return None

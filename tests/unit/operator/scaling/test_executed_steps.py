@@ -9,7 +9,7 @@ from tests.support.operator.scenes import KEY, NOW_MS
 from tests.unit.operator.scaling.steps import REMEMBERED, WITHHELD, Reconciliation, growing
 
 from delaytopic_operator.decide.planner import DRY_RUN, plan
-from delaytopic_operator.execute.scaling_ledger import ScalingLedger
+from delaytopic_operator.execute.ledgers import ScalingLedger
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.scaling.decision import MINUTE_MS
 from delaytopic_operator.scaling.rules import Reason

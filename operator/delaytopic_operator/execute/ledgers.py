@@ -1,12 +1,16 @@
-"""The state of scaling between reconciliations: steps of the fleet and a memory of each DelayTopic."""
+"""The accounts of the whole fleet between reconciliations: steps of scaling, and turns to start relays anew."""
 
 from __future__ import annotations
 
 from threading import Lock
+from typing import Final
 
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.scaling.decision import Budget, Decision
 from delaytopic_operator.scaling.state import ScalingMemory
+
+ROLLOUT_BEGINS_MS: Final = 60_000
+"""After so long a Deployment that was written is seen to start its pods anew, or never will."""
 
 
 class ScalingLedger:
@@ -41,3 +45,29 @@ class ScalingLedger:
         """Drop the memory of a DelayTopic that is gone."""
         with self._lock:
             self._memories.pop(key, None)
+
+
+class RolloutLedger:
+    """Thread-safe turns of DelayTopics whose relays start anew because their class changed."""
+
+    def __init__(self, most: int) -> None:
+        """Let `most` DelayTopics have a turn at once."""
+        self._lock = Lock()
+        self._most = most
+        self._reserved_ms: dict[Key, int] = {}
+
+    def reserve(self, key: Key, rolling: frozenset[Key], now_ms: int) -> frozenset[Key] | None:
+        """Reserve a turn until the Deployment is among `rolling`; return who has all the turns if none is left."""
+        with self._lock:
+            reserved = {one: at_ms for one, at_ms in self._reserved_ms.items() if now_ms - at_ms < ROLLOUT_BEGINS_MS}
+            self._reserved_ms = reserved
+            others = (rolling | reserved.keys()) - {key}
+            if len(others) >= self._most:
+                return others
+            reserved[key] = now_ms
+        return None
+
+    def release(self, key: Key) -> None:
+        """Give a turn back whose Deployment was not written."""
+        with self._lock:
+            self._reserved_ms.pop(key, None)
