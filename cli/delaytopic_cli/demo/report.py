@@ -35,7 +35,7 @@ from delaytopic_cli.slo.options import rules_of
 from delaytopic_cli.slo.publishing import EXIT_CODES, clock_ms, fail, show_progress
 from delaytopic_slo.audit import Audit, Options
 from delaytopic_slo.errors import SloError
-from delaytopic_slo.model.report import Report
+from delaytopic_slo.model import Report
 from delaytopic_slo.outputs import write_outputs
 from delaytopic_slo.runtime.session import spark_session
 

@@ -86,7 +86,7 @@ def why_scale(name: str, output: str, kubectl: Kubectl) -> None:
       kubectl delaytopic why-scale order-reminders -o json | jq .needs
     """
     # The operator's package is needed for this command only; the words are its own.
-    from delaytopic_operator.scaling.explain import as_text  # noqa: PLC0415
+    from delaytopic_operator.scaling import as_text  # noqa: PLC0415
 
     document = delay_topic(kubectl, name)
     scaling = (document.get("status") or {}).get("scaling")

@@ -11,8 +11,8 @@ from delaytopic_api.documents import API_VERSION
 from delaytopic_api.errors import ApiError
 from delaytopic_api.loading import load_document
 from delaytopic_cli.plan.documents import Document, name_of
-from delaytopic_cli.plan.operator import instant
 from delaytopic_cli.plan.outcome import Change, Step
+from delaytopic_operator.planning import instant
 
 NOT_YET_KNOWN = "known-after-apply"
 """In the place of what the API server gives."""

@@ -9,8 +9,8 @@ from delaytopic_api.loading import parse_yaml, validate
 from delaytopic_cli.errors import CannotJudge
 from delaytopic_cli.kubectl.client import Kubectl, KubectlFailed
 from delaytopic_cli.plan.documents import Document, Documents
-from delaytopic_cli.plan.operator import OperatorConfig
 from delaytopic_cli.plan.world import ClusterState
+from delaytopic_operator.planning import OperatorConfig
 
 CHILDREN = "configmaps,serviceaccounts,deployments,poddisruptionbudgets,networkpolicies,cronjobs"
 MANAGED = "app.kubernetes.io/managed-by=delaytopic-operator"

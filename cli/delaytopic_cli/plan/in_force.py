@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from delaytopic_api import Settings
 from delaytopic_api.documents import TopicSettings
 from delaytopic_api.policy import LATENESS_OF_PRECISION, RETENTION_MARGIN
-from delaytopic_cli.plan.operator import Accepted
 from delaytopic_cli.plan.outcome import InForce
+from delaytopic_operator.planning import Accepted
 
 _ABSENT = object()
 BROKERS = "the broker's"

@@ -21,7 +21,8 @@ from delaytopic_api.loading import load_relay_config
 from delaytopic_api.values import AutoscalingMode, Management, ScaleToZero, TopicProvisioning
 from delaytopic_cli.plan.changes import NOT_YET_KNOWN
 from delaytopic_cli.plan.documents import Document
-from delaytopic_cli.plan.operator import (
+from delaytopic_cli.plan.world import Lived, World
+from delaytopic_operator.planning import (
     APPLIED_HASH,
     COMPONENT,
     CONFIG_HASH,
@@ -60,7 +61,6 @@ from delaytopic_cli.plan.operator import (
     strimzi_place,
     strimzi_topics,
 )
-from delaytopic_cli.plan.world import Lived, World
 
 CONFIG_KEY: Final = "relay.yaml"
 ONE_AT_LEAST: Final = 1

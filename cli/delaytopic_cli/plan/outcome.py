@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from delaytopic_cli.plan.operator import Key
+from delaytopic_operator.planning import Key
 
 
 class Judgement(StrEnum):

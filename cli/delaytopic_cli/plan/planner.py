@@ -10,20 +10,6 @@ from delaytopic_cli.plan.changes import own_step, refused_change
 from delaytopic_cli.plan.documents import Document, Documents
 from delaytopic_cli.plan.in_force import in_force
 from delaytopic_cli.plan.observation import observe
-from delaytopic_cli.plan.operator import (
-    FALSE,
-    PAUSE,
-    Accepted,
-    Key,
-    Refusal,
-    connection_files,
-    decide_scaling,
-    find_former_record,
-    find_record,
-    is_paused,
-    relay_namespace,
-    replicas,
-)
 from delaytopic_cli.plan.outcome import Judgement, Outcome, Step, TopicOutcome
 from delaytopic_cli.plan.simulation import Simulated, simulate, steps_of
 from delaytopic_cli.plan.world import (
@@ -36,6 +22,20 @@ from delaytopic_cli.plan.world import (
     takes_labels_for_granted,
     world_after,
     world_before,
+)
+from delaytopic_operator.planning import (
+    FALSE,
+    PAUSE,
+    Accepted,
+    Key,
+    Refusal,
+    connection_files,
+    decide_scaling,
+    find_former_record,
+    find_record,
+    is_paused,
+    relay_namespace,
+    replicas,
 )
 
 KAFKA_NOT_ASKED = (

@@ -13,14 +13,14 @@ from delaytopic_cli.errors import CannotJudge
 from delaytopic_cli.kubectl.client import Kubectl
 from delaytopic_cli.plan.cluster import parsed_config, read_cluster
 from delaytopic_cli.plan.documents import read_files
-from delaytopic_cli.plan.operator import (
-    OperatorConfig,
-)
 from delaytopic_cli.plan.outcome import EXIT_CODES, Outcome
 from delaytopic_cli.plan.planner import make_plan
 from delaytopic_cli.plan.text import text_lines
 from delaytopic_cli.plan.world import (
     ClusterState,
+)
+from delaytopic_operator.planning import (
+    OperatorConfig,
 )
 
 

@@ -14,7 +14,8 @@ from typing import Any
 from delaytopic_cli.plan.changes import NOT_SET, shown
 from delaytopic_cli.plan.documents import Document
 from delaytopic_cli.plan.observation import made_topic
-from delaytopic_cli.plan.operator import (
+from delaytopic_cli.plan.outcome import Change, Step
+from delaytopic_operator.planning import (
     APPLIED_HASH,
     FINALIZER,
     KAFKA_TOPIC,
@@ -39,7 +40,6 @@ from delaytopic_cli.plan.operator import (
     record_document,
     record_name,
 )
-from delaytopic_cli.plan.outcome import Change, Step
 
 _PART = re.compile(r'\["(?P<quoted>[^"]+)"\]|\[(?P<index>\d+)\]|\.?(?P<name>[A-Za-z0-9_-]+)')
 _MISSING = object()

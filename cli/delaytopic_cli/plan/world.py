@@ -11,7 +11,7 @@ from delaytopic_api.documents import DelayTopicSpec
 from delaytopic_api.errors import ApiError
 from delaytopic_cli.plan.changes import applied
 from delaytopic_cli.plan.documents import Document, Documents
-from delaytopic_cli.plan.operator import Accepted, Key, ObjectCache, OperatorConfig, Refusal, RouteIndex, Subject, check
+from delaytopic_operator.planning import Accepted, Key, ObjectCache, OperatorConfig, Refusal, RouteIndex, Subject, check
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from delaytopic_cli.slo.options import DurationOption, ledger_options, rules_of,
 from delaytopic_cli.slo.publishing import clock_ms, fail, publish, publish_failure, show_progress
 from delaytopic_slo.audit import Audit, Options, Reader, report_of
 from delaytopic_slo.errors import SloError
-from delaytopic_slo.ledger.ledger import Ledger
-from delaytopic_slo.pipeline.ports import Progress, silent
+from delaytopic_slo.ledger import Ledger
+from delaytopic_slo.pipeline import Progress, silent
 from delaytopic_slo.runtime.java_archive import make_archive
 from delaytopic_slo.runtime.session import spark_session
 

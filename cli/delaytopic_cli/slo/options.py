@@ -9,7 +9,7 @@ import click
 
 from delaytopic_api import Duration, Settings
 from delaytopic_api.errors import InvalidText
-from delaytopic_slo.model.rules import Rules, default_grace_ms
+from delaytopic_slo.model import Rules, default_grace_ms
 
 F = TypeVar("F", bound=Callable[..., Any])
 DAY_MS = 86_400_000

@@ -12,10 +12,9 @@ import click
 from delaytopic_cli.command_line import echo, printable
 from delaytopic_cli.errors import InputError
 from delaytopic_slo.errors import SloError
-from delaytopic_slo.model.report import Report, Verdict
+from delaytopic_slo.model import Report, Verdict
 from delaytopic_slo.outputs import push_metrics, write_outputs
-from delaytopic_slo.report.reporting import no_verdict
-from delaytopic_slo.report.status import slo_condition, slo_status
+from delaytopic_slo.report import no_verdict, slo_condition, slo_status
 
 CANNOT_JUDGE = 2
 EXIT_CODES = {Verdict.MET: 0, Verdict.MISSED: 1, Verdict.CANNOT_JUDGE: CANNOT_JUDGE}

@@ -10,3 +10,9 @@ conditions  AutoscalingActive and CapacitySufficient
 decision    the number of relays, its sentence and its memory; the budget of the whole operator's steps
 explain     `kubectl delaytopic why-scale`, in the words of `wording`
 """
+
+from __future__ import annotations
+
+from delaytopic_operator.scaling.explain import as_text
+
+__all__ = ["as_text"]

@@ -1,1 +1,8 @@
 """Documents of the audit: words, rules, manifest, report."""
+
+from __future__ import annotations
+
+from delaytopic_slo.model.report import Report, Verdict
+from delaytopic_slo.model.rules import Rules, default_grace_ms
+
+__all__ = ["Report", "Rules", "Verdict", "default_grace_ms"]

@@ -1,1 +1,8 @@
 """From verdicts to objectives, pages and metrics."""
+
+from __future__ import annotations
+
+from delaytopic_slo.report.reporting import no_verdict
+from delaytopic_slo.report.status import slo_condition, slo_status
+
+__all__ = ["no_verdict", "slo_condition", "slo_status"]

@@ -1,4 +1,4 @@
-"""The operator's own rules, as far as a plan asks for them: no other module of the command knows its package."""
+"""The face of the operator to `delaytopic plan`: its rules, and the facts that they are asked with."""
 
 from __future__ import annotations
 
