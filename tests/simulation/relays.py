@@ -25,7 +25,7 @@ from delaytopic_relay.backlog.store import BacklogStore
 from delaytopic_relay.core.suspension import Suspension
 from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
 from delaytopic_relay.dialects.native import NativeDialect
-from delaytopic_relay.dialects.policy import NativePolicy, TopicGlobs
+from delaytopic_relay.dialects.strict import NativePolicy, TopicGlobs
 from delaytopic_relay.engine.loop import Loop, Parts
 from delaytopic_relay.engine.pacing import Pace
 from delaytopic_relay.engine.recovery import Takeover

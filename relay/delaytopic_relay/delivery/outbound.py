@@ -17,7 +17,7 @@ from delaytopic_api.records import (
 )
 from delaytopic_api.values import Partitioning, is_reserved
 from delaytopic_relay.core.commands import NO_CONTROL_HEADER, Reject, Schedule
-from delaytopic_relay.dialects.policy import TopicGlobs
+from delaytopic_relay.dialects.strict import TopicGlobs
 
 BATCH_OVERHEAD_BYTES = 61
 """A batch's own header: base offset and length (12 bytes), and what stands before the records (49)."""

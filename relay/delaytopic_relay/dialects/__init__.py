@@ -10,7 +10,7 @@ from delaytopic_api.values import Dialect as DialectName
 from delaytopic_api.values import Ids
 from delaytopic_relay.core.commands import Dialect
 from delaytopic_relay.dialects.native import NativeDialect
-from delaytopic_relay.dialects.policy import NativePolicy, TopicGlobs
+from delaytopic_relay.dialects.strict import NativePolicy, TopicGlobs
 
 __all__ = ["dialect_for"]
 

@@ -11,9 +11,7 @@ from delaytopic_relay.core.commands import (
     Schedule,
     SourceMessage,
 )
-from delaytopic_relay.dialects.policy import NativePolicy
-from delaytopic_relay.dialects.record import Record
-from delaytopic_relay.dialects.strict import read_carefully, too_many_headers, unreadable_headers
+from delaytopic_relay.dialects.strict import NativePolicy, Record, read_carefully, too_many_headers, unreadable_headers
 from delaytopic_relay.dialects.times import LAST_INSTANT_MS, is_instant
 
 _TIMESTAMP_NOT_AVAILABLE = 0

@@ -18,9 +18,7 @@ from tests.support.relay.native_records import (
 from delaytopic_api.records import CONTROL_HEADERS
 from delaytopic_relay.core.commands import Cancel, Reject, Schedule
 from delaytopic_relay.dialects.native import NativeDialect
-from delaytopic_relay.dialects.policy import NativePolicy
-from delaytopic_relay.dialects.record import Record
-from delaytopic_relay.dialects.strict import read_carefully
+from delaytopic_relay.dialects.strict import NativePolicy, Record, read_carefully
 
 POLICIES = (
     POLICY,
