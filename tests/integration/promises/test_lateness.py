@@ -83,6 +83,16 @@ def test_p4_lateness_is_exported_and_does_not_grow_with_the_backlog_in_the_backl
     assert (run.empty_s <= P99_S, run.full_s <= P99_S) == (True, True), run
 
 
+def test_p4_records_are_on_time_with_at_least_once_too(make_route: MakeRoute) -> None:
+    route = make_route(guarantee="AtLeastOnce")
+    relay = route.start_relay().wait_until_delivering(PARTITIONS)
+
+    late_s = p99_of_steady_traffic(route, relay, stored=0)
+
+    assert_exact(route.settled_verdict())
+    assert late_s <= P99_S
+
+
 def test_p4_a_burst_that_waits_on_the_source_for_its_fixed_delay_is_read_in_time(make_route: MakeRoute) -> None:
     route = make_route(LOG_APPEND_TIME, schedule={"delay": "4s"}, limits={"horizon": "1s"})
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
