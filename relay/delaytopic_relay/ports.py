@@ -82,7 +82,7 @@ class Source(Protocol):
         ...
 
     def ends(self, partitions: Iterable[int]) -> dict[int, int]:
-        """The ends as last seen with fetched records: for lag, without a request."""
+        """The ends as last seen: for lag, without waiting for an answer."""
         ...
 
     def last_committed(self, partitions: Sequence[int]) -> dict[int, Committed]:

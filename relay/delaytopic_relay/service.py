@@ -158,7 +158,8 @@ class Service:
     def _loop(self, topics: TopicReader, backlog: Backlog) -> Loop:
         config, clock, telemetry = self._config, self._clock, self._telemetry
         pace = Pace(config.precision.ms, config.guarantee is Guarantee.EXACTLY_ONCE)
-        source = KafkaSource(self._consumer_settings(), self._connection, config.source.topic)
+        ask_ends = partial(topics.ask_ends, config.source.topic)
+        source = KafkaSource(self._consumer_settings(), self._connection, config.source.topic, ask_ends)
         target = self._target(topics, backlog)
         facts = topics.read(config.source.topic)
         partitions = facts.partitions if facts is not None else 0

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from functools import partial
 from typing import Any, NoReturn, cast
 
 import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka.admin import ListOffsetsResultInfo  # type: ignore[attr-defined]  # implicit re-export
 
 from delaytopic_process.kafka_log import client_logger
 from delaytopic_relay.core.commands import MAX_HEADERS, SourceMessage
@@ -28,8 +30,12 @@ PORTION = 16
 """Records that the client hands over in one call. It parses the headers of all of them: of a record of a megabyte that
 takes tens of megabytes, until `_light` has seen it. Larger ones are slower (0.7 us a record at 1,000, 0.5 at 16)."""
 REQUEST_TIMEOUT_S = 10.0
+ENDS_AGAIN_S = 5.0
+"""How old the end of a paused partition may be."""
 
 Group = Sequence[SourceMessage]
+AskEnds = Callable[[Collection[int]], Mapping[int, "Future[ListOffsetsResultInfo]"]]
+"""Asks the brokers for the ends of partitions of the source, and does not wait."""
 
 log = structlog.get_logger()
 
@@ -37,8 +43,10 @@ log = structlog.get_logger()
 class KafkaSource:
     """Implements `Source` over one consumer, and another that only asks."""
 
-    def __init__(self, settings: Settings, connection: Settings, topic: str) -> None:
+    def __init__(self, settings: Settings, connection: Settings, topic: str, ask_ends: AskEnds) -> None:
+        """`settings` are those of the group's member, `connection` those of any client."""
         self._topic = topic
+        self._paused_ends = _PausedEnds(ask_ends)
         self._group = str(settings["group.id"])
         self._consumer = Consumer(dict(settings), logger=client_logger("source"))
         doubtful = {**connection, "group.id": self._group, "isolation.level": "read_uncommitted"}
@@ -80,6 +88,7 @@ class KafkaSource:
         for shard in shards:
             self._assigned.discard(shard)
             self._next.pop(shard, None)
+        self._paused_ends.resumed(shards)
 
     def poll(self, limit: int, timeout_ms: int) -> dict[int, Batch]:
         """Up to `limit` records by shard; the first is waited for, the others join it within two milliseconds."""
@@ -140,16 +149,20 @@ class KafkaSource:
     def read_from(self, shard: int, offset: int) -> None:
         """Seek and resume."""
         self._next[shard] = offset
+        self._paused_ends.resumed([shard])
         self._act(lambda: self._consumer.seek(TopicPartition(self._topic, shard, offset)))
         self._act(lambda: self._consumer.resume(self._partitions([shard])))
 
     def pause(self, shards: Iterable[int]) -> None:
         """Stop reading these shards, as far as they are ours."""
-        self._act(lambda: self._consumer.pause(self._partitions(shards)))
+        paused = [*shards]
+        self._act(lambda: self._consumer.pause(self._partitions(paused)))
+        self._paused_ends.paused(paused)
 
     def resume(self, shards: Iterable[int]) -> None:
         """Read on behind what was handed out, as far as they are ours and were read before."""
         known = [shard for shard in shards if shard in self._assigned and shard in self._next]
+        self._paused_ends.resumed(known)
         self._act(lambda: self._consumer.resume(self._partitions(known)))
         # The client's fetching thread sleeps for up to a second while all is paused, and only a seek wakes it.
         for shard in known:
@@ -175,14 +188,13 @@ class KafkaSource:
         return Bounds(*found)
 
     def ends(self, shards: Iterable[int]) -> dict[int, int]:
-        """The ends that came with the last fetches."""
+        """The ends that came with the last fetches; of paused shards, those that brokers told a few seconds ago."""
         found: dict[int, int] = {}
-        for shard in shards:
-            if shard in self._assigned:
-                bounds = self._consumer.get_watermark_offsets(TopicPartition(self._topic, shard), cached=True)
-                if bounds[1] >= 0:
-                    found[shard] = bounds[1]
-        return found
+        for shard in self._assigned.intersection(shards):
+            bounds = self._consumer.get_watermark_offsets(TopicPartition(self._topic, shard), cached=True)
+            if bounds[1] >= 0:
+                found[shard] = bounds[1]
+        return found | self._paused_ends.known(time.monotonic())
 
     def last_committed(self, shards: Sequence[int]) -> dict[int, Committed]:
         """Through a `read_uncommitted` consumer that never joins the group: it does not wait for open transactions."""
@@ -215,6 +227,36 @@ class KafkaSource:
         """Leave the group at once, so that others take over without waiting for the session to end."""
         self._consumer.close()
         self._doubtful.close()
+
+
+class _PausedEnds:
+    """The ends of paused partitions: the client learns an end from its fetches, and fetches nothing of these."""
+
+    def __init__(self, ask: AskEnds) -> None:
+        self._ask = ask
+        self._paused: set[int] = set()
+        self._known: dict[int, int] = {}
+        self._asked: Mapping[int, Future[ListOffsetsResultInfo]] = {}
+        self._again_s = 0.0
+
+    def paused(self, partitions: Iterable[int]) -> None:
+        self._paused.update(partitions)
+
+    def resumed(self, partitions: Iterable[int]) -> None:
+        for partition in partitions:
+            self._paused.discard(partition)
+            self._known.pop(partition, None)
+
+    def known(self, now_s: float) -> dict[int, int]:
+        """Return the ends as last told, and ask again when these are old; no answer leaves what was known."""
+        if self._asked and all(answer.done() for answer in self._asked.values()):
+            told = {one: answer.result().offset for one, answer in self._asked.items() if answer.exception() is None}
+            self._known.update({one: end for one, end in told.items() if one in self._paused})
+            self._asked = {}
+        if self._paused and not self._asked and now_s >= self._again_s:
+            self._again_s = now_s + ENDS_AGAIN_S
+            self._asked = self._ask(self._paused)
+        return dict(self._known)
 
 
 class _Undecodable:

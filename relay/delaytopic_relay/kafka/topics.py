@@ -7,11 +7,13 @@ from collections.abc import Collection, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public names, by an implicit re-export
     AclOperation,
     AdminClient,
     ConfigResource,
+    ListOffsetsResultInfo,
+    OffsetSpec,
     ResourceType,
 )
 
@@ -111,6 +113,14 @@ class TopicReader:
             self._limits[topic] = (fresh_s, found[topic])
         for topic in [*self._limits][: max(0, len(self._limits) - max(MOST_KNOWN, len(unknown)))]:
             del self._limits[topic]
+
+    def ask_ends(self, topic: str, partitions: Collection[int]) -> dict[int, Future[ListOffsetsResultInfo]]:
+        """Ask for the ends of partitions of a topic, without waiting for the answers."""
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        asked = self._admin.list_offsets(
+            {TopicPartition(topic, partition): latest for partition in partitions}, request_timeout=ASK_S
+        )
+        return {place.partition: answer for place, answer in asked.items()}
 
     def _limits_of(self, topics: Sequence[str]) -> dict[str, int | None]:
         there = self._those_there(topics) if len(topics) >= MANY else topics

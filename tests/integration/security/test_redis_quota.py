@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from redis import Redis
@@ -58,6 +59,8 @@ def test_a_delay_topic_that_fills_redis_is_stopped_at_its_bound_and_its_neighbou
         produce(greedy.servers.bootstrap_servers, greedy.source, flood)
         wait_for(lambda: relay.shards("Paused") == set(range(PARTITIONS)), relay.why)
         pass_time(8)
+        # The lag counts what arrives while nothing is fetched, too
+        wait_for(lambda: _end_of_source(relay.status()) == len(flood), relay.why)
         shards = relay.status()["shards"]
         metrics = relay.get("/metrics")
         with Redis.from_url(own_redis.url) as client:
@@ -75,3 +78,7 @@ def test_a_delay_topic_that_fills_redis_is_stopped_at_its_bound_and_its_neighbou
         f'delaytopic_redis_full_shards{{delaytopic_name="{greedy.name}",delaytopic_namespace="tests"}} 4.0' in metrics
     )
     assert (greedy.dead_letters(), greedy.delivered()) == ([], [])
+
+
+def _end_of_source(status: Any) -> int:
+    return sum(shard["position"] + shard["ingestLag"] for shard in status["shards"])
