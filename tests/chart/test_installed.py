@@ -24,6 +24,7 @@ from delaytopic_cli.embedded.process import wait_until
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 
 DEFINITIONS = ["delayclasses.delaytopic.dev", "delaytopics.delaytopic.dev"]
+DRAIN_SECONDS = 300.0
 MONITORS = ("PodMonitor", "PrometheusRule")
 
 
@@ -38,6 +39,16 @@ def empty_cluster(kubernetes_programs: Programs, tmp_path_factory: pytest.TempPa
 
 def _namespace(name: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": RESTRICTED}}
+
+
+def _remove_definitions(kubectl: Kubectl) -> None:
+    """Leave the cluster empty to the next test.
+
+    A definition that changed just before is removed once the API server has let go of its former storage, for whose
+    watchers it waits up to two minutes.
+    """
+    kubectl("delete", "crd", *DEFINITIONS, "--wait=false")
+    wait_for(lambda: not _definitions(kubectl), lambda: kubectl("get", "crd", "-o", "yaml"), DRAIN_SECONDS)
 
 
 def _definitions(kubectl: Kubectl) -> list[str]:
@@ -124,7 +135,7 @@ def test_install_makes_pods_that_are_restricted_and_removal_keeps_definitions_an
     again = kubectl.json("get", "delayclass", "default")["metadata"]
     helm("uninstall", "delaytopic", "--namespace", NAMESPACE)
     kubectl("delete", "delayclass", "default")
-    kubectl("delete", "crd", *definitions)
+    _remove_definitions(kubectl)
 
     assert "kubectl explain delaytopic.spec" in notes
     assert "DelayTopics that name no class get DelayClass default." in notes

@@ -12,6 +12,8 @@ FIELDS = 9
 FIELDS_OF_EMPTY = 4
 LARGEST = 2**63 - 1
 """Offsets and times have 64 bits: what is larger is no relay's, and no float holds it."""
+MOST_SEGMENTS = 2**62
+"""Leaves room to count on: no relay wrote so many."""
 
 
 class BucketState(NamedTuple):
@@ -85,6 +87,8 @@ def _decode(text: str) -> BucketState:
         raise ValueError(f"{text!r} is not the state of a bucket")
     offset, kept, read, written, *waiting = fields
     numbers = (offset, kept, kept + read, kept + read + written)
+    if not 0 <= kept <= numbers[2] <= numbers[3] <= MOST_SEGMENTS:
+        raise ValueError(f"{text!r} counts segments as no relay does")
     if not waiting:
         return BucketState(*numbers)
     last_ms, behind_ms, records, ahead_ms, width_ms = waiting

@@ -130,10 +130,12 @@ def test_relays_are_there_before_a_burst_that_is_known_and_gone_after_it(running
     assert scaled is not None
     assert scaled_ms < due_ms - 20_000
     assert (verdict.faults, verdict.delivered) == ({}, BURST)
-    wait_for(lambda: len(events(running, "burst", "RelayScaled")) == 2, running.operator.why)
+    # How many steps lead up depends on how fast the records are seen to arrive; the last one leads down.
+    wait_for(
+        lambda: any(" to 1 relay: " in note for note in events(running, "burst", "RelayScaled")), running.operator.why
+    )
     notes = events(running, "burst", "RelayScaled")
     assert any(note.startswith("From 1 to ") for note in notes), notes
-    assert any(" to 1 relay: " in note for note in notes), notes
 
 
 def test_that_the_relays_allowed_will_not_do_is_said_before_it_is_late(running: Platform, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaytopic_relay.backlog.kafka.bucket import Bucket
-from delaytopic_relay.core.bucket_state import LARGEST, BucketsState, BucketState, number_of
+from delaytopic_relay.core.bucket_state import LARGEST, BucketsState, BucketState, decode_buckets, number_of
 from delaytopic_relay.core.commands import DueKey
 from delaytopic_relay.core.progress import Progress, decode_progress, encode_metadata
 
@@ -40,6 +40,12 @@ def test_progress_with_buckets_survives_its_text(buckets: list[BucketState], fil
 def test_a_number_beyond_64_bits_or_below_what_it_can_be_is_refused(text: str | bytes, least: int, why: str) -> None:
     with pytest.raises(ValueError, match=f"is {why} than an offset"):
         number_of(text, least)
+
+
+@pytest.mark.parametrize("counts", ["-1:0:0", "0:-1:0", "0:0:-1", f"{LARGEST}:{LARGEST}:{LARGEST}"])
+def test_segments_that_no_relay_counts_so_are_refused(counts: str) -> None:
+    with pytest.raises(ValueError, match="counts segments as no relay does"):
+        decode_buckets(f"5:1000,0:{counts}")
 
 
 def test_the_text_of_thirty_two_large_buckets_is_small_enough_for_kafka() -> None:
