@@ -27,7 +27,8 @@ NOT_EVERY_DAY: Final = ("nightly", "e2e", "backlog")
 SPARK: Final = "tests/integration/slo/"
 SNAPSHOT: Final = "DELAYTOPIC_TEST_DURATIONS"
 """The environment variable with the file of durations that all workers of a run read."""
-_DURATIONS: Final = "delaytopic/durations.json"
+_DURATIONS: Final = "delaytopic"
+"""The folder for durations, in the user's cache."""
 _PR_SET_PDEATHSIG: Final = 1
 _UNKNOWN_S: Final = 1.0
 
@@ -37,7 +38,7 @@ def register(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         _end_with_the_parent()
     else:
-        config.pluginmanager.register(Controller(), "delaytopic-controller")
+        config.pluginmanager.register(Controller(_durations_file(config)), "delaytopic-controller")
     config.pluginmanager.register(Worker(), "delaytopic-worker")
     count_managed_processes()
 
@@ -71,7 +72,8 @@ class Worker:
 
 def _default_s(item: pytest.Item) -> float:
     """A guess for a file that was never run here."""
-    return 60 * _UNKNOWN_S if item.get_closest_marker("integration") else _UNKNOWN_S
+    is_long = item.get_closest_marker("integration") or item.get_closest_marker(EXCUSE)
+    return 60 * _UNKNOWN_S if is_long else _UNKNOWN_S
 
 
 class ByFile(LoadFileScheduling):  # type: ignore[misc]  # the plugin has no types
@@ -89,12 +91,14 @@ def scope_of(nodeid: str) -> str:
 class Controller:
     """The controlling process: owns the shared servers, and sums up at the end."""
 
-    def __init__(self) -> None:
+    def __init__(self, durations: Path) -> None:
+        """`durations` remembers from run to run how long each file took."""
+        self._durations = durations
         self._servers = SharedServers().__enter__()
         self._report = RunReport(self._servers.directory)
         # All workers must collect in the same order, while other runs of this machine may end and write theirs.
         snapshot = self._servers.directory / "durations.json"
-        write_durations(snapshot, read_durations(_durations_file()))
+        write_durations(snapshot, read_durations(durations))
         os.environ[SNAPSHOT] = str(snapshot)
 
     @pytest.hookimpl(trylast=True)
@@ -111,8 +115,7 @@ class Controller:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if session.config.getoption("numprocesses", None) and not session.config.getoption("keyword"):
-            file = _durations_file()
-            write_durations(file, read_durations(file) | self._report.seconds_by(scope_of))
+            write_durations(self._durations, read_durations(self._durations) | self._report.seconds_by(scope_of))
         if self._report.over(BOUND_S * NOISE) and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -140,6 +143,9 @@ def write_durations(file: Path, seconds: dict[str, float]) -> None:
     unfinished.replace(file)
 
 
-def _durations_file() -> Path:
+def _durations_file(config: pytest.Config) -> Path:
+    """Return the file for this selection of tests: of one file, a night runs other tests than a day."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / _DURATIONS
+    selection = str(config.getoption("markexpr"))
+    of_night = "nightly" in selection and "not nightly" not in selection
+    return cache / _DURATIONS / ("durations-nightly.json" if of_night else "durations.json")
