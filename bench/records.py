@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from array import array
-from collections.abc import Iterator
 
 from delaytopic_api.records import DELIVER_AT, Headers
 
@@ -50,8 +49,3 @@ def spread(records: int, from_ms: int, until_ms: int, seed: int) -> array[int]:
 def partition_of(sequence: int) -> int:
     """The source partition: all get equally many."""
     return sequence % PARTITIONS
-
-
-def last_of_each_partition(records: int) -> Iterator[int]:
-    """The sequence numbers that end the partitions of a source with this many records."""
-    return iter(range(max(0, records - PARTITIONS), records))

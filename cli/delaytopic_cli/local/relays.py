@@ -16,7 +16,7 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from delaytopic_api import RelayConfig, RelayStatus, dump_yaml
-from delaytopic_cli.embedded.process import ManagedProcess, wait_until
+from delaytopic_cli.embedded.process import ManagedProcess
 from delaytopic_cli.errors import RelayError
 
 LISTENING = "http listening"
@@ -81,11 +81,6 @@ class RelayProcess:
         self._log_start = self.log_file.stat().st_size if self.log_file.exists() else 0
         self._port = None
         self._process.start()
-
-    def wait_until_listening(self, *, timeout_seconds: float) -> bool:
-        """Wait for its pages; False when it ended or the time was over first."""
-        wait_until(lambda: self.port is not None or not self.is_running(), timeout_seconds=timeout_seconds)
-        return self.port is not None
 
     def ask_to_stop(self) -> None:
         """Send SIGTERM and return at once; `stop` waits."""

@@ -46,7 +46,6 @@ def _facts(server: redis.Redis, where: str) -> RedisFacts:
         snapshots=_setting(server, "save"),
         used_bytes=_whole(info.get("used_memory")),
         limit_bytes=limit or None,
-        is_unlimited=limit == 0,
     )
 
 
@@ -92,7 +91,6 @@ class RedisFacts:
     used_bytes: int | None = None
     limit_bytes: int | None = None
     """maxmemory; None also where there is none."""
-    is_unlimited: bool = False
 
 
 def redis_condition(servers: Iterable[RedisFacts]) -> Condition | None:

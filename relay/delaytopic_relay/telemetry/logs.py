@@ -8,8 +8,7 @@ import sys
 from os import PathLike
 from typing import Final, TextIO
 
-import structlog
-from structlog.typing import EventDict, FilteringBoundLogger, WrappedLogger
+from structlog.typing import EventDict, WrappedLogger
 
 from delaytopic_process.log_lines import set_up_lines
 
@@ -23,13 +22,6 @@ _URL_CREDENTIALS = re.compile(r"(\w+://)[^\s/@]*@")
 def configure_logs(level: str = "info", stream: TextIO | None = None) -> None:
     """Set up structlog for the whole process; `stream` is standard error unless given."""
     set_up_lines(guard, logging.getLevelNamesMapping()[level.upper()], stream if stream is not None else sys.stderr)
-
-
-def record_log(partition: int, offset: int | None = None) -> FilteringBoundLogger:
-    """A logger whose lines name a source partition, or one record of it: where it is, not what is in it."""
-    place = {"partition": partition} if offset is None else {"partition": partition, "offset": offset}
-    log: FilteringBoundLogger = structlog.get_logger(**place)
-    return log
 
 
 def guard(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:

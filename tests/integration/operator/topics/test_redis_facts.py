@@ -30,7 +30,7 @@ def outcome(*servers: RedisFacts) -> tuple[ConditionStatus, str] | None:
     [
         (GOOD, None),
         (RedisFacts("Redis at a:1"), None),
-        (RedisFacts("Redis at a:1", "noeviction", False, "3600 1", 1, None, True), None),
+        (RedisFacts("Redis at a:1", "noeviction", False, "3600 1", 1, None), None),
         (
             RedisFacts("Redis at a:1", "allkeys-lru", False, "", 99, 100),
             (ConditionStatus.FALSE, "EvictionPolicyUnsafe"),

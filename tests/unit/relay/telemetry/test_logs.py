@@ -11,7 +11,7 @@ import pytest
 import structlog
 
 from delaytopic_relay.core.commands import Schedule
-from delaytopic_relay.telemetry.logs import configure_logs, record_log
+from delaytopic_relay.telemetry.logs import configure_logs
 
 
 @pytest.fixture(autouse=True)
@@ -79,13 +79,6 @@ def test_what_is_below_the_level_is_not_logged() -> None:
     structlog.get_logger().warning("slow")
 
     assert [line["event"] for line in lines(stream)] == ["slow"]
-
-
-def test_a_record_is_named_by_its_place(stream: io.StringIO) -> None:
-    record_log(3, 41).info("too large")
-    record_log(3).info("recovered")
-
-    assert [(line["partition"], line.get("offset")) for line in lines(stream)] == [(3, 41), (3, None)]
 
 
 @pytest.mark.parametrize(
