@@ -41,6 +41,12 @@ class Group:
         self._unsettled = False
         self.generation = 0
 
+    def succeeded(self, shards: Iterable[int]) -> Group:
+        """Return the group without its members, who do not hear of it, over these shards."""
+        group = Group(shards, self._session_ms)
+        group._numbers, group.generation = self._numbers, self.generation
+        return group
+
     def join(self) -> Member:
         """A new member; it gets shards once a rebalance is complete."""
         self._numbers += 1

@@ -29,8 +29,8 @@ class SimulatedSource:
         self.member: Member | None = None
         self._assignment: Assignment | None = None
         self._owned: set[int] = set()
-        self._positions: dict[int, int] = {}
-        self._paused: set[int] = set()
+        self.positions: dict[int, int] = {}
+        self.paused: set[int] = set()
         self._told_end: dict[int, int] = {}
         self._commits = 0
 
@@ -50,7 +50,7 @@ class SimulatedSource:
         self._hear()
         batches: dict[int, Batch] = {}
         for shard in sorted(self._owned):
-            if shard in self._positions and shard not in self._paused:
+            if shard in self.positions and shard not in self.paused:
                 batch = self._fetch(shard, min(limit, self.chunk))
                 if batch.messages or batch.end is not None:
                     batches[shard] = batch
@@ -81,18 +81,18 @@ class SimulatedSource:
     def _disown(self, shards: Iterable[int]) -> None:
         for shard in list(shards):
             self._owned.discard(shard)
-            self._positions.pop(shard, None)
-            self._paused.discard(shard)
+            self.positions.pop(shard, None)
+            self.paused.discard(shard)
 
     def _fetch(self, shard: int, limit: int) -> Batch:
-        log, position = self._kafka.source[shard], self._positions[shard]
+        log, position = self._kafka.source[shard], self.positions[shard]
         if position < log.low:
-            del self._positions[shard]
+            del self.positions[shard]
             self._kafka.counts["path: offset out of range"] += 1
             raise TransactionAborted("the source no longer has what is to be read next")
-        messages, self._positions[shard] = log.read(position, limit)
+        messages, self.positions[shard] = log.read(position, limit)
         end = log.stable_end
-        at_end = self._positions[shard] >= end and (bool(messages) or self._told_end.get(shard) != end)
+        at_end = self.positions[shard] >= end and (bool(messages) or self._told_end.get(shard) != end)
         if at_end:
             self._told_end[shard] = end
         return Batch(messages, end if at_end else None)
@@ -103,15 +103,15 @@ class SimulatedSource:
     def _seek(self, shard: int, offset: int) -> None:
         if shard not in self._owned:
             raise KafkaUnavailable(f"{shard} is not assigned")
-        self._positions[shard] = offset
+        self.positions[shard] = offset
         self._told_end.pop(shard, None)
-        self._paused.discard(shard)
+        self.paused.discard(shard)
 
     def pause(self, shards: Iterable[int]) -> None:
-        self._paused.update(shard for shard in shards if shard in self._owned)
+        self.paused.update(shard for shard in shards if shard in self._owned)
 
     def resume(self, shards: Iterable[int]) -> None:
-        self._paused.difference_update(list(shards))
+        self.paused.difference_update(list(shards))
 
     def bounds(self, shard: int) -> Bounds:
         log = self._kafka.source[shard]

@@ -72,7 +72,7 @@ class SimulatedTarget:
 
     def _produce(self, record: Outgoing) -> None:
         now_ms = self._kafka.now_ms
-        refusal = refusal_of(record, careful=self._is_careful)
+        refusal = self.refusal_of(record)
         if refusal is not None:
             self._kafka.counts["path: record refused"] += 1
             self._caution.refused(known=self._is_careful)
@@ -82,6 +82,10 @@ class SimulatedTarget:
         self._buffer.append(Sent(record, now_ms, self._clock.shown_ms, life, None))
         if not self.lingers:
             self._flush()
+
+    def refusal_of(self, record: Outgoing) -> Refusal | None:
+        """Return why Kafka refuses a record for good; None for one that it takes."""
+        return refusal_of(record, careful=self._is_careful)
 
     def _flush(self) -> None:
         """Let what was buffered reach the broker; it tells a fenced producer so only in the reports."""

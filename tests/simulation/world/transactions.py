@@ -39,7 +39,7 @@ class Transactions:
     def __init__(self, committed: Callable[[Transaction], int]) -> None:
         """`committed` makes the offsets of a transaction the group's, and numbers the commit."""
         self._committed = committed
-        self._epochs: dict[str, int] = {}
+        self.epochs: dict[str, int] = {}
         self._current: dict[str, Transaction] = {}
 
     def initialise(self, owner: str) -> int:
@@ -47,8 +47,8 @@ class Transactions:
         self._finish(owner)
         if owner in self._current:
             self._abort(owner)
-        self._epochs[owner] = self._epochs.get(owner, 0) + 1
-        return self._epochs[owner]
+        self.epochs[owner] = self.epochs.get(owner, 0) + 1
+        return self.epochs[owner]
 
     def current(self, owner: str, epoch: int, now_ms: int) -> Transaction:
         """The producer's open transaction, begun with its first use; raises `Fenced`."""
@@ -100,7 +100,7 @@ class Transactions:
         return self._current
 
     def _check(self, owner: str, epoch: int) -> None:
-        if epoch != self._epochs[owner]:
+        if epoch != self.epochs[owner]:
             raise Fenced("a newer producer has this transactional.id")
 
     def _finish(self, owner: str) -> None:

@@ -8,7 +8,7 @@ from tests.support.properties import QUICK
 from tests.support.relay.in_world import DEAD, dead_offsets, delivered_offsets, produce, start
 from tests.support.relay.memory_store import MemoryBacklogStore
 from tests.support.relay.schedules import schedule
-from tests.support.relay.world import Record, World
+from tests.support.relay.world import World
 
 from delaytopic_api.records import DeadLetterReason, parse_dead_letter
 from delaytopic_relay.core.bucket_state import LARGEST
@@ -127,9 +127,7 @@ def test_whatever_is_read_again_is_decided_as_it_was_unless_it_is_done(
 
 def produce_from_the_future(world: World, ahead_ms: int) -> int:
     """A record whose producer's clock is ahead; its offset."""
-    log = world.source.setdefault(0, [])
-    log.append(Record(0, len(log), world.now_ms + ahead_ms, b"k", b"v", [("deliver-after", b"1000")]))
-    return len(log) - 1
+    return world.source[0].append(world.now_ms + ahead_ms, b"k", b"v", [("deliver-after", b"1000")])
 
 
 def test_a_timestamp_ahead_of_the_clock_does_not_pass_the_longest_delay() -> None:

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.simulation.world.source_log import SourceRecord
 from tests.support.properties import QUICK
 from tests.support.relay.in_world import native_policy
 from tests.support.relay.schedules import reject
-from tests.support.relay.world import Record
 
 from delaytopic_api.records import Headers
 from delaytopic_api.values import Partitioning
@@ -33,7 +33,7 @@ HEADERS = st.lists(
 
 def delivered(headers: Headers) -> Headers:
     """The headers with which a record of shard 3 and offset 12 is delivered."""
-    record = Record(3, 12, SENT_MS, b"k", b"v", headers)
+    record = SourceRecord(3, 12, SENT_MS, b"k", b"v", headers)
     command = NativeDialect(native_policy()).read(record)
     assert isinstance(command, Schedule)
     records, _ = Addressing("source", "target", "dead", Partitioning.BY_KEY, 4, lambda topic: 1 << 30, FURTHER).records(

@@ -244,7 +244,7 @@ def test_records_that_retention_removed_before_they_were_delivered_are_reported(
     for _ in range(6):
         produce(world, 5_000)
     start(world, store, "first").run(1_000)
-    world.low[0] = 4
+    world.source[0].delete_before(4)
     reported: list[int] = []
     second = start(world, store, "second")
     second.events.recovered = lambda shard, cause, plan: reported.append(plan.missing_offsets)  # type: ignore[method-assign]
