@@ -155,9 +155,9 @@ class KafkaSource:
 
     def pause(self, shards: Iterable[int]) -> None:
         """Stop reading these shards, as far as they are ours."""
-        paused = [*shards]
-        self._act(lambda: self._consumer.pause(self._partitions(paused)))
-        self._paused_ends.paused(paused)
+        partitions = self._partitions(shards)
+        self._act(lambda: self._consumer.pause(partitions))
+        self._paused_ends.paused(partition.partition for partition in partitions)
 
     def resume(self, shards: Iterable[int]) -> None:
         """Read on behind what was handed out, as far as they are ours and were read before."""
