@@ -113,8 +113,8 @@ class TopicsExecutor:
                 "known where it is; correct them, or set deletionPolicy to Retain"
             )
         cluster, values = self._topics.cluster(seen, accepted), secret_values(seen, accepted)
-        redis = accepted.settings.backend.redis
-        target = redis_target(redis, values) if redis is not None else None
+        connection = accepted.settings.backend.redis
+        target = redis_target(connection, values) if connection is not None else None
         for step in purge_steps(record, topics=topics, strimzi=self._topics.strimzi(seen, accepted)):
             if isinstance(step, DeleteObject):
                 metadata = step.document["metadata"]

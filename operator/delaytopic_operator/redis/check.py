@@ -17,6 +17,8 @@ from delaytopic_operator.redis.client import RedisTarget, opened, primaries
 
 LONGEST_LOOK_S: Final = 15.0
 """At all servers of a cluster together: it says itself which these are."""
+NEAR_PERCENT: Final = 80
+"""Above this share of maxmemory it is time to do something: when it is full, relays take nothing in."""
 
 
 def read_redis_facts(target: RedisTarget) -> list[RedisFacts]:
@@ -73,10 +75,6 @@ def _text(value: Any) -> Any:
 
 def _whole(value: Any) -> int | None:
     return int(value) if value is not None else None
-
-
-NEAR_PERCENT: Final = 80
-"""Above this share of maxmemory it is time to do something: when it is full, relays take nothing in."""
 
 
 @dataclass(frozen=True, slots=True)

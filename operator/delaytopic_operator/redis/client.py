@@ -1,4 +1,4 @@
-"""From a connection and the Secrets that it names to where a Redis is, and how to get in. Pure."""
+"""Edge: from a connection and the Secrets that it names to a client of a Redis whose answers end."""
 
 from __future__ import annotations
 
@@ -24,6 +24,10 @@ from delaytopic_operator.model.secret_values import SecretValues
 
 DEFAULT_PORT: Final = 6379
 FORMS: Final = "redis://host[:port][/database] or rediss://host[:port][/database]"
+MOST_BYTES: Final = 4 << 20
+"""Of one answer; a thousand names of keys, or the slots of a large cluster, are far less."""
+TIMEOUT_S: Final = 5.0
+Client: TypeAlias = "redis.Redis | RedisCluster"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +90,6 @@ def _split(text: str, what: str) -> SplitResult:
     return parts
 
 
-MOST_BYTES: Final = 4 << 20
-"""Of one answer; a thousand names of keys, or the slots of a large cluster, are far less."""
-
-
 class BoundedPool(redis.ConnectionPool):
     """Connections whose answers end, whatever the server sends."""
 
@@ -148,11 +148,6 @@ def _bounded(kind: type[redis.Connection]) -> type[redis.Connection]:
             return BoundedSocket(super()._connect(), self.socket_timeout)
 
     return Bounded
-
-
-TIMEOUT_S: Final = 5.0
-
-Client: TypeAlias = "redis.Redis | RedisCluster"
 
 
 @contextmanager

@@ -30,6 +30,9 @@ SERIES_ENDS_MS: Final = 6 * 60_000
 BURST: Final = 25
 REFILL_MS: Final = 300_000
 REMEMBERED: Final = 4_096
+WAITING = 1_000
+MANAGER = "delaytopic-operator"
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +149,6 @@ def _document(event: EventRecord, instance: str, now_ms: int) -> Document:
         "reportingController": CONTROLLER,
         "reportingInstance": instance,
     }
-
-
-WAITING = 1_000
-MANAGER = "delaytopic-operator"
-
-log = structlog.get_logger()
 
 
 class EventRecorder:

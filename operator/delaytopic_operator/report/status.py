@@ -41,6 +41,9 @@ REQUESTED: Final = "delaytopic.dev/reconcile-requested-at"
 
 _VOLATILE: Final = frozenset({"asOf", "ageMs", "decidedAtMs", "nextLookMs", "lastTransitionTime"})
 """Fields that only say when something was looked at."""
+STATUS_MANAGER: Final = "delaytopic-operator-status"
+AT_LEAST_ONE = 1
+"""Stands for a count that nobody knows: a backlog that may be there must not look like none."""
 
 
 def status_document(seen: Observation, plan: Plan, *, dry_run: bool = False) -> dict[str, Any]:
@@ -117,9 +120,6 @@ def _steady(part: object) -> object:
     return part
 
 
-STATUS_MANAGER: Final = "delaytopic-operator-status"
-
-
 class StatusWriter:
     """Says how it stands, and never more often than somebody could want to know."""
 
@@ -191,10 +191,6 @@ def with_failure(plan: Plan, outcome: Outcome) -> Plan:
 def _found(plan: Plan, found: Condition) -> Plan:
     """With this in the place of what else was found about it."""
     return replace(plan, conditions=[*(each for each in plan.conditions if each.type is not found.type), found])
-
-
-AT_LEAST_ONE = 1
-"""Stands for a count that nobody knows: a backlog that may be there must not look like none."""
 
 
 class StatusMetrics:

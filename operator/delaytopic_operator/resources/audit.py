@@ -43,6 +43,20 @@ DOCUMENTS_KEY: Final = "documents.yaml"
 
 _NOT_AUDITED = ("relay", "relayNamespace", "autoscaling")
 """The fields about relays: an audit does not read them, and they change often."""
+DOCUMENTS_FOLDER: Final = "/etc/delaytopic/audit"
+LEDGER_FOLDER: Final = "/var/lib/delaytopic"
+REPORTS_FOLDER: Final = "reports"
+STATUS_FILE: Final = "/dev/termination-log"
+"""The kubelet puts its content, up to 4096 bytes, into the status of the pod: the verdict reaches the operator although
+the audit has no right to speak to the API server."""
+TEMPORARY_SIZE: Final = "10Gi"
+LATE_START_SECONDS: Final = 600
+LONGEST_RUN_SECONDS: Final = 3_600
+RETRIES: Final = 2
+KEPT_RUNS: Final = 3
+DEFAULT_HEAP_MIB: Final = 1_024
+IMAGE_GROUP: Final = 65_532
+"""So that the process can write to a volume that belongs to root."""
 
 
 def audit_documents_name(identity: RelayIdentity) -> str:
@@ -74,22 +88,6 @@ def _document(document: DelayTopic | DelayClass, named: Document) -> Document:
 
 def _written(model: Model) -> dict[str, Any]:
     return model.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_unset=True)
-
-
-DOCUMENTS_FOLDER: Final = "/etc/delaytopic/audit"
-LEDGER_FOLDER: Final = "/var/lib/delaytopic"
-REPORTS_FOLDER: Final = "reports"
-STATUS_FILE: Final = "/dev/termination-log"
-"""The kubelet puts its content, up to 4096 bytes, into the status of the pod: the verdict reaches the operator although
-the audit has no right to speak to the API server."""
-TEMPORARY_SIZE: Final = "10Gi"
-LATE_START_SECONDS: Final = 600
-LONGEST_RUN_SECONDS: Final = 3_600
-RETRIES: Final = 2
-KEPT_RUNS: Final = 3
-DEFAULT_HEAP_MIB: Final = 1_024
-IMAGE_GROUP: Final = 65_532
-"""So that the process can write to a volume that belongs to root."""
 
 
 def audit_cron_job(identity: RelayIdentity, kafka_files: Iterable[SecretFile], config: OperatorConfig) -> Document:

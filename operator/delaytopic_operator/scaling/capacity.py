@@ -177,7 +177,6 @@ def _at_work_ms(pod: str, signals: FleetSignals) -> int | None:
 
 
 MOST_RELAYS = 64
-LONGEST_GAP_MS = 300_000
 BUSY_SHARE = 0.3
 """A relay that was busy for less may have been slowed down by small batches: no measure of what it can do."""
 MANY_RECORDS = 10_000

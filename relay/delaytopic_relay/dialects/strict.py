@@ -28,9 +28,22 @@ from delaytopic_api.values import topic_matcher
 from delaytopic_relay.core.commands import MAX_HEADERS, Cancel, Command, Reject, Schedule
 from delaytopic_relay.dialects.times import delay_ms, delay_text, instant_ms
 
+_SHOWN_CHARACTERS = 64
+_AN_INSTANT = (
+    "epoch milliseconds in digits (1795269686270) or RFC 3339 with an offset (2026-11-21T14:01:26.270Z),"
+    " between 1970 and the year 9999"
+)
+_A_DELAY = "milliseconds in digits (90000) or a duration (90s, 1h30m, 500ms)"
+AT_ONCE_MS = 0
+"""Due time of a record that is to leave at once and has no timestamp."""
+_TOPIC_NAME = re.compile(rb"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
+MAX_ID_BYTES = 256
+Controls = dict[str, bytes | None]
+"""The control headers of a record; of a repeated one the last."""
+
 
 class TopicGlobs:
-    """The topics that `deliver-to` may name besides the target: globs, compiled once, and kept to be told."""
+    """The topics that `deliver-to` may name besides the target: globs, compiled once, and kept for error messages."""
 
     def __init__(self, globs: Sequence[str]) -> None:
         """`globs` as in `target.allowed`, like `shop.*`; none allows nothing."""
@@ -60,9 +73,6 @@ class NativePolicy(NamedTuple):
     def implied_delay_ms(self) -> int | None:
         """The delay of a record that names none; None for at once."""
         return self.default_delay_ms if self.delay_ms is None else self.delay_ms
-
-
-_SHOWN_CHARACTERS = 64
 
 
 class HeaderError(Exception):
@@ -104,16 +114,6 @@ class Record(NamedTuple):
     headers: Headers | None
     control: int
     timestamp_ms: int | None
-
-
-_AN_INSTANT = (
-    "epoch milliseconds in digits (1795269686270) or RFC 3339 with an offset (2026-11-21T14:01:26.270Z),"
-    " between 1970 and the year 9999"
-)
-_A_DELAY = "milliseconds in digits (90000) or a duration (90s, 1h30m, 500ms)"
-
-AT_ONCE_MS = 0
-"""Due time of a record that is to leave at once and has no timestamp."""
 
 
 def due_ms_of(policy: NativePolicy, record: Record, controls: Mapping[str, bytes | None]) -> int:
@@ -173,9 +173,6 @@ def _no_timestamp(name: str | None) -> HeaderError:
     return HeaderError(DeadLetterReason.MALFORMED_HEADER, detail)
 
 
-_TOPIC_NAME = re.compile(rb"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
-
-
 def target_of(policy: NativePolicy, controls: Mapping[str, bytes | None]) -> str | None:
     """The topic that `deliver-to` names; None without the header. Raises `HeaderError`."""
     if DELIVER_TO not in controls:
@@ -189,12 +186,6 @@ def target_of(policy: NativePolicy, controls: Mapping[str, bytes | None]) -> str
     allowed = ", ".join((policy.target_topic, *policy.target_allowed.globs))
     detail = f"header {DELIVER_TO} names topic {topic}, but this DelayTopic allows {allowed} (target.allowed)"
     raise HeaderError(DeadLetterReason.FORBIDDEN_TARGET, detail)
-
-
-MAX_ID_BYTES = 256
-
-Controls = dict[str, bytes | None]
-"""The control headers of a record; of a repeated one the last."""
 
 
 def read_carefully(policy: NativePolicy, record: Record) -> Command:
