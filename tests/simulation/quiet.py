@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from tests.simulation.history import History
 
 TURN_MS = 100
-LONGEST_TURNS = 600
-LONGEST_TURNS_WITH_BUCKETS = 3_000
-"""More turns, as what is far moves from bucket to bucket, each time with a commit."""
+LONGEST_TURNS = 3_000
+"""A long history has some hundred due times, each of which takes a few turns; with buckets, what is far moves from one
+to the next besides, each time with a commit."""
 RESTED_TURNS = 3
 
 
@@ -40,8 +40,7 @@ class Quiet:
 
     def _wait(self) -> bool:
         rested, step_ms = 0, TURN_MS
-        turns = LONGEST_TURNS_WITH_BUCKETS if self._history.setup.backends else LONGEST_TURNS
-        for _ in range(turns):
+        for _ in range(LONGEST_TURNS):
             before = self._traces()
             self._history.pass_time(step_ms)
             still = self._traces() == before and not self._recovering()

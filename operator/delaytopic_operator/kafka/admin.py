@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from delaytopic_operator.errors import OperatorError, TopicRejected
+from delaytopic_operator.errors import OperatorError
 from delaytopic_operator.kafka.cache import KEPT_S, Recall, TopicMemory
 from delaytopic_operator.kafka.client import TIMEOUT_S, KafkaClient, Observe
 from delaytopic_operator.kafka.read import (
@@ -149,7 +149,7 @@ class KafkaCluster:
                 case CreateTopic():
                     return create_topic(self._client, action)
                 case GrowTopic():
-                    return self._grow(action)
+                    return add_partitions(self._client, action)
                 case SetConfig():
                     return set_config(self._client, action)
                 case DeleteTopic():
@@ -219,16 +219,6 @@ class KafkaCluster:
             return False
         self._before_write()
         commit_offsets(self._client, group_id, topic, offsets)
-        return True
-
-    def _grow(self, action: GrowTopic) -> bool:
-        try:
-            add_partitions(self._client, action)
-        except TopicRejected:
-            facts = self.view([action.name], fresh=True).find(action.name)
-            if facts is not None and facts.partitions >= action.partitions:
-                return False
-            raise
         return True
 
     def _delete(self, action: DeleteTopic) -> bool:

@@ -45,14 +45,18 @@ def create_topic(client: KafkaClient, action: CreateTopic) -> bool:
     return _done(client, f"create the topic {action.name}", action.name, request, fine)
 
 
-def add_partitions(client: KafkaClient, action: GrowTopic) -> None:
-    """`TopicRejected` also if it has as many already."""
+def add_partitions(client: KafkaClient, action: GrowTopic) -> bool:
+    """Add partitions up to a number; return whether there were fewer.
+
+    Kafka's controller says whether there were: what brokers describe may be older for a moment.
+    """
     partitions = [NewPartitions(action.name, action.partitions)]
 
     def request(timeout_s: float) -> Mapping[Any, Future[Any]]:
         return client.admin.create_partitions(partitions, operation_timeout=timeout_s, request_timeout=timeout_s)
 
-    _done(client, f"add partitions to the topic {action.name}", action.name, request)
+    fine = frozenset({KafkaError.INVALID_PARTITIONS})
+    return _done(client, f"add partitions to the topic {action.name}", action.name, request, fine)
 
 
 def set_config(client: KafkaClient, action: SetConfig) -> bool:

@@ -144,6 +144,7 @@ class Loop:
             self._committed.pop(partition, None)
             self._deferred.pop(partition, None)
         self._paused -= partitions
+        self._takeover.forget(partitions)
 
     # -- running
 

@@ -57,7 +57,9 @@ class Takeover:
         self._backlog = backlog
         self._events = events
         self._may_be_fenced = may_be_fenced
-        self._fenced: set[str] = set()
+        self._fenced: dict[int, str] = {}
+        """The former owner of each partition that was fenced since the partition came to us. Without it, one that works
+        on elsewhere would be fenced with each try."""
 
     def recover(self, partitions: Iterable[int]) -> dict[int, Recovered]:
         """Recover what can be recovered now; the others are left out, and the journal says why."""
@@ -81,23 +83,31 @@ class Takeover:
                 recovered[partition] = Recovered(opened, plan)
         return recovered
 
+    def forget(self, partitions: Iterable[int]) -> None:
+        """Forget what was done for partitions that leave: until they come back, a fenced owner may begin anew."""
+        for partition in partitions:
+            self._fenced.pop(partition, None)
+
     def _fence_last_owners(self, partitions: list[int]) -> None:
         """Fence the owners that the metadata names, if they are of the own group.
 
         Whoever may commit in the group can write any name there. One that is none of ours is skipped: the group's
         generation keeps a former owner from committing anyway, and what it left open ends with its transaction timeout.
         """
+        fenced: set[str] = set()
         for partition, committed in self._source.last_committed(partitions).items():
             try:
                 owner = decode_progress(*committed).owner
             except CorruptState:
                 continue
-            if not owner or owner == self._target.owner or owner in self._fenced:
+            if not owner or owner == self._target.owner or self._fenced.get(partition) == owner:
                 continue
             if self._may_be_fenced(owner):
-                self._target.fence(owner)
-                self._fenced.add(owner)
-                self._events.fenced(owner)
+                if owner not in fenced:
+                    self._target.fence(owner)
+                    self._events.fenced(owner)
+                fenced.add(owner)
+                self._fenced[partition] = owner
             else:
                 where = f"the metadata of the committed offset of partition {partition}"
                 self._events.foreign(partition, f"{where} names {owner[:80]!r}, which is no relay of this group")
