@@ -71,7 +71,11 @@ class SimulatedBucketLog:
 
     def _ids(self, shard: int) -> dict[bytes, bytes]:
         found: dict[bytes, bytes] = {}
-        for _, sent in self._committed(self._log(NAMES.ids, shard), 0):
+        log = self._log(NAMES.ids, shard)
+        if self._stable_end(log) < len(log):
+            self._kafka.counts["path: ids in doubt"] += 1
+            raise KafkaUnavailable("the topic of ids is not read to its end")
+        for _, sent in self._committed(log, 0):
             assert sent.record.key is not None
             if sent.record.value is None:
                 found.pop(sent.record.key, None)

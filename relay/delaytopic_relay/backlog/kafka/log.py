@@ -42,6 +42,8 @@ class Stream:
         self.messages: deque[Message] = deque()
         self.size = 0
         self.at_end = False
+        self.end = 0
+        """The offset at which it was at its end."""
         self.paused = False
         self.trouble: str | None = None
         """The reason why it cannot be read now."""
@@ -116,7 +118,7 @@ class KafkaBuckets:
                 stream.add(message)
         elif error.code() == KafkaError._PARTITION_EOF:
             if stream is not None:
-                stream.at_end, stream.trouble = True, None
+                stream.at_end, stream.end, stream.trouble = True, message.offset() or 0, None
         elif stream is not None:
             stream.trouble = error.str()
         else:
@@ -145,7 +147,10 @@ class KafkaBuckets:
         return int(found[1])
 
     def ids(self, shards: Sequence[int]) -> dict[int, dict[bytes, bytes]]:
-        """See `BucketLog.ids`. Reads whole partitions, which compaction keeps short, all of them at the same time."""
+        """See `BucketLog.ids`. Reads whole partitions, which compaction keeps short, all of them at the same time.
+
+        Waits while a transaction is open in one, or its marker on the way: what is committed behind it counts.
+        """
         try:
             streams = {shard: self._start((self._names.ids, shard), OFFSET_BEGINNING) for shard in shards}
             return self._read_to_the_end(streams)
@@ -156,15 +161,22 @@ class KafkaBuckets:
     def _read_to_the_end(self, streams: Mapping[int, Stream]) -> dict[int, dict[bytes, bytes]]:
         found: dict[int, dict[bytes, bytes]] = {shard: {} for shard in streams}
         give_up_s = time.monotonic() + IDS_TIMEOUT_S
-        while not all(stream.at_end for stream in streams.values()):
+        while not all(self._has_all(shard, stream) for shard, stream in streams.items()):
             self._drain(0.005)
             for shard, stream in streams.items():
                 while stream.messages:
                     _learn(found[shard], stream.messages.popleft())
             if time.monotonic() > give_up_s:
-                open_ones = sorted(shard for shard, stream in streams.items() if not stream.at_end)
+                open_ones = sorted(shard for shard, stream in streams.items() if not self._has_all(shard, stream))
                 raise KafkaUnavailable(f"{self._names.ids}{open_ones} not read to its end in {IDS_TIMEOUT_S:.0f} s")
         return found
+
+    def _has_all(self, shard: int, stream: Stream) -> bool:
+        """Tell if all of a partition of ids was read: the end of what is stable may lie before the partition's own."""
+        if not stream.at_end:
+            return False
+        bounds = self._consumer.get_watermark_offsets(TopicPartition(self._names.ids, shard), cached=True)
+        return stream.end >= int(bounds[1])
 
     def _unavailable(self, place: Place, exception: KafkaException) -> KafkaUnavailable:
         error: KafkaError = exception.args[0]
