@@ -23,8 +23,8 @@ from delaytopic_relay.backlog.segments import decode_segment, pack
 from delaytopic_relay.core.calendar import Calendar
 from delaytopic_relay.core.commands import Schedule, SourceMessage
 from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
-from delaytopic_relay.dialects.native import NativeDialect
-from delaytopic_relay.dialects.strict import NativePolicy, TopicGlobs
+from delaytopic_relay.dialects.native import NativeDialect, NativePolicy
+from delaytopic_relay.dialects.reading import TopicGlobs
 from delaytopic_relay.telemetry.metrics import RelayMetrics
 
 NOW_MS = 1_795_000_000_000

@@ -23,7 +23,7 @@ from delaytopic_relay.backlog.protocol import Backlog
 from delaytopic_relay.backlog.signing import signer_of
 from delaytopic_relay.core.suspension import Suspension
 from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
-from delaytopic_relay.dialects import dialect_for
+from delaytopic_relay.dialects import dialect_for, forms_for
 from delaytopic_relay.engine.loop import Loop, Parts
 from delaytopic_relay.engine.pacing import Pace
 from delaytopic_relay.engine.recovery import Takeover, is_of_group, transactional_id
@@ -207,6 +207,7 @@ class Service:
             target.partitions,
             topics.limit,
             FurtherTargets(config.target.allowed, config.backend.id),
+            forms_for(config),
         )
         addressing.certain_bytes = max(0, target.largest_batch_bytes // 2 - RECEIPT_BYTES)
         return addressing

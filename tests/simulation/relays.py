@@ -24,8 +24,8 @@ from delaytopic_relay.backlog.signing import SegmentSigner
 from delaytopic_relay.backlog.store import BacklogStore
 from delaytopic_relay.core.suspension import Suspension
 from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
-from delaytopic_relay.dialects.native import NativeDialect
-from delaytopic_relay.dialects.strict import NativePolicy, TopicGlobs
+from delaytopic_relay.dialects.native import NativeDialect, NativePolicy
+from delaytopic_relay.dialects.reading import TopicGlobs
 from delaytopic_relay.engine.loop import Loop, Parts
 from delaytopic_relay.engine.pacing import Pace
 from delaytopic_relay.engine.recovery import Takeover

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from delaytopic_api import Settings
-from delaytopic_api.documents import TopicSettings
+from delaytopic_api.documents import CesiumSpec, TopicSettings
 from delaytopic_api.policy import LATENESS_OF_PRECISION, RETENTION_MARGIN
+from delaytopic_api.values import Dialect
 from delaytopic_cli.plan.outcome import InForce
 from delaytopic_operator.planning import Accepted
 
@@ -50,6 +51,9 @@ def _rows(settings: Settings, written: Mapping[str, Any]) -> Iterator[_Row]:
     yield _Row("spec.schedule.delay", schedule.delay)
     yield _Row("spec.schedule.maxDelay", schedule.max_delay, ("defaults.maxDelay", "limits.maxDelay"))
     yield _Row("spec.schedule.ids", schedule.ids)
+    if schedule.dialect is Dialect.CESIUM:
+        for field, value in (schedule.cesium or CesiumSpec()).to_document().items():
+            yield _Row(f"spec.schedule.cesium.{field}", value)
     yield _Row("spec.precision", settings.precision, ("defaults.precision", "limits.minPrecision"))
     yield _Row("spec.guarantee", settings.guarantee, ("defaults.guarantee",))
     yield _Row("spec.backend.type", settings.backend.type, ("backend.type",))

@@ -93,6 +93,20 @@ RULES: Final[Mapping[type[Model], tuple[Rule, ...]]] = {
         ),
     ),
     ScheduleSpec: (
+        *(
+            Rule(
+                f"!has(self.{field}) || !has(self.dialect) || self.dialect == 'Native'",
+                "'is only for dialect Native, not for ' + self.dialect",
+                field,
+                is_expression=True,
+            )
+            for field in ("defaultDelay", "delay", "ids")
+        ),
+        Rule(
+            "!has(self.cesium) || (has(self.dialect) && self.dialect == 'Cesium')",
+            "is only for dialect Cesium",
+            "cesium",
+        ),
         Rule("!has(self.delay) || !has(self.defaultDelay)", _NO_USE, "defaultDelay"),
         Rule("!has(self.delay) || !has(self.maxDelay)", _NO_USE, "maxDelay"),
         Rule(

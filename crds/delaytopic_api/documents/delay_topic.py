@@ -12,7 +12,18 @@ from delaytopic_api.documents.model import Model, at_most_one, require
 from delaytopic_api.documents.relays import AutoscalingSpec, RelaySpec
 from delaytopic_api.documents.status import DelayTopicStatus
 from delaytopic_api.documents.topics import SourceSpec, TargetSpec, TopicSpec
-from delaytopic_api.values.choices import BackendType, DeletionPolicy, Dialect, Guarantee, Ids, Suspend
+from delaytopic_api.values.choices import (
+    BackendType,
+    CesiumNumbers,
+    DeletionPolicy,
+    Dialect,
+    Guarantee,
+    Ids,
+    OnBeyondMaxDelay,
+    OnMalformed,
+    Provenance,
+    Suspend,
+)
 from delaytopic_api.values.duration import Duration, between
 from delaytopic_api.values.names import ClassName
 from delaytopic_api.values.percent import Percent
@@ -26,11 +37,29 @@ Precision = Annotated[Duration, between("10ms", "1h")]
 DrainTimeout = Annotated[Duration, between("0s", LONGEST_DELAY)]
 
 
+class CesiumSpec(Model):
+    """Rules of the dialect Cesium; the defaults are those of cesium-kafka."""
+
+    on_malformed: OnMalformed = OnMalformed.DEAD_LETTER
+    """For a control header that cannot be read. DeadLetter: the record goes to the dead-letter topic. Deliver: it is
+    delivered at once."""
+    on_beyond_max_delay: OnBeyondMaxDelay = OnBeyondMaxDelay.DEAD_LETTER
+    """For a delay longer than maxDelay. DeadLetter: the record goes to the dead-letter topic. Clamp: it is due maxDelay
+    after its timestamp, and delivered with cesium-clamped."""
+    numbers: CesiumNumbers = CesiumNumbers.DECIMAL
+    """Decimal: ASCII digits. Binary: longs of 8 bytes, big-endian."""
+    provenance: Provenance = Provenance.STAMPED
+    """Stamped: deliveries have the headers cesium-relayed-at, cesium-source-* and cesium-scheduled-for. Absent: they
+    have not."""
+
+
 class ScheduleSpec(Model):
     """The way records state their due time, and the longest delay."""
 
     dialect: Dialect = Dialect.NATIVE
-    """Native: the headers deliver-at, deliver-after and their companions."""
+    """Native: the headers deliver-at, deliver-after and their companions. The others read the records of another
+    service as they are: BlackBox, a JSON value with topic, message and countdown; Cesium, the headers of cesium-kafka;
+    Timebridge, those of kafka-timebridge; Kaspr, those of Kaspr's scheduler."""
     default_delay: Delay | None = None
     """For records without a time header. Absent: they are delivered at once."""
     delay: FixedDelay | None = None
@@ -40,13 +69,24 @@ class ScheduleSpec(Model):
     """A record that is due later goes to the dead-letter topic. Absent: the class's default, else 720h."""
     ids: Ids | None = None
     """ByHeader: the header deliver-id names a schedule, to replace or cancel it. Absent: ByHeader, or Disabled with a
-    fixed delay."""
+    fixed delay. Other dialects than Native decide it themselves."""
+    cesium: CesiumSpec | None = None
+    """Rules of the dialect Cesium."""
 
     @model_validator(mode="after")
     def _rules(self) -> Self:
-        fixed = self.delay is not None
+        fixed, native = self.delay is not None, self.dialect is Dialect.NATIVE
         no_use = "has no use beside schedule.delay: every record waits for the same time"
+        only_native = f"is only for dialect Native, not for {self.dialect}"
         require(
+            (native or self.default_delay is None, "defaultDelay", only_native),
+            (native or not fixed, "delay", only_native),
+            (native or self.ids is None, "ids", only_native),
+            (
+                self.cesium is None or self.dialect is Dialect.CESIUM,
+                "cesium",
+                f"is only for dialect Cesium, not for {self.dialect}",
+            ),
             (not (fixed and self.default_delay is not None), "defaultDelay", no_use),
             (not (fixed and self.max_delay is not None), "maxDelay", no_use),
             (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from delaytopic_api.documents.connection import KafkaConnection, RedisConnection, SigningKeySecret
+from delaytopic_api.documents.delay_topic import CesiumSpec
 from delaytopic_api.values.choices import (
     AutoscalingMode,
     BackendType,
@@ -44,6 +45,8 @@ class ScheduleSettings:
     delay: Duration | None
     max_delay: Duration
     ids: Ids
+    cesium: CesiumSpec | None = None
+    """Rules of the dialect Cesium, where they are written."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,14 @@ from delaytopic_api.relay.config import (
     RelayTarget,
 )
 from delaytopic_api.relay.connection import KafkaClient, RedisClient
-from delaytopic_api.values.choices import BackendType, Guarantee, Ids, Partitioning, TopicProvisioning
+from delaytopic_api.values.choices import (
+    WITHOUT_IDS,
+    BackendType,
+    Guarantee,
+    Ids,
+    Partitioning,
+    TopicProvisioning,
+)
 from delaytopic_api.values.duration import Duration
 from delaytopic_api.values.percent import Percent
 
@@ -100,6 +107,7 @@ def relay_config(
             delay=schedule.delay,
             max_delay=schedule.max_delay,
             ids=schedule.ids,
+            cesium=schedule.cesium,
         ),
         precision=settings.precision,
         guarantee=settings.guarantee,
@@ -164,7 +172,7 @@ def _settings(topic: DelayTopic, delay_class: DelayClass | None) -> Settings:
 
 def _schedule(spec: DelayTopicSpec, defaults: DefaultsSpec, limits: LimitsSpec) -> ScheduleSettings:
     schedule = spec.schedule
-    default_ids = Ids.DISABLED if schedule.delay else Ids.BY_HEADER
+    default_ids = Ids.DISABLED if schedule.delay or schedule.dialect in WITHOUT_IDS else Ids.BY_HEADER
     by_default = _shorter(defaults.max_delay or DEFAULT_MAX_DELAY, limits.max_delay)
     return ScheduleSettings(
         dialect=schedule.dialect,
@@ -172,6 +180,7 @@ def _schedule(spec: DelayTopicSpec, defaults: DefaultsSpec, limits: LimitsSpec) 
         delay=schedule.delay,
         max_delay=schedule.delay or schedule.max_delay or by_default,
         ids=schedule.ids or default_ids,
+        cesium=schedule.cesium,
     )
 
 

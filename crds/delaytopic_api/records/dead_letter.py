@@ -25,6 +25,7 @@ class DeadLetterReason(StrEnum):
     """The reason of a dead letter; the value of the `dead-letter-reason` header."""
 
     MALFORMED_HEADER = "malformed-header"
+    MALFORMED_VALUE = "malformed-value"
     CONTRADICTORY_HEADERS = "contradictory-headers"
     UNSUPPORTED = "unsupported"
     UNKNOWN_ACTION = "unknown-action"

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from delaytopic_api.documents.delay_topic import Delay, FixedDelay, Precision
+from delaytopic_api.documents.delay_topic import CesiumSpec, Delay, FixedDelay, Precision
 from delaytopic_api.documents.metadata import ApiVersion
 from delaytopic_api.documents.model import Model, require
 from delaytopic_api.errors import InvalidText
@@ -70,6 +70,8 @@ class RelaySchedule(Model):
     """A record that is due later goes to the dead-letter topic."""
     ids: Ids = Ids.BY_HEADER
     """Let header deliver-id name schedules."""
+    cesium: CesiumSpec | None = None
+    """Rules of the dialect Cesium; absent for the defaults."""
 
 
 class RelayBackend(Model):

@@ -3,12 +3,49 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 
 class Dialect(StrEnum):
     """The way a record states its due time."""
 
     NATIVE = "Native"
+    BLACK_BOX = "BlackBox"
+    CESIUM = "Cesium"
+    TIMEBRIDGE = "Timebridge"
+    KASPR = "Kaspr"
+
+
+WITHOUT_IDS: Final = frozenset({Dialect.BLACK_BOX, Dialect.CESIUM, Dialect.TIMEBRIDGE})
+"""Dialects in which a record cannot name a schedule."""
+
+
+class CesiumNumbers(StrEnum):
+    """The way numbers are written in Cesium's headers."""
+
+    DECIMAL = "Decimal"
+    BINARY = "Binary"
+
+
+class OnMalformed(StrEnum):
+    """The end of a record whose headers cannot be read."""
+
+    DEAD_LETTER = "DeadLetter"
+    DELIVER = "Deliver"
+
+
+class OnBeyondMaxDelay(StrEnum):
+    """The end of a record that asks for a longer delay than is allowed."""
+
+    DEAD_LETTER = "DeadLetter"
+    CLAMP = "Clamp"
+
+
+class Provenance(StrEnum):
+    """The use of headers that tell where a delivered record comes from."""
+
+    STAMPED = "Stamped"
+    ABSENT = "Absent"
 
 
 class Ids(StrEnum):

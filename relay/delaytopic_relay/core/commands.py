@@ -13,6 +13,8 @@ MAX_HEADERS = 256
 a record of a megabyte could take fifty. Their size needs no bound beside the record's own, and is charged."""
 NO_CONTROL_HEADER = -1
 SEVERAL_CONTROL_HEADERS = -2
+ANY_PARTITION = -1
+"""Of a topic that a record goes to: the producer chooses by key."""
 
 
 class SourceMessage(Protocol):
@@ -54,11 +56,12 @@ NOTHING_DELIVERED = DueKey(-1, -1)
 
 
 class Schedule(msgspec.Struct, array_like=True, gc=False):
-    """One record to deliver at its due time, with all its headers as the producer wrote them.
+    """One record to deliver at its due time, as the producer wrote it: key, value and all headers.
 
-    `control` is the place of the only control header in `headers`, or NO_CONTROL_HEADER, or
-    SEVERAL_CONTROL_HEADERS: then the sender looks for them by name. The fields, in this order, are
-    the wire format of a segment's entry.
+    `control` is the place of the native dialect's only control header in `headers`, or NO_CONTROL_HEADER, or
+    SEVERAL_CONTROL_HEADERS: then the sender looks for them by name. Below those it names another dialect, which writes
+    the record anew when it leaves. `timestamp_ms` is the record's own, for dialects that pass it on. The fields, in
+    this order, are the wire format of a segment's entry.
     """
 
     due_ms: int
@@ -70,6 +73,7 @@ class Schedule(msgspec.Struct, array_like=True, gc=False):
     id: bytes | None = None
     target: str | None = None
     expires_ms: int | None = None
+    timestamp_ms: int | None = None
 
 
 class Cancel(msgspec.Struct, gc=False):
@@ -88,6 +92,7 @@ class Reject(msgspec.Struct, gc=False):
     headers: Headers | None
     reason: DeadLetterReason
     detail: str
+    timestamp_ms: int | None = None
 
 
 Command = Schedule | Cancel | Reject

@@ -151,7 +151,8 @@ class Admission:
 
     def _refused(self, schedule: Schedule, reason: DeadLetterReason, detail: str) -> Reject:
         self._ever_refused = self._last_refused = True
-        return Reject(schedule.offset, schedule.key, schedule.value, schedule.headers, reason, detail)
+        offset, key, value, headers = schedule.offset, schedule.key, schedule.value, schedule.headers
+        return Reject(offset, key, value, headers, reason, detail, schedule.timestamp_ms)
 
 
 def encode_terms(terms: Sequence[Terms]) -> str:

@@ -16,8 +16,10 @@ from delaytopic_api.records import (
     receipt_form,
 )
 from delaytopic_api.values import Partitioning, is_reserved
-from delaytopic_relay.core.commands import NO_CONTROL_HEADER, Reject, Schedule
-from delaytopic_relay.dialects.strict import TopicGlobs
+from delaytopic_relay.core.commands import ANY_PARTITION, NO_CONTROL_HEADER, Reject, Schedule
+from delaytopic_relay.dialects import NATIVE_FORMS, Forms
+from delaytopic_relay.dialects.reading import RecordError, TopicGlobs
+from delaytopic_relay.dialects.writing import Departure
 
 BATCH_OVERHEAD_BYTES = 61
 """A batch's own header: base offset and length (12 bytes), and what stands before the records (49)."""
@@ -53,7 +55,6 @@ def _varint_bytes(length: int) -> int:
     return 1 if length < 64 else ((length << 1).bit_length() + 6) // 7
 
 
-ANY_PARTITION = -1
 LARGEST_KEPT_KEY = 1_024
 """Of a dead letter that is too large for its topic, in bytes."""
 
@@ -115,8 +116,12 @@ class Addressing:
         partitions: int,
         limit: TopicLimit,
         further: FurtherTargets,
+        forms: Forms = NATIVE_FORMS,
     ) -> None:
-        """`partitions` is the target's count, for round robin; `limit` is asked for large records and other topics."""
+        """`partitions` is the target's count, for round robin; `limit` is asked for large records and other topics.
+
+        `forms` write what other dialects than the native one have read.
+        """
         self._source = source
         self._target = target
         self._dead_letter = dead_letter
@@ -124,6 +129,7 @@ class Addressing:
         self._partitions = partitions
         self._limit = limit
         self._further = further
+        self._writers, self._letter = forms
         self._next_partition = 0
         self.certain_bytes = 0
         """Values up to this size need no check; set from the target's limit."""
@@ -139,23 +145,31 @@ class Addressing:
         form, new = receipt_form(self._source, shard, sent_ms), tuple.__new__
         records: list[Outgoing] = []
         rejects: list[Reject] = []
-        suspicious = bool(self.refused)
+        suspicious, writers = bool(self.refused), self._writers
+        departure = Departure(self._source, shard, sent_ms)
         for schedule in schedules:
             receipt = (RECEIPT, form % (schedule.due_ms, schedule.offset))
-            headers, control, value = schedule.headers, schedule.control, schedule.value
+            key, headers, control, value = schedule.key, schedule.headers, schedule.control, schedule.value
             if control >= 0 and headers is not None and control < len(headers):
                 headers = headers.copy()
                 del headers[control]
                 headers.append(receipt)
             elif control == NO_CONTROL_HEADER:
                 headers = [*headers, receipt] if headers else [receipt]
+            elif control in writers:
+                try:
+                    key, value, headers = writers[control](schedule, departure)
+                except RecordError as error:
+                    rejects.append(_reject(schedule, error.reason, error.detail))
+                    continue
+                headers.append(receipt)
             else:
                 headers = [*(h for h in headers or () if h[0] not in CONTROL_HEADERS), receipt]
             if schedule.target is None:
                 # A third of what the named tuple's own constructor takes.
-                record = new(Outgoing, (target, value, schedule.key, headers, same))
+                record = new(Outgoing, (target, value, key, headers, same))
             else:
-                record = Outgoing(schedule.target, value, schedule.key, headers, ANY_PARTITION)
+                record = Outgoing(schedule.target, value, key, headers, ANY_PARTITION)
             if (
                 suspicious
                 or schedule.expires_ms is not None
@@ -205,22 +219,28 @@ class Addressing:
         return None
 
     def dead_letters(self, shard: int, rejects: Sequence[Reject], sent_ms: int) -> list[Outgoing]:
-        """The records for the dead-letter topic: untouched, with reason and source coordinates appended."""
-        return [self._dead_letter_of(shard, reject, sent_ms) for reject in rejects]
+        """The records for the dead-letter topic: untouched, with reason and source coordinates appended.
 
-    def _dead_letter_of(self, shard: int, reject: Reject, sent_ms: int) -> Outgoing:
-        letter = DeadLetter(reject.reason.value, reject.detail, self._source, shard, reject.offset, sent_ms)
-        headers = [*(reject.headers or ()), *dead_letter_headers(letter)]
+        A dialect may put its own words between, or the record into a document of its own.
+        """
+        departure = Departure(self._source, shard, sent_ms)
+        return [self._dead_letter_of(departure, reject) for reject in rejects]
+
+    def _dead_letter_of(self, departure: Departure, reject: Reject) -> Outgoing:
+        source, shard, sent_ms = departure
+        letter = DeadLetter(reject.reason.value, reject.detail, source, shard, reject.offset, sent_ms)
+        own = self._letter(reject, departure)
+        headers = [*own.headers, *dead_letter_headers(letter)]
         refused = self.refused.get((shard, reject.offset))
         was_refused = refused is not None and refused.dead_letter
-        if not was_refused and self._fits(reject.key, reject.value, headers):
-            return Outgoing(self._dead_letter, reject.value, reject.key, headers)
+        if not was_refused and self._fits(own.key, own.value, headers):
+            return Outgoing(self._dead_letter, own.value, own.key, headers)
         omitted = letter._replace(omitted_bytes=len(reject.value or b""))
-        headers = [*(reject.headers or ()), *dead_letter_headers(omitted)]
-        if was_refused or not self._fits(reject.key, None, headers):
-            key = reject.key if reject.key is not None and len(reject.key) <= LARGEST_KEPT_KEY else None
+        headers = [*own.headers, *dead_letter_headers(omitted)]
+        if was_refused or not self._fits(own.key, None, headers):
+            key = own.key if own.key is not None and len(own.key) <= LARGEST_KEPT_KEY else None
             return Outgoing(self._dead_letter, None, key, dead_letter_headers(omitted))
-        return Outgoing(self._dead_letter, None, reject.key, headers)
+        return Outgoing(self._dead_letter, None, own.key, headers)
 
     def _fits(self, key: bytes | None, value: bytes | None, headers: Headers) -> bool:
         limit = self._limit(self._dead_letter)
@@ -235,7 +255,8 @@ class Addressing:
 
 
 def _reject(schedule: Schedule, reason: DeadLetterReason, detail: str) -> Reject:
-    return Reject(schedule.offset, schedule.key, schedule.value, schedule.headers, reason, detail)
+    offset, key, value, headers = schedule.offset, schedule.key, schedule.value, schedule.headers
+    return Reject(offset, key, value, headers, reason, detail, schedule.timestamp_ms)
 
 
 def source_of(headers: Headers) -> tuple[int | None, int | None, bool]:

@@ -91,7 +91,8 @@ def dead_letters_for(refusals: Sequence[Refusal], sent: Sent) -> tuple[dict[int,
             unknown.append(refusal)
             continue
         reason = DeadLetterReason.TOO_LARGE if refusal.too_large else DeadLetterReason.REFUSED_BY_KAFKA
-        reject = Reject(schedule.offset, schedule.key, schedule.value, schedule.headers, reason, refusal.error)
+        offset, key, value, headers = schedule.offset, schedule.key, schedule.value, schedule.headers
+        reject = Reject(offset, key, value, headers, reason, refusal.error, schedule.timestamp_ms)
         rejects.setdefault(refusal.shard, []).append(reject)
     return rejects, unknown
 

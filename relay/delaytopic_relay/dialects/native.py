@@ -2,20 +2,79 @@
 
 from __future__ import annotations
 
-from delaytopic_api.records import CONTROL_HEADERS, DELIVER_AFTER, DELIVER_AT
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from delaytopic_api.records import (
+    ACTION_CANCEL,
+    ACTION_SCHEDULE,
+    CONTROL_HEADERS,
+    DELIVER_ACTION,
+    DELIVER_AFTER,
+    DELIVER_AT,
+    DELIVER_CRON,
+    DELIVER_EXPIRES_AT,
+    DELIVER_ID,
+    DELIVER_TO,
+    DELIVER_TZ,
+    DeadLetterReason,
+)
 from delaytopic_relay.core.commands import (
     MAX_HEADERS,
     NO_CONTROL_HEADER,
     SEVERAL_CONTROL_HEADERS,
+    Cancel,
     Command,
+    Reject,
     Schedule,
     SourceMessage,
 )
-from delaytopic_relay.dialects.strict import NativePolicy, Record, read_carefully, too_many_headers, unreadable_headers
-from delaytopic_relay.dialects.times import LAST_INSTANT_MS, is_instant
+from delaytopic_relay.dialects.reading import (
+    MAX_ID_BYTES,
+    Record,
+    RecordError,
+    TopicGlobs,
+    allowed_topic,
+    due_within,
+    malformed,
+    shown,
+    timestamp_of,
+    too_many_headers,
+    unreadable_headers,
+)
+from delaytopic_relay.dialects.times import LAST_INSTANT_MS, delay_ms, delay_text, instant_ms, is_instant
 
+AT_ONCE_MS = 0
+"""Due time of a record that is to leave at once and has no timestamp."""
+Controls = Mapping[str, bytes | None]
+"""The control headers of a record; of a repeated one the last."""
 _TIMESTAMP_NOT_AVAILABLE = 0
 _NOT_PLAIN = -1
+_AN_INSTANT = (
+    "epoch milliseconds in digits (1795269686270) or RFC 3339 with an offset (2026-11-21T14:01:26.270Z),"
+    " between 1970 and the year 9999"
+)
+_A_DELAY = "milliseconds in digits (90000) or a duration (90s, 1h30m, 500ms)"
+
+
+class NativePolicy(NamedTuple):
+    """One DelayTopic's rules for the native dialect.
+
+    `delay_ms` is set for a fixed delay, which then is every record's; `default_delay_ms` is the delay of a
+    record that names no time, None for at once.
+    """
+
+    target_topic: str
+    target_allowed: TopicGlobs
+    max_delay_ms: int
+    default_delay_ms: int | None = None
+    delay_ms: int | None = None
+    ids_enabled: bool = True
+
+    @property
+    def implied_delay_ms(self) -> int | None:
+        """The delay of a record that names none; None for at once."""
+        return self.default_delay_ms if self.delay_ms is None else self.delay_ms
 
 
 class NativeDialect:
@@ -62,8 +121,8 @@ class NativeDialect:
         offset = message.offset() or 0
         if due_ms == _NOT_PLAIN:
             known_ms = timestamp_ms if kind != _TIMESTAMP_NOT_AVAILABLE and is_instant(timestamp_ms) else None
-            record = Record(offset, message.key(), message.value(), headers, control, known_ms)
-            return read_carefully(self._policy, record)
+            record = Record(offset, message.key(), message.value(), headers, known_ms)
+            return read_carefully(self._policy, record, control)
         return Schedule(due_ms, offset, message.key(), message.value(), headers, control)
 
     def _plain_due_ms(self, header: tuple[str, bytes | None], timestamp_ms: int) -> int:
@@ -79,3 +138,121 @@ class NativeDialect:
         elif name != DELIVER_AT:
             return _NOT_PLAIN
         return due_ms if due_ms - timestamp_ms <= self._max_delay_ms else _NOT_PLAIN
+
+
+def read_carefully(policy: NativePolicy, record: Record, control: int) -> Command:
+    """The command of any record with readable header names."""
+    try:
+        return _command(policy, record, control)
+    except RecordError as error:
+        return Reject(record.offset, record.key, record.value, record.headers, error.reason, error.detail)
+
+
+def _command(policy: NativePolicy, record: Record, control: int) -> Command:
+    controls = {name: value for name, value in record.headers or () if name in CONTROL_HEADERS}
+    _refuse_recurring(controls)
+    _refuse_beside_fixed_delay(policy, controls)
+    cancels = _cancels(controls)
+    identity = _identity(policy, controls, needed=cancels)
+    if cancels and identity is not None:
+        _refuse_beside_cancel(controls)
+        return Cancel(record.offset, identity)
+    due_ms = _due_ms(policy, record, controls)
+    return Schedule(
+        due_ms,
+        record.offset,
+        record.key,
+        record.value,
+        record.headers,
+        control,
+        identity,
+        allowed_topic(policy, f"header {DELIVER_TO}", controls[DELIVER_TO]) if DELIVER_TO in controls else None,
+        _expires_ms(controls, due_ms),
+    )
+
+
+def _refuse_recurring(controls: Controls) -> None:
+    for name in (DELIVER_CRON, DELIVER_TZ):
+        if name in controls:
+            detail = f"header {name} is not supported yet: remove it, and send one record for each delivery"
+            raise RecordError(DeadLetterReason.UNSUPPORTED, detail)
+
+
+def _refuse_beside_fixed_delay(policy: NativePolicy, controls: Controls) -> None:
+    if policy.delay_ms is None:
+        return
+    for name in (DELIVER_AT, DELIVER_AFTER, DELIVER_ID, DELIVER_ACTION):
+        if name in controls:
+            detail = f"this DelayTopic delays every record by {delay_text(policy.delay_ms)}: remove header {name}"
+            raise RecordError(DeadLetterReason.CONTRADICTORY_HEADERS, detail)
+
+
+def _cancels(controls: Controls) -> bool:
+    action = controls.get(DELIVER_ACTION, ACTION_SCHEDULE)
+    if action not in {ACTION_SCHEDULE, ACTION_CANCEL}:
+        detail = f"header {DELIVER_ACTION} must be schedule or cancel, but is {shown(action)}"
+        raise RecordError(DeadLetterReason.UNKNOWN_ACTION, detail)
+    return action == ACTION_CANCEL
+
+
+def _identity(policy: NativePolicy, controls: Controls, *, needed: bool) -> bytes | None:
+    if not policy.ids_enabled and (needed or DELIVER_ID in controls):
+        name = DELIVER_ID if DELIVER_ID in controls else DELIVER_ACTION
+        detail = f"header {name} needs schedule ids, which this DelayTopic has disabled (schedule.ids: Disabled)"
+        raise RecordError(DeadLetterReason.UNSUPPORTED, detail)
+    if DELIVER_ID not in controls:
+        if needed:
+            detail = f"header {DELIVER_ACTION} is cancel: header {DELIVER_ID} must name the schedule to cancel"
+            raise RecordError(DeadLetterReason.MALFORMED_HEADER, detail)
+        return None
+    identity = controls[DELIVER_ID]
+    if not identity or len(identity) > MAX_ID_BYTES:
+        raise malformed(DELIVER_ID, f"1 to {MAX_ID_BYTES} bytes", identity)
+    return identity
+
+
+def _refuse_beside_cancel(controls: Controls) -> None:
+    for name in (DELIVER_AT, DELIVER_AFTER, DELIVER_TO, DELIVER_EXPIRES_AT):
+        if name in controls:
+            detail = f"header {DELIVER_ACTION} is cancel, which makes no schedule: remove header {name}"
+            raise RecordError(DeadLetterReason.CONTRADICTORY_HEADERS, detail)
+
+
+def _due_ms(policy: NativePolicy, record: Record, controls: Controls) -> int:
+    """The due time, from the record alone. Raises `RecordError`."""
+    # Both are read before one wins: what cannot be read is never passed over in silence.
+    after_ms = _delay(controls[DELIVER_AFTER]) if DELIVER_AFTER in controls else None
+    at_ms = _instant(DELIVER_AT, controls[DELIVER_AT]) if DELIVER_AT in controls else None
+    if at_ms is None and after_ms is None and policy.implied_delay_ms is None:
+        return AT_ONCE_MS if record.timestamp_ms is None else record.timestamp_ms
+    if at_ms is not None:
+        return due_within(policy, timestamp_of(record, f"header {DELIVER_AT}"), at_ms)
+    if after_ms is not None:
+        timestamp_ms = timestamp_of(record, f"header {DELIVER_AFTER}")
+        return due_within(policy, timestamp_ms, timestamp_ms + after_ms)
+    return timestamp_of(record, "the delay of this DelayTopic") + (policy.implied_delay_ms or 0)
+
+
+def _expires_ms(controls: Controls, due_ms: int) -> int | None:
+    """The last instant at which delivery is still of use; None without the header. Raises `RecordError`."""
+    if DELIVER_EXPIRES_AT not in controls:
+        return None
+    expires_ms = _instant(DELIVER_EXPIRES_AT, controls[DELIVER_EXPIRES_AT])
+    if expires_ms < due_ms:
+        detail = f"header {DELIVER_EXPIRES_AT} is {due_ms - expires_ms} ms before the record is due ({due_ms})"
+        raise RecordError(DeadLetterReason.CONTRADICTORY_HEADERS, detail)
+    return expires_ms
+
+
+def _instant(name: str, text: bytes | None) -> int:
+    milliseconds = instant_ms(text) if text else None
+    if milliseconds is None:
+        raise malformed(name, _AN_INSTANT, text)
+    return milliseconds
+
+
+def _delay(text: bytes | None) -> int:
+    milliseconds = delay_ms(text) if text else None
+    if milliseconds is None:
+        raise malformed(DELIVER_AFTER, _A_DELAY, text)
+    return milliseconds

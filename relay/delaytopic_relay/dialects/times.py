@@ -29,7 +29,7 @@ def instant_ms(text: bytes) -> int | None:
     """
     if text.isdigit():
         return _number(text)
-    milliseconds = _rfc_3339_ms(text)
+    milliseconds = rfc_3339_ms(text)
     return milliseconds if milliseconds is not None and is_instant(milliseconds) else None
 
 
@@ -70,7 +70,11 @@ def _number(digits: bytes) -> int | None:
     return number if is_instant(number) else None
 
 
-def _rfc_3339_ms(text: bytes) -> int | None:
+def rfc_3339_ms(text: bytes) -> int | None:
+    """Epoch milliseconds of RFC 3339 with an offset, of any year; None when it is something else.
+
+    A fraction finer than a millisecond counts up, so that nothing is due before the instant written.
+    """
     match = _RFC_3339.fullmatch(text)
     if match is None:
         return None

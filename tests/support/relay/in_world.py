@@ -17,11 +17,13 @@ from delaytopic_relay.backlog.redis.backlog import RedisBacklog
 from delaytopic_relay.backlog.redis.partition import UNLIMITED_BYTES
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner
 from delaytopic_relay.backlog.store import BacklogStore
+from delaytopic_relay.core.commands import Dialect
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.suspension import Suspension
 from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets, Outgoing, TopicLimit, source_of
-from delaytopic_relay.dialects.native import NativeDialect
-from delaytopic_relay.dialects.strict import NativePolicy, TopicGlobs
+from delaytopic_relay.dialects import NATIVE_FORMS, Forms
+from delaytopic_relay.dialects.native import NativeDialect, NativePolicy
+from delaytopic_relay.dialects.reading import TopicGlobs
 from delaytopic_relay.engine.loop import Loop, Parts
 from delaytopic_relay.engine.pacing import Pace
 from delaytopic_relay.engine.recovery import Takeover
@@ -110,6 +112,9 @@ class Setup(NamedTuple):
     signer: SegmentSigner = UNSIGNED
     share_bytes: int = UNLIMITED_BYTES
     """Of each shard in the backlog."""
+    dialect: Dialect | None = None
+    """Instead of the native one; `forms` are those of what it reads."""
+    forms: Forms = NATIVE_FORMS
 
 
 USUAL = Setup()
@@ -134,8 +139,8 @@ def start(world: World, store: BacklogStore, name: str = "relay", setup: Setup =
         Parts(
             source=source,
             target=target,
-            dialect=NativeDialect(native_policy(setup.delay_ms)),
-            addressing=Addressing(SOURCE, TARGET, DEAD, Partitioning.BY_KEY, 4, setup.limit, FURTHER),
+            dialect=setup.dialect or NativeDialect(native_policy(setup.delay_ms)),
+            addressing=Addressing(SOURCE, TARGET, DEAD, Partitioning.BY_KEY, 4, setup.limit, FURTHER, setup.forms),
             manager=backlog.manager,
             takeover=Takeover(source, target, backlog, events, lambda owner: owner not in setup.strangers),
             pace=Pace(50, setup.transactional),

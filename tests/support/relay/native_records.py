@@ -8,8 +8,8 @@ from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE, Mess
 
 from delaytopic_api.records import DeadLetterReason
 from delaytopic_relay.core.commands import Reject, Schedule, SourceMessage
-from delaytopic_relay.dialects.native import NativeDialect
-from delaytopic_relay.dialects.strict import NativePolicy, TopicGlobs
+from delaytopic_relay.dialects.native import NativeDialect, NativePolicy
+from delaytopic_relay.dialects.reading import TopicGlobs
 
 Header = tuple[str, bytes | None]
 Timestamp = tuple[int, int]

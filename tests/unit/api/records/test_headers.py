@@ -32,6 +32,7 @@ def test_what_relays_write_is_not_stripped_by_the_next_one() -> None:
 def test_the_reasons_of_dead_letters_are_stable_tokens() -> None:
     assert {reason.value for reason in DeadLetterReason} == {
         "malformed-header",
+        "malformed-value",
         "contradictory-headers",
         "unsupported",
         "unknown-action",

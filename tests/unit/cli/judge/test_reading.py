@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from delaytopic_cli.judge.reading import RawRecord, Rules, read_dead_letter, read_delivered, read_source
 from delaytopic_cli.judge.verdict import Coordinates, DeadLetter, DeliveredRecord, Fate, Headers, SourceRecord
 from delaytopic_relay.core.commands import Cancel, Schedule, SourceMessage
-from delaytopic_relay.dialects.native import NativeDialect
-from delaytopic_relay.dialects.strict import NativePolicy, TopicGlobs
+from delaytopic_relay.dialects.native import NativeDialect, NativePolicy
+from delaytopic_relay.dialects.reading import TopicGlobs
 
 RULES = Rules(target="out", max_delay_ms=86_400_000, allowed_targets=("shop.*",))
 AT = Coordinates("delayed", 3, 12)

@@ -7,9 +7,8 @@ from tests.support.relay.schedules import schedule
 
 from delaytopic_api.records import DeadLetterReason, Headers
 from delaytopic_api.values import Partitioning
-from delaytopic_relay.core.commands import NO_CONTROL_HEADER, SEVERAL_CONTROL_HEADERS, Reject, Schedule
+from delaytopic_relay.core.commands import ANY_PARTITION, NO_CONTROL_HEADER, SEVERAL_CONTROL_HEADERS, Reject, Schedule
 from delaytopic_relay.delivery.outbound import (
-    ANY_PARTITION,
     Addressing,
     FurtherTargets,
     Outgoing,

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 from delaytopic_api.records import DeadLetter, DeadLetterReason, Headers, parse_dead_letter
 from delaytopic_api.values import Partitioning
-from delaytopic_relay.core.commands import Reject
+from delaytopic_relay.core.commands import ANY_PARTITION, Reject
 from delaytopic_relay.delivery.outbound import (
-    ANY_PARTITION,
     Addressing,
     FurtherTargets,
     Outgoing,

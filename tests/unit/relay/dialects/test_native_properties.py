@@ -17,8 +17,8 @@ from tests.support.relay.native_records import (
 
 from delaytopic_api.records import CONTROL_HEADERS
 from delaytopic_relay.core.commands import Cancel, Reject, Schedule
-from delaytopic_relay.dialects.native import NativeDialect
-from delaytopic_relay.dialects.strict import NativePolicy, Record, read_carefully
+from delaytopic_relay.dialects.native import NativeDialect, NativePolicy, read_carefully
+from delaytopic_relay.dialects.reading import Record
 
 POLICIES = (
     POLICY,
@@ -74,11 +74,11 @@ def test_the_short_way_gives_what_the_careful_way_gives(
     control = {0: -1, 1: places[0] if places else -1}.get(len(places), -2)
     kind, time_ms = timestamp
     usable = kind != 0 and 0 <= time_ms <= 253_402_300_799_999
-    same = Record(OFFSET, KEY, VALUE, headers or None, control, time_ms if usable else None)
+    same = Record(OFFSET, KEY, VALUE, headers or None, time_ms if usable else None)
 
     command = NativeDialect(policy).read(record(*headers, timestamp=timestamp))
 
-    assert command == read_carefully(policy, same)
+    assert command == read_carefully(policy, same, control)
 
 
 @given(HEADERS, st.sampled_from(POLICIES))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from delaytopic_relay.dialects.strict import TopicGlobs
+from delaytopic_relay.dialects.reading import TopicGlobs
 
 
 @pytest.mark.parametrize(

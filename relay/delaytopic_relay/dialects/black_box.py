@@ -1,0 +1,79 @@
+"""The BlackBox dialect: a JSON value `{"topic", "message", "countdown"}`, as services over a Redis sorted set read it.
+
+`countdown` is a number of seconds from the record's timestamp, fractions allowed. `message` is what is delivered: of a
+JSON string its text, of everything else its JSON as written. Key and headers go along.
+"""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from delaytopic_api.records import DeadLetterReason
+from delaytopic_relay.core.commands import Command, Schedule, SourceMessage
+from delaytopic_relay.dialects.reading import (
+    Policy,
+    Record,
+    RecordError,
+    allowed_topic,
+    decoded,
+    due_within,
+    read_by,
+    timestamp_of,
+)
+from delaytopic_relay.dialects.writing import Departure, ReadBy, Written, untouched
+
+_MICROSECOND_DIGITS = 3
+
+
+class _Envelope(msgspec.Struct):
+    topic: str
+    message: msgspec.Raw
+    countdown: float
+
+
+_decoder = msgspec.json.Decoder(_Envelope)
+_text_decoder = msgspec.json.Decoder(str)
+
+
+class BlackBoxDialect:
+    """Reads and writes the records of one DelayTopic."""
+
+    read_by = ReadBy.BLACK_BOX
+    letter = staticmethod(untouched)
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+
+    def read(self, message: SourceMessage) -> Command:
+        """The record's command; never raises."""
+        return read_by(self._command, message)
+
+    def _command(self, record: Record) -> Command:
+        envelope = decoded(_decoder, record.value)
+        _message_of(envelope)
+        timestamp_ms = timestamp_of(record, "field countdown")
+        if envelope.countdown < 0:
+            detail = f"field countdown must be a number of seconds from 0 on, but is {envelope.countdown:g}"
+            raise RecordError(DeadLetterReason.MALFORMED_VALUE, detail)
+        # Rounded first: in binary, 4.1 s are a little more than 4,100 ms.
+        countdown_ms = math.ceil(round(envelope.countdown * 1000, _MICROSECOND_DIGITS))
+        due_ms = due_within(self._policy, timestamp_ms, timestamp_ms + countdown_ms)
+        name, reason = envelope.topic.encode(), DeadLetterReason.MALFORMED_VALUE
+        topic = allowed_topic(self._policy, "field topic", name, reason)
+        target = topic if topic != self._policy.target_topic else None
+        offset, key, value, headers, _ = record
+        return Schedule(due_ms, offset, key, value, headers, self.read_by, target=target)
+
+    def write(self, schedule: Schedule, departure: Departure) -> Written:
+        """The message, to the topic that the envelope names."""
+        message = _message_of(decoded(_decoder, schedule.value))
+        return Written(schedule.key, message, [*(schedule.headers or ())])
+
+
+def _message_of(envelope: _Envelope) -> bytes | None:
+    written = bytes(envelope.message)
+    if written == b"null":
+        return None
+    return decoded(_text_decoder, written).encode() if written.startswith(b'"') else written

@@ -1,0 +1,121 @@
+"""The Kaspr dialect: the headers of Kaspr's message scheduler, `x-scheduler-*`.
+
+ADD, REPLACE and CANCEL by `x-scheduler-request-id`; its recurring schedules are refused. A refused record becomes what
+Kaspr's rejections are: JSON with key, value, headers and errors.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from delaytopic_api.records import DeadLetterReason
+from delaytopic_relay.core.commands import Cancel, Command, Reject, Schedule, SourceMessage
+from delaytopic_relay.dialects.reading import (
+    MAX_ID_BYTES,
+    Policy,
+    Record,
+    RecordError,
+    allowed_topic,
+    due_within,
+    last_values,
+    malformed,
+    read_by,
+    shown,
+    timestamp_of,
+)
+from delaytopic_relay.dialects.times import rfc_3339_ms
+from delaytopic_relay.dialects.writing import Departure, Letter, ReadBy, Written, without
+
+ACTION: Final = "x-scheduler-action"
+DELIVER_AT: Final = "x-scheduler-deliver-at"
+DELIVER_TO: Final = "x-scheduler-deliver-to"
+REQUEST_ID: Final = "x-scheduler-request-id"
+CRON: Final = "x-scheduler-cron-expr"
+MISSED_FIRES: Final = "x-scheduler-cron-missed-fire-policy"
+_CONTROLS: Final = frozenset({ACTION, DELIVER_AT, DELIVER_TO, REQUEST_ID, CRON, MISSED_FIRES})
+_ADD, _CANCEL, _REPLACE = b"ADD", b"CANCEL", b"REPLACE"
+_RECURRING: Final = frozenset({b"CRON_ADD", b"CRON_CANCEL", b"CRON_PAUSE", b"CRON_RESUME"})
+_BETWEEN_ERRORS: Final = "; "
+
+
+class KasprDialect:
+    """Reads and writes the records of one DelayTopic."""
+
+    read_by = ReadBy.KASPR
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+
+    def read(self, message: SourceMessage) -> Command:
+        """The record's command; never raises."""
+        return read_by(self._command, message)
+
+    def _command(self, record: Record) -> Command:
+        values = last_values(record.headers)
+        action = values.get(ACTION, _ADD)
+        if action in _RECURRING:
+            detail = f"header {ACTION} is {shown(action)}: recurring schedules are not supported yet"
+            raise RecordError(DeadLetterReason.UNSUPPORTED, detail)
+        if action not in {_ADD, _CANCEL, _REPLACE}:
+            detail = f"header {ACTION} must be ADD, CANCEL or REPLACE, but is {shown(action)}"
+            raise RecordError(DeadLetterReason.UNKNOWN_ACTION, detail)
+        if action != _ADD:
+            _require(values, REQUEST_ID, of=f" for {(action or b'').decode()} action")
+        identity = values.get(REQUEST_ID) or None
+        if identity is not None and len(identity) > MAX_ID_BYTES:
+            raise malformed(REQUEST_ID, f"1 to {MAX_ID_BYTES} bytes", identity)
+        if action == _CANCEL and identity is not None:
+            return Cancel(record.offset, identity)
+        return self._schedule(record, values, identity)
+
+    def _schedule(self, record: Record, values: Mapping[str, bytes | None], identity: bytes | None) -> Schedule:
+        _require(values, DELIVER_AT, DELIVER_TO)
+        due_ms = due_within(self._policy, timestamp_of(record, f"header {DELIVER_AT}"), _instant_ms(values[DELIVER_AT]))
+        topic = allowed_topic(self._policy, f"header {DELIVER_TO}", values[DELIVER_TO])
+        target = topic if topic != self._policy.target_topic else None
+        offset, key, value, headers, _ = record
+        return Schedule(due_ms, offset, key, value, headers, self.read_by, identity, target)
+
+    def write(self, schedule: Schedule, departure: Departure) -> Written:
+        """The record without the scheduler's headers."""
+        return Written(schedule.key, schedule.value, without(schedule.headers, _CONTROLS))
+
+    def letter(self, reject: Reject, departure: Departure) -> Letter:
+        """A rejection: the record as JSON, with its own headers and the errors."""
+        document = {
+            "key": _text(reject.key),
+            "value": _text(reject.value),
+            "headers": {name: _text(content) for name, content in without(reject.headers, _CONTROLS)},
+            "errors": reject.detail.split(_BETWEEN_ERRORS),
+        }
+        return Letter(reject.key, msgspec.json.encode(document), [])
+
+
+def _require(values: Mapping[str, bytes | None], *names: str, of: str = "") -> None:
+    missing = [f"Missing required header `{name}`{of}" for name in names if not values.get(name)]
+    if missing:
+        raise RecordError(DeadLetterReason.MALFORMED_HEADER, _BETWEEN_ERRORS.join(missing))
+
+
+def _text(content: bytes | None) -> str | None:
+    """Return what JSON can carry: bytes that are no UTF-8 as base64."""
+    if content is None:
+        return None
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return b64encode(content).decode("ascii")
+
+
+def _instant_ms(text: bytes | None) -> int:
+    # Without an offset it is UTC.
+    instant_ms = rfc_3339_ms(text or b"")
+    if instant_ms is None:
+        instant_ms = rfc_3339_ms(b"%bZ" % (text or b""))
+    if instant_ms is None:
+        raise malformed(DELIVER_AT, "an ISO 8601 instant in UTC (2026-11-21T14:01:26Z)", text)
+    return max(0, instant_ms)

@@ -1,0 +1,210 @@
+"""The beginnings of every dialect: a record taken apart, the rules that all keep to, and what a bad record becomes.
+
+A record that breaks a rule raises `RecordError` inside its dialect, which turns it into a dead letter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+from delaytopic_api.records import DeadLetterReason, Headers
+from delaytopic_api.values import topic_matcher
+from delaytopic_relay.core.commands import MAX_HEADERS, Command, Reject, SourceMessage
+from delaytopic_relay.dialects.times import delay_text, is_instant
+
+MAX_ID_BYTES = 256
+_TOPIC_NAME = re.compile(rb"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
+_TIMESTAMP_NOT_AVAILABLE = 0
+_SHOWN_CHARACTERS = 64
+_SHOWN_OF_AN_ERROR = 200
+
+T = TypeVar("T")
+
+
+class TopicGlobs:
+    """The topics that a record may name besides the target: globs, compiled once, and kept for error messages."""
+
+    def __init__(self, globs: Sequence[str]) -> None:
+        """`globs` as in `target.allowed`, like `shop.*`; none allows nothing."""
+        self.globs = tuple(globs)
+        self._matches = topic_matcher(self.globs)
+
+    def __call__(self, topic: str) -> bool:
+        """Return whether one of the globs covers the whole name."""
+        return self._matches(topic)
+
+
+class Policy(Protocol):
+    """The rules of one DelayTopic that every dialect keeps to."""
+
+    @property
+    def target_topic(self) -> str:
+        """The topic of records that name no other."""
+        ...
+
+    @property
+    def target_allowed(self) -> TopicGlobs:
+        """Further topics that a record may name."""
+        ...
+
+    @property
+    def max_delay_ms(self) -> int:
+        """The longest time from a record's timestamp until it is due."""
+        ...
+
+
+class RoutePolicy(NamedTuple):
+    """Implements `Policy` for dialects that have no rules of their own."""
+
+    target_topic: str
+    target_allowed: TopicGlobs
+    max_delay_ms: int
+
+
+class RecordError(Exception):
+    """The record is for the dead-letter topic. Stays inside a dialect, which turns it into a `Reject`."""
+
+    def __init__(self, reason: DeadLetterReason, detail: str) -> None:
+        """`detail` is one ASCII sentence that names the header or field and says what is allowed."""
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+
+def malformed(name: str, allowed: str, value: bytes | None) -> RecordError:
+    """A header whose value cannot be read; `allowed` says what could."""
+    detail = f"header {name} must be {allowed}, but is {shown(value)}"
+    return RecordError(DeadLetterReason.MALFORMED_HEADER, detail)
+
+
+def shown(value: bytes | None) -> str:
+    """A header's value for a detail: ASCII, and of bounded length whatever the producer wrote."""
+    if value is None:
+        return "null"
+    if not value:
+        return "empty"
+    text = repr(value[:_SHOWN_CHARACTERS])  # a repr is longer than its value: what is cut off here cannot fit
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
+
+
+class Record(NamedTuple):
+    """A record as the client handed it over, each part fetched once.
+
+    `timestamp_ms` is None when the record has none, or one that is no instant between 1970 and the year 9999.
+    """
+
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers | None
+    timestamp_ms: int | None
+
+
+def read_by(command: Callable[[Record], Command], message: SourceMessage) -> Command:
+    """Read one record by a dialect's `command`; what breaks its rules becomes a dead letter. Never raises."""
+    # A record that was consumed has an offset; the client's type allows None for one not sent yet.
+    offset = message.offset() or 0
+    try:
+        headers = message.headers()
+    except (SystemError, UnicodeDecodeError):
+        # Asked again, the client returns a list with a NULL in it: it may not be touched any more.
+        return unreadable_headers(offset, message.key(), message.value())
+    if headers and len(headers) > MAX_HEADERS:
+        return too_many_headers(offset, message.key(), message.value())
+    kind, timestamp_ms = message.timestamp()
+    known_ms = timestamp_ms if kind != _TIMESTAMP_NOT_AVAILABLE and is_instant(timestamp_ms) else None
+    return checked(command, Record(offset, message.key(), message.value(), headers, known_ms))
+
+
+def checked(command: Callable[[Record], Command], record: Record) -> Command:
+    """Return the command of a record with readable header names, or its dead letter."""
+    try:
+        return command(record)
+    except RecordError as error:
+        offset, key, value, headers, timestamp_ms = record
+        return Reject(offset, key, value, headers, error.reason, error.detail, timestamp_ms)
+
+
+def first_values(headers: Headers | None) -> Mapping[str, bytes | None]:
+    """Return headers by name; of a repeated one the first."""
+    return dict(reversed(headers or ()))
+
+
+def last_values(headers: Headers | None) -> Mapping[str, bytes | None]:
+    """Return headers by name; of a repeated one the last."""
+    return dict(headers or ())
+
+
+def due_within(policy: Policy, timestamp_ms: int, due_ms: int) -> int:
+    """Return the due time if `maxDelay` allows it. Raises `RecordError`."""
+    if due_ms - timestamp_ms <= policy.max_delay_ms:
+        return due_ms
+    detail = (
+        f"the record is due at {due_ms}, {delay_text(due_ms - timestamp_ms)} after its timestamp {timestamp_ms};"
+        f" this DelayTopic allows at most {delay_text(policy.max_delay_ms)} (schedule.maxDelay)"
+    )
+    raise RecordError(DeadLetterReason.BEYOND_MAX_DELAY, detail)
+
+
+def timestamp_of(record: Record, needed_by: str) -> int:
+    """Return the record's timestamp, which `needed_by` counts from. Raises `RecordError`."""
+    if record.timestamp_ms is None:
+        detail = (
+            f"{needed_by} needs a record timestamp between 1970 and the year 9999 to count from,"
+            " and this record has none"
+        )
+        raise RecordError(DeadLetterReason.MALFORMED_HEADER, detail)
+    return record.timestamp_ms
+
+
+def allowed_topic(
+    policy: Policy, what: str, name: bytes | None, reason: DeadLetterReason = DeadLetterReason.MALFORMED_HEADER
+) -> str:
+    """Return the topic that `what`, such as `header deliver-to`, names. Raises `RecordError`.
+
+    `reason` is that of what is no topic name.
+    """
+    if name is None or not _TOPIC_NAME.fullmatch(name):
+        detail = (
+            f"{what} must be a topic name of 1 to 249 letters, digits, dots, underscores or hyphens,"
+            f" but is {shown(name)}"
+        )
+        raise RecordError(reason, detail)
+    topic = name.decode("ascii")
+    if topic == policy.target_topic or policy.target_allowed(topic):
+        return topic
+    allowed = ", ".join((policy.target_topic, *policy.target_allowed.globs))
+    detail = f"{what} names topic {topic}, but this DelayTopic allows {allowed} (target.allowed)"
+    raise RecordError(DeadLetterReason.FORBIDDEN_TARGET, detail)
+
+
+def decoded(decoder: msgspec.json.Decoder[T], value: bytes | None) -> T:
+    """Return what a value says in JSON. Raises `RecordError`."""
+    try:
+        return decoder.decode(value or b"")
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        what = f"{error}".encode("ascii", "backslashreplace").decode()[:_SHOWN_OF_AN_ERROR]
+        detail = f"the value is not the JSON that this dialect reads: {what}"
+        raise RecordError(DeadLetterReason.MALFORMED_VALUE, detail) from error
+
+
+def unreadable_headers(offset: int, key: bytes | None, value: bytes | None) -> Reject:
+    """The dead letter of a record whose header names the client cannot decode, and so cannot hand over."""
+    detail = (
+        "a header name is not UTF-8: the Kafka client cannot read this record's headers, so they are missing here;"
+        " the record in the source topic has them"
+    )
+    return Reject(offset, key, value, None, DeadLetterReason.MALFORMED_HEADER, detail)
+
+
+def too_many_headers(offset: int, key: bytes | None, value: bytes | None) -> Reject:
+    """The dead letter of a record with more headers than a relay carries: without them, or it would be as heavy."""
+    detail = (
+        f"it has more than {MAX_HEADERS} headers, which no relay carries: they are missing here;"
+        " the record in the source topic has them"
+    )
+    return Reject(offset, key, value, None, DeadLetterReason.TOO_MANY_HEADERS, detail)

@@ -1,0 +1,86 @@
+"""The way out of every dialect but the native one: a schedule as records for Kafka, and a dead letter in its words.
+
+A schedule keeps the record as it was produced, so that a dead letter is untouched whenever it is written. What a
+dialect changes, it changes when the schedule leaves. `Schedule.control` says which dialect read it: whatever the
+DelayTopic's dialect is meanwhile, the same one writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from typing import NamedTuple, Protocol
+
+from delaytopic_api.records import Headers
+from delaytopic_relay.core.commands import Command, Reject, Schedule, SourceMessage
+
+
+class ReadBy(IntEnum):
+    """The values of `Schedule.control` that name a dialect. They are stored: none is ever used for another."""
+
+    BLACK_BOX = -3
+    CESIUM = -4
+    TIMEBRIDGE = -5
+    KASPR = -6
+
+
+class Departure(NamedTuple):
+    """The source partition that records leave, and when."""
+
+    source: str
+    partition: int
+    sent_ms: int
+
+
+class Written(NamedTuple):
+    """A schedule as a record, without its receipt; it goes to the schedule's target."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+
+
+Writer = Callable[[Schedule, Departure], Written]
+"""Raises `RecordError` for a schedule that it cannot write: then somebody else wrote it into the backlog."""
+
+
+class Letter(NamedTuple):
+    """A dead letter without the headers that every relay appends."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+
+
+LetterWriter = Callable[[Reject, Departure], Letter]
+
+
+class WritingDialect(Protocol):
+    """A dialect that writes what it has read."""
+
+    @property
+    def read_by(self) -> ReadBy:
+        """Its name in `Schedule.control`."""
+        ...
+
+    def read(self, message: SourceMessage) -> Command:
+        """Turn one record into a command; never raises on bad input, but returns a `Reject`."""
+        ...
+
+    def write(self, schedule: Schedule, departure: Departure) -> Written:
+        """Turn a schedule that it has read into a record."""
+        ...
+
+    def letter(self, reject: Reject, departure: Departure) -> Letter:
+        """Turn a refused record into a dead letter."""
+        ...
+
+
+def untouched(reject: Reject, departure: Departure) -> Letter:
+    """Return the record as it was produced."""
+    return Letter(reject.key, reject.value, [*(reject.headers or ())])
+
+
+def without(headers: Headers | None, names: frozenset[str]) -> Headers:
+    """Return the headers but those of these names, in their order."""
+    return [header for header in headers or () if header[0] not in names]

@@ -1,0 +1,17 @@
+"""The conformance tables of all dialects that other services' clients speak."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tests.support.relay.dialects import black_box, cesium, kaspr, timebridge
+from tests.support.relay.dialects.table import Table
+
+TABLES: Mapping[str, Table] = {
+    "BlackBox": black_box.TABLE,
+    "Cesium": cesium.TABLE,
+    "Cesium, lenient": cesium.LENIENT,
+    "Cesium, binary": cesium.BINARY,
+    "Timebridge": timebridge.TABLE,
+    "Kaspr": kaspr.TABLE,
+}
