@@ -131,13 +131,15 @@ class Service:
     # -- parts
 
     @property
-    def _topic_names(self) -> tuple[str, str, str]:
+    def _topic_names(self) -> tuple[str, ...]:
         config = self._config
-        return config.source.topic, config.target.topic, config.dead_letter.topic
+        history = (config.history.topic,) if config.history is not None else ()
+        return config.source.topic, config.target.topic, config.dead_letter.topic, *history
 
     def _topics(self) -> TopicReader:
         reader = TopicReader(self._connection, self._topic_names)
-        finding = check_topics(self._config, Topics(*map(reader.read_anew, self._topic_names)))
+        source, target, dead_letter, *history = map(reader.read_anew, self._topic_names)
+        finding = check_topics(self._config, Topics(source, target, dead_letter, *history))
         if finding is None:
             return reader
         raise Unavailable(finding.text) if finding.waits else ConfigurationError(finding.text)
@@ -209,5 +211,6 @@ class Service:
             FurtherTargets(config.target.allowed, config.backend.id),
             forms_for(config),
         )
+        addressing.count = topics.partitions
         addressing.certain_bytes = max(0, target.largest_batch_bytes // 2 - RECEIPT_BYTES)
         return addressing

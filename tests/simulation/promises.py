@@ -14,7 +14,7 @@ from tests.simulation.world.kafka import START_MS
 from tests.simulation.world.refusing import BAD_VALUES, HOPELESS
 
 from delaytopic_api.records import CONTROL_HEADERS, RECEIPT, DeadLetterReason, Receipt, parse_dead_letter
-from delaytopic_relay.core.commands import Cancel, DueKey, Reject, Schedule
+from delaytopic_relay.core.commands import Cancel, DueKey, Schedule
 from delaytopic_relay.core.progress import Progress
 
 LATE_MS = 250
@@ -138,7 +138,7 @@ def misplaced(outcome: Outcome) -> Complaints:
         command = accepted.command
         if isinstance(command, Cancel):
             yield f"misplaced: {_text(accepted)} is a cancel"
-        elif not delivered.dead and (isinstance(command, Reject) or command.value in BAD_VALUES):
+        elif not delivered.dead and (not isinstance(command, Schedule) or command.value in BAD_VALUES):
             yield f"misplaced: {_text(accepted)} was delivered"
         elif delivered.dead and isinstance(command, Schedule) and command.value not in BAD_VALUES:
             letter = parse_dead_letter(delivered.sent.record.headers)

@@ -50,14 +50,16 @@ def topic_plans(all_settings: Iterable[Settings], *, on_own_cluster: bool) -> li
     """
     plans = []
     for settings in all_settings:
-        source, target, dead_letter = settings.source, settings.target, settings.dead_letter
+        source, target, dead_letter, history = settings.source, settings.target, settings.dead_letter, settings.history
         partitions = source.partitions or DEFAULT_PARTITIONS
-        by_broker_time = {"message.timestamp.type": "LogAppendTime"} if settings.schedule.delay else {}
+        of_source = {"message.timestamp.type": "LogAppendTime"} if settings.schedule.delay else {}
+        of_source |= {"cleanup.policy": "compact"} if settings.schedule.capabilities.tombstones else {}
         room = int(source.config.get("max.message.bytes", DEFAULT_MAX_MESSAGE_BYTES)) + DEAD_LETTER_HEADROOM_BYTES
         wanted = [
-            (source, partitions, by_broker_time),
+            (source, partitions, of_source),
             (target, target.partitions or partitions, {}),
             (dead_letter, dead_letter.partitions or 1, {"max.message.bytes": str(room)}),
+            *([(history, history.partitions or partitions, {})] if history is not None else []),
         ]
         plans += [
             _plan(topic, count, implied, on_own_cluster)

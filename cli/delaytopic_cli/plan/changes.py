@@ -18,7 +18,7 @@ NOT_YET_KNOWN = "known-after-apply"
 """In the place of what the API server gives."""
 NOT_SET = "not set"
 LONGEST_SHOWN = 60
-_TOPICS = ("source", "target", "deadLetter")
+_TOPICS = ("source", "target", "deadLetter", "history")
 
 
 def applied(written: Mapping[str, Any], live: Mapping[str, Any] | None, now_ms: int) -> Document:

@@ -44,6 +44,8 @@ def _rows(settings: Settings, written: Mapping[str, Any]) -> Iterator[_Row]:
     yield from _topic_rows("spec.source", settings.source, "the source", f"maxDelay + {RETENTION_MARGIN}")
     yield from _topic_rows("spec.target", settings.target, "the target", BROKERS)
     yield from _topic_rows("spec.deadLetter", settings.dead_letter, "the source's name", BROKERS)
+    if settings.history is not None:
+        yield from _topic_rows("spec.history", settings.history, "the source's name", BROKERS)
     yield _Row("topicProvisioning", settings.topic_provisioning, ("topicProvisioning",))
     yield _Row("spec.target.partitioning", settings.partitioning)
     yield _Row("spec.schedule.dialect", schedule.dialect)
@@ -54,6 +56,8 @@ def _rows(settings: Settings, written: Mapping[str, Any]) -> Iterator[_Row]:
     if schedule.dialect is Dialect.CESIUM:
         for field, value in (schedule.cesium or CesiumSpec()).to_document().items():
             yield _Row(f"spec.schedule.cesium.{field}", value)
+    for field, value in (schedule.scheduler.to_document() if schedule.scheduler is not None else {}).items():
+        yield _Row(f"spec.schedule.scheduler.{field}", value)
     yield _Row("spec.precision", settings.precision, ("defaults.precision", "limits.minPrecision"))
     yield _Row("spec.guarantee", settings.guarantee, ("defaults.guarantee",))
     yield _Row("spec.backend.type", settings.backend.type, ("backend.type",))

@@ -198,6 +198,7 @@ def record_of_status(settings: Settings, namespace_uid: str, status: Mapping[str
         Role.SOURCE: settings.source.topic,
         Role.TARGET: settings.target.topic,
         Role.DEAD_LETTER: settings.dead_letter.topic,
+        **({Role.HISTORY: settings.history.topic} if settings.history is not None else {}),
     }
     for role, name in names.items():
         said = status.get(role.value) or {}

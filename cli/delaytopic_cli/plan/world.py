@@ -140,7 +140,7 @@ def _can_be_stored(document: Document) -> bool:
     spec = document.get("spec")
     if not isinstance(spec, Mapping):
         return False
-    parts = (spec.get(name) for name in ("source", "target", "deadLetter", "connection"))
+    parts = (spec.get(name) for name in ("source", "target", "deadLetter", "history", "connection"))
     return all(part is None or isinstance(part, Mapping) for part in parts)
 
 

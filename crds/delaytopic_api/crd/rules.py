@@ -14,7 +14,8 @@ from delaytopic_api.documents.delay_class import ClassBackendSpec, DelayClassSpe
 from delaytopic_api.documents.delay_topic import BackendSpec, DelayTopicSpec, ScheduleSpec
 from delaytopic_api.documents.model import Model
 from delaytopic_api.documents.relays import AutoscalingSpec
-from delaytopic_api.documents.topics import SourceSpec, TopicSpec
+from delaytopic_api.documents.topics import TopicSpec
+from delaytopic_api.values.choices import CAPABILITIES
 from delaytopic_api.values.cluster_rules import Rule
 
 
@@ -29,10 +30,39 @@ def _credentials(field: str, types: str) -> Rule:
 
 
 _WITH_PASSWORD = "['ScramSha512', 'ScramSha256', 'Plain']"
+_WITH_TOMBSTONES = sorted(str(dialect) for dialect, has in CAPABILITIES.items() if has.tombstones)
+_WITH_HISTORY = sorted(str(dialect) for dialect, has in CAPABILITIES.items() if has.history)
 _NO_USE = "has no use beside delay: every record waits for the same time"
 
 RULES: Final[Mapping[type[Model], tuple[Rule, ...]]] = {
     DelayTopicSpec: (
+        Rule(
+            "!has(self.source.config) || !('cleanup.policy' in self.source.config)"
+            " || !self.source.config['cleanup.policy'].contains('compact')"
+            f" || (has(self.schedule) && has(self.schedule.dialect) && self.schedule.dialect in {_WITH_TOMBSTONES})",
+            "cleanup.policy must not be compact: compaction removes records that are still to be delivered",
+            "source.config",
+        ),
+        Rule(
+            "!has(self.history)"
+            f" || (has(self.schedule) && has(self.schedule.dialect) && self.schedule.dialect in {_WITH_HISTORY})",
+            "is only for dialect Scheduler",
+            "history",
+        ),
+        Rule(
+            "!has(self.history) || !(self.history.topic in [self.source.topic, self.target.topic])"
+            " && self.history.topic != (has(self.deadLetter) ? self.deadLetter.topic : self.source.topic + '.dlq')",
+            "must differ from source.topic, target.topic and deadLetter.topic",
+            "history.topic",
+        ),
+        Rule(
+            "has(self.history) || !has(self.schedule) || !has(self.schedule.dialect)"
+            f" || !(self.schedule.dialect in {_WITH_HISTORY}) || size(self.source.topic) <= 241"
+            " && self.target.topic != self.source.topic + '.history'"
+            " && (!has(self.deadLetter) || self.deadLetter.topic != self.source.topic + '.history')",
+            "is required: the source's name with .history is too long, or another topic of this DelayTopic",
+            "history.topic",
+        ),
         Rule("self.source.topic != self.target.topic", "must differ from source.topic", "target.topic"),
         Rule(
             "has(self.deadLetter) || self.source.topic + '.dlq' != self.target.topic",
@@ -84,14 +114,6 @@ RULES: Final[Mapping[type[Model], tuple[Rule, ...]]] = {
             "partitions",
         ),
     ),
-    SourceSpec: (
-        Rule(
-            "!has(self.config) || !('cleanup.policy' in self.config)"
-            " || !self.config['cleanup.policy'].contains('compact')",
-            "cleanup.policy must not be compact: compaction removes records that are still to be delivered",
-            "config",
-        ),
-    ),
     ScheduleSpec: (
         *(
             Rule(
@@ -107,6 +129,12 @@ RULES: Final[Mapping[type[Model], tuple[Rule, ...]]] = {
             "is only for dialect Cesium",
             "cesium",
         ),
+        Rule(
+            "!has(self.scheduler) || (has(self.dialect) && self.dialect == 'Scheduler')",
+            "is only for dialect Scheduler",
+            "scheduler",
+        ),
+        Rule("!has(self.ids) || self.ids != 'ByKey'", "must be ByHeader or Disabled", "ids"),
         Rule("!has(self.delay) || !has(self.defaultDelay)", _NO_USE, "defaultDelay"),
         Rule("!has(self.delay) || !has(self.maxDelay)", _NO_USE, "maxDelay"),
         Rule(

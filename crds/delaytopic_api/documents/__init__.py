@@ -11,7 +11,7 @@ from delaytopic_api.documents.connection import (
     Tls,
 )
 from delaytopic_api.documents.delay_class import AccessSpec, DelayClass, RelayTemplate
-from delaytopic_api.documents.delay_topic import CesiumSpec, DelayTopic, DelayTopicSpec
+from delaytopic_api.documents.delay_topic import CesiumSpec, DelayTopic, DelayTopicSpec, SchedulerSpec
 from delaytopic_api.documents.metadata import (
     API_VERSION,
     DEFAULT_CLASS_ANNOTATION,
@@ -77,6 +77,7 @@ __all__ = [
     "RelaySpec",
     "RelayTemplate",
     "ScheduleSettings",
+    "SchedulerSpec",
     "Settings",
     "SigningKeySecret",
     "SloSettings",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from delaytopic_api.documents.connection import KafkaConnection, RedisConnection, SigningKeySecret
 from delaytopic_api.documents.metadata import ApiVersion, NamespacedMetadata
@@ -13,6 +13,7 @@ from delaytopic_api.documents.relays import AutoscalingSpec, RelaySpec
 from delaytopic_api.documents.status import DelayTopicStatus
 from delaytopic_api.documents.topics import SourceSpec, TargetSpec, TopicSpec
 from delaytopic_api.values.choices import (
+    CAPABILITIES,
     BackendType,
     CesiumNumbers,
     DeletionPolicy,
@@ -53,13 +54,25 @@ class CesiumSpec(Model):
     have not."""
 
 
+class SchedulerSpec(Model):
+    """Rules of the dialect Scheduler."""
+
+    grace_interval: Delay | None = None
+    """A schedule that was produced later than this after its epoch goes to the dead-letter topic. Absent: it is
+    delivered, however late."""
+    since_days: Annotated[int, Field(strict=True, ge=0, le=3650)] | None = None
+    """Schedules that were missed are delivered until the end of this many days after their own, in UTC: 0 for their
+    own day. Later they go to the dead-letter topic. Absent: they are delivered, however late."""
+
+
 class ScheduleSpec(Model):
     """The way records state their due time, and the longest delay."""
 
     dialect: Dialect = Dialect.NATIVE
     """Native: the headers deliver-at, deliver-after and their companions. The others read the records of another
     service as they are: BlackBox, a JSON value with topic, message and countdown; Cesium, the headers of cesium-kafka;
-    Timebridge, those of kafka-timebridge; Kaspr, those of Kaspr's scheduler."""
+    Timebridge, those of kafka-timebridge; Kaspr, those of Kaspr's scheduler; Karafka, those of Karafka Pro's scheduled
+    messages; Scheduler, those of etf1's kafka-message-scheduler; SchedulerJson, the JSON of sky-uk's."""
     default_delay: Delay | None = None
     """For records without a time header. Absent: they are delivered at once."""
     delay: FixedDelay | None = None
@@ -72,6 +85,8 @@ class ScheduleSpec(Model):
     fixed delay. Other dialects than Native decide it themselves."""
     cesium: CesiumSpec | None = None
     """Rules of the dialect Cesium."""
+    scheduler: SchedulerSpec | None = None
+    """Rules of the dialect Scheduler."""
 
     @model_validator(mode="after")
     def _rules(self) -> Self:
@@ -87,6 +102,12 @@ class ScheduleSpec(Model):
                 "cesium",
                 f"is only for dialect Cesium, not for {self.dialect}",
             ),
+            (
+                self.scheduler is None or self.dialect is Dialect.SCHEDULER,
+                "scheduler",
+                f"is only for dialect Scheduler, not for {self.dialect}",
+            ),
+            (not native or self.ids is not Ids.BY_KEY, "ids", "must be ByHeader or Disabled"),
             (not (fixed and self.default_delay is not None), "defaultDelay", no_use),
             (not (fixed and self.max_delay is not None), "maxDelay", no_use),
             (
@@ -145,6 +166,9 @@ class DelayTopicSpec(Model):
     """The topic that records appear on."""
     dead_letter: TopicSpec | None = None
     """The topic for records that cannot be delivered. Absent: the source's name with .dlq at the end."""
+    history: TopicSpec | None = None
+    """The topic for copies of what was delivered; only with dialect Scheduler. Absent: the source's name with .history
+    at the end."""
     schedule: ScheduleSpec = ScheduleSpec()
     """The way records state their due time."""
     precision: Precision | None = None
@@ -174,10 +198,38 @@ class DelayTopicSpec(Model):
         """The dead-letter topic's name, given or not."""
         return self.dead_letter.topic if self.dead_letter else f"{self.source.topic}.dlq"
 
+    @property
+    def history_topic(self) -> str | None:
+        """The history topic's name, given or not; None for a dialect without one."""
+        if not CAPABILITIES[self.schedule.dialect].history:
+            return None
+        return self.history.topic if self.history else f"{self.source.topic}.history"
+
     @model_validator(mode="after")
     def _rules(self) -> Self:
         source, target, dead_letter = self.source, self.target, self.dead_letter_topic
+        history, dialect = self.history_topic, self.schedule.dialect
         require(
+            (
+                self.history is None or CAPABILITIES[dialect].history,
+                "history",
+                f"is only for dialect Scheduler, not for {dialect}",
+            ),
+            (
+                history not in (source.topic, target.topic, dead_letter),
+                "history.topic",
+                f"must differ from source.topic, target.topic and deadLetter.topic; it is {history}",
+            ),
+            (
+                history is None or len(history) <= 249,
+                "history.topic",
+                "is required: the source's name is too long to add .history",
+            ),
+            (
+                not source.is_compacted or CAPABILITIES[dialect].tombstones,
+                'source.config["cleanup.policy"]',
+                "must not be compact: compaction removes records that are still to be delivered",
+            ),
             (source.topic != target.topic, "target.topic", "must differ from source.topic"),
             (
                 dead_letter not in (source.topic, target.topic),

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from delaytopic_api.documents.connection import KafkaConnection, RedisConnection, SigningKeySecret
-from delaytopic_api.documents.delay_topic import CesiumSpec
+from delaytopic_api.documents.delay_topic import CesiumSpec, SchedulerSpec
 from delaytopic_api.values.choices import (
+    CAPABILITIES,
     AutoscalingMode,
     BackendType,
+    Capabilities,
     DeletionPolicy,
     Dialect,
     Guarantee,
@@ -47,6 +49,13 @@ class ScheduleSettings:
     ids: Ids
     cesium: CesiumSpec | None = None
     """Rules of the dialect Cesium, where they are written."""
+    scheduler: SchedulerSpec | None = None
+    """Rules of the dialect Scheduler, where they are written."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The parts beyond delivery that the dialect has."""
+        return CAPABILITIES[self.dialect]
 
 
 @dataclass(frozen=True)
@@ -96,6 +105,8 @@ class Settings:
     source: TopicSettings
     target: TopicSettings
     dead_letter: TopicSettings
+    history: TopicSettings | None
+    """None for a dialect without one."""
     topic_provisioning: TopicProvisioning
     allowed_targets: list[str]
     """Globs for deliver-to; none of them reaches beyond what the class allows."""

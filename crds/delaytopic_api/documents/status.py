@@ -176,6 +176,8 @@ class DelayTopicStatus(_Status):
     """The target topic."""
     dead_letter: TopicStatus | None = None
     """The dead-letter topic."""
+    history: TopicStatus | None = None
+    """The history topic."""
     backend: BackendStatus | None = None
     """The backend in use."""
     relay: RelayFleetStatus | None = None

@@ -49,16 +49,11 @@ class TopicSpec(Model):
 class SourceSpec(TopicSpec):
     """The topic that producers write to: the truth about everything that is pending."""
 
-    @model_validator(mode="after")
-    def _not_compacted(self) -> Self:
-        require(
-            (
-                "compact" not in self.config.get("cleanup.policy", ""),
-                'config["cleanup.policy"]',
-                "must not be compact: compaction removes records that are still to be delivered",
-            )
-        )
-        return self
+    @property
+    def is_compacted(self) -> bool | None:
+        """Whether it is to be compacted; None where nothing is written."""
+        policy = self.config.get("cleanup.policy")
+        return None if policy is None else "compact" in policy
 
 
 class TargetSpec(TopicSpec):

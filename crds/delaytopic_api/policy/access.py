@@ -9,7 +9,7 @@ from delaytopic_api.documents.delay_topic import DelayTopic, DelayTopicSpec
 from delaytopic_api.documents.topics import TopicSpec
 from delaytopic_api.errors import Problem
 from delaytopic_api.policy.relays import relay_refusals
-from delaytopic_api.values.choices import BackendType, Management
+from delaytopic_api.values.choices import CAPABILITIES, BackendType, Management
 from delaytopic_api.values.duration import Duration
 from delaytopic_api.values.names import covers, glob_matcher, topic_matcher
 
@@ -52,6 +52,8 @@ def _topics(topic: DelayTopic, delay_class: DelayClass, by_class: str) -> Iterat
         ("spec.target.topic", spec.target.topic, "target", targets),
         ("spec.deadLetter.topic", spec.dead_letter_topic, "dead letter", targets),
     ]
+    if spec.history_topic is not None:
+        named.append(("spec.history.topic", spec.history_topic, "history", targets))
     for path, name, role, globs in named:
         if not topic_matcher(globs)(name):
             yield Problem(path, f"{name} is not allowed as a {role}: {by_class} allows {_listed(globs)}")
@@ -65,8 +67,8 @@ def _topics(topic: DelayTopic, delay_class: DelayClass, by_class: str) -> Iterat
 
 def _adoptions(spec: DelayTopicSpec, globs: Sequence[str], by_class: str) -> Iterator[Problem]:
     may_adopt = topic_matcher(globs)
-    topics = {"spec.source": spec.source, "spec.target": spec.target, "spec.deadLetter": spec.dead_letter}
-    for path, part in topics.items():
+    for role, part in _topics_of(spec).items():
+        path = f"spec.{role}"
         if part is not None and part.management is Management.ADOPT and not may_adopt(part.topic):
             yield Problem(
                 f"{path}.management",
@@ -97,8 +99,7 @@ def _limits(spec: DelayTopicSpec, limits: LimitsSpec, by_class: str) -> Iterator
 
 
 def _topic_limits(spec: DelayTopicSpec, limits: LimitsSpec, by_class: str) -> Iterator[Problem]:
-    topics = {"source": spec.source, "target": spec.target, "deadLetter": spec.dead_letter}
-    for role, topic in topics.items():
+    for role, topic in _topics_of(spec).items():
         if topic is None:
             continue
         most = limits.max_partitions
@@ -109,6 +110,17 @@ def _topic_limits(spec: DelayTopicSpec, limits: LimitsSpec, by_class: str) -> It
                 message = f"is not allowed: {by_class} allows {_listed(limits.topic_config)}"
                 yield Problem(f'spec.{role}.config["{name}"]', message)
         yield from _retention_limits(topic, f"spec.{role}", limits.max_retention, by_class)
+    longest, compacted = limits.max_retention, CAPABILITIES[spec.schedule.dialect].tombstones
+    if longest is not None and compacted and spec.source.is_compacted is None:
+        yield Problem(
+            'spec.source.config["cleanup.policy"]',
+            f"is required: dialect {spec.schedule.dialect} compacts its source, which keeps records for ever, and"
+            f" {by_class} allows up to {longest}; write compact,delete",
+        )
+
+
+def _topics_of(spec: DelayTopicSpec) -> Mapping[str, TopicSpec | None]:
+    return {"source": spec.source, "target": spec.target, "deadLetter": spec.dead_letter, "history": spec.history}
 
 
 def _retention_limits(topic: TopicSpec, path: str, longest: Duration | None, by_class: str) -> Iterator[Problem]:

@@ -23,6 +23,7 @@ from delaytopic_api.relay.config import (
     RelayBackend,
     RelayConfig,
     RelayDeadLetter,
+    RelayHistory,
     RelayLimits,
     RelaySchedule,
     RelaySource,
@@ -30,7 +31,7 @@ from delaytopic_api.relay.config import (
 )
 from delaytopic_api.relay.connection import KafkaClient, RedisClient
 from delaytopic_api.values.choices import (
-    WITHOUT_IDS,
+    CAPABILITIES,
     BackendType,
     Guarantee,
     Ids,
@@ -101,6 +102,7 @@ def relay_config(
             topic=settings.target.topic, allowed=settings.allowed_targets, partitioning=settings.partitioning
         ),
         dead_letter=RelayDeadLetter(topic=settings.dead_letter.topic),
+        history=RelayHistory(topic=settings.history.topic) if settings.history is not None else None,
         schedule=RelaySchedule(
             dialect=schedule.dialect,
             default_delay=schedule.default_delay,
@@ -108,6 +110,7 @@ def relay_config(
             max_delay=schedule.max_delay,
             ids=schedule.ids,
             cesium=schedule.cesium,
+            scheduler=schedule.scheduler,
         ),
         precision=settings.precision,
         guarantee=settings.guarantee,
@@ -141,15 +144,17 @@ def _settings(topic: DelayTopic, delay_class: DelayClass | None) -> Settings:
     schedule = _schedule(spec, defaults, limits)
     precision = spec.precision or _longer(defaults.precision or DEFAULT_PRECISION, limits.min_precision)
     dead_letter = spec.dead_letter or TopicSpec(topic=spec.dead_letter_topic)
+    history = spec.history_topic
     retention = _shorter(Duration.of_ms(schedule.max_delay.ms + RETENTION_MARGIN.ms), limits.max_retention)
     return Settings(
         namespace=topic.metadata.namespace,
         name=topic.metadata.name,
         class_name=delay_class.metadata.name if delay_class else None,
         group_id=group_id,
-        source=_topic(spec.source, defaults, None if "retention.ms" in spec.source.config else retention),
+        source=_topic(spec.source, defaults, retention if _is_cut_off(spec) else None),
         target=_topic(spec.target, defaults),
         dead_letter=_topic(dead_letter, defaults),
+        history=_topic(spec.history or TopicSpec(topic=history), defaults) if history is not None else None,
         topic_provisioning=of_class.topic_provisioning if of_class else TopicProvisioning.DIRECT,
         allowed_targets=spec.target.allowed,
         partitioning=spec.target.partitioning,
@@ -170,9 +175,17 @@ def _settings(topic: DelayTopic, delay_class: DelayClass | None) -> Settings:
     )
 
 
+def _is_cut_off(spec: DelayTopicSpec) -> bool:
+    """Return whether records leave the source by age, and nobody has written at which."""
+    compacted = spec.source.is_compacted
+    if compacted is None:
+        compacted = CAPABILITIES[spec.schedule.dialect].tombstones
+    return not compacted and "retention.ms" not in spec.source.config
+
+
 def _schedule(spec: DelayTopicSpec, defaults: DefaultsSpec, limits: LimitsSpec) -> ScheduleSettings:
     schedule = spec.schedule
-    default_ids = Ids.DISABLED if schedule.delay or schedule.dialect in WITHOUT_IDS else Ids.BY_HEADER
+    default_ids = Ids.DISABLED if schedule.delay else CAPABILITIES[schedule.dialect].ids
     by_default = _shorter(defaults.max_delay or DEFAULT_MAX_DELAY, limits.max_delay)
     return ScheduleSettings(
         dialect=schedule.dialect,
@@ -181,6 +194,7 @@ def _schedule(spec: DelayTopicSpec, defaults: DefaultsSpec, limits: LimitsSpec) 
         max_delay=schedule.delay or schedule.max_delay or by_default,
         ids=schedule.ids or default_ids,
         cesium=schedule.cesium,
+        scheduler=schedule.scheduler,
     )
 
 
@@ -252,6 +266,8 @@ def _too_short_retention(settings: Settings) -> list[Problem]:
     source, max_delay = settings.source, settings.schedule.max_delay
     path, written = "spec.source.retention", str(source.retention)
     retention_ms = source.retention.ms if source.retention else None
+    if retention_ms is None and "retention.ms" not in source.config:
+        return []
     if retention_ms is None:
         path, written = 'spec.source.config["retention.ms"]', source.config["retention.ms"]
         retention_ms = int(written) if written.isdecimal() else None

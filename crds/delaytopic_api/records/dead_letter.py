@@ -26,6 +26,7 @@ class DeadLetterReason(StrEnum):
 
     MALFORMED_HEADER = "malformed-header"
     MALFORMED_VALUE = "malformed-value"
+    MALFORMED_KEY = "malformed-key"
     CONTRADICTORY_HEADERS = "contradictory-headers"
     UNSUPPORTED = "unsupported"
     UNKNOWN_ACTION = "unknown-action"

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from delaytopic_api.documents.delay_topic import CesiumSpec, Delay, FixedDelay, Precision
+from delaytopic_api.documents.delay_topic import CesiumSpec, Delay, FixedDelay, Precision, SchedulerSpec
 from delaytopic_api.documents.metadata import ApiVersion
 from delaytopic_api.documents.model import Model, require
 from delaytopic_api.errors import InvalidText
@@ -57,6 +57,13 @@ class RelayDeadLetter(Model):
     """The dead-letter topic."""
 
 
+class RelayHistory(Model):
+    """The topic for copies of what was delivered."""
+
+    topic: TopicName
+    """The history topic."""
+
+
 class RelaySchedule(Model):
     """The way records state their due time."""
 
@@ -72,6 +79,8 @@ class RelaySchedule(Model):
     """Let header deliver-id name schedules."""
     cesium: CesiumSpec | None = None
     """Rules of the dialect Cesium; absent for the defaults."""
+    scheduler: SchedulerSpec | None = None
+    """Rules of the dialect Scheduler; absent for the defaults."""
 
 
 class RelayBackend(Model):
@@ -154,6 +163,8 @@ class RelayConfig(Model):
     """The topic that records go to."""
     dead_letter: RelayDeadLetter
     """The topic for records that cannot be delivered."""
+    history: RelayHistory | None = None
+    """The topic for copies of what was delivered; only with dialect Scheduler."""
     schedule: RelaySchedule
     """The way records state their due time."""
     precision: Precision

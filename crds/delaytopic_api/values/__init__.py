@@ -13,8 +13,10 @@ from delaytopic_api.values.bucket_topics import (
     source_mark,
 )
 from delaytopic_api.values.choices import (
+    CAPABILITIES,
     AutoscalingMode,
     BackendType,
+    Capabilities,
     CesiumNumbers,
     DeletionPolicy,
     Dialect,
@@ -37,9 +39,11 @@ from delaytopic_api.values.percent import Percent
 from delaytopic_api.values.quantity import Quantity
 
 __all__ = [
+    "CAPABILITIES",
     "AutoscalingMode",
     "BackendType",
     "BucketTopic",
+    "Capabilities",
     "CesiumNumbers",
     "Checked",
     "DeletionPolicy",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 
 class Dialect(StrEnum):
@@ -14,10 +15,9 @@ class Dialect(StrEnum):
     CESIUM = "Cesium"
     TIMEBRIDGE = "Timebridge"
     KASPR = "Kaspr"
-
-
-WITHOUT_IDS: Final = frozenset({Dialect.BLACK_BOX, Dialect.CESIUM, Dialect.TIMEBRIDGE})
-"""Dialects in which a record cannot name a schedule."""
+    KARAFKA = "Karafka"
+    SCHEDULER = "Scheduler"
+    SCHEDULER_JSON = "SchedulerJson"
 
 
 class CesiumNumbers(StrEnum):
@@ -52,7 +52,31 @@ class Ids(StrEnum):
     """The use of names, by which schedules are replaced and cancelled."""
 
     BY_HEADER = "ByHeader"
+    BY_KEY = "ByKey"
     DISABLED = "Disabled"
+
+
+class Capabilities(NamedTuple):
+    """The parts beyond delivery that a dialect has; operator and relay give them to it."""
+
+    ids: Ids
+    """The way in which a record names a schedule."""
+    tombstones: bool = False
+    """Whether a tombstone follows each delivery into the source, which is compacted then."""
+    history: bool = False
+    """Whether a copy of each delivery goes to a history topic."""
+
+
+CAPABILITIES: Final[Mapping[Dialect, Capabilities]] = {
+    Dialect.NATIVE: Capabilities(Ids.BY_HEADER),
+    Dialect.BLACK_BOX: Capabilities(Ids.DISABLED),
+    Dialect.CESIUM: Capabilities(Ids.DISABLED),
+    Dialect.TIMEBRIDGE: Capabilities(Ids.DISABLED),
+    Dialect.KASPR: Capabilities(Ids.BY_HEADER),
+    Dialect.KARAFKA: Capabilities(Ids.BY_KEY, tombstones=True),
+    Dialect.SCHEDULER: Capabilities(Ids.BY_KEY, tombstones=True, history=True),
+    Dialect.SCHEDULER_JSON: Capabilities(Ids.BY_KEY, tombstones=True),
+}
 
 
 class Guarantee(StrEnum):

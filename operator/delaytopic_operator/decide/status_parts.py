@@ -14,7 +14,7 @@ from delaytopic_operator.scaling.decision import Decision
 from delaytopic_operator.scaling.explain import explain
 from delaytopic_operator.topics.plan import TopicPlan
 
-KEPT_WHEN_UNKNOWN = ("source", "target", "deadLetter", "backlog", "slo", "effective", "backend")
+KEPT_WHEN_UNKNOWN = ("source", "target", "deadLetter", "history", "backlog", "slo", "effective", "backend")
 """Parts that stay as they were while there is nothing newer to say."""
 
 
@@ -29,8 +29,13 @@ def parts_of(seen: Observation, topic_plan: TopicPlan | None, decision: Decision
 def _topics(topic_plan: TopicPlan | None) -> dict[str, Any]:
     if topic_plan is None:
         return {}
-    statuses = {"source": topic_plan.source, "target": topic_plan.target, "deadLetter": topic_plan.dead_letter}
-    return {name: status.to_document() for name, status in statuses.items()}
+    statuses = {
+        "source": topic_plan.source,
+        "target": topic_plan.target,
+        "deadLetter": topic_plan.dead_letter,
+        "history": topic_plan.history,
+    }
+    return {name: status.to_document() for name, status in statuses.items() if status is not None}
 
 
 def _settings(seen: Observation) -> dict[str, Any]:

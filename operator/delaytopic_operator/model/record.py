@@ -44,6 +44,15 @@ class Role(StrEnum):
     SOURCE = "source"
     TARGET = "target"
     DEAD_LETTER = "deadLetter"
+    HISTORY = "history"
+
+
+_FIELDS: Final[Mapping[Role, str]] = {
+    Role.SOURCE: "source",
+    Role.TARGET: "target",
+    Role.DEAD_LETTER: "dead_letter",
+    Role.HISTORY: "history",
+}
 
 
 class _Record(Model):
@@ -89,6 +98,8 @@ class RouteRecord(_Record):
     """The topic that it goes to."""
     dead_letter: TopicRecord | None = None
     """The topic for refused records."""
+    history: TopicRecord | None = None
+    """The topic for copies of what was delivered."""
     buckets: dict[str, TopicRecord] = Field(default_factory=dict)
     """Topics of the KafkaBuckets backend by name, those of a former backend among them until they are empty."""
     backend_type: BackendType
@@ -117,12 +128,12 @@ class RouteRecord(_Record):
 
     def of_role(self, role: Role) -> TopicRecord | None:
         """The topic of a role."""
-        return {Role.SOURCE: self.source, Role.TARGET: self.target, Role.DEAD_LETTER: self.dead_letter}[role]
+        topic: TopicRecord | None = getattr(self, _FIELDS[role])
+        return topic
 
     def with_role(self, role: Role, topic: TopicRecord | None) -> RouteRecord:
         """The same, with another topic in a role."""
-        field = {Role.SOURCE: "source", Role.TARGET: "target", Role.DEAD_LETTER: "dead_letter"}[role]
-        return self.model_copy(update={field: topic})
+        return self.model_copy(update={_FIELDS[role]: topic})
 
     def with_buckets(self, buckets: Mapping[str, TopicRecord]) -> RouteRecord:
         """The same, with other bucket topics."""

@@ -107,7 +107,7 @@ def _significant(status: Mapping[str, Any]) -> object:
         (each.get("type"), each.get("status"), each.get("reason"), each.get("observedGeneration"))
         for each in status.get("conditions") or ()
     }
-    kept = ("observedGeneration", "relay", "source", "target", "deadLetter", "effective", "plan", "slo")
+    kept = ("observedGeneration", "relay", "source", "target", "deadLetter", "history", "effective", "plan", "slo")
     return conditions, {name: status.get(name) for name in kept}, status.get("lastHandledReconcileAt")
 
 

@@ -219,7 +219,8 @@ def _clash(key: Key, use: Use, claim: _Claim) -> str | None:
     who = _named(claim.owner.key, key)
     if claim.owner.is_gone:
         who += ", which is gone, and whose backlog is retained"
-    if of_source and (use.role is Role.SOURCE or (use.role is Role.DEAD_LETTER and not at_home)):
+    beside = use.role in (Role.DEAD_LETTER, Role.HISTORY)
+    if of_source and (use.role is Role.SOURCE or (beside and not at_home)):
         return f"{field}.topic: {use.name} is the source topic of {who} already; use another"
     if use.manages and (claim.use.manages or not at_home):
         return (

@@ -29,6 +29,8 @@ OF_SOURCE: Final = {
 }
 """Of a source that the operator made: nothing pending is compacted away or makes room for what is newer, and the time
 in each record is the broker's, which the audit and a fixed delay count from."""
+OF_COMPACTED_SOURCE: Final = {**OF_SOURCE, "cleanup.policy": "compact", "retention.ms": "-1"}
+"""Of a source whose records are named by their keys: of each name the latest is kept until its tombstone."""
 OF_TARGET: Final = {"message.timestamp.type": LOG_APPEND_TIME}
 """Of a target that the operator made: the audit takes the broker's time as the time of delivery."""
 
@@ -73,7 +75,12 @@ class DesiredTopic:
     @property
     def what(self) -> str:
         """Return how sentences call it."""
-        kind = {Role.SOURCE: "source", Role.TARGET: "target", Role.DEAD_LETTER: "dead-letter"}
+        kind = {
+            Role.SOURCE: "source",
+            Role.TARGET: "target",
+            Role.DEAD_LETTER: "dead-letter",
+            Role.HISTORY: "history",
+        }
         return f"the {kind[self.role] if self.role else 'bucket'} topic {self.name}"
 
     @property
@@ -99,6 +106,7 @@ def desired_topics(
     return [
         *(_bucket(bucket, kept, partitions, copies) for bucket in buckets),
         _dead_letter(settings, spec.dead_letter, source),
+        *_history(settings, spec.history),
         _target(settings, spec.target, partitions),
         of_source,
     ]
@@ -108,7 +116,8 @@ def _source(settings: Settings, spec: TopicSpec, facts: TopicFacts | None) -> De
     written_retention = spec.retention is not None or "retention.ms" in spec.config
     wanted = settings.source.retention
     least = {"retention.ms": wanted.ms} if wanted is not None and not written_retention else {}
-    return _desired(settings, Role.SOURCE, settings.source, spec, OF_SOURCE, least)
+    created = OF_COMPACTED_SOURCE if settings.schedule.capabilities.tombstones else OF_SOURCE
+    return _desired(settings, Role.SOURCE, settings.source, spec, created, least)
 
 
 def _target(settings: Settings, spec: TopicSpec, source_count: int | None) -> DesiredTopic:
@@ -125,6 +134,13 @@ def _dead_letter(settings: Settings, spec: TopicSpec | None, source: TopicFacts 
     room = _largest_record(settings.source.config, source) + DEAD_LETTER_HEADROOM_BYTES
     least = {} if "max.message.bytes" in written.config else {"max.message.bytes": room}
     return _desired(settings, Role.DEAD_LETTER, settings.dead_letter, written, {}, least)
+
+
+def _history(settings: Settings, spec: TopicSpec | None) -> list[DesiredTopic]:
+    if settings.history is None:
+        return []
+    written = spec or TopicSpec(topic=settings.history.topic)
+    return [_desired(settings, Role.HISTORY, settings.history, written, {}, {})]
 
 
 def _bucket(bucket: Bucket, management: Management, partitions: int | None, copies: int | None) -> DesiredTopic:
@@ -209,5 +225,6 @@ def needed_buckets(settings: Settings, source: TopicFacts | None = None) -> list
 def partition_count(settings: Settings) -> int:
     """Count the partitions of all topics that are made for a DelayTopic; one where nobody says how many."""
     buckets = len(needed_buckets(settings)) * (settings.source.partitions or 1)
-    topics = (settings.source, settings.target, settings.dead_letter)
-    return buckets + sum(topic.partitions or 1 for topic in topics if topic.management is not Management.OBSERVE)
+    topics = (settings.source, settings.target, settings.dead_letter, settings.history)
+    made = (topic for topic in topics if topic is not None and topic.management is not Management.OBSERVE)
+    return buckets + sum(topic.partitions or 1 for topic in made)

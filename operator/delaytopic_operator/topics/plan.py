@@ -176,11 +176,13 @@ class TopicPlan:
     source: TopicStatus
     target: TopicStatus
     dead_letter: TopicStatus
+    history: TopicStatus | None
 
 
 def topic_names(settings: Settings, record: RouteRecord | None, buckets: Sequence[Bucket] = ()) -> list[str]:
     """The topics that `plan_topics` has to know about."""
     routed = [settings.source.topic, settings.target.topic, settings.dead_letter.topic]
+    routed += [settings.history.topic] if settings.history is not None else []
     former = list(record.buckets) if record is not None else []
     return list(dict.fromkeys([*routed, *(bucket.name for bucket in buckets), *former]))
 
@@ -227,6 +229,7 @@ def plan_topics(
         source=status_of(of_role[Role.SOURCE]),
         target=status_of(of_role[Role.TARGET]),
         dead_letter=status_of(of_role[Role.DEAD_LETTER]),
+        history=status_of(of_role[Role.HISTORY]) if Role.HISTORY in of_role else None,
     )
 
 

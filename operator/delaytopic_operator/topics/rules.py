@@ -183,7 +183,8 @@ def managed_problems(desired: DesiredTopic, facts: TopicFacts) -> Iterator[Topic
 def problems(settings: Settings, topic: Corrected) -> Iterator[TopicProblem]:
     """Return what keeps a topic from doing its part, whoever looks after it."""
     config, desired = topic.config or {}, topic.desired
-    if desired.role is Role.SOURCE and "compact" in config.get("cleanup.policy", ""):
+    by_offset = desired.role is Role.SOURCE and not settings.schedule.capabilities.tombstones
+    if by_offset and "compact" in config.get("cleanup.policy", ""):
         yield TopicProblem(
             "CompactedSource",
             f"{desired.what} has cleanup.policy={config['cleanup.policy']}: compaction removes records that are still "

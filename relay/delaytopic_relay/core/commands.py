@@ -95,7 +95,13 @@ class Reject(msgspec.Struct, gc=False):
     timestamp_ms: int | None = None
 
 
-Command = Schedule | Cancel | Reject
+class Ignore(msgspec.Struct, gc=False):
+    """A record that asks for nothing: one that a relay itself has written into the source."""
+
+    offset: int
+
+
+Command = Schedule | Cancel | Reject | Ignore
 
 
 class Dialect(Protocol):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from delaytopic_relay.core.commands import Cancel, Command, DueKey, Reject, Schedule
+from delaytopic_relay.core.commands import Cancel, Command, DueKey, Schedule
 
 
 class IdEntry(NamedTuple):
@@ -94,7 +94,8 @@ class IdTable:
 
     def unknown(self, commands: Iterable[Command]) -> list[bytes]:
         """The ids that the backlog has to be asked about before these commands are applied."""
-        names = {command.id for command in commands if not isinstance(command, Reject) and command.id is not None}
+        named = (command for command in commands if isinstance(command, Schedule | Cancel))
+        names = {command.id for command in named if command.id is not None}
         return [name for name in names if name not in self._states and name not in self._to_put]
 
     def learn(self, found: Mapping[bytes, IdState], cursor: DueKey) -> None:

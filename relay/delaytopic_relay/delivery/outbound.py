@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
+from zlib import crc32
 
 from delaytopic_api.records import (
     CONTROL_HEADERS,
@@ -19,7 +20,7 @@ from delaytopic_api.values import Partitioning, is_reserved
 from delaytopic_relay.core.commands import ANY_PARTITION, NO_CONTROL_HEADER, Reject, Schedule
 from delaytopic_relay.dialects import NATIVE_FORMS, Forms
 from delaytopic_relay.dialects.reading import RecordError, TopicGlobs
-from delaytopic_relay.dialects.writing import Departure
+from delaytopic_relay.dialects.writing import Departure, Written
 
 BATCH_OVERHEAD_BYTES = 61
 """A batch's own header: base offset and length (12 bytes), and what stands before the records (49)."""
@@ -60,6 +61,10 @@ LARGEST_KEPT_KEY = 1_024
 
 TopicLimit = Callable[[str], int | None]
 """The largest record batch a topic takes, in bytes; None for a topic that nothing can be sent to."""
+
+
+PartitionCount = Callable[[str], int | None]
+"""How many partitions a topic has; None where that is not known."""
 
 
 class FurtherTargets:
@@ -133,6 +138,8 @@ class Addressing:
         self._next_partition = 0
         self.certain_bytes = 0
         """Values up to this size need no check; set from the target's limit."""
+        self.count: PartitionCount = lambda topic: None
+        """Asked where a record chooses its partition."""
         self.refused: dict[tuple[int, int], Refused] = {}
         self._used_refusals: set[tuple[int, int]] = set()
 
@@ -149,7 +156,7 @@ class Addressing:
         departure = Departure(self._source, shard, sent_ms)
         for schedule in schedules:
             receipt = (RECEIPT, form % (schedule.due_ms, schedule.offset))
-            key, headers, control, value = schedule.key, schedule.headers, schedule.control, schedule.value
+            headers, control, value = schedule.headers, schedule.control, schedule.value
             if control >= 0 and headers is not None and control < len(headers):
                 headers = headers.copy()
                 del headers[control]
@@ -157,19 +164,19 @@ class Addressing:
             elif control == NO_CONTROL_HEADER:
                 headers = [*headers, receipt] if headers else [receipt]
             elif control in writers:
-                try:
-                    key, value, headers = writers[control](schedule, departure)
-                except RecordError as error:
-                    rejects.append(_reject(schedule, error.reason, error.detail))
-                    continue
-                headers.append(receipt)
+                written = self._written(schedule, departure, receipt)
+                if isinstance(written, Reject):
+                    rejects.append(written)
+                else:
+                    records += written
+                continue
             else:
                 headers = [*(h for h in headers or () if h[0] not in CONTROL_HEADERS), receipt]
             if schedule.target is None:
                 # A third of what the named tuple's own constructor takes.
-                record = new(Outgoing, (target, value, key, headers, same))
+                record = new(Outgoing, (target, value, schedule.key, headers, same))
             else:
-                record = Outgoing(schedule.target, value, key, headers, ANY_PARTITION)
+                record = Outgoing(schedule.target, value, schedule.key, headers, ANY_PARTITION)
             if (
                 suspicious
                 or schedule.expires_ms is not None
@@ -182,8 +189,45 @@ class Addressing:
                     continue
             records.append(record)
         if self._partitioning is Partitioning.ROUND_ROBIN:
-            records = [r._replace(partition=self._turn()) if r.topic == target else r for r in records]
+            records = [
+                r._replace(partition=self._turn()) if r.topic == target and r.partition < 0 else r for r in records
+            ]
         return records, rejects
+
+    def _written(self, schedule: Schedule, departure: Departure, receipt: tuple[str, bytes]) -> list[Outgoing] | Reject:
+        """Return a schedule of another dialect as the records that it becomes, all of which fit, or none."""
+        try:
+            written = self._writers[schedule.control](schedule, departure)
+            topic = schedule.target or self._target
+            partition = self._partition_of(topic, written, departure.partition)
+        except RecordError as error:
+            return _reject(schedule, error.reason, error.detail)
+        records = [Outgoing(topic, written.value, written.key, [*written.headers, receipt], partition)]
+        records += [
+            Outgoing(topic, value, key, [*headers, receipt], number)
+            for topic, key, value, headers, number in written.companions
+        ]
+        small = written.value is None or len(written.value) <= self.certain_bytes
+        if small and not self.refused and schedule.expires_ms is None and schedule.target is None:
+            return records
+        objection = self._objection(departure.partition, schedule, records[0], departure.sent_ms)
+        for companion in () if small else records[1:]:
+            objection = objection or self._too_large(schedule, companion)
+        return objection or records
+
+    def _partition_of(self, topic: str, written: Written, shard: int) -> int:
+        if written.partition == ANY_PARTITION and written.partition_key is None:
+            return self._partition(shard) if topic == self._target else ANY_PARTITION
+        count = self.count(topic)
+        if count is None:
+            return written.partition
+        if written.partition == ANY_PARTITION:
+            # As librdkafka's default partitioner chooses by a key.
+            return crc32(written.partition_key or b"") % count
+        if written.partition >= count:
+            detail = f"it asks for partition {written.partition} of topic {topic}, which has {count}"
+            raise RecordError(DeadLetterReason.UNKNOWN_TARGET, detail)
+        return written.partition
 
     def _partition(self, shard: int) -> int:
         return shard if self._partitioning is Partitioning.SAME_PARTITION else ANY_PARTITION
@@ -205,18 +249,21 @@ class Addressing:
         forbidden = self._further.objection(record.topic, self._target)
         if forbidden is not None:
             return _reject(schedule, DeadLetterReason.FORBIDDEN_TARGET, forbidden)
-        limit = self._limit(record.topic)
-        if limit is None:
+        if self._limit(record.topic) is None:
             return _reject(
                 schedule,
                 DeadLetterReason.UNKNOWN_TARGET,
                 f"the topic {record.topic} does not exist, or this relay's user may not describe it and write to it",
             )
+        return self._too_large(schedule, record)
+
+    def _too_large(self, schedule: Schedule, record: Outgoing) -> Reject | None:
+        limit = self._limit(record.topic)
         size = record_batch_bytes(record.key, record.value, record.headers)
-        if size > limit:
-            detail = f"it takes {size} bytes with its receipt, {record.topic} allows {limit} (max.message.bytes)"
-            return _reject(schedule, DeadLetterReason.TOO_LARGE, detail)
-        return None
+        if limit is None or size <= limit:
+            return None
+        detail = f"it takes {size} bytes with its receipt, {record.topic} allows {limit} (max.message.bytes)"
+        return _reject(schedule, DeadLetterReason.TOO_LARGE, detail)
 
     def dead_letters(self, shard: int, rejects: Sequence[Reject], sent_ms: int) -> list[Outgoing]:
         """The records for the dead-letter topic: untouched, with reason and source coordinates appended.

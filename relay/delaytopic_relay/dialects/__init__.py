@@ -15,9 +15,12 @@ from delaytopic_api.values import Ids, Provenance
 from delaytopic_relay.core.commands import Dialect
 from delaytopic_relay.dialects.black_box import BlackBoxDialect
 from delaytopic_relay.dialects.cesium import CesiumDialect, CesiumRules
+from delaytopic_relay.dialects.karafka import KarafkaDialect
 from delaytopic_relay.dialects.kaspr import KasprDialect
 from delaytopic_relay.dialects.native import NativeDialect, NativePolicy
 from delaytopic_relay.dialects.reading import RoutePolicy, TopicGlobs
+from delaytopic_relay.dialects.scheduler import SchedulerDialect, SchedulerRules
+from delaytopic_relay.dialects.scheduler_json import SchedulerJsonDialect
 from delaytopic_relay.dialects.timebridge import TimebridgeDialect
 from delaytopic_relay.dialects.writing import LetterWriter, Writer, WritingDialect, untouched
 
@@ -73,9 +76,25 @@ def _cesium(config: RelayConfig) -> CesiumDialect:
     )
 
 
+def _scheduler(config: RelayConfig) -> SchedulerDialect:
+    rules, history = config.schedule.scheduler, config.history
+    grace = rules.grace_interval if rules is not None else None
+    return SchedulerDialect(
+        _policy(config),
+        SchedulerRules(
+            history=history.topic if history is not None else None,
+            grace_ms=grace.ms if grace is not None else None,
+            since_days=rules.since_days if rules is not None else None,
+        ),
+    )
+
+
 _FOREIGN: Final[Mapping[DialectName, Callable[[RelayConfig], WritingDialect]]] = {
     DialectName.BLACK_BOX: lambda config: BlackBoxDialect(_policy(config)),
     DialectName.CESIUM: _cesium,
     DialectName.TIMEBRIDGE: lambda config: TimebridgeDialect(_policy(config)),
     DialectName.KASPR: lambda config: KasprDialect(_policy(config)),
+    DialectName.KARAFKA: lambda config: KarafkaDialect(_policy(config)),
+    DialectName.SCHEDULER: _scheduler,
+    DialectName.SCHEDULER_JSON: lambda config: SchedulerJsonDialect(_policy(config)),
 }

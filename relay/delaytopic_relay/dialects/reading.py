@@ -11,13 +11,14 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from delaytopic_api.records import DeadLetterReason, Headers
+from delaytopic_api.records import RECEIPT, DeadLetterReason, Headers
 from delaytopic_api.values import topic_matcher
 from delaytopic_relay.core.commands import MAX_HEADERS, Command, Reject, SourceMessage
 from delaytopic_relay.dialects.times import delay_text, is_instant
 
 MAX_ID_BYTES = 256
 _TOPIC_NAME = re.compile(rb"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
+_SECONDS = re.compile(rb"[0-9]{1,16}")
 _TIMESTAMP_NOT_AVAILABLE = 0
 _SHOWN_CHARACTERS = 64
 _SHOWN_OF_AN_ERROR = 200
@@ -190,6 +191,27 @@ def decoded(decoder: msgspec.json.Decoder[T], value: bytes | None) -> T:
         what = f"{error}".encode("ascii", "backslashreplace").decode()[:_SHOWN_OF_AN_ERROR]
         detail = f"the value is not the JSON that this dialect reads: {what}"
         raise RecordError(DeadLetterReason.MALFORMED_VALUE, detail) from error
+
+
+def identity_by_key(record: Record) -> bytes:
+    """Return the record key as the schedule's id. Raises `RecordError`."""
+    key = record.key
+    if not key or len(key) > MAX_ID_BYTES or not key.strip():
+        detail = f"the record key names the schedule: it must be 1 to {MAX_ID_BYTES} bytes, but is {shown(key)}"
+        raise RecordError(DeadLetterReason.MALFORMED_KEY, detail)
+    return key
+
+
+def is_by_relay(record: Record) -> bool:
+    """Return whether a relay has written this tombstone: it has a receipt, which no producer's has."""
+    return any(name == RECEIPT for name, _ in record.headers or ())
+
+
+def seconds_ms(name: str, text: bytes | None) -> int:
+    """Return epoch milliseconds of a header in whole seconds. Raises `RecordError`."""
+    if text is None or not _SECONDS.fullmatch(text):
+        raise malformed(name, "epoch seconds in digits (1795269686)", text)
+    return int(text) * 1000
 
 
 def unreadable_headers(offset: int, key: bytes | None, value: bytes | None) -> Reject:

@@ -7,12 +7,12 @@ DelayTopic's dialect is meanwhile, the same one writes it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
 from delaytopic_api.records import Headers
-from delaytopic_relay.core.commands import Command, Reject, Schedule, SourceMessage
+from delaytopic_relay.core.commands import ANY_PARTITION, Command, Reject, Schedule, SourceMessage
 
 
 class ReadBy(IntEnum):
@@ -22,6 +22,9 @@ class ReadBy(IntEnum):
     CESIUM = -4
     TIMEBRIDGE = -5
     KASPR = -6
+    KARAFKA = -7
+    SCHEDULER = -8
+    SCHEDULER_JSON = -9
 
 
 class Departure(NamedTuple):
@@ -32,12 +35,27 @@ class Departure(NamedTuple):
     sent_ms: int
 
 
+class Companion(NamedTuple):
+    """A record that is written in the transaction of a delivery: all of them are visible, or none."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+    partition: int = ANY_PARTITION
+
+
 class Written(NamedTuple):
     """A schedule as a record, without its receipt; it goes to the schedule's target."""
 
     key: bytes | None
     value: bytes | None
     headers: Headers
+    partition: int = ANY_PARTITION
+    """Where the record asks for one."""
+    partition_key: bytes | None = None
+    """The key that chooses the partition instead of the record's own."""
+    companions: Sequence[Companion] = ()
 
 
 Writer = Callable[[Schedule, Departure], Written]
@@ -84,3 +102,8 @@ def untouched(reject: Reject, departure: Departure) -> Letter:
 def without(headers: Headers | None, names: frozenset[str]) -> Headers:
     """Return the headers but those of these names, in their order."""
     return [header for header in headers or () if header[0] not in names]
+
+
+def tombstone(schedule: Schedule, departure: Departure, headers: Headers) -> Companion:
+    """Return the record by which compaction removes a schedule: in the partition where the schedule is."""
+    return Companion(departure.source, schedule.key, None, headers, departure.partition)

@@ -31,11 +31,12 @@ class Finding(NamedTuple):
 
 
 class Topics(NamedTuple):
-    """The three topics as found; None for one that does not exist."""
+    """The topics as found; None for one that does not exist."""
 
     source: TopicFacts | None
     target: TopicFacts | None
     dead_letter: TopicFacts | None
+    history: TopicFacts | None = None
 
 
 def check_topics(config: RelayConfig, topics: Topics) -> Finding | None:
@@ -45,7 +46,9 @@ def check_topics(config: RelayConfig, topics: Topics) -> Finding | None:
 
 def _they_exist(config: RelayConfig, topics: Topics) -> Iterator[Finding]:
     named = {"source": config.source.topic, "target": config.target.topic, "deadLetter": config.dead_letter.topic}
-    for (field, name), facts in zip(named.items(), topics, strict=True):
+    if config.history is not None:
+        named["history"] = config.history.topic
+    for (field, name), facts in zip(named.items(), topics, strict=False):
         if facts is None:
             yield Finding(f"{field}.topic: the topic {name} does not exist; create it, or correct the name", waits=True)
 

@@ -60,6 +60,7 @@ class TopicReader:
         self._refused: KafkaError | None = None
         self._known: dict[str, tuple[float, TopicFacts | None]] = {}
         self._limits: dict[str, tuple[float, int | None]] = {}
+        self._counts: dict[str, int] = {}
         settings: dict[str, Any] = {**connection, "error_cb": self._on_error, "allow.auto.create.topics": False}
         self._admin = AdminClient(settings, logger=client_logger("admin"))
 
@@ -98,6 +99,15 @@ class TopicReader:
             return UNLIMITED_BYTES
         return facts.largest_batch_bytes if facts is not None else None
 
+    def partitions(self, topic: str) -> int | None:
+        """The number of a topic's partitions; None if nothing can be sent there, or without an answer."""
+        if self.limit(topic) is None:
+            return None
+        if topic not in self._own:
+            return self._counts.get(topic)
+        known = self._known.get(topic)
+        return known[1].partitions if known is not None and known[1] is not None else None
+
     def learn(self, topics: Collection[str]) -> None:
         """Ask about all of these that records name and that are not known, in two or three requests.
 
@@ -113,6 +123,7 @@ class TopicReader:
             self._limits[topic] = (fresh_s, found[topic])
         for topic in [*self._limits][: max(0, len(self._limits) - max(MOST_KNOWN, len(unknown)))]:
             del self._limits[topic]
+            self._counts.pop(topic, None)
 
     def ask_ends(self, topic: str, partitions: Collection[int]) -> dict[int, Future[ListOffsetsResultInfo]]:
         """Ask for the ends of partitions of a topic, without waiting for the answers."""
@@ -131,6 +142,9 @@ class TopicReader:
             TopicCollection([*there]), include_authorized_operations=True, request_timeout=ASK_S
         )
         found.update((topic, _limit_known_so_far(asked[topic])) for topic in there)
+        self._counts.update(
+            (topic, len(asked[topic].result(0).partitions)) for topic in there if _is_known(asked[topic])
+        )
         resources = [ConfigResource(ResourceType.TOPIC, topic) for topic, limit in found.items() if limit is not None]
         settings = self._admin.describe_configs(resources, request_timeout=ASK_S) if resources else {}
         for resource in resources:
@@ -195,6 +209,10 @@ def _limit_known_so_far(asked: Future[Any]) -> int | None:
     except TimeoutError:
         return UNLIMITED_BYTES
     return UNLIMITED_BYTES if not operations or AclOperation.WRITE in operations else None
+
+
+def _is_known(asked: Future[Any]) -> bool:
+    return asked.done() and asked.exception(0) is None
 
 
 def _largest_batch(asked: Future[Any]) -> int:

@@ -20,7 +20,14 @@ from delaytopic_relay.backlog.store import BacklogStore
 from delaytopic_relay.core.commands import Dialect
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.suspension import Suspension
-from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets, Outgoing, TopicLimit, source_of
+from delaytopic_relay.delivery.outbound import (
+    Addressing,
+    FurtherTargets,
+    Outgoing,
+    PartitionCount,
+    TopicLimit,
+    source_of,
+)
 from delaytopic_relay.dialects import NATIVE_FORMS, Forms
 from delaytopic_relay.dialects.native import NativeDialect, NativePolicy
 from delaytopic_relay.dialects.reading import TopicGlobs
@@ -115,6 +122,7 @@ class Setup(NamedTuple):
     dialect: Dialect | None = None
     """Instead of the native one; `forms` are those of what it reads."""
     forms: Forms = NATIVE_FORMS
+    partition_count: PartitionCount = lambda topic: None
 
 
 USUAL = Setup()
@@ -135,12 +143,14 @@ def start(world: World, store: BacklogStore, name: str = "relay", setup: Setup =
     if setup.delay_ms is None:
         backlog = in_redis = RedisBacklog(store, name, HORIZON_MS, clock, events, EmptyReader, setup.signer)
         in_redis.share_bytes = setup.share_bytes
+    addressing = Addressing(SOURCE, TARGET, DEAD, Partitioning.BY_KEY, 4, setup.limit, FURTHER, setup.forms)
+    addressing.count = setup.partition_count
     loop = Loop(
         Parts(
             source=source,
             target=target,
             dialect=setup.dialect or NativeDialect(native_policy(setup.delay_ms)),
-            addressing=Addressing(SOURCE, TARGET, DEAD, Partitioning.BY_KEY, 4, setup.limit, FURTHER, setup.forms),
+            addressing=addressing,
             manager=backlog.manager,
             takeover=Takeover(source, target, backlog, events, lambda owner: owner not in setup.strangers),
             pace=Pace(50, setup.transactional),

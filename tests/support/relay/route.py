@@ -17,7 +17,7 @@ from confluent_kafka import Producer, TopicPartition
 from tests.support.relay.process import RelayProcess, wait_for
 
 from delaytopic_api.relay import RelayConfig
-from delaytopic_api.values import BackendType, bucket_topics
+from delaytopic_api.values import CAPABILITIES, BackendType, Dialect, bucket_topics
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
 from delaytopic_cli.judge.reading import RawRecord, Rules, read_dead_letter, read_delivered, read_source
 from delaytopic_cli.judge.verdict import (
@@ -61,7 +61,7 @@ class Route:
 
     def __post_init__(self) -> None:
         self.source, self.target, self.dead_letter = (f"{self.name}.{part}" for part in ("source", "target", "dlq"))
-        self.other = f"{self.name}.other"
+        self.other, self.history = f"{self.name}.other", f"{self.name}.history"
 
     def create_topics(self, **source_settings: str) -> Route:
         """Source, target, another allowed target, dead letters, and what the backend needs."""
@@ -71,6 +71,7 @@ class Route:
             TopicPlan(self.source, self.partitions, source_settings or {}),
             TopicPlan(self.target, self.partitions, LOG_APPEND_TIME),
             TopicPlan(self.other, self.partitions, LOG_APPEND_TIME),
+            *([TopicPlan(self.history, self.partitions, {})] if config.history is not None else []),
             TopicPlan(self.dead_letter, 1, {"max.message.bytes": str((1 << 20) + (1 << 16))}),
             *(
                 TopicPlan(topic.name, self.partitions, topic.config)
@@ -103,7 +104,10 @@ class Route:
             "http": {"host": "127.0.0.1", "port": 0},
             "limits": {"horizon": "2s", "sessionTimeout": f"{SESSION_TIMEOUT_S}s"},
         }
-        return RelayConfig.model_validate(_merged(document, self.spec))
+        merged = _merged(document, self.spec)
+        if CAPABILITIES[Dialect(merged["schedule"].get("dialect", Dialect.NATIVE))].history:
+            merged["history"] = {"topic": self.history}
+        return RelayConfig.model_validate(merged)
 
     def relay(self) -> RelayProcess:
         """A further relay, not yet started."""

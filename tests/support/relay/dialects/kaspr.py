@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-from tests.support.relay.dialects.table import Arrived, Case, Headers, Produced, Refused, Stage, Table, nothing
+from tests.support.relay.dialects.table import FAR_MS, Arrived, Case, Headers, Produced, Refused, Stage, Table, nothing
 
 OWN: Headers = [("content-type", b"text/plain"), ("trace", b"7")]
 KEY, VALUE = b"user-1", b"hello"
@@ -55,6 +55,7 @@ def _bad(produced: Produced, *errors: str, reason: str = "malformed-header", val
 def cases(stage: Stage) -> Mapping[str, Case]:
     """Return what its producers write, and what they should not."""
     soon_ms, later_ms = stage.now_ms + 1_500, stage.now_ms + 3_000
+    far = _at(_iso(stage.now_ms + FAR_MS))
     soon, later, target = _at(_iso(soon_ms)), _at(_iso(later_ms)), _to(stage.target)
     no_at, no_to = (
         "Missing required header `x-scheduler-deliver-at`",
@@ -71,12 +72,12 @@ def cases(stage: Stage) -> Mapping[str, Case]:
         "past": _sent(_record(_at("2001-01-01T00:00:00Z"), target), stage.target, 978_307_200_000),
         "no value": _sent(_record(soon, target, value=None), stage.target, soon_ms),
         "no key": _sent(_record(soon, target, key=None), stage.target, soon_ms),
-        "one that is replaced": nothing(_record(_id(b"a"), soon, target)),
+        "one that is replaced": nothing(_record(_id(b"a"), far, target)),
         "its replacement": _sent(
             _record(_action(b"REPLACE"), _id(b"a"), later, target, value=b"new"), stage.target, later_ms
         ),
         "a replacement of nothing": _sent(_record(_action(b"REPLACE"), _id(b"b"), soon, target), stage.target, soon_ms),
-        "one that is cancelled": nothing(_record(_id(b"c"), soon, target)),
+        "one that is cancelled": nothing(_record(_id(b"c"), far, target)),
         "its cancel": nothing(_record(_action(b"CANCEL"), _id(b"c"), value=None)),
         "a cancel of nothing": nothing(_record(_action(b"CANCEL"), _id(b"d"), value=None)),
         "no headers for it": _bad(_record(), no_at, no_to),

@@ -10,12 +10,18 @@ from delaytopic_api.records import DEAD_LETTER_REASON, RECEIPT, Receipt, parse_d
 Headers = Sequence[tuple[str, bytes | None]]
 
 
+FAR_MS = 1_800_000
+"""So far ahead is what is withdrawn: however slow the machine, it waits when the other record is read."""
+
+
 class Stage(NamedTuple):
     """The time at which records are produced, and the topics that they may name."""
 
     now_ms: int
     target: str
     other: str
+    source: str = "source"
+    history: str = "history"
 
 
 class Origin(NamedTuple):
@@ -55,6 +61,16 @@ class Refused(NamedTuple):
     headers: Headers = []  # noqa: RUF012  # a tuple's default, and never appended to
 
 
+class Beside(NamedTuple):
+    """A record that is written with a delivery; `partition` where that is the dialect's affair."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = []  # noqa: RUF012  # a tuple's default, and never appended to
+    partition: int | None = None
+
+
 Outcome = Arrived | Refused | None
 """None for a record that nothing follows from by itself: a cancel, or one that was withdrawn."""
 
@@ -64,6 +80,7 @@ class Case(NamedTuple):
 
     produced: Produced
     outcome: Callable[[Origin], Outcome]
+    beside: Callable[[Origin], Sequence[Beside]] = lambda origin: ()
 
 
 class Table(NamedTuple):
@@ -105,3 +122,10 @@ def seen(topic: str, key: bytes | None, value: bytes | None, headers: Headers) -
     receipt = Receipt.parse(text)
     outcome = Arrived(topic, receipt.due_ms, key, value, [*headers[:-1]])
     return Seen(receipt.partition, receipt.offset, receipt.sent_ms, outcome)
+
+
+def beside_of(topic: str, partition: int, key: bytes | None, value: bytes | None, headers: Headers) -> Beside:
+    """Read back what was written with a delivery, in a topic that has a place for it: the source, or a history."""
+    name, _ = headers[-1]
+    assert name == RECEIPT, headers
+    return Beside(topic, key, value, [*headers[:-1]], partition if value is None else None)

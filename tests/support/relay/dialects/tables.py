@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tests.support.relay.dialects import black_box, cesium, kaspr, timebridge
+from tests.support.relay.dialects import black_box, cesium, karafka, kaspr, scheduler, scheduler_json, timebridge
 from tests.support.relay.dialects.table import Table
 
 TABLES: Mapping[str, Table] = {
@@ -14,4 +14,10 @@ TABLES: Mapping[str, Table] = {
     "Cesium, binary": cesium.BINARY,
     "Timebridge": timebridge.TABLE,
     "Kaspr": kaspr.TABLE,
+    "Karafka": karafka.TABLE,
+    "Scheduler": scheduler.TABLE,
+    "Scheduler, an hour of grace": scheduler.BOUNDED,
+    "SchedulerJson": scheduler_json.TABLE,
 }
+IN_MEMORY: Mapping[str, Table] = {**TABLES, "Scheduler, since yesterday": scheduler.DAILY}
+"""With those that a real clock could pass midnight in."""

@@ -20,6 +20,7 @@ from delaytopic_api import (
 from delaytopic_api.documents import (
     AutoscalingSettings,
     BackendSettings,
+    SchedulerSpec,
     ScheduleSettings,
     Settings,
     SigningKeySecret,
@@ -92,6 +93,7 @@ def test_without_a_class_the_documented_defaults_are_in_force() -> None:
         source=TopicSettings("shop.reminders.delayed", Management.MANAGED, None, None, Duration("888h"), {}),
         target=TopicSettings("shop.reminders", Management.MANAGED, None, None, None, {}),
         dead_letter=TopicSettings("shop.reminders.delayed.dlq", Management.MANAGED, None, None, None, {}),
+        history=None,
         topic_provisioning=TopicProvisioning.DIRECT,
         allowed_targets=[],
         partitioning=Partitioning.BY_KEY,
@@ -282,6 +284,23 @@ def test_an_inline_connection_goes_with_its_own_redis() -> None:
             ],
         ),
         (
+            {"schedule": {"dialect": "Scheduler"}, "history": {"topic": "bakery.orders", "management": "Adopt"}},
+            {},
+            [
+                "spec.history.topic: bakery.orders is not allowed as a history: DelayClass standard allows shop.*",
+                "spec.history.management: bakery.orders must not be adopted: DelayClass standard allows none; use "
+                'Observe, or ask who looks after the class for access.adoptTopics: ["bakery.orders"]',
+            ],
+        ),
+        (
+            {"schedule": {"dialect": "Karafka", "maxDelay": "1h"}},
+            {"limits": {"maxRetention": "720h"}},
+            [
+                'spec.source.config["cleanup.policy"]: is required: dialect Karafka compacts its source, which keeps '
+                "records for ever, and DelayClass standard allows up to 720h; write compact,delete"
+            ],
+        ),
+        (
             {"deadLetter": {"topic": "bakery.orders"}},
             {"access": {"sourceTopics": ["*"]}},
             ["spec.deadLetter.topic: bakery.orders is not allowed as a dead letter: DelayClass standard allows shop.*"],
@@ -342,6 +361,21 @@ def test_what_a_class_does_not_allow_is_refused_with_the_path_and_what_it_allows
 )
 def test_what_contradicts_the_defaults_is_refused_too(spec: dict[str, Any], line: str) -> None:
     assert refusal_of(topic_with(**spec)) == [line]
+
+
+def test_a_dialect_that_names_schedules_by_key_has_them_and_a_source_that_keeps_them() -> None:
+    settings = resolve(topic_with(schedule={"dialect": "Scheduler", "scheduler": {"graceInterval": "1h"}}))
+
+    assert (settings.schedule.ids, settings.source.retention) == (Ids.BY_KEY, None)
+    assert settings.history == TopicSettings("shop.reminders.delayed.history", Management.MANAGED, None, None, None, {})
+    assert settings.schedule.scheduler == SchedulerSpec(grace_interval=Duration("1h"))
+
+
+@pytest.mark.parametrize("dialect", ["BlackBox", "Cesium", "Timebridge"])
+def test_a_dialect_without_names_has_none_and_no_history(dialect: str) -> None:
+    settings = resolve(topic_with(schedule={"dialect": dialect}))
+
+    assert (settings.schedule.ids, settings.history, settings.source.retention) == (Ids.DISABLED, None, "888h")
 
 
 def test_endless_retention_is_long_enough() -> None:

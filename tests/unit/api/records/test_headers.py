@@ -33,6 +33,7 @@ def test_the_reasons_of_dead_letters_are_stable_tokens() -> None:
     assert {reason.value for reason in DeadLetterReason} == {
         "malformed-header",
         "malformed-value",
+        "malformed-key",
         "contradictory-headers",
         "unsupported",
         "unknown-action",

@@ -56,6 +56,34 @@ def test_three_topics_are_made_the_source_last_with_what_each_needs() -> None:
     assert (plan.stalled, plan.reconciling) == (None, f"creating {DEAD_LETTER}, {TARGET}, {SOURCE}")
 
 
+def test_a_dialect_with_tombstones_and_history_gets_a_compacted_source_and_a_history_topic() -> None:
+    route = wanted(schedule={"dialect": "Scheduler"})
+
+    plan = World().plan(route)
+
+    made = {action.name: dict(action.config) for action in plan.actions if isinstance(action, CreateTopic)}
+    assert [*made] == [DEAD_LETTER, f"{SOURCE}.history", TARGET, SOURCE]
+    assert made[f"{SOURCE}.history"] == {}
+    assert made[SOURCE] == {
+        "cleanup.policy": "compact",
+        "message.timestamp.type": "LogAppendTime",
+        "retention.bytes": "-1",
+        "retention.ms": "-1",
+    }
+    assert plan.record.history == TopicRecord(name=f"{SOURCE}.history", ownership=Ownership.CREATED)
+
+
+def test_a_compacted_source_is_refused_only_where_records_have_no_names() -> None:
+    compacted = facts(SOURCE, cleanup_policy="compact")
+    adopted = {"management": "Adopt"}
+
+    by_offset = World.of(compacted).plan(wanted(source=adopted))
+    by_key = World.of(compacted).plan(wanted(source=adopted, schedule={"dialect": "SchedulerJson"}))
+
+    assert by_offset.topics.reason == "CompactedSource"
+    assert by_key.stalled is None
+
+
 def test_what_is_about_to_be_made_is_written_down_before() -> None:
     plan = World().plan(wanted())
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 from tests.support.relay import in_world
-from tests.support.relay.dialects.table import Origin, Seen, Stage, seen
-from tests.support.relay.dialects.tables import TABLES
+from tests.support.relay.dialects.table import Beside, Origin, Seen, Stage, beside_of, seen
+from tests.support.relay.dialects.tables import IN_MEMORY
 from tests.support.relay.memory_store import MemoryBacklogStore
 from tests.support.relay.world import World
 
@@ -16,7 +16,7 @@ from delaytopic_api.relay import RelayConfig
 from delaytopic_relay.dialects import dialect_for, forms_for
 
 NOW_MS = 1_795_269_600_000
-OTHER = "other"
+OTHER, HISTORY = "other", "history"
 
 
 def config_of(schedule: object) -> RelayConfig:
@@ -29,6 +29,7 @@ def config_of(schedule: object) -> RelayConfig:
             "source": {"topic": in_world.SOURCE},
             "target": {"topic": in_world.TARGET, "allowed": [OTHER]},
             "deadLetter": {"topic": in_world.DEAD},
+            "history": {"topic": HISTORY},
             "schedule": schedule,
             "precision": "50ms",
             "guarantee": "ExactlyOnce",
@@ -38,25 +39,54 @@ def config_of(schedule: object) -> RelayConfig:
     )
 
 
-@pytest.mark.parametrize("dialect", TABLES)
+@pytest.mark.parametrize("dialect", IN_MEMORY)
 def test_each_record_becomes_what_its_service_makes_of_it(dialect: str) -> None:
-    table, world, config = TABLES[dialect], World(NOW_MS), config_of(TABLES[dialect].schedule)
-    setup = in_world.Setup(dialect=dialect_for(config), forms=forms_for(config))
+    table, world, config = IN_MEMORY[dialect], World(NOW_MS), config_of(IN_MEMORY[dialect].schedule)
+    setup = in_world.Setup(dialect=dialect_for(config), forms=forms_for(config), partition_count=lambda topic: 4)
     relay = in_world.start(world, MemoryBacklogStore(), setup=setup)
-    cases = table.cases(Stage(NOW_MS, in_world.TARGET, OTHER))
+    cases = table.cases(Stage(NOW_MS, in_world.TARGET, OTHER, in_world.SOURCE, HISTORY))
     offsets = {
         what: world.produce(0, case.produced.key, case.produced.value, [*case.produced.headers])
         for what, case in cases.items()
     }
     relay.run(for_ms=6_000)
 
-    found = [seen(record.topic, record.key, record.value, record.headers) for _, record in world.delivered]
+    written = [record for _, record in world.delivered]
+    main = [record for record in written if record.topic not in (in_world.SOURCE, HISTORY)]
+    found = [seen(record.topic, record.key, record.value, record.headers) for record in main]
+    beside = [
+        beside_of(record.topic, record.partition, record.key, record.value, record.headers)
+        for record in written
+        if record.topic in (in_world.SOURCE, HISTORY)
+    ]
 
     at = {one.offset: one for one in found}
-    expected = {}
+    expected, expected_beside = {}, list[Beside]()
     for what, case in cases.items():
         one = at.get(offsets[what], Seen(0, 0, 0, None))
-        expected[what] = case.outcome(Origin(in_world.SOURCE, 0, offsets[what], NOW_MS, one.sent_ms))
+        origin = Origin(in_world.SOURCE, 0, offsets[what], NOW_MS, one.sent_ms)
+        expected[what] = case.outcome(origin)
+        expected_beside += case.beside(origin)
     assert {what: at[offset].outcome if offset in at else None for what, offset in offsets.items()} == expected
+    assert sorted(beside, key=str) == sorted(expected_beside, key=str)
     assert len(at) == len(found)
     assert [one for one in found if one.outcome is not None and one.sent_ms < getattr(one.outcome, "due_ms", 0)] == []
+
+
+def test_a_tombstone_that_the_relay_has_written_withdraws_nothing_that_came_meanwhile() -> None:
+    # Given a schedule that was delivered, whose name has another schedule by the time its tombstone is in the source
+    world, config = World(NOW_MS), config_of({"dialect": "SchedulerJson", "maxDelay": "1h"})
+    setup = in_world.Setup(dialect=dialect_for(config), forms=forms_for(config))
+    relay = in_world.start(world, MemoryBacklogStore(), setup=setup)
+    first, second = (
+        b'{"time": %d, "topic": "target", "key": "YQ=="}' % (NOW_MS + after_ms) for after_ms in (1_000, 3_000)
+    )
+    world.produce(0, b"name", first)
+    relay.run(for_ms=2_000)
+    world.produce(0, b"name", second)
+    (stone,) = (record for _, record in world.delivered if record.topic == in_world.SOURCE)
+    world.produce(stone.partition, stone.key, stone.value, [*stone.headers])
+
+    relay.run(for_ms=3_000)
+
+    assert [record.topic for _, record in world.delivered] == [*(in_world.TARGET, in_world.SOURCE)] * 2

@@ -1,0 +1,101 @@
+"""The Scheduler dialect: the headers of etf1's kafka-message-scheduler, `scheduler-*`.
+
+The record key names the schedule: the latest wins, a null value cancels. What was delivered gets a tombstone and a copy
+in the history topic, both with the delivered record's headers. Of a repeated header the first counts.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from delaytopic_api.records import DeadLetterReason
+from delaytopic_relay.core.commands import Cancel, Command, Ignore, Schedule, SourceMessage
+from delaytopic_relay.dialects.reading import (
+    Policy,
+    Record,
+    RecordError,
+    allowed_topic,
+    due_within,
+    first_values,
+    identity_by_key,
+    is_by_relay,
+    read_by,
+    seconds_ms,
+    timestamp_of,
+)
+from delaytopic_relay.dialects.writing import Companion, Departure, ReadBy, Written, tombstone, untouched
+
+EPOCH: Final = "scheduler-epoch"
+TARGET_TOPIC: Final = "scheduler-target-topic"
+TARGET_KEY: Final = "scheduler-target-key"
+_DAY_MS: Final = 86_400_000
+
+
+class SchedulerRules(NamedTuple):
+    """The bounds of how late a schedule may be; None for none.
+
+    `grace_ms`: past due by more than this when it was produced, a schedule is refused. `since_days`: the days before
+    the current one, in UTC, whose schedules are still delivered when they were missed.
+    """
+
+    history: str | None = None
+    grace_ms: int | None = None
+    since_days: int | None = None
+
+
+class SchedulerDialect:
+    """Reads and writes the records of one DelayTopic."""
+
+    read_by = ReadBy.SCHEDULER
+    letter = staticmethod(untouched)
+
+    def __init__(self, policy: Policy, rules: SchedulerRules) -> None:
+        self._policy = policy
+        self._rules = rules
+
+    def read(self, message: SourceMessage) -> Command:
+        """The record's command; never raises."""
+        return read_by(self._command, message)
+
+    def _command(self, record: Record) -> Command:
+        if record.value is None:
+            own = is_by_relay(record)
+            return Ignore(record.offset) if own else Cancel(record.offset, identity_by_key(record))
+        offset, key, value, headers, timestamp_ms = record
+        identity, values = identity_by_key(record), first_values(headers)
+        due_ms = self._due_ms(record, seconds_ms(EPOCH, values.get(EPOCH)))
+        topic = allowed_topic(self._policy, f"header {TARGET_TOPIC}", values.get(TARGET_TOPIC))
+        target = topic if topic != self._policy.target_topic else None
+        expires_ms = self._expires_ms(due_ms)
+        return Schedule(due_ms, offset, key, value, headers, self.read_by, identity, target, expires_ms, timestamp_ms)
+
+    def _due_ms(self, record: Record, due_ms: int) -> int:
+        timestamp_ms, grace_ms = timestamp_of(record, f"header {EPOCH}"), self._rules.grace_ms
+        if grace_ms is not None and timestamp_ms - due_ms > grace_ms:
+            detail = (
+                f"it was due at {due_ms}, {timestamp_ms - due_ms} ms before its timestamp;"
+                f" this DelayTopic allows {grace_ms} ms (schedule.scheduler.graceInterval)"
+            )
+            raise RecordError(DeadLetterReason.EXPIRED, detail)
+        return due_within(self._policy, timestamp_ms, due_ms)
+
+    def _expires_ms(self, due_ms: int) -> int | None:
+        if self._rules.since_days is None:
+            return None
+        last_day_ms = due_ms - due_ms % _DAY_MS + self._rules.since_days * _DAY_MS
+        return last_day_ms + _DAY_MS - 1
+
+    def write(self, schedule: Schedule, departure: Departure) -> Written:
+        """The record with its place, under the key that it asks for; its tombstone; its copy for the history."""
+        headers = [
+            *(schedule.headers or ()),
+            ("scheduler-timestamp", b"%d" % ((schedule.timestamp_ms or 0) // 1000)),
+            ("scheduler-key", schedule.key),
+            ("scheduler-topic", departure.source.encode()),
+        ]
+        # An empty header is what its Go client makes of a record without a key.
+        key = first_values(schedule.headers).get(TARGET_KEY)
+        companions = [tombstone(schedule, departure, headers)]
+        if self._rules.history is not None:
+            companions.append(Companion(self._rules.history, key, schedule.value, headers))
+        return Written(key, schedule.value, headers, companions=companions)

@@ -1,0 +1,76 @@
+"""The SchedulerJson dialect: the JSON records of sky-uk's kafka-message-scheduler.
+
+The value is `{"time", "topic", "key", "value", "headers"}`, with key, value and headers in base64. The record key names
+the schedule: the latest wins, a null value cancels. What was delivered gets a tombstone with `schedule:expired`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from delaytopic_api.records import DeadLetterReason
+from delaytopic_relay.core.commands import MAX_HEADERS, Cancel, Command, Ignore, Schedule, SourceMessage
+from delaytopic_relay.dialects.reading import (
+    Policy,
+    Record,
+    RecordError,
+    allowed_topic,
+    decoded,
+    due_within,
+    identity_by_key,
+    is_by_relay,
+    last_values,
+    read_by,
+    timestamp_of,
+)
+from delaytopic_relay.dialects.writing import Departure, ReadBy, Written, tombstone, untouched
+
+EXPIRED: Final = "schedule:expired"
+
+
+class _Schedule(msgspec.Struct):
+    time: int
+    topic: str
+    key: bytes
+    value: bytes | None = None
+    headers: dict[str, bytes] | None = None
+
+
+_decoder = msgspec.json.Decoder(_Schedule)
+
+
+class SchedulerJsonDialect:
+    """Reads and writes the records of one DelayTopic."""
+
+    read_by = ReadBy.SCHEDULER_JSON
+    letter = staticmethod(untouched)
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+
+    def read(self, message: SourceMessage) -> Command:
+        """The record's command; never raises."""
+        return read_by(self._command, message)
+
+    def _command(self, record: Record) -> Command:
+        if record.value is None:
+            own = is_by_relay(record) or (last_values(record.headers).get(EXPIRED) or b"").lower() == b"true"
+            return Ignore(record.offset) if own else Cancel(record.offset, identity_by_key(record))
+        identity, wished = identity_by_key(record), decoded(_decoder, record.value)
+        if len(wished.headers or ()) > MAX_HEADERS:
+            detail = f"field headers has more than {MAX_HEADERS} headers, which no relay carries"
+            raise RecordError(DeadLetterReason.TOO_MANY_HEADERS, detail)
+        due_ms = due_within(self._policy, timestamp_of(record, "field time"), max(0, wished.time))
+        reason = DeadLetterReason.MALFORMED_VALUE
+        topic = allowed_topic(self._policy, "field topic", wished.topic.encode(), reason)
+        target = topic if topic != self._policy.target_topic else None
+        offset, key, value, headers, _ = record
+        return Schedule(due_ms, offset, key, value, headers, self.read_by, identity, target)
+
+    def write(self, schedule: Schedule, departure: Departure) -> Written:
+        """The record that the value describes, and the tombstone of its schedule."""
+        wished = decoded(_decoder, schedule.value)
+        stone = tombstone(schedule, departure, [(EXPIRED, b"true")])
+        return Written(wished.key, wished.value, [*(wished.headers or {}).items()], companions=[stone])
