@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import cast
 
 from tests.simulation.plans.plan import Produce, Recipe, Setup
 from tests.simulation.relays import dialect_of
@@ -24,6 +25,7 @@ class Applications:
         self._kafka = kafka
         self._setup = setup
         self._read = dialect_of(setup).read
+        self._unnamed = 0
         self.probes: set[tuple[int, int]] = set()
         """Shard and offset of the records that must leave on time."""
 
@@ -43,9 +45,27 @@ class Applications:
         self._kafka.later(open_ms, lambda: self._kafka.source[shard].end(transaction, commit=commits))
 
     def _append(self, shard: int, recipe: Recipe, transaction: SourceTransaction | None) -> int:
+        if self._setup.scheduler:
+            return self._append_scheduled(shard, recipe, transaction)
         value = None if recipe.cancel else recipe.value
         headers = [*self._absolute(recipe.others), *self._when(recipe)]
         return self._kafka.source[shard].append(self._kafka.now_ms, b"k", value, headers or None, transaction)
+
+    def _append_scheduled(self, shard: int, recipe: Recipe, transaction: SourceTransaction | None) -> int:
+        """Append the recipe as a client of the dialect Scheduler writes it; without a name it has one of its own."""
+        self._unnamed += recipe.name is None
+        name = recipe.name if recipe.name is not None else b"unnamed %d" % self._unnamed
+        due_ms = self._kafka.now_ms + (recipe.due_ms or 0) if recipe.at_ms is None else recipe.at_ms
+        topic = b"other" if ("deliver-to", b"other") in recipe.others else b"target"
+        headers: Headers = [
+            *recipe.others,
+            ("scheduler-epoch", b"%d" % -(-due_ms // 1_000)),
+            ("scheduler-target-topic", topic),
+            ("scheduler-target-key", b"k"),
+        ]
+        value = None if recipe.cancel else recipe.value or b""
+        at = None if recipe.cancel else headers
+        return self._kafka.source[shard].append(self._kafka.now_ms, name, value, at, transaction)
 
     def _absolute(self, headers: Sequence[tuple[str, bytes | None]]) -> Headers:
         """A time with a plus is relative to now."""
@@ -78,8 +98,11 @@ class Applications:
         for shard in self._kafka.source:
             for after_ms in PROBES_MS if self._setup.delay_ms is None else (0,):
                 recipe = Recipe(due_ms=None if self._setup.delay_ms is not None else after_ms)
-                self.probes.add((shard, self._append(shard, recipe, None)))
-                due_ms.add(self._kafka.now_ms + (self._setup.delay_ms or after_ms))
+                offset = self._append(shard, recipe, None)
+                self.probes.add((shard, offset))
+                command = self._read(cast(SourceRecord, self._kafka.source[shard].entries[offset]))
+                assert isinstance(command, Schedule)
+                due_ms.add(command.due_ms)
         return sorted(due_ms)
 
     def due_times(self) -> Iterator[int]:

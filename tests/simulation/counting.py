@@ -67,7 +67,11 @@ ENOUGH_RUNS = 10_000
 
 
 Names = tuple[tuple[str, ...], tuple[str, ...]]
-EXPECTED: dict[str, Names] = {"RedisZset": (FAULTS, PATHS), "KafkaBuckets": (FAULTS_OF_BUCKETS, PATHS_OF_BUCKETS)}
+EXPECTED: dict[str, Names] = {
+    "RedisZset": (FAULTS, PATHS),
+    "KafkaBuckets": (FAULTS_OF_BUCKETS, PATHS_OF_BUCKETS),
+    "Scheduler": (FAULTS, PATHS),
+}
 
 
 def missing(counts: Mapping[str, int], backend: str = "RedisZset") -> list[str]:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tests.simulation.plans.plan import Setup
-from tests.simulation.relays import DEAD, dialect_of
+from tests.simulation.relays import DEAD, HISTORY, dialect_of
 from tests.simulation.world.kafka import Commit, Kafka, Life, Sent
 from tests.simulation.world.source_log import SourceRecord
 from tests.simulation.world.transactions import State
 
+from delaytopic_api.records import RECEIPT
 from delaytopic_relay.core.commands import Cancel, Command, DueKey, Schedule
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.delivery.outbound import source_of
@@ -64,6 +65,10 @@ class Outcome:
     commits: Sequence[Commit]
     probes: Set[Place]
     counts: Mapping[str, int]
+    stones: Sequence[Delivered] = ()
+    """Tombstones in the source, by the schedule that they are for."""
+    copies: Sequence[Delivered] = ()
+    """Records of the history topic, likewise."""
 
     def before(self, shard: int, commit: int) -> Progress | None:
         """Return what was committed for a shard before this commit."""
@@ -110,10 +115,18 @@ def outcome_of(setup: Setup, kafka: Kafka, probes: Set[Place], *, rested: bool) 
     """Read the logs."""
     read = dialect_of(setup).read
     accepted = [Accepted(record, read(record)) for log in kafka.source.values() for record in log.accepted()]
-    source = {entry.place: entry for entry in accepted}
-    delivered = [_delivered(sent) for sent in kafka.read_committed()]
+    stones = [_delivered(sent) for sent in kafka.stones if sent.transaction is None or sent.transaction.number >= 0]
+    source = {entry.place: entry for entry in accepted if not _is_stone(entry.record)}
+    seen = [_delivered(sent) for sent in kafka.read_committed()]
+    delivered = [each for each in seen if each.sent.record.topic != HISTORY]
+    copies = [each for each in seen if each.sent.record.topic == HISTORY]
     counts = {**kafka.counts, "aborted records": _aborted(kafka)}
-    return Outcome(setup, rested, source, delivered, kafka.commits, probes, counts)
+    return Outcome(setup, rested, source, delivered, kafka.commits, probes, counts, stones, copies)
+
+
+def _is_stone(record: SourceRecord) -> bool:
+    """Return whether a relay has written it: no application of these histories cancels with headers."""
+    return record.record_value is None and any(name == RECEIPT for name, _ in record.record_headers or ())
 
 
 def _delivered(sent: Sent) -> Delivered:

@@ -105,8 +105,27 @@ def out_of_order(outcome: Outcome) -> Complaints:
         last[shard] = accepted.key
 
 
+def alone(outcome: Outcome) -> Complaints:
+    """P2, with tombstones and history: a delivery, its tombstone and its copy are there together, or none of them."""
+    if not outcome.setup.scheduler:
+        return
+    deliveries = [delivered for delivered, _ in _deliveries(outcome)]
+    for what, beside in (("tombstone", outcome.stones), ("copy", outcome.copies)):
+        ours, theirs = (Counter((each.place, each.commit) for each in some) for some in (deliveries, beside))
+        if outcome.setup.transactional:
+            lacking = (ours - theirs) + (theirs - ours)
+        else:
+            # Deliveries may be repeated. One that Kafka refuses becomes a dead letter, and what was sent with it stays.
+            lacking = Counter(ours.keys() - theirs.keys())
+        for place in lacking:
+            yield f"alone: the delivery of {place} has no {what}, or that no delivery"
+
+
 def altered(outcome: Outcome) -> Complaints:
     """P6: key, value and every header that is not a control header, in their order; then the receipt."""
+    if outcome.setup.scheduler:
+        yield from _altered_schedules(outcome)
+        return
     for delivered, accepted in _deliveries(outcome):
         record, sent = accepted.record, delivered.sent.record
         kept = [header for header in record.record_headers or [] if header[0] not in CONTROL_HEADERS]
@@ -116,6 +135,15 @@ def altered(outcome: Outcome) -> Complaints:
         wanted = OTHER if ("deliver-to", b"other") in (record.record_headers or []) else TARGET
         if sent.topic != wanted:
             yield f"astray: {_text(accepted)} went to {sent.topic}"
+
+
+def _altered_schedules(outcome: Outcome) -> Complaints:
+    for delivered, accepted in _deliveries(outcome):
+        record, sent = accepted.record, delivered.sent.record
+        own = list(record.record_headers or [])
+        same = sent.headers[: len(own)] == own and sent.headers[-1][0] == RECEIPT
+        if (sent.key, sent.value) != (b"k", record.record_value) or not same:
+            yield f"altered: {_text(accepted)} became {sent}"
 
 
 def altered_dead_letters(outcome: Outcome) -> Complaints:
@@ -203,6 +231,7 @@ PROMISES: Sequence[Promise] = (
     early,
     late,
     out_of_order,
+    alone,
     altered,
     altered_dead_letters,
     misplaced,

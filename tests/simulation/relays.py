@@ -9,7 +9,7 @@ from tests.simulation.plans.plan import Setup
 from tests.simulation.witness import Witness
 from tests.simulation.world.bucket_log import HORIZON_MS, NAMES, RULES, SimulatedBucketLog
 from tests.simulation.world.clocks import SimulatedClock
-from tests.simulation.world.kafka import Kafka
+from tests.simulation.world.kafka import SOURCE, Kafka
 from tests.simulation.world.source_client import SimulatedSource
 from tests.simulation.world.strands import Strand
 from tests.simulation.world.target_client import SimulatedTarget
@@ -22,17 +22,21 @@ from delaytopic_relay.backlog.protocol import Backlog, EmptyReader
 from delaytopic_relay.backlog.redis.backlog import RedisBacklog
 from delaytopic_relay.backlog.signing import SegmentSigner
 from delaytopic_relay.backlog.store import BacklogStore
+from delaytopic_relay.core.commands import Dialect
 from delaytopic_relay.core.suspension import Suspension
 from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
+from delaytopic_relay.dialects import Forms
 from delaytopic_relay.dialects.native import NativeDialect, NativePolicy
-from delaytopic_relay.dialects.reading import TopicGlobs
+from delaytopic_relay.dialects.reading import RoutePolicy, TopicGlobs
+from delaytopic_relay.dialects.scheduler import SchedulerDialect, SchedulerRules
+from delaytopic_relay.dialects.writing import ReadBy
 from delaytopic_relay.engine.loop import Loop, Parts
 from delaytopic_relay.engine.pacing import Pace
 from delaytopic_relay.engine.recovery import Takeover
 from delaytopic_relay.kafka.target import SplitTarget
 from delaytopic_relay.ports import Target
 
-SOURCE, TARGET, DEAD, OTHER = "source", "target", "dead", "other"
+TARGET, DEAD, OTHER, HISTORY = "target", "dead", "other", "history"
 KEYS: Sequence[Sequence[bytes]] = [(), (b"first key",), (b"second key", b"first key"), (b"third key",)]
 """Keys set, rotated, replaced and removed, in a rolling update that never ends."""
 FURTHER = FurtherTargets([OTHER], "sim")
@@ -46,8 +50,14 @@ SUSPENSIONS: Mapping[str, Suspension] = {
 }
 
 
-def dialect_of(setup: Setup) -> NativeDialect:
+SCHEDULER = SchedulerDialect(RoutePolicy(TARGET, TopicGlobs([OTHER]), MAX_DELAY_MS), SchedulerRules(history=HISTORY))
+FORMS = Forms({int(ReadBy.SCHEDULER): SCHEDULER.write}, SCHEDULER.letter)
+
+
+def dialect_of(setup: Setup) -> Dialect:
     """Up to a hundred days, ids, and one other topic."""
+    if setup.scheduler:
+        return SCHEDULER
     return NativeDialect(NativePolicy(TARGET, TopicGlobs([OTHER]), MAX_DELAY_MS, delay_ms=setup.delay_ms))
 
 
@@ -92,7 +102,8 @@ class Relay:
         return SegmentSigner("sim", KEYS[number % len(KEYS)] if self.setup.keys else ())
 
     def _loop(self, setup: Setup, backlog: Backlog) -> Loop:
-        addressing = Addressing(SOURCE, TARGET, DEAD, Partitioning.BY_KEY, 4, lambda topic: LARGEST_BATCH, FURTHER)
+        by_key = Partitioning.BY_KEY
+        addressing = Addressing(SOURCE, TARGET, DEAD, by_key, 4, lambda topic: LARGEST_BATCH, FURTHER, FORMS)
         addressing.certain_bytes = LARGEST_BATCH // 2
         return Loop(
             Parts(

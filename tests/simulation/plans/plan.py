@@ -33,6 +33,8 @@ class Setup(NamedTuple):
     """The time that the backlog takes to answer a load."""
     keys: str = ""
     """True if segments are signed: "" is never, "same" with the same key, "changing" as `KEYS` of `relays` says."""
+    scheduler: bool = False
+    """True for the dialect Scheduler: ids by key, tombstones, history."""
     backends: str = ""
     """A letter for each relay in turn: "B" for one with bucket topics, "R" for one with Redis; "" is all with Redis."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tests.simulation.world.group import Group
 from tests.simulation.world.source_log import SourceLog
@@ -16,6 +16,7 @@ from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.ports import Committed
 
 START_MS = 1_000_000_000
+SOURCE = "source"
 
 
 class Life(NamedTuple):
@@ -58,14 +59,30 @@ class Kafka:
         self.committed: dict[int, Committed] = {}
         self.commits: list[Commit] = []
         self.group = Group(range(shards), session_ms)
-        self.transactions = Transactions(self._transaction_committed)
+        self.transactions = Transactions(self._transaction_committed, self._transaction_aborted)
+        self.stones: list[Sent] = []
+        """Tombstones that relays have written into the source; they are in its logs, too."""
         self.counts: Counter[str] = Counter()
         self._later: list[tuple[int, Callable[[], object]]] = []
 
-    def log_of(self, record: Outgoing) -> list[Any]:
-        """Return where a record goes: to a bucket topic, or to what the readers of targets see."""
-        is_stored = record.topic.startswith("source.delay.")
-        return self.stored.setdefault((record.topic, record.partition), []) if is_stored else self.target
+    def take(self, sent: Sent) -> None:
+        """Append a record: to a bucket topic, to the source, or to what the readers of targets see."""
+        record = sent.record
+        if record.topic.startswith("source.delay."):
+            self.stored.setdefault((record.topic, record.partition), []).append(sent)
+        elif record.topic == SOURCE:
+            self._take_stone(sent)
+        else:
+            self.target.append(sent)
+
+    def _take_stone(self, sent: Sent) -> None:
+        record, within = sent.record, None
+        log = self.source[record.partition]
+        if sent.transaction is not None:
+            within = sent.transaction.in_source.get(record.partition) or log.begin()
+            sent.transaction.in_source[record.partition] = within
+        log.append(self.now_ms, record.key, record.value, [*record.headers], within)
+        self.stones.append(sent)
 
     def later(self, delay_ms: int, action: Callable[[], object]) -> None:
         """A request that is still on its way."""
@@ -89,7 +106,13 @@ class Kafka:
         """Without a transaction: at once."""
         self._take(committed_of(progress), relay)
 
+    def _transaction_aborted(self, transaction: Transaction) -> None:
+        for shard, within in transaction.in_source.items():
+            self.source[shard].end(within, commit=False)
+
     def _transaction_committed(self, transaction: Transaction) -> int:
+        for shard, within in transaction.in_source.items():
+            self.source[shard].end(within, commit=True)
         return self._take(transaction.offsets, transaction.owner)
 
     def _take(self, offsets: Mapping[int, Committed], relay: str) -> int:

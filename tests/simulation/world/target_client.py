@@ -91,7 +91,8 @@ class SimulatedTarget:
         """Let what was buffered reach the broker; it tells a fenced producer so only in the reports."""
         records, self._buffer = self._buffer, []
         if not self.owner:
-            self._kafka.target += records
+            for sent in records:
+                self._kafka.take(sent)
             return
         for sent in records:
             try:
@@ -101,7 +102,7 @@ class SimulatedTarget:
                 self._failures.append(Refusal(str(error), too_large=False))
                 return
             moved = Sent(sent.record, sent.at_ms, sent.shown_ms, sent.life, transaction)
-            self._kafka.log_of(moved.record).append(moved)
+            self._kafka.take(moved)
 
     def flush(self) -> list[Refusal]:
         return self._gate.call("flush", self._flushed, self._unsettled)

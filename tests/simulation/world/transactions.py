@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from tests.simulation.world.source_log import SourceTransaction
+
 from delaytopic_relay.errors import Fenced
 from delaytopic_relay.ports import Committed
 
@@ -29,6 +31,8 @@ class Transaction:
     opened_ms: int
     state: State = State.OPEN
     offsets: dict[int, Committed] = field(default_factory=dict)
+    in_source: dict[int, SourceTransaction] = field(default_factory=dict)
+    """The part of it that is in the source topic, by shard."""
     number: int = -1
     """Its place among all commits, once committed."""
 
@@ -36,9 +40,12 @@ class Transaction:
 class Transactions:
     """One transaction at a time for each `transactional.id`."""
 
-    def __init__(self, committed: Callable[[Transaction], int]) -> None:
-        """`committed` makes the offsets of a transaction the group's, and numbers the commit."""
+    def __init__(self, committed: Callable[[Transaction], int], aborted: Callable[[Transaction], None]) -> None:
+        """`committed` makes the offsets of a transaction the group's, and numbers the commit; `aborted` ends what is
+        not.
+        """
         self._committed = committed
+        self._aborted = aborted
         self.epochs: dict[str, int] = {}
         self._current: dict[str, Transaction] = {}
 
@@ -111,4 +118,6 @@ class Transactions:
             transaction.number = self._committed(transaction)
 
     def _abort(self, owner: str) -> None:
-        self._current.pop(owner).state = State.ABORTED
+        transaction = self._current.pop(owner)
+        transaction.state = State.ABORTED
+        self._aborted(transaction)

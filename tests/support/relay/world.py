@@ -63,6 +63,11 @@ class World:
         """What a `read_committed` consumer sees, each with the time of its sending."""
         return [(sent.at_ms, sent.record) for sent in self.kafka.read_committed()]
 
+    @property
+    def stones(self) -> list[Outgoing]:
+        """The tombstones that relays have written into the source, and committed."""
+        return [sent.record for sent in self.kafka.stones if sent.transaction is None or sent.transaction.number >= 0]
+
     def produce(self, shard: int, key: bytes | None, value: bytes | None, headers: Headers | None = None) -> int:
         """Append a source record; its offset."""
         return self.source[shard].append(self.now_ms, key, value, headers)
