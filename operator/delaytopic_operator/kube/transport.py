@@ -7,6 +7,7 @@ connection pool are in use, through `ClusterLogin`.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any, Final
@@ -29,6 +30,7 @@ MERGE_PATCH: Final = "application/merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
 
 CONNECT_SECONDS: Final = 5.0
+_ESCAPED: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 _METHODS: Final = {"get": "GET", "list": "GET", "create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
 # A kept connection may have been closed by the other side meanwhile: what only reads is sent once more.
 _RETRIES: Final = urllib3.Retry(
@@ -99,7 +101,7 @@ class KubeTransport:
         return self._connections.request(
             _METHODS[call.verb],
             f"{self._login.server}{path}{'?' if text else ''}{text}",
-            body=None if body is None else json.dumps(body, separators=(",", ":")).encode(),
+            body=None if body is None else _encoded(body),
             headers=self._login.headers() | {"content-type": content_type, "accept": JSON},
             timeout=urllib3.Timeout(connect=min(CONNECT_SECONDS, deadline_s), total=deadline_s),
             retries=_RETRIES,
@@ -114,6 +116,16 @@ class KubeTransport:
         else:
             hint = ""
         return ApiServerUnavailable(f"{call}: cannot reach the API server at {self._login.server}: {cause}{hint}")
+
+
+def _encoded(body: object) -> bytes:
+    """Return a body as JSON that is YAML, too: a server-side apply is read as YAML.
+
+    YAML has no surrogate pairs, which JSON in ASCII writes characters with that lie beyond the first 65,536: those go
+    as they are. And it takes no unprintable characters as they are, nor keeps all line ends: those are escaped.
+    """
+    text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
 
 
 def _document(call: Call, data: bytes) -> Document:

@@ -53,6 +53,17 @@ def deployment(namespace: str, name: str = "relay") -> Document:
     }
 
 
+def test_whatever_character_an_object_has_it_is_written_as_it_is(kube: KubeApi, namespace: str) -> None:
+    # Given every character of the first plane, and the first and last of each further one
+    planes = [chr(plane << 16 | low) for plane in range(1, 17) for low in (*range(50), *range(0xFFB0, 0x10000))]
+    characters = "".join(chr(code) for code in range(1, 0x10000) if not 0xD800 <= code < 0xE000) + "".join(planes)
+    in_words = 'a pair in words: \\ud83d\\ude00 "'
+
+    written = kube.apply(config_map(namespace, a=characters, b=in_words), MANAGER)
+
+    assert written["data"] == {"a": characters, "b": in_words}
+
+
 def test_what_is_applied_twice_is_written_once(kube: KubeApi, namespace: str) -> None:
     first = kube.apply(config_map(namespace, a="1"), MANAGER)
 

@@ -38,6 +38,24 @@ anything = st.recursive(
 specs = st.sampled_from([EVERY_FIELD, *ACCEPTED]).flatmap(lambda spec: changed(spec, numbers, texts | anything))
 
 
+def test_a_delay_topic_with_a_character_that_json_writes_as_a_pair_is_judged(running: Platform) -> None:
+    name, pod = f"with-{running.team}", {"priorityClassName": "q\U000c2fed"}
+    spec = {
+        "delayClassName": running.class_name,
+        "source": {"topic": f"{running.team}.pair.delayed"},
+        "target": {"topic": f"{running.team}.pair"},
+        "relay": {"podTemplate": pod},
+    }
+    document = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": "DelayTopic", "metadata": {"name": name}}
+
+    running.client.create(running.path("").removesuffix("/"), document | {"spec": spec})
+
+    judged = await_generation(running.client, running.path(name), seconds=60.0)
+    conditions = {each["type"]: each["message"] for each in judged["status"]["conditions"]}
+    assert "q\U000c2fed is not allowed" in conditions["PolicyAccepted"]
+    running.delete_topic(name)
+
+
 @nightly_for(600)
 @pytest.mark.takes_long("an API server and an operator judge some hundred objects")
 def test_every_delay_topic_is_refused_or_judged_and_stops_nobody_elses(
