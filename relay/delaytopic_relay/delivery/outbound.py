@@ -202,11 +202,17 @@ class Addressing:
             partition = self._partition_of(topic, written, departure.partition)
         except RecordError as error:
             return _reject(schedule, error.reason, error.detail)
-        records = [Outgoing(topic, written.value, written.key, [*written.headers, receipt], partition)]
-        records += [
-            Outgoing(topic, value, key, [*headers, receipt], number)
-            for topic, key, value, headers, number in written.companions
-        ]
+        companions = written.companions
+        if companions:
+            # Those may have the very same list of headers.
+            stamped = [
+                Outgoing(topic, value, key, [*headers, receipt], number)
+                for topic, key, value, headers, number in companions
+            ]
+            records = [Outgoing(topic, written.value, written.key, [*written.headers, receipt], partition), *stamped]
+        else:
+            written.headers.append(receipt)
+            records = [Outgoing(topic, written.value, written.key, written.headers, partition)]
         small = written.value is None or len(written.value) <= self.certain_bytes
         if small and not self.refused and schedule.expires_ms is None and schedule.target is None:
             return records

@@ -19,7 +19,6 @@ from delaytopic_relay.dialects.reading import (
     Record,
     RecordError,
     due_within,
-    last_values,
     malformed,
     read_by,
     timestamp_of,
@@ -32,6 +31,8 @@ NAMES: Final = (
     ("delay-until", "delay-by"),
 )
 """Pairs of an instant and a delay, the first that a record has of either counts."""
+_ALL_NAMES: Final = frozenset(name for pair in NAMES for name in pair)
+_NAMES_OF: Final = {name: frozenset(pair) for pair in NAMES for name in pair}
 _DECIMAL: Final = re.compile(rb"[0-9]{1,19}")
 _LARGEST_LONG: Final = (1 << 63) - 1
 _LONG_BYTES: Final = 8
@@ -68,6 +69,8 @@ class CesiumDialect:
     def __init__(self, policy: Policy, rules: CesiumRules) -> None:
         self._policy = policy
         self._rules = rules
+        self._head: tuple[Departure | None, Headers] = (None, [])
+        """The beginning of the provenance of all that leaves a partition in one instant."""
 
     def read(self, message: SourceMessage) -> Command:
         """The record's command; never raises."""
@@ -101,10 +104,14 @@ class CesiumDialect:
         """The record without its control headers, with those that cesium-kafka stamps."""
         asked, timestamp_ms = _asked(schedule.headers), schedule.timestamp_ms
         headers = without(schedule.headers, asked.names) if asked is not None else [*(schedule.headers or ())]
-        if asked is not None and self._was_clamped(asked, schedule):
+        clamps = self._rules.on_beyond_max_delay is OnBeyondMaxDelay.CLAMP
+        if clamps and asked is not None and self._was_clamped(asked, schedule):
             headers.append(("cesium-clamped", b"true"))
         if self._rules.provenance:
-            headers += _provenance(departure, schedule.offset, timestamp_ms)
+            if self._head[0] is not departure:
+                self._head = (departure, _provenance_head(departure))
+            headers += self._head[1]
+            headers += _provenance_tail(schedule.offset, timestamp_ms)
             if schedule.due_ms > (timestamp_ms or 0):
                 headers.append(("cesium-scheduled-for", b"%d" % schedule.due_ms))
         return Written(schedule.key, schedule.value, headers)
@@ -123,17 +130,22 @@ class CesiumDialect:
             *(reject.headers or ()),
             ("cesium-error-reason", reason),
             ("cesium-error-detail", reject.detail.encode()),
-            *_provenance(departure, reject.offset, reject.timestamp_ms),
+            *_provenance_head(departure),
+            *_provenance_tail(reject.offset, reject.timestamp_ms),
         ]
         return Letter(reject.key, reject.value, headers)
 
 
 def _asked(headers: Headers | None) -> _Asked | None:
-    values = last_values(headers)
+    # Most records have one control header or none: those need no table of all.
+    found = [header for header in headers or () if header[0] in _ALL_NAMES]
+    if not found:
+        return None
+    values = dict(found)
     for at, after in NAMES:
         if at in values or after in values:
             name = at if at in values else after
-            return _Asked(name, values[name], name == after, frozenset((at, after)))
+            return _Asked(name, values[name], name == after, _NAMES_OF[name])
     return None
 
 
@@ -151,13 +163,16 @@ def _number(asked: _Asked, numbers: CesiumNumbers) -> int:
     return int(value)
 
 
-def _provenance(departure: Departure, offset: int, timestamp_ms: int | None) -> Headers:
-    headers: Headers = [
+def _provenance_head(departure: Departure) -> Headers:
+    return [
         ("cesium-relayed-at", b"%d" % departure.sent_ms),
         ("cesium-source-topic", departure.source.encode()),
         ("cesium-source-partition", b"%d" % departure.partition),
-        ("cesium-source-offset", b"%d" % offset),
     ]
+
+
+def _provenance_tail(offset: int, timestamp_ms: int | None) -> Headers:
+    place: Headers = [("cesium-source-offset", b"%d" % offset)]
     if timestamp_ms is not None:
-        headers.append(("cesium-source-timestamp", b"%d" % timestamp_ms))
-    return headers
+        place.append(("cesium-source-timestamp", b"%d" % timestamp_ms))
+    return place

@@ -46,7 +46,7 @@ class Companion(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A schedule as a record, without its receipt; it goes to the schedule's target."""
+    """A schedule as a record, without its receipt; it goes to the schedule's target. The list of headers is new."""
 
     key: bytes | None
     value: bytes | None
