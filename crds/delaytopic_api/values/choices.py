@@ -32,6 +32,7 @@ class OnMalformed(StrEnum):
 
     DEAD_LETTER = "DeadLetter"
     DELIVER = "Deliver"
+    STOP = "Stop"
 
 
 class OnBeyondMaxDelay(StrEnum):
@@ -39,6 +40,7 @@ class OnBeyondMaxDelay(StrEnum):
 
     DEAD_LETTER = "DeadLetter"
     CLAMP = "Clamp"
+    STOP = "Stop"
 
 
 class Provenance(StrEnum):

@@ -101,7 +101,14 @@ class Ignore(msgspec.Struct, gc=False):
     offset: int
 
 
-Command = Schedule | Cancel | Reject | Ignore
+class Halt(msgspec.Struct, gc=False):
+    """A record that may neither be delivered nor refused: its partition is read no further until somebody decides."""
+
+    offset: int
+    detail: str
+
+
+Command = Schedule | Cancel | Reject | Ignore | Halt
 
 
 class Dialect(Protocol):

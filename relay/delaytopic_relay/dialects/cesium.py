@@ -19,6 +19,7 @@ from delaytopic_relay.dialects.reading import (
     Record,
     RecordError,
     due_within,
+    halting,
     malformed,
     read_by,
     timestamp_of,
@@ -86,14 +87,21 @@ class CesiumDialect:
             return record.timestamp_ms or 0
         try:
             wished_ms = self._wished_ms(asked, timestamp_of(record, f"header {asked.name}"))
-        except RecordError:
-            if self._rules.on_malformed is not OnMalformed.DELIVER:
+        except RecordError as error:
+            if self._rules.on_malformed is OnMalformed.STOP:
+                raise halting(error, record.offset, "schedule.cesium.onMalformed") from error
+            if self._rules.on_malformed is OnMalformed.DEAD_LETTER:
                 raise
             return record.timestamp_ms or 0
         timestamp_ms = record.timestamp_ms or 0
         if self._rules.on_beyond_max_delay is OnBeyondMaxDelay.CLAMP:
             return min(wished_ms, timestamp_ms + self._policy.max_delay_ms)
-        return due_within(self._policy, timestamp_ms, wished_ms)
+        try:
+            return due_within(self._policy, timestamp_ms, wished_ms)
+        except RecordError as error:
+            if self._rules.on_beyond_max_delay is OnBeyondMaxDelay.STOP:
+                raise halting(error, record.offset, "schedule.cesium.onBeyondMaxDelay") from error
+            raise
 
     def _wished_ms(self, asked: _Asked, timestamp_ms: int) -> int:
         number = _number(asked, self._rules.numbers)

@@ -13,7 +13,7 @@ import msgspec
 
 from delaytopic_api.records import RECEIPT, DeadLetterReason, Headers
 from delaytopic_api.values import topic_matcher
-from delaytopic_relay.core.commands import MAX_HEADERS, Command, Reject, SourceMessage
+from delaytopic_relay.core.commands import MAX_HEADERS, Command, Halt, Reject, SourceMessage
 from delaytopic_relay.dialects.times import delay_text, is_instant
 
 MAX_ID_BYTES = 256
@@ -76,6 +76,19 @@ class RecordError(Exception):
         self.detail = detail
 
 
+class RecordHalts(RecordError):
+    """The record halts its partition: the DelayTopic's rules neither deliver nor refuse it."""
+
+
+def halting(error: RecordError, offset: int, rule: str) -> RecordHalts:
+    """The same for a DelayTopic that stops at such a record; `rule` is the field that says so."""
+    detail = (
+        f"{error.detail}; {rule} is Stop, so this partition is read no further than offset {offset}:"
+        f" with {rule}: DeadLetter, if only for a while, it goes on"
+    )
+    return RecordHalts(error.reason, detail)
+
+
 def malformed(name: str, allowed: str, value: bytes | None) -> RecordError:
     """A header whose value cannot be read; `allowed` says what could."""
     detail = f"header {name} must be {allowed}, but is {shown(value)}"
@@ -125,6 +138,8 @@ def checked(command: Callable[[Record], Command], record: Record) -> Command:
     """Return the command of a record with readable header names, or its dead letter."""
     try:
         return command(record)
+    except RecordHalts as error:
+        return Halt(record.offset, error.detail)
     except RecordError as error:
         offset, key, value, headers, timestamp_ms = record
         return Reject(offset, key, value, headers, error.reason, error.detail, timestamp_ms)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from delaytopic_api.relay import RelayState
 from delaytopic_relay.backlog.protocol import BacklogManager, Shard
-from delaytopic_relay.core.commands import Command, Dialect, Outbound, Schedule
+from delaytopic_relay.core.commands import Command, Dialect, Halt, Outbound, Schedule
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.suspension import NOTHING_DUE_MS, Suspension
 from delaytopic_relay.core.terms import NEVER_MS
@@ -90,6 +90,8 @@ class Loop:
         self._max_delay_ms = parts.max_delay_ms
         self._id_bytes = parts.id_bytes
         self._deferred: dict[int, Sequence[Command]] = {}
+        self._halted: dict[int, str] = {}
+        """Partitions that are read no further, and the record that is the reason."""
         self._clock = parts.clock
         self._events = parts.events
         self.shards: dict[int, Shard] = {}
@@ -143,6 +145,7 @@ class Loop:
             self.waiting.pop(partition, None)
             self._committed.pop(partition, None)
             self._deferred.pop(partition, None)
+            self._halted.pop(partition, None)
         self._paused -= partitions
         self._takeover.forget(partitions)
 
@@ -161,7 +164,7 @@ class Loop:
             dict(self._committed),
             frozenset(self._paused),
             self._source.ends(self.shards),
-            dict(self._manager.unreadable),
+            {**self._manager.unreadable, **self._halted},
             frozenset(self._moving),
         )
 
@@ -220,6 +223,7 @@ class Loop:
         self._committed.clear()
         self._paused.clear()
         self._deferred.clear()
+        self._halted.clear()
         self._open = self._moved = False
         self._sent = 0
         self._tick_sent.clear()
@@ -248,7 +252,7 @@ class Loop:
 
     def _ingest(self, partition: int, batch: Batch) -> None:
         shard = self.shards.get(partition)
-        if shard is None:
+        if shard is None or partition in self._halted:
             return
         read = self._dialect.read
         commands: Sequence[Command] = [read(message) for message in batch.messages]
@@ -256,12 +260,27 @@ class Loop:
         if self._suspension.ingest:
             commands = [command for command in commands if command.offset < shard.replay_until]
             end = min(end, shard.replay_until) if end is not None else None
+        if Halt in {*map(type, commands)}:
+            commands = self._until_halt(partition, shard, commands)
+            end = end if partition not in self._halted else None
         if partition in self._deferred:
             commands = [*self._deferred.pop(partition), *commands]
         self._apply(partition, shard, commands)
         if end is not None and partition not in self._deferred and end > shard.position:
             shard.reached_end(end)
             self._note_moved()
+
+    def _until_halt(self, partition: int, shard: Shard, commands: Sequence[Command]) -> Sequence[Command]:
+        """Return the commands before the record that halts the partition, which nobody has passed before."""
+        kept: list[Command] = []
+        for command in commands:
+            if type(command) is not Halt:
+                kept.append(command)
+            elif command.offset >= shard.replay_until:
+                self._halted[partition] = command.detail
+                self._events.halted(partition, command.detail)
+                break
+        return kept
 
     def _apply(self, partition: int, shard: Shard, commands: Sequence[Command]) -> None:
         now_ms = NOTHING_DUE_MS if self._suspension.delivery else self._clock.now_ms()
@@ -440,7 +459,7 @@ class Loop:
 
     def _can_wait(self, partition: int, shard: Shard, full: bool) -> bool:
         """Return whether reading a shard pauses; never while it reads again what it needs to deliver."""
-        if partition in self._deferred:
+        if partition in self._deferred or partition in self._halted:
             return True
         if shard.replaying:
             return False

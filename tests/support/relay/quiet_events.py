@@ -16,6 +16,7 @@ class QuietEvents:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.errors: list[RelayError] = []
+        self.halts: list[tuple[int, str]] = []
         self.skipped: list[tuple[int, str]] = []
 
     def commands(self, leaving: Outbound) -> None:
@@ -48,6 +49,9 @@ class QuietEvents:
 
     def stuck(self, shard: int, error: RelayError) -> None:
         self.errors.append(error)
+
+    def halted(self, shard: int, why: str) -> None:
+        self.halts.append((shard, why))
 
     def unavailable(self, error: RelayError) -> None:
         self.errors.append(error)
