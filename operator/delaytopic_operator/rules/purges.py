@@ -54,7 +54,8 @@ PurgeStep = BacklogStep | DeleteObject
 def purge_steps(record: RouteRecord, *, topics: bool, strimzi: StrimziTopics | None = None) -> list[PurgeStep]:
     """The steps, each of which may be repeated; `topics`: also the topics that were made or adopted.
 
-    Never the target: what was delivered belongs to those who read it. `strimzi` has the KafkaTopics that are there.
+    Never the target or the history: what was delivered belongs to those who read it. `strimzi` has the KafkaTopics
+    that are there.
     """
     return [each for step in _steps(record, topics=topics) for each in (*_objects(step, strimzi, record.key), step)]
 

@@ -25,6 +25,7 @@ from delaytopic_operator.rules.purges import BacklogStep, DeleteGroup, DeleteKey
 from delaytopic_operator.topics.actions import DeleteTopic
 from delaytopic_operator.topics.strimzi import StrimziPlace, StrimziTopics
 
+SUFFIXES = (".delayed", "", ".dlq", ".history", ".delay.0")
 KINDS = (b"position", b"slices", b"counts", b"ids", b"s:0:1000")
 
 
@@ -42,10 +43,11 @@ def recorded(
     record = record.with_role(Role.SOURCE, topic(".delayed", source))
     record = record.with_role(Role.TARGET, topic("", Ownership.CREATED))
     record = record.with_role(Role.DEAD_LETTER, topic(".dlq", Ownership.ADOPTED))
+    record = record.with_role(Role.HISTORY, topic(".history", Ownership.CREATED))
     return record.with_buckets({f"{name}.delay.0": topic(".delay.0", Ownership.CREATED)})
 
 
-def test_the_source_goes_last_and_the_target_never() -> None:
+def test_the_source_goes_last_and_target_and_history_never() -> None:
     assert purge_steps(recorded("a"), topics=True) == [
         DeleteTopic("a.delay.0", "id.delay.0"),
         DeleteKeys("delaytopic.shop.a"),
@@ -213,7 +215,7 @@ def test_a_whole_route_goes_and_leaves_its_neighbour_alone(
     # Given two routes with backlogs
     names = (topic, f"{topic}-2")
     for name in names:
-        for suffix in (".delayed", "", ".dlq", ".delay.0"):
+        for suffix in SUFFIXES:
             made(cluster, name + suffix)
         produce(kafka.bootstrap_servers, f"{name}.delayed", 4)
         commit(kafka.bootstrap_servers, f"group.{name}", f"{name}.delayed", 2, "1;3;4;5;")
@@ -227,11 +229,10 @@ def test_a_whole_route_goes_and_leaves_its_neighbour_alone(
             do_purge_step(step, cluster, target_of(redis), nobody_stops)
             do_purge_step(step, cluster, target_of(redis), nobody_stops)
 
-        # Then the target, an observed source, and all of the other are still there
+        # Then the target, the history, an observed source, and all of the other are still there
         assert keys_with(client, f"delaytopic.shop.{topic}") == neighbours
-    kept = [topic] if source is Ownership.CREATED else [topic, f"{topic}.delayed"]
-    of_neighbour = [names[1] + suffix for suffix in (".delayed", "", ".dlq", ".delay.0")]
-    mine = [topic + suffix for suffix in (".delayed", "", ".dlq", ".delay.0")]
+    kept = [topic, f"{topic}.history", *([f"{topic}.delayed"] if source is Ownership.OBSERVED else [])]
+    mine, of_neighbour = ([name + suffix for suffix in SUFFIXES] for name in names)
     wait_for(lambda: cluster.view([*mine, *of_neighbour], fresh=True).topics.keys() == {*kept, *of_neighbour})
     assert cluster.committed(f"group.{topic}", f"{topic}.delayed") == (
         {} if source is Ownership.CREATED else {0: Committed(4)}
