@@ -11,6 +11,7 @@ from bench.clock import now_ms
 from bench.errors import Unmeasurable
 from bench.figures.tally import require_each_once, require_none_early, tally
 from bench.preload import Preload
+from bench.processes.measured import by_record
 from bench.reading import Delivered, read_target
 from bench.records import PARTITIONS, spread
 from bench.throughput import TIMEOUT_SECONDS, Rate, relay_of, source_ends
@@ -45,7 +46,7 @@ class Backlog:
         self._records = records
         self._transactional = guarantee is Guarantee.EXACTLY_ONCE
         self._source, self._target = f"{name}.source", f"{name}.target"
-        self._relay = relay_of(bed, name, self._source, self._target, guarantee, None, backend)
+        self._relay = relay_of(bed, name, self._source, self._target, guarantee, by_record(), backend)
         self._due_ms: array[int] = array("q")
 
     def fill(self) -> Moved:

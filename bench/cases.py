@@ -17,6 +17,7 @@ class Group(StrEnum):
     REDIS = "redis"
     BUCKETS = "buckets"
     LATENESS = "lateness"
+    DIALECTS = "dialects"
 
 
 class Case(StrEnum):

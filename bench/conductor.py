@@ -8,6 +8,7 @@ from bench.backlog import Backlog
 from bench.bed import Bed
 from bench.cases import BACKENDS, Case, Group, Scale
 from bench.clock import now_ms, sleep_until
+from bench.dialects import NATIVE, OTHERS, Speech
 from bench.errors import Unmeasurable
 from bench.figures.results import Measured
 from bench.horizon import plan, run_within_horizon
@@ -84,13 +85,24 @@ class Conductor:
             for guarantee in GUARANTEES:
                 self._note(title, Case.HORIZON, guarantee, self._within_horizon(guarantee))
 
-    def _within_horizon(self, guarantee: Guarantee) -> Rate:
+        if Group.DIALECTS in self._groups:
+            self._dialects(title)
+
+    def _dialects(self, title: str) -> None:
+        """Each beside the native one in the same round."""
+        for speech in (NATIVE, *OTHERS.values()):
+            rate = self._within_horizon(Guarantee.AT_LEAST_ONCE, speech)
+            self.measured.dialects.setdefault(speech.dialect, []).append(rate.per_second)
+            self._say(title, f"dialect {speech.dialect}", rate)
+
+    def _within_horizon(self, guarantee: Guarantee, speech: Speech = NATIVE) -> Rate:
         """The due times are set before the source is filled: on a busy machine it can take more than one attempt."""
         records = self.scale.within_horizon
         agenda = plan(records, self._fill_rate, max(self.measured.null))
         for _ in range(ATTEMPTS):
             try:
-                return run_within_horizon(self._bed, self._name("horizon", guarantee), records, agenda, guarantee)
+                name = self._name("horizon", guarantee)
+                return run_within_horizon(self._bed, name, records, agenda, guarantee, speech)
             except Unmeasurable as error:
                 self._report(f"{error}; once more")
                 agenda = agenda.doubled()

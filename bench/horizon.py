@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from bench.bed import Bed
 from bench.clock import now_ms, sleep_until
+from bench.dialects import NATIVE, Speech
 from bench.errors import Unmeasurable
 from bench.figures.tally import require_each_once, require_none_early, tally
 from bench.preload import Preload
-from bench.processes.measured import Relay
+from bench.processes.measured import Relay, by_record
 from bench.reading import Delivered, read_target
 from bench.records import PARTITIONS, spread
 from bench.throughput import TIMEOUT_SECONDS, Rate, all_there, end_ms, relay_of, source_ends
@@ -44,7 +45,9 @@ class _Start:
     due_ms: array[int]
 
 
-def run_within_horizon(bed: Bed, name: str, records: int, agenda: Agenda, guarantee: Guarantee) -> Rate:
+def run_within_horizon(
+    bed: Bed, name: str, records: int, agenda: Agenda, guarantee: Guarantee, speech: Speech = NATIVE
+) -> Rate:
     """All records become readable to a waiting relay in one instant, and due when it has taken them in.
 
     The time is that of taking in, from the start line until the last records of the partitions, which are due at once,
@@ -52,37 +55,42 @@ def run_within_horizon(bed: Bed, name: str, records: int, agenda: Agenda, guaran
     the relay only waits, does not count. Raises `Unmeasurable` if the plan was too tight.
     """
     source, target = f"{name}.source", f"{name}.target"
-    bed.create(source, target, f"{target}.dlq")
-    relay = relay_of(bed, name, source, target, guarantee, None)
+    bed.create(source, target, f"{target}.dlq", f"{target}.history")
+    relay = relay_of(bed, name, source, target, guarantee, by_record(speech.dialect))
     transactional = guarantee is Guarantee.EXACTLY_ONCE
     watch = Watch(bed.bootstrap_servers, source=source, target=target, group=relay.group)
     relay.start()
     try:
-        start = _start_line(bed, relay, source, records, agenda)
+        start = _start_line(bed, relay, (source, target), records, agenda, speech)
         done = all_there(records + PARTITIONS, source_ends(records + PARTITIONS), transactional=transactional)
         watch.until(done, name, timeout_s=TIMEOUT_SECONDS, healthy=relay.check)
         relay.stop()
     finally:
         relay.kill()
     delivered = read_target(bed.bootstrap_servers, target, receipts=False)
-    bed.delete(source, target)
+    bed.delete(source, target, f"{target}.history")
     require_each_once(name, tally(delivered.sequence, records + PARTITIONS))
     require_none_early(name, [start.due_ms[sequence] for sequence in delivered.sequence], delivered.appended_ms)
     out_ms = end_ms(delivered, watch.samples, transactional=transactional) - min(start.due_ms[:records])
     return Rate(records, (_intake_ms(name, delivered, start, records) + out_ms) / 1_000)
 
 
-def _start_line(bed: Bed, relay: Relay, source: str, records: int, agenda: Agenda) -> _Start:
+def _start_line(
+    bed: Bed, relay: Relay, topics: tuple[str, str], records: int, agenda: Agenda, speech: Speech
+) -> _Start:
     """Fill the source unseen, then show it."""
     relay.wait_until_it_delivers()
     filling_ms = int(now_ms())
     planned_ms = round(filling_ms + agenda.fill_ms)
     first_ms = round(planned_ms + agenda.intake_ms)
-    due_ms = spread(records, first_ms, first_ms + records // DUE_PER_MS, seed=records)
-    due_ms.extend([filling_ms] * PARTITIONS)
-    preload = Preload(bed.bootstrap_servers, source)
+    planned = spread(records, first_ms, first_ms + records // DUE_PER_MS, seed=records)
+    due_ms = array("q", map(speech.due_ms, planned))
+    past_ms = speech.due_ms(filling_ms) - speech.granularity_ms
+    due_ms.extend([past_ms] * PARTITIONS)
+    source, target = topics
+    preload = Preload(bed.bootstrap_servers, source, speech, target)
     preload.fill(records, due_ms)
-    preload.add(range(records, records + PARTITIONS), filling_ms)
+    preload.add(range(records, records + PARTITIONS), past_ms)
     sleep_until(planned_ms)
     start_ms = preload.show()
     if start_ms - planned_ms > LATE_MS:

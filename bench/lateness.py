@@ -11,7 +11,7 @@ from bench.clock import wait_for
 from bench.figures.statistics import Lateness, lateness_of
 from bench.figures.tally import require_each_once, require_none_early, tally
 from bench.processes.arrival_reader import read_arrivals
-from bench.processes.measured import BenchProcess, Relay, relay_config
+from bench.processes.measured import BenchProcess, Relay, by_record, relay_config
 from bench.processes.plan import Phase, Plan
 from bench.reading import Delivered, read_target
 from delaytopic_api.values import Guarantee
@@ -86,6 +86,7 @@ def _relay(bed: Bed, name: str, source: str, target: str, guarantee: Guarantee) 
         target=target,
         guarantee=guarantee,
         precision=PRECISION[guarantee],
+        schedule=by_record(),
     )
     return Relay(name, bed.directory, config)
 

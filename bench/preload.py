@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from confluent_kafka import KafkaError, Message, Producer
 
 from bench.clock import now_ms
+from bench.dialects import NATIVE, Speech
 from bench.errors import Stalled
 from bench.processes.quiet import QUIET
-from bench.records import headers_of, key_of, partition_of, value_of
+from bench.records import partition_of
 
 TIMEOUT_SECONDS = 60.0
 POLL_EVERY = 1_000
@@ -18,9 +19,11 @@ POLL_EVERY = 1_000
 class Preload:
     """Produces records to a source topic that nobody sees until `show`."""
 
-    def __init__(self, bootstrap_servers: str, topic: str) -> None:
-        """Nothing is sent yet."""
+    def __init__(self, bootstrap_servers: str, topic: str, speech: Speech = NATIVE, target: str = "") -> None:
+        """Nothing is sent yet. `speech` writes the records, which may name the target."""
         self._topic = topic
+        self._write = speech.write
+        self._target = target
         self._failed: KafkaError | None = None
         self._producer = Producer(
             {
@@ -60,11 +63,10 @@ class Preload:
         return shown_ms
 
     def _produce(self, sequence: int, partition: int, due_ms: int | None) -> None:
+        key, value, headers = self._write(sequence, due_ms, self._target)
         while True:
             try:
-                self._producer.produce(
-                    self._topic, value_of(sequence), key_of(sequence), partition, headers=[*headers_of(due_ms)]
-                )
+                self._producer.produce(self._topic, value, key, partition, headers=[*headers])
                 return
             except BufferError:
                 self._producer.poll(0.05)

@@ -1,6 +1,6 @@
 """`make bench-quick`: what delivery costs on this machine, in a few minutes.
 
-    python -m bench.quick [--only fixed|horizon|redis|buckets|lateness] [--runs 3] [--records N]
+    python -m bench.quick [--only fixed|horizon|redis|buckets|lateness|dialects] [--runs 3] [--records N]
                           [-o table|json|markdown]
 
 Run from the repository's root. Needs nothing but the installed packages: Kafka and Redis come with them.

@@ -9,10 +9,11 @@ from bench.bed import Bed
 from bench.clock import now_ms
 from bench.figures.tally import require_each_once, tally
 from bench.preload import Preload
-from bench.processes.measured import BenchProcess, NullRelay, Relay, relay_config
+from bench.processes.measured import BenchProcess, NullRelay, Relay, fixed, relay_config
 from bench.reading import Delivered, read_target
 from bench.records import PARTITIONS
 from bench.watch import Sample, Watch, seen_at_ms
+from delaytopic_api.relay import RelaySchedule
 from delaytopic_api.values import BackendType, Guarantee
 
 TIMEOUT_SECONDS = 90.0
@@ -95,7 +96,7 @@ def run_fixed_delay(bed: Bed, name: str, records: int, guarantee: Guarantee) -> 
     """A relay with a fixed delay that is over for all records when they become readable."""
     source, target = f"{name}.source", f"{name}.target"
     bed.create(source, target, f"{target}.dlq")
-    relay = relay_of(bed, name, source, target, guarantee, FIXED_DELAY)
+    relay = relay_of(bed, name, source, target, guarantee, fixed(FIXED_DELAY))
     watch = Watch(bed.bootstrap_servers, source=source, target=target, group=relay.group)
     return _read_through(bed, relay, watch, records, transactional=guarantee is Guarantee.EXACTLY_ONCE)
 
@@ -132,7 +133,7 @@ def relay_of(
     source: str,
     target: str,
     guarantee: Guarantee,
-    delay: str | None,
+    schedule: RelaySchedule,
     backend: BackendType = BackendType.REDIS_ZSET,
 ) -> Relay:
     """A relay between two topics, not yet started."""
@@ -144,6 +145,6 @@ def relay_of(
         target=target,
         guarantee=guarantee,
         precision=PRECISION,
-        delay=delay,
+        schedule=schedule,
     )
     return Relay(name, bed.directory, config)

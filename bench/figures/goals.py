@@ -50,6 +50,10 @@ WITHIN_HORIZON: Final = AtLeast(0.45)
 """Of the plain null relay's rate, with AtLeastOnce."""
 BACKLOG: Final = AtLeast(0.30)
 """Of the plain null relay's rate, in and out, with AtLeastOnce."""
+DIALECT: Final = AtLeast(0.80)
+"""Of the native dialect's rate inside the horizon, with AtLeastOnce."""
+JSON_DIALECT: Final = AtLeast(0.60)
+"""The same, for records in JSON."""
 EXACTLY_ONCE: Final = AtLeast(0.75)
 """Of the same case's rate with AtLeastOnce."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bench.cases import BACKENDS
-from bench.figures.results import Measured, Throughput, bursts, throughputs, timings
+from bench.figures.results import Measured, Throughput, bursts, dialects, throughputs, timings
 from bench.figures.statistics import median
 from bench.figures.table import Table
 
@@ -15,6 +15,8 @@ def tables(measured: Measured, burst_records: int) -> Iterator[Table]:
     found = throughputs(measured)
     if found:
         yield _throughput_table(found)
+    if measured.dialects:
+        yield _dialect_table(measured)
     if measured.filled:
         yield _backlog_table(measured)
     if measured.lateness:
@@ -37,6 +39,21 @@ def _throughput_table(found: list[Throughput]) -> Table:
     ]
     headings = ("throughput", "of null", "of AtLeastOnce", "goal", "verdict", "records/s", "each run")
     return Table(headings, rows)
+
+
+def _dialect_table(measured: Measured) -> Table:
+    rows = [
+        (
+            each.name,
+            f"{each.ratio:.2f}",
+            each.goal,
+            each.verdict or "",
+            f"{each.rate:,.0f}",
+            " ".join(f"{rate:,.0f}" for rate in each.rates),
+        )
+        for each in dialects(measured)
+    ]
+    return Table(("dialect, inside the horizon", "of native", "goal", "verdict", "records/s", "each run"), rows)
 
 
 def _backlog_table(measured: Measured) -> Table:

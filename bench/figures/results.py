@@ -10,15 +10,18 @@ from bench.figures.goals import (
     AT_LEAST_ONCE_P50_MS,
     AT_LEAST_ONCE_P99_MS,
     BURST_MS,
+    DIALECT,
     EXACTLY_ONCE,
     EXACTLY_ONCE_P50_MS,
     EXACTLY_ONCE_P99_MS,
+    JSON_DIALECT,
     Verdict,
     all_of,
 )
 from bench.figures.statistics import Lateness, in_and_out_rate, median, median_ratio
-from delaytopic_api.values import Guarantee
+from delaytopic_api.values import Dialect, Guarantee
 
+IN_JSON = frozenset({Dialect.BLACK_BOX, Dialect.SCHEDULER_JSON})
 JUDGED_PER_SECOND = 10_000
 """The load that the goals for lateness are about."""
 
@@ -34,6 +37,8 @@ class Measured:
     drained: dict[tuple[Case, Guarantee], list[float]] = field(default_factory=dict)
     lateness: dict[tuple[Guarantee, int], Lateness] = field(default_factory=dict)
     burst_ms: dict[Guarantee, float] = field(default_factory=dict)
+    dialects: dict[Dialect, list[float]] = field(default_factory=dict)
+    """Inside the horizon, with AtLeastOnce; the native one among them."""
     peak_memory_bytes: dict[tuple[Case, Guarantee], int] = field(default_factory=dict)
     """The most that a relay had resident with a backlog."""
 
@@ -108,6 +113,20 @@ def _case(measured: Measured, case: Case, guarantee: Guarantee) -> Throughput:
     return Throughput(name, rates, ratio, text, EXACTLY_ONCE.judge(share), share)
 
 
+def dialects(measured: Measured) -> list[Throughput]:
+    """The dialects beside the native one, which is the measure; each delivery counts as one record."""
+    native = measured.dialects.get(Dialect.NATIVE, [])
+    return [_dialect(dialect, rates, native) for dialect, rates in measured.dialects.items()]
+
+
+def _dialect(dialect: Dialect, rates: list[float], native: list[float]) -> Throughput:
+    ratio = median_ratio(rates, native)
+    if dialect is Dialect.NATIVE:
+        return Throughput(str(dialect), rates, ratio)
+    goal = JSON_DIALECT if dialect in IN_JSON else DIALECT
+    return Throughput(str(dialect), rates, ratio, f">= {goal.limit:.2f}", goal.judge(ratio))
+
+
 def timings(measured: Measured) -> list[Timing]:
     """Lateness by guarantee and load; the goals are about one of the loads."""
     return [_timing(guarantee, load, found) for (guarantee, load), found in measured.lateness.items()]
@@ -140,6 +159,7 @@ def document(machine: dict[str, Any], scale: dict[str, int], measured: Measured,
         "throughput": [_throughput_entry(each) for each in throughputs(measured)],
         "redis": _backlog_entry(measured, Case.REDIS),
         "buckets": _backlog_entry(measured, Case.BUCKETS),
+        "dialects": [_throughput_entry(each) for each in dialects(measured)],
         "lateness": [_timing_entry(each) for each in timings(measured)],
         "bursts": [
             {"case": each.name, "ms": each.ms, "goal": each.goal, "verdict": each.verdict}

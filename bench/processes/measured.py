@@ -20,6 +20,7 @@ from delaytopic_api.relay import (
     RelayBackend,
     RelayConfig,
     RelayDeadLetter,
+    RelayHistory,
     RelaySchedule,
     RelaySource,
     RelayState,
@@ -27,7 +28,7 @@ from delaytopic_api.relay import (
     RelayTarget,
     ShardState,
 )
-from delaytopic_api.values import Duration, Guarantee, Ids
+from delaytopic_api.values import CAPABILITIES, Dialect, Duration, Guarantee, Ids
 from delaytopic_cli.embedded.process import ManagedProcess, free_port
 
 START_SECONDS = 30.0
@@ -136,6 +137,16 @@ def _all_deliver(status: RelayStatus) -> bool:
     return len(delivering) == PARTITIONS
 
 
+def by_record(dialect: Dialect = Dialect.NATIVE) -> RelaySchedule:
+    """Each record says when it is due, in this dialect."""
+    return RelaySchedule(dialect=dialect, max_delay=Duration("720h"), ids=CAPABILITIES[dialect].ids)
+
+
+def fixed(delay: str) -> RelaySchedule:
+    """Every record is due so long after it was produced."""
+    return RelaySchedule(delay=Duration(delay), max_delay=Duration(delay), ids=Ids.DISABLED)
+
+
 def relay_config(
     name: str,
     *,
@@ -145,7 +156,7 @@ def relay_config(
     target: str,
     guarantee: Guarantee,
     precision: str,
-    delay: str | None = None,
+    schedule: RelaySchedule,
 ) -> RelayConfig:
     """The configuration of a relay as a user would get it, but for what the case is about."""
     return RelayConfig(
@@ -155,11 +166,8 @@ def relay_config(
         source=RelaySource(topic=source),
         target=RelayTarget(topic=target),
         dead_letter=RelayDeadLetter(topic=f"{target}.dlq"),
-        schedule=RelaySchedule(
-            delay=Duration(delay) if delay else None,
-            max_delay=Duration(delay or "720h"),
-            ids=Ids.DISABLED if delay else Ids.BY_HEADER,
-        ),
+        history=RelayHistory(topic=f"{target}.history") if CAPABILITIES[schedule.dialect].history else None,
+        schedule=schedule,
         precision=Duration(precision),
         guarantee=guarantee,
         backend=backend,
