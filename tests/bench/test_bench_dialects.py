@@ -29,7 +29,7 @@ def command_of(speech: Speech, due_ms: int | None) -> Command:
         schedule=by_record(speech.dialect),
     )
     key, value, headers = speech.write(7, due_ms, "target")
-    message = Message("source", 0, 5, key, value, headers, None, (TIMESTAMP_CREATE_TIME, int(now_ms())))
+    message = Message("source", 0, 5, key, value, [*headers], None, (TIMESTAMP_CREATE_TIME, int(now_ms())))
     return dialect_for(config).read(cast(SourceMessage, message))
 
 
