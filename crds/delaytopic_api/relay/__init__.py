@@ -16,8 +16,11 @@ from delaytopic_api.relay.config import (
 from delaytopic_api.relay.connection import KafkaClient, KafkaSecurity, RedisClient, SaslMechanism, SecurityProtocol
 from delaytopic_api.relay.pending import (
     DEFAULT_LIMIT,
+    LARGEST_ANSWER_BYTES,
     LONGEST_SHOWN_BYTES,
     MOST_LISTED,
+    PendingContent,
+    PendingHeader,
     PendingList,
     PendingRecord,
     PendingShard,
@@ -27,6 +30,7 @@ from delaytopic_api.relay.status import BucketStatus, Cursor, DueBin, RelayState
 
 __all__ = [
     "DEFAULT_LIMIT",
+    "LARGEST_ANSWER_BYTES",
     "LONGEST_SHOWN_BYTES",
     "MOST_LISTED",
     "BucketStatus",
@@ -35,6 +39,8 @@ __all__ = [
     "HttpServer",
     "KafkaClient",
     "KafkaSecurity",
+    "PendingContent",
+    "PendingHeader",
     "PendingList",
     "PendingRecord",
     "PendingShard",

@@ -1,6 +1,6 @@
 """PendingList, the JSON that a relay answers `GET /pending` with: what waits, in the order of delivery.
 
-Never a record's value, nor a header of its producer. Times are epoch milliseconds.
+A record's value and its producer's headers only where they were asked for. Times are epoch milliseconds.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from pydantic import ConfigDict
 from delaytopic_api.documents.model import Model
 from delaytopic_api.relay.status import DueBin, EpochMs, Int64
 
-MOST_LISTED: Final = 1_000
+MOST_LISTED: Final = 10_000
 """Records in one answer at the most."""
+LARGEST_ANSWER_BYTES: Final = 16 << 20
+"""Of the contents in one answer; a single record may be larger."""
 DEFAULT_LIMIT: Final = 100
 LONGEST_SHOWN_BYTES: Final = 1_024
 """Of a key; an id is never longer than 256."""
@@ -24,6 +26,32 @@ LONGEST_SHOWN_BYTES: Final = 1_024
 class _Pending(Model):
     # A reader may be older than the relay.
     model_config = ConfigDict(extra="ignore")
+
+
+class PendingHeader(_Pending):
+    """A header as its producer wrote it."""
+
+    name: str
+    """Its name; names may repeat."""
+    value: str | None = None
+    """Its value; null for a null value, or one that is no UTF-8 text."""
+    value_base64: str | None = None
+    """Its value when that is no UTF-8 text."""
+
+
+class PendingContent(_Pending):
+    """What a record holds, whole."""
+
+    key: str | None = None
+    """Its key; null for a null key, or one that is no UTF-8 text."""
+    key_base64: str | None = None
+    """Its key when that is no UTF-8 text."""
+    value: str | None = None
+    """Its value; null for a null value, or one that is no UTF-8 text."""
+    value_base64: str | None = None
+    """Its value when that is no UTF-8 text."""
+    headers: list[PendingHeader] = []
+    """All headers in their order."""
 
 
 class PendingRecord(_Pending):
@@ -49,6 +77,10 @@ class PendingRecord(_Pending):
     """The size of its whole key; null for a null key."""
     value_bytes: Int64 | None = None
     """The size of its value; null for a null value."""
+    expires_ms: EpochMs | None = None
+    """The last instant at which its delivery is of use; null without one."""
+    content: PendingContent | None = None
+    """What it holds; null unless contents were asked for."""
 
 
 class PendingShard(_Pending):
@@ -109,11 +141,16 @@ class PendingList(_Pending):
         return self.model_dump_json(by_alias=True)
 
 
-def text_or_base64(content: bytes | None) -> tuple[str | None, str | None]:
-    """The beginning of a key or id: as text when it is UTF-8, else as base64; both None for None."""
+def text_or_base64(
+    content: bytes | None, longest_bytes: int | None = LONGEST_SHOWN_BYTES
+) -> tuple[str | None, str | None]:
+    """The beginning of a key or id, or with None all of it: as text when it is UTF-8, else as base64.
+
+    Both are None for None.
+    """
     if content is None:
         return None, None
-    shown = content[:LONGEST_SHOWN_BYTES]
+    shown = content[:longest_bytes]
     try:
         # A character that the cut went through is left out; one that is broken in itself is no text.
         return getincrementaldecoder("utf-8")().decode(shown, final=len(shown) == len(content)), None

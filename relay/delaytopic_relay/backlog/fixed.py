@@ -17,7 +17,7 @@ from delaytopic_relay.backlog.protocol import EmptyReader, PendingReader, Shard
 from delaytopic_relay.core.calendar import bytes_of
 from delaytopic_relay.core.commands import NOTHING, Command, DueKey, Outbound, Reject, Schedule
 from delaytopic_relay.core.ids import IdState
-from delaytopic_relay.core.partition import Share, Stored
+from delaytopic_relay.core.partition import MOST_LOOKED_AT, Share, Stored, Wanted
 from delaytopic_relay.core.progress import Progress, fresh_progress
 from delaytopic_relay.core.recovery import Bounds, Plan
 from delaytopic_relay.delivery.outbound import Outgoing
@@ -142,9 +142,12 @@ class FixedShard:
         """Return when the first record is due; None for an empty queue."""
         return next((entry.due_ms for entry in self._upcoming()), None)
 
-    def first_in_memory(self, before_ms: int, wanted: int) -> tuple[list[Schedule], int | None]:
-        """Return the first queued records; all can be looked at."""
-        return [entry for entry in islice(self._upcoming(), wanted) if entry.due_ms < before_ms], None
+    def first_in_memory(self, wanted: Wanted) -> tuple[list[Schedule], int | None]:
+        """Return the first queued records; of a longer queue the rest could not be looked at."""
+        looked_at = list(islice(self._upcoming(), MOST_LOOKED_AT + 1))
+        cut_ms = looked_at.pop().due_ms if len(looked_at) > MOST_LOOKED_AT else None
+        found = list(islice(filter(wanted.takes_in_time, looked_at), wanted.records))
+        return found, cut_ms if len(found) < wanted.records else None
 
     def stored(self) -> Stored:
         """Return that everything is in memory, or still on the source."""

@@ -13,7 +13,7 @@ from delaytopic_api.relay import BucketStatus
 from delaytopic_relay.backlog.store import Slice
 from delaytopic_relay.core.commands import Command, DueKey, Outbound, Schedule
 from delaytopic_relay.core.ids import IdEntry, IdState
-from delaytopic_relay.core.partition import Share, Stored
+from delaytopic_relay.core.partition import Share, Stored, Wanted
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, Plan
 from delaytopic_relay.delivery.outbound import Outgoing
@@ -136,7 +136,7 @@ class Shard(Protocol):
         """Return when the first schedule is due, wherever it waits; None without any."""
         ...
 
-    def first_in_memory(self, before_ms: int, wanted: int) -> tuple[list[Schedule], int | None]:
+    def first_in_memory(self, wanted: Wanted) -> tuple[list[Schedule], int | None]:
         """Return the first schedules in memory, and from when on some could not be looked at."""
         ...
 

@@ -8,17 +8,18 @@ commit, then confirm and drop. Where schedules wait that are due later is the bu
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from delaytopic_api.relay import BucketStatus
-from delaytopic_relay.core.calendar import Calendar, bytes_of
+from delaytopic_relay.core.calendar import SLOT_BITS, Calendar, bytes_of
 from delaytopic_relay.core.commands import NOTHING, Cancel, Command, DueKey, Outbound, Reject, Schedule
 from delaytopic_relay.core.ids import IdState, IdTable
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.suspension import until_departure
 from delaytopic_relay.core.terms import ANY_SIZE, NOTHING_MS, Admission
 
+SLOT_MS = 1 << SLOT_BITS
 MOST_LOOKED_AT = 10_000
 """Schedules in the memory of one shard, for a list: up to 3 ms of the loop's time for a burst, else some tenths."""
 
@@ -30,6 +31,19 @@ class Stored(NamedTuple):
     """The due time up to which everything is in memory; None when everything is."""
     state: Any = None
     """The facts that a reader of this backlog needs; opaque to everybody else."""
+
+
+class Wanted(NamedTuple):
+    """Schedules for a list: of those that are due in a span and that `takes` selects, so many of the first."""
+
+    from_ms: int
+    before_ms: int
+    records: int
+    takes: Callable[[Schedule], bool] | None = None
+
+    def takes_in_time(self, schedule: Schedule) -> bool:
+        """Tell whether a schedule is selected."""
+        return self.from_ms <= schedule.due_ms < self.before_ms and (self.takes is None or self.takes(schedule))
 
 
 class Share(NamedTuple):
@@ -258,28 +272,31 @@ class ShardCore(ABC):
         elsewhere = min((start_ms for start_ms, _, _ in self.waiting()), default=None)
         return min((due_ms for due_ms in (self.calendar.next_due_ms(), elsewhere) if due_ms is not None), default=None)
 
-    def first_in_memory(self, before_ms: int, wanted: int) -> tuple[list[Schedule], int | None]:
+    def first_in_memory(self, wanted: Wanted) -> tuple[list[Schedule], int | None]:
         """Return the first schedules that are in effect, and from when on some could not be looked at."""
         found: list[Schedule] = []
         allowance = MOST_LOOKED_AT
+        all_count = not len(self.ids) and wanted.takes is None
         for start_ms, slot in self.calendar.upcoming():
-            if start_ms >= before_ms or len(found) >= wanted:
+            if start_ms >= wanted.before_ms or len(found) >= wanted.records:
                 break
+            if start_ms + SLOT_MS <= wanted.from_ms:
+                continue
             if len(slot.entries) - slot.head > allowance and not slot.in_order:
                 return found, start_ms
-            last = slot.head + (min(allowance, wanted) if slot.in_order and not len(self.ids) else allowance)
-            found += self._in_effect(slot.entries[slot.head : last], before_ms)
-            if last < len(slot.entries) and len(found) < wanted:
+            last = slot.head + (min(allowance, wanted.records) if slot.in_order and all_count else allowance)
+            found += self._in_effect(slot.entries[slot.head : last], wanted)
+            if last < len(slot.entries) and len(found) < wanted.records:
                 return found, slot.entries[last].due_ms
             allowance -= min(last, len(slot.entries)) - slot.head
         return found, None
 
-    def _in_effect(self, schedules: Sequence[Schedule], before_ms: int) -> Iterable[Schedule]:
-        """Return those of a slot that would be delivered; of copies one."""
+    def _in_effect(self, schedules: Sequence[Schedule], wanted: Wanted) -> Iterable[Schedule]:
+        """Return those of a slot that are wanted and would be delivered; of copies one."""
         in_effect = {
             (schedule.due_ms, schedule.offset): schedule
             for schedule in schedules
-            if schedule.due_ms < before_ms and (schedule.id is None or self.ids.in_effect(schedule))
+            if wanted.takes_in_time(schedule) and (schedule.id is None or self.ids.in_effect(schedule))
         }
         return in_effect.values()
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from delaytopic_api.relay import (
+    LARGEST_ANSWER_BYTES,
+    PendingContent,
+    PendingHeader,
     PendingList,
     PendingRecord,
     PendingShard,
@@ -14,6 +17,8 @@ from delaytopic_api.relay import (
     ShardStatus,
     text_or_base64,
 )
+from delaytopic_relay.core.calendar import bytes_of
+from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.pending.query import PendingQuery
 from delaytopic_relay.pending.search import Listed, PendingResult
 from delaytopic_relay.pending.snapshot import Copies
@@ -36,8 +41,11 @@ def pending_list(
     """Counts from the status, records from the listing."""
     shards = list(_shards(status, subject, query, copies))
     lacking = next((shard.message for shard in shards if _is_lacking(shard, query, copies)), None)
-    more = len(listing.records) > query.limit
+    shown = _shown(listing.records[: query.limit])
+    more = len(listing.records) > len(shown)
     limited = f"there are more than the limit of {query.limit}" if more else None
+    if more and len(shown) < query.limit:
+        limited = f"there are more than the {LARGEST_ANSWER_BYTES >> 20} MiB of an answer"
     counted = _counted(status, query)
     return PendingList(
         relay=status.relay,
@@ -57,8 +65,28 @@ def pending_list(
         listed_until_ms=None if more else listing.cut_ms,
         message=limited or listing.why or lacking,
         shards=shards,
-        records=[_record(listed, subject.target) for listed in listing.records[: query.limit]],
+        records=[_record(listed, subject.target) for listed in shown],
     )
+
+
+def _shown(records: Sequence[Listed]) -> Sequence[Listed]:
+    """Return the first, as many as have room in an answer with their contents; the first one always has."""
+    total = 0
+    for number, listed in enumerate(records):
+        total += bytes_of(listed.whole) if listed.whole is not None else 0
+        if total > LARGEST_ANSWER_BYTES and number:
+            return records[:number]
+    return records
+
+
+def _content(schedule: Schedule) -> PendingContent:
+    key, key_base64 = text_or_base64(schedule.key, None)
+    value, value_base64 = text_or_base64(schedule.value, None)
+    headers = []
+    for name, content in schedule.headers or ():
+        text, encoded = text_or_base64(content, None)
+        headers.append(PendingHeader(name=name, value=text, value_base64=encoded))
+    return PendingContent(key=key, key_base64=key_base64, value=value, value_base64=value_base64, headers=headers)
 
 
 def _counted(status: RelayStatus, query: PendingQuery) -> RelayStatus | ShardStatus:
@@ -108,6 +136,8 @@ def _record(listed: Listed, target: str) -> PendingRecord:
     id_text, id_base64 = text_or_base64(listed.id)
     key_text, key_base64 = text_or_base64(listed.key)
     return PendingRecord(
+        expires_ms=listed.expires_ms,
+        content=None if listed.whole is None else _content(listed.whole),
         due_ms=listed.due_ms,
         partition=listed.partition,
         offset=listed.offset,

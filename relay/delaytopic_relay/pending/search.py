@@ -12,14 +12,16 @@ from contextlib import closing
 from typing import NamedTuple
 
 from delaytopic_relay.backlog.protocol import PendingReader, SliceGone
+from delaytopic_relay.backlog.slices import LEVELS
 from delaytopic_relay.backlog.store import Slice
 from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.core.ids import from_entry
 from delaytopic_relay.errors import ConfigurationError, CorruptState, Unavailable
-from delaytopic_relay.pending.query import PendingQuery
+from delaytopic_relay.pending.query import EVERYTHING, PendingQuery, Place
 from delaytopic_relay.pending.snapshot import ShardCopy
 
-Order = tuple[int, int, int]
+WIDEST_MS = LEVELS[0].width_ms
+"""Of a slice."""
 
 
 class Listed(NamedTuple):
@@ -32,22 +34,34 @@ class Listed(NamedTuple):
     target: str | None
     key: bytes | None
     value_bytes: int | None
+    expires_ms: int | None = None
+    whole: Schedule | None = None
 
     @classmethod
-    def of(cls, partition: int, schedule: Schedule) -> Listed:
-        """Without the value and the headers."""
+    def of(cls, partition: int, schedule: Schedule, *, contents: bool = False) -> Listed:
+        """Leave out the value and the headers, unless `contents` are wanted."""
         value = schedule.value
-        size = None if value is None else len(value)
-        return cls(schedule.due_ms, partition, schedule.offset, schedule.id, schedule.target, schedule.key, size)
+        return cls(
+            schedule.due_ms,
+            partition,
+            schedule.offset,
+            schedule.id,
+            schedule.target,
+            schedule.key,
+            None if value is None else len(value),
+            schedule.expires_ms,
+            schedule if contents else None,
+        )
 
 
 class TopN:
     """Keeps the first `size` records by (due, partition, offset); of copies it keeps one."""
 
-    def __init__(self, size: int) -> None:
-        """`size` is at least 1."""
+    def __init__(self, size: int, *, contents: bool = False) -> None:
+        """`size` is at least 1; with `contents` values and headers are kept."""
         self._size = size
-        self._found: dict[Order, Listed] = {}
+        self._contents = contents
+        self._found: dict[Place, Listed] = {}
         self._last_ms: int | None = None
 
     def add(self, partition: int, schedules: Iterable[Schedule]) -> None:
@@ -55,7 +69,8 @@ class TopN:
         last_ms, found = self._last_ms, self._found
         for schedule in schedules:
             if last_ms is None or schedule.due_ms <= last_ms:
-                found[schedule.due_ms, partition, schedule.offset] = Listed.of(partition, schedule)
+                listed = Listed.of(partition, schedule, contents=self._contents)
+                found[schedule.due_ms, partition, schedule.offset] = listed
         if len(found) > 2 * self._size or (last_ms is None and len(found) >= self._size):
             self._prune()
 
@@ -68,6 +83,10 @@ class TopN:
     def last_ms(self) -> int | None:
         """Return what is due after this is not among the first; None while there are too few."""
         return self._last_ms
+
+    def has(self, partition: int) -> bool:
+        """Return whether a record of this shard is among them."""
+        return any(listed.partition == partition for listed in self._found.values())
 
     @property
     def missing(self) -> int:
@@ -101,7 +120,7 @@ class PendingResult(NamedTuple):
     why: str | None = None
 
 
-class Place(NamedTuple):
+class Chapter(NamedTuple):
     """A slice of a shard, in the order in which slices are read."""
 
     start_ms: int
@@ -119,7 +138,8 @@ class _Search:
     def __init__(self, copies: Iterable[ShardCopy], open_reader: OpenReader, query: PendingQuery) -> None:
         self._copies = {copy.partition: copy for copy in copies}
         self._open_reader = open_reader
-        self._found = TopN(query.limit + 1)
+        self._query = query
+        self._found = TopN(query.limit + 1, contents=query.contents)
         self._until_ms = query.due_before_ms
         self._why: str | None = None
         self._cut_ms: int | None = None
@@ -176,10 +196,19 @@ class _Search:
 
     def _read_slices(self, reader: PendingReader) -> bool:
         """Read slices in the order of their time until there is enough; False if one was gone."""
-        for group in self._groups(self._places(reader)):
+        name = self._query.selection.id
+        if name is None:
+            return self._read_chapters(reader, self._chapters(reader, dict.fromkeys(self._copies, self._until_ms)))
+        likely = self._likely_chapters(reader, name)
+        return self._read_chapters(reader, likely) and self._read_chapters(
+            reader, self._chapters(reader, self._shards_with(reader, name))
+        )
+
+    def _read_chapters(self, reader: PendingReader, chapters: Sequence[Chapter]) -> bool:
+        for group in self._groups(chapters):
             if self._is_enough(group[0].start_ms):
                 break
-            if sum(place.records for place in group) > self._records_left or self._bytes_left <= 0:
+            if sum(chapter.records for chapter in group) > self._records_left or self._bytes_left <= 0:
                 self._cut(group[0].start_ms, _too_many(group))
                 break
             try:
@@ -188,20 +217,44 @@ class _Search:
                 return False
         return True
 
-    def _places(self, reader: PendingReader) -> list[Place]:
-        return sorted(
-            Place(slice_.start_ms, copy.partition, slice_, records)
-            for copy in self._copies.values()
-            if copy.stored.from_ms is not None
-            for slice_, records in reader.slices(copy.partition, copy.stored.from_ms, self._until_ms).items()
-            if copy.stored.from_ms <= slice_.start_ms < self._until_ms
-        )
+    def _likely_chapters(self, reader: PendingReader, name: bytes) -> list[Chapter]:
+        """The slices with the last schedule of an id: mostly that is the one in effect."""
+        shards = self._shards_with(reader, name)
+        chapters = self._chapters(reader, shards)
+        return [chapter for chapter in chapters if chapter.slice.end_ms >= shards[chapter.partition]]
 
-    def _groups(self, places: Iterable[Place]) -> Iterator[list[Place]]:
+    def _shards_with(self, reader: PendingReader, name: bytes) -> dict[int, int]:
+        """Return the shards in whose backlog an id may wait and is not found yet, and before when it is due.
+
+        Every id that waits in the backlog has an entry there.
+        """
+        shards = {}
+        for partition, copy in self._copies.items():
+            if copy.stored.from_ms is not None and not self._found.has(partition):
+                (entry,) = reader.ids(partition, [name])
+                if entry is not None:
+                    shards[partition] = min(self._until_ms, entry.until_due_ms + 1)
+        return shards
+
+    def _chapters(self, reader: PendingReader, shards: Mapping[int, int]) -> list[Chapter]:
+        """Return the slices of these shards that begin before the shard's time, and of which something is selected."""
+        selected_ms = self._query.selection.from_ms
+        chapters = []
+        for partition, before_ms in shards.items():
+            stored_ms = self._copies[partition].stored.from_ms
+            if stored_ms is None:
+                continue
+            from_ms = max(stored_ms, selected_ms - WIDEST_MS)
+            for slice_, records in reader.slices(partition, from_ms, before_ms).items():
+                if stored_ms <= slice_.start_ms < before_ms and slice_.end_ms > selected_ms:
+                    chapters.append(Chapter(slice_.start_ms, partition, slice_, records))
+        return sorted(chapters)
+
+    def _groups(self, chapters: Iterable[Chapter]) -> Iterator[list[Chapter]]:
         """Consecutive slices, as many as it takes to have enough, should nothing of them be left out."""
-        group: list[Place] = []
+        group: list[Chapter] = []
         records = 0
-        for place in places:
+        for place in chapters:
             if group and records + place.records > min(GROUP_RECORDS, self._records_left):
                 yield group
                 group, records = [], 0
@@ -213,7 +266,7 @@ class _Search:
         if group:
             yield group
 
-    def _read(self, reader: PendingReader, group: Sequence[Place]) -> None:
+    def _read(self, reader: PendingReader, group: Sequence[Chapter]) -> None:
         wanted = _by_partition(group)
         for partition, slices in wanted.items():
             reader.expect(partition, slices)
@@ -241,6 +294,9 @@ class _Search:
             and (schedule.due_ms, schedule.offset) > copy.cursor
             and schedule.due_ms < before_ms
         ]
+        if self._query.selection != EVERYTHING:
+            takes = self._query.selection.takes
+            waiting = [schedule for schedule in waiting if takes(copy.partition, schedule)]
         names = list({schedule.id: None for schedule in waiting if schedule.id is not None})
         if not names:
             return waiting
@@ -265,14 +321,14 @@ def _latest(reader: PendingReader, copy: ShardCopy, names: Sequence[bytes]) -> M
     }
 
 
-def _by_partition(group: Iterable[Place]) -> dict[int, list[Slice]]:
+def _by_partition(group: Iterable[Chapter]) -> dict[int, list[Slice]]:
     slices: dict[int, list[Slice]] = {}
     for place in group:
         slices.setdefault(place.partition, []).append(place.slice)
     return slices
 
 
-def _too_many(group: Sequence[Place]) -> str:
+def _too_many(group: Sequence[Chapter]) -> str:
     place = max(group, key=lambda place: place.records)
     return (
         f"to put further records in order, more would have to be read than a listing may: {place.records} "

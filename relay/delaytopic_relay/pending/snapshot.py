@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import NamedTuple
 
 from delaytopic_relay.backlog.protocol import Shard
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey, Schedule
-from delaytopic_relay.core.partition import Stored
-from delaytopic_relay.pending.query import PendingQuery
+from delaytopic_relay.core.partition import Stored, Wanted
+from delaytopic_relay.pending.query import EVERYTHING, PendingQuery
 
 
 class ShardCopy(NamedTuple):
@@ -43,7 +44,11 @@ def may_be_copied(shard: Shard) -> bool:
 
 def copy_of(shard: Shard, query: PendingQuery) -> ShardCopy:
     """Copy what the query may need; changes nothing."""
-    schedules, cut_ms = shard.first_in_memory(query.due_before_ms, query.limit + 1)
+    selection, takes = query.selection, None
+    if selection != EVERYTHING:
+        takes = partial(selection.takes, shard.partition)
+    wanted = Wanted(selection.from_ms, query.due_before_ms, query.limit + 1, takes)
+    schedules, cut_ms = shard.first_in_memory(wanted)
     ingested = max(shard.position, shard.replay_until)
     return ShardCopy(
         shard.partition, schedules, cut_ms, shard.stored(), shard.cursor, ingested, replaying=shard.replaying

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
+from urllib.parse import urlencode
 
 import pytest
 from tests.support.metrics_page import Series, histogram_between, quantile_bound, samples
@@ -15,7 +16,7 @@ from tests.support.relay.records import BOTH_BACKENDS, MakeRoute, Sent, at, now_
 from tests.support.relay.route import LOG_APPEND_TIME, PARTITIONS, Route
 from tests.support.relay.routes import STEADY
 
-from delaytopic_api.relay import PendingList
+from delaytopic_api.relay import PendingContent, PendingHeader, PendingList
 
 pytestmark = pytest.mark.integration
 
@@ -47,9 +48,8 @@ class Late(NamedTuple):
     asked_s: float
 
 
-def pending(relay: RelayProcess, **parameters: int) -> PendingList:
-    text = "&".join(f"{name}={value}" for name, value in parameters.items())
-    return PendingList.model_validate_json(relay.get(f"/pending?{text}"))
+def pending(relay: RelayProcess, **parameters: int | str) -> PendingList:
+    return PendingList.model_validate_json(relay.get(f"/pending?{urlencode(parameters)}"))
 
 
 @contextmanager
@@ -187,6 +187,31 @@ def test_replaced_and_cancelled_records_are_not_listed_near_and_far(make_route: 
     assert "secret" not in text
     assert [each.due_ms for each in pending(relay, dueBefore=far_ms).records] == [near_ms + 1, near_ms + 3, near_ms + 4]
     assert [each.due_ms for each in pending(relay, partition=1).records] == [near_ms + 3]
+    selections: list[dict[str, int | str]] = [
+        {"id": "postponed"},
+        {"id": "brought forward"},
+        {"id": "cancelled"},
+        {"idPrefix": "p"},
+        {"keyBase64": "/w=="},
+        {"after": f"{near_ms + 3}:1:0"},
+        {"dueFrom": near_ms + 4, "dueBefore": far_ms},
+    ]
+    found = [pending(relay, **selection) for selection in selections]
+    assert [(one.complete, [each.due_ms for each in one.records]) for one in found] == [
+        (True, [far_ms]),
+        (True, [near_ms + 1]),
+        (True, []),
+        (True, [far_ms]),
+        (True, [near_ms + 4]),
+        (True, [near_ms + 4, far_ms]),
+        (True, [near_ms + 4]),
+    ]
+    (whole,) = pending(relay, partition=2, contents="true").records
+    assert whole.content == PendingContent(
+        key_base64="/w==",
+        value="secret",
+        headers=[PendingHeader(name="deliver-at", value=str(near_ms + 4)), PendingHeader(name="own", value="secret")],
+    )
 
 
 def test_two_relays_list_each_its_own_partitions_and_say_so(make_route: MakeRoute) -> None:

@@ -8,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.paths import ROOT
 
-from delaytopic_api.relay import LONGEST_SHOWN_BYTES, DueBin, PendingList, PendingRecord, PendingShard, text_or_base64
+from delaytopic_api.relay import (
+    LONGEST_SHOWN_BYTES,
+    DueBin,
+    PendingContent,
+    PendingHeader,
+    PendingList,
+    PendingRecord,
+    PendingShard,
+    text_or_base64,
+)
 
 REFERENCE = ROOT / "docs" / "reference" / "pending.md"
 LIST = PendingList(
@@ -62,6 +71,8 @@ ON_THE_WIRE = {
             "keyBase64": None,
             "keyBytes": 1,
             "valueBytes": 2,
+            "expiresMs": None,
+            "content": None,
         }
     ],
 }
@@ -69,7 +80,7 @@ ON_THE_WIRE = {
 
 def test_every_field_is_in_the_reference() -> None:
     text = REFERENCE.read_text()
-    models = (PendingList, PendingRecord, PendingShard)
+    models = (PendingList, PendingRecord, PendingContent, PendingHeader, PendingShard)
 
     fields = {field.alias for model in models for field in model.model_fields.values()}
 
@@ -105,6 +116,13 @@ def test_a_key_is_text_where_it_is_utf_8_and_else_base64_and_never_long(
     content: bytes | None, shown: tuple[str | None, str | None]
 ) -> None:
     assert text_or_base64(content) == shown
+
+
+@given(st.binary(max_size=1_100))
+def test_a_content_is_shown_whole(content: bytes) -> None:
+    text, base64 = text_or_base64(content, None)
+
+    assert (text.encode() if text is not None else b64decode(base64 or "")) == content
 
 
 @given(st.binary(max_size=1_100))

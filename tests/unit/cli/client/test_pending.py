@@ -185,6 +185,8 @@ def test_the_report_as_json_has_everything() -> None:
                 "keyBase64": None,
                 "keyBytes": None,
                 "valueBytes": None,
+                "expiresMs": None,
+                "content": None,
             }
         ],
     }

@@ -4,7 +4,17 @@ from typing import Any
 
 from tests.support.relay.statuses import AS_OF_MS, relay_status, shard
 
-from delaytopic_api.relay import DueBin, PendingList, PendingRecord, PendingShard, ShardState
+from delaytopic_api.relay import (
+    LARGEST_ANSWER_BYTES,
+    DueBin,
+    PendingContent,
+    PendingHeader,
+    PendingList,
+    PendingRecord,
+    PendingShard,
+    ShardState,
+)
+from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.pending.document import ELSEWHERE, REPLAYING, Subject, pending_list
 from delaytopic_relay.pending.query import PendingQuery
 from delaytopic_relay.pending.search import Listed, PendingResult
@@ -61,6 +71,42 @@ def test_one_record_more_than_the_limit_tells_that_there_are_more() -> None:
     assert (found.complete, found.limited, found.listed_until_ms) == (False, True, None)
     assert found.message == "there are more than the limit of 1"
     assert [record.offset for record in found.records] == [3]
+
+
+def with_contents(value: bytes | None) -> Listed:
+    schedule = Schedule(AS_OF_MS, 3, b"\xff", value, [("h", None), ("h", b"\xfe"), ("t", b"x")])
+    return Listed.of(0, schedule, contents=True)
+
+
+def test_contents_are_text_or_base64() -> None:
+    (record,) = document(with_contents("ä".encode()), query=PendingQuery(contents=True)).records
+
+    assert record.content == PendingContent(
+        key_base64="/w==",
+        value="ä",
+        headers=[
+            PendingHeader(name="h"),
+            PendingHeader(name="h", value_base64="/g=="),
+            PendingHeader(name="t", value="x"),
+        ],
+    )
+
+
+def test_contents_end_a_list_before_it_gets_too_long() -> None:
+    large = with_contents(bytes(LARGEST_ANSWER_BYTES // 2))
+
+    found = document(large, large._replace(offset=4), query=PendingQuery(contents=True))
+
+    assert ([record.offset for record in found.records], found.complete, found.limited) == ([3], False, True)
+    assert found.message == "there are more than the 16 MiB of an answer"
+
+
+def test_a_record_that_is_too_long_by_itself_is_shown_by_itself() -> None:
+    large = with_contents(bytes(LARGEST_ANSWER_BYTES + 1))
+
+    found = document(large, query=PendingQuery(contents=True))
+
+    assert (len(found.records), found.complete) == (1, True)
 
 
 def test_a_list_that_had_to_end_says_where_and_why() -> None:

@@ -17,7 +17,7 @@ from delaytopic_relay.backlog.store import Slice, StoreVersion
 from delaytopic_relay.core.commands import Command, Schedule
 from delaytopic_relay.errors import BacklogUnavailable, RelayError, SegmentError
 from delaytopic_relay.pending import search as listing
-from delaytopic_relay.pending.query import PendingQuery
+from delaytopic_relay.pending.query import PendingQuery, Selection
 from delaytopic_relay.pending.search import Listed, PendingResult, TopN, list_pending
 from delaytopic_relay.pending.snapshot import copy_of, may_be_copied
 
@@ -84,10 +84,68 @@ def test_the_list_is_what_delivery_would_deliver_at_any_time(
         run.tick(now_ms)
 
     everything, first = listed(run), listed(run, PendingQuery(limit=limit))
+    selections = [
+        *(Selection(id=name) for name in (b"a", b"b", b"other")),
+        *(Selection(after=record[:3]) for record in everything.records),
+        *(Selection(after=(record.due_ms + more_ms, -1, -1)) for record in first.records for more_ms in (0, 1)),
+    ]
+    selected = {selection: listed(run, ALL._replace(selection=selection)) for selection in selections}
 
     assert (everything.cut_ms, everything.why) == (None, None)
+    assert {selection: found.records for selection, found in selected.items()} == {
+        selection: [
+            record
+            for record in everything.records
+            if record[:3] > selection.after and selection.id in (None, record.id)
+        ]
+        for selection in selections
+    }
     assert offsets(everything) == deliveries(run, now_ms)
     assert first.records == everything.records[: limit + 1]
+
+
+@pytest.mark.parametrize("selection", [Selection(key_prefix=b"k1"), Selection(id_prefix=b"id1"), Selection(key=b"k11")])
+def test_keys_and_ids_are_selected_by_their_beginning(selection: Selection) -> None:
+    run = run_with(*(Schedule(NOW_MS + n * MINUTE_MS, n, b"k%d" % n, b"v", None, id=b"id%d" % n) for n in range(20)))
+
+    found = listed(run, ALL._replace(selection=selection))
+
+    assert offsets(found) == ([11] if selection.key else [1, *range(10, 20)])
+
+
+def test_a_search_goes_on_where_a_list_had_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "MOST_READ", 7)
+    run = run_with(*(Schedule(NOW_MS + n * MINUTE_MS, n, b"%d" % (n % 5), b"v", None) for n in range(1, 60)))
+    found: list[int] = []
+    cuts_ms = [0]
+
+    while True:
+        part = listed(run, ALL._replace(selection=Selection((cuts_ms[-1], -1, -1), key_prefix=b"3")))
+        found += offsets(part)
+        if part.cut_ms is None:
+            break
+        cuts_ms.append(part.cut_ms)
+
+    assert found == list(range(3, 60, 5))
+    assert len(cuts_ms) > 5
+    assert cuts_ms == sorted(set(cuts_ms))
+
+
+def test_an_id_is_found_without_reading_what_waits_before_it() -> None:
+    run = run_with(*(schedule(NOW_MS + n * MINUTE_MS, n, b"id%d" % n) for n in range(1, 60)))
+    reader = MemoryReader(run.store)
+
+    found = listed(run, ALL._replace(selection=Selection(id=b"id50")), reader)
+
+    assert (offsets(found), len(reader.read_slices)) == ([50], 1)
+
+
+def test_an_id_that_now_comes_before_its_former_time_is_found() -> None:
+    run = run_with(schedule(NOW_MS + 2 * HOUR_MS, 0, b"a"), schedule(NOW_MS + HOUR_MS, 1, b"a"))
+
+    found = listed(run, ALL._replace(selection=Selection(id=b"a")))
+
+    assert offsets(found) == [1]
 
 
 def test_only_what_is_due_before_the_time_is_listed() -> None:
@@ -282,3 +340,12 @@ def test_a_record_is_told_without_value_and_headers() -> None:
     )
 
     assert shortlist.records() == [Listed(7, 2, 5, b"i", "t", b"k", 6), Listed(8, 2, 6, None, None, b"k", None)]
+
+
+def test_contents_are_told_when_they_are_asked_for() -> None:
+    whole = Schedule(7, 5, b"k", b"secret", [("h", b"secret")], expires_ms=9)
+    shortlist = TopN(3, contents=True)
+
+    shortlist.add(2, [whole])
+
+    assert shortlist.records() == [Listed(7, 2, 5, None, None, b"k", 6, 9, whole)]
