@@ -60,6 +60,18 @@ class RelayUnreachableError(CliError):
     exit_code = 5
 
 
+class RecordMissingError(CliError):
+    """There is no such DelayTopic or pending record; it may have been delivered meanwhile."""
+
+    exit_code = 5
+
+
+class ConflictError(CliError):
+    """What is asked for does not fit the DelayTopic, or the record as it is now."""
+
+    exit_code = 5
+
+
 class AuditFailedError(CliError):
     """Records were lost, delivered twice, early or to the wrong place."""
 

@@ -13,6 +13,11 @@ from delaytopic_cli.client.relay_listing import RelayAnswer
 from delaytopic_cli.client.time_text import clock_text
 from delaytopic_cli.errors import InputError, RelayUnreachableError
 
+Place = tuple[int, int, int]
+"""Due time, source partition and source offset: the order of the list."""
+LAST_PARTITION, LAST_OFFSET = (1 << 31) - 1, (1 << 63) - 1
+END: Place = (1 << 63, 0, 0)
+"""Behind everything."""
 _NAME_WIDTH = 24
 _UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s"))
 
@@ -35,6 +40,8 @@ class PendingReport:
     complete: bool
     notes: Sequence[str]
     relays: Sequence[RelayAnswer]
+    next_after: Place | None = None
+    """The place behind which the next page begins; None when nothing further could be listed."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the document that `-o json` prints."""
@@ -61,11 +68,13 @@ def report(topic: str, answers: Sequence[RelayAnswer], limit: int) -> PendingRep
     """
     lists = _lists_of(topic, answers)
     notes = list(_notes(lists, answers))
-    known_until_ms = min((each.listed_until_ms for each in lists if each.listed_until_ms is not None), default=None)
-    found = {(each.due_ms, each.partition, each.offset): each for one in lists for each in one.records}
-    ordered = [found[place] for place in sorted(found) if known_until_ms is None or place[0] < known_until_ms]
-    if len(ordered) > limit or any(each.limited for each in lists):
+    last = min((_last_place(each) for each in lists), default=END)
+    found = {place_of(each): each for one in lists for each in one.records}
+    ordered = [found[place] for place in sorted(found) if place <= last]
+    more = len(ordered) > limit or any(each.limited for each in lists)
+    if more and limit:
         notes.insert(0, f"there are more than the limit of {limit}")
+        last = min(last, place_of(ordered[:limit][-1])) if ordered else last
     silent = [answer for answer in answers if answer.document is None]
     return PendingReport(
         delay_topic=lists[0].delay_topic,
@@ -76,10 +85,23 @@ def report(topic: str, answers: Sequence[RelayAnswer], limit: int) -> PendingRep
         ingest_lag=sum(each.ingest_lag for each in lists),
         histogram=_histogram(lists),
         records=ordered[:limit],
-        complete=not notes,
+        complete=not notes and not more,
         notes=notes,
         relays=[*silent, *(answer for answer in answers if answer.document in lists)],
+        next_after=None if last == END else last,
     )
+
+
+def place_of(record: PendingRecord) -> Place:
+    """Return the place of a record in the list."""
+    return record.due_ms, record.partition, record.offset
+
+
+def _last_place(one: PendingList) -> Place:
+    """Return the place up to which a relay has listed everything."""
+    if one.limited and one.records:
+        return place_of(one.records[-1])
+    return END if one.listed_until_ms is None else (one.listed_until_ms - 1, LAST_PARTITION, LAST_OFFSET)
 
 
 def _lists_of(topic: str, answers: Sequence[RelayAnswer]) -> list[PendingList]:

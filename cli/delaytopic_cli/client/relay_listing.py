@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import urllib.error
 import urllib.request
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -48,13 +48,13 @@ def _is_usable(url: str) -> bool:
     return place and not (parts.query or parts.fragment or parts.username)
 
 
-def ask_relays(urls: Iterable[str], parameters: dict[str, int]) -> list[RelayAnswer]:
+def ask_relays(urls: Iterable[str], parameters: Mapping[str, int | str]) -> list[RelayAnswer]:
     """Ask all at the same time; the answers come in the order of the addresses."""
     with ThreadPoolExecutor(MOST_AT_A_TIME) as threads:
         return list(threads.map(lambda url: ask_relay(url, parameters), urls))
 
 
-def ask_relay(url: str, parameters: dict[str, int]) -> RelayAnswer:
+def ask_relay(url: str, parameters: Mapping[str, int | str]) -> RelayAnswer:
     """Return the answer of the relay at this address, and of no other one."""
     try:
         with _opener(url).open(f"{url}/pending?{urlencode(parameters)}", timeout=TIMEOUT_SECONDS) as answer:

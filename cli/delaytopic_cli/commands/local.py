@@ -35,6 +35,12 @@ from delaytopic_cli.local.session import LocalOptions, run_local
     type=click.IntRange(0, 65_000),
     help="Port of the first relay's pages, the others' follow. Default: free ones.",
 )
+@click.option(
+    "--gateway-port",
+    default=0,
+    type=click.IntRange(0, 65_535),
+    help="Port of console and REST. Default: a free one.",
+)
 def local(**options: Any) -> None:
     """Run the DelayTopics of a file on this machine until Ctrl-C.
 

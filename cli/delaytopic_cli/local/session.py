@@ -11,12 +11,20 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from fastapi import FastAPI
 from rich.console import Console
 from rich.live import Live
 
 from delaytopic_api import Settings
 from delaytopic_api.values import BackendType
+from delaytopic_cli.client.relay_listing import ask_relays
 from delaytopic_cli.embedded.topics import create_topics
+from delaytopic_cli.gateway.access import LoopbackAccess
+from delaytopic_cli.gateway.app import gateway_app
+from delaytopic_cli.gateway.kafka_writer import KafkaWriter
+from delaytopic_cli.gateway.routes import Route
+from delaytopic_cli.gateway.server import AuditFile, serving
+from delaytopic_cli.gateway.service import Gateway
 from delaytopic_cli.local.documents import read_settings, relay_document, topic_plans
 from delaytopic_cli.local.overview import Counters, Overview, overview_line, overview_table
 from delaytopic_cli.local.relays import Buckets, RelayProcess, Supervisor, read_lateness, read_status
@@ -36,6 +44,7 @@ class LocalOptions:
     data: Path | None = None
     relays: int = 1
     http_port: int = 0
+    gateway_port: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +73,37 @@ def run_local(options: LocalOptions, console: Console) -> None:
     ):
         create_topics(servers.bootstrap_servers, topic_plans(all_settings, on_own_cluster=servers.own_cluster))
         groups = relay_groups(all_settings, servers, relays=options.relays, http_port=options.http_port)
-        with _running(groups, progress) as supervisor, _findable(servers, groups) as publish_state:
+        with (
+            _running(groups, progress) as supervisor,
+            serving(_gateway(servers, groups), options.gateway_port) as address,
+            _findable(servers, groups, address) as publish_state,
+        ):
             for line in _how_to_reach(servers, all_settings):
                 progress(line)
+            progress(f"open:  {address}")
             _show(groups, supervisor, publish_state, console, progress)
+
+
+class LocalRoutes:
+    """The `Routes` of this run."""
+
+    def __init__(self, groups: Sequence[Group]) -> None:
+        """Takes the addresses from the relays as they are when it is asked."""
+        self._groups = {Route.of(group.settings): group for group in groups}
+
+    def all(self) -> Sequence[Route]:
+        """See `Routes.all`."""
+        return [*self._groups]
+
+    def relay_urls(self, route: Route) -> Sequence[str]:
+        """See `Routes.relay_urls`."""
+        return _relay_urls([self._groups[route]])
+
+
+def _gateway(servers: Servers, groups: Sequence[Group]) -> FastAPI:
+    writer = KafkaWriter({"bootstrap.servers": servers.bootstrap_servers})
+    gateway = Gateway(LocalRoutes(groups), writer, ask_relays, _now_ms)
+    return gateway_app(gateway, LoopbackAccess(), AuditFile(servers.directory / "gateway.log"))
 
 
 def needs_a_redis(settings: Settings) -> bool:
@@ -121,13 +157,15 @@ def _running(groups: Sequence[Group], progress: Callable[[str], None]) -> Iterat
 
 
 @contextmanager
-def _findable(servers: Servers, groups: Sequence[Group]) -> Iterator[Callable[[], None]]:
+def _findable(servers: Servers, groups: Sequence[Group], gateway_url: str) -> Iterator[Callable[[], None]]:
     """Let other commands find this run; what is yielded tells them of relays that have come up since."""
     sources = tuple(group.settings.source.topic for group in groups)
     told: list[LocalState] = []
 
     def publish_state() -> None:
-        state = LocalState(os.getpid(), servers.bootstrap_servers, servers.redis_url, sources, _relay_urls(groups))
+        state = LocalState(
+            os.getpid(), servers.bootstrap_servers, servers.redis_url, sources, _relay_urls(groups), gateway_url
+        )
         if told != [state]:
             write_state(state)
             told[:] = [state]

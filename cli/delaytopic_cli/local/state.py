@@ -10,13 +10,17 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class LocalState:
-    """A running `delaytopic local`: its process, where its Kafka is, its source topics, and its relays' pages."""
+    """A running `delaytopic local`: its process, where its Kafka is, its source topics, and its relays' pages.
+
+    `gateway_url` is where its console and REST are.
+    """
 
     pid: int
     bootstrap_servers: str
     redis_url: str | None
     source_topics: tuple[str, ...]
     relay_urls: tuple[str, ...] = ()
+    gateway_url: str | None = None
 
 
 def state_file() -> Path:

@@ -16,8 +16,8 @@ from delaytopic_api.relay.status import DueBin, EpochMs, Int64
 
 MOST_LISTED: Final = 10_000
 """Records in one answer at the most."""
-LARGEST_ANSWER_BYTES: Final = 16 << 20
-"""Of the contents in one answer; a single record may be larger."""
+LARGEST_ANSWER_BYTES: Final = 4 << 20
+"""Of the contents in one answer; a single record may be larger. In JSON a byte takes up to six."""
 DEFAULT_LIMIT: Final = 100
 LONGEST_SHOWN_BYTES: Final = 1_024
 """Of a key; an id is never longer than 256."""

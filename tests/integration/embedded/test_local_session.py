@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -143,6 +144,19 @@ def test_records_sent_to_a_running_local_arrive(local: Local, capsys: pytest.Cap
     arrival = json.loads(capsys.readouterr().out)
     assert (arrival["value"], arrival["latenessMs"] >= 0) == ("tea", True)
     local.wait_for("shop/reminders", "  delivered=1  ")
+
+
+def test_a_running_local_has_a_console_and_says_where(local: Local) -> None:
+    state = read_running_state()
+    assert state is not None
+    assert state.gateway_url is not None
+
+    with urllib.request.urlopen(state.gateway_url, timeout=10) as answer:
+        page = answer.read().decode()
+
+    assert f"open:  {state.gateway_url}\n" in local.text()
+    assert "shop/reminders</a>" in page
+    assert "post/letters</a>" in page
 
 
 def test_what_waits_in_a_running_local_is_listed(local: Local, capsys: pytest.CaptureFixture[str]) -> None:

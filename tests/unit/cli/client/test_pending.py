@@ -6,7 +6,7 @@ import pytest
 from tests.support.relay.listings import AS_OF_MS, pending_list
 
 from delaytopic_api.relay import DueBin, PendingList, PendingRecord, PendingShard
-from delaytopic_cli.client.pending import PendingReport, report
+from delaytopic_cli.client.pending import LAST_OFFSET, LAST_PARTITION, PendingReport, report
 from delaytopic_cli.client.relay_listing import RelayAnswer
 from delaytopic_cli.errors import CliError, InputError, RelayUnreachableError
 
@@ -189,4 +189,24 @@ def test_the_report_as_json_has_everything() -> None:
                 "content": None,
             }
         ],
+    }
+
+
+def test_the_next_page_begins_behind_what_every_relay_has_listed() -> None:
+    cut = relay(0, record(1, 0, 1), complete=False, listed_until_ms=5, message="the backlog cannot be read")
+    limited = relay(1, record(2, 1, 0), record(3, 1, 1), complete=False, limited=True)
+    whole = relay(0, record(1, 0, 1), record(9, 0, 2))
+
+    found = {
+        "all": report(SOURCE, answers(relay(0, record(1, 0, 1)), relay(1)), 2),
+        "the limit": report(SOURCE, answers(whole, relay(1, record(2, 1, 0))), 2),
+        "a time": report(SOURCE, answers(cut, relay(1, record(4, 1, 0))), 9),
+        "an answer that was too long": report(SOURCE, answers(whole, limited), 9),
+    }
+
+    assert {why: (len(one.records), one.next_after) for why, one in found.items()} == {
+        "all": (1, None),
+        "the limit": (2, (2, 1, 0)),
+        "a time": (2, (4, LAST_PARTITION, LAST_OFFSET)),
+        "an answer that was too long": (3, (3, 1, 1)),
     }

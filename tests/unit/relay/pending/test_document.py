@@ -98,7 +98,7 @@ def test_contents_end_a_list_before_it_gets_too_long() -> None:
     found = document(large, large._replace(offset=4), query=PendingQuery(contents=True))
 
     assert ([record.offset for record in found.records], found.complete, found.limited) == ([3], False, True)
-    assert found.message == "there are more than the 16 MiB of an answer"
+    assert found.message == "there are more than the 4 MiB of an answer"
 
 
 def test_a_record_that_is_too_long_by_itself_is_shown_by_itself() -> None:

@@ -1,0 +1,84 @@
+"""The application: documents, pages, and one answer for each kind of error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from importlib.metadata import version
+from typing import Final
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+
+from delaytopic_cli.errors import (
+    CliError,
+    ConflictError,
+    InputError,
+    KafkaUnreachableError,
+    RecordMissingError,
+    RelayUnreachableError,
+    TopicError,
+)
+from delaytopic_cli.gateway.access import Access, Audit, Guard
+from delaytopic_cli.gateway.console import Console, console_router
+from delaytopic_cli.gateway.documents import ErrorDocument
+from delaytopic_cli.gateway.rest import rest
+from delaytopic_cli.gateway.service import Gateway
+
+_STATUS: Final = {
+    InputError: 400,
+    RecordMissingError: 404,
+    ConflictError: 409,
+    TopicError: 502,
+    KafkaUnreachableError: 503,
+    RelayUnreachableError: 503,
+}
+
+
+def gateway_app(gateway: Gateway, access: Access, audit: Audit) -> FastAPI:
+    """Return the ASGI application; `audit` gets a line for each request that writes."""
+    # Its pages of documentation load scripts from elsewhere.
+    app = FastAPI(
+        title="delaytopic gateway",
+        version=version("delaytopic"),
+        description="Pending records of DelayTopics: list, schedule, cancel and move them.",
+        docs_url=None,
+        redoc_url=None,
+    )
+    console = Console(gateway)
+    app.include_router(rest(gateway))
+    app.include_router(console_router(console, gateway))
+    for kind in (CliError, RequestValidationError, ValidationError, HTTPException):
+        app.add_exception_handler(kind, partial(_failed, console))
+    app.add_middleware(Guard, access=access, audit=audit)
+
+    @app.get("/healthz", include_in_schema=False)
+    def healthz() -> Response:
+        return PlainTextResponse("ok\n")
+
+    return app
+
+
+def _failed(console: Console, request: Request, error: Exception) -> Response:
+    status, message = _told(error)
+    if request.url.path.startswith("/v1") or "text/html" not in request.headers.get("accept", ""):
+        return JSONResponse(ErrorDocument(message=message).to_document(), status)
+    return console.page("error.html", status, status_text=status, message=message)
+
+
+def _field(place: Sequence[int | str]) -> str:
+    """Return the name of a field, without the part of the request that it is in."""
+    names = [str(name) for name in place]
+    return ".".join(names[1:] if len(names) > 1 and names[0] in ("body", "query", "path") else names)
+
+
+def _told(error: Exception) -> tuple[int, str]:
+    if isinstance(error, RequestValidationError | ValidationError):
+        problems = [f"{_field(each['loc'])}: {each['msg']}" for each in error.errors()]
+        return 400, "; ".join(problems[:5])
+    if isinstance(error, HTTPException):
+        return error.status_code, str(error.detail)
+    return next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500), str(error)

@@ -1,0 +1,53 @@
+"""Edge: a producer that waits for each record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from threading import Event
+
+from confluent_kafka import KafkaError, KafkaException, Message
+
+from delaytopic_cli.client.kafka_clients import producer
+from delaytopic_cli.client.sending import OutgoingRecord
+from delaytopic_cli.errors import TopicError
+from delaytopic_cli.gateway.routes import Written
+
+TIMEOUT_S = 10
+_ANY_PARTITION = -1
+
+
+class KafkaWriter:
+    """A `Writer`; may be used by several threads."""
+
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        """`settings` are those of the Kafka client, with `bootstrap.servers`."""
+        # Given up before the caller is: a record is there or refused when `write` returns, but for a broker that hangs.
+        self._producer = producer({**settings, "linger.ms": "0", "message.timeout.ms": str(TIMEOUT_S * 1_000)})
+
+    def write(self, topic: str, record: OutgoingRecord, partition: int | None) -> Written:
+        """See `Writer.write`."""
+        answered = Event()
+        answers: list[tuple[KafkaError | None, Message]] = []
+
+        def note(error: KafkaError | None, message: Message) -> None:
+            answers.append((error, message))
+            answered.set()
+
+        try:
+            self._producer.produce(
+                topic,
+                record.value,
+                record.key,
+                _ANY_PARTITION if partition is None else partition,
+                on_delivery=note,
+                headers=[*record.headers],
+            )
+        except (KafkaException, BufferError) as error:
+            raise TopicError(f"a record to {topic} cannot be sent: {error}") from error
+        self._producer.flush(TIMEOUT_S + 5)
+        if not answered.wait(1):
+            raise TopicError(f"Kafka has not acknowledged a record to {topic} in {TIMEOUT_S} s; it may arrive still")
+        refusal, message = answers[0]
+        if refusal is not None:
+            raise TopicError(f"Kafka refused a record to {topic}: {refusal.str()}")
+        return Written(message.partition() or 0, message.offset() or 0, message.timestamp()[1])

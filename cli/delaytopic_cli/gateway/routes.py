@@ -1,0 +1,101 @@
+"""The DelayTopics that a gateway serves, and how their records are written. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from delaytopic_api import Settings
+from delaytopic_api.values import Dialect, Ids
+from delaytopic_cli.client.relay_listing import RelayAnswer
+from delaytopic_cli.client.sending import OutgoingRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A DelayTopic, as far as a gateway needs it."""
+
+    namespace: str
+    name: str
+    source: str
+    target: str
+    dead_letter: str
+    history: str | None
+    dialect: Dialect
+    ids: Ids
+    fixed_delay: bool
+    max_delay_ms: int
+
+    @classmethod
+    def of(cls, settings: Settings) -> Route:
+        """Return the route of a DelayTopic with these settings."""
+        schedule = settings.schedule
+        return cls(
+            settings.namespace,
+            settings.name,
+            settings.source.topic,
+            settings.target.topic,
+            settings.dead_letter.topic,
+            settings.history.topic if settings.history is not None else None,
+            schedule.dialect,
+            schedule.ids,
+            schedule.delay is not None,
+            schedule.max_delay.ms,
+        )
+
+    @property
+    def full_name(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def may_cancel(self) -> bool:
+        """Whether a pending record with an id can be cancelled."""
+        return self.ids is not Ids.DISABLED and self.dialect in (
+            Dialect.NATIVE,
+            Dialect.SCHEDULER,
+            Dialect.SCHEDULER_JSON,
+        )
+
+    @property
+    def may_move(self) -> bool:
+        """Whether a pending record with an id can get another time."""
+        return self.ids is not Ids.DISABLED and self.dialect is Dialect.NATIVE
+
+    @property
+    def may_schedule(self) -> bool:
+        """Whether the gateway can write new records."""
+        return self.dialect is Dialect.NATIVE
+
+
+class Written(NamedTuple):
+    """The place and the timestamp that Kafka gave a record."""
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+
+
+class Routes(Protocol):
+    """The DelayTopics that there are now, and their relays."""
+
+    def all(self) -> Sequence[Route]:
+        """Return them, in the order in which they are shown."""
+        ...
+
+    def relay_urls(self, route: Route) -> Sequence[str]:
+        """Return where the pages of its relays are."""
+        ...
+
+
+class Writer(Protocol):
+    """Produces to source topics."""
+
+    def write(self, topic: str, record: OutgoingRecord, partition: int | None) -> Written:
+        """Produce a record and wait for Kafka; None leaves the partition to the key. Raises `TopicError`."""
+        ...
+
+
+Ask = Callable[[Sequence[str], Mapping[str, int | str]], list[RelayAnswer]]
+"""Asks relays for what is pending."""

@@ -1,0 +1,60 @@
+"""Edge: the application behind a port, in a thread of this process."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from delaytopic_cli.errors import InputError
+from delaytopic_cli.gateway.access import AuditLine
+
+START_S = 10.0
+
+
+@contextmanager
+def serving(app: ASGIApp, port: int = 0, host: str = "127.0.0.1") -> Iterator[str]:
+    """Serve while the body runs; yields the address. Port 0 takes any free one. Raises `InputError`."""
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        text = f"the gateway cannot listen on {host}:{port}: {error.strerror}; choose another port"
+        raise InputError(text) from error
+    server = uvicorn.Server(
+        uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", server_header=False, ws="none")
+    )
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="gateway", daemon=True)
+    thread.start()
+    give_up_s = time.monotonic() + START_S
+    while not server.started and thread.is_alive() and time.monotonic() < give_up_s:
+        time.sleep(0.01)
+    try:
+        yield f"http://{host}:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(START_S)
+        listener.close()
+
+
+class AuditFile:
+    """Appends a line of JSON for each request that writes."""
+
+    def __init__(self, file: Path) -> None:
+        """The file is made with the first line."""
+        self._file = file
+
+    def __call__(self, line: AuditLine) -> None:
+        """Write the line."""
+        entry = {"ms": time.time_ns() // 1_000_000, **line._asdict()}
+        with self._file.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")

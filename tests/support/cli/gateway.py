@@ -1,0 +1,157 @@
+"""A gateway over records that a test names: the whole application behind a real port, with relays that answer."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from tests.support.relay.statuses import relay_status, shard
+
+from delaytopic_api.relay import PendingList, ShardState
+from delaytopic_api.values import Dialect, Ids
+from delaytopic_cli.client.relay_listing import RelayAnswer
+from delaytopic_cli.client.sending import OutgoingRecord
+from delaytopic_cli.gateway.access import AuditLine, LoopbackAccess
+from delaytopic_cli.gateway.app import gateway_app
+from delaytopic_cli.gateway.routes import Route, Written
+from delaytopic_cli.gateway.server import serving
+from delaytopic_cli.gateway.service import Gateway
+from delaytopic_relay.core.commands import Schedule
+from delaytopic_relay.pending.document import Subject, pending_list
+from delaytopic_relay.pending.query import parse_query
+from delaytopic_relay.pending.search import Listed, PendingResult
+from delaytopic_relay.pending.snapshot import Copies, ShardCopy
+
+NOW_MS = 1_795_269_600_000
+REMINDERS = Route(
+    "shop",
+    "reminders",
+    "shop.reminders.delayed",
+    "shop.reminders",
+    "shop.reminders.dlq",
+    None,
+    Dialect.NATIVE,
+    Ids.BY_HEADER,
+    False,
+    86_400_000,
+)
+TIMERS = replace(
+    REMINDERS,
+    name="timers",
+    source="timers.delayed",
+    target="timers",
+    dialect=Dialect.SCHEDULER,
+    ids=Ids.BY_KEY,
+    history="timers.history",
+)
+"""Of another dialect."""
+
+
+class Answer(NamedTuple):
+    """An answer of the gateway."""
+
+    status: int
+    text: str
+    headers: Mapping[str, str]
+
+    @property
+    def document(self) -> Any:
+        """The answer as JSON."""
+        return json.loads(self.text)
+
+
+@dataclass
+class Scene:
+    """A gateway's surroundings: what waits, what is written, what is noted."""
+
+    waiting: dict[Route, list[tuple[int, Schedule]]] = field(default_factory=dict)
+    """Source partition and schedule."""
+    written: list[tuple[str, OutgoingRecord, int | None]] = field(default_factory=list)
+    audit: list[AuditLine] = field(default_factory=list)
+    ingest_lag: int = 0
+    silent: bool = False
+    """No relay runs."""
+    url: str = ""
+
+    def begin(self, waiting: dict[Route, list[tuple[int, Schedule]]]) -> Scene:
+        """Forget what was, and let this wait: a server is started once for many tests."""
+        self.waiting, self.ingest_lag, self.silent = waiting, 0, False
+        self.written.clear()
+        self.audit.clear()
+        return self
+
+    # -- what the gateway asks for
+
+    def all(self) -> Sequence[Route]:
+        return [*self.waiting]
+
+    def relay_urls(self, route: Route) -> Sequence[str]:
+        return [] if self.silent else [route.full_name]
+
+    def write(self, topic: str, record: OutgoingRecord, partition: int | None) -> Written:
+        self.written.append((topic, record, partition))
+        return Written(partition or 0, len(self.written), NOW_MS)
+
+    def ask(self, urls: Sequence[str], parameters: Mapping[str, int | str]) -> list[RelayAnswer]:
+        return [RelayAnswer(url, self._answer(url, parameters)) for url in urls]
+
+    def _answer(self, name: str, parameters: Mapping[str, int | str]) -> PendingList:
+        """Return what a relay with one shard for each partition answers."""
+        (route,) = [route for route in self.waiting if route.full_name == name]
+        query = parse_query(urlencode(parameters))
+        found = sorted(
+            Listed.of(partition, schedule, contents=query.contents)
+            for partition, schedule in self.waiting[route]
+            if query.selection.takes(partition, schedule)
+            and schedule.due_ms < query.due_before_ms
+            and query.partition in (None, partition)
+        )
+        behind = {"ingest_lag": self.ingest_lag}
+        shards = [shard(number, ShardState.DELIVERING).model_copy(update=behind) for number in range(4)]
+        pending = len(self.waiting[route])
+        status = relay_status(delay_topic=route.full_name, pending=pending, overdue=0, shards=shards, **behind)
+        copies = Copies({partition: ShardCopy(partition, []) for partition in range(4)}, {})
+        result = PendingResult(found[: query.limit + 1])
+        return pending_list(status, Subject(route.source, 4, route.target), query, copies, result)
+
+    # -- what a client does
+
+    def get(self, path: str, **headers: str) -> Answer:
+        return self.send("GET", path, None, **headers)
+
+    def send(self, method: str, path: str, document: Any, **headers: str) -> Answer:
+        """Send JSON, or the fields of a form when they are bytes."""
+        is_form = isinstance(document, bytes)
+        body = document if is_form else None if document is None else json.dumps(document).encode()
+        kind = "application/x-www-form-urlencoded" if is_form else "application/json"
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        request = urllib.request.Request(
+            self.url + path, body, {"Content-Type": kind, **given} if body is not None else given, method=method
+        )
+        opener = urllib.request.build_opener(_NoRedirects, urllib.request.ProxyHandler({}))
+        try:
+            with opener.open(request, timeout=10) as answer:
+                return Answer(answer.status, answer.read().decode(), dict(answer.headers))
+        except urllib.error.HTTPError as error:
+            with error:
+                return Answer(error.code, error.read().decode(), dict(error.headers))
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *arguments: Any) -> None:
+        """Return no further request."""
+
+
+@contextmanager
+def gateway_over(scene: Scene) -> Iterator[Scene]:
+    """Serve a gateway over this scene while the body runs."""
+    gateway = Gateway(scene, scene, scene.ask, lambda: NOW_MS)
+    with serving(gateway_app(gateway, LoopbackAccess(), scene.audit.append)) as url:
+        scene.url = url
+        yield scene
