@@ -5,9 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from confluent_kafka import OFFSET_BEGINNING, KafkaError, Message
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
 
-from delaytopic_cli.client.kafka_clients import assignment, committed_reader, headers_of, partitions_of
+from delaytopic_cli.client.kafka_clients import (
+    METADATA_TIMEOUT_SECONDS,
+    assignment,
+    committed_reader,
+    headers_of,
+    partitions_of,
+)
 from delaytopic_cli.errors import KafkaUnreachableError
 from delaytopic_cli.judge.reading import RawRecord
 from delaytopic_cli.judge.verdict import Coordinates
@@ -18,13 +24,17 @@ _GATHER_SECONDS = 0.05
 
 
 def read_topic(
-    settings: Mapping[str, str], topic: str, *, timeout_seconds: float = READ_TIMEOUT_SECONDS
+    settings: Mapping[str, str],
+    topic: str,
+    *,
+    timeout_seconds: float = READ_TIMEOUT_SECONDS,
+    last: int | None = None,
 ) -> list[RawRecord]:
     """Return all committed records of a topic, up to the end that each partition has when it is reached.
 
-    The order is that of each partition. `settings` are those of the Kafka client, with `bootstrap.servers`. Raises
-    KafkaUnreachableError when the ends are not reached in time, as with a transaction that nobody ends, and
-    TopicError when there is no such topic.
+    With `last`, those among the last so many offsets of each partition. The order is that of each partition. `settings`
+    are those of the Kafka client, with `bootstrap.servers`. Raises KafkaUnreachableError when the ends are not reached
+    in time, as with a transaction that nobody ends, and TopicError when there is no such topic.
     """
     partitions = partitions_of(settings, topic)
     consumer = committed_reader(settings, at_end_events=True)
@@ -32,7 +42,7 @@ def read_topic(
     open_partitions = set(range(partitions))
     give_up_s = time.monotonic() + timeout_seconds
     try:
-        consumer.assign(assignment(topic, partitions, OFFSET_BEGINNING))
+        consumer.assign(_last(consumer, topic, partitions, last))
         while open_partitions:
             if time.monotonic() >= give_up_s:
                 raise KafkaUnreachableError(
@@ -47,6 +57,15 @@ def read_topic(
     finally:
         consumer.close()
     return records
+
+
+def _last(consumer: Consumer, topic: str, partitions: int, last: int | None) -> list[TopicPartition]:
+    places = assignment(topic, partitions, OFFSET_BEGINNING)
+    if last is not None:
+        for place in places:
+            low, high = consumer.get_watermark_offsets(place, timeout=METADATA_TIMEOUT_SECONDS)
+            place.offset = max(low, high - last)
+    return places
 
 
 def raw_record(message: Message) -> RawRecord:

@@ -26,6 +26,7 @@ from delaytopic_cli.gateway.access import Access, Audit, Guard
 from delaytopic_cli.gateway.console import Console, console_router
 from delaytopic_cli.gateway.documents import ErrorDocument
 from delaytopic_cli.gateway.rest import rest
+from delaytopic_cli.gateway.scheduler_rest import Schedulers, scheduler_router
 from delaytopic_cli.gateway.service import Gateway
 
 _STATUS: Final = {
@@ -51,6 +52,7 @@ def gateway_app(gateway: Gateway, access: Access, audit: Audit) -> FastAPI:
     console = Console(gateway)
     app.include_router(rest(gateway))
     app.include_router(console_router(console, gateway))
+    app.include_router(scheduler_router(Schedulers(gateway)))
     for kind in (CliError, RequestValidationError, ValidationError, HTTPException):
         app.add_exception_handler(kind, partial(_failed, console))
     app.add_middleware(Guard, access=access, audit=audit)

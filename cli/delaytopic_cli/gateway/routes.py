@@ -10,6 +10,7 @@ from delaytopic_api import Settings
 from delaytopic_api.values import Dialect, Ids
 from delaytopic_cli.client.relay_listing import RelayAnswer
 from delaytopic_cli.client.sending import OutgoingRecord
+from delaytopic_cli.judge.reading import RawRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +90,17 @@ class Routes(Protocol):
         ...
 
 
-class Writer(Protocol):
-    """Produces to source topics."""
+class Cluster(Protocol):
+    """The Kafka of the DelayTopics."""
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Where it is."""
+        ...
+
+    def read(self, topic: str, last: int) -> Sequence[RawRecord]:
+        """Return the committed records among the last so many offsets of each partition. Raises `CliError`s."""
+        ...
 
     def write(self, topic: str, record: OutgoingRecord, partition: int | None) -> Written:
         """Produce a record and wait for Kafka; None leaves the partition to the key. Raises `TopicError`."""

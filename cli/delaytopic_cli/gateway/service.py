@@ -10,7 +10,7 @@ from delaytopic_cli.client.pending import PendingReport, place_of, report
 from delaytopic_cli.client.sending import OutgoingRecord
 from delaytopic_cli.errors import ConflictError, RecordMissingError, RelayUnreachableError
 from delaytopic_cli.gateway.commands import cancelling, moving
-from delaytopic_cli.gateway.routes import Ask, Route, Routes, Writer, Written
+from delaytopic_cli.gateway.routes import Ask, Cluster, Route, Routes, Written
 
 MOST_OF_ONE_ID = 100
 """Partitions in which one id may wait; keys decide the partition, so that mostly it is one."""
@@ -30,7 +30,7 @@ class Gateway:
     """The service behind documents and pages. All methods raise `CliError`s."""
 
     routes: Routes
-    writer: Writer
+    cluster: Cluster
     ask: Ask
     now_ms: Callable[[], int]
 
@@ -91,11 +91,11 @@ class Gateway:
             raise ConflictError(
                 f"records of {route.full_name} are written in dialect {route.dialect}, which only its own clients write"
             )
-        return self.writer.write(route.source, record, None)
+        return self.cluster.write(route.source, record, None)
 
     def cancel(self, route: Route, record: PendingRecord) -> Written:
         """Write the command that cancels a pending record, behind it in its partition."""
-        return self.writer.write(route.source, cancelling(route, record), record.partition)
+        return self.cluster.write(route.source, cancelling(route, record), record.partition)
 
     def move(self, route: Route, record: PendingRecord, due_ms: int) -> Moved:
         """Write the record that replaces a pending one, behind it in its partition.
@@ -105,5 +105,5 @@ class Gateway:
         behind = self.pending(route, {"partition": record.partition}, 0).ingest_lag
         if behind:
             raise ConflictError(f"relays have {behind} records of this partition still to read; move it in a moment")
-        written = self.writer.write(route.source, moving(route, record, due_ms, self.now_ms()), record.partition)
+        written = self.cluster.write(route.source, moving(route, record, due_ms, self.now_ms()), record.partition)
         return Moved(record, due_ms, written)

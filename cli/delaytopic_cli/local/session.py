@@ -21,7 +21,7 @@ from delaytopic_cli.client.relay_listing import ask_relays
 from delaytopic_cli.embedded.topics import create_topics
 from delaytopic_cli.gateway.access import LoopbackAccess
 from delaytopic_cli.gateway.app import gateway_app
-from delaytopic_cli.gateway.kafka_writer import KafkaWriter
+from delaytopic_cli.gateway.kafka_cluster import KafkaCluster
 from delaytopic_cli.gateway.routes import Route
 from delaytopic_cli.gateway.server import AuditFile, serving
 from delaytopic_cli.gateway.service import Gateway
@@ -101,8 +101,8 @@ class LocalRoutes:
 
 
 def _gateway(servers: Servers, groups: Sequence[Group]) -> FastAPI:
-    writer = KafkaWriter({"bootstrap.servers": servers.bootstrap_servers})
-    gateway = Gateway(LocalRoutes(groups), writer, ask_relays, _now_ms)
+    cluster = KafkaCluster({"bootstrap.servers": servers.bootstrap_servers})
+    gateway = Gateway(LocalRoutes(groups), cluster, ask_relays, _now_ms)
     return gateway_app(gateway, LoopbackAccess(), AuditFile(servers.directory / "gateway.log"))
 
 

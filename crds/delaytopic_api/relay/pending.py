@@ -52,6 +52,8 @@ class PendingContent(_Pending):
     """Its value when that is no UTF-8 text."""
     headers: list[PendingHeader] = []
     """All headers in their order."""
+    timestamp_ms: EpochMs | None = None
+    """Its timestamp; null where the dialect has no use for it."""
 
 
 class PendingRecord(_Pending):

@@ -86,7 +86,14 @@ def _content(schedule: Schedule) -> PendingContent:
     for name, content in schedule.headers or ():
         text, encoded = text_or_base64(content, None)
         headers.append(PendingHeader(name=name, value=text, value_base64=encoded))
-    return PendingContent(key=key, key_base64=key_base64, value=value, value_base64=value_base64, headers=headers)
+    return PendingContent(
+        key=key,
+        key_base64=key_base64,
+        value=value,
+        value_base64=value_base64,
+        headers=headers,
+        timestamp_ms=schedule.timestamp_ms,
+    )
 
 
 def _counted(status: RelayStatus, query: PendingQuery) -> RelayStatus | ShardStatus:

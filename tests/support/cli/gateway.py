@@ -22,6 +22,7 @@ from delaytopic_cli.gateway.app import gateway_app
 from delaytopic_cli.gateway.routes import Route, Written
 from delaytopic_cli.gateway.server import serving
 from delaytopic_cli.gateway.service import Gateway
+from delaytopic_cli.judge.reading import RawRecord
 from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.pending.document import Subject, pending_list
 from delaytopic_relay.pending.query import parse_query
@@ -74,7 +75,10 @@ class Scene:
     """Source partition and schedule."""
     written: list[tuple[str, OutgoingRecord, int | None]] = field(default_factory=list)
     audit: list[AuditLine] = field(default_factory=list)
+    past: dict[str, list[RawRecord]] = field(default_factory=dict)
+    """Records of topics."""
     ingest_lag: int = 0
+    bootstrap_servers: str = "kafka:9092"
     silent: bool = False
     """No relay runs."""
     url: str = ""
@@ -83,6 +87,7 @@ class Scene:
         """Forget what was, and let this wait: a server is started once for many tests."""
         self.waiting, self.ingest_lag, self.silent = waiting, 0, False
         self.written.clear()
+        self.past.clear()
         self.audit.clear()
         return self
 
@@ -97,6 +102,9 @@ class Scene:
     def write(self, topic: str, record: OutgoingRecord, partition: int | None) -> Written:
         self.written.append((topic, record, partition))
         return Written(partition or 0, len(self.written), NOW_MS)
+
+    def read(self, topic: str, last: int) -> Sequence[RawRecord]:
+        return self.past.get(topic, [])[-last:]
 
     def ask(self, urls: Sequence[str], parameters: Mapping[str, int | str]) -> list[RelayAnswer]:
         return [RelayAnswer(url, self._answer(url, parameters)) for url in urls]

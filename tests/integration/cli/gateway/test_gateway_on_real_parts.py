@@ -19,7 +19,7 @@ from delaytopic_api.values import Dialect, Ids
 from delaytopic_cli.client.relay_listing import ask_relays
 from delaytopic_cli.gateway.access import LoopbackAccess
 from delaytopic_cli.gateway.app import gateway_app
-from delaytopic_cli.gateway.kafka_writer import KafkaWriter
+from delaytopic_cli.gateway.kafka_cluster import KafkaCluster
 from delaytopic_cli.gateway.routes import Route as GatewayRoute
 from delaytopic_cli.gateway.server import serving
 from delaytopic_cli.gateway.service import Gateway
@@ -77,8 +77,8 @@ def client_of(route: Route, relay: RelayProcess) -> Iterator[Client]:
         fixed_delay=False,
         max_delay_ms=config.schedule.max_delay.ms,
     )
-    writer = KafkaWriter({"bootstrap.servers": route.servers.bootstrap_servers})
-    gateway = Gateway(OneRoute(served, relay), writer, ask_relays, now_ms)
+    cluster = KafkaCluster({"bootstrap.servers": route.servers.bootstrap_servers})
+    gateway = Gateway(OneRoute(served, relay), cluster, ask_relays, now_ms)
     with serving(gateway_app(gateway, LoopbackAccess(), lambda line: None)) as url:
         yield Client(f"{url}/v1/delaytopics/{config.namespace}/{config.name}")
 

@@ -1,31 +1,43 @@
-"""Edge: a producer that waits for each record."""
+"""Edge: the Kafka of a gateway's DelayTopics: a producer that waits for each record, and a reader of topics' ends."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from threading import Event
 
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from delaytopic_cli.client.kafka_clients import producer
 from delaytopic_cli.client.sending import OutgoingRecord
+from delaytopic_cli.client.topic_reader import read_topic
 from delaytopic_cli.errors import TopicError
 from delaytopic_cli.gateway.routes import Written
+from delaytopic_cli.judge.reading import RawRecord
 
 TIMEOUT_S = 10
 _ANY_PARTITION = -1
 
 
-class KafkaWriter:
-    """A `Writer`; may be used by several threads."""
+class KafkaCluster:
+    """A `Cluster`; may be used by several threads."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         """`settings` are those of the Kafka client, with `bootstrap.servers`."""
+        self._settings = settings
         # Given up before the caller is: a record is there or refused when `write` returns, but for a broker that hangs.
         self._producer = producer({**settings, "linger.ms": "0", "message.timeout.ms": str(TIMEOUT_S * 1_000)})
 
+    @property
+    def bootstrap_servers(self) -> str:
+        """See `Cluster.bootstrap_servers`."""
+        return self._settings["bootstrap.servers"]
+
+    def read(self, topic: str, last: int) -> Sequence[RawRecord]:
+        """See `Cluster.read`."""
+        return read_topic(self._settings, topic, timeout_seconds=TIMEOUT_S, last=last)
+
     def write(self, topic: str, record: OutgoingRecord, partition: int | None) -> Written:
-        """See `Writer.write`."""
+        """See `Cluster.write`."""
         answered = Event()
         answers: list[tuple[KafkaError | None, Message]] = []
 

@@ -1,0 +1,289 @@
+"""The REST of etf1's kafka-message-scheduler and of its admin, for DelayTopics of the dialect Scheduler.
+
+Shapes, defaults and sorting follow the sources of kafka-message-scheduler (`/schedules`, `/info`, `/liveness`) and of
+its admin (`/api/...`). All DelayTopics of a namespace are one scheduler, as the original reads several schedule topics.
+Times are seconds.
+"""
+
+from __future__ import annotations
+
+import socket
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+
+from delaytopic_api.relay import PendingRecord
+from delaytopic_api.values import Dialect
+from delaytopic_cli.errors import CliError
+from delaytopic_cli.gateway.commands import content_bytes
+from delaytopic_cli.gateway.documents import place_text
+from delaytopic_cli.gateway.routes import Route
+from delaytopic_cli.gateway.service import Gateway
+from delaytopic_cli.judge.reading import RawRecord
+
+PAGE: Final = 1_000
+MOST_SEARCHED: Final = 10_000
+"""Pending schedules of one DelayTopic, and copies in each partition of its history: the next, and the last ones."""
+DEFAULT_MAX: Final = 300
+LARGEST_MAX: Final = 1_000
+
+
+class Kind(StrEnum):
+    """Which schedules are searched."""
+
+    ALL = "all"
+    LIVE = "live"
+    HISTORY = "history"
+
+
+class Schedule(NamedTuple):
+    """A schedule as that service shows it."""
+
+    id: str
+    epoch: int
+    timestamp: int
+    topic: str
+    target_topic: str
+    target_key: str
+    value: bytes | None
+
+    def to_document(self) -> dict[str, Any]:
+        """Return the document; a null value stays null, as Go's encoder writes it."""
+        return {
+            "id": self.id,
+            "epoch": self.epoch,
+            "timestamp": self.timestamp,
+            "topic": self.topic,
+            "target-topic": self.target_topic,
+            "target-key": self.target_key,
+            "value": None if self.value is None else b64encode(self.value).decode("ascii"),
+        }
+
+
+class Search(NamedTuple):
+    """A search, with what the original falls back to when it cannot read a part of it."""
+
+    id: str = ""
+    epoch_from: int = 0
+    epoch_to: int = 0
+    most: int = DEFAULT_MAX
+    field: str = "timestamp"
+    descending: bool = True
+
+    @classmethod
+    def of(cls, query: Mapping[str, str]) -> Search:
+        """Read the query of a search; never fails."""
+        words = query.get("sort-by", "").lower().split()
+        if len(words) == 1 and words[0] in ("asc", "desc"):
+            words = ["timestamp", *words]
+        field = words[0] if words and words[0] in ("timestamp", "id", "epoch") else "timestamp"
+        most = _number(query.get("max", ""))
+        return cls(
+            query.get("schedule-id", "").strip(),
+            _number(query.get("epoch-from", "")),
+            _number(query.get("epoch-to", "")),
+            min(most, LARGEST_MAX) if most > 0 else DEFAULT_MAX,
+            field,
+            words[1:2] != ["asc"],
+        )
+
+    def finds(self, schedule: Schedule) -> bool:
+        """Tell whether a schedule fits: both ends of the epochs are included, an id may be a part of one."""
+        until = self.epoch_to if self.epoch_to and self.epoch_from <= self.epoch_to else schedule.epoch
+        return self.id in schedule.id and self.epoch_from <= schedule.epoch <= until
+
+    def sort(self, schedules: Iterable[Schedule]) -> list[Schedule]:
+        """Sort by the field; among equals by id, or for ids by timestamp, upwards."""
+        second = "timestamp" if self.field == "id" else "id"
+        found = sorted(schedules, key=lambda schedule: getattr(schedule, second))
+        return sorted(found, key=lambda schedule: getattr(schedule, self.field), reverse=self.descending)
+
+
+def _number(text: str) -> int:
+    digits = text.removeprefix("-")
+    return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 20 else 0
+
+
+def live_schedule(route: Route, record: PendingRecord) -> Schedule:
+    """Return a pending record as a schedule."""
+    content = record.content
+    assert content is not None, "asked for without contents"
+    headers = [(header.name, content_bytes(header.value, header.value_base64)) for header in content.headers]
+    name = content_bytes(content.key, content.key_base64)
+    value = content_bytes(content.value, content.value_base64)
+    timestamp = (content.timestamp_ms or 0) // 1_000
+    return Schedule(
+        _text(name), record.due_ms // 1_000, timestamp, route.source, record.target, _target_key(headers), value
+    )
+
+
+def past_schedule(record: RawRecord) -> Schedule:
+    """Return a copy in the history as the schedule that it was."""
+    first = dict(reversed(record.headers))
+    return Schedule(
+        _text(first.get("scheduler-key")),
+        _number(_text(first.get("scheduler-epoch"))),
+        _number(_text(first.get("scheduler-timestamp"))),
+        _text(first.get("scheduler-topic")),
+        _text(first.get("scheduler-target-topic")),
+        _target_key(record.headers),
+        record.value,
+    )
+
+
+def _target_key(headers: Sequence[tuple[str, bytes | None]]) -> str:
+    return _text(next((value for name, value in headers if name == "scheduler-target-key"), None))
+
+
+def _text(content: bytes | None) -> str:
+    return (content or b"").decode("utf-8", "replace")
+
+
+class Schedulers:
+    """The schedulers of a gateway, by namespace."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        """Asks the gateway each time."""
+        self._gateway = gateway
+
+    def routes(self, name: str | None = None) -> list[Route]:
+        """Return the DelayTopics of a scheduler, or of all."""
+        found = (route for route in self._gateway.routes.all() if route.dialect is Dialect.SCHEDULER)
+        return [route for route in found if name in (None, route.namespace)]
+
+    def live(self, name: str | None, before_ms: int | None = None, id: str | None = None) -> Iterator[Schedule]:
+        """Yield what is pending, by DelayTopic in the order of delivery."""
+        for route in self.routes(name):
+            parameters: dict[str, int | str] = {"contents": "true"}
+            parameters |= {"dueBefore": before_ms} if before_ms is not None else {}
+            parameters |= {"id": id} if id is not None else {}
+            left = MOST_SEARCHED
+            while left > 0:
+                page = self._gateway.pending(route, parameters, min(PAGE, left))
+                yield from (live_schedule(route, record) for record in page.records)
+                left -= max(1, len(page.records))
+                after = place_text(page.next_after)
+                if after is None or after == parameters.get("after"):
+                    break
+                parameters["after"] = after
+
+    def today(self) -> list[Schedule]:
+        """Return what is due before the next midnight of this machine."""
+        now = datetime.fromtimestamp(self._gateway.now_ms() / 1_000).astimezone()
+        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+        return [*self.live(None, round(midnight.timestamp() * 1_000))]
+
+    def history(self, name: str) -> Iterator[Schedule]:
+        """Yield what was delivered lately."""
+        for topic in dict.fromkeys(route.history for route in self.routes(name)):
+            if topic is not None:
+                sources = {route.source for route in self.routes(name)}
+                copies = map(past_schedule, self._gateway.cluster.read(topic, MOST_SEARCHED))
+                yield from (copy for copy in copies if copy.topic in sources)
+
+    def names(self) -> list[str]:
+        """Return the names of the schedulers."""
+        return sorted({route.namespace for route in self.routes()})
+
+    def of_kind(self, kind: Kind, name: str, id: str | None = None) -> list[Schedule]:
+        """Return the schedules of a scheduler; `id` is known when only one is asked for."""
+        live = [*self.live(name, id=id)] if kind is not Kind.HISTORY else []
+        return live + ([*self.history(name)] if kind is not Kind.LIVE else [])
+
+    def search(self, kind: Kind, name: str, search: Search) -> dict[str, Any]:
+        """Return how many schedules fit, and the first of them."""
+        found = search.sort(schedule for schedule in self.of_kind(kind, name) if search.finds(schedule))
+        shown = [{"scheduler": name, "schedule": schedule.to_document()} for schedule in found[: search.most]]
+        return {"found": len(found), "schedules": shown}
+
+    def versions(self, kind: Kind, name: str, id: str) -> list[dict[str, Any]] | None:
+        """Return all that is known of an id; None for nothing."""
+        found = [schedule for schedule in self.of_kind(kind, name, id) if schedule.id == id]
+        return [{"scheduler": name, "schedule": schedule.to_document()} for schedule in found] or None
+
+    def stats(self, name: str) -> dict[str, Any]:
+        """Return how many schedules there are."""
+        live, past = (len(self.of_kind(kind, name)) for kind in (Kind.LIVE, Kind.HISTORY))
+        return {"scheduler": name, "total_live": live, "total_history": past, "total": live + past}
+
+    def info(self, host: str, name: str | None = None) -> dict[str, Any]:
+        """Return what `/info` tells of a process."""
+        routes = self.routes(name)
+        return {
+            "hostname": socket.gethostname(),
+            "address": ["127.0.0.1"],
+            "server_address": host,
+            "kafka": {
+                "bootstrap_servers": self._gateway.cluster.bootstrap_servers,
+                "topics": [route.source for route in routes],
+                "history_topic": next((route.history for route in routes), None) or "",
+            },
+        }
+
+    def document(self, name: str, host: str) -> dict[str, Any]:
+        """Return a scheduler as `/api/schedulers` lists it: this gateway is its only instance."""
+        info = self.info(host, name)
+        instance = {
+            "ip": info["address"][0],
+            "hostname": [info["hostname"]],
+            "topics": info["kafka"]["topics"],
+            "bootstrap_servers": info["kafka"]["bootstrap_servers"],
+        }
+        return {"name": name, "http_port": str(urlsplit(f"//{host}").port or 80), "instances": [instance]}
+
+
+def scheduler_router(schedulers: Schedulers) -> APIRouter:
+    """Return the routes of both services; errors are theirs, too."""
+    router = APIRouter(include_in_schema=False)
+
+    @router.get("/schedules")
+    def today() -> Response:
+        return _or_error(lambda: [schedule.to_document() for schedule in schedulers.today()])
+
+    @router.get("/info")
+    def info(request: Request) -> Response:
+        return JSONResponse(schedulers.info(request.headers.get("host", "")))
+
+    @router.get("/liveness")
+    def liveness() -> Response:
+        return Response()
+
+    @router.get("/api/stats")
+    def stats() -> Response:
+        return _or_error(lambda: [schedulers.stats(name) for name in schedulers.names()])
+
+    @router.get("/api/schedulers")
+    def list_schedulers(request: Request) -> Response:
+        host = request.headers.get("host", "")
+        return JSONResponse([schedulers.document(name, host) for name in schedulers.names()])
+
+    for kind in Kind:
+        _add_searches(router, schedulers, kind)
+    return router
+
+
+def _add_searches(router: APIRouter, schedulers: Schedulers, kind: Kind) -> None:
+    prefix = "/api" if kind is Kind.ALL else f"/api/{kind}"
+
+    @router.get(f"{prefix}/scheduler/{{name}}/schedules")
+    def search(name: str, request: Request) -> Response:
+        return _or_error(lambda: schedulers.search(kind, name, Search.of(request.query_params)))
+
+    @router.get(f"{prefix}/scheduler/{{name}}/schedule/{{id:path}}")
+    def versions(name: str, id: str) -> Response:
+        return _or_error(lambda: schedulers.versions(kind, name, id))
+
+
+def _or_error(answer: Callable[[], Any]) -> Response:
+    """Answer as those services do: 500 when something is wrong, and an empty 404 for what is not there."""
+    try:
+        document = answer()
+    except CliError as error:
+        return JSONResponse({"error": str(error)}, 500)
+    return JSONResponse(document) if document is not None else Response(status_code=404, media_type="application/json")

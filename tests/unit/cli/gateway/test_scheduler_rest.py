@@ -1,0 +1,213 @@
+"""The REST of etf1's scheduler and admin: documents as those services write them, of what waits and what was sent."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from tests.support.cli.gateway import NOW_MS, REMINDERS, TIMERS, Scene, gateway_over
+
+from delaytopic_api.records import Headers
+from delaytopic_cli.gateway.scheduler_rest import Schedule as Shown
+from delaytopic_cli.gateway.scheduler_rest import Search
+from delaytopic_cli.judge.reading import RawRecord
+from delaytopic_cli.judge.verdict import Coordinates
+from delaytopic_relay.core.commands import Schedule
+
+NOW_S = NOW_MS // 1_000
+OTHERS = replace(TIMERS, name="others", source="others.delayed")
+ELSEWHERE = replace(TIMERS, namespace="video", name="elsewhere", source="video.delayed", history="video.history")
+
+
+def timer(name: bytes, epoch: int, timestamp: int, value: bytes = b"v", key: bytes | None = b"vid1") -> Schedule:
+    headers: Headers = [
+        ("scheduler-epoch", b"%d" % epoch),
+        ("scheduler-target-topic", b"timers"),
+        ("scheduler-target-key", key),
+    ]
+    return Schedule(epoch * 1_000, epoch, name, value, headers, -8, name, "timers", None, timestamp * 1_000)
+
+
+def copy(name: bytes, epoch: int, timestamp: int, topic: bytes = b"timers.delayed") -> RawRecord:
+    headers = (
+        ("scheduler-epoch", b"%d" % epoch),
+        ("scheduler-target-topic", b"timers"),
+        ("scheduler-target-key", b"vid1"),
+        ("scheduler-timestamp", b"%d" % timestamp),
+        ("scheduler-key", name),
+        ("scheduler-topic", topic),
+    )
+    return RawRecord(Coordinates("timers.history", 0, 0), 0, b"vid1", b"past", headers)
+
+
+def document(name: str, epoch: int, timestamp: int, value: bytes = b"v", topic: str = "timers.delayed") -> Any:
+    return {
+        "id": name,
+        "epoch": epoch,
+        "timestamp": timestamp,
+        "topic": topic,
+        "target-topic": "timers",
+        "target-key": "vid1",
+        "value": b64encode(value).decode(),
+    }
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Scene]:
+    with gateway_over(Scene()) as found:
+        yield found
+
+
+@pytest.fixture
+def scene(served: Scene) -> Scene:
+    return served.begin(
+        {
+            REMINDERS: [(0, Schedule(NOW_MS + 1, 1, b"k", b"native", None))],
+            TIMERS: [(0, timer(b"a", NOW_S + 60, 5)), (1, timer(b"b", NOW_S + 30, 7))],
+            OTHERS: [(0, timer(b"c", NOW_S + 90, 6, b"\xff"))],
+            ELSEWHERE: [],
+        }
+    )
+
+
+def ids(found: Any) -> list[str]:
+    return [each["schedule"]["id"] for each in found["schedules"]]
+
+
+def test_schedules_are_an_array_of_what_is_due_today(scene: Scene) -> None:
+    tomorrow_s = NOW_S + 25 * 3_600
+    scene.waiting[TIMERS].append((0, timer(b"tomorrow", tomorrow_s, 5)))
+    assert datetime.fromtimestamp(NOW_S + 90, UTC).date() < datetime.fromtimestamp(tomorrow_s, UTC).date()
+
+    assert scene.get("/schedules").document == [
+        document("b", NOW_S + 30, 7),
+        document("a", NOW_S + 60, 5),
+        document("c", NOW_S + 90, 6, b"\xff", "others.delayed"),
+    ]
+
+
+def test_without_a_schedule_the_array_is_empty(scene: Scene) -> None:
+    scene.waiting = {REMINDERS: []}
+
+    assert scene.get("/schedules").document == []
+
+
+def test_info_names_kafka_and_the_topics(scene: Scene) -> None:
+    found = scene.get("/info").document
+
+    assert found["kafka"] == {
+        "bootstrap_servers": "kafka:9092",
+        "topics": ["timers.delayed", "others.delayed", "video.delayed"],
+        "history_topic": "timers.history",
+    }
+    assert (found.keys(), found["server_address"]) == (
+        {"hostname", "address", "server_address", "kafka"},
+        scene.url.removeprefix("http://"),
+    )
+
+
+def test_liveness_is_an_empty_answer(scene: Scene) -> None:
+    assert scene.get("/liveness")[:2] == (200, "")
+
+
+def test_each_namespace_is_a_scheduler(scene: Scene) -> None:
+    found = scene.get("/api/schedulers").document
+
+    assert [(each["name"], each["http_port"], len(each["instances"])) for each in found] == [
+        (name, scene.url.rpartition(":")[2], 1) for name in ("shop", "video")
+    ]
+    assert found[0]["instances"][0].keys() == {"ip", "hostname", "topics", "bootstrap_servers"}
+    assert found[0]["instances"][0]["topics"] == ["timers.delayed", "others.delayed"]
+
+
+def test_a_search_names_the_scheduler_of_each_schedule(scene: Scene) -> None:
+    assert scene.get("/api/live/scheduler/shop/schedules?schedule-id=a").document == {
+        "found": 1,
+        "schedules": [{"scheduler": "shop", "schedule": document("a", NOW_S + 60, 5)}],
+    }
+    assert scene.get("/api/live/scheduler/nobody/schedules").document == {"found": 0, "schedules": []}
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("", ["b", "c", "a"]),
+        ("sort-by=asc", ["a", "c", "b"]),
+        ("sort-by=id", ["c", "b", "a"]),
+        ("sort-by=epoch%20asc", ["b", "a", "c"]),
+        ("sort-by=nonsense%20asc", ["a", "c", "b"]),
+        (f"epoch-from={NOW_S + 60}", ["c", "a"]),
+        (f"epoch-from={NOW_S + 30}&epoch-to={NOW_S + 60}", ["b", "a"]),
+        ("epoch-from=x&epoch-to=", ["b", "c", "a"]),
+        ("max=2", ["b", "c"]),
+        ("max=-1", ["b", "c", "a"]),
+    ],
+)
+def test_searches_filter_sort_and_cut_as_the_admin_does(scene: Scene, query: str, found: list[str]) -> None:
+    answer = scene.get(f"/api/live/scheduler/shop/schedules?{query}").document
+
+    assert ids(answer) == found
+    assert answer["found"] == (3 if "max" in query else len(found))
+
+
+def test_the_history_has_what_was_delivered_and_all_has_both(scene: Scene) -> None:
+    scene.past["timers.history"] = [
+        copy(b"a", NOW_S - 9, 1),
+        copy(b"z", NOW_S - 8, 2),
+        copy(b"y", NOW_S, 3, b"strangers"),
+    ]
+
+    past = scene.get("/api/history/scheduler/shop/schedules").document
+    everything = scene.get("/api/scheduler/shop/schedules").document
+
+    assert (past["found"], ids(past), ids(everything)) == (2, ["z", "a"], ["b", "c", "a", "z", "a"])
+    assert past["schedules"][1]["schedule"] == document("a", NOW_S - 9, 1, b"past")
+    assert scene.get("/api/stats").document == [
+        {"scheduler": "shop", "total_live": 3, "total_history": 2, "total": 5},
+        {"scheduler": "video", "total_live": 0, "total_history": 0, "total": 0},
+    ]
+
+
+def test_a_schedule_is_found_with_all_its_versions_or_not_at_all(scene: Scene) -> None:
+    scene.past["timers.history"] = [copy(b"a", NOW_S - 9, 1)]
+
+    found = {kind: scene.get(f"/api{kind}/scheduler/shop/schedule/a") for kind in ("", "/live", "/history")}
+    nothing = scene.get("/api/scheduler/shop/schedule/none")
+
+    assert {kind: [each["schedule"]["epoch"] for each in answer.document] for kind, answer in found.items()} == {
+        "": [NOW_S + 60, NOW_S - 9],
+        "/live": [NOW_S + 60],
+        "/history": [NOW_S - 9],
+    }
+    assert nothing[:2] == (404, "")
+
+
+def test_an_error_is_told_as_the_admin_does(scene: Scene) -> None:
+    scene.silent = True
+
+    answer = scene.get("/api/live/scheduler/shop/schedules")
+
+    assert (answer.status, answer.document) == (500, {"error": "no relay of shop/timers runs; ask again"})
+
+
+def test_a_long_backlog_is_searched_page_by_page(scene: Scene) -> None:
+    scene.waiting[TIMERS] = [(n % 4, timer(b"%d" % n, NOW_S + n, n)) for n in range(2_500)]
+
+    found = scene.get("/api/live/scheduler/shop/schedules?schedule-id=24&max=3&sort-by=timestamp%20asc").document
+
+    assert (found["found"], ids(found)) == (sum("24" in str(n) for n in range(2_500)), ["24", "124", "224"])
+
+
+@pytest.mark.parametrize("text", ["-", "1.5", "9" * 30, "٣"])
+def test_numbers_that_are_none_count_as_not_given(text: str) -> None:
+    assert Search.of({"max": text, "epoch-from": text, "epoch-to": text}) == Search()
+
+
+def test_equal_timestamps_are_in_the_order_of_ids() -> None:
+    schedules = [Shown(name, 1, 1, "", "", "", None) for name in ("b", "a", "c")]
+
+    assert [one.id for one in Search().sort(schedules)] == ["a", "b", "c"]
