@@ -15,6 +15,8 @@ _COMMANDS = {
     "local": "delaytopic_cli.commands.local:local",
     "send": "delaytopic_cli.commands.send:send",
     "cancel": "delaytopic_cli.commands.cancel:cancel",
+    "get": "delaytopic_cli.commands.records:get",
+    "reschedule": "delaytopic_cli.commands.records:reschedule",
     "watch": "delaytopic_cli.commands.watch:watch",
     "pending": "delaytopic_cli.commands.pending:pending",
     "plan": "delaytopic_cli.plan.command:plan",

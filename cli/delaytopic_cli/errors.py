@@ -60,6 +60,12 @@ class RelayUnreachableError(CliError):
     exit_code = 5
 
 
+class GatewayUnreachableError(CliError):
+    """No gateway answered at the given address, or it could not answer now."""
+
+    exit_code = 5
+
+
 class RecordMissingError(CliError):
     """There is no such DelayTopic or pending record; it may have been delivered meanwhile."""
 

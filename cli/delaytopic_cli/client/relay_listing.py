@@ -57,15 +57,15 @@ def ask_relays(urls: Iterable[str], parameters: Mapping[str, int | str]) -> list
 def ask_relay(url: str, parameters: Mapping[str, int | str]) -> RelayAnswer:
     """Return the answer of the relay at this address, and of no other one."""
     try:
-        with _opener(url).open(f"{url}/pending?{urlencode(parameters)}", timeout=TIMEOUT_SECONDS) as answer:
+        with opener_for(url).open(f"{url}/pending?{urlencode(parameters)}", timeout=TIMEOUT_SECONDS) as answer:
             return RelayAnswer(url, PendingList.model_validate_json(answer.read(LONGEST_ANSWER_BYTES)))
     except urllib.error.HTTPError as error:
         with error:
             said = error.read(1_000).decode("utf-8", "replace")
-        return RelayAnswer(url, problem=f"answered {error.code}: {_printable(said)}")
+        return RelayAnswer(url, problem=f"answered {error.code}: {printable_line(said)}")
     except (OSError, http.client.HTTPException) as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
-        return RelayAnswer(url, problem=f"does not answer: {_printable(str(reason)) or type(reason).__name__}")
+        return RelayAnswer(url, problem=f"does not answer: {printable_line(str(reason)) or type(reason).__name__}")
     except ValueError:
         return RelayAnswer(
             url, problem="answered with something else than a list of what is pending: no relay's address?"
@@ -79,7 +79,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         """Return no further request."""
 
 
-def _opener(url: str) -> urllib.request.OpenerDirector:
+def opener_for(url: str) -> urllib.request.OpenerDirector:
     """Return what opens the address: a proxy of the environment would take a loopback address for its own."""
     if _is_loopback(urlsplit(url).hostname or ""):
         return urllib.request.build_opener(_NoRedirects, urllib.request.ProxyHandler({}))
@@ -93,5 +93,6 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _printable(text: str) -> str:
+def printable_line(text: str) -> str:
+    """Return a text of somebody else in one line, without control characters."""
     return "".join(character if character.isprintable() else " " for character in text).strip()

@@ -12,7 +12,7 @@ from rich.console import Console
 from delaytopic_cli.local.session import LocalOptions, run_local
 
 
-@click.command(short_help="Run DelayTopics on this machine, with a real Kafka and a real Redis.")
+@click.command(short_help="Run DelayTopics on this machine, with real Kafka and Redis.")
 @click.option(
     "-f",
     "--file",

@@ -25,10 +25,10 @@ def test_help_lists_the_commands_in_the_order_of_use() -> None:
     text = CliRunner().invoke(cli, ["--help"], prog_name="delaytopic").output
 
     commands = [line.split()[0] for line in text.split("Commands:\n")[1].splitlines()]
-    assert commands == ["local", "send", "cancel", "watch", "pending", "plan", "slo"]
+    assert commands == ["local", "send", "cancel", "get", "reschedule", "watch", "pending", "plan", "slo"]
 
 
-@pytest.mark.parametrize("command", ["local", "send", "cancel", "watch", "pending", "plan"])
+@pytest.mark.parametrize("command", ["local", "send", "cancel", "get", "reschedule", "watch", "pending", "plan"])
 def test_the_help_of_each_command_has_examples(command: str) -> None:
     text = CliRunner().invoke(cli, [command, "--help"]).output
 

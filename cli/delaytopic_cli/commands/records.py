@@ -1,0 +1,138 @@
+"""`delaytopic get` and `delaytopic reschedule`: one pending record by its id."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from delaytopic_api.relay import PendingRecord
+from delaytopic_cli.client.gateway import GatewayClient
+from delaytopic_cli.client.pending import span_text
+from delaytopic_cli.client.time_text import clock_text, duration, instant_ms
+from delaytopic_cli.command_line import echo, echo_json, printable
+from delaytopic_cli.errors import InputError
+from delaytopic_cli.local.state import read_running_state
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _record_options(command: F) -> F:
+    options = (
+        click.option(
+            "--gateway",
+            metavar="URL",
+            envvar="DELAYTOPIC_GATEWAY",
+            show_envvar=True,
+            help="The gateway to ask. Default: that of the running `delaytopic local`.",
+        ),
+        click.option("--partition", type=click.IntRange(0), help="Where the id waits, when it does in several."),
+        click.option(
+            "-o", "--output", type=click.Choice(["text", "json"]), help="Default: text on a terminal, JSON elsewhere."
+        ),
+    )
+    for option in options:
+        command = option(command)
+    return command
+
+
+@click.command(short_help="Show a pending record by its id.")
+@click.argument("topic")
+@click.argument("schedule_id", metavar="ID")
+@_record_options
+def get(topic: str, schedule_id: str, gateway: str | None, partition: int | None, output: str | None) -> None:
+    """Show the pending record with this ID, whole: when it is due, its key, value and headers.
+
+    TOPIC is the source topic, or the DelayTopic's name with or without its namespace.
+
+    \b
+    Examples:
+      delaytopic get shop.reminders.delayed order-17
+      delaytopic get shop/reminders order-17 -o json
+    """
+    record = _client(gateway).record(topic, schedule_id, partition)
+    if _is_json(output):
+        echo_json(record.model_dump(by_alias=True))
+        return
+    now_ms = _now_ms()
+    echo(f"due      {clock_text(record.due_ms, now_ms=now_ms)} ({_ahead(record.due_ms - now_ms)})")
+    echo(f"place    {record.partition}:{record.offset}")
+    echo(f"target   {printable(record.target)}")
+    for name, text in _contents(record):
+        echo(f"{name:<8} {text}")
+
+
+@click.command(short_help="Give a pending record another time.")
+@click.argument("topic")
+@click.argument("schedule_id", metavar="ID")
+@click.option("--after", metavar="DURATION", help="How long from now it is due, such as 90s or 1h30m.")
+@click.option("--at", metavar="TIME", help="When it is due: epoch milliseconds, or RFC 3339 with an offset.")
+@click.option("--now", is_flag=True, help="Deliver it at once.")
+@_record_options
+def reschedule(
+    topic: str, schedule_id: str, gateway: str | None, partition: int | None, output: str | None, **time: Any
+) -> None:
+    """Give the pending record with this ID another time; key, value and headers stay.
+
+    It travels through the source topic as a record that replaces the pending one. What is due within five seconds is
+    not moved: it is about to be delivered.
+
+    \b
+    Examples:
+      delaytopic reschedule shop.reminders.delayed order-17 --after 2h
+      delaytopic reschedule shop/reminders order-17 --now
+    """
+    moved = _client(gateway).move(topic, schedule_id, partition, _new_time(**time))
+    if _is_json(output):
+        echo_json(moved)
+        return
+    now_ms = _now_ms()
+    due_ms = moved["dueMs"]
+    echo(f"{printable(schedule_id)} is due {clock_text(due_ms, now_ms=now_ms)} ({_ahead(due_ms - now_ms)})")
+
+
+def _new_time(after: str | None, at: str | None, now: bool) -> dict[str, Any]:
+    if sum((after is not None, at is not None, now)) != 1:
+        raise InputError("say when the record is due: with --after, --at or --now")
+    if after is not None:
+        return {"deliverAfter": str(duration(after))}
+    return {} if at is None else {"deliverAt": instant_ms(at)}
+
+
+def _client(gateway: str | None) -> GatewayClient:
+    if gateway is None:
+        running = read_running_state()
+        gateway = running.gateway_url if running is not None else None
+    if gateway is None:
+        raise InputError("no gateway: name one with --gateway, or start one with: delaytopic local -f FILE")
+    return GatewayClient(gateway)
+
+
+def _is_json(output: str | None) -> bool:
+    return output == "json" or (output is None and not sys.stdout.isatty())
+
+
+def _contents(record: PendingRecord) -> list[tuple[str, str]]:
+    content = record.content
+    if content is None:
+        return []
+    lines = [("key", _text(content.key, content.key_base64)), ("value", _text(content.value, content.value_base64))]
+    headers = (f"{printable(header.name)}={_text(header.value, header.value_base64)}" for header in content.headers)
+    return [*lines, *(("header", text) for text in headers)]
+
+
+def _text(text: str | None, encoded: str | None) -> str:
+    if text is not None:
+        return printable(text)
+    return "-" if encoded is None else f"base64:{encoded}"
+
+
+def _ahead(ahead_ms: int) -> str:
+    return "due" if ahead_ms <= 0 else f"in {span_text(ahead_ms)}"
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,105 @@
+"""`delaytopic get` and `delaytopic reschedule` against a gateway behind a real port."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from tests.support.cli.gateway import NOW_MS, REMINDERS, TIMERS, Scene, gateway_over
+
+from delaytopic_cli.__main__ import run
+from delaytopic_relay.core.commands import Schedule
+
+HOUR_MS = 3_600_000
+TEA = Schedule(
+    NOW_MS + HOUR_MS, 7, b"customer-4", b"tea\x1b[2J", [("own", b"\xff"), ("deliver-id", b"order/17")], id=b"order/17"
+)
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Scene]:
+    with gateway_over(Scene()) as found:
+        yield found
+
+
+@pytest.fixture
+def scene(served: Scene, monkeypatch: pytest.MonkeyPatch) -> Scene:
+    monkeypatch.setenv("DELAYTOPIC_GATEWAY", served.url)
+    return served.begin({REMINDERS: [(2, TEA)], TIMERS: []})
+
+
+@pytest.mark.parametrize("topic", ["shop/reminders", "reminders", "shop.reminders.delayed"])
+def test_a_record_is_shown_whole(scene: Scene, capsys: pytest.CaptureFixture[str], topic: str) -> None:
+    assert run(["get", topic, "order/17", "-o", "text"]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1:] == [
+        "place    2:7",
+        "target   shop.reminders",
+        "key      customer-4",
+        "value    tea\\u001b[2J",
+        "header   own=base64:/w==",
+        "header   deliver-id=order/17",
+    ]
+
+
+def test_elsewhere_than_on_a_terminal_it_is_json(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["get", "reminders", "order/17"]) == 0
+
+    assert json.loads(capsys.readouterr().out)["content"]["key"] == "customer-4"
+
+
+@pytest.mark.parametrize(
+    ("options", "due_ms"),
+    [(["--after", "3h"], NOW_MS + 3 * HOUR_MS), (["--at", str(NOW_MS + 9)], NOW_MS + 9), (["--now"], NOW_MS)],
+)
+def test_a_record_gets_another_time(
+    scene: Scene, capsys: pytest.CaptureFixture[str], options: list[str], due_ms: int
+) -> None:
+    assert run(["reschedule", "reminders", "order/17", *options]) == 0
+
+    assert json.loads(capsys.readouterr().out) == {"partition": 2, "offset": 1, "dueMs": due_ms}
+    assert [(topic, record.headers[-1], partition) for topic, record, partition in scene.written] == [
+        (REMINDERS.source, ("deliver-at", b"%d" % due_ms), 2)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "message"),
+    [
+        (["get", "nothing", "a"], 2, "nothing is no DelayTopic here; there are: shop/reminders, shop/timers"),
+        (["get", "reminders", "a"], 5, "no record with id a is pending in shop/reminders"),
+        (["get", "reminders", "order/17", "--partition", "1"], 5, "no record with id order/17 is pending"),
+        (["reschedule", "reminders", "order/17"], 2, "say when the record is due: with --after, --at or --now"),
+        (["reschedule", "reminders", "order/17", "--now", "--after", "1h"], 2, "say when the record is due"),
+        (["reschedule", "reminders", "order/17", "--after", "1w"], 2, '"1w" is not a duration'),
+        (["reschedule", "reminders", "order/17", "--after", "25h"], 5, "the time asked for"),
+        (["get", "reminders", "a", "--gateway", "localhost:1"], 5, "no gateway answers at http://localhost:1: "),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_with_the_reason(
+    scene: Scene, capsys: pytest.CaptureFixture[str], arguments: list[str], exit_code: int, message: str
+) -> None:
+    assert run(arguments) == exit_code
+
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {message}")
+    assert (error.count("\n"), scene.written) == (1, [])
+
+
+def test_an_address_that_is_no_gateways_is_told(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["get", "reminders", "a", "--gateway", f"{scene.url}/console.css?"]) == 5
+
+    assert "no gateway's address" in capsys.readouterr().err
+
+
+def test_without_a_gateway_it_is_said_how_to_get_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: object
+) -> None:
+    monkeypatch.delenv("DELAYTOPIC_GATEWAY", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+    assert run(["get", "reminders", "a"]) == 2
+
+    assert "no gateway: name one with --gateway, or start one with: delaytopic local" in capsys.readouterr().err
