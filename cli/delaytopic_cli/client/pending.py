@@ -42,6 +42,7 @@ class PendingReport:
     relays: Sequence[RelayAnswer]
     next_after: Place | None = None
     """The place behind which the next page begins; None when nothing further could be listed."""
+    source_partitions: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """Return the document that `-o json` prints."""
@@ -89,6 +90,7 @@ def report(topic: str, answers: Sequence[RelayAnswer], limit: int) -> PendingRep
         notes=notes,
         relays=[*silent, *(answer for answer in answers if answer.document in lists)],
         next_after=None if last == END else last,
+        source_partitions=max(each.source_partitions for each in lists),
     )
 
 

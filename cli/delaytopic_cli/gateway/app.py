@@ -66,8 +66,10 @@ def gateway_app(gateway: Gateway, access: Access, audit: Audit) -> FastAPI:
 
 def _failed(console: Console, request: Request, error: Exception) -> Response:
     status, message = _told(error)
+    # 405 names the methods that there are.
+    headers = error.headers if isinstance(error, HTTPException) else None
     if request.url.path.startswith("/v1") or "text/html" not in request.headers.get("accept", ""):
-        return JSONResponse(ErrorDocument(message=message).to_document(), status)
+        return JSONResponse(ErrorDocument(message=message).to_document(), status, headers)
     return console.page("error.html", status, status_text=status, message=message)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Final
 
-from pydantic import Base64Bytes, Field
+from pydantic import Base64Bytes, Field, field_validator
 
 from delaytopic_api.documents.model import Model
 from delaytopic_api.records import (
@@ -18,7 +18,7 @@ from delaytopic_api.records import (
 )
 from delaytopic_api.records import Headers as RecordHeaders
 from delaytopic_api.relay import MOST_LISTED, PendingRecord
-from delaytopic_cli.client.pending import PendingReport, Place
+from delaytopic_cli.client.pending import LAST_OFFSET, LAST_PARTITION, PendingReport, Place
 from delaytopic_cli.client.sending import OutgoingRecord
 from delaytopic_cli.client.time_text import duration, instant_ms
 from delaytopic_cli.errors import InputError
@@ -119,6 +119,16 @@ class RecordSelection(Model):
     """The first so many."""
     contents: bool = False
     """With keys, values and headers."""
+
+    @field_validator("after")
+    @classmethod
+    def _is_a_place(cls, after: str | None) -> str | None:
+        if after is not None and any(
+            int(number) > most
+            for number, most in zip(after.split(":"), (LATEST_MS, LAST_PARTITION, LAST_OFFSET), strict=True)
+        ):
+            raise ValueError("it is the `next` of a page")
+        return after
 
     def to_parameters(self) -> dict[str, int | str]:
         """Return the parameters of a relay's `GET /pending`, without the limit."""

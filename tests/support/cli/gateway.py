@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from tests.support.relay.statuses import relay_status, shard
 
-from delaytopic_api.relay import PendingList, ShardState
+from delaytopic_api.relay import ShardState
 from delaytopic_api.values import Dialect, Ids
 from delaytopic_cli.client.relay_listing import RelayAnswer
 from delaytopic_cli.client.sending import OutgoingRecord
@@ -24,6 +24,7 @@ from delaytopic_cli.gateway.server import serving
 from delaytopic_cli.gateway.service import Gateway
 from delaytopic_cli.judge.reading import RawRecord
 from delaytopic_relay.core.commands import Schedule
+from delaytopic_relay.errors import BadRequest
 from delaytopic_relay.pending.document import Subject, pending_list
 from delaytopic_relay.pending.query import parse_query
 from delaytopic_relay.pending.search import Listed, PendingResult
@@ -107,12 +108,15 @@ class Scene:
         return self.past.get(topic, [])[-last:]
 
     def ask(self, urls: Sequence[str], parameters: Mapping[str, int | str]) -> list[RelayAnswer]:
-        return [RelayAnswer(url, self._answer(url, parameters)) for url in urls]
+        return [self._answer(url, parameters) for url in urls]
 
-    def _answer(self, name: str, parameters: Mapping[str, int | str]) -> PendingList:
+    def _answer(self, name: str, parameters: Mapping[str, int | str]) -> RelayAnswer:
         """Return what a relay with one shard for each partition answers."""
         (route,) = [route for route in self.waiting if route.full_name == name]
-        query = parse_query(urlencode(parameters))
+        try:
+            query = parse_query(urlencode(parameters))
+        except BadRequest as error:
+            return RelayAnswer(name, problem=f"answered 400: {error}")
         found = sorted(
             Listed.of(partition, schedule, contents=query.contents)
             for partition, schedule in self.waiting[route]
@@ -126,7 +130,8 @@ class Scene:
         status = relay_status(delay_topic=route.full_name, pending=pending, overdue=0, shards=shards, **behind)
         copies = Copies({partition: ShardCopy(partition, []) for partition in range(4)}, {})
         result = PendingResult(found[: query.limit + 1])
-        return pending_list(status, Subject(route.source, 4, route.target), query, copies, result)
+        document = pending_list(status, Subject(route.source, 4, route.target), query, copies, result)
+        return RelayAnswer(name, document)
 
     # -- what a client does
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.cluster.awaiting import await_object
 from tests.cluster.kube_client import Object
-from tests.cluster.pods import await_rollout
+from tests.cluster.pods import await_rollout, pods_of
 from tests.support.operator.app_team import AppTeam
 from tests.support.operator.platform import Platform
 from tests.support.relay.process import wait_for
@@ -33,13 +33,17 @@ def deployment_path(platform: Platform, name: str, namespace: str | None = None)
 
 
 def rolled_out(platform: Platform, name: str, change: Any) -> Object:
-    """Do something that starts the relays anew, and wait until the new ones have taken over."""
+    """Do something that starts the relays anew, and wait until the new ones have taken over, and the old are gone."""
     path = deployment_path(platform, name)
     before = platform.client.get(path)["metadata"]["generation"]
     change()
     await_object(platform.client, path, lambda found: bool(found and found["metadata"]["generation"] > before))
     namespace, child = path.split("/")[5], path.rpartition("/")[2]
-    return await_rollout(platform.client, namespace, child, 1, seconds=60)
+    deployment = await_rollout(platform.client, namespace, child, 1, seconds=60)
+    # A Deployment does not count pods that are told to stop; until they have, they may deliver by what they were told.
+    labels = deployment["spec"]["selector"]["matchLabels"]
+    wait_for(lambda: len(pods_of(platform.client, namespace, **labels)) == 1, lambda: f"old pods of {child} stay")
+    return deployment
 
 
 def test_partitions_grow_while_records_wait(running: Platform, tmp_path: Path) -> None:

@@ -149,6 +149,8 @@ def test_a_record_is_moved_with_all_that_it_holds(scene: Scene, time: dict[str, 
     [
         ("GET", "/v1/delaytopics/shop/nothing", None, 404, "there is no DelayTopic shop/nothing here"),
         ("GET", f"{BASE}/records?limit=0", None, 400, "limit: Input should be greater than or equal to 1"),
+        ("GET", f"{BASE}/records?after=1:2147483648:0", None, 400, "after: Value error, it is the `next` of a page"),
+        ("GET", f"{BASE}/records/soon?partition=4", None, 400, "partition: shop.reminders.delayed has 4, from 0 on"),
         ("GET", f"{BASE}/records?colour=red", None, 400, "colour: Extra inputs are not permitted"),
         ("GET", f"{BASE}/records/none", None, 404, "no record with id none is pending in shop/reminders"),
         ("POST", f"{BASE}/records", {"deliverAfter": "2x"}, 400, '"2x" is not a duration'),
@@ -173,6 +175,10 @@ def test_what_cannot_be_done_is_refused_with_the_reason_and_nothing_is_written(
     assert answer.status == status
     assert answer.document["message"].startswith(message)
     assert scene.written == []
+
+
+def test_a_method_that_there_is_not_is_answered_with_those_that_there_are(scene: Scene) -> None:
+    assert scene.send("PUT", "/v1/delaytopics", None).headers["allow"] == "GET"
 
 
 def test_nothing_is_moved_while_relays_are_behind(scene: Scene) -> None:
