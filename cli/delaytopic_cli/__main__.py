@@ -19,6 +19,7 @@ _COMMANDS = {
     "reschedule": "delaytopic_cli.commands.records:reschedule",
     "watch": "delaytopic_cli.commands.watch:watch",
     "pending": "delaytopic_cli.commands.pending:pending",
+    "dead-letters": "delaytopic_cli.commands.dead_letters:dead_letters",
     "plan": "delaytopic_cli.plan.command:plan",
     "slo": "delaytopic_cli.slo.group:slo",
 }

@@ -182,7 +182,7 @@ def records_to_send(
             value,
             [
                 *((name, text.encode()) for name, text in addressing.headers),
-                *_time_headers(timing, number, total),
+                *time_headers(timing, number, total),
                 *([(DELIVER_ID, schedule_id)] if schedule_id is not None else []),
                 *([(DELIVER_TO, addressing.to.encode())] if addressing.to else []),
             ],
@@ -210,7 +210,8 @@ def due_ms(headers: Headers, timestamp_ms: int) -> int | None:
     return None
 
 
-def _time_headers(timing: Timing, number: int, total: int | None) -> Headers:
+def time_headers(timing: Timing, number: int = 1, total: int | None = None) -> Headers:
+    """Return the headers that ask for a time of delivery; `number` and `total` place the record in a spread."""
     if timing.after is not None:
         return [(DELIVER_AFTER, timing.after.encode())]
     if timing.at_ms is None:

@@ -1,0 +1,316 @@
+"""Edge: reads dead-letter topics, and produces dead letters again in transactions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # public names, re-exported
+
+from delaytopic_cli.client.dead_letters import (
+    Choice,
+    Place,
+    Progress,
+    SecondSending,
+    StoredRecord,
+    missing_part,
+    second_sending,
+)
+from delaytopic_cli.client.kafka_clients import Settings, committed_reader, headers_of, partitions_of, producer
+from delaytopic_cli.embedded.topics import QUIET
+from delaytopic_cli.errors import CliError, InputError, KafkaUnreachableError, TopicError
+
+PREFIX = "delaytopic-resend."
+"""Begins the names of the consumer group and of the transactional ids; the topic's name follows."""
+BATCH_RECORDS = 500
+BATCH_BYTES = 8 << 20
+LARGEST_REQUEST_BYTES = 64 << 20
+TIMEOUT_SECONDS = 30.0
+_GATHER_SECONDS = 0.05
+_FENCED = frozenset({KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED})
+_PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
+
+
+def committed_ends(settings: Settings, topic: str) -> dict[int, int]:
+    """Return the end of each partition as a reader of committed records sees it now."""
+    places = [TopicPartition(topic, partition) for partition in range(partitions_of(settings, topic))]
+    latest = {place: OffsetSpec.latest() for place in places}  # type: ignore[no-untyped-call]
+    admin = AdminClient(dict(settings), logger=QUIET)
+    try:
+        found = admin.list_offsets(
+            latest, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=TIMEOUT_SECONDS
+        )
+        return {place.partition: future.result().offset for place, future in found.items()}
+    except KafkaException as error:
+        raise _translated(error.args[0], topic) from error
+
+
+def read_records(
+    consumer: Consumer, topic: str, starts: Mapping[int, int], ends: Mapping[int, int]
+) -> Iterator[StoredRecord]:
+    """Yield the committed records of each partition from its start to its end; a partition without a start is left out.
+
+    The consumer hands out events at the ends of partitions. Raises KafkaUnreachableError when nothing comes in time.
+    """
+    pending = {partition for partition, start in starts.items() if start < ends[partition]}
+    consumer.assign([TopicPartition(topic, partition, starts[partition]) for partition in pending])
+    silent_s = 0.0
+    while pending:
+        messages = consumer.consume(BATCH_RECORDS, _GATHER_SECONDS)
+        silent_s = 0.0 if messages else silent_s + _GATHER_SECONDS
+        if silent_s > TIMEOUT_SECONDS:
+            raise KafkaUnreachableError(f"partitions {sorted(pending)} of {topic} do not answer")
+        for message in messages:
+            partition, offset, error = message.partition() or 0, message.offset() or 0, message.error()
+            if error is not None and error.code() != KafkaError._PARTITION_EOF:
+                raise KafkaUnreachableError(f"reading stopped: {error.str()}")
+            if error is None and partition in pending and offset < ends[partition]:
+                yield _stored(message, Place(partition, offset))
+            if error is not None or offset >= ends[partition] - 1:
+                pending.discard(partition)
+
+
+def read_all(settings: Settings, topic: str) -> Iterator[StoredRecord]:
+    """Yield all committed records that a topic has now."""
+    ends = committed_ends(settings, topic)
+    with closing(committed_reader(settings, at_end_events=True)) as consumer:
+        yield from read_records(consumer, topic, dict.fromkeys(ends, OFFSET_BEGINNING), ends)
+
+
+def _stored(message: Message, place: Place) -> StoredRecord:
+    try:
+        headers = headers_of(message)
+    except (SystemError, UnicodeDecodeError):
+        headers = None
+    return StoredRecord(place, message.timestamp()[1], message.key(), message.value(), headers)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The dead letters whose transaction is committed, by topic, and those that lack a part.
+
+    `in_doubt` is the number of those in a transaction of which it is not known whether it is committed.
+    """
+
+    sent: Counter[str] = field(default_factory=Counter)
+    incomplete: dict[Place, str] = field(default_factory=dict)
+    in_doubt: int = 0
+    from_first: bool = False
+    """True where no earlier sending of all is remembered."""
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Records of one transaction. `positions` are the offsets behind what was read of each partition."""
+
+    records: list[tuple[Place, SecondSending]] = field(default_factory=list)
+    positions: dict[int, int] = field(default_factory=dict)
+    size: int = 0
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.records) >= BATCH_RECORDS or self.size >= BATCH_BYTES
+
+
+class Resending:
+    """Sends dead letters of one topic again. `outcome` is exact whenever and however the sending ends."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        topic: str,
+        choice: Choice,
+        *,
+        dry_run: bool = False,
+        show: Callable[[StoredRecord, SecondSending], None] = lambda record, sending: None,
+    ) -> None:
+        """`show` gets each record that is chosen. A dry run counts what would be sent, and writes nothing."""
+        self.outcome = Outcome()
+        self.group = f"{PREFIX}{topic}"
+        self._settings, self._topic, self._choice, self._show = settings, topic, choice, show
+        self._dry_run = dry_run
+        self._producer: Producer | None = None
+        self._partitions: dict[str, int] = {}
+        self._progress: dict[int, Progress] = {}
+        self._membership: Any = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Tell whether something may have been sent."""
+        return self._producer is not None
+
+    def send_all(self) -> None:
+        """Send what was not sent by an earlier call. The records and the progress past them are one transaction."""
+        ends = committed_ends(self._settings, self._topic)
+        # It has to fence its predecessor before it asks for the progress, which is final from then on.
+        self._start_producer("all")
+        with closing(self._reader()) as consumer:
+            self._progress, self._membership = self._committed(consumer, ends), consumer.consumer_group_metadata()
+            starts = {partition: each.start(self._choice.reasons) for partition, each in self._progress.items()}
+            batch = _Batch()
+            try:
+                for record in read_records(consumer, self._topic, starts, ends):
+                    partition, offset = record.place
+                    if not self._progress[partition].covers(offset, record.letter):
+                        self._add(batch, record)
+                    batch.positions[partition] = offset + 1
+                    if batch.is_full:
+                        full, batch = batch, _Batch()
+                        self._commit(full)
+            except InputError:
+                # A record that cannot be sent: those in front of it can.
+                self._commit(batch)
+                raise
+            self._commit(batch)
+
+    def send_places(self, places: Sequence[Place]) -> None:
+        """Send the records of these places in one transaction; raises InputError where one of them has none."""
+        ends = committed_ends(self._settings, self._topic)
+        beyond = [place for place in places if place.offset >= ends.get(place.partition, 0)]
+        batch, wanted = _Batch(), set(places)
+        if not beyond:
+            last = {partition: max(at for each, at in wanted if each == partition) + 1 for partition, _ in wanted}
+            first = {partition: min(at for each, at in wanted if each == partition) for partition, _ in wanted}
+            with closing(self._reader()) as consumer:
+                for record in read_records(consumer, self._topic, first, last):
+                    if record.place in wanted:
+                        wanted.discard(record.place)
+                        self._add(batch, record)
+        if missing := beyond or sorted(wanted):
+            raise InputError(f"{self._topic} has no record at {', '.join(map(str, missing))}")
+        if self.outcome.incomplete:
+            told = [f"{place} cannot be sent again: {why}" for place, why in self.outcome.incomplete.items()]
+            raise InputError("\n".join(told))
+        self._start_producer("places")
+        self._commit(batch)
+
+    def _reader(self) -> Consumer:
+        return committed_reader({**self._settings, "group.id": self.group}, at_end_events=True)
+
+    def _start_producer(self, purpose: str) -> None:
+        if self._dry_run:
+            return
+        transactional: dict[str, Any] = {
+            "transactional.id": f"{self.group}/{purpose}",
+            "transaction.timeout.ms": int(TIMEOUT_SECONDS * 1000),
+            "message.max.bytes": LARGEST_REQUEST_BYTES,
+        }
+        self._producer = producer({**self._settings, **transactional})
+        with self._translating():
+            self._producer.init_transactions(TIMEOUT_SECONDS)
+
+    def _committed(self, consumer: Consumer, ends: Mapping[int, int]) -> dict[int, Progress]:
+        with self._translating():
+            found = consumer.committed([TopicPartition(self._topic, each) for each in ends], TIMEOUT_SECONDS)
+        self.outcome.from_first = all(each.offset < 0 for each in found)
+        progress = {each.partition: Progress.parse(max(0, each.offset), each.metadata) for each in found}
+        for partition, each in progress.items():
+            if max(each.offset, *each.further.values(), 0) > ends[partition]:
+                raise TopicError(
+                    f"more of partition {partition} of {self._topic} was sent again than it has: it was made anew; "
+                    f"delete the consumer group {self.group}, and all of the topic is sent"
+                )
+        return progress
+
+    def _add(self, batch: _Batch, record: StoredRecord) -> None:
+        """Put a record into the batch if it is chosen and complete; raises InputError if nobody can take it."""
+        if not self._choice.takes(record.letter):
+            return
+        missing = missing_part(record)
+        if missing is not None:
+            self.outcome.incomplete[record.place] = missing
+            return
+        sending = second_sending(record, self._choice, self._topic)
+        if sending.topic not in self._partitions:
+            try:
+                self._partitions[sending.topic] = partitions_of(self._settings, sending.topic)
+            except TopicError as error:
+                raise InputError(f"{record.place} cannot be sent: {error}; name another with --to") from error
+        if sending.partition is not None and sending.partition >= self._partitions[sending.topic]:
+            sending = sending._replace(partition=None)
+        self._show(record, sending)
+        batch.records.append((record.place, sending))
+        batch.size += len(sending.value or b"")
+
+    def _commit(self, batch: _Batch) -> None:
+        """Produce a batch and commit it, with the progress behind it."""
+        reasons, producer = self._choice.reasons, self._producer
+        behind = {each: self._progress[each].advanced(offset, reasons) for each, offset in batch.positions.items()}
+        if producer is not None and (batch.records or behind):
+            with self._translating(), self._transaction(producer, len(batch.records)):
+                self._produce(producer, batch)
+                if behind:
+                    offsets = [
+                        TopicPartition(self._topic, partition, each.offset, each.metadata)
+                        for partition, each in behind.items()
+                    ]
+                    producer.send_offsets_to_transaction(offsets, self._membership, TIMEOUT_SECONDS)
+        self.outcome.sent.update(sending.topic for _, sending in batch.records)
+        self.outcome.in_doubt = 0
+        self._progress.update(behind)
+
+    @contextmanager
+    def _transaction(self, producer: Producer, records: int) -> Iterator[None]:
+        producer.begin_transaction()
+        try:
+            yield
+            self.outcome.in_doubt = records
+            producer.commit_transaction(TIMEOUT_SECONDS)
+        except BaseException:
+            with suppress(KafkaException):
+                producer.abort_transaction(TIMEOUT_SECONDS)
+                self.outcome.in_doubt = 0
+            raise
+
+    def _produce(self, producer: Producer, batch: _Batch) -> None:
+        refused: list[tuple[Place, KafkaError]] = []
+
+        def noting(place: Place) -> Callable[[KafkaError | None, Message], None]:
+            def note(error: KafkaError | None, message: Message) -> None:
+                if error is not None and error.code() not in _PURGED:
+                    refused.append((place, error))
+
+            return note
+
+        for place, (topic, partition, key, value, headers) in batch.records:
+            number = -1 if partition is None else partition
+            try:
+                producer.produce(topic, value, key, number, on_delivery=noting(place), headers=[*headers])
+            except KafkaException as exception:
+                refused.append((place, exception.args[0]))
+                break
+        remaining = producer.flush(TIMEOUT_SECONDS)
+        for place, error in refused[:1]:
+            if error.code() in _FENCED:
+                raise KafkaException(error)
+            raise TopicError(f"Kafka refused {place}: {error.str()}")
+        if remaining:
+            raise KafkaUnreachableError(f"Kafka did not acknowledge {remaining} records in {TIMEOUT_SECONDS:.0f} s")
+
+    @contextmanager
+    def _translating(self) -> Iterator[None]:
+        try:
+            yield
+        except KafkaException as error:
+            raise _translated(error.args[0], self._topic) from error
+
+
+def _translated(error: KafkaError, topic: str) -> CliError:
+    if error.code() in _FENCED:
+        return TopicError(f"another dead-letters resend of {topic} has started after this one, which ends for it")
+    if error.retriable() or error.code() in (KafkaError._TIMED_OUT, KafkaError._TRANSPORT):
+        return KafkaUnreachableError(f"Kafka does not answer: {error.str()}")
+    return TopicError(f"Kafka refused: {error.str()}")
