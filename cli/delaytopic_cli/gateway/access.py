@@ -11,8 +11,6 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from delaytopic_cli.gateway.routes import Route
-
 MOST_BYTES: Final = 4 << 20
 """Of a request's body; a record is smaller."""
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -32,10 +30,6 @@ class Access(Protocol):
         """Return why a request from this address to this host name is refused; None if it is not."""
         ...
 
-    def may_write(self, route: Route) -> bool:
-        """Tell whether commands and contents are for the caller."""
-        ...
-
 
 class LoopbackAccess:
     """Everybody on this machine may do everything, and nobody else anything."""
@@ -50,10 +44,6 @@ class LoopbackAccess:
         if not _is_loopback(_host_name(host)):
             return "this gateway is asked as localhost or 127.0.0.1"
         return None
-
-    def may_write(self, route: Route) -> bool:
-        """See `Access.may_write`."""
-        return True
 
 
 class AuditLine(NamedTuple):

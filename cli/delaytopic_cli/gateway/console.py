@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import time
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -168,7 +168,7 @@ class Console:
 
     def page(self, template: str, status: int = 200, **content: Any) -> Response:
         """Return a page."""
-        zone = f"{time.tzname[0]} (of the gateway)"
+        zone = f"{datetime.now().astimezone().tzname()} (of the gateway)"
         return HTMLResponse(self._templates.get_template(template).render(zone=zone, **content), status)
 
     def style(self) -> Response:
