@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from delaytopic_api.relay import PendingRecord
 from delaytopic_cli.client.pending import PendingReport, place_of, report
 from delaytopic_cli.client.sending import OutgoingRecord
-from delaytopic_cli.errors import ConflictError, InputError, RecordMissingError, RelayUnreachableError
+from delaytopic_cli.errors import ConflictError, RecordMissingError, RelayUnreachableError
 from delaytopic_cli.gateway.commands import cancelling, moving
 from delaytopic_cli.gateway.routes import Ask, Cluster, Route, Routes, Written
 
@@ -55,7 +55,8 @@ class Gateway:
             parameters["partition"] = partition
         found = self.pending(route, parameters, MOST_OF_ONE_ID)
         if partition is not None and partition >= found.source_partitions:
-            raise InputError(f"partition: {route.source} has {found.source_partitions}, from 0 on; {partition} is none")
+            text = f"{route.source} has {found.source_partitions} partitions, from 0 on; {partition} is none of them"
+            raise RecordMissingError(text)
         if not found.records and not found.complete:
             raise RelayUnreachableError(f"not all of {route.full_name} could be searched: {'; '.join(found.notes)}")
         if not found.records:
