@@ -11,10 +11,10 @@ from bench.clock import now_ms, sleep_until
 from bench.dialects import NATIVE, OTHERS, Speech
 from bench.errors import Unmeasurable
 from bench.figures.results import Measured
-from bench.horizon import plan, run_within_horizon
+from bench.horizon import Agenda, plan, run_within_horizon
 from bench.lateness import PLAN, run_lateness
 from bench.throughput import Rate, measure_filling, run_fixed_delay, run_null
-from delaytopic_api.values import Guarantee
+from delaytopic_api.values import Dialect, Guarantee
 
 WARM_UP_RECORDS = 150_000
 WARM_UPS = 2
@@ -38,6 +38,8 @@ class Conductor:
         self._started = 0
         self._backlogs: list[tuple[Case, Guarantee, Backlog]] = []
         self._fill_rate = 0.0
+        self._agendas: dict[Dialect, Agenda] = {}
+        """Of dialects for which the first one was too tight."""
         self.scale = Scale.of(0)
         self.measured = Measured()
 
@@ -98,14 +100,15 @@ class Conductor:
     def _within_horizon(self, guarantee: Guarantee, speech: Speech = NATIVE) -> Rate:
         """The due times are set before the source is filled: on a busy machine it can take more than one attempt."""
         records = self.scale.within_horizon
-        agenda = plan(records, self._fill_rate, max(self.measured.null))
+        first = plan(records, self._fill_rate, max(self.measured.null))
+        agenda = self._agendas.get(speech.dialect, first)
         for _ in range(ATTEMPTS):
             try:
                 name = self._name("horizon", guarantee)
                 return run_within_horizon(self._bed, name, records, agenda, guarantee, speech)
             except Unmeasurable as error:
                 self._report(f"{error}; once more")
-                agenda = agenda.doubled()
+                agenda = self._agendas[speech.dialect] = agenda.doubled()
         raise Unmeasurable("delays inside the horizon: this machine is too busy, or too slow for so many --records")
 
     def _nulls(self, title: str) -> None:
