@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from redis import Redis
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kube_client import Object
@@ -145,14 +145,21 @@ class World:
         return cleaned
 
     def topics(self, name: str) -> dict[str, Any]:
-        """Partitions, first and next offsets by topic."""
+        """First and next offset of each partition, by topic."""
         begin = f"{self.team}.{name}"
         listed = self._reader.list_topics(timeout=30).topics
         mine = {topic: sorted(found.partitions) for topic, found in listed.items() if _belongs(topic, begin)}
-        return {
-            topic: [list(self._reader.get_watermark_offsets(TopicPartition(topic, number), 30)) for number in numbers]
-            for topic, numbers in mine.items()
-        }
+        offsets = {topic: self._offsets(topic, partitions) for topic, partitions in mine.items()}
+        return {topic: found for topic, found in offsets.items() if found is not None}
+
+    def _offsets(self, topic: str, partitions: list[int]) -> list[list[int]] | None:
+        """Return None for a topic that was deleted after it was listed."""
+        try:
+            return [list(self._reader.get_watermark_offsets(TopicPartition(topic, each), 30)) for each in partitions]
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                return None
+            raise
 
     def store(self, name: str) -> int:
         """Keys in Redis."""
