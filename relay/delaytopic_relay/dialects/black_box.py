@@ -13,10 +13,10 @@ import msgspec
 from delaytopic_api.records import DeadLetterReason
 from delaytopic_relay.core.commands import Command, Schedule, SourceMessage
 from delaytopic_relay.dialects.reading import (
+    NamedTarget,
     Policy,
     Record,
     RecordError,
-    allowed_topic,
     decoded,
     due_within,
     read_by,
@@ -45,6 +45,7 @@ class BlackBoxDialect:
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
+        self._target = NamedTarget(policy, "field topic")
 
     def read(self, message: SourceMessage) -> Command:
         """The record's command; never raises."""
@@ -60,11 +61,8 @@ class BlackBoxDialect:
         # Rounded first: in binary, 4.1 s are a little more than 4,100 ms.
         countdown_ms = math.ceil(round(envelope.countdown * 1000, _MICROSECOND_DIGITS))
         due_ms = due_within(self._policy, timestamp_ms, timestamp_ms + countdown_ms)
-        name, reason = envelope.topic.encode(), DeadLetterReason.MALFORMED_VALUE
-        topic = allowed_topic(self._policy, "field topic", name, reason)
-        target = topic if topic != self._policy.target_topic else None
-        offset, key, value, headers, _ = record
-        return Schedule(due_ms, offset, key, value, headers, self.read_by, target=target)
+        target = self._target(envelope.topic.encode(), DeadLetterReason.MALFORMED_VALUE)
+        return Schedule(due_ms, record.offset, record.key, record.value, record.headers, self.read_by, target=target)
 
     def write(self, schedule: Schedule, departure: Departure) -> Written:
         """The message, to the topic that the envelope names."""

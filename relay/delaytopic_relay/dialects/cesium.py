@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+import msgspec
+
 from delaytopic_api.records import DeadLetterReason, Headers
 from delaytopic_api.values import CesiumNumbers, OnBeyondMaxDelay, OnMalformed
 from delaytopic_relay.core.commands import Command, Reject, Schedule, SourceMessage
@@ -53,7 +55,7 @@ class CesiumRules(NamedTuple):
     provenance: bool = True
 
 
-class _Asked(NamedTuple):
+class _Asked(msgspec.Struct, gc=False):
     """The control header that counts in a record, and the names of all that are stripped."""
 
     name: str
@@ -78,9 +80,11 @@ class CesiumDialect:
         return read_by(self._command, message)
 
     def _command(self, record: Record) -> Command:
-        offset, key, value, headers, timestamp_ms = record
+        headers = record.headers
         due_ms = self._due_ms(record, _asked(headers))
-        return Schedule(due_ms, offset, key, value, headers, self.read_by, timestamp_ms=timestamp_ms)
+        return Schedule(
+            due_ms, record.offset, record.key, record.value, headers, self.read_by, timestamp_ms=record.timestamp_ms
+        )
 
     def _due_ms(self, record: Record, asked: _Asked | None) -> int:
         if asked is None:
@@ -158,7 +162,7 @@ def _asked(headers: Headers | None) -> _Asked | None:
 
 
 def _number(asked: _Asked, numbers: CesiumNumbers) -> int:
-    name, value, is_delay, _ = asked
+    name, value, is_delay = asked.name, asked.value, asked.is_delay
     if numbers is CesiumNumbers.BINARY:
         if value is None or len(value) != _LONG_BYTES:
             raise malformed(name, "a big-endian long of 8 bytes", value)

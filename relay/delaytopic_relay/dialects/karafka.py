@@ -19,10 +19,10 @@ from delaytopic_relay.core.commands import (
     SourceMessage,
 )
 from delaytopic_relay.dialects.reading import (
+    NamedTarget,
     Policy,
     Record,
     RecordError,
-    allowed_topic,
     due_within,
     identity_by_key,
     is_by_relay,
@@ -55,6 +55,7 @@ class KarafkaDialect:
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
+        self._target = NamedTarget(policy, f"header {TOPIC}")
 
     def read(self, message: SourceMessage) -> Command:
         """The record's command; never raises."""
@@ -79,11 +80,9 @@ class KarafkaDialect:
         identity = identity_by_key(record)
         due_ms = seconds_ms(EPOCH, values.get(EPOCH))
         due_ms = due_within(self._policy, timestamp_of(record, f"header {EPOCH}"), due_ms)
-        topic = allowed_topic(self._policy, f"header {TOPIC}", values.get(TOPIC))
+        target = self._target(values.get(TOPIC))
         _partition(values)
-        target = topic if topic != self._policy.target_topic else None
-        offset, key, value, headers, _ = record
-        return Schedule(due_ms, offset, key, value, headers, self.read_by, identity, target)
+        return Schedule(due_ms, record.offset, record.key, record.value, record.headers, self.read_by, identity, target)
 
     def write(self, schedule: Schedule, departure: Departure) -> Written:
         """The record with its source's place, under the key that it asks for, and the tombstone of its schedule."""

@@ -16,10 +16,10 @@ from delaytopic_api.records import DeadLetterReason
 from delaytopic_relay.core.commands import Cancel, Command, Reject, Schedule, SourceMessage
 from delaytopic_relay.dialects.reading import (
     MAX_ID_BYTES,
+    NamedTarget,
     Policy,
     Record,
     RecordError,
-    allowed_topic,
     due_within,
     last_values,
     malformed,
@@ -49,6 +49,7 @@ class KasprDialect:
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
+        self._target = NamedTarget(policy, f"header {DELIVER_TO}")
 
     def read(self, message: SourceMessage) -> Command:
         """The record's command; never raises."""
@@ -75,10 +76,8 @@ class KasprDialect:
     def _schedule(self, record: Record, values: Mapping[str, bytes | None], identity: bytes | None) -> Schedule:
         _require(values, DELIVER_AT, DELIVER_TO)
         due_ms = due_within(self._policy, timestamp_of(record, f"header {DELIVER_AT}"), _instant_ms(values[DELIVER_AT]))
-        topic = allowed_topic(self._policy, f"header {DELIVER_TO}", values[DELIVER_TO])
-        target = topic if topic != self._policy.target_topic else None
-        offset, key, value, headers, _ = record
-        return Schedule(due_ms, offset, key, value, headers, self.read_by, identity, target)
+        target = self._target(values[DELIVER_TO])
+        return Schedule(due_ms, record.offset, record.key, record.value, record.headers, self.read_by, identity, target)
 
     def write(self, schedule: Schedule, departure: Departure) -> Written:
         """The record without the scheduler's headers."""

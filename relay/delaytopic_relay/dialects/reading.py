@@ -105,7 +105,7 @@ def shown(value: bytes | None) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 
 
-class Record(NamedTuple):
+class Record(msgspec.Struct, gc=False):
     """A record as the client handed it over, each part fetched once.
 
     `timestamp_ms` is None when the record has none, or one that is no instant between 1970 and the year 9999.
@@ -141,8 +141,9 @@ def checked(command: Callable[[Record], Command], record: Record) -> Command:
     except RecordHalts as error:
         return Halt(record.offset, error.detail)
     except RecordError as error:
-        offset, key, value, headers, timestamp_ms = record
-        return Reject(offset, key, value, headers, error.reason, error.detail, timestamp_ms)
+        return Reject(
+            record.offset, record.key, record.value, record.headers, error.reason, error.detail, record.timestamp_ms
+        )
 
 
 def first_values(headers: Headers | None) -> Mapping[str, bytes | None]:
@@ -196,6 +197,22 @@ def allowed_topic(
     allowed = ", ".join((policy.target_topic, *policy.target_allowed.globs))
     detail = f"{what} names topic {topic}, but this DelayTopic allows {allowed} (target.allowed)"
     raise RecordError(DeadLetterReason.FORBIDDEN_TARGET, detail)
+
+
+class NamedTarget:
+    """The reader of where records name the topic that they go to: the target itself, mostly."""
+
+    __slots__ = ("_own", "_policy", "_what")
+
+    def __init__(self, policy: Policy, what: str) -> None:
+        """`what` is for error messages, such as `header deliver-to`."""
+        self._policy = policy
+        self._what = what
+        self._own = policy.target_topic.encode()
+
+    def __call__(self, name: bytes | None, reason: DeadLetterReason = DeadLetterReason.MALFORMED_HEADER) -> str | None:
+        """Return the topic if it is another than the target. Raises `RecordError`."""
+        return None if name == self._own else allowed_topic(self._policy, self._what, name, reason)
 
 
 def decoded(decoder: msgspec.json.Decoder[T], value: bytes | None) -> T:

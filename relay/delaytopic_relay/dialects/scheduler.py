@@ -11,10 +11,10 @@ from typing import Final, NamedTuple
 from delaytopic_api.records import DeadLetterReason
 from delaytopic_relay.core.commands import Cancel, Command, Ignore, Schedule, SourceMessage
 from delaytopic_relay.dialects.reading import (
+    NamedTarget,
     Policy,
     Record,
     RecordError,
-    allowed_topic,
     due_within,
     first_values,
     identity_by_key,
@@ -51,6 +51,7 @@ class SchedulerDialect:
 
     def __init__(self, policy: Policy, rules: SchedulerRules) -> None:
         self._policy = policy
+        self._target = NamedTarget(policy, f"header {TARGET_TOPIC}")
         self._rules = rules
 
     def read(self, message: SourceMessage) -> Command:
@@ -61,13 +62,22 @@ class SchedulerDialect:
         if record.value is None:
             own = is_by_relay(record)
             return Ignore(record.offset) if own else Cancel(record.offset, identity_by_key(record))
-        offset, key, value, headers, timestamp_ms = record
-        identity, values = identity_by_key(record), first_values(headers)
+        identity, values = identity_by_key(record), first_values(record.headers)
         due_ms = self._due_ms(record, seconds_ms(EPOCH, values.get(EPOCH)))
-        topic = allowed_topic(self._policy, f"header {TARGET_TOPIC}", values.get(TARGET_TOPIC))
-        target = topic if topic != self._policy.target_topic else None
+        target = self._target(values.get(TARGET_TOPIC))
         expires_ms = self._expires_ms(due_ms)
-        return Schedule(due_ms, offset, key, value, headers, self.read_by, identity, target, expires_ms, timestamp_ms)
+        return Schedule(
+            due_ms,
+            record.offset,
+            record.key,
+            record.value,
+            record.headers,
+            self.read_by,
+            identity,
+            target,
+            expires_ms,
+            record.timestamp_ms,
+        )
 
     def _due_ms(self, record: Record, due_ms: int) -> int:
         timestamp_ms, grace_ms = timestamp_of(record, f"header {EPOCH}"), self._rules.grace_ms

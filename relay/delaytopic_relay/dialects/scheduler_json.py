@@ -13,10 +13,10 @@ import msgspec
 from delaytopic_api.records import DeadLetterReason
 from delaytopic_relay.core.commands import MAX_HEADERS, Cancel, Command, Ignore, Schedule, SourceMessage
 from delaytopic_relay.dialects.reading import (
+    NamedTarget,
     Policy,
     Record,
     RecordError,
-    allowed_topic,
     decoded,
     due_within,
     identity_by_key,
@@ -49,6 +49,7 @@ class SchedulerJsonDialect:
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
+        self._target = NamedTarget(policy, "field topic")
 
     def read(self, message: SourceMessage) -> Command:
         """The record's command; never raises."""
@@ -63,11 +64,8 @@ class SchedulerJsonDialect:
             detail = f"field headers has more than {MAX_HEADERS} headers, which no relay carries"
             raise RecordError(DeadLetterReason.TOO_MANY_HEADERS, detail)
         due_ms = due_within(self._policy, timestamp_of(record, "field time"), max(0, wished.time))
-        reason = DeadLetterReason.MALFORMED_VALUE
-        topic = allowed_topic(self._policy, "field topic", wished.topic.encode(), reason)
-        target = topic if topic != self._policy.target_topic else None
-        offset, key, value, headers, _ = record
-        return Schedule(due_ms, offset, key, value, headers, self.read_by, identity, target)
+        target = self._target(wished.topic.encode(), DeadLetterReason.MALFORMED_VALUE)
+        return Schedule(due_ms, record.offset, record.key, record.value, record.headers, self.read_by, identity, target)
 
     def write(self, schedule: Schedule, departure: Departure) -> Written:
         """The record that the value describes, and the tombstone of its schedule."""

@@ -10,10 +10,10 @@ from typing import Final
 from delaytopic_api.records import DeadLetterReason
 from delaytopic_relay.core.commands import Command, Reject, Schedule, SourceMessage
 from delaytopic_relay.dialects.reading import (
+    NamedTarget,
     Policy,
     Record,
     RecordError,
-    allowed_topic,
     due_within,
     last_values,
     read_by,
@@ -35,6 +35,7 @@ class TimebridgeDialect:
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
+        self._target = NamedTarget(policy, f"header {WHERE}")
 
     def read(self, message: SourceMessage) -> Command:
         """The record's command; never raises."""
@@ -50,10 +51,8 @@ class TimebridgeDialect:
             detail = f"{WHEN} header is invalid, RFC3339 format expected"
             raise RecordError(DeadLetterReason.MALFORMED_HEADER, detail)
         due_ms = due_within(self._policy, timestamp_of(record, f"header {WHEN}"), max(0, when_ms))
-        topic = allowed_topic(self._policy, f"header {WHERE}", values[WHERE])
-        target = topic if topic != self._policy.target_topic else None
-        offset, key, value, headers, _ = record
-        return Schedule(due_ms, offset, key, value, headers, self.read_by, target=target)
+        target = self._target(values[WHERE])
+        return Schedule(due_ms, record.offset, record.key, record.value, record.headers, self.read_by, target=target)
 
     def write(self, schedule: Schedule, departure: Departure) -> Written:
         """The record without the two headers."""

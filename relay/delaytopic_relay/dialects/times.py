@@ -18,7 +18,7 @@ LAST_INSTANT_MS = 253_402_300_799_999
 _LONGEST_DURATION = Duration("99999h")
 
 _MAX_DURATION_BYTES = 28
-_RFC_3339 = re.compile(rb"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)")
+_RFC_3339 = re.compile(rb"(\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)")
 
 
 def instant_ms(text: bytes) -> int | None:
@@ -78,10 +78,18 @@ def rfc_3339_ms(text: bytes) -> int | None:
     match = _RFC_3339.fullmatch(text)
     if match is None:
         return None
-    date, time, fraction, offset = ((part or b"").decode() for part in match.groups())
+    second, fraction, offset = match.groups()
+    second_ms = _second_ms(second, offset)
+    if second_ms is None or fraction is None:
+        return second_ms
+    return second_ms - (-int(fraction.ljust(9, b"0")) // 1_000_000)
+
+
+@lru_cache(maxsize=1024)
+def _second_ms(second: bytes, offset: bytes) -> int | None:
+    # Cached, as many records are due in the same second; only texts of the pattern above come here.
     try:
-        instant = datetime.fromisoformat(f"{date}T{time}{offset.upper()}")
+        instant = datetime.fromisoformat(f"{second.decode()}{offset.decode()}".upper())
     except ValueError:
         return None
-    nanoseconds = int(fraction.ljust(9, "0"))
-    return int(instant.timestamp()) * 1000 - (-nanoseconds // 1_000_000)
+    return int(instant.timestamp()) * 1000

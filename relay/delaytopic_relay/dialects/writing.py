@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
+import msgspec
+
 from delaytopic_api.records import Headers
 from delaytopic_relay.core.commands import ANY_PARTITION, Command, Reject, Schedule, SourceMessage
 
@@ -35,7 +37,7 @@ class Departure(NamedTuple):
     sent_ms: int
 
 
-class Companion(NamedTuple):
+class Companion(msgspec.Struct, gc=False):
     """A record that is written in the transaction of a delivery: all of them are visible, or none."""
 
     topic: str
@@ -45,7 +47,7 @@ class Companion(NamedTuple):
     partition: int = ANY_PARTITION
 
 
-class Written(NamedTuple):
+class Written(msgspec.Struct, gc=False):
     """A schedule as a record, without its receipt; it goes to the schedule's target. The list of headers is new."""
 
     key: bytes | None
