@@ -78,6 +78,18 @@ class ConflictError(CliError):
     exit_code = 5
 
 
+class UnauthenticatedError(CliError):
+    """Nobody knows who asks: the request shows no identity, or one that is not accepted."""
+
+
+class ForbiddenError(CliError):
+    """The caller is known, and may not do this; the text names the right that it takes."""
+
+
+class ApiServerUnreachableError(CliError):
+    """The Kubernetes API server does not answer, or not the gateway; nothing is allowed until it does."""
+
+
 class AuditFailedError(CliError):
     """Records were lost, delivered twice, early or to the wrong place."""
 

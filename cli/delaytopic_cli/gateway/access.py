@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from enum import Enum
 from ipaddress import ip_address
 from typing import Final, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from delaytopic_cli.errors import CliError, ForbiddenError
 
 MOST_BYTES: Final = 4 << 20
 """Of a request's body; a record is smaller."""
+PROBES: Final = frozenset({"/healthz", "/readyz"})
+"""Pages that say nothing of records."""
+GROUP: Final = "delaytopic.dev"
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
@@ -23,11 +30,71 @@ _HEADERS: Final = {
 }
 
 
+class Right(Enum):
+    """A right to a DelayTopic, as the verb and the resource that RBAC knows."""
+
+    READ = ("get", "delaytopics", "")
+    WRITE = ("update", "delaytopics", "records")
+
+    @property
+    def verb(self) -> str:
+        """The verb."""
+        return self.value[0]
+
+    @property
+    def resource(self) -> str:
+        """The resource."""
+        return self.value[1]
+
+    @property
+    def subresource(self) -> str:
+        """Its part; empty for the whole."""
+        return self.value[2]
+
+    def missing(self, namespace: str) -> str:
+        """Return the words on who has it not."""
+        resource = "/".join(filter(None, (self.resource, self.subresource)))
+        return f"this needs {self.verb} on {resource} of {GROUP} in namespace {namespace}"
+
+
+class Caller(NamedTuple):
+    """Somebody who asks, as a SubjectAccessReview names him."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+ANYBODY: Final = Caller("")
+"""Whoever is at a machine where everybody may do everything."""
+CALLER: ContextVar[Caller] = ContextVar("caller")
+"""Of the request that is being answered, also in the thread that does it."""
+
+
 class Access(Protocol):
     """The rules by which a gateway lets somebody in."""
 
     def admits(self, client: str, host: str) -> str | None:
         """Return why a request from this address to this host name is refused; None if it is not."""
+        ...
+
+    def open_pages(self) -> frozenset[str]:
+        """Return the paths that anybody may read, by any name."""
+        ...
+
+    def caller(self, client: str, headers: Headers) -> Caller:
+        """Return who asks.
+
+        Raises `UnauthenticatedError`, `ForbiddenError` and `ApiServerUnreachableError`. May take its time.
+        """
+        ...
+
+    def allowed(self, caller: Caller, right: Right, places: Sequence[tuple[str, str]]) -> list[bool]:
+        """Tell for DelayTopics, each by namespace and name, whether the caller has the right.
+
+        Raises `ApiServerUnreachableError`.
+        """
         ...
 
 
@@ -41,9 +108,21 @@ class LoopbackAccess:
         """
         if not _is_loopback(client):
             return "this gateway answers to clients on its own machine"
-        if not _is_loopback(_host_name(host)):
+        if not _is_loopback(host_name(host)):
             return "this gateway is asked as localhost or 127.0.0.1"
         return None
+
+    def open_pages(self) -> frozenset[str]:
+        """See `Access.open_pages`."""
+        return frozenset()
+
+    def caller(self, client: str, headers: Headers) -> Caller:
+        """See `Access.caller`."""
+        return ANYBODY
+
+    def allowed(self, caller: Caller, right: Right, places: Sequence[tuple[str, str]]) -> list[bool]:
+        """See `Access.allowed`."""
+        return [True] * len(places)
 
 
 class AuditLine(NamedTuple):
@@ -53,39 +132,61 @@ class AuditLine(NamedTuple):
     method: str
     path: str
     status: int
+    user: str = ""
+    """Empty where nobody is asked for a name, or none was accepted."""
 
 
 Audit = Callable[[AuditLine], None]
+Refuse = Callable[[Scope, CliError | tuple[int, str]], ASGIApp]
+"""Makes the answer to a request that is not let in: for an error, or with a status and a text."""
 
 
 class Guard:
     """An ASGI middleware: who comes in, from which page, and with how much; what writes is noted."""
 
-    def __init__(self, app: ASGIApp, access: Access, audit: Audit) -> None:
+    def __init__(self, app: ASGIApp, access: Access, audit: Audit, refuse: Refuse) -> None:
         """`access` decides who comes in; `audit` gets a line for each request that writes."""
         self._app = app
         self._access = access
         self._audit = audit
+        self._refuse = refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the request, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        refusal = self._refusal(scope, Headers(scope=scope))
-        app = self._app if refusal is None else JSONResponse({"message": refusal[1]}, refusal[0])
+        headers = Headers(scope=scope)
+        caller, app = ANYBODY, self._app
+        refusal: CliError | tuple[int, str] | None = self._refusal(scope, headers)
+        if refusal is None and not self._is_open(scope):
+            try:
+                caller = await run_in_threadpool(self._access.caller, _client(scope), headers)
+            except CliError as error:
+                refusal = error
+        if refusal is not None:
+            app = self._refuse(scope, refusal)
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(_HEADERS)
                 if scope["method"] not in _SAFE:
-                    line = AuditLine(_client(scope), scope["method"], scope["path"], message["status"])
-                    self._audit(line)
+                    status = message["status"]
+                    self._audit(AuditLine(_client(scope), scope["method"], scope["path"], status, caller.name))
             await send(message)
 
-        await app(scope, receive, send_with_headers)
+        remembered = CALLER.set(caller)
+        try:
+            await app(scope, receive, send_with_headers)
+        finally:
+            CALLER.reset(remembered)
+
+    def _is_open(self, scope: Scope) -> bool:
+        return scope["method"] in _SAFE and scope["path"] in self._access.open_pages()
 
     def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
+        if self._is_open(scope):
+            return None
         host = headers.get("host", "")
         why = self._access.admits(_client(scope), host)
         if why is not None:
@@ -100,6 +201,24 @@ class Guard:
         if length.isdecimal() and (len(length) > 12 or int(length) > MOST_BYTES):
             return 413, f"a body may have {MOST_BYTES} bytes"
         return None
+
+
+class Rights:
+    """What the caller of the request that is being answered may do."""
+
+    def __init__(self, access: Access) -> None:
+        """Asks `access` each time."""
+        self._access = access
+
+    def allowed(self, right: Right, places: Sequence[tuple[str, str]]) -> list[bool]:
+        """See `Access.allowed`."""
+        return self._access.allowed(CALLER.get(), right, places)
+
+
+def demand(writable: bool, namespace: str) -> None:
+    """Raise `ForbiddenError` for who may not write."""
+    if not writable:
+        raise ForbiddenError(Right.WRITE.missing(namespace))
 
 
 def _client(scope: Scope) -> str:
@@ -117,7 +236,8 @@ def _is_of_same_origin(headers: Headers, host: str) -> bool:
     return urlsplit(origin).netloc == host
 
 
-def _host_name(host: str) -> str:
+def host_name(host: str) -> str:
+    """Return the name in a Host header, without the port; empty for none."""
     try:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:

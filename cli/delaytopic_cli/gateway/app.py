@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from typing import Final
@@ -12,17 +13,21 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
+from starlette.types import Scope
 
 from delaytopic_cli.errors import (
+    ApiServerUnreachableError,
     CliError,
     ConflictError,
+    ForbiddenError,
     InputError,
     KafkaUnreachableError,
     RecordMissingError,
     RelayUnreachableError,
     TopicError,
+    UnauthenticatedError,
 )
-from delaytopic_cli.gateway.access import Access, Audit, Guard
+from delaytopic_cli.gateway.access import Access, Audit, Guard, Rights
 from delaytopic_cli.gateway.console import Console, console_router
 from delaytopic_cli.gateway.documents import ErrorDocument
 from delaytopic_cli.gateway.rest import rest
@@ -31,16 +36,23 @@ from delaytopic_cli.gateway.service import Gateway
 
 _STATUS: Final = {
     InputError: 400,
+    UnauthenticatedError: 401,
+    ForbiddenError: 403,
     RecordMissingError: 404,
     ConflictError: 409,
     TopicError: 502,
     KafkaUnreachableError: 503,
     RelayUnreachableError: 503,
+    ApiServerUnreachableError: 503,
 }
 
 
 def gateway_app(gateway: Gateway, access: Access, audit: Audit) -> FastAPI:
-    """Return the ASGI application; `audit` gets a line for each request that writes."""
+    """Return the ASGI application; `audit` gets a line for each request that writes.
+
+    `access` decides who comes in, and what he may do.
+    """
+    gateway = replace(gateway, rights=Rights(access))
     # Its pages of documentation load scripts from elsewhere.
     app = FastAPI(
         title="delaytopic gateway",
@@ -55,22 +67,41 @@ def gateway_app(gateway: Gateway, access: Access, audit: Audit) -> FastAPI:
     app.include_router(scheduler_router(Schedulers(gateway)))
     for kind in (CliError, RequestValidationError, ValidationError, HTTPException):
         app.add_exception_handler(kind, partial(_failed, console))
-    app.add_middleware(Guard, access=access, audit=audit)
+    app.add_middleware(Guard, access=access, audit=audit, refuse=partial(_refused, console))
 
     @app.get("/healthz", include_in_schema=False)
     def healthz() -> Response:
         return PlainTextResponse("ok\n")
 
+    @app.get("/readyz", include_in_schema=False)
+    def readyz() -> Response:
+        gateway.routes.all()
+        return PlainTextResponse("ok\n")
+
     return app
+
+
+def _refused(console: Console, scope: Scope, refusal: CliError | tuple[int, str]) -> Response:
+    status, message = refusal if isinstance(refusal, tuple) else _told(refusal)
+    return _answered(console, Request(scope), status, message)
 
 
 def _failed(console: Console, request: Request, error: Exception) -> Response:
     status, message = _told(error)
     # 405 names the methods that there are.
-    headers = error.headers if isinstance(error, HTTPException) else None
+    return _answered(console, request, status, message, error.headers if isinstance(error, HTTPException) else None)
+
+
+def _answered(
+    console: Console, request: Request, status: int, message: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    if status == 401:
+        headers = {"WWW-Authenticate": "Bearer"}
     if request.url.path.startswith("/v1") or "text/html" not in request.headers.get("accept", ""):
         return JSONResponse(ErrorDocument(message=message).to_document(), status, headers)
-    return console.page("error.html", status, status_text=status, message=message)
+    page = console.page("error.html", status, status_text=status, message=message)
+    page.headers.update(headers or {})
+    return page
 
 
 def _field(place: Sequence[int | str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
@@ -19,6 +18,8 @@ from delaytopic_cli.client.pending import place_of, span_text
 from delaytopic_cli.client.time_text import clock_text, duration
 from delaytopic_cli.command_line import printable
 from delaytopic_cli.errors import CliError, InputError
+from delaytopic_cli.gateway.access import Right
+from delaytopic_cli.gateway.commands import content_bytes
 from delaytopic_cli.gateway.documents import (
     DelayTopicDocument,
     NewRecord,
@@ -28,7 +29,7 @@ from delaytopic_cli.gateway.documents import (
     time_ms,
 )
 from delaytopic_cli.gateway.routes import Route
-from delaytopic_cli.gateway.service import Gateway
+from delaytopic_cli.gateway.service import Gateway, hidden_note
 
 PAGE: Final = 50
 MOST_SHOWN_BYTES: Final = 64 << 10
@@ -179,7 +180,7 @@ class Console:
     def home(self) -> Response:
         """Return the page of all DelayTopics."""
         found = []
-        for route in self._gateway.routes.all():
+        for route in self._gateway.visible():
             try:
                 document = delay_topic_document(route, self._gateway.pending(route, {}, 0))
             except CliError as error:
@@ -215,16 +216,14 @@ class Console:
     def record(self, route: Route, query: Mapping[str, str]) -> Response:
         """Return the page of a record."""
         record = self._at(route, query)
-        content = record.content
-        assert content is not None
-        value = b64decode(content.value_base64) if content.value_base64 is not None else None
         return self.page(
             "record.html",
             path=path_of(route),
             topic=delay_topic_document(route, None),
             record=record,
             has_id=(record.id, record.id_base64) != (None, None),
-            views=[*views_of(content.value.encode() if content.value is not None else value)],
+            views=[*views_of(_value_of(record))],
+            hidden=None if route.writable else hidden_note(route),
         )
 
     def schedule(self, route: Route, form: Mapping[str, str]) -> Response:
@@ -268,6 +267,11 @@ def path_of(route: Route) -> str:
     return f"/delaytopics/{quote(route.namespace, safe='')}/{quote(route.name, safe='')}"
 
 
+def _value_of(record: PendingRecord) -> bytes | None:
+    content = record.content
+    return None if content is None else content_bytes(content.value, content.value_base64)
+
+
 def _back(route: Route, said: str) -> Response:
     return RedirectResponse(f"{path_of(route)}?said={said}", 303)
 
@@ -300,7 +304,7 @@ def console_router(console: Console, gateway: Gateway) -> APIRouter:
     @router.post("/delaytopics/{namespace}/{name}/{action}")
     async def act(namespace: str, name: str, action: str, request: Request) -> Response:
         form = await form_of(request)
-        route = gateway.route(namespace, name)
+        route = await run_in_threadpool(gateway.route, namespace, name, Right.WRITE)
         if action not in actions:
             raise InputError(f"there is no {action} here")
         return await run_in_threadpool(actions[action], route, form)

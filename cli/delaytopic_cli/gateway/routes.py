@@ -27,6 +27,8 @@ class Route:
     ids: Ids
     fixed_delay: bool
     max_delay_ms: int
+    writable: bool = True
+    """Whether who asks may write here, and see what records hold."""
 
     @classmethod
     def of(cls, settings: Settings) -> Route:
@@ -53,21 +55,18 @@ class Route:
     @property
     def may_cancel(self) -> bool:
         """Whether a pending record with an id can be cancelled."""
-        return self.ids is not Ids.DISABLED and self.dialect in (
-            Dialect.NATIVE,
-            Dialect.SCHEDULER,
-            Dialect.SCHEDULER_JSON,
-        )
+        dialects = (Dialect.NATIVE, Dialect.SCHEDULER, Dialect.SCHEDULER_JSON)
+        return self.writable and self.ids is not Ids.DISABLED and self.dialect in dialects
 
     @property
     def may_move(self) -> bool:
         """Whether a pending record with an id can get another time."""
-        return self.ids is not Ids.DISABLED and self.dialect is Dialect.NATIVE
+        return self.writable and self.ids is not Ids.DISABLED and self.dialect is Dialect.NATIVE
 
     @property
     def may_schedule(self) -> bool:
         """Whether the gateway can write new records."""
-        return self.dialect is Dialect.NATIVE
+        return self.writable and self.dialect is Dialect.NATIVE
 
 
 class Written(NamedTuple):
@@ -82,11 +81,11 @@ class Routes(Protocol):
     """The DelayTopics that there are now, and their relays."""
 
     def all(self) -> Sequence[Route]:
-        """Return them, in the order in which they are shown."""
+        """Return them, in the order in which they are shown. Raises `CliError`s."""
         ...
 
     def relay_urls(self, route: Route) -> Sequence[str]:
-        """Return where the pages of its relays are."""
+        """Return where the pages of its relays are. Raises `CliError`s."""
         ...
 
 

@@ -20,11 +20,11 @@ from fastapi.responses import JSONResponse, Response
 
 from delaytopic_api.relay import PendingRecord
 from delaytopic_api.values import Dialect
-from delaytopic_cli.errors import CliError
+from delaytopic_cli.errors import ApiServerUnreachableError, CliError
 from delaytopic_cli.gateway.commands import content_bytes
 from delaytopic_cli.gateway.documents import place_text
 from delaytopic_cli.gateway.routes import Route
-from delaytopic_cli.gateway.service import Gateway
+from delaytopic_cli.gateway.service import Gateway, hidden_headers
 from delaytopic_cli.judge.reading import RawRecord
 
 PAGE: Final = 1_000
@@ -113,7 +113,10 @@ def _number(text: str) -> int:
 def live_schedule(route: Route, record: PendingRecord) -> Schedule:
     """Return a pending record as a schedule."""
     content = record.content
-    assert content is not None, "asked for without contents"
+    if content is None:
+        # What it holds is not for who asks. Its id is its key.
+        name = content_bytes(record.id, record.id_base64)
+        return Schedule(_text(name), record.due_ms // 1_000, 0, route.source, record.target, "", None)
     headers = [(header.name, content_bytes(header.value, header.value_base64)) for header in content.headers]
     name = content_bytes(content.key, content.key_base64)
     value = content_bytes(content.value, content.value_base64)
@@ -137,6 +140,11 @@ def past_schedule(record: RawRecord) -> Schedule:
     )
 
 
+def without_content(schedule: Schedule) -> Schedule:
+    """Return a schedule for who may not see what its record holds."""
+    return schedule._replace(target_key="", value=None)
+
+
 def _target_key(headers: Sequence[tuple[str, bytes | None]]) -> str:
     return _text(next((value for name, value in headers if name == "scheduler-target-key"), None))
 
@@ -154,7 +162,7 @@ class Schedulers:
 
     def routes(self, name: str | None = None) -> list[Route]:
         """Return the DelayTopics of a scheduler, or of all."""
-        found = (route for route in self._gateway.routes.all() if route.dialect is Dialect.SCHEDULER)
+        found = (route for route in self._gateway.visible() if route.dialect is Dialect.SCHEDULER)
         return [route for route in found if name in (None, route.namespace)]
 
     def live(self, name: str | None, before_ms: int | None = None, id: str | None = None) -> Iterator[Schedule]:
@@ -181,11 +189,14 @@ class Schedulers:
 
     def history(self, name: str) -> Iterator[Schedule]:
         """Yield what was delivered lately."""
-        for topic in dict.fromkeys(route.history for route in self.routes(name)):
-            if topic is not None:
-                sources = {route.source for route in self.routes(name)}
-                copies = map(past_schedule, self._gateway.cluster.read(topic, MOST_SEARCHED))
-                yield from (copy for copy in copies if copy.topic in sources)
+        routes = self.routes(name)
+        # Several may have one history topic; who may see what one of them delivered may not see what another did.
+        for topic in dict.fromkeys((route.history, route.writable) for route in routes if route.history is not None):
+            of_topic = [route for route in routes if (route.history, route.writable) == topic]
+            sources = {route.source for route in of_topic}
+            copies = map(past_schedule, self._gateway.history(of_topic[0], MOST_SEARCHED))
+            shown = copies if of_topic[0].writable else map(without_content, copies)
+            yield from (copy for copy in shown if copy.topic in sources)
 
     def names(self) -> list[str]:
         """Return the names of the schedulers."""
@@ -220,7 +231,7 @@ class Schedulers:
             "address": ["127.0.0.1"],
             "server_address": host,
             "kafka": {
-                "bootstrap_servers": self._gateway.cluster.bootstrap_servers,
+                "bootstrap_servers": self._gateway.cluster.bootstrap_servers if routes else "",
                 "topics": [route.source for route in routes],
                 "history_topic": next((route.history for route in routes), None) or "",
             },
@@ -244,11 +255,11 @@ def scheduler_router(schedulers: Schedulers) -> APIRouter:
 
     @router.get("/schedules")
     def today() -> Response:
-        return _or_error(lambda: [schedule.to_document() for schedule in schedulers.today()])
+        return _or_error(schedulers, None, lambda: [schedule.to_document() for schedule in schedulers.today()])
 
     @router.get("/info")
     def info(request: Request) -> Response:
-        return JSONResponse(schedulers.info(request.headers.get("host", "")))
+        return _or_error(schedulers, None, lambda: schedulers.info(request.headers.get("host", "")))
 
     @router.get("/liveness")
     def liveness() -> Response:
@@ -256,12 +267,12 @@ def scheduler_router(schedulers: Schedulers) -> APIRouter:
 
     @router.get("/api/stats")
     def stats() -> Response:
-        return _or_error(lambda: [schedulers.stats(name) for name in schedulers.names()])
+        return _or_error(schedulers, None, lambda: [schedulers.stats(name) for name in schedulers.names()])
 
     @router.get("/api/schedulers")
     def list_schedulers(request: Request) -> Response:
         host = request.headers.get("host", "")
-        return JSONResponse([schedulers.document(name, host) for name in schedulers.names()])
+        return _or_error(schedulers, None, lambda: [schedulers.document(name, host) for name in schedulers.names()])
 
     for kind in Kind:
         _add_searches(router, schedulers, kind)
@@ -273,17 +284,23 @@ def _add_searches(router: APIRouter, schedulers: Schedulers, kind: Kind) -> None
 
     @router.get(f"{prefix}/scheduler/{{name}}/schedules")
     def search(name: str, request: Request) -> Response:
-        return _or_error(lambda: schedulers.search(kind, name, Search.of(request.query_params)))
+        return _or_error(schedulers, name, lambda: schedulers.search(kind, name, Search.of(request.query_params)))
 
     @router.get(f"{prefix}/scheduler/{{name}}/schedule/{{id:path}}")
     def versions(name: str, id: str) -> Response:
-        return _or_error(lambda: schedulers.versions(kind, name, id))
+        return _or_error(schedulers, name, lambda: schedulers.versions(kind, name, id))
 
 
-def _or_error(answer: Callable[[], Any]) -> Response:
-    """Answer as those services do: 500 when something is wrong, and an empty 404 for what is not there."""
+def _or_error(schedulers: Schedulers, name: str | None, answer: Callable[[], Any]) -> Response:
+    """Answer as those services do: 500 when something is wrong, and an empty 404 for what is not there.
+
+    They know no rights: 503 while nobody tells what the caller may do, and a header where contents are left out.
+    """
     try:
         document = answer()
+        headers = hidden_headers(*schedulers.routes(name))
     except CliError as error:
-        return JSONResponse({"error": str(error)}, 500)
-    return JSONResponse(document) if document is not None else Response(status_code=404, media_type="application/json")
+        return JSONResponse({"error": str(error)}, 503 if isinstance(error, ApiServerUnreachableError) else 500)
+    if document is None:
+        return Response(status_code=404, media_type="application/json")
+    return JSONResponse(document, headers=headers)

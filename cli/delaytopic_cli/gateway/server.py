@@ -20,9 +20,13 @@ START_S = 10.0
 
 
 @contextmanager
-def serving(app: ASGIApp, port: int = 0, host: str = "127.0.0.1") -> Iterator[str]:
-    """Serve while the body runs; yields the address. Port 0 takes any free one. Raises `InputError`."""
-    listener = socket.socket()
+def serving(app: ASGIApp, port: int = 0, host: str = "127.0.0.1", *, forwarded: bool = True) -> Iterator[str]:
+    """Serve while the body runs; yields the address. Port 0 takes any free one. Raises `InputError`.
+
+    `forwarded`: a proxy on this machine may name the client in X-Forwarded-For; else a client's address is that of its
+    connection, whatever its headers say.
+    """
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
@@ -30,20 +34,35 @@ def serving(app: ASGIApp, port: int = 0, host: str = "127.0.0.1") -> Iterator[st
         listener.close()
         text = f"the gateway cannot listen on {host}:{port}: {error.strerror}; choose another port"
         raise InputError(text) from error
-    server = uvicorn.Server(
-        uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", server_header=False, ws="none")
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        ws="none",
+        proxy_headers=forwarded,
+        timeout_graceful_shutdown=round(START_S / 2),
     )
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="gateway", daemon=True)
     thread.start()
     give_up_s = time.monotonic() + START_S
     while not server.started and thread.is_alive() and time.monotonic() < give_up_s:
         time.sleep(0.01)
     try:
-        yield f"http://{host}:{listener.getsockname()[1]}"
+        shown = f"[{host}]" if ":" in host else host
+        yield f"http://{shown}:{listener.getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join(START_S)
         listener.close()
+
+
+def audit_entry(line: AuditLine) -> str:
+    """Return a line of JSON."""
+    entry = {"ms": time.time_ns() // 1_000_000, **line._asdict()}
+    return json.dumps({name: value for name, value in entry.items() if value != ""}) + "\n"
 
 
 class AuditFile:
@@ -55,6 +74,5 @@ class AuditFile:
 
     def __call__(self, line: AuditLine) -> None:
         """Write the line."""
-        entry = {"ms": time.time_ns() // 1_000_000, **line._asdict()}
         with self._file.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(entry) + "\n")
+            file.write(audit_entry(line))

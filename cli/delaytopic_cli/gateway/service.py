@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from delaytopic_api.relay import PendingRecord
 from delaytopic_cli.client.pending import PendingReport, place_of, report
 from delaytopic_cli.client.sending import OutgoingRecord
-from delaytopic_cli.errors import ConflictError, RecordMissingError, RelayUnreachableError
+from delaytopic_cli.errors import ConflictError, ForbiddenError, RecordMissingError, RelayUnreachableError
+from delaytopic_cli.gateway.access import LoopbackAccess, Right, Rights, demand
 from delaytopic_cli.gateway.commands import cancelling, moving
 from delaytopic_cli.gateway.routes import Ask, Cluster, Route, Routes, Written
+from delaytopic_cli.judge.reading import RawRecord
 
 MOST_OF_ONE_ID = 100
 """Partitions in which one id may wait; keys decide the partition, so that mostly it is one."""
+_OF_KEYS = frozenset({"key", "keyPrefix"})
+_HIDDEN = {"key": None, "key_base64": None, "key_bytes": None, "value_bytes": None, "content": None}
+"""Of a record, for who may not write: what it holds, and how much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,28 +30,76 @@ class Moved:
     written: Written
 
 
+def hidden_note(route: Route) -> str:
+    """Return the words on what is left out of records."""
+    return f"keys, values and headers are left out: {_missing(route)}"
+
+
+def hidden_headers(*routes: Route) -> dict[str, str]:
+    """Return the headers of an answer without room for notes, whose records may lack what they hold."""
+    return next(({"Warning": f'199 delaytopic "{hidden_note(route)}"'} for route in routes if not route.writable), {})
+
+
+def _missing(route: Route) -> str:
+    return Right.WRITE.missing(route.namespace)
+
+
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    """The service behind documents and pages. All methods raise `CliError`s."""
+    """The service behind documents and pages, for who asks. All methods raise `CliError`s.
+
+    Nothing reaches relays and Kafka but through here, with a `Route` from here: it knows what the caller may do.
+    """
 
     routes: Routes
     cluster: Cluster
     ask: Ask
     now_ms: Callable[[], int]
+    rights: Rights = field(default_factory=lambda: Rights(LoopbackAccess()))
 
-    def route(self, namespace: str, name: str) -> Route:
-        """Return a DelayTopic. Raises `RecordMissingError`."""
-        for route in self.routes.all():
-            if (route.namespace, route.name) == (namespace, name):
-                return route
-        raise RecordMissingError(f"there is no DelayTopic {namespace}/{name} here")
+    def visible(self) -> list[Route]:
+        """Return the DelayTopics that the caller may read, each with whether he may write."""
+        return self._seen(self.routes.all())
+
+    def route(self, namespace: str, name: str, right: Right = Right.READ) -> Route:
+        """Return a DelayTopic.
+
+        Raises `RecordMissingError`, also for one that the caller may not read, and `ForbiddenError` for one that he may
+        only read.
+        """
+        place = (namespace, name)
+        found = self._seen([route for route in self.routes.all() if (route.namespace, route.name) == place])
+        if not found:
+            raise RecordMissingError(f"there is no DelayTopic {namespace}/{name} here")
+        demand(found[0].writable or right is Right.READ, namespace)
+        return found[0]
+
+    def _seen(self, routes: Sequence[Route]) -> list[Route]:
+        readable = self.rights.allowed(Right.READ, [(route.namespace, route.name) for route in routes])
+        found = [route for route, allowed in zip(routes, readable, strict=True) if allowed]
+        writable = self.rights.allowed(Right.WRITE, [(route.namespace, route.name) for route in found])
+        return [replace(route, writable=allowed) for route, allowed in zip(found, writable, strict=True)]
 
     def pending(self, route: Route, parameters: Mapping[str, int | str], limit: int) -> PendingReport:
-        """Return the first records that the parameters of `GET /pending` select."""
+        """Return the first records that the parameters of `GET /pending` select.
+
+        Who may not write gets them without what they hold, and a note; a search by key would tell keys.
+        """
+        if not route.writable and not parameters.keys().isdisjoint(_OF_KEYS):
+            raise ForbiddenError(f"records are found by their keys only by who may see them: {_missing(route)}")
         urls = self.routes.relay_urls(route)
         if not urls:
             raise RelayUnreachableError(f"no relay of {route.full_name} runs; ask again")
-        return report(route.full_name, self.ask(urls, {**parameters, "limit": limit}), limit)
+        found = report(route.full_name, self.ask(urls, {**parameters, "limit": limit}), limit)
+        if route.writable or not limit:
+            return found
+        records = [record.model_copy(update=_HIDDEN) for record in found.records]
+        return replace(found, records=records, notes=[*found.notes, hidden_note(route)])
+
+    def history(self, route: Route, most: int) -> Sequence[RawRecord]:
+        """Return the last copies of what was delivered; without keys and values for who may not write."""
+        found = self.cluster.read(route.history, most) if route.history is not None else []
+        return found if route.writable else [replace(record, key=None, value=None) for record in found]
 
     def records_with(self, route: Route, name: str, partition: int | None) -> list[PendingRecord]:
         """Return the pending records with an id, with their contents. Raises `RecordMissingError`."""
@@ -90,6 +143,7 @@ class Gateway:
 
     def schedule(self, route: Route, record: OutgoingRecord) -> Written:
         """Write a new record."""
+        demand(route.writable, route.namespace)
         if not route.may_schedule:
             raise ConflictError(
                 f"records of {route.full_name} are written in dialect {route.dialect}, which only its own clients write"
@@ -98,6 +152,7 @@ class Gateway:
 
     def cancel(self, route: Route, record: PendingRecord) -> Written:
         """Write the command that cancels a pending record, behind it in its partition."""
+        demand(route.writable, route.namespace)
         return self.cluster.write(route.source, cancelling(route, record), record.partition)
 
     def move(self, route: Route, record: PendingRecord, due_ms: int) -> Moved:
@@ -105,6 +160,7 @@ class Gateway:
 
         Not while relays are behind with reading: they might deliver the one before they read the other.
         """
+        demand(route.writable, route.namespace)
         behind = self.pending(route, {"partition": record.partition}, 0).ingest_lag
         if behind:
             raise ConflictError(f"relays have {behind} records of this partition still to read; move it in a moment")

@@ -17,7 +17,7 @@ from delaytopic_api.relay import ShardState
 from delaytopic_api.values import Dialect, Ids
 from delaytopic_cli.client.relay_listing import RelayAnswer
 from delaytopic_cli.client.sending import OutgoingRecord
-from delaytopic_cli.gateway.access import AuditLine, LoopbackAccess
+from delaytopic_cli.gateway.access import Access, AuditLine, LoopbackAccess
 from delaytopic_cli.gateway.app import gateway_app
 from delaytopic_cli.gateway.routes import Route, Written
 from delaytopic_cli.gateway.server import serving
@@ -162,9 +162,10 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 @contextmanager
-def gateway_over(scene: Scene) -> Iterator[Scene]:
-    """Serve a gateway over this scene while the body runs."""
+def gateway_over(scene: Scene, access: Access | None = None) -> Iterator[Scene]:
+    """Serve a gateway over this scene while the body runs; to everybody on this machine unless `access` is given."""
     gateway = Gateway(scene, scene, scene.ask, lambda: NOW_MS)
-    with serving(gateway_app(gateway, LoopbackAccess(), scene.audit.append)) as url:
+    app = gateway_app(gateway, access or LoopbackAccess(), scene.audit.append)
+    with serving(app, forwarded=access is None) as url:
         scene.url = url
         yield scene
