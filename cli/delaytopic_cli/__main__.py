@@ -10,7 +10,8 @@ import click
 from delaytopic_cli.command_line import LazyGroup, fail, run_group
 from delaytopic_cli.errors import CliError
 
-_OF_THE_AUDIT = frozenset({"jinja2", "py4j", "pyarrow", "pyspark"})
+_EXTRAS = {**dict.fromkeys(("jinja2", "py4j", "pyarrow", "pyspark"), "slo"), "kubernetes": "gateway"}
+"""What brings a package that others than `delaytopic local` need."""
 _COMMANDS = {
     "local": "delaytopic_cli.commands.local:local",
     "send": "delaytopic_cli.commands.send:send",
@@ -20,6 +21,7 @@ _COMMANDS = {
     "watch": "delaytopic_cli.commands.watch:watch",
     "pending": "delaytopic_cli.commands.pending:pending",
     "dead-letters": "delaytopic_cli.commands.dead_letters:dead_letters",
+    "gateway": "delaytopic_cli.commands.gateway:gateway",
     "plan": "delaytopic_cli.plan.command:plan",
     "slo": "delaytopic_cli.slo.group:slo",
 }
@@ -54,7 +56,7 @@ def run(arguments: list[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("delaytopic"):
             raise
-        extra = "slo" if error.name in _OF_THE_AUDIT else "local"
+        extra = _EXTRAS.get(error.name or "", "local")
         text = f"this command needs the Python package {error.name}; install it with: pip install 'delaytopic[{extra}]'"
         return fail(text, CliError.exit_code)
 

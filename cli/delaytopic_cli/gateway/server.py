@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -76,3 +77,16 @@ class AuditFile:
         """Write the line."""
         with self._file.open("a", encoding="utf-8") as file:
             file.write(audit_entry(line))
+
+
+class AuditStream:
+    """Writes a line of JSON for each request that writes to a stream, at once. Called in the server's one thread."""
+
+    def __init__(self, stream: TextIO) -> None:
+        """The stream stays open."""
+        self._stream = stream
+
+    def __call__(self, line: AuditLine) -> None:
+        """Write the line."""
+        self._stream.write(audit_entry(line))
+        self._stream.flush()

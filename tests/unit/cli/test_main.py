@@ -13,7 +13,7 @@ from delaytopic_cli.client.sending import Sent, Timing
 from delaytopic_cli.commands.send import summary, timing_of
 from delaytopic_cli.errors import InputError
 
-COMMANDS = ["local", "send", "cancel", "get", "reschedule", "watch", "pending", "dead-letters", "plan"]
+COMMANDS = ["local", "send", "cancel", "get", "reschedule", "watch", "pending", "dead-letters", "gateway", "plan"]
 
 
 @pytest.fixture(autouse=True)
@@ -36,13 +36,14 @@ def test_help_lists_the_commands_in_the_order_of_use() -> None:
         "watch",
         "pending",
         "dead-letters",
+        "gateway",
         "plan",
         "slo",
     ]
 
 
 @pytest.mark.parametrize(
-    "command", ["local", "send", "cancel", "get", "reschedule", "watch", "pending", "dead-letters", "plan"]
+    "command", ["local", "send", "cancel", "get", "reschedule", "watch", "pending", "dead-letters", "gateway", "plan"]
 )
 def test_the_help_of_each_command_has_examples(command: str) -> None:
     text = CliRunner().invoke(cli, [command, "--help"]).output

@@ -1,0 +1,138 @@
+"""`delaytopic gateway`: pending records of a cluster over HTTP, for those whom the cluster allows it."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from kubernetes import config as _needed_first  # noqa: F401  # named by the error when the extra is not installed
+
+from delaytopic_api.loading import parse_yaml, validate
+from delaytopic_api.relay import KafkaClient
+from delaytopic_cli.client.relay_listing import ask_relays
+from delaytopic_cli.errors import InputError
+from delaytopic_cli.gateway.app import gateway_app
+from delaytopic_cli.gateway.cluster.access import ClusterAccess
+from delaytopic_cli.gateway.cluster.api_server import ApiServer, own_namespace
+from delaytopic_cli.gateway.cluster.reviews import TrustedProxy
+from delaytopic_cli.gateway.cluster.routes import ClusterRoutes
+from delaytopic_cli.gateway.kafka_cluster import KafkaCluster
+from delaytopic_cli.gateway.server import AuditStream, serving
+from delaytopic_cli.gateway.service import Gateway
+from delaytopic_relay.errors import ConfigurationError
+from delaytopic_relay.kafka import connection_settings
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayOptions:
+    """The options of `delaytopic gateway`; each is explained at its declaration."""
+
+    listen: str
+    kafka_config: Path
+    kubeconfig: Path | None = None
+    context: str | None = None
+    operator_namespace: str | None = None
+    hosts: tuple[str, ...] = ()
+    user_header: str | None = None
+    groups_header: str | None = None
+    proxies: tuple[str, ...] = ()
+
+
+@click.command(short_help="Serve pending records of a cluster over HTTP, to those whom it allows.")
+@click.option("--listen", default="0.0.0.0:8080", show_default=True, metavar="HOST:PORT", help="Where to listen.")
+@click.option(
+    "--kafka-config",
+    required=True,
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The login to Kafka (YAML or JSON): bootstrapServers and security, as kafka of a relay's configuration. "
+    "DelayTopics of classes with other servers are not served.",
+)
+@click.option(
+    "--kubeconfig",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The login to Kubernetes. Default: the pod's ServiceAccount.",
+)
+@click.option("--context", metavar="NAME", help="Of the kubeconfig. Default: its current one.")
+@click.option(
+    "--operator-namespace",
+    metavar="NAME",
+    help="Where relays run whose class names no namespace. Default: the pod's own.",
+)
+@click.option("--host", "hosts", multiple=True, metavar="NAME", help="A name to be asked by; repeatable. Default: any.")
+@click.option("--user-header", metavar="NAME", help="The header in which a trusted proxy names the user.")
+@click.option("--groups-header", metavar="NAME", help="The header in which it names the groups, with commas.")
+@click.option(
+    "--trusted-proxy",
+    "proxies",
+    multiple=True,
+    metavar="CIDR",
+    help="Where that proxy is; repeatable. From elsewhere those headers are refused.",
+)
+def gateway(**options: Any) -> None:
+    """Serve REST and console for the DelayTopics of a cluster until SIGTERM.
+
+    Callers show a token of the cluster, or come through a proxy that names them. `get` on delaytopics lets them see
+    what is pending, `update` on delaytopics/records what records hold, and write. Each request that writes is a line
+    of JSON on standard output. /healthz and /readyz are open to everybody.
+
+    \b
+    Examples:
+      delaytopic gateway --kafka-config kafka.yaml
+      delaytopic gateway --kafka-config kafka.yaml --kubeconfig ~/.kube/config --listen 127.0.0.1:8080
+      delaytopic gateway --kafka-config kafka.yaml --host delays.example.com --trusted-proxy 10.1.2.3/32 \\
+        --user-header X-Forwarded-User --groups-header X-Forwarded-Groups
+    """
+    run(GatewayOptions(**options))
+
+
+def run(options: GatewayOptions) -> None:
+    """Serve until SIGTERM or SIGINT. Raises `InputError`."""
+    host, port = _address(options.listen)
+    proxy = TrustedProxy.of(options.user_header, options.groups_header, options.proxies)
+    settings = kafka_settings(options.kafka_config)
+    api = ApiServer(options.kubeconfig, options.context)
+    operator_namespace = options.operator_namespace or own_namespace()
+    routes = ClusterRoutes(api, settings["bootstrap.servers"], operator_namespace, _now_ms)
+    served = Gateway(routes, KafkaCluster(settings), ask_relays, _now_ms)
+    app = gateway_app(served, ClusterAccess(api, proxy, options.hosts), AuditStream(sys.stdout))
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    with serving(app, port, host, forwarded=False) as url:
+        click.echo(f"listening at {url}", err=True)
+        stopped.wait()
+    click.echo("stopped", err=True)
+
+
+def kafka_settings(file: Path) -> dict[str, str]:
+    """Return the settings of a Kafka client with the login in a file. Raises `InputError` and `InvalidDocument`."""
+    try:
+        contents = [each for each in parse_yaml(file.read_text(encoding="utf-8"), str(file)) if each is not None]
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"--kafka-config: {file} cannot be read: {error}") from error
+    if len(contents) != 1 or not isinstance(contents[0], dict):
+        raise InputError(f"--kafka-config: {file} has to hold one document with bootstrapServers")
+    try:
+        settings = connection_settings(validate(KafkaClient, contents[0], str(file)))
+    except ConfigurationError as error:
+        raise InputError(f"--kafka-config: {error}") from error
+    return {name: str(value) for name, value in settings.items()}
+
+
+def _address(listen: str) -> tuple[str, int]:
+    host, separator, port = listen.rpartition(":")
+    if not separator or not port.isascii() or not port.isdecimal() or int(port) > 65_535:
+        raise InputError(f'--listen takes HOST:PORT, such as 0.0.0.0:8080, not "{listen}"')
+    return host.strip("[]") or "0.0.0.0", int(port)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
