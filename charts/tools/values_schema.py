@@ -44,7 +44,7 @@ TYPES: Final[Mapping[str, Schema]] = {
     "images.registry": _TEXT,
     **{
         f"images.{name}.{field}": schema
-        for name in ("operator", "relay", "audit")
+        for name in ("operator", "relay", "gateway", "audit")
         for field, schema in (("repository", _REPOSITORY), ("tag", _TAG), ("digest", _DIGEST))
     },
     "images.pullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},
@@ -76,6 +76,17 @@ TYPES: Final[Mapping[str, Schema]] = {
     "serviceAccount.annotations": _TEXTS,
     "rbac.create": _SWITCH,
     "rbac.aggregate": _SWITCH,
+    "gateway.enabled": _SWITCH,
+    "gateway.replicas": {"type": "integer", "minimum": 1, "maximum": 5},
+    "gateway.kafkaConfig.secret": _TEXT,
+    "gateway.kafkaConfig.key": {"type": "string", "minLength": 1},
+    "gateway.hosts": {"type": "array", "items": _TEXT},
+    "gateway.proxy.userHeader": _TEXT,
+    "gateway.proxy.groupsHeader": _TEXT,
+    "gateway.proxy.networks": {"type": "array", "items": _TEXT},
+    "gateway.resources": _RESOURCES,
+    "gateway.networkPolicy.from": _OBJECTS,
+    "gateway.networkPolicy.egress": _OBJECTS,
     "admissionPolicy.enabled": _SWITCH,
     "admissionPolicy.action": {"enum": ["Deny", "Warn", "Audit"]},
     "crds.install": _SWITCH,

@@ -32,6 +32,7 @@ class Image:
 IMAGE_LIST: Final = (
     Image("relay", extra="relay", repository="delaytopic/relay"),
     Image("operator", extra="operator", repository="delaytopic/operator"),
+    Image("gateway", extra="gateway", repository="delaytopic/gateway"),
     Image("audit", extra="slo", repository="delaytopic/slo"),
 )
 """In the order in which they are built."""

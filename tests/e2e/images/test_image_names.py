@@ -25,7 +25,7 @@ def test_the_chart_runs_the_images_that_are_built() -> None:
     values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))["images"]
 
     assert {image.name: image.repository for image in IMAGE_LIST} == {
-        name: values[name]["repository"] for name in ("relay", "operator", "audit")
+        name: values[name]["repository"] for name in ("relay", "operator", "gateway", "audit")
     }
 
 

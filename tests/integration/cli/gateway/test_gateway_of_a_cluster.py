@@ -152,12 +152,8 @@ def _gateway(plane: ControlPlane, namespace: str) -> str:
     rules = [
         {"apiGroups": ["authentication.k8s.io"], "resources": ["tokenreviews"], "verbs": ["create"]},
         {"apiGroups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"]},
-        {
-            "apiGroups": ["delaytopic.dev"],
-            "resources": ["delaytopics", "delayclasses"],
-            "verbs": ["get", "list", "watch"],
-        },
-        {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]},
+        {"apiGroups": ["delaytopic.dev"], "resources": ["delaytopics", "delayclasses"], "verbs": ["list"]},
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
     ]
     plane.client.create(f"{RBAC}/clusterroles", {"metadata": {"name": name}, "rules": rules})
     binding = {
