@@ -40,7 +40,7 @@ pytest: prepare ## All tests of `test`, without lint
 		$(BIN)/python -m pytest -m "$(EVERY_DAY) and alone" && exit $$together
 
 test-unit: $(STAMP) ## The tests that need no server, in under a minute
-	@$(BIN)/python -m pytest -m "not integration and not long and not e2e"
+	@$(BIN)/python -m pytest -m "not integration and not long and not nightly and not e2e"
 
 test-nightly: $(STAMP) ## What is long and rare: more faults, crash points, brokers of three, thousands of objects, many seeds
 	@$(BIN)/python -m tests.harness.prepare --nightly
