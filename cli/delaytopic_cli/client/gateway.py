@@ -14,15 +14,19 @@ from delaytopic_cli.client.relay_listing import opener_for, printable_line
 from delaytopic_cli.errors import (
     CliError,
     ConflictError,
+    ForbiddenError,
     GatewayUnreachableError,
     InputError,
     RecordMissingError,
     TopicError,
+    UnauthenticatedError,
 )
 
 TIMEOUT_SECONDS = 30.0
 _ERRORS: dict[int, type[CliError]] = {
     400: InputError,
+    401: UnauthenticatedError,
+    403: ForbiddenError,
     404: RecordMissingError,
     409: ConflictError,
     502: TopicError,
@@ -32,9 +36,11 @@ _ERRORS: dict[int, type[CliError]] = {
 class GatewayClient:
     """Asks one gateway about its DelayTopics."""
 
-    def __init__(self, url: str) -> None:
-        """`url` is the address that `delaytopic local` prints."""
+    def __init__(self, url: str, token: str | None = None) -> None:
+        """`url` is the address that `delaytopic local` prints; a gateway of a cluster takes a token of the cluster."""
         self._url = (url if "://" in url else f"http://{url}").rstrip("/")
+        credential = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._headers = {"Content-Type": "application/json", **credential}
 
     def path_of(self, topic: str) -> str:
         """Return the path of a DelayTopic by its source topic, or its name with or without the namespace.
@@ -65,9 +71,7 @@ class GatewayClient:
     def _ask(self, method: str, path: str, document: Any = None) -> Any:
         body = None if document is None else json.dumps(document).encode()
         try:
-            request = urllib.request.Request(
-                self._url + path, body, {"Content-Type": "application/json"}, method=method
-            )
+            request = urllib.request.Request(self._url + path, body, self._headers, method=method)
             with opener_for(self._url).open(request, timeout=TIMEOUT_SECONDS) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -29,6 +30,14 @@ def _record_options(command: F) -> F:
             show_envvar=True,
             help="The gateway to ask. Default: that of the running `delaytopic local`.",
         ),
+        click.option(
+            "--token-file",
+            metavar="FILE",
+            envvar="DELAYTOPIC_TOKEN_FILE",
+            show_envvar=True,
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            help="Your token of the cluster, for the gateway of a cluster.",
+        ),
         click.option("--partition", type=click.IntRange(0), help="Where the id waits, when it does in several."),
         click.option(
             "-o", "--output", type=click.Choice(["text", "json"]), help="Default: text on a terminal, JSON elsewhere."
@@ -43,7 +52,7 @@ def _record_options(command: F) -> F:
 @click.argument("topic")
 @click.argument("schedule_id", metavar="ID")
 @_record_options
-def get(topic: str, schedule_id: str, gateway: str | None, partition: int | None, output: str | None) -> None:
+def get(topic: str, schedule_id: str, partition: int | None, output: str | None, **gateway: Any) -> None:
     """Show the pending record with this ID, whole: when it is due, its key, value and headers.
 
     TOPIC is the source topic, or the DelayTopic's name with or without its namespace.
@@ -52,8 +61,9 @@ def get(topic: str, schedule_id: str, gateway: str | None, partition: int | None
     Examples:
       delaytopic get shop.reminders.delayed order-17
       delaytopic get shop/reminders order-17 -o json
+      delaytopic get shop/reminders order-17 --gateway https://delays.example.com --token-file token
     """
-    record = _client(gateway).record(topic, schedule_id, partition)
+    record = _client(**gateway).record(topic, schedule_id, partition)
     if _is_json(output):
         echo_json(record.model_dump(by_alias=True))
         return
@@ -73,7 +83,14 @@ def get(topic: str, schedule_id: str, gateway: str | None, partition: int | None
 @click.option("--now", is_flag=True, help="Deliver it at once.")
 @_record_options
 def reschedule(
-    topic: str, schedule_id: str, gateway: str | None, partition: int | None, output: str | None, **time: Any
+    topic: str,
+    schedule_id: str,
+    partition: int | None,
+    output: str | None,
+    after: str | None,
+    at: str | None,
+    now: bool,
+    **gateway: Any,
 ) -> None:
     """Give the pending record with this ID another time; key, value and headers stay.
 
@@ -85,7 +102,7 @@ def reschedule(
       delaytopic reschedule shop.reminders.delayed order-17 --after 2h
       delaytopic reschedule shop/reminders order-17 --now
     """
-    moved = _client(gateway).move(topic, schedule_id, partition, _new_time(**time))
+    moved = _client(**gateway).move(topic, schedule_id, partition, _new_time(after, at, now))
     if _is_json(output):
         echo_json(moved)
         return
@@ -102,13 +119,23 @@ def _new_time(after: str | None, at: str | None, now: bool) -> dict[str, Any]:
     return {} if at is None else {"deliverAt": instant_ms(at)}
 
 
-def _client(gateway: str | None) -> GatewayClient:
+def _client(gateway: str | None, token_file: Path | None) -> GatewayClient:
     if gateway is None:
         running = read_running_state()
         gateway = running.gateway_url if running is not None else None
     if gateway is None:
         raise InputError("no gateway: name one with --gateway, or start one with: delaytopic local -f FILE")
-    return GatewayClient(gateway)
+    return GatewayClient(gateway, _token(token_file) if token_file is not None else None)
+
+
+def _token(file: Path) -> str:
+    try:
+        token = file.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"--token-file: {file} cannot be read: {error}") from error
+    if not token or not token.isprintable():
+        raise InputError(f"--token-file: {file} has to hold one line with a token")
+    return token
 
 
 def _is_json(output: str | None) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.support.cli.gateway import NOW_MS, REMINDERS, TIMERS, Scene, gateway_over
+from tests.support.cli.rights import Table
 
 from delaytopic_cli.__main__ import run
 from delaytopic_relay.core.commands import Schedule
@@ -103,3 +105,53 @@ def test_without_a_gateway_it_is_said_how_to_get_one(
     assert run(["get", "reminders", "a"]) == 2
 
     assert "no gateway: name one with --gateway, or start one with: delaytopic local" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[Scene]:
+    with gateway_over(Scene(), Table()) as found:
+        yield found.begin({REMINDERS: [(2, TEA)]})
+
+
+def test_a_token_shows_a_gateway_of_a_cluster_who_asks(
+    guarded: Scene, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "token"
+    file.write_text("editor\n")
+    monkeypatch.setenv("DELAYTOPIC_TOKEN_FILE", str(file))
+
+    assert run(["get", "reminders", "order/17", "--gateway", guarded.url]) == 0
+
+    assert json.loads(capsys.readouterr().out)["content"]["key"] == "customer-4"
+
+
+@pytest.mark.parametrize(
+    ("command", "token", "message"),
+    [
+        (["get"], None, "who is it?"),
+        (["get"], b"nobody", "who is it?"),
+        (["reschedule", "--now"], b"viewer", "this needs update on delaytopics/records of delaytopic.dev in namespace"),
+        (["get"], b"", "--token-file: "),
+        (["get"], b"editor\nX-Other: 1", "--token-file: "),
+        (["get"], "Schlüssel".encode(), "--token-file: "),
+    ],
+)
+def test_who_is_not_let_in_gets_one_line_with_the_reason(
+    guarded: Scene,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    command: list[str],
+    token: bytes | None,
+    message: str,
+) -> None:
+    options = []
+    if token is not None:
+        file = tmp_path / "token"
+        file.write_bytes(token)
+        options = ["--token-file", str(file)]
+
+    assert run([*command, "reminders", "order/17", "--gateway", guarded.url, *options]) != 0
+
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {message}")
+    assert (error.count("\n"), guarded.written) == (1, [])

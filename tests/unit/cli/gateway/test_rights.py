@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
-from types import MappingProxyType
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from starlette.datastructures import Headers
 from tests.support.cli.gateway import NOW_MS, REMINDERS, TIMERS, Scene, gateway_over
+from tests.support.cli.rights import Table
 
-from delaytopic_cli.errors import ApiServerUnreachableError, UnauthenticatedError
-from delaytopic_cli.gateway.access import PROBES, AuditLine, Caller, Right
+from delaytopic_cli.gateway.access import AuditLine
 from delaytopic_relay.core.commands import Schedule
 
 HOUR_MS = 3_600_000
@@ -20,32 +18,6 @@ PAGES = "/delaytopics/shop/reminders"
 TEA = Schedule(NOW_MS + HOUR_MS, 7, b"secret-key", b"secret-value", [("own", b"secret-header")], id=b"tea")
 TIMER = Schedule(NOW_MS + 1_000, 5, b"timer", b"secret-value", [("scheduler-target-key", b"secret-key")], id=b"timer")
 NEEDED = "this needs update on delaytopics/records of delaytopic.dev in namespace shop"
-
-
-class Table:
-    """An `Access` over a table."""
-
-    is_down = False
-    rights: Mapping[str, Set[Right]] = MappingProxyType(
-        {"viewer": {Right.READ}, "editor": {Right.READ, Right.WRITE}, "other": frozenset[Right]()}
-    )
-    """In the namespace of all DelayTopics here."""
-
-    def admits(self, client: str, host: str) -> str | None:
-        return None
-
-    def open_pages(self) -> frozenset[str]:
-        return PROBES
-
-    def caller(self, client: str, headers: Headers) -> Caller:
-        if headers.get("authorization") not in self.rights:
-            raise UnauthenticatedError("who is it?")
-        return Caller(headers["authorization"])
-
-    def allowed(self, caller: Caller, right: Right, places: Sequence[tuple[str, str]]) -> list[bool]:
-        if self.is_down:
-            raise ApiServerUnreachableError("nobody tells")
-        return [right in self.rights[caller.name] for _ in places]
 
 
 @pytest.fixture(scope="module")
