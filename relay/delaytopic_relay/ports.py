@@ -61,7 +61,8 @@ class Source(Protocol):
     def poll(self, limit: int, timeout_ms: int) -> dict[int, Batch]:
         """Up to `limit` records, waiting for the first one at most `timeout_ms`; may call the assignment.
 
-        Raises `StateInDoubt` when the consumer itself has failed for good.
+        Raises `StateInDoubt` when what is to be read next is gone. A member that has failed for good loses all shards
+        by the assignment, and joins anew.
         """
         ...
 

@@ -75,8 +75,10 @@ def read_relay_config(path: Path) -> RelayConfig:
 class Service:
     """Runs one relay from its configuration."""
 
-    def __init__(self, config: RelayConfig) -> None:
+    def __init__(self, config: RelayConfig, name: str | None = None) -> None:
+        """`name` is the relay's own in its group, and the same in each of its lives."""
         self._config = config
+        self._name = name
         self._instance = f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"
         self._connection = connection_settings(config.kafka)
         self._signer = signer_of(config.backend)
@@ -188,8 +190,9 @@ class Service:
         )
 
     def _consumer_settings(self) -> Settings:
-        limits = self._config.limits
-        return consumer_settings(self._connection, self._config.group_id, limits.session_timeout.ms, self._instance)
+        session_timeout_ms = self._config.limits.session_timeout.ms
+        group_id = self._config.group_id
+        return consumer_settings(self._connection, group_id, session_timeout_ms, self._instance, self._name)
 
     def _producer_settings(self, topics: TopicReader, stored_bytes: int | None, owner: str | None) -> Settings:
         names = (self._config.target.topic, self._config.dead_letter.topic)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -38,13 +39,17 @@ class RelayProcess:
     """
 
     def __init__(self, name: str, config: RelayConfig, directory: Path) -> None:
-        """Writes the document into `directory`; nothing is started yet. `name` is for messages and file names."""
+        """Writes the document into `directory`; nothing is started yet. `name` is for messages and file names.
+
+        In its group it has a name that no other run has, and the same in each of its lives.
+        """
         self.name = name
+        member = f"{name[:200]}-{uuid4().hex[:8]}"
         self._grace_seconds = config.limits.shutdown_grace.ms / 1000 + _GRACE_MARGIN_SECONDS
         directory.mkdir(parents=True, exist_ok=True)
         file = directory / f"{name}.yaml"
         file.write_text(dump_yaml(config), encoding="utf-8")
-        command = [sys.executable, "-m", "delaytopic_relay", "--config", str(file)]
+        command = [sys.executable, "-m", "delaytopic_relay", "--config", str(file), "--name", member]
         self._process = ManagedProcess(f"relay {name}", command, log_file=directory / f"{name}.log")
         self._log_start = 0
         self._port: int | None = None

@@ -38,6 +38,8 @@ GRACE_MARGIN_SECONDS: Final = 10
 """Between what a relay may take to hand over and the kubelet's SIGKILL."""
 OLD_REPLICA_SETS: Final = 2
 TEMPORARY_SIZE: Final = "64Mi"
+RELAY_NAME: Final = "DELAYTOPIC_RELAY_NAME"
+"""The variable that tells a relay its name in its group."""
 
 _STRATEGY: Final = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": 0}}
 """New relays come before old ones go: there are never fewer than wanted, and a single relay does not leave its shards
@@ -110,6 +112,8 @@ def _container(relay: RelayConfig, pods: RelayPods, config: OperatorConfig) -> D
         "imagePullPolicy": config.images.pull_policy,
         "command": ["delaytopic-relay"],
         "args": ["--config", CONFIG_FILE],
+        # The pod's name is that of the container in each of its lives, and of no other relay.
+        "env": [{"name": RELAY_NAME, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}}],
         "ports": [{"name": "http", "containerPort": relay.http.port, "protocol": "TCP"}],
         "resources": pods.resources,
         "startupProbe": _probe("/healthz", period_s=1, failures=60),

@@ -17,15 +17,22 @@ METADATA_REFRESH_MS = 10_000
 """Partitions that are added to a topic are found after this time; by default, after five minutes only."""
 
 
-def consumer_settings(connection: Settings, group_id: str, session_timeout_ms: int, client_id: str) -> Settings:
+def consumer_settings(
+    connection: Settings, group_id: str, session_timeout_ms: int, client_id: str, member_name: str | None = None
+) -> Settings:
     """For the source topic's consumer.
+
+    With a name, a relay that starts again under it gets its shards back at once (KIP-345). Without one, the shards of a
+    relay that was killed wait for the end of its session.
 
     `fetch.queue.backoff.ms` defaults to a second, during which a full queue is not refilled.
     The classic protocol with cooperative-sticky fails over in the session timeout that we choose.
     An offset that the source no longer has must be seen, not skipped.
     """
+    static = {} if member_name is None else {"group.instance.id": member_name}
     return {
         **connection,
+        **static,
         "client.id": client_id,
         "group.id": group_id,
         "group.protocol": "classic",

@@ -30,6 +30,8 @@ PORTION = 16
 """Records that the client hands over in one call. It parses the headers of all of them: of a record of a megabyte that
 takes tens of megabytes, until `_light` has seen it. Larger ones are slower (0.7 us a record at 1,000, 0.5 at 16)."""
 REQUEST_TIMEOUT_S = 10.0
+LEAVE_TIMEOUT_S = 2.0
+MEMBER_NAME = "group.instance.id"
 ENDS_AGAIN_S = 5.0
 """How old the end of a paused partition may be."""
 
@@ -48,7 +50,8 @@ class KafkaSource:
         self._topic = topic
         self._paused_ends = _PausedEnds(ask_ends)
         self._group = str(settings["group.id"])
-        self._consumer = Consumer(dict(settings), logger=client_logger("source"))
+        self._settings = dict(settings)
+        self._consumer = Consumer(self._settings, logger=client_logger("source"))
         doubtful = {**connection, "group.id": self._group, "isolation.level": "read_uncommitted"}
         self._doubtful = Consumer({**doubtful, "enable.auto.commit": False}, logger=client_logger("source"))
         self._assigned: set[int] = set()
@@ -56,9 +59,12 @@ class KafkaSource:
         # Behind the last record that was handed out of each shard; none before a shard is read.
         self._next: dict[int, int] = {}
         self._failure: StateInDoubt | None = None
+        self._assignment: Assignment | None = None
+        self._failed: str | None = None
 
     def subscribe(self, assignment: Assignment) -> None:
         """Join the group; the assignment is told inside `poll`."""
+        self._assignment = assignment
 
         def on_assign(consumer: Consumer, partitions: list[TopicPartition]) -> None:
             shards = [partition.partition for partition in partitions]
@@ -122,6 +128,9 @@ class KafkaSource:
                 groups[shard] = [message]
             else:
                 group.append(message)
+        if self._failed is not None:
+            self._join_anew(self._failed)
+            return {}
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
@@ -141,10 +150,27 @@ class KafkaSource:
             ends[shard] = offset
         elif code == KafkaError._AUTO_OFFSET_RESET:
             self._failure = TransactionAborted(f"the source no longer has what is to be read next: {error.str()}")
-        elif error.fatal():
-            self._failure = TransactionAborted(f"the consumer failed: {error.str()}")
+        elif error.fatal() or code == KafkaError._FATAL:
+            self._failed = error.str()
         else:
             log.warning("source not readable", topic=self._topic, partition=shard, reason=error.str())
+
+    def _join_anew(self, reason: str) -> None:
+        """Replace a member that has failed for good by one without a name.
+
+        Brokers fence a name when another process joins under it, and when they have gone while its own one was joining.
+        With its name again, it would fence the other one in turn, for ever.
+        """
+        assert self._assignment is not None
+        log.warning("joining the group anew, without a name", group=self._group, reason=reason)
+        shards = [*self._assigned]
+        self._assignment.lost(shards)
+        self._let_go(shards)
+        self._failed = self._failure = None
+        self._consumer.close()
+        self._settings.pop(MEMBER_NAME, None)
+        self._consumer = Consumer(self._settings, logger=client_logger("source"))
+        self.subscribe(self._assignment)
 
     def read_from(self, shard: int, offset: int) -> None:
         """Seek and resume."""
@@ -225,8 +251,20 @@ class KafkaSource:
 
     def close(self) -> None:
         """Leave the group at once, so that others take over without waiting for the session to end."""
+        if MEMBER_NAME in self._settings:
+            self._leave()
         self._consumer.close()
         self._doubtful.close()
+
+    def _leave(self) -> None:
+        # A static member that is merely closed stays in the group until its session ends.
+        until_s = time.monotonic() + LEAVE_TIMEOUT_S
+        try:
+            self._consumer.unsubscribe()
+            while self._consumer.memberid() and time.monotonic() < until_s:
+                self._consumer.poll(0.02)
+        except KafkaException as error:
+            log.warning("could not leave the group", group=self._group, reason=error.args[0].str())
 
 
 class _PausedEnds:

@@ -72,6 +72,45 @@ def test_p1_p2_p3_the_shards_of_a_relay_that_leaves_go_to_the_one_that_is_there(
     assert_exact(route.settled_verdict())
 
 
+@BOTH_BACKENDS
+@pytest.mark.takes_long("a relay starts again under load")
+def test_p1_p2_p3_p4_a_relay_that_was_killed_and_starts_again_under_its_name_goes_on_before_its_session_ends(
+    make_route: MakeRoute,
+) -> None:
+    route = make_route(**ENDLESS_SESSION)
+    killed, other = route.start_relay().wait_until_delivering(PARTITIONS), route.start_relay()
+    wait_for(lambda: delivering_shards([killed, other.wait_until_delivering(1)]) == list(range(PARTITIONS)))
+    shards = killed.shards()
+
+    with route.traffic(RATE, (0, 2_000)):
+        wait_for(lambda: killed.status()["deliveredTotal"] > RATE, killed.why)
+        killed.kill()
+        killed.start().wait_until_delivering(len(shards))
+
+    assert_exact(route.settled_verdict())
+    assert killed.shards() == shards
+
+
+@pytest.mark.takes_long("a relay is replaced under load, and joins again")
+def test_p1_p2_p3_a_frozen_relay_whose_name_another_one_took_joins_without_it_when_it_wakes_and_harms_nothing(
+    make_route: MakeRoute,
+) -> None:
+    route = make_route(**ENDLESS_SESSION)
+    frozen = route.start_relay().wait_until_delivering(PARTITIONS)
+
+    with route.traffic(RATE, (0, 2_000)):
+        wait_for(lambda: frozen.status()["deliveredTotal"] > RATE, frozen.why)
+        frozen.freeze()
+        heir = route.relay(frozen.name).start().wait_until_delivering(PARTITIONS)
+        frozen.thaw()
+        wait_for(lambda: "joining the group anew" in frozen.troubles(), frozen.why)
+        frozen.wait_until_delivering(1)
+        wait_for(lambda: delivering_shards([frozen, heir]) == list(range(PARTITIONS)), frozen.why)
+
+    assert_exact(route.settled_verdict())
+    assert frozen.terminate(GRACE_S) == 0
+
+
 def test_a_relay_that_waits_for_something_can_be_told_to_stop(make_route: MakeRoute) -> None:
     route = make_route(backend={"redis": {"url": "redis://127.0.0.1:1/0"}})
     produce(route.servers.bootstrap_servers, route.source, [Sent(b"k", b"v", [at(now_ms())])])

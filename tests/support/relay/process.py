@@ -18,17 +18,22 @@ START_TIMEOUT_S = 60.0
 
 
 class RelayProcess(ChildProcess):
-    """`python -m delaytopic_relay` over one configuration file; its log lines go to a file beside it."""
+    """`python -m delaytopic_relay` over one configuration file; its log lines go to a file beside it.
+
+    It has its name in the group, too, as a relay's pod has: started again, it goes on at once.
+    """
 
     def __init__(self, config: Path, name: str = "relay") -> None:
         self.config = config
+        self.name = name
         self.log_file = config.with_name(f"{name}.log")
         self._started_at = 0
 
     def start(self) -> Self:
         """Start it; `wait_until_ready` tells when it has its shards."""
         self._started_at = self.log_file.stat().st_size if self.log_file.exists() else 0
-        self.spawn([sys.executable, "-m", "delaytopic_relay", "--config", str(self.config)], self.log_file)
+        command = [sys.executable, "-m", "delaytopic_relay", "--config", str(self.config), "--name", self.name]
+        self.spawn(command, self.log_file)
         return self
 
     def log_lines(self) -> list[dict[str, Any]]:

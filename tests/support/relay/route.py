@@ -109,12 +109,13 @@ class Route:
             merged["history"] = {"topic": self.history}
         return RelayConfig.model_validate(merged)
 
-    def relay(self) -> RelayProcess:
-        """A further relay, not yet started."""
+    def relay(self, name: str | None = None) -> RelayProcess:
+        """A further relay, not yet started; with the name of another one, there are two of that name."""
         number = len(self.relays)
         path = self.directory / f"{self.name}-{number}.yaml"
         path.write_text(yaml.safe_dump(self.config().to_document()), encoding="utf-8")
         self.relays.append(RelayProcess(path, f"{self.name}-{number}"))
+        self.relays[-1].name = name or self.relays[-1].name
         return self.relays[-1]
 
     def start_relay(self) -> RelayProcess:

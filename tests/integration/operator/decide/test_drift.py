@@ -115,7 +115,7 @@ def test_mounts_that_somebody_put_into_another_order_are_no_reason_to_write_for_
 def test_what_others_add_beside_is_theirs_to_keep(applied: Applied) -> None:
     def add(pod: dict[str, Any]) -> None:
         pod["containers"].append(SIDECAR)
-        pod["containers"][0]["env"] = [{"name": "DEBUG", "value": "1"}]
+        pod["containers"][0]["env"].append({"name": "DEBUG", "value": "1"})
         pod["volumes"].append({"name": "more", "emptyDir": {}})
         pod["dnsPolicy"] = "Default"
 

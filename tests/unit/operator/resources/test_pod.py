@@ -6,6 +6,7 @@ from http import HTTPStatus
 from typing import Any
 
 import pytest
+from click import Option
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,6 +91,14 @@ def test_the_command_is_one_that_relays_have(tmp_path: Any) -> None:
     assert arguments == ["--config", str(file)]
     assert answer.exit_code == 2
     assert "must be RelayConfig" in answer.output
+
+
+def test_a_relay_is_known_in_its_group_by_the_name_of_its_pod() -> None:
+    options = {option.envvar: option for option in main.params if isinstance(option, Option)}
+    (variable,) = route().container()["env"]
+
+    assert options[variable["name"]].name == "name"
+    assert variable["valueFrom"] == {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}
 
 
 def test_a_relay_has_time_to_hand_over_before_it_is_killed() -> None:

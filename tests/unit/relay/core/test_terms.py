@@ -156,7 +156,7 @@ def test_a_record_that_was_refused_for_its_timestamp_is_not_delivered_when_all_i
 
     # When a successor reads all again at a time at which the record would be allowed
     world.now_ms += 59 * DAY_MS
-    start(world, store, "successor").run(3 * DAY_MS, step_ms=60_000)
+    start(world, store, "successor").run(3 * DAY_MS, step_ms=600_000)
     world.now_ms += 100 * DAY_MS
     start(world, store, "another").run(10_000)
 
