@@ -14,7 +14,7 @@ Schema = dict[str, Any]
 
 FROM_THE_RELEASE: Final = (
     "apiVersion", "kind", "namespace", "images", "watchNamespaces", "relayNamespaces", "operatorLabels",
-    "httpPort",
+    "gateway", "httpPort",
 )  # fmt: skip
 """Fields of OperatorConfig that follow from other values, or must not differ."""
 
@@ -80,6 +80,9 @@ TYPES: Final[Mapping[str, Schema]] = {
     "gateway.replicas": {"type": "integer", "minimum": 1, "maximum": 5},
     "gateway.kafkaConfig.secret": _TEXT,
     "gateway.kafkaConfig.key": {"type": "string", "minLength": 1},
+    "gateway.relayToken.secret": _TEXT,
+    "gateway.relayToken.key": {"type": "string", "minLength": 1},
+    "gateway.relayToken.sha256": {"type": "string", "pattern": "^([0-9a-f]{64})?$"},
     "gateway.hosts": {"type": "array", "items": _TEXT},
     "gateway.proxy.userHeader": _TEXT,
     "gateway.proxy.groupsHeader": _TEXT,

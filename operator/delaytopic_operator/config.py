@@ -12,7 +12,7 @@ from delaytopic_api import Duration
 from delaytopic_api.documents import ApiVersion, KubernetesObject, Model, require
 from delaytopic_api.errors import ApiError
 from delaytopic_api.loading import parse_yaml, validate
-from delaytopic_api.values import Glob, Namespace, between
+from delaytopic_api.values import Glob, Namespace, Sha256, between
 from delaytopic_operator.errors import ConfigurationError
 
 Image = Annotated[str, Field(min_length=1, max_length=512)]
@@ -69,6 +69,19 @@ class InlineConnections(Model):
     URL in a Secret is refused: it hides the host."""
 
 
+class GatewayConfig(Model):
+    """The gateway that relays answer beside clients of their own pods."""
+
+    token_sha256: Sha256
+    """The SHA-256 of the token that the gateway shows relays, in hexadecimal digits. Relays of a class are told it, and
+    a change rolls them."""
+    labels: Annotated[dict[str, str], Field(min_length=1)] = {
+        "app.kubernetes.io/name": "delaytopic",
+        "app.kubernetes.io/component": "gateway",
+    }
+    """Labels of its pods: the NetworkPolicy of relays lets them in from `namespace`."""
+
+
 class OperatorConfig(Model):
     """All that the operator needs to know."""
 
@@ -108,6 +121,8 @@ class OperatorConfig(Model):
     ports that brokers advertise, such as node ports, or that Services map to."""
     monitoring_namespaces: dict[str, str] = {"delaytopic.dev/monitoring": "true"}
     """Labels of namespaces from which the NetworkPolicy lets monitoring read the relays' pages. Empty: all."""
+    gateway: GatewayConfig | None = None
+    """The gateway that may ask relays what is pending. Absent: none."""
     audit: AuditConfig = AuditConfig()
     """The SLO audit."""
     workers: Count = 8

@@ -50,6 +50,8 @@ class Request(NamedTuple):
     """The part of the address behind the question mark."""
     client: str
     """The IP address of whoever asks, as the connection has it."""
+    authorization: str = ""
+    """The header Authorization; empty for none, and for several."""
 
 
 Page = Callable[[Request], Answer]
@@ -98,17 +100,17 @@ class Pages:
         """The port it listens on, or the one asked for while it does not."""
         return self._server.server_port if self._server is not None else self._address[1]
 
-    def answer(self, target: str, client: str) -> Answer:
+    def answer(self, target: str, client: str, authorization: str = "") -> Answer:
         """The page for a path with its parameters; a page that fails says so, and leaves the server standing.
 
-        `client` is the IP address of whoever asks.
+        `client` and `authorization` are as in a `Request`.
         """
         path, _, parameters = target.partition("?")
         page = self._pages.get(path)
         if page is None:
             return text_answer(HTTPStatus.NOT_FOUND, f"no such page; there are {', '.join(self._pages)}")
         try:
-            return page(Request(parameters, client))
+            return page(Request(parameters, client, authorization))
         except Exception as error:
             log.exception("page failed", path=path)
             return text_answer(HTTPStatus.INTERNAL_SERVER_ERROR, f"{type(error).__name__}: see the log")
@@ -117,7 +119,7 @@ class Pages:
 class _Server(ThreadingHTTPServer):
     """One thread a request; they are daemons, so that a slow client does not keep the process alive."""
 
-    def __init__(self, address: tuple[str, int], program: str, answer: Callable[[str, str], Answer]) -> None:
+    def __init__(self, address: tuple[str, int], program: str, answer: Callable[[str, str, str], Answer]) -> None:
         self.program = program
         self.answer = answer
         if ":" in address[0]:
@@ -142,7 +144,9 @@ class _Handler(BaseHTTPRequestHandler):
         return self.server.program
 
     def do_GET(self) -> None:
-        answer = self.server.answer(self.path, self.client_address[0])
+        given = self.headers.get_all("Authorization") or []
+        authorization = given[0] if len(given) == 1 else ""
+        answer = self.server.answer(self.path, self.client_address[0], authorization)
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.content_type)
         self.send_header("Content-Length", str(len(answer.body)))

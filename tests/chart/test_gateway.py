@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
 from tests.chart.helm import EVERYTHING, ChartHelm, named
 from tests.chart.rights import granted
 from tests.cluster.access import Access
 from tests.cluster.helm import HelmError
 
-from delaytopic_cli.commands.gateway import gateway
+from delaytopic_cli.commands.gateway import SHORTEST_TOKEN, gateway
+from delaytopic_operator.config import GatewayConfig, OperatorConfig
 
 pytestmark = pytest.mark.integration
 
@@ -61,6 +64,7 @@ def test_the_values_become_options_that_the_command_takes(helm: ChartHelm) -> No
         [
             "--listen=0.0.0.0:8080",
             "--kafka-config=/etc/delaytopic/kafka/kafka.yaml",
+            "--relay-token-file=/etc/delaytopic/relays/token",
             "--host=delays.example",
             "--user-header=X-Forwarded-User",
             "--groups-header=X-Forwarded-Groups",
@@ -83,6 +87,50 @@ def test_it_mounts_its_own_login_and_answers_its_probes_where_it_listens(helm: C
         "/healthz",
         "/readyz",
     ]
+
+
+def _operator(documents: list[dict[str, Any]]) -> OperatorConfig:
+    text = named(documents, "ConfigMap", "delaytopic")["data"]["operator.yaml"]
+    return OperatorConfig.model_validate(yaml.safe_load(text))
+
+
+def test_relays_are_told_the_digest_of_the_token_that_it_mounts_and_no_more(helm: ChartHelm) -> None:
+    documents = helm.template(*ON)
+    token = named(documents, "Secret", NAME)["stringData"]["token"]
+    pod = named(documents, "Deployment", NAME)["spec"]["template"]
+    gateway = _operator(documents).gateway
+
+    assert gateway is not None
+    assert gateway.token_sha256 == sha256(token.encode()).hexdigest()
+    assert len(token) >= SHORTEST_TOKEN
+    assert gateway.labels.items() <= pod["metadata"]["labels"].items()
+    assert pod["spec"]["volumes"][1] == {"name": "relays", "secret": {"secretName": NAME}}
+    assert yaml.safe_dump_all(documents).count(token) == 1
+
+
+def test_a_token_of_ones_own_is_named_with_its_digest(helm: ChartHelm) -> None:
+    own = ("--set", "gateway.relayToken.secret=own")
+    documents = helm.template(*ON, *own, "--set", f"gateway.relayToken.sha256={'0a' * 32}")
+
+    assert [each for each in documents if each["kind"] == "Secret"] == []
+    assert named(documents, "Deployment", NAME)["spec"]["template"]["spec"]["volumes"][1] == {
+        "name": "relays",
+        "secret": {"secretName": "own"},
+    }
+    assert _operator(documents).gateway == GatewayConfig(
+        token_sha256="0a" * 32,
+        labels={
+            "app.kubernetes.io/name": "delaytopic",
+            "app.kubernetes.io/instance": "delaytopic",
+            "app.kubernetes.io/component": "gateway",
+        },
+    )
+    with pytest.raises(HelmError, match=r"gateway\.relayToken\.sha256: give the SHA-256"):
+        helm.template(*ON, *own)
+
+
+def test_without_a_gateway_relays_are_told_of_none(helm: ChartHelm) -> None:
+    assert _operator(helm.template()).gateway is None
 
 
 def test_its_network_policy_lets_in_whom_the_values_name(helm: ChartHelm) -> None:

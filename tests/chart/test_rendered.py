@@ -98,6 +98,10 @@ def test_settings_of_the_operator_reach_its_configuration_and_cannot_contradict_
         "kind": "OperatorConfig",
         "namespace": NAMESPACE,
         "operatorLabels": OPERATOR_LABELS,
+        "gateway": {
+            "tokenSha256": "0a" * 32,
+            "labels": {**OPERATOR_LABELS, "app.kubernetes.io/component": "gateway"},
+        },
         "images": {
             "relay": "registry.example/mirror/delaytopic/relay:0.1.0",
             "audit": "registry.example/mirror/delaytopic/slo:0.1.0",

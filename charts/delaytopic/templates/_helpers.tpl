@@ -100,6 +100,26 @@ capabilities: {drop: [ALL]}
 {{- end -}}
 
 {{- /* OperatorConfig: what follows from the release, and what the values say of it. */ -}}
+{{- /* The token that relays know the gateway by: made once, kept by upgrades, and the same in all that is rendered. */ -}}
+{{- define "delaytopic.relayToken" -}}
+{{- $given := .Values.gateway.relayToken -}}
+{{- if not $given.made -}}
+{{- $name := printf "%s-gateway" (include "delaytopic.fullname" .) -}}
+{{- $kept := (lookup "v1" "Secret" .Release.Namespace $name).data | default dict -}}
+{{- $_ := set $given "made" (get $kept $given.key | b64dec | default (randAlphaNum 48)) -}}
+{{- end -}}
+{{- $given.made -}}
+{{- end -}}
+
+{{- define "delaytopic.relayTokenSha256" -}}
+{{- $given := .Values.gateway.relayToken -}}
+{{- if $given.secret -}}
+{{- required "gateway.relayToken.sha256: give the SHA-256 of the token in gateway.relayToken.secret" $given.sha256 -}}
+{{- else -}}
+{{- include "delaytopic.relayToken" . | sha256sum -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "delaytopic.operatorConfig" -}}
 {{- $images := dict
       "relay" (include "delaytopic.image" (dict "root" . "image" .Values.images.relay))
@@ -114,5 +134,9 @@ capabilities: {drop: [ALL]}
       "images" $images -}}
 {{- with .Values.watchNamespaces }}{{- $_ := set $config "watchNamespaces" . }}{{- end -}}
 {{- if not .Values.relaysEverywhere }}{{- $_ := set $config "relayNamespaces" .Values.relayNamespaces }}{{- end -}}
+{{- if .Values.gateway.enabled }}
+{{- $labels := include "delaytopic.selector" (dict "root" . "component" "gateway") | fromYaml -}}
+{{- $_ := set $config "gateway" (dict "tokenSha256" (include "delaytopic.relayTokenSha256" .) "labels" $labels) -}}
+{{- end -}}
 {{- mergeOverwrite (deepCopy .Values.operator) $config | toYaml -}}
 {{- end -}}

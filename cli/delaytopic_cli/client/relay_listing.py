@@ -48,16 +48,22 @@ def _is_usable(url: str) -> bool:
     return place and not (parts.query or parts.fragment or parts.username)
 
 
-def ask_relays(urls: Iterable[str], parameters: Mapping[str, int | str]) -> list[RelayAnswer]:
-    """Ask all at the same time; the answers come in the order of the addresses."""
+def ask_relays(urls: Iterable[str], parameters: Mapping[str, int | str], token: str | None = None) -> list[RelayAnswer]:
+    """Ask all at the same time; the answers come in the order of the addresses.
+
+    `token` is for the relays of a cluster; with it, no proxy of the environment is asked.
+    """
     with ThreadPoolExecutor(MOST_AT_A_TIME) as threads:
-        return list(threads.map(lambda url: ask_relay(url, parameters), urls))
+        return list(threads.map(lambda url: ask_relay(url, parameters, token), urls))
 
 
-def ask_relay(url: str, parameters: Mapping[str, int | str]) -> RelayAnswer:
+def ask_relay(url: str, parameters: Mapping[str, int | str], token: str | None = None) -> RelayAnswer:
     """Return the answer of the relay at this address, and of no other one."""
+    request = urllib.request.Request(f"{url}/pending?{urlencode(parameters)}")
+    if token is not None:
+        request.add_header("Authorization", f"Bearer {token}")
     try:
-        with opener_for(url).open(f"{url}/pending?{urlencode(parameters)}", timeout=TIMEOUT_SECONDS) as answer:
+        with opener_for(url, direct=token is not None).open(request, timeout=TIMEOUT_SECONDS) as answer:
             return RelayAnswer(url, PendingList.model_validate_json(answer.read(LONGEST_ANSWER_BYTES)))
     except urllib.error.HTTPError as error:
         with error:
@@ -79,9 +85,12 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         """Return no further request."""
 
 
-def opener_for(url: str) -> urllib.request.OpenerDirector:
-    """Return what opens the address: a proxy of the environment would take a loopback address for its own."""
-    if _is_loopback(urlsplit(url).hostname or ""):
+def opener_for(url: str, *, direct: bool = False) -> urllib.request.OpenerDirector:
+    """Return what opens the address: a proxy of the environment would take a loopback address for its own.
+
+    With `direct`, none is asked for any address.
+    """
+    if direct or _is_loopback(urlsplit(url).hostname or ""):
         return urllib.request.build_opener(_NoRedirects, urllib.request.ProxyHandler({}))
     return urllib.request.build_opener(_NoRedirects)
 

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,9 @@ from delaytopic_cli.gateway.service import Gateway
 from delaytopic_relay.errors import ConfigurationError
 from delaytopic_relay.kafka import connection_settings
 
+SHORTEST_TOKEN = 32
+"""Of a relay's token, whose digest many may read."""
+
 
 @dataclass(frozen=True, slots=True)
 class GatewayOptions:
@@ -35,6 +39,7 @@ class GatewayOptions:
 
     listen: str
     kafka_config: Path
+    relay_token_file: Path | None = None
     kubeconfig: Path | None = None
     context: str | None = None
     operator_namespace: str | None = None
@@ -53,6 +58,13 @@ class GatewayOptions:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="The login to Kafka (YAML or JSON): bootstrapServers and security, as kafka of a relay's configuration. "
     "DelayTopics of classes with other servers are not served.",
+)
+@click.option(
+    "--relay-token-file",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The token that relays know by its digest (gateway.tokenSha256 of the operator's configuration). Default: "
+    "none, and relays answer a gateway on their own machine alone.",
 )
 @click.option(
     "--kubeconfig",
@@ -101,7 +113,8 @@ def run(options: GatewayOptions) -> None:
     api = ApiServer(options.kubeconfig, options.context)
     operator_namespace = options.operator_namespace or own_namespace()
     routes = ClusterRoutes(api, settings["bootstrap.servers"], operator_namespace, _now_ms)
-    served = Gateway(routes, KafkaCluster(settings), ask_relays, _now_ms)
+    token = relay_token(options.relay_token_file) if options.relay_token_file is not None else None
+    served = Gateway(routes, KafkaCluster(settings), partial(ask_relays, token=token), _now_ms)
     app = gateway_app(served, ClusterAccess(api, proxy, options.hosts), AuditStream(sys.stdout))
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -110,6 +123,17 @@ def run(options: GatewayOptions) -> None:
         click.echo(f"listening at {url}", err=True)
         stopped.wait()
     click.echo("stopped", err=True)
+
+
+def relay_token(file: Path) -> str:
+    """Return the token in a file. Raises `InputError`."""
+    try:
+        token = file.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"--relay-token-file: {file} cannot be read: {error}") from error
+    if len(token) < SHORTEST_TOKEN or not token.isprintable() or " " in token:
+        raise InputError(f"--relay-token-file: {file} has to hold {SHORTEST_TOKEN} or more characters in one line")
+    return token
 
 
 def kafka_settings(file: Path) -> dict[str, str]:

@@ -16,7 +16,7 @@ from delaytopic_api.errors import InvalidText
 from delaytopic_api.relay.connection import FilePath, KafkaClient, RedisClient
 from delaytopic_api.values.choices import BackendType, Dialect, Guarantee, Ids, Partitioning, PendingAccess, Suspend
 from delaytopic_api.values.duration import Duration, between
-from delaytopic_api.values.names import Matching, Namespace, ObjectName, TopicGlob, TopicName
+from delaytopic_api.values.names import Matching, Namespace, ObjectName, Sha256, TopicGlob, TopicName
 from delaytopic_api.values.quantity import Quantity
 
 GroupId = Annotated[str, Field(min_length=1, max_length=255)]
@@ -116,6 +116,8 @@ class HttpServer(Model):
     pending: PendingAccess = PendingAccess.LOOPBACK
     """The clients that may read what is pending, with keys and ids: Loopback, those whose address is 127.0.0.0/8 or
     ::1; Anywhere, all that reach the port."""
+    pending_token_sha256: Sha256 | None = None
+    """The SHA-256 of a token: clients from elsewhere that show the token (Authorization: Bearer) may read it, too."""
 
     @model_serializer(mode="wrap")
     def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -123,6 +125,8 @@ class HttpServer(Model):
         # Relays of before refuse a field that they do not know, and what is written anew would roll all relays.
         if self.pending is PendingAccess.LOOPBACK:
             written.pop("pending", None)
+        if self.pending_token_sha256 is None:
+            written.pop("pendingTokenSha256", None)
         return written
 
 

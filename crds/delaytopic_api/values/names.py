@@ -82,6 +82,7 @@ TopicTemplate = Annotated[
     ),
 ]
 Glob = Annotated[str, Matching(r"[a-zA-Z0-9._/*-]+", 317, "a glob of names; use * for any characters")]
+Sha256 = Annotated[str, Matching("[0-9a-f]{64}", 64, "a SHA-256; use 64 hexadecimal digits, such as sha256sum prints")]
 ObjectName = Annotated[
     str,
     Matching(

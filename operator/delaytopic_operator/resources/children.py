@@ -9,7 +9,7 @@ from delaytopic_api.documents import NamespacedMetadata, RelaySpec, RelayTemplat
 from delaytopic_api.errors import Problem, Refused
 from delaytopic_api.loading import dump_yaml
 from delaytopic_api.policy import relay_config
-from delaytopic_api.relay import RelayConfig
+from delaytopic_api.relay import HttpServer, RelayConfig
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.resources.connection_files import connection_files, connection_problems
 from delaytopic_operator.resources.container_resources import chosen_resources, relay_limits, resource_problems
@@ -83,6 +83,7 @@ def children(
         settings,
         files.kafka,
         files.redis,
+        http=_pages(settings, config),
         limits=relay_limits(settings, template, resources),
         signing_keys_file=files.signing_keys.path if files.signing_keys else None,
     )
@@ -99,6 +100,13 @@ def children(
     documents.append(pod_disruption_budget(identity))
     documents.append(deployment(identity, document, pods, config, replicas))
     return [stamped(each) for each in documents]
+
+
+def _pages(settings: Settings, config: OperatorConfig) -> HttpServer | None:
+    """The gateway serves none with a connection of its own: those relays are not told of it."""
+    if config.gateway is None or settings.class_name is None:
+        return None
+    return HttpServer(pending_token_sha256=config.gateway.token_sha256)
 
 
 def relay_problems(settings: Settings, relay: RelaySpec, template: RelayTemplate | None) -> list[Problem]:

@@ -23,12 +23,16 @@ DEFAULT_REDIS_PORT: Final = 6379
 
 
 def network_policy(identity: RelayIdentity, relay: RelayConfig, config: OperatorConfig) -> Document:
-    """In: the pages, for the operator and for monitoring. Out: DNS, and the ports of Kafka and Redis, anywhere.
+    """In: the pages, for the operator, for a gateway that the relays know, and for monitoring.
 
-    Brokers may be anywhere, so that addresses cannot be told. Where the Redis URL is in a Secret, every TCP port is
-    open: a wrong guess would stop delivery, and the policy must not tell what the Secret holds.
+    Out: DNS, and the ports of Kafka and Redis, anywhere: brokers may be anywhere, so that addresses cannot be told.
+    Where the Redis URL is in a Secret, every TCP port is open: a wrong guess would stop delivery, and the policy must
+    not tell what the Secret holds.
     """
     ports = _ports(relay, config)
+    own = [config.operator_labels]
+    if config.gateway is not None and relay.http.pending_token_sha256 is not None:
+        own.append(config.gateway.labels)
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
@@ -39,10 +43,13 @@ def network_policy(identity: RelayIdentity, relay: RelayConfig, config: Operator
             "ingress": [
                 {
                     "from": [
-                        {
-                            **_namespaces({"kubernetes.io/metadata.name": config.namespace}),
-                            "podSelector": {"matchLabels": config.operator_labels},
-                        },
+                        *(
+                            {
+                                **_namespaces({"kubernetes.io/metadata.name": config.namespace}),
+                                "podSelector": {"matchLabels": labels},
+                            }
+                            for labels in own
+                        ),
                         _namespaces(config.monitoring_namespaces),
                     ],
                     "ports": [_port("TCP", relay.http.port)],

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
 from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address
 
@@ -24,10 +27,31 @@ from delaytopic_relay.errors import BadRequest, ConfigurationError, Unavailable
 RETRY_AFTER_S = 5
 NOT_FROM_HERE = (
     "the list of what is pending is for clients at a loopback address: use kubectl delaytopic pending, or kubectl "
-    "port-forward and localhost; a relay outside Kubernetes may be set to http.pending: Anywhere"
+    "port-forward and localhost; the gateway shows the token whose SHA-256 is http.pendingTokenSha256; a relay outside "
+    "Kubernetes may be set to http.pending: Anywhere"
 )
 
-__all__ = ["Health", "PageServer"]
+__all__ = ["Health", "PageServer", "Readers"]
+
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """The clients that may read what is pending."""
+
+    access: PendingAccess = PendingAccess.LOOPBACK
+    token_sha256: str | None = None
+    """Whoever shows the token with this digest may, too."""
+
+    def includes(self, request: Request) -> bool:
+        """Tell whether whoever sent the request is one of them."""
+        return self.access is PendingAccess.ANYWHERE or is_loopback(request.client) or self._knows(request)
+
+    def _knows(self, request: Request) -> bool:
+        scheme, _, token = request.authorization.partition(" ")
+        if self.token_sha256 is None or scheme.lower() != "bearer":
+            return False
+        digest = sha256(token.strip().encode("utf-8", "surrogateescape")).hexdigest()
+        return hmac.compare_digest(digest, self.token_sha256)
 
 
 class PageServer(Pages):
@@ -43,19 +67,19 @@ class PageServer(Pages):
         metrics: Callable[[], bytes],
         status: Callable[[], RelayStatus],
         pending: Callable[[str], PendingList],
-        pending_access: PendingAccess = PendingAccess.LOOPBACK,
+        readers: Readers = Readers(),
     ) -> None:
         """`port` 0 takes any free one. The callables are called in the server's threads, and should be quick.
 
         `pending` gets what stands behind the question mark, and may raise `BadRequest` and `Unavailable`. It is called
-        for clients that `pending_access` lets in.
+        for `readers` alone.
         """
         pages = {
             "/healthz": lambda _: health_answer(health()),
             "/readyz": lambda _: health_answer(readiness()),
             "/metrics": lambda _: Answer(HTTPStatus.OK, PROMETHEUS, metrics()),
             "/status": lambda _: Answer(HTTPStatus.OK, JSON, status().to_json().encode()),
-            "/pending": lambda request: _of_list(pending, pending_access, request),
+            "/pending": lambda request: _of_list(pending, readers, request),
         }
         super().__init__("delaytopic-relay", host, port, pages)
 
@@ -70,10 +94,8 @@ class PageServer(Pages):
             ) from error
 
 
-def may_read_pending(client: str, access: PendingAccess) -> bool:
-    """Tell whether a client at this IP address may read what is pending. Pure."""
-    if access is PendingAccess.ANYWHERE:
-        return True
+def is_loopback(client: str) -> bool:
+    """Tell whether a client's IP address is one of its own machine. Pure."""
     try:
         address = ip_address(client)
     except ValueError:
@@ -84,8 +106,8 @@ def may_read_pending(client: str, access: PendingAccess) -> bool:
     return address.is_loopback
 
 
-def _of_list(pending: Callable[[str], PendingList], access: PendingAccess, request: Request) -> Answer:
-    if not may_read_pending(request.client, access):
+def _of_list(pending: Callable[[str], PendingList], readers: Readers, request: Request) -> Answer:
+    if not readers.includes(request):
         return text_answer(HTTPStatus.FORBIDDEN, NOT_FROM_HERE)
     try:
         return Answer(HTTPStatus.OK, JSON, pending(request.parameters).to_json().encode())

@@ -15,7 +15,7 @@ from delaytopic_relay.errors import BacklogUnavailable, RelayError, StateInDoubt
 from delaytopic_relay.pending.page import PendingPage
 from delaytopic_relay.ports import Clock
 from delaytopic_relay.telemetry.metrics import RelayMetrics
-from delaytopic_relay.telemetry.server import Health, PageServer
+from delaytopic_relay.telemetry.server import Health, PageServer, Readers
 from delaytopic_relay.telemetry.status import Counters, relay_status
 
 SNAPSHOT_MS = 1_000
@@ -57,7 +57,7 @@ class Telemetry:
             metrics=self.metrics.render,
             status=lambda: self._status,
             pending=self.pending.answer,
-            pending_access=config.http.pending,
+            readers=Readers(config.http.pending, config.http.pending_token_sha256),
         )
 
     # -- the pages

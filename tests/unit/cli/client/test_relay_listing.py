@@ -5,11 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from socketserver import StreamRequestHandler, TCPServer
 
 import pytest
+from tests.support.outer_address import outer_address
+from tests.support.relay.listings import pending_list
+from tests.support.relay.statuses import relay_status
 
 from delaytopic_cli.client.relay_listing import RelayAnswer, ask_relays
+from delaytopic_relay.telemetry.server import Health, PageServer, Readers
 
 
 @contextmanager
@@ -67,3 +72,31 @@ def test_another_address_is_asked_through_the_proxy_of_the_environment(monkeypat
         assert ask_relays(["http://relay.test"], {}) == [
             RelayAnswer("http://relay.test", problem="answered 503: by proxy")
         ]
+
+
+def test_a_relay_elsewhere_answers_for_the_token_that_it_knows_and_no_proxy_sees_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    monkeypatch.setenv("no_proxy", "")
+    healthy, found = Health(True, "running"), pending_list()
+    server = PageServer(
+        "0.0.0.0",
+        0,
+        health=lambda: healthy,
+        readiness=lambda: healthy,
+        metrics=bytes,
+        status=relay_status,
+        pending=lambda _: found,
+        readers=Readers(token_sha256=sha256(b"token").hexdigest()),
+    )
+    server.start()
+    url = f"http://{outer_address()}:{server.port}"
+    try:
+        (known,), (unknown,) = (ask_relays([url], {}, token) for token in ("token", "tokens"))
+    finally:
+        server.stop()
+
+    assert known == RelayAnswer(url, found)
+    assert unknown.problem is not None
+    assert unknown.problem.startswith("answered 403: the list of what is pending is for clients at a loopback address")

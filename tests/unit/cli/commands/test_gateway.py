@@ -8,7 +8,7 @@ import pytest
 
 from delaytopic_api import InvalidDocument
 from delaytopic_cli.__main__ import run
-from delaytopic_cli.commands.gateway import kafka_settings
+from delaytopic_cli.commands.gateway import kafka_settings, relay_token
 from delaytopic_cli.errors import InputError
 
 
@@ -31,6 +31,24 @@ def test_the_login_to_kafka_is_read_as_relays_read_theirs(tmp_path: Path) -> Non
         "sasl.username": "gateway",
         "sasl.password": "secret",
     }
+
+
+def test_a_relays_token_is_the_line_in_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("0123456789abcdef0123456789abcdef\n", encoding="utf-8")
+
+    assert relay_token(file) == "0123456789abcdef0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "short", "0123456789abcdef 0123456789abcdef", "a" * 40 + "\n" + "b" * 40, "ä" * 40]
+)
+def test_a_relays_token_that_cannot_be_sent_or_is_guessed_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "token"
+    file.write_text(text, encoding="utf-8")
+
+    with pytest.raises(InputError, match="--relay-token-file: "):
+        relay_token(file)
 
 
 def test_json_will_do(tmp_path: Path) -> None:

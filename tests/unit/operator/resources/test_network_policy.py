@@ -7,9 +7,16 @@ from typing import Any
 import pytest
 from tests.support.operator.routes import INLINE, Route, route
 
+from delaytopic_api import load_relay_config
+
 DNS = {(protocol, port) for protocol in ("UDP", "TCP") for port in (53, 5353)}
 URL = {"type": "RedisZset", "redis": {"url": "redis://redis/0"}}
 SECRET_URL = {"type": "RedisZset", "redis": {"urlSecret": {"secretName": "redis"}}}
+
+
+def known_token(given: Route) -> str | None:
+    """The digest in the configuration of its relays."""
+    return load_relay_config(given.child("ConfigMap")["data"]["relay.yaml"]).http.pending_token_sha256
 
 
 def let_out(given: Route) -> set[tuple[str, int | None]]:
@@ -52,6 +59,20 @@ def test_relays_pages_are_for_the_operators_pods_and_for_monitoring() -> None:
         ],
         "ports": [{"protocol": "TCP", "port": 8080}],
     }
+
+
+def test_a_gateway_that_relays_know_reaches_those_of_a_class_and_no_others() -> None:
+    gateway = {"tokenSha256": "0a" * 32, "labels": {"app": "gateway"}}
+    of_class, own = route(config={"gateway": gateway}, of_class={}), route(config={"gateway": gateway})
+    pods = {
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "delaytopic-system"}},
+        "podSelector": {"matchLabels": {"app": "gateway"}},
+    }
+
+    (rule,), (others,) = (each.child("NetworkPolicy")["spec"]["ingress"] for each in (of_class, own))
+
+    assert (rule["from"].count(pods), others["from"].count(pods)) == (1, 0)
+    assert (known_token(of_class), known_token(own)) == ("0a" * 32, None)
 
 
 def test_the_policy_is_about_these_relays_only() -> None:

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from hashlib import sha256
 from http.client import HTTPConnection
 from typing import Any, NamedTuple
 
@@ -14,15 +15,19 @@ from tests.support.relay.statuses import relay_status
 
 from delaytopic_api.relay import PendingList, RelayStatus
 from delaytopic_api.values import PendingAccess
+from delaytopic_process.pages import Request
 from delaytopic_relay.errors import BadRequest, ConfigurationError, RelayError, Unavailable
-from delaytopic_relay.telemetry.server import Health, PageServer, may_read_pending
+from delaytopic_relay.telemetry.server import Health, PageServer, Readers, is_loopback
 
 HEALTHY = Health(True, "running")
+READERS = Readers()
 PLAIN = "text/plain; charset=utf-8"
 NOT_FROM_HERE = (
     "the list of what is pending is for clients at a loopback address: use kubectl delaytopic pending, or kubectl "
-    "port-forward and localhost; a relay outside Kubernetes may be set to http.pending: Anywhere\n"
+    "port-forward and localhost; the gateway shows the token whose SHA-256 is http.pendingTokenSha256; a relay outside "
+    "Kubernetes may be set to http.pending: Anywhere\n"
 )
+TOKEN = "0123456789abcdef0123456789abcdef"
 ADDRESSES = {
     "127.0.0.1": True,
     "127.255.0.9": True,
@@ -52,7 +57,7 @@ class Page(NamedTuple):
 def page_server(
     host: str = "127.0.0.1",
     port: int = 0,
-    access: PendingAccess = PendingAccess.LOOPBACK,
+    readers: Readers = READERS,
     **changes: Callable[..., Any],
 ) -> PageServer:
     pages: dict[str, Any] = {
@@ -62,7 +67,7 @@ def page_server(
         "status": relay_status,
         "pending": lambda parameters: pending_list(message=parameters),
     }
-    return PageServer(host, port, pending_access=access, **(pages | changes))
+    return PageServer(host, port, readers=readers, **(pages | changes))
 
 
 @contextmanager
@@ -74,10 +79,15 @@ def serving(server: PageServer) -> Iterator[PageServer]:
         server.stop()
 
 
-def fetch(server: PageServer, path: str, method: str = "GET", host: str = "127.0.0.1") -> Page:
+def fetch(
+    server: PageServer, path: str, method: str = "GET", host: str = "127.0.0.1", authorization: Sequence[str] = ()
+) -> Page:
     connection = HTTPConnection(host, server.port, timeout=10)
     try:
-        connection.request(method, path)
+        connection.putrequest(method, path)
+        for each in authorization:
+            connection.putheader("Authorization", each.encode("latin-1"))
+        connection.endheaders()
         response = connection.getresponse()
         return Page(response.status, response.getheader("Content-Type"), response.read().decode())
     finally:
@@ -150,10 +160,11 @@ def test_a_list_that_cannot_be_made_now_may_be_asked_for_again_in_some_seconds()
 
 
 def test_a_client_is_let_in_by_a_loopback_address_in_any_form_or_where_all_are() -> None:
-    let_in = {address: may_read_pending(address, PendingAccess.LOOPBACK) for address in ADDRESSES}
-    everybody = {address: may_read_pending(address, PendingAccess.ANYWHERE) for address in ADDRESSES}
+    let_in = {address: is_loopback(address) for address in ADDRESSES}
+    everybody = Readers(PendingAccess.ANYWHERE)
 
-    assert (let_in, everybody) == (ADDRESSES, dict.fromkeys(ADDRESSES, True))
+    assert let_in == ADDRESSES
+    assert all(everybody.includes(Request("", address)) for address in ADDRESSES)
 
 
 @pytest.mark.parametrize(("host", "client"), [("0.0.0.0", "127.0.0.1"), ("0.0.0.0", "127.8.8.8"), ("::1", "::1")])
@@ -174,8 +185,41 @@ def test_a_client_from_elsewhere_gets_no_list_but_what_to_do_and_every_other_pag
 
 def test_a_relay_that_is_told_so_gives_the_list_to_clients_from_elsewhere() -> None:
     outer = outer_address()
-    with serving(page_server("0.0.0.0", access=PendingAccess.ANYWHERE)) as server:
+    with serving(page_server("0.0.0.0", readers=Readers(PendingAccess.ANYWHERE))) as server:
         assert fetch(server, "/pending", host=outer).status == 200
+
+
+@pytest.mark.parametrize(
+    ("shown", "status"),
+    [
+        ([f"Bearer {TOKEN}"], 200),
+        ([f"bearer  {TOKEN} "], 200),
+        ([], 403),
+        ([""], 403),
+        ([TOKEN], 403),
+        (["Bearer"], 403),
+        (["Bearer "], 403),
+        ([f"Basic {TOKEN}"], 403),
+        ([f"Bearer {TOKEN}x"], 403),
+        ([f"Bearer {sha256(TOKEN.encode()).hexdigest()}"], 403),
+        (["Bearer \xff"], 403),
+        ([f"Bearer {TOKEN}", f"Bearer {TOKEN}"], 403),
+    ],
+)
+def test_a_client_from_elsewhere_gets_the_list_for_the_token_whose_digest_the_relay_knows(
+    shown: list[str], status: int
+) -> None:
+    readers = Readers(token_sha256=sha256(TOKEN.encode()).hexdigest())
+    with serving(page_server("0.0.0.0", readers=readers)) as server:
+        found = fetch(server, "/pending", host=outer_address(), authorization=shown)
+        own = fetch(server, "/pending")
+
+    assert (found.status, own.status) == (status, 200)
+
+
+def test_without_a_digest_no_token_helps() -> None:
+    with serving(page_server("0.0.0.0")) as server:
+        assert fetch(server, "/pending", host=outer_address(), authorization=[f"Bearer {TOKEN}"]).status == 403
 
 
 def test_a_page_shows_the_present_and_not_the_start() -> None:
