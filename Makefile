@@ -20,7 +20,7 @@ SEED ?= 0
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo test pytest prepare test-unit test-nightly backlog simulate mutants bench-quick bench-slo simulate-scaling report e2e e2e-smoke cluster cluster-down up down tour images crds lint format clean
+.PHONY: help install demo test pytest prepare test-unit test-nightly backlog simulate mutants bench-quick bench-slo simulate-scaling report e2e e2e-smoke cluster cluster-down up down tour images crds docs docs-serve lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -95,6 +95,12 @@ crds: $(STAMP) ## Generate crds/*.yaml from the models, and of the chart and the
 	@$(BIN)/python -m delaytopic_api.crd
 	@$(BIN)/python -m delaytopic_api.crd.fields docs/reference/delaytopic.md
 	@$(BIN)/python -m charts.tools
+
+docs: $(STAMP) ## The documentation as a site, in build/site; a link that leads nowhere fails it
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+docs-serve: $(STAMP) ## Show it at http://127.0.0.1:8000 while you write
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
 lint: $(STAMP) ## Style, formatting, types and import rules
 	@$(BIN)/ruff check .
