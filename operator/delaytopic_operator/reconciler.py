@@ -80,6 +80,7 @@ class Reconciler:
             self._ledger.settle(
                 seen.key, decided.scaling, reserved=decided.step is not None, executed=outcome.step is not None
             )
+        self._observer.note_relays(seen)
         if outcome.failure is None:
             self._observer.note_backup(seen)
         else:

@@ -87,6 +87,18 @@ class RestoreOffsets:
 
 
 @dataclass(frozen=True)
+class RemoveMembers:
+    """Take relays whose pods are gone out of their group: others need not wait for their sessions to end."""
+
+    group_id: str
+    names: Sequence[str]
+
+    def planned(self) -> PlannedAction:
+        """Describe the action for a dry run."""
+        return PlannedAction(action="RemoveMembers", object=self.group_id, detail=", ".join(self.names[:5]))
+
+
+@dataclass(frozen=True)
 class Apply:
     """Make an object, or correct it where `differences` are."""
 
@@ -128,7 +140,18 @@ class Purge:
         return PlannedAction(action="Purge", object=self.record.backend_id, detail=what)
 
 
-Action = AddFinalizer | RemoveFinalizer | WriteRecord | ForgetRecord | DoTopic | RestoreOffsets | Apply | Delete | Purge
+Action = (
+    AddFinalizer
+    | RemoveFinalizer
+    | WriteRecord
+    | ForgetRecord
+    | DoTopic
+    | RestoreOffsets
+    | RemoveMembers
+    | Apply
+    | Delete
+    | Purge
+)
 
 
 def _name(document: dict[str, Any]) -> str:

@@ -18,6 +18,7 @@ from delaytopic_operator.decide.plan import (
     ForgetRecord,
     Plan,
     RemoveFinalizer,
+    RemoveMembers,
     WriteRecord,
     step_in,
 )
@@ -124,8 +125,11 @@ def _living(seen: Observation, accepted: Accepted, decision: Decision | None) ->
     conditions = [_accepted(seen), _topics_condition(seen, topic_plan), backend, *relays.conditions(seen, decision)]
     busy = bool(topic_plan and topic_plan.actions)
     step = step_in(changes)
+    gone = sorted(seen.gone_relays)
     return Plan(
         actions=[
+            # Before all else: partitions wait for it.
+            *([RemoveMembers(record.group_id, gone)] if gone else []),
             *_held(seen, accepted),
             *_written(seen, record, decision, step),
             *_topic_actions(seen, topic_plan),

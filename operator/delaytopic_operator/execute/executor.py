@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
+
+import structlog
 
 from delaytopic_api.documents import API_VERSION
 from delaytopic_operator.config import OperatorConfig
@@ -20,6 +22,7 @@ from delaytopic_operator.decide.plan import (
     Plan,
     Purge,
     RemoveFinalizer,
+    RemoveMembers,
     RestoreOffsets,
     WriteRecord,
 )
@@ -38,6 +41,8 @@ from delaytopic_operator.topics.actions import TopicAction
 
 MANAGER: Final = "delaytopic-operator"
 FINALIZER_MANAGER: Final = "delaytopic-operator-finalizer"
+
+log = structlog.get_logger()
 
 
 @dataclass
@@ -101,6 +106,8 @@ class Executor:
                 self._do_topic(seen, step, outcome)
             case RestoreOffsets():
                 self._restore(seen, action, outcome)
+            case RemoveMembers(group_id, names):
+                self._remove_members(seen, group_id, names, outcome)
             case Apply(document):
                 self._apply(seen, action, document, outcome)
             case Delete(document):
@@ -127,6 +134,18 @@ class Executor:
         if self._topics.restore(seen, action.group_id, action.offsets):
             note = f"Kafka had forgotten what {action.group_id} has delivered, while there were no relays: restored"
             outcome.events.append(Event(NORMAL, "OffsetsRestored", note))
+
+    def _remove_members(self, seen: Observation, group_id: str, names: Sequence[str], outcome: Outcome) -> None:
+        """Take relays out of their group; where that fails, the end of their sessions does it in some seconds."""
+        self._guard()
+        try:
+            removed = self._topics.remove_members(seen, group_id, names)
+        except OperatorError as error:
+            log.warning("relays that are gone stay in their group", group=group_id, relays=[*names], reason=str(error))
+            return
+        for name in removed:
+            note = f"{name} is gone, and its partitions were given to other relays"
+            outcome.events.append(Event(NORMAL, "RelayGone", note))
 
     def _apply(self, seen: Observation, action: Apply, document: dict[str, Any], outcome: Outcome) -> None:
         if not action.exists and document["kind"] in KINDS:

@@ -122,6 +122,12 @@ class TopicsExecutor:
             else:
                 do_purge_step(step, cluster, target, guard)
 
+    def remove_members(self, seen: Observation, group_id: str, names: Sequence[str]) -> list[str]:
+        """Take relays that are gone out of their group; return those that were in it."""
+        assert seen.accepted is not None
+        topic = seen.accepted.settings.source.topic
+        return self._topics.cluster(seen, seen.accepted).remove_members(group_id, topic, names)
+
     def restore(self, seen: Observation, group_id: str, kept: OffsetsBackup) -> bool:
         """Commit again what the group lost; nothing for a topic that was made anew.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from delaytopic_operator.errors import OperatorError
 from delaytopic_operator.kafka.cache import KEPT_S, Recall, TopicMemory
 from delaytopic_operator.kafka.client import TIMEOUT_S, KafkaClient, Observe
+from delaytopic_operator.kafka.members import remove_members
 from delaytopic_operator.kafka.read import (
     read_cluster_id,
     read_committed,
@@ -164,6 +165,14 @@ class KafkaCluster:
         """
         self._before_write()
         return delete_group(self._client, group_id)
+
+    def remove_members(self, group_id: str, topic: str, names: Collection[str]) -> list[str]:
+        """Take members whose processes are gone out of a group that reads a topic; return those that were in it.
+
+        Raises as `perform` does.
+        """
+        self._before_write()
+        return remove_members(self._client, group_id, topic, names)
 
     def committed(self, group_id: str, topic: str) -> dict[int, Committed]:
         """Return what a group has committed of a topic, by partition, with the relays' own text beside each offset.

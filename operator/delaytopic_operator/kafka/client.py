@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -82,14 +83,23 @@ class KafkaClient:
         coordinator may be away while the cluster is well, so that no answer does not silence the cluster.
         Raises `KafkaUnavailable`, `KafkaNotAuthenticated`, `KafkaNotAuthorized`.
         """
+        with self.consumer(what, group_id, {"enable.auto.commit": False}) as consumer:
+            return consumer.committed(partitions, timeout=self.timeout_s)
+
+    @contextmanager
+    def consumer(self, what: str, group_id: str, settings: Mapping[str, Any]) -> Iterator[Consumer]:
+        """Open a consumer of a group for what is done in the block, and translate the errors there.
+
+        Raises `KafkaUnavailable`, `KafkaNotAuthenticated`, `KafkaNotAuthorized`.
+        """
         started_s = time.monotonic()
         result = "ok"
         try:
             self._check_it_speaks()
-            settings = {**self._settings, "group.id": group_id, "enable.auto.commit": False}
-            consumer = Consumer(settings, logger=client_logger("kafka-admin", REPEAT_S, servers=self.servers))
+            logger = client_logger("kafka-admin", REPEAT_S, servers=self.servers)
+            consumer = Consumer({**self._settings, **settings, "group.id": group_id}, logger=logger)
             try:
-                return consumer.committed(partitions, timeout=self.timeout_s)
+                yield consumer
             finally:
                 consumer.close()
         except KafkaException as error:

@@ -11,6 +11,7 @@ from delaytopic_api.documents import BacklogStatus, ConditionType
 from delaytopic_api.relay import ShardState, ShardStatus
 from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition, instant
 
+_ENDED: Final = ("Succeeded", "Failed")
 _PULL_REASONS: Final = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull")
 
 
@@ -37,6 +38,16 @@ class Fleet:
     def desired(self) -> int:
         """Return the number that the Deployment asks for."""
         return int(self.deployment.get("spec", {}).get("replicas", 1)) if self.deployment else 0
+
+    @property
+    def living(self) -> frozenset[str]:
+        """Return the names of pods whose relay may run, or start again in its place.
+
+        One that has ended stays visible for a while.
+        """
+        return frozenset(
+            pod["metadata"]["name"] for pod in self.pods if pod.get("status", {}).get("phase") not in _ENDED
+        )
 
     @property
     def replicas(self) -> int:

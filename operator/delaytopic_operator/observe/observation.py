@@ -112,6 +112,8 @@ class Observation:
     """None where there was no reason to ask."""
     former_record: str | None = None
     """A ConfigMap that holds this record under the name of former operators."""
+    gone_relays: frozenset[str] = frozenset()
+    """The pods of relays that have gone or ended since the last look, by name."""
     rolling: frozenset[Key] = frozenset()
     """The DelayTopics whose relays start anew just now, or are about to."""
 

@@ -41,6 +41,7 @@ class Observer:
         self._unreachable_since: dict[Key, int] = {}
         self._offsets = OffsetsCache()
         self._rollouts = RolloutBook(store)
+        self._relays: dict[Key, frozenset[str]] = {}
 
     def observe(self, key: Key, now_ms: int) -> Observation:
         """Observe one DelayTopic; raises `OperatorError` when the API server cannot be asked."""
@@ -62,7 +63,7 @@ class Observer:
         if is_paused(seen):
             return seen
         seen = self._with_fleet(seen, cluster)
-        return self._with_committed(self._with_unreachable(seen))
+        return self._with_committed(self._with_unreachable(self._with_gone_relays(seen)))
 
     def refreshed(self, seen: Observation) -> Observation:
         """Observe the topics anew: nothing is changed on the word of a minute ago."""
@@ -85,6 +86,20 @@ class Observer:
         """Remember that it was read, now that it is written down."""
         if seen.committed is not None:
             self._offsets.was_read(seen.key, seen.now_ms, kept=seen.committed.problem is None)
+
+    def note_relays(self, seen: Observation) -> None:
+        """Remember the relays that there are, now that those that are gone were seen to."""
+        living = seen.fleet.living
+        with self._lock:
+            if living:
+                self._relays[seen.key] = living
+            else:
+                self._relays.pop(seen.key, None)
+
+    def _with_gone_relays(self, seen: Observation) -> Observation:
+        with self._lock:
+            before = self._relays.get(seen.key, frozenset())
+        return replace(seen, gone_relays=before - seen.fleet.living)
 
     def unreachable(self, key: Key, now_ms: int) -> None:
         """Remember that a backlog could not be removed, from now on at the latest."""

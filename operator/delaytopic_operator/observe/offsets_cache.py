@@ -19,7 +19,6 @@ AGAIN_MS: Final = 86_400_000
 """Somebody else may have set it meanwhile."""
 RETRY_MS: Final = 300_000
 """After it could not be read."""
-_ENDED: Final = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class OffsetsCache:
 
     def is_due(self, seen: Observation) -> bool:
         """Tell if offsets are to be read now."""
-        record, fleet, pods = seen.record, seen.fleet, _running(seen)
+        record, fleet, pods = seen.record, seen.fleet, bool(seen.fleet.living)
         if record is None or record.source is None or record.source.topic_id is None:
             return False
         if seen.is_going:
@@ -66,11 +65,6 @@ class OffsetsCache:
     def _forget(self, key: Key) -> None:
         with self._lock:
             self._looks.pop(key, None)
-
-
-def _running(seen: Observation) -> bool:
-    """Tell if there is a pod that may commit; one that has ended stays visible for a while."""
-    return any(pod.get("status", {}).get("phase") not in _ENDED for pod in seen.fleet.pods)
 
 
 def _begins(seen: Observation) -> bool:

@@ -12,12 +12,16 @@ from tests.support.relay.process import RelayProcess, wait_for
 from tests.support.relay.records import BOTH_BACKENDS, MakeRoute, Sent, at, now_ms, produce
 from tests.support.relay.route import PARTITIONS, Route
 
+from delaytopic_operator.kafka.admin import KafkaClusters
+
 pytestmark = pytest.mark.integration
 
 GRACE_S = 20.0
 ENDLESS_SESSION = {"limits": {"sessionTimeout": "10m"}}
 """Whoever had to wait for it would be too late for any test."""
 RATE = 200
+REMOVED = ("shards lost", "joining the group anew")
+"""The words of a relay that finds itself out of its group: whether its next request comes before or after the end."""
 
 
 def owners(route: Route) -> list[str]:
@@ -109,6 +113,28 @@ def test_p1_p2_p3_a_frozen_relay_whose_name_another_one_took_joins_without_it_wh
 
     assert_exact(route.settled_verdict())
     assert frozen.terminate(GRACE_S) == 0
+
+
+@pytest.mark.takes_long("a relay is taken out of its group under load, and joins again")
+def test_p1_p2_p3_a_relay_that_runs_and_was_taken_out_of_its_group_by_mistake_loses_time_and_nothing_else(
+    make_route: MakeRoute,
+) -> None:
+    route = make_route(**ENDLESS_SESSION)
+    relay, other = route.start_relay().wait_until_delivering(PARTITIONS), route.start_relay()
+    wait_for(lambda: delivering_shards([relay, other.wait_until_delivering(1)]) == list(range(PARTITIONS)))
+    clusters = KafkaClusters()
+    cluster = clusters.cluster({"bootstrap.servers": route.servers.bootstrap_servers, "security.protocol": "PLAINTEXT"})
+
+    with route.traffic(RATE, (0, 2_000)):
+        wait_for(lambda: relay.status()["deliveredTotal"] > RATE, relay.why)
+        removed = cluster.remove_members(route.config().group_id, route.source, [relay.name])
+        wait_for(lambda: any(each in relay.troubles() for each in REMOVED), relay.why)
+        relay.wait_until_delivering(1)
+        wait_for(lambda: delivering_shards([relay, other]) == list(range(PARTITIONS)), relay.why)
+    clusters.close()
+
+    assert removed == [relay.name]
+    assert_exact(route.settled_verdict())
 
 
 def test_a_relay_that_waits_for_something_can_be_told_to_stop(make_route: MakeRoute) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from tests.unit.operator.scaling.scenes import source
 
 from delaytopic_operator.decide.plan import Apply, Plan
 from delaytopic_operator.decide.planner import plan
-from delaytopic_operator.errors import ObjectRejected, OperatorError
+from delaytopic_operator.errors import KafkaUnavailable, ObjectRejected, OperatorError
 from delaytopic_operator.execute.executor import Executor, Outcome
 from delaytopic_operator.execute.ledgers import RolloutLedger, ScalingLedger
 from delaytopic_operator.model.reconciliation import Key
@@ -70,6 +71,9 @@ class Reconciliation:
         self.rollouts = RolloutLedger(CONFIG.rollouts)
         self.plans: list[Plan] = []
         self.events: list[str] = []
+        self.in_group: list[str] | KafkaUnavailable = []
+        """The members of the relays' group; or the error of a Kafka that cannot tell."""
+        self.noted: list[frozenset[str]] = []
 
     def run(self, seen: Observation | None = None) -> OperatorError | None:
         """Reconcile once; return the failure."""
@@ -88,6 +92,19 @@ class Reconciliation:
     def observe(self, _: Key, now_ms: int) -> Observation:
         """Return the observation."""
         return replace(self.seen, now_ms=now_ms)
+
+    def note_relays(self, seen: Observation) -> None:
+        """Keep the names of the relays that there are."""
+        self.noted.append(seen.fleet.living)
+
+    def remove_members(self, _: Observation, group_id: str, names: Sequence[str]) -> list[str]:
+        """Take members out of the group."""
+        assert group_id == "delaytopic.shop.reminders"
+        if isinstance(self.in_group, KafkaUnavailable):
+            raise self.in_group
+        removed = [name for name in names if name in self.in_group]
+        self.in_group = [name for name in self.in_group if name not in names]
+        return removed
 
     def note_backup(self, _: Observation) -> None:
         """Keep nothing."""
