@@ -20,7 +20,7 @@ SEED ?= 0
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo test pytest prepare test-unit test-nightly backlog simulate mutants bench-quick bench-slo simulate-scaling report e2e e2e-smoke cluster cluster-down up down tour images crds docs docs-serve lint format clean
+.PHONY: help install demo test pytest prepare test-unit test-nightly backlog simulate mutants bench-quick bench-slo simulate-scaling report e2e e2e-smoke cluster cluster-down up down tour images package release crds docs docs-serve lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -90,6 +90,12 @@ tour: $(STAMP) ## Run docs/tutorial/kubernetes.md on the cluster of `make up`, a
 
 images: $(STAMP) ## Build the container images of relay, operator and audit (needs Docker)
 	@$(BIN)/python -m images.build
+
+package: $(STAMP) ## Make sdist and wheel in dist/, and try the wheel in clean environments
+	@$(BIN)/python -m release.package
+
+release: $(STAMP) ## Make all that a release publishes, in build/release/VERSION: VERSION=0.2.0 [WRITE=1]; publishes nothing
+	@$(BIN)/python -m release $(VERSION) $(if $(WRITE),--write)
 
 crds: $(STAMP) ## Generate crds/*.yaml from the models, and of the chart and the Kustomize base what follows from them
 	@$(BIN)/python -m delaytopic_api.crd
