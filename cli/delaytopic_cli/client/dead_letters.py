@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from base64 import b64encode
+from base64 import b64encode, urlsafe_b64encode
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import accumulate, pairwise
 from typing import NamedTuple, Self
 
 from delaytopic_api import MalformedHeader
@@ -97,15 +100,25 @@ class SecondSending(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The dead letters to send again: those of some reasons, or all without any; and how they are changed."""
+    """The dead letters to send again: those of some reasons, or all without any; and how they are changed.
+
+    With `source`, only those that came from this topic: others share the dead-letter topic.
+    """
 
     reasons: frozenset[str] = frozenset()
     to: str | None = None
     timing: Timing | None = None
+    source: str | None = None
 
     def takes(self, letter: DeadLetter | None) -> bool:
         """Tell whether a record is chosen. One that says no reason is, where no reason is asked for."""
+        if not self.is_of_source(letter):
+            return False
         return not self.reasons or (letter is not None and letter.reason in self.reasons)
+
+    def is_of_source(self, letter: DeadLetter | None) -> bool:
+        """Tell whether a record is one that may be chosen, whatever its reason."""
+        return self.source is None or (letter is not None and letter.topic == self.source)
 
 
 def second_sending(record: StoredRecord, choice: Choice, dead_letter_topic: str) -> SecondSending:
@@ -174,43 +187,100 @@ def _is_kaspr_rejection(value: bytes | None, detail: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The dead letters of a partition that were sent again by `resend --all`: the committed offset and its metadata.
+    """The dead letters of a partition that were sent again: the committed offset and its metadata.
 
-    All below `offset` were; of the reasons in `further`, which were asked for by `--reason`, all below theirs.
+    All below `offset` were. So were those that a scope of `further` takes, below its offset: a reason, a source topic,
+    or a reason of a source topic. `places` are the offsets of single ones.
     """
 
     offset: int = 0
     further: Mapping[str, int] = field(default_factory=dict)
+    places: frozenset[int] = frozenset()
 
     @classmethod
     def parse(cls, offset: int, metadata: str | None) -> Self:
-        """Return what `metadata` describes; raises InputError for what this command has not written."""
+        """Return what `metadata` describes; raises InputError for what is not written here."""
         try:
             further = json.loads(metadata or "{}")
-            if all(type(each) is int for each in further.values()):
-                return cls(offset, further)
-        except (ValueError, AttributeError, RecursionError):
+            steps = further.pop(_PLACES, [])
+            if all(type(each) is int for each in (*further.values(), *steps)):
+                return cls(offset, further, frozenset(accumulate(steps)))
+        except (ValueError, TypeError, AttributeError, RecursionError):
             pass
         raise InputError(f"the offsets of this command's consumer group are not its own: {str(metadata)[:200]}")
 
     @property
     def metadata(self) -> str:
-        """The text to commit beside the offset."""
-        return json.dumps(self.further, sort_keys=True) if self.further else ""
+        """The text to commit beside the offset; each place is the step from the one before."""
+        places = sorted(self.places)
+        steps = [place - before for before, place in pairwise([0, *places])]
+        document = {**self.further, **({_PLACES: steps} if steps else {})}
+        return json.dumps(document, sort_keys=True, separators=(",", ":")) if document else ""
 
-    def start(self, reasons: frozenset[str]) -> int:
-        """Return the offset from which on some of these reasons, or of any without one, may not be sent."""
-        return max(self.offset, min((self.further.get(reason, 0) for reason in reasons), default=0))
+    @property
+    def end(self) -> int:
+        """The offset from which on nothing was sent."""
+        return max(self.offset, *self.further.values(), *(place + 1 for place in self.places), 0)
+
+    def start(self, choice: Choice) -> int:
+        """Return the offset from which on some of what is chosen may not be sent."""
+        whole = self.further.get(_scope(choice.source), 0) if choice.source is not None else 0
+        single = [
+            max(self.further.get(reason, 0), self.further.get(_scope(choice.source, reason), 0))
+            for reason in choice.reasons
+        ]
+        return max(self.offset, whole, min(single, default=0))
 
     def covers(self, offset: int, letter: DeadLetter | None) -> bool:
         """Tell whether a dead letter was sent again."""
-        return offset < max(self.offset, self.further.get(letter.reason, 0) if letter is not None else 0)
+        if offset < self.offset or offset in self.places:
+            return True
+        if letter is None:
+            return False
+        scopes = letter.reason, _scope(letter.topic), _scope(letter.topic, letter.reason)
+        return any(offset < self.further.get(scope, 0) for scope in scopes)
 
-    def advanced(self, offset: int, reasons: frozenset[str]) -> Progress:
-        """Return the progress once all of these reasons (none: all) below an offset are sent, too."""
-        known = {**self.further, **{reason: max(offset, self.further.get(reason, 0)) for reason in reasons}}
-        rest = self.offset if reasons else max(offset, self.offset)
-        return Progress(rest, {reason: end for reason, end in known.items() if end > rest})
+    def advanced(self, offset: int, choice: Choice, passed: Iterable[int] = ()) -> Progress:
+        """Return the progress once all that is chosen below an offset is sent, too.
+
+        `passed` are places below it that were chosen: they need no memory of their own any more.
+        """
+        if choice.reasons:
+            scopes = [_scope(choice.source, reason) for reason in choice.reasons]
+        else:
+            scopes = [_scope(choice.source)] if choice.source is not None else []
+        rest = self.offset if scopes else max(offset, self.offset)
+        known = {**self.further, **{scope: max(offset, self.further.get(scope, 0)) for scope in scopes}}
+        return self._kept(rest, known, self.places.difference(passed))
+
+    def with_places(self, offsets: Iterable[int]) -> Progress:
+        """Return the progress once these are sent, too."""
+        return self._kept(self.offset, self.further, self.places.union(offsets))
+
+    @staticmethod
+    def _kept(rest: int, further: Mapping[str, int], places: frozenset[int]) -> Progress:
+        kept = {scope: end for scope, end in further.items() if end > max(rest, *_ends_around(scope, further), 0)}
+        return Progress(rest, kept, frozenset(place for place in places if place >= rest))
+
+
+_PLACES = "#"
+_SOURCE_MARK = "@"
+
+
+@lru_cache(maxsize=1_024)
+def _scope(source: str | None, reason: str = "") -> str:
+    """Return the name under which progress is kept. A topic has a short one: metadata of an offset is small."""
+    if source is None:
+        return reason
+    digest = urlsafe_b64encode(blake2b(source.encode(), digest_size=9).digest()).decode("ascii")
+    return f"{_SOURCE_MARK}{digest} {reason}".rstrip()
+
+
+def _ends_around(scope: str, further: Mapping[str, int]) -> Iterator[int]:
+    """Yield the ends of the scopes that hold everything that this one holds."""
+    source, _, reason = scope.partition(" ")
+    if source.startswith(_SOURCE_MARK) and reason:
+        yield from (further.get(wider, 0) for wider in (source, reason))
 
 
 def table_head() -> str:

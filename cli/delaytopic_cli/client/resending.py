@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,13 +33,15 @@ from delaytopic_cli.client.dead_letters import (
 )
 from delaytopic_cli.client.kafka_clients import Settings, committed_reader, headers_of, partitions_of, producer
 from delaytopic_cli.embedded.topics import QUIET
-from delaytopic_cli.errors import CliError, InputError, KafkaUnreachableError, TopicError
+from delaytopic_cli.errors import CliError, ConflictError, InputError, KafkaUnreachableError, TopicError
 
 PREFIX = "delaytopic-resend."
 """Begins the names of the consumer group and of the transactional ids; the topic's name follows."""
 BATCH_RECORDS = 500
 BATCH_BYTES = 8 << 20
 LARGEST_REQUEST_BYTES = 64 << 20
+MOST_METADATA = 4_000
+"""Characters that a broker keeps beside an offset, but for a few (`offset.metadata.max.bytes`)."""
 TIMEOUT_SECONDS = 30.0
 _GATHER_SECONDS = 0.05
 _FENCED = frozenset({KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED})
@@ -109,15 +113,23 @@ class Outcome:
     incomplete: dict[Place, str] = field(default_factory=dict)
     in_doubt: int = 0
     from_first: bool = False
-    """True where no earlier sending of all is remembered."""
+    """True where no earlier sending is remembered."""
+    sent_before: list[Place] = field(default_factory=list)
+    """Those that were named, and sent by an earlier call."""
+    complete: bool = True
+    """False where it ended before the end, as it was told to: the same call goes on."""
 
 
 @dataclass(slots=True)
 class _Batch:
-    """Records of one transaction. `positions` are the offsets behind what was read of each partition."""
+    """Records of one transaction. `positions` are the offsets behind what was read of each partition.
+
+    `chosen` are all that were read and chosen, those among them that were sent before, too.
+    """
 
     records: list[tuple[Place, SecondSending]] = field(default_factory=list)
     positions: dict[int, int] = field(default_factory=dict)
+    chosen: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
     size: int = 0
 
     @property
@@ -126,7 +138,11 @@ class _Batch:
 
 
 class Resending:
-    """Sends dead letters of one topic again. `outcome` is exact whenever and however the sending ends."""
+    """Sends dead letters of one topic again. `outcome` is exact whenever and however the sending ends.
+
+    All that send from one topic, here and elsewhere, have one transactional id: the youngest fences the others, and
+    begins with what they have committed. So none sends what another has sent.
+    """
 
     def __init__(
         self,
@@ -136,12 +152,18 @@ class Resending:
         *,
         dry_run: bool = False,
         show: Callable[[StoredRecord, SecondSending], None] = lambda record, sending: None,
+        most: int | None = None,
+        seconds: float | None = None,
     ) -> None:
-        """`show` gets each record that is chosen. A dry run counts what would be sent, and writes nothing."""
+        """`show` gets each record that is chosen. A dry run counts what would be sent, and writes nothing.
+
+        All end with `most` records, or after so many seconds of reading.
+        """
         self.outcome = Outcome()
         self.group = f"{PREFIX}{topic}"
         self._settings, self._topic, self._choice, self._show = settings, topic, choice, show
         self._dry_run = dry_run
+        self._most, self._seconds = most, seconds
         self._producer: Producer | None = None
         self._partitions: dict[str, int] = {}
         self._progress: dict[int, Progress] = {}
@@ -155,11 +177,11 @@ class Resending:
     def send_all(self) -> None:
         """Send what was not sent by an earlier call. The records and the progress past them are one transaction."""
         ends = committed_ends(self._settings, self._topic)
-        # It has to fence its predecessor before it asks for the progress, which is final from then on.
-        self._start_producer("all")
+        self._start_producer()
         with closing(self._reader()) as consumer:
-            self._progress, self._membership = self._committed(consumer, ends), consumer.consumer_group_metadata()
-            starts = {partition: each.start(self._choice.reasons) for partition, each in self._progress.items()}
+            self._learn_progress(consumer, ends)
+            starts = {partition: each.start(self._choice) for partition, each in self._progress.items()}
+            give_up_s = time.monotonic() + self._seconds if self._seconds is not None else math.inf
             batch = _Batch()
             try:
                 for record in read_records(consumer, self._topic, starts, ends):
@@ -167,6 +189,11 @@ class Resending:
                     if not self._progress[partition].covers(offset, record.letter):
                         self._add(batch, record)
                     batch.positions[partition] = offset + 1
+                    if self._choice.takes(record.letter):
+                        batch.chosen[partition].add(offset)
+                    if self._is_enough(batch) or time.monotonic() > give_up_s:
+                        self.outcome.complete = False
+                        break
                     if batch.is_full:
                         full, batch = batch, _Batch()
                         self._commit(full)
@@ -176,35 +203,55 @@ class Resending:
                 raise
             self._commit(batch)
 
-    def send_places(self, places: Sequence[Place]) -> None:
-        """Send the records of these places in one transaction; raises InputError where one of them has none."""
+    def send_places(self, places: Sequence[Place], *, once: bool = False) -> None:
+        """Send the records of these places in one transaction; raises InputError where one of them has none.
+
+        `once` leaves out what was sent before.
+        """
         ends = committed_ends(self._settings, self._topic)
         beyond = [place for place in places if place.offset >= ends.get(place.partition, 0)]
-        batch, wanted = _Batch(), set(places)
-        if not beyond:
-            last = {partition: max(at for each, at in wanted if each == partition) + 1 for partition, _ in wanted}
-            first = {partition: min(at for each, at in wanted if each == partition) for partition, _ in wanted}
-            with closing(self._reader()) as consumer:
-                for record in read_records(consumer, self._topic, first, last):
-                    if record.place in wanted:
-                        wanted.discard(record.place)
-                        self._add(batch, record)
-        if missing := beyond or sorted(wanted):
-            raise InputError(f"{self._topic} has no record at {', '.join(map(str, missing))}")
-        if self.outcome.incomplete:
-            told = [f"{place} cannot be sent again: {why}" for place, why in self.outcome.incomplete.items()]
-            raise InputError("\n".join(told))
-        self._start_producer("places")
+        if beyond:
+            raise self._missing(beyond)
+        with closing(self._reader()) as consumer:
+            found = self._records_at(consumer, set(places))
+            if missing := sorted(set(places) - found.keys()):
+                raise self._missing(missing)
+            batch = _Batch()
+            for _, record in sorted(found.items()):
+                self._add(batch, record)
+            if self.outcome.incomplete:
+                told = [f"{place} cannot be sent again: {why}" for place, why in self.outcome.incomplete.items()]
+                raise InputError("\n".join(told))
+            self._start_producer()
+            self._learn_progress(consumer, ends)
+        if once:
+            self.outcome.sent_before = [
+                place for place in found if self._progress[place.partition].covers(place.offset, found[place].letter)
+            ]
+            batch.records = [each for each in batch.records if each[0] not in self.outcome.sent_before]
         self._commit(batch)
+
+    def _records_at(self, consumer: Consumer, places: Set[Place]) -> dict[Place, StoredRecord]:
+        last = {partition: max(at for each, at in places if each == partition) + 1 for partition, _ in places}
+        first = {partition: min(at for each, at in places if each == partition) for partition, _ in places}
+        return {
+            record.place: record
+            for record in read_records(consumer, self._topic, first, last)
+            if record.place in places and self._choice.is_of_source(record.letter)
+        }
+
+    def _missing(self, places: Sequence[Place]) -> InputError:
+        return InputError(f"{self._topic} has no record at {', '.join(map(str, places))}")
 
     def _reader(self) -> Consumer:
         return committed_reader({**self._settings, "group.id": self.group}, at_end_events=True)
 
-    def _start_producer(self, purpose: str) -> None:
+    def _start_producer(self) -> None:
+        """Fence all others, whose progress is final from then on."""
         if self._dry_run:
             return
         transactional: dict[str, Any] = {
-            "transactional.id": f"{self.group}/{purpose}",
+            "transactional.id": f"{self.group}/all",
             "transaction.timeout.ms": int(TIMEOUT_SECONDS * 1000),
             "message.max.bytes": LARGEST_REQUEST_BYTES,
         }
@@ -212,13 +259,19 @@ class Resending:
         with self._translating():
             self._producer.init_transactions(TIMEOUT_SECONDS)
 
+    def _learn_progress(self, consumer: Consumer, ends: Mapping[int, int]) -> None:
+        self._progress, self._membership = self._committed(consumer, ends), consumer.consumer_group_metadata()
+
+    def _is_enough(self, batch: _Batch) -> bool:
+        return self._most is not None and self.outcome.sent.total() + len(batch.records) >= self._most
+
     def _committed(self, consumer: Consumer, ends: Mapping[int, int]) -> dict[int, Progress]:
         with self._translating():
             found = consumer.committed([TopicPartition(self._topic, each) for each in ends], TIMEOUT_SECONDS)
         self.outcome.from_first = all(each.offset < 0 for each in found)
         progress = {each.partition: Progress.parse(max(0, each.offset), each.metadata) for each in found}
         for partition, each in progress.items():
-            if max(each.offset, *each.further.values(), 0) > ends[partition]:
+            if each.end > ends[partition]:
                 raise TopicError(
                     f"more of partition {partition} of {self._topic} was sent again than it has: it was made anew; "
                     f"delete the consumer group {self.group}, and all of the topic is sent"
@@ -246,9 +299,9 @@ class Resending:
         batch.size += len(sending.value or b"")
 
     def _commit(self, batch: _Batch) -> None:
-        """Produce a batch and commit it, with the progress behind it."""
-        reasons, producer = self._choice.reasons, self._producer
-        behind = {each: self._progress[each].advanced(offset, reasons) for each, offset in batch.positions.items()}
+        """Produce a batch and commit it, with the progress behind it. Without positions: of single places."""
+        behind = self._behind(batch)
+        producer = self._producer
         if producer is not None and (batch.records or behind):
             with self._translating(), self._transaction(producer, len(batch.records)):
                 self._produce(producer, batch)
@@ -261,6 +314,22 @@ class Resending:
         self.outcome.sent.update(sending.topic for _, sending in batch.records)
         self.outcome.in_doubt = 0
         self._progress.update(behind)
+
+    def _behind(self, batch: _Batch) -> dict[int, Progress]:
+        single = defaultdict[int, set[int]](set)
+        for place, _ in batch.records if not batch.positions else ():
+            single[place.partition].add(place.offset)
+        behind = {
+            partition: self._progress[partition].advanced(offset, self._choice, batch.chosen[partition])
+            for partition, offset in batch.positions.items()
+        } | {partition: self._progress[partition].with_places(offsets) for partition, offsets in single.items()}
+        for partition, progress in behind.items():
+            if len(progress.metadata) > MOST_METADATA:
+                raise ConflictError(
+                    f"so many single ones of partition {partition} of {self._topic} were sent again that Kafka cannot "
+                    "remember further ones beside an offset: send all, or all of a reason, which takes no room for each"
+                )
+        return behind
 
     @contextmanager
     def _transaction(self, producer: Producer, records: int) -> Iterator[None]:

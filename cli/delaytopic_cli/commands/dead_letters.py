@@ -110,7 +110,8 @@ def resend(
     deliver-at, deliver-after and deliver-expires-at.
 
     --all remembers what it has sent, each reason for itself, in a consumer group: killed and started again, or
-    started again for what has come since, it sends each once. Places are sent together, whether sent before or not.
+    started again for what has come since, it sends each once. Places are sent together, whether sent before or not, and
+    --all leaves them out afterwards.
 
     \b
     Examples:

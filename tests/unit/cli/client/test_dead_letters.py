@@ -179,35 +179,67 @@ def test_what_is_no_place_is_refused(text: str) -> None:
 
 
 REASONS = ("expired", "too-large", "unsupported")
-RUNS = st.lists(st.tuples(st.frozensets(st.sampled_from(REASONS)), st.integers(0, 12)), max_size=6)
+SOURCES = (SOURCE, "bank.delayed")
+LETTERS_OF_ANY = st.lists(st.tuples(st.sampled_from(REASONS), st.sampled_from(SOURCES)), max_size=12)
+CHOICES = st.builds(Choice, st.frozensets(st.sampled_from(REASONS)), source=st.sampled_from([None, *SOURCES]))
+RUNS = st.lists(st.tuples(CHOICES, st.integers(0, 12)), max_size=6)
 
 
-@given(letters=st.lists(st.sampled_from(REASONS), max_size=12), runs=RUNS)
+@given(kinds=LETTERS_OF_ANY, single=st.sets(st.integers(0, 11)), runs=RUNS)
 def test_whatever_was_asked_for_before_each_dead_letter_is_sent_once(
-    letters: list[str], runs: list[tuple[frozenset[str], int]]
+    kinds: list[tuple[str, str]], single: set[int], runs: list[tuple[Choice, int]]
 ) -> None:
-    """Each run is of some reasons (none: all), and ends at an offset: it was killed there, or the topic ended."""
+    """Each run is of some reasons or sources (none: all), and ends at an offset: it was killed there, or at the end.
+
+    Between the first two, single ones are sent.
+    """
+    letters = [LETTER._replace(reason=reason, topic=topic) for reason, topic in kinds]
     progress, sent = Progress(), Counter[int]()
-    for reasons, end in [*runs, (frozenset(), len(letters))]:
-        behind = progress
-        for offset in range(progress.start(reasons), min(end, len(letters))):
-            letter = LETTER._replace(reason=letters[offset])
-            if Choice(reasons).takes(letter) and not progress.covers(offset, letter):
-                sent[offset] += 1
-            behind = progress.advanced(offset + 1, reasons)
+    for number, (choice, end) in enumerate([*runs, (Choice(), len(letters))]):
+        behind, chosen = progress, []
+        for offset in range(progress.start(choice), min(end, len(letters))):
+            letter = letters[offset]
+            if choice.takes(letter):
+                chosen.append(offset)
+                if not progress.covers(offset, letter):
+                    sent[offset] += 1
+            behind = progress.advanced(offset + 1, choice, chosen)
         progress = Progress.parse(behind.offset, behind.metadata)
+        if number == 0:
+            named = {at for at in single if at < len(letters) and not progress.covers(at, letters[at])}
+            sent.update(named)
+            behind = progress.with_places(named)
+            progress = Progress.parse(behind.offset, behind.metadata)
 
     assert sent == Counter(range(len(letters)))
     assert progress == Progress(len(letters))
 
 
+def test_of_many_single_places_each_takes_little_room() -> None:
+    metadata = Progress().with_places(range(1_000_000_000, 1_000_002_000, 2)).metadata
+
+    assert len(metadata) < 2_100
+    assert Progress.parse(0, metadata).places == frozenset(range(1_000_000_000, 1_000_002_000, 2))
+
+
+def test_progress_of_a_source_takes_the_place_of_that_of_its_reasons_and_places() -> None:
+    progress = Progress().advanced(9, Choice(frozenset({"expired"}), source=SOURCE)).with_places([3, 12])
+
+    found = progress.advanced(15, Choice(source=SOURCE), [3, 12])
+
+    assert (len(found.further), found.places, found.end) == (1, frozenset(), 15)
+    assert [found.covers(14, LETTER._replace(topic=topic)) for topic in SOURCES] == [True, False]
+
+
 def test_a_run_without_reasons_forgets_the_single_ones() -> None:
-    progress = Progress(3).advanced(9, frozenset({"expired"}))
+    progress = Progress(3).advanced(9, Choice(frozenset({"expired"})))
 
-    assert (progress, progress.advanced(9, frozenset())) == (Progress(3, {"expired": 9}), Progress(9))
+    assert (progress, progress.advanced(9, Choice())) == (Progress(3, {"expired": 9}), Progress(9))
 
 
-@pytest.mark.parametrize("metadata", ["[1]", "{", '{"expired": "9"}', "7", '{"expired": 1e9}'])
+@pytest.mark.parametrize(
+    "metadata", ["[1]", "{", '{"expired": "9"}', "7", '{"expired": 1e9}', '{"#": 7}', '{"#": ["7"]}']
+)
 def test_progress_that_somebody_else_committed_is_refused(metadata: str) -> None:
     with pytest.raises(InputError, match="are not its own"):
         Progress.parse(1, metadata)
