@@ -48,6 +48,10 @@ class TopicError(CliError):
     exit_code = 4
 
 
+class SupersededError(TopicError):
+    """Another one has begun to do the same, and goes on behind what this one did."""
+
+
 class RelayError(CliError):
     """The relay could not be started, or ended again and again."""
 

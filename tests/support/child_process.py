@@ -63,3 +63,9 @@ class ChildProcess:
         if self._child is not None and self._child.poll() is None:
             self.thaw()
             self.kill()
+
+
+def is_stopped(child: ChildProcess) -> bool:
+    """Tell whether it has been stopped, by itself or by another."""
+    stat = Path(f"/proc/{child.child.pid}/stat").read_text(encoding="utf-8")
+    return stat.rpartition(")")[2].split()[0] == "T"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,12 +28,20 @@ from delaytopic_cli.client.dead_letters import (
     Progress,
     SecondSending,
     StoredRecord,
+    dead_letters_text,
     missing_part,
     second_sending,
 )
 from delaytopic_cli.client.kafka_clients import Settings, committed_reader, headers_of, partitions_of, producer
 from delaytopic_cli.embedded.topics import QUIET
-from delaytopic_cli.errors import CliError, ConflictError, InputError, KafkaUnreachableError, TopicError
+from delaytopic_cli.errors import (
+    CliError,
+    ConflictError,
+    InputError,
+    KafkaUnreachableError,
+    SupersededError,
+    TopicError,
+)
 
 PREFIX = "delaytopic-resend."
 """Begins the names of the consumer group and of the transactional ids; the topic's name follows."""
@@ -42,24 +50,68 @@ BATCH_BYTES = 8 << 20
 LARGEST_REQUEST_BYTES = 64 << 20
 MOST_METADATA = 4_000
 """Characters that a broker keeps beside an offset, but for a few (`offset.metadata.max.bytes`)."""
+MOST_OF_PLACES = 3_000
+"""Of these: what is sent by reasons and sources has to find room beside single places."""
 TIMEOUT_SECONDS = 30.0
 _GATHER_SECONDS = 0.05
 _FENCED = frozenset({KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED})
+_RIGHTS = {
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: "READ on topic {topic}",
+    KafkaError.GROUP_AUTHORIZATION_FAILED: "READ on group {group}",
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "WRITE on transactional id {group}/all",
+}
 _PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
 
 
-def committed_ends(settings: Settings, topic: str) -> dict[int, int]:
+def committed_ends(settings: Settings, topic: str, partitions: int | None = None) -> dict[int, int]:
     """Return the end of each partition as a reader of committed records sees it now."""
-    places = [TopicPartition(topic, partition) for partition in range(partitions_of(settings, topic))]
-    latest = {place: OffsetSpec.latest() for place in places}  # type: ignore[no-untyped-call]
+    count = partitions if partitions is not None else partitions_of(settings, topic)
+    return _offsets(settings, topic, range(count), OffsetSpec.latest())  # type: ignore[no-untyped-call]
+
+
+def beginnings(settings: Settings, topic: str, partitions: Iterable[int]) -> dict[int, int]:
+    """Return the first offset of each partition that is still there."""
+    return _offsets(settings, topic, partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+
+
+def _offsets(settings: Settings, topic: str, partitions: Iterable[int], of: OffsetSpec) -> dict[int, int]:
+    places = {TopicPartition(topic, partition): of for partition in partitions}
     admin = AdminClient(dict(settings), logger=QUIET)
     try:
         found = admin.list_offsets(
-            latest, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=TIMEOUT_SECONDS
+            places, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=TIMEOUT_SECONDS
         )
         return {place.partition: future.result().offset for place, future in found.items()}
     except KafkaException as error:
         raise _translated(error.args[0], topic) from error
+
+
+def group_of(topic: str) -> str:
+    """Return the consumer group that remembers what was sent again of a dead-letter topic."""
+    return f"{PREFIX}{topic}"
+
+
+def committed_progress(consumer: Consumer, topic: str, ends: Mapping[int, int]) -> dict[int, Progress]:
+    """Return what was sent again of each partition; of none where nothing is remembered.
+
+    Raises TopicError where it is of another topic of this name, and InputError where it cannot be read.
+    """
+    try:
+        found = consumer.committed([TopicPartition(topic, each) for each in ends], TIMEOUT_SECONDS)
+    except KafkaException as error:
+        raise _translated(error.args[0], topic) from error
+    if refused := next((each.error for each in found if each.error is not None), None):
+        raise _translated(refused, topic)
+    if all(each.offset < 0 for each in found):
+        return {}
+    progress = {each.partition: Progress.parse(max(0, each.offset), each.metadata) for each in found}
+    for partition, each in progress.items():
+        if each.end > ends[partition]:
+            raise TopicError(
+                f"more of partition {partition} of {topic} was sent again than it has: it was made anew; "
+                f"delete the consumer group {group_of(topic)}, and all of the topic is sent"
+            )
+    return progress
 
 
 def read_records(
@@ -79,6 +131,8 @@ def read_records(
             raise KafkaUnreachableError(f"partitions {sorted(pending)} of {topic} do not answer")
         for message in messages:
             partition, offset, error = message.partition() or 0, message.offset() or 0, message.error()
+            if error is not None and error.code() in _RIGHTS:
+                raise _translated(error, topic)
             if error is not None and error.code() != KafkaError._PARTITION_EOF:
                 raise KafkaUnreachableError(f"reading stopped: {error.str()}")
             if error is None and partition in pending and offset < ends[partition]:
@@ -118,6 +172,12 @@ class Outcome:
     """Those that were named, and sent by an earlier call."""
     complete: bool = True
     """False where it ended before the end, as it was told to: the same call goes on."""
+
+    @property
+    def certain(self) -> str:
+        """Tell what was sent, when an error has ended it."""
+        perhaps = f" and perhaps {self.in_doubt:,} more" if self.in_doubt else ""
+        return f"sent again for certain: {dead_letters_text(self.sent.total())}{perhaps}"
 
 
 @dataclass(slots=True)
@@ -160,7 +220,7 @@ class Resending:
         All end with `most` records, or after so many seconds of reading.
         """
         self.outcome = Outcome()
-        self.group = f"{PREFIX}{topic}"
+        self.group = group_of(topic)
         self._settings, self._topic, self._choice, self._show = settings, topic, choice, show
         self._dry_run = dry_run
         self._most, self._seconds = most, seconds
@@ -260,23 +320,13 @@ class Resending:
             self._producer.init_transactions(TIMEOUT_SECONDS)
 
     def _learn_progress(self, consumer: Consumer, ends: Mapping[int, int]) -> None:
-        self._progress, self._membership = self._committed(consumer, ends), consumer.consumer_group_metadata()
+        known = committed_progress(consumer, self._topic, ends)
+        self.outcome.from_first = not known
+        self._progress = known or dict.fromkeys(ends, Progress())
+        self._membership = consumer.consumer_group_metadata()
 
     def _is_enough(self, batch: _Batch) -> bool:
         return self._most is not None and self.outcome.sent.total() + len(batch.records) >= self._most
-
-    def _committed(self, consumer: Consumer, ends: Mapping[int, int]) -> dict[int, Progress]:
-        with self._translating():
-            found = consumer.committed([TopicPartition(self._topic, each) for each in ends], TIMEOUT_SECONDS)
-        self.outcome.from_first = all(each.offset < 0 for each in found)
-        progress = {each.partition: Progress.parse(max(0, each.offset), each.metadata) for each in found}
-        for partition, each in progress.items():
-            if each.end > ends[partition]:
-                raise TopicError(
-                    f"more of partition {partition} of {self._topic} was sent again than it has: it was made anew; "
-                    f"delete the consumer group {self.group}, and all of the topic is sent"
-                )
-        return progress
 
     def _add(self, batch: _Batch, record: StoredRecord) -> None:
         """Put a record into the batch if it is chosen and complete; raises InputError if nobody can take it."""
@@ -324,7 +374,7 @@ class Resending:
             for partition, offset in batch.positions.items()
         } | {partition: self._progress[partition].with_places(offsets) for partition, offsets in single.items()}
         for partition, progress in behind.items():
-            if len(progress.metadata) > MOST_METADATA:
+            if len(progress.metadata) > (MOST_OF_PLACES if single else MOST_METADATA):
                 raise ConflictError(
                     f"so many single ones of partition {partition} of {self._topic} were sent again that Kafka cannot "
                     "remember further ones beside an offset: send all, or all of a reason, which takes no room for each"
@@ -365,7 +415,8 @@ class Resending:
         for place, error in refused[:1]:
             if error.code() in _FENCED:
                 raise KafkaException(error)
-            raise TopicError(f"Kafka refused {place}: {error.str()}")
+            needs = "; this login needs WRITE on the topic" if error.code() in _RIGHTS else ""
+            raise TopicError(f"Kafka refused {place}: {error.str()}{needs}")
         if remaining:
             raise KafkaUnreachableError(f"Kafka did not acknowledge {remaining} records in {TIMEOUT_SECONDS:.0f} s")
 
@@ -379,7 +430,9 @@ class Resending:
 
 def _translated(error: KafkaError, topic: str) -> CliError:
     if error.code() in _FENCED:
-        return TopicError(f"another dead-letters resend of {topic} has started after this one, which ends for it")
+        return SupersededError(f"another dead-letters resend of {topic} has started after this one, which ends for it")
     if error.retriable() or error.code() in (KafkaError._TIMED_OUT, KafkaError._TRANSPORT):
         return KafkaUnreachableError(f"Kafka does not answer: {error.str()}")
-    return TopicError(f"Kafka refused: {error.str()}")
+    needed = _RIGHTS.get(error.code())
+    needs = f"; this login needs {needed.format(topic=topic, group=group_of(topic))}" if needed is not None else ""
+    return TopicError(f"Kafka refused: {error.str()}{needs}")

@@ -146,9 +146,7 @@ def resend(
 
 
 def _how_to_go_on(resending: Resending, *, everything: bool) -> str:
-    outcome = resending.outcome
-    perhaps = f" and perhaps {outcome.in_doubt:,} more" if outcome.in_doubt else ""
-    said = f"sent again for certain: {dead_letters_text(outcome.sent.total())}{perhaps}"
+    outcome, said = resending.outcome, resending.outcome.certain
     if everything:
         return f"{said}; the same command goes on behind what was sent"
     return f"{said}; " + ("look into the source topic before" if outcome.in_doubt else "give the same command again")

@@ -24,12 +24,16 @@ from delaytopic_cli.errors import (
     KafkaUnreachableError,
     RecordMissingError,
     RelayUnreachableError,
+    SupersededError,
     TopicError,
     UnauthenticatedError,
 )
 from delaytopic_cli.gateway.access import Access, Audit, Guard, Rights
 from delaytopic_cli.gateway.console import Console, console_router
 from delaytopic_cli.gateway.documents import ErrorDocument
+from delaytopic_cli.gateway.letters.pages import LetterPages, letters_router
+from delaytopic_cli.gateway.letters.rest import letters_rest
+from delaytopic_cli.gateway.letters.service import Letters
 from delaytopic_cli.gateway.rest import rest
 from delaytopic_cli.gateway.scheduler_rest import Schedulers, scheduler_router
 from delaytopic_cli.gateway.service import Gateway
@@ -40,6 +44,7 @@ _STATUS: Final = {
     ForbiddenError: 403,
     RecordMissingError: 404,
     ConflictError: 409,
+    SupersededError: 409,
     TopicError: 502,
     KafkaUnreachableError: 503,
     RelayUnreachableError: 503,
@@ -57,13 +62,16 @@ def gateway_app(gateway: Gateway, access: Access, audit: Audit) -> FastAPI:
     app = FastAPI(
         title="delaytopic gateway",
         version=version("delaytopic"),
-        description="Pending records of DelayTopics: list, schedule, cancel and move them.",
+        description="Pending records of DelayTopics: list, schedule, cancel and move them; and their dead letters.",
         docs_url=None,
         redoc_url=None,
     )
     console = Console(gateway)
+    letters = Letters(gateway)
     app.include_router(rest(gateway))
+    app.include_router(letters_rest(letters))
     app.include_router(console_router(console, gateway))
+    app.include_router(letters_router(LetterPages(console, letters), letters))
     app.include_router(scheduler_router(Schedulers(gateway)))
     for kind in (CliError, RequestValidationError, ValidationError, HTTPException):
         app.add_exception_handler(kind, partial(_failed, console))

@@ -249,7 +249,7 @@ class Console:
 
     def _at(self, route: Route, given: Mapping[str, str]) -> PendingRecord:
         parts = given.get("place", "").split(":")
-        if len(parts) != len(("due", "partition", "offset")) or not all(_is_number(part) for part in parts):
+        if len(parts) != len(("due", "partition", "offset")) or not all(is_number(part) for part in parts):
             raise InputError("place: it is due time, partition and offset, such as 1795269686270:3:17")
         due_ms, partition, offset = map(int, parts)
         return self._gateway.record_at(route, due_ms, partition, offset)
@@ -276,7 +276,8 @@ def _back(route: Route, said: str) -> Response:
     return RedirectResponse(f"{path_of(route)}?said={said}", 303)
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Tell whether it is a whole number of a size that Kafka knows."""
     return text.isascii() and text.isdigit() and len(text) < 20
 
 

@@ -11,6 +11,7 @@ from delaytopic_cli.client.kafka_clients import producer
 from delaytopic_cli.client.sending import OutgoingRecord
 from delaytopic_cli.client.topic_reader import read_topic
 from delaytopic_cli.errors import TopicError
+from delaytopic_cli.gateway.letters.topics import KafkaLetterTopics
 from delaytopic_cli.gateway.routes import Written
 from delaytopic_cli.judge.reading import RawRecord
 
@@ -24,6 +25,7 @@ class KafkaCluster:
     def __init__(self, settings: Mapping[str, str]) -> None:
         """`settings` are those of the Kafka client, with `bootstrap.servers`."""
         self._settings = settings
+        self.letters = KafkaLetterTopics(settings)
         # Given up before the caller is: a record is there or refused when `write` returns, but for a broker that hangs.
         self._producer = producer({**settings, "linger.ms": "0", "message.timeout.ms": str(TIMEOUT_S * 1_000)})
 

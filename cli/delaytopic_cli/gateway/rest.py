@@ -28,7 +28,7 @@ Namespace = Annotated[str, Path(max_length=63)]
 Name = Annotated[str, Path(max_length=253)]
 Id = Annotated[str, Path(min_length=1, max_length=256)]
 Partition = Annotated[int | None, Query(ge=0, lt=1 << 31, description="Where the id waits in several.")]
-_ERRORS: dict[int | str, dict[str, Any]] = {
+ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorDocument, "description": description}
     for status, description in {
         400: "The request is wrong.",
@@ -44,7 +44,7 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 
 def rest(gateway: Gateway) -> APIRouter:
     """Return the routes of `/v1`."""
-    router = APIRouter(prefix="/v1/delaytopics", tags=["delaytopics"], responses=_ERRORS)
+    router = APIRouter(prefix="/v1/delaytopics", tags=["delaytopics"], responses=ERRORS)
 
     @router.get("", summary="List the DelayTopics")
     def list_delay_topics() -> list[DelayTopicDocument]:

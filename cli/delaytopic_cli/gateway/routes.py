@@ -10,6 +10,7 @@ from delaytopic_api import Settings
 from delaytopic_api.values import Dialect, Ids
 from delaytopic_cli.client.relay_listing import RelayAnswer
 from delaytopic_cli.client.sending import OutgoingRecord
+from delaytopic_cli.gateway.letters.topics import LetterTopics
 from delaytopic_cli.judge.reading import RawRecord
 
 
@@ -95,6 +96,11 @@ class Cluster(Protocol):
     @property
     def bootstrap_servers(self) -> str:
         """Where it is."""
+        ...
+
+    @property
+    def letters(self) -> LetterTopics:
+        """Its dead-letter topics."""
         ...
 
     def read(self, topic: str, last: int) -> Sequence[RawRecord]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
+from tests.support.cli.letters import LettersOfAScene
 from tests.support.relay.statuses import relay_status, shard
 
 from delaytopic_api.relay import ShardState
@@ -19,7 +20,7 @@ from delaytopic_cli.client.relay_listing import RelayAnswer
 from delaytopic_cli.client.sending import OutgoingRecord
 from delaytopic_cli.gateway.access import Access, AuditLine, LoopbackAccess
 from delaytopic_cli.gateway.app import gateway_app
-from delaytopic_cli.gateway.routes import Route, Written
+from delaytopic_cli.gateway.routes import Cluster, Route, Written
 from delaytopic_cli.gateway.server import serving
 from delaytopic_cli.gateway.service import Gateway
 from delaytopic_cli.judge.reading import RawRecord
@@ -78,6 +79,7 @@ class Scene:
     audit: list[AuditLine] = field(default_factory=list)
     past: dict[str, list[RawRecord]] = field(default_factory=dict)
     """Records of topics."""
+    letters: LettersOfAScene = field(default_factory=LettersOfAScene)
     ingest_lag: int = 0
     bootstrap_servers: str = "kafka:9092"
     silent: bool = False
@@ -90,6 +92,7 @@ class Scene:
         self.written.clear()
         self.past.clear()
         self.audit.clear()
+        self.letters = LettersOfAScene()
         return self
 
     # -- what the gateway asks for
@@ -162,9 +165,12 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 @contextmanager
-def gateway_over(scene: Scene, access: Access | None = None) -> Iterator[Scene]:
-    """Serve a gateway over this scene while the body runs; to everybody on this machine unless `access` is given."""
-    gateway = Gateway(scene, scene, scene.ask, lambda: NOW_MS)
+def gateway_over(scene: Scene, access: Access | None = None, cluster: Cluster | None = None) -> Iterator[Scene]:
+    """Serve a gateway over this scene while the body runs; to everybody on this machine unless `access` is given.
+
+    `cluster` is a Kafka in place of the scene's.
+    """
+    gateway = Gateway(scene, cluster or scene, scene.ask, lambda: NOW_MS)
     app = gateway_app(gateway, access or LoopbackAccess(), scene.audit.append)
     with serving(app, forwarded=access is None) as url:
         scene.url = url

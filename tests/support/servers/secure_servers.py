@@ -130,15 +130,18 @@ def by_password(
     }
 
 
-def deny(bootstrap_servers: str, topic: str, *operations: AclOperation) -> None:
-    """Take these rights on a topic from the user, and leave it those that it needs to see the topic, unless taken."""
-    denied = [_rule(topic, operation, AclPermissionType.DENY) for operation in operations]
-    allowed = _rule(topic, AclOperation.DESCRIBE, AclPermissionType.ALLOW)
+def deny(bootstrap_servers: str, name: str, *operations: AclOperation, kind: ResourceType = ResourceType.TOPIC) -> None:
+    """Take these rights on a topic from the user, and leave it those that it needs to see the topic, unless taken.
+
+    `kind` is that of what has the name, where it is no topic.
+    """
+    denied = [_rule(kind, name, operation, AclPermissionType.DENY) for operation in operations]
+    allowed = _rule(kind, name, AclOperation.DESCRIBE, AclPermissionType.ALLOW)
     admin = AdminClient({"bootstrap.servers": bootstrap_servers})
     for done in admin.create_acls([*denied, allowed]).values():
         done.result(30)
 
 
-def _rule(topic: str, operation: AclOperation, permission: AclPermissionType) -> AclBinding:
-    where = (ResourceType.TOPIC, topic, ResourcePatternType.LITERAL)
+def _rule(kind: ResourceType, name: str, operation: AclOperation, permission: AclPermissionType) -> AclBinding:
+    where = (kind, name, ResourcePatternType.LITERAL)
     return AclBinding(*where, f"User:{USERNAME}", "*", operation, permission)

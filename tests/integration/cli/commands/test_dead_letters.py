@@ -6,32 +6,26 @@ import json
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
-from tests.support.child_process import ChildProcess, hearing_ctrl_c
+from tests.support.child_process import ChildProcess, hearing_ctrl_c, is_stopped
+from tests.support.cli.letters_on_kafka import AT_MS, OWN, PARTITIONS, Letters, letters_on
 from tests.support.relay.process import wait_for
 from tests.support.relay.records import MakeRoute, Sent, produce
 from tests.support.relay.routes import STEADY
 from tests.unit.cli.test_command_line import HARMLESS, HOSTILE
 
-from delaytopic_api.records import DeadLetter, Headers, dead_letter_headers
+from delaytopic_api.records import DeadLetter, dead_letter_headers
 from delaytopic_cli.__main__ import run
-from delaytopic_cli.client.topic_reader import read_topic
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
-from delaytopic_cli.judge.reading import RawRecord
 
 pytestmark = pytest.mark.integration
 
-PARTITIONS = 3
-AT_MS = 1_795_269_600_000
 BATCH = 2
-OWN: Headers = [("a", b"1"), ("deliver-at", b"soon")]
 # The command in a process of its own, which stops itself in the second transaction, before or after its commit.
 HALTING = """
 import os, signal, sys
@@ -60,43 +54,9 @@ main()
 """
 
 
-@dataclass
-class Letters:
-    """A source and its dead-letter topic on a broker, with letters as a relay writes them."""
-
-    broker: str
-    source: str
-    topic: str
-    written: list[str] = field(default_factory=list)
-
-    def write(self, *reasons: str, partition: int = 0, headers: Headers = OWN, **changes: Any) -> None:
-        """Write a dead letter for each reason, into one partition; their values are their numbers."""
-        records = []
-        for reason in reasons:
-            number = len(self.written)
-            letter = DeadLetter(reason, "why", self.source, number % PARTITIONS, number, AT_MS)._replace(**changes)
-            value = f"{reason} {number}"
-            records.append(Sent(b"k", value.encode(), [*headers, *dead_letter_headers(letter)], partition))
-            self.written.append(value)
-        produce(self.broker, self.topic, records)
-
-    def resend(self, *arguments: str) -> int:
-        """Run the command here."""
-        return run(["dead-letters", "resend", self.topic, *arguments, "-b", self.broker])
-
-    def sent(self, topic: str | None = None) -> list[str]:
-        """Return the values that arrived, sorted."""
-        return sorted((record.value or b"").decode() for record in self.arrived(topic))
-
-    def arrived(self, topic: str | None = None) -> list[RawRecord]:
-        return read_topic({"bootstrap.servers": self.broker}, topic or self.source)
-
-
 @pytest.fixture
 def letters(kafka: KafkaAddress) -> Letters:
-    source = unique("delayed")
-    create_topics(kafka.bootstrap_servers, [TopicPlan(source, PARTITIONS), TopicPlan(f"{source}.dlq", 2)])
-    return Letters(kafka.bootstrap_servers, source, f"{source}.dlq")
+    return letters_on(kafka.bootstrap_servers)
 
 
 Halted = Callable[[str], ChildProcess]
@@ -111,15 +71,11 @@ def halted(letters: Letters, tmp_path: Path) -> Iterator[Halted]:
         arguments = ["dead-letters", "resend", letters.topic, "--all", "-b", letters.broker]
         with hearing_ctrl_c():
             child.spawn([sys.executable, "-c", HALTING, when, str(BATCH), *arguments], tmp_path / "log")
-        wait_for(lambda: _state(child) == "T", (tmp_path / "log").read_text, timeout_s=20)
+        wait_for(lambda: is_stopped(child), (tmp_path / "log").read_text, timeout_s=20)
         return child
 
     yield start
     child.stop_whatever_happens()
-
-
-def _state(child: ChildProcess) -> str:
-    return Path(f"/proc/{child.child.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
 
 
 def test_a_list_shows_each_and_counts_the_reasons(letters: Letters, capsys: pytest.CaptureFixture[str]) -> None:

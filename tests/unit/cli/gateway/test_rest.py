@@ -249,4 +249,7 @@ def test_every_operation_is_described(scene: Scene) -> None:
         ("get", "/{namespace}/{name}/records/{id}"),
         ("delete", "/{namespace}/{name}/records/{id}"),
         ("patch", "/{namespace}/{name}/records/{id}"),
+        ("get", "/{namespace}/{name}/dead-letters"),
+        ("get", "/{namespace}/{name}/dead-letters/{place}"),
+        ("post", "/{namespace}/{name}/dead-letters/resend"),
     }

@@ -1,0 +1,172 @@
+"""Edge: dead-letter topics in Kafka: their newest records, one of them, and sending them again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
+from threading import BoundedSemaphore, Lock
+from typing import Final, Protocol
+
+from confluent_kafka import Consumer
+
+from delaytopic_cli.client.dead_letters import Choice, Place, Progress, StoredRecord
+from delaytopic_cli.client.kafka_clients import Settings, committed_reader, partitions_of
+from delaytopic_cli.client.resending import (
+    Outcome,
+    Resending,
+    beginnings,
+    committed_ends,
+    committed_progress,
+    group_of,
+    read_records,
+)
+from delaytopic_cli.errors import CliError, ConflictError, KafkaUnreachableError, TopicError
+from delaytopic_cli.gateway.letters.window import Before, Letter, Window
+
+ROUNDS: Final = (250, 2_000, 7_750)
+"""Offsets that are looked at, of all partitions together: few first, since records may be large."""
+READ_SECONDS: Final = 5.0
+"""After that no further round begins, and one that is going on is given up."""
+SEND_SECONDS: Final = 20.0
+MOST_SENT: Final = 10_000
+"""By one request."""
+AT_ONCE: Final = 2
+"""Lists that are read; each holds a few MiB."""
+_WAIT_SECONDS: Final = 10.0
+_FRUGAL: Final = {"queued.max.messages.kbytes": "8192", "fetch.max.bytes": "8388608"}
+
+Keep = Callable[[StoredRecord, Progress | None], Letter | None]
+"""Takes what is needed of a record; None leaves it out."""
+
+
+class LetterTopics(Protocol):
+    """The dead-letter topics of a Kafka."""
+
+    def window(self, topic: str, before: Before | None, keep: Keep) -> Window:
+        """Return the newest records, or those below `before`, as far as it is worth to look. Raises `CliError`s."""
+        ...
+
+    def at(self, topic: str, place: Place) -> tuple[StoredRecord, Progress | None] | None:
+        """Return a committed record, and what was sent again of its partition. Raises `CliError`s."""
+        ...
+
+    def send(
+        self, topic: str, source: str, choice: Choice, places: Sequence[Place] | None, *, dry_run: bool
+    ) -> Outcome:
+        """Send again what is chosen, or at these places, to `source`; nothing twice. Raises `CliError`s."""
+        ...
+
+
+class KafkaLetterTopics:
+    """The `LetterTopics` of a real Kafka; may be used by several threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        """`settings` are those of the Kafka client."""
+        self._settings = settings
+        self._reading = BoundedSemaphore(AT_ONCE)
+        self._lock = Lock()
+        self._sending: set[str] = set()
+
+    def window(self, topic: str, before: Before | None, keep: Keep) -> Window:
+        """See `LetterTopics.window`."""
+        with self._one_of_few(), self._reader(topic) as consumer:
+            ends = committed_ends(self._settings, topic, self._partitions(topic))
+            progress = self._progress(consumer, topic, ends)
+            begins = beginnings(self._settings, topic, [*ends])
+            tops = {each: end if before is None else min(end, before.get(each, 0)) for each, end in ends.items()}
+            reached, letters, give_up_s = dict(tops), list[Letter](), time.monotonic() + READ_SECONDS
+            for number, offsets in enumerate(ROUNDS):
+                share = max(1, offsets // len(reached))
+                starts = {each: max(begins[each], top - share) for each, top in reached.items() if top > begins[each]}
+                found = []
+                for record in read_records(consumer, topic, starts, reached):
+                    if number and time.monotonic() > give_up_s:
+                        starts = {}
+                        break
+                    found.append(keep(record, progress.get(record.place.partition)))
+                if not starts:
+                    break
+                letters += filter(None, found)
+                reached |= starts
+        looked_at = sum(tops[each] - top for each, top in reached.items())
+        return Window(letters, looked_at, reached, begins)
+
+    def at(self, topic: str, place: Place) -> tuple[StoredRecord, Progress | None] | None:
+        """See `LetterTopics.at`."""
+        ends = committed_ends(self._settings, topic, self._partitions(topic))
+        partition, offset = place
+        if offset >= ends.get(partition, 0):
+            return None
+        with self._reader(topic) as consumer:
+            progress = self._progress(consumer, topic, ends).get(partition)
+            for record in read_records(consumer, topic, {partition: offset}, {partition: offset + 1}):
+                if record.place == place:
+                    return record, progress
+        return None
+
+    def send(
+        self, topic: str, source: str, choice: Choice, places: Sequence[Place] | None, *, dry_run: bool
+    ) -> Outcome:
+        """See `LetterTopics.send`."""
+        for each in (topic, source):
+            self._partitions(each)
+        resending = Resending(self._settings, topic, choice, dry_run=dry_run, most=MOST_SENT, seconds=SEND_SECONDS)
+        try:
+            with nullcontext() if dry_run else self._alone(topic):
+                if places is None:
+                    resending.send_all()
+                else:
+                    resending.send_places(places, once=True)
+        except CliError as error:
+            if not resending.has_begun:
+                raise
+            text = f"{error}; {resending.outcome.certain}; the same request goes on behind what was sent"
+            raise type(error)(text) from error
+        return resending.outcome
+
+    def _partitions(self, topic: str) -> int:
+        """Return how many there are. The error names no other topic, as the caller may be a stranger to them."""
+        try:
+            return partitions_of(self._settings, topic)
+        except TopicError as error:
+            raise TopicError(
+                f"there is no topic {topic} in Kafka, or the gateway's login may not see it: it needs READ on "
+                "dead-letter topics and WRITE on source topics"
+            ) from error
+
+    @contextmanager
+    def _reader(self, topic: str) -> Iterator[Consumer]:
+        with closing(
+            committed_reader({**self._settings, **_FRUGAL, "group.id": group_of(topic)}, at_end_events=True)
+        ) as consumer:
+            yield consumer
+
+    def _progress(self, consumer: Consumer, topic: str, ends: Mapping[int, int]) -> dict[int, Progress]:
+        """Return what was sent again; empty where the login may not know, as lists need not."""
+        try:
+            return committed_progress(consumer, topic, ends) or dict.fromkeys(ends, Progress())
+        except CliError:
+            return {}
+
+    @contextmanager
+    def _one_of_few(self) -> Iterator[None]:
+        if not self._reading.acquire(timeout=_WAIT_SECONDS):
+            raise KafkaUnreachableError("many dead letters are being read just now; ask again in a moment")
+        try:
+            yield
+        finally:
+            self._reading.release()
+
+    @contextmanager
+    def _alone(self, topic: str) -> Iterator[None]:
+        """Let one request at a time send from a topic: another would fence it."""
+        with self._lock:
+            if topic in self._sending:
+                raise ConflictError(f"dead letters of {topic} are being sent again by another request; ask again later")
+            self._sending.add(topic)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._sending.discard(topic)
