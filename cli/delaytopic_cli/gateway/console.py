@@ -12,8 +12,10 @@ from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
 
 from delaytopic_api.relay import PendingRecord
+from delaytopic_cli.client.lateness import milliseconds_text
 from delaytopic_cli.client.pending import place_of, span_text
 from delaytopic_cli.client.time_text import clock_text, duration
 from delaytopic_cli.command_line import printable
@@ -142,6 +144,11 @@ def _count(number: int | None) -> str:
     return "-" if number is None else f"{number:,}"
 
 
+def _verdict(word: str) -> Markup:
+    told, kind = {"Met": ("Met", "good"), "Missed": ("Missed", "bad")}.get(word, ("Cannot judge", "doubt"))
+    return Markup('<strong class="{}">{}</strong>').format(kind, told)
+
+
 class Console:
     """The pages over a gateway."""
 
@@ -161,11 +168,19 @@ class Console:
             "place": lambda record: place_text(place_of(record)),
             "clock": lambda ms: clock_text(ms, now_ms=gateway.now_ms()),
             "ahead": self._ahead,
+            "age": self._age,
+            "verdict": _verdict,
+            "lateness": milliseconds_text,
+            "sentence": lambda text: f"{text[:1].upper()}{text[1:].removesuffix('.')}.",
+            "is_link": lambda text: text.startswith(("https://", "http://")),
         }
 
     def _ahead(self, due_ms: int) -> str:
         ahead_ms = due_ms - self._gateway.now_ms()
         return "due" if ahead_ms < 0 else f"in {span_text(ahead_ms)}"
+
+    def _age(self, at_ms: int) -> str:
+        return f"{span_text(max(0, self._gateway.now_ms() - at_ms))} ago"
 
     def page(self, template: str, status: int = 200, **content: Any) -> Response:
         """Return a page."""
@@ -181,12 +196,14 @@ class Console:
         """Return the page of all DelayTopics."""
         found = []
         for route in self._gateway.visible():
+            state = self._gateway.state(route)
             try:
-                document = delay_topic_document(route, self._gateway.pending(route, {}, 0))
+                document = delay_topic_document(route, self._gateway.pending(route, {}, 0), state=state)
             except CliError as error:
-                document = delay_topic_document(route, None, str(error))
-            found.append((path_of(route), document))
-        return self.page("home.html", delay_topics=found)
+                document = delay_topic_document(route, None, str(error), state)
+            found.append((path_of(route), document, state))
+        with_ready = any(document.ready is not None for _, document, _ in found)
+        return self.page("home.html", delay_topics=found, with_ready=with_ready)
 
     def delay_topic(self, route: Route, query: Mapping[str, str]) -> Response:
         """Return the page of a DelayTopic, with the records that fit the search."""
@@ -197,13 +214,15 @@ class Console:
                 parameters[name] = self._time_ms(name, search[name])
         if query.get("after"):
             parameters["after"] = query["after"]
-        topic = delay_topic_document(route, self._gateway.pending(route, {}, 0))
+        state = self._gateway.state(route)
+        topic = delay_topic_document(route, self._gateway.pending(route, {}, 0), state=state)
         found = self._gateway.pending(route, parameters, PAGE)
         after = place_text(found.next_after)
         return self.page(
             "delay_topic.html",
             path=path_of(route),
             topic=topic,
+            state=state,
             curve=due_curve(topic),
             search=dict.fromkeys(_SEARCH, "") | search,
             searching=bool(search),

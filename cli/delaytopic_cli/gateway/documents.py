@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Annotated, Final
 
@@ -23,6 +24,7 @@ from delaytopic_cli.client.sending import OutgoingRecord
 from delaytopic_cli.client.time_text import duration, instant_ms
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.gateway.routes import Route
+from delaytopic_cli.gateway.state import UNKNOWN, AuditDocument, ReadyDocument, State
 
 LATEST_MS: Final = 253_402_300_799_999
 Time = Annotated[int | str, Field(examples=[1_795_269_686_270, "2026-11-21T09:30:00+01:00"])]
@@ -79,6 +81,12 @@ class DelayTopicDocument(Model):
     """Records of the source that are not read yet."""
     due_histogram: list[DueCount] = Field([])
     """When what waits is due."""
+    lateness_p99_ms: int | None = Field(None, alias="latenessP99Ms")
+    """99 of 100 records of the last half minute were at most this late; null where the gateway does not measure it."""
+    ready: ReadyDocument | None = None
+    """Whether the operator finds it ready; null without an operator."""
+    audit: AuditDocument | None = None
+    """The audit's last verdict; null when there is none."""
     notes: list[str] = Field([])
     """What is not known, and why."""
 
@@ -240,7 +248,9 @@ def place_text(place: Place | None) -> str | None:
     return None if place is None else ":".join(map(str, place))
 
 
-def delay_topic_document(route: Route, report: PendingReport | None, note: str | None = None) -> DelayTopicDocument:
+def delay_topic_document(
+    route: Route, report: PendingReport | None, note: str | None = None, state: State = UNKNOWN
+) -> DelayTopicDocument:
     """Return a DelayTopic with what its relays say; `note` tells why there is no report."""
     return DelayTopicDocument(
         namespace=route.namespace,
@@ -257,6 +267,9 @@ def delay_topic_document(route: Route, report: PendingReport | None, note: str |
         next_due_ms=report.next_due_ms if report is not None else None,
         ingest_lag=report.ingest_lag if report is not None else None,
         due_histogram=_due_counts(report.histogram if report is not None else ()),
+        lateness_p99_ms=round(state.late_p99_ms) if state.late_p99_ms not in (None, math.inf) else None,
+        ready=state.ready,
+        audit=state.audit,
         notes=[note] if note is not None else [*(report.notes if report is not None else ())],
     )
 

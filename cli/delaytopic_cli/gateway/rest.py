@@ -51,15 +51,15 @@ def rest(gateway: Gateway) -> APIRouter:
         found = []
         for route in gateway.visible():
             try:
-                found.append(delay_topic_document(route, gateway.pending(route, {}, 0)))
+                found.append(delay_topic_document(route, gateway.pending(route, {}, 0), state=gateway.state(route)))
             except CliError as error:
-                found.append(delay_topic_document(route, None, str(error)))
+                found.append(delay_topic_document(route, None, str(error), gateway.state(route)))
         return found
 
     @router.get("/{namespace}/{name}", summary="Read a DelayTopic, with the due times of what waits")
     def read_delay_topic(namespace: Namespace, name: Name) -> DelayTopicDocument:
         route = gateway.route(namespace, name)
-        return delay_topic_document(route, gateway.pending(route, {}, 0))
+        return delay_topic_document(route, gateway.pending(route, {}, 0), state=gateway.state(route))
 
     @router.get("/{namespace}/{name}/records", summary="List pending records, in the order of delivery")
     def list_records(namespace: Namespace, name: Name, selection: Annotated[RecordSelection, Query()]) -> RecordPage:

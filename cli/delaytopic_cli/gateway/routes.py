@@ -11,6 +11,7 @@ from delaytopic_api.values import Dialect, Ids
 from delaytopic_cli.client.relay_listing import RelayAnswer
 from delaytopic_cli.client.sending import OutgoingRecord
 from delaytopic_cli.gateway.letters.topics import LetterTopics
+from delaytopic_cli.gateway.state import State
 from delaytopic_cli.judge.reading import RawRecord
 
 
@@ -79,7 +80,7 @@ class Written(NamedTuple):
 
 
 class Routes(Protocol):
-    """The DelayTopics that there are now, and their relays."""
+    """The DelayTopics that there are now, their relays, and their state."""
 
     def all(self) -> Sequence[Route]:
         """Return them, in the order in which they are shown. Raises `CliError`s."""
@@ -87,6 +88,10 @@ class Routes(Protocol):
 
     def relay_urls(self, route: Route) -> Sequence[str]:
         """Return where the pages of its relays are. Raises `CliError`s."""
+        ...
+
+    def state(self, route: Route) -> State:
+        """Return what is known of it beside its records. Raises `CliError`s."""
         ...
 
 

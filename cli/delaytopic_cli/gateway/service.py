@@ -12,6 +12,7 @@ from delaytopic_cli.errors import ConflictError, ForbiddenError, RecordMissingEr
 from delaytopic_cli.gateway.access import LoopbackAccess, Right, Rights, demand
 from delaytopic_cli.gateway.commands import cancelling, moving
 from delaytopic_cli.gateway.routes import Ask, Cluster, Route, Routes, Written
+from delaytopic_cli.gateway.state import State
 from delaytopic_cli.judge.reading import RawRecord
 
 MOST_OF_ONE_ID = 100
@@ -79,6 +80,10 @@ class Gateway:
         found = [route for route, allowed in zip(routes, readable, strict=True) if allowed]
         writable = self.rights.allowed(Right.WRITE, [(route.namespace, route.name) for route in found])
         return [replace(route, writable=allowed) for route, allowed in zip(found, writable, strict=True)]
+
+    def state(self, route: Route) -> State:
+        """Return what is known of a DelayTopic beside its records."""
+        return self.routes.state(route)
 
     def pending(self, route: Route, parameters: Mapping[str, int | str], limit: int) -> PendingReport:
         """Return the first records that the parameters of `GET /pending` select.

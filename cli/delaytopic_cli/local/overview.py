@@ -46,6 +46,7 @@ class Counters:
         self._latest: dict[str, RelayStatus] = {}
         self._previous: tuple[int, int] | None = None
         self._lateness: deque[Mapping[float, int]] = deque([{}], maxlen=WINDOW)
+        self.latest: Overview | None = None
 
     def take(self, statuses: Sequence[RelayStatus], lateness: Mapping[float, int], *, now_ms: int) -> Overview:
         """Return the overview of this moment.
@@ -57,7 +58,7 @@ class Counters:
         rate = self._rate(delivered, now_ms)
         self._remember(lateness)
         next_dues = [status.next_due_ms for status in statuses if status.next_due_ms is not None]
-        return Overview(
+        self.latest = Overview(
             name=self._name,
             relays_running=len(statuses),
             relays_wanted=self._relays_wanted,
@@ -70,6 +71,7 @@ class Counters:
             late_p99_ms=percentile_edge(self._lateness[0], self._lateness[-1], 0.99),
             shards=_shards(statuses),
         )
+        return self.latest
 
     def _rate(self, delivered: int, now_ms: int) -> float | None:
         previous, self._previous = self._previous, (now_ms, delivered)

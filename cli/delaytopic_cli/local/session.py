@@ -25,11 +25,12 @@ from delaytopic_cli.gateway.kafka_cluster import KafkaCluster
 from delaytopic_cli.gateway.routes import Route
 from delaytopic_cli.gateway.server import AuditFile, serving
 from delaytopic_cli.gateway.service import Gateway
+from delaytopic_cli.gateway.state import HOW_TO_AUDIT_LOCAL, State, audit_of_report
 from delaytopic_cli.local.documents import read_settings, relay_document, topic_plans
 from delaytopic_cli.local.overview import Counters, Overview, overview_line, overview_table
 from delaytopic_cli.local.relays import Buckets, RelayProcess, Supervisor, read_lateness, read_status
 from delaytopic_cli.local.servers import Servers, data_directory, running_servers
-from delaytopic_cli.local.state import LocalState, remove_state, write_state
+from delaytopic_cli.local.state import LocalState, read_last_report, remove_state, write_state
 
 _TURN_SECONDS = 1.0
 
@@ -75,7 +76,7 @@ def run_local(options: LocalOptions, console: Console) -> None:
         groups = relay_groups(all_settings, servers, relays=options.relays, http_port=options.http_port)
         with (
             _running(groups, progress) as supervisor,
-            serving(_gateway(servers, groups), options.gateway_port) as address,
+            serving(_gateway(servers, groups, options.file), options.gateway_port) as address,
             _findable(servers, groups, address) as publish_state,
         ):
             for line in _how_to_reach(servers, all_settings):
@@ -87,9 +88,11 @@ def run_local(options: LocalOptions, console: Console) -> None:
 class LocalRoutes:
     """The `Routes` of this run."""
 
-    def __init__(self, groups: Sequence[Group]) -> None:
-        """Takes the addresses from the relays as they are when it is asked."""
+    def __init__(self, groups: Sequence[Group], directory: Path, file: Path) -> None:
+        """Takes the addresses from the relays as they are when it is asked; `file` is what they were started from."""
         self._groups = {Route.of(group.settings): group for group in groups}
+        self._directory = directory
+        self._file = file
 
     def all(self) -> Sequence[Route]:
         """See `Routes.all`."""
@@ -99,10 +102,21 @@ class LocalRoutes:
         """See `Routes.relay_urls`."""
         return _relay_urls([self._groups[route]])
 
+    def state(self, route: Route) -> State:
+        """See `Routes.state`."""
+        group = self._groups[route]
+        report = read_last_report(self._directory, route.namespace, route.name)
+        latest = group.counters.latest
+        return State(
+            audit=audit_of_report(report, group.settings) if report is not None else None,
+            no_audit=HOW_TO_AUDIT_LOCAL.format(self._file),
+            late_p99_ms=latest.late_p99_ms if latest is not None else None,
+        )
 
-def _gateway(servers: Servers, groups: Sequence[Group]) -> FastAPI:
+
+def _gateway(servers: Servers, groups: Sequence[Group], file: Path) -> FastAPI:
     cluster = KafkaCluster({"bootstrap.servers": servers.bootstrap_servers})
-    gateway = Gateway(LocalRoutes(groups), cluster, ask_relays, _now_ms)
+    gateway = Gateway(LocalRoutes(groups, servers.directory, file), cluster, ask_relays, _now_ms)
     return gateway_app(gateway, LoopbackAccess(), AuditFile(servers.directory / "gateway.log"))
 
 
@@ -164,7 +178,13 @@ def _findable(servers: Servers, groups: Sequence[Group], gateway_url: str) -> It
 
     def publish_state() -> None:
         state = LocalState(
-            os.getpid(), servers.bootstrap_servers, servers.redis_url, sources, _relay_urls(groups), gateway_url
+            os.getpid(),
+            servers.bootstrap_servers,
+            servers.redis_url,
+            sources,
+            _relay_urls(groups),
+            gateway_url,
+            str(servers.directory),
         )
         if told != [state]:
             write_state(state)

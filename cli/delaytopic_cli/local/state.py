@@ -12,7 +12,7 @@ from pathlib import Path
 class LocalState:
     """A running `delaytopic local`: its process, where its Kafka is, its source topics, and its relays' pages.
 
-    `gateway_url` is where its console and REST are.
+    `gateway_url` is where its console and REST are; `directory` its folder.
     """
 
     pid: int
@@ -21,6 +21,7 @@ class LocalState:
     source_topics: tuple[str, ...]
     relay_urls: tuple[str, ...] = ()
     gateway_url: str | None = None
+    directory: str | None = None
 
 
 def state_file() -> Path:
@@ -53,6 +54,19 @@ def remove_state(pid: int) -> None:
     state = read_running_state()
     if state is not None and state.pid == pid:
         state_file().unlink(missing_ok=True)
+
+
+def last_report(directory: Path, namespace: str, name: str) -> Path:
+    """Return where the last audit of a DelayTopic of a session leaves its report (JSON), for the session's console."""
+    return directory / "audits" / f"{namespace}.{name}.json"
+
+
+def read_last_report(directory: Path, namespace: str, name: str) -> str | None:
+    """Return that report; None while there is none."""
+    try:
+        return last_report(directory, namespace, name).read_text(encoding="utf-8")
+    except OSError:
+        return None
 
 
 def _is_running(pid: int) -> bool:

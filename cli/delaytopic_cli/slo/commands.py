@@ -15,7 +15,7 @@ from delaytopic_cli.commands.options import client_settings, kafka_options, spli
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.slo.documents import audited_topics, kafka_of
 from delaytopic_cli.slo.options import DurationOption, ledger_options, rules_of, spark_options
-from delaytopic_cli.slo.publishing import clock_ms, fail, publish, publish_failure, show_progress
+from delaytopic_cli.slo.publishing import clock_ms, fail, publish, publish_failure, show_progress, tell_local
 from delaytopic_slo.audit import Audit, Options, Reader, report_of
 from delaytopic_slo.errors import SloError
 from delaytopic_slo.ledger import Ledger
@@ -94,7 +94,9 @@ def _audit(
     )
     progress(f"auditing {_name(settings)}")
     audit = Audit(spark, settings, kafka, options)
-    code = publish(audit.run(now_ms, progress), given)
+    result = audit.run(now_ms, progress)
+    code = publish(result, given)
+    tell_local(result, settings, kafka.bootstrap_servers)
     audit.done()
     return code
 

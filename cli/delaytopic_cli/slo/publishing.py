@@ -9,8 +9,10 @@ from typing import Any, Final
 
 import click
 
+from delaytopic_api import Settings
 from delaytopic_cli.command_line import echo, printable
 from delaytopic_cli.errors import InputError
+from delaytopic_cli.local.state import last_report, read_running_state
 from delaytopic_slo.errors import SloError
 from delaytopic_slo.model import Report, Verdict
 from delaytopic_slo.outputs import push_metrics, write_outputs
@@ -42,6 +44,27 @@ def publish(result: Report, given: dict[str, Any]) -> int:
         click.echo(f"  {files[1]}")
     missed_is_success = given["exit_zero"] and result.verdict is Verdict.MISSED
     return 0 if missed_is_success else EXIT_CODES[result.verdict]
+
+
+def tell_local(result: Report, settings: Settings, bootstrap_servers: str) -> None:
+    """Leave the report with the `delaytopic local` that runs this DelayTopic on this machine, for its console."""
+    local = read_running_state()
+    if (
+        local is None
+        or local.directory is None
+        or local.bootstrap_servers != bootstrap_servers
+        or settings.source.topic not in local.source_topics
+    ):
+        return
+    file = last_report(Path(local.directory), settings.namespace, settings.name)
+    unfinished = file.with_suffix(".unfinished")
+    try:
+        file.parent.mkdir(exist_ok=True)
+        unfinished.write_text(result.model_dump_json(by_alias=True, exclude_none=True), encoding="utf-8")
+        unfinished.replace(file)
+    except OSError as error:
+        # The session has ended meanwhile, or is somebody else's. The report is written where it was asked for.
+        echo(f"the console of delaytopic local was not told: {error.strerror}", err=True)
 
 
 def publish_failure(error: SloError, delay_topic: str, given: dict[str, Any]) -> int:

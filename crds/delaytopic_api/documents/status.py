@@ -148,6 +148,8 @@ class SloStatus(_Status):
     """The share of records that were not late."""
     report: str | None = None
     """The place of the full report."""
+    as_of: AwareDatetime | None = None
+    """The time at which it was made."""
 
 
 class PlannedAction(_Status):

@@ -23,14 +23,14 @@ def slo_status(report: Report, place: str | None) -> SloStatus:
         lateness_p99=Duration.of_ms(round(p99_ms)) if p99_ms is not None else None,
         attainment_percent=timely.attainment if timely is not None else None,
         report=place,
+        as_of=_time(report),
     )
 
 
 def slo_condition(report: Report, generation: int | None, previous: Condition | None) -> Condition:
     """Return the condition `SLOMet`; `previous` keeps the time of its last transition while the status is the same."""
     status = _STATUS[report.verdict]
-    now = datetime.fromtimestamp(report.generated_at_ms / 1000, UTC)
-    since = previous.last_transition_time if previous is not None and previous.status is status else now
+    since = previous.last_transition_time if previous is not None and previous.status is status else _time(report)
     return Condition(
         type=ConditionType.SLO_MET,
         status=status,
@@ -39,3 +39,7 @@ def slo_condition(report: Report, generation: int | None, previous: Condition | 
         reason=str(report.verdict),
         message=" ".join([report.sentence, *report.reasons]),
     )
+
+
+def _time(report: Report) -> datetime:
+    return datetime.fromtimestamp(report.generated_at_ms // 1000, UTC)

@@ -23,6 +23,7 @@ from delaytopic_cli.gateway.app import gateway_app
 from delaytopic_cli.gateway.routes import Cluster, Route, Written
 from delaytopic_cli.gateway.server import serving
 from delaytopic_cli.gateway.service import Gateway
+from delaytopic_cli.gateway.state import UNKNOWN, State
 from delaytopic_cli.judge.reading import RawRecord
 from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.errors import BadRequest
@@ -80,6 +81,8 @@ class Scene:
     past: dict[str, list[RawRecord]] = field(default_factory=dict)
     """Records of topics."""
     letters: LettersOfAScene = field(default_factory=LettersOfAScene)
+    states: dict[str, State] = field(default_factory=dict)
+    """By the full name of a DelayTopic."""
     ingest_lag: int = 0
     bootstrap_servers: str = "kafka:9092"
     silent: bool = False
@@ -93,6 +96,7 @@ class Scene:
         self.past.clear()
         self.audit.clear()
         self.letters = LettersOfAScene()
+        self.states.clear()
         return self
 
     # -- what the gateway asks for
@@ -102,6 +106,9 @@ class Scene:
 
     def relay_urls(self, route: Route) -> Sequence[str]:
         return [] if self.silent else [route.full_name]
+
+    def state(self, route: Route) -> State:
+        return self.states.get(route.full_name, UNKNOWN)
 
     def write(self, topic: str, record: OutgoingRecord, partition: int | None) -> Written:
         self.written.append((topic, record, partition))

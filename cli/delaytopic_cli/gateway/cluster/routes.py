@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Lock
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from delaytopic_api import ApiError, DelayClass, DelayTopic, Settings, class_for, load_document, resolve
 from delaytopic_api.documents import API_VERSION, GROUP, ConditionStatus, ConditionType
 from delaytopic_cli.gateway.cluster.api_server import ApiServer, Document
 from delaytopic_cli.gateway.routes import Route
+from delaytopic_cli.gateway.state import UNKNOWN, State, state_of_status
 
 REMEMBERED_MS: Final = 2_000
 """So long the API server is not asked again."""
@@ -28,6 +30,8 @@ class Served(NamedTuple):
     """How many others use another Kafka, or a connection of their own."""
     refused: int = 0
     """How many others the operator has not accepted as they are now."""
+    states: Mapping[str, State] = MappingProxyType({})
+    """What their statuses say, by full name."""
 
 
 def served(
@@ -40,7 +44,7 @@ def served(
     its own is a tenant's, who would have the gateway's login in place of his.
     """
     known = [found for each in classes if isinstance(found := _loaded("DelayClass", each), DelayClass)]
-    kafka, namespaces = _servers(bootstrap_servers), dict[Route, str]()
+    kafka, namespaces, states = _servers(bootstrap_servers), dict[Route, str](), dict[str, State]()
     elsewhere = refused = 0
     for document in topics:
         settings, of_class = _settings(document, known)
@@ -51,9 +55,11 @@ def served(
         ):
             elsewhere += 1
         else:
-            namespaces[Route.of(settings)] = of_class.spec.relay_namespace or operator_namespace
+            route = Route.of(settings)
+            namespaces[route] = of_class.spec.relay_namespace or operator_namespace
+            states[route.full_name] = state_of_status(document["status"], settings)
     ordered = sorted(namespaces, key=lambda route: (route.namespace, route.name))
-    return Served({route: namespaces[route] for route in ordered}, elsewhere, refused)
+    return Served({route: namespaces[route] for route in ordered}, elsewhere, refused, states)
 
 
 def is_accepted(document: Mapping[str, Any]) -> bool:
@@ -139,6 +145,10 @@ class ClusterRoutes:
         selector = ",".join(f"{name}={value}" for name, value in labels.items())
         pods = self._api.list(f"/api/v1/namespaces/{namespace}/pods", {"labelSelector": selector})
         return sorted(url for pod in pods if (url := page_url(pod)) is not None)
+
+    def state(self, route: Route) -> State:
+        """See `Routes.state`. Raises `ApiServerUnreachableError`."""
+        return self._now().states.get(route.full_name, UNKNOWN)
 
     def _now(self) -> Served:
         # One at a time: others wait for the same answer.

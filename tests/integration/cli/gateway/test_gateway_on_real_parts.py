@@ -23,6 +23,7 @@ from delaytopic_cli.gateway.kafka_cluster import KafkaCluster
 from delaytopic_cli.gateway.routes import Route as GatewayRoute
 from delaytopic_cli.gateway.server import serving
 from delaytopic_cli.gateway.service import Gateway
+from delaytopic_cli.gateway.state import UNKNOWN, State
 
 pytestmark = pytest.mark.integration
 
@@ -41,6 +42,9 @@ class OneRoute:
 
     def relay_urls(self, route: GatewayRoute) -> Sequence[str]:
         return [f"http://127.0.0.1:{self.relay.port()}"]
+
+    def state(self, route: GatewayRoute) -> State:
+        return UNKNOWN
 
 
 class Client:

@@ -44,7 +44,7 @@ def test_the_first_page_leads_to_each_delay_topic(scene: Scene) -> None:
     page = scene.get("/").text
 
     assert f'<a href="{PAGE}">shop/reminders</a>' in page
-    assert "shop.reminders.delayed shop.reminders 2 0" in texts(page)
+    assert "shop/reminders shop.reminders.delayed &rarr; shop.reminders 2 0" in texts(page)
 
 
 def test_a_delay_topic_shows_when_its_records_are_due_and_which_they_are(scene: Scene) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,15 @@ from tests.unit.slo.sample_report import NOW_MS, sample_report
 from delaytopic_api.documents import Condition, ConditionStatus, SloStatus
 from delaytopic_cli.__main__ import cli
 from delaytopic_cli.errors import InputError
+from delaytopic_cli.local.state import LocalState, read_last_report, write_state
+from delaytopic_cli.slo.documents import audited_topics
 from delaytopic_cli.slo.publishing import (
     LARGEST_BYTES,
     publish,
     publish_failure,
     status_document,
     status_text,
+    tell_local,
     write_status,
 )
 from delaytopic_slo.errors import SloError
@@ -57,6 +61,31 @@ def test_the_status_document_is_what_the_operator_needs_to_write_a_status() -> N
     }
     assert SloStatus.model_validate(document["slo"]).report == "reports/report.html"
     assert Condition.model_validate(document["condition"]).status is ConditionStatus.FALSE
+
+
+def test_the_local_session_whose_topic_was_audited_gets_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    folder = tmp_path / "session"
+    folder.mkdir()
+    topic = audited_topics(str(write_topic(tmp_path)), None)[0]
+    found = []
+    for sources, directory in (((), folder), (("a",), folder / "gone"), (("a",), folder)):
+        write_state(LocalState(os.getpid(), "kafka:1", None, sources, directory=str(directory)))
+        tell_local(sample_report(), topic, "kafka:1")
+        found.append(read_last_report(folder, "shop", "orders"))
+    tell_local(sample_report(faulty=False), topic, "kafka:2")
+
+    assert found[:2] == [None, None]
+    assert read_last_report(folder, "shop", "orders") == found[2]
+    assert json.loads(found[2] or "")["verdict"] == "Missed"
+
+
+def write_topic(folder: Path) -> Path:
+    file = folder / "topic.yaml"
+    file.write_text(TOPIC % "orders", encoding="utf-8")
+    return file
 
 
 @given(st.lists(st.text(max_size=3_000), max_size=5))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from tests.unit.slo.sample_report import NOW_MS, sample_report
 
 from delaytopic_api.documents import Condition, ConditionStatus, DelayTopicStatus
@@ -16,6 +18,7 @@ def test_the_status_carries_the_figures_and_the_place_of_the_report() -> None:
         "attainmentPercent": "99.8226%",
         "latenessP99": "1s33ms",
         "report": "https://reports/shop",
+        "asOf": datetime.fromtimestamp(NOW_MS // 1_000, UTC).isoformat().replace("+00:00", "Z"),
     } | {"latenessP99": status.lateness_p99}
     assert DelayTopicStatus(slo=status).slo == status
 

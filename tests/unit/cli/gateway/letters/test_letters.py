@@ -16,6 +16,7 @@ from tests.support.cli.rights import Table
 from tests.unit.cli.gateway.test_console import texts
 
 from delaytopic_api import Duration
+from delaytopic_api.records import Headers
 from delaytopic_cli.client.dead_letters import Choice, Place, Progress
 from delaytopic_cli.client.resending import Outcome
 from delaytopic_cli.client.sending import Timing
@@ -127,7 +128,8 @@ def test_letters_of_others_in_the_same_topic_are_not_there(scene: Scene) -> None
 
 
 def test_what_no_relay_wrote_is_nobodys(scene: Scene) -> None:
-    scene.letters.records[TOPIC] = [stored("0:1", SOURCE)._replace(headers=headers) for headers in ([], None)]
+    nameless: list[Headers | None] = [[], None]
+    scene.letters.records[TOPIC] = [stored("0:1", SOURCE)._replace(headers=headers) for headers in nameless]
 
     assert (asked(scene, BASE)["deadLetters"], asked(scene, f"{BASE}/0:1")["message"]) == (
         [],
@@ -244,7 +246,7 @@ def test_who_may_only_read_sees_neither_contents_nor_details_and_sends_nothing(s
 def test_each_caller_is_answered_by_his_rights(
     scene: Scene, method: str, path: str, body: Any, statuses: tuple[int, ...]
 ) -> None:
-    callers = [{}, *({"Authorization": name} for name in ("other", "viewer", "editor"))]
+    callers: list[dict[str, str]] = [{}, *({"Authorization": name} for name in ("other", "viewer", "editor"))]
 
     assert tuple(scene.send(method, path, body, **headers).status for headers in callers) == statuses
 
@@ -264,7 +266,7 @@ HOSTILE = "<script>alert(1)</script>\x1b[2J\u202e"
 
 @pytest.mark.parametrize("value", [b"\xff\x00" * 50_000, b"<b>" * 400_000, b"[" * 200_000, None, HOSTILE.encode()])
 def test_texts_of_strangers_stay_texts_and_pages_stay_small(scene: Scene, value: bytes | None) -> None:
-    headers: list[tuple[str, bytes | None]] = [
+    headers: Headers = [
         (HOSTILE, HOSTILE.encode()),
         ("<i>" * 9_000, b"\xff" * 90_000),
         ("", None),
