@@ -25,7 +25,8 @@ _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
     "frame-ancestors 'none'; base-uri 'none'",
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    # With no-referrer, browsers send forms of these very pages with the origin null, which is refused.
+    "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
 
