@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from http import HTTPStatus
 from importlib.metadata import version
 from typing import Final
 
@@ -107,9 +108,16 @@ def _answered(
         headers = {"WWW-Authenticate": "Bearer"}
     if request.url.path.startswith("/v1") or "text/html" not in request.headers.get("accept", ""):
         return JSONResponse(ErrorDocument(message=message).to_document(), status, headers)
-    page = console.page("error.html", status, status_text=status, message=message)
+    page = console.page("error.html", status, status_text=status, title=_title(status), message=message)
     page.headers.update(headers or {})
     return page
+
+
+def _title(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "Error"
 
 
 def _field(place: Sequence[int | str]) -> str:

@@ -68,6 +68,7 @@ class Curve(NamedTuple):
 
     bars: Sequence[Bar]
     label: str
+    most: int
     width: int = _WIDTH
     height: int = _HEIGHT
     floor: int = _FLOOR
@@ -92,7 +93,7 @@ def due_curve(topic: DelayTopicDocument) -> Curve:
         title = f"{records:,} {name if name == 'later' else f'within {name}'}"
         x = round((number + 0.1) * step, 1)
         bars.append(Bar(x, _FLOOR - height, round(step * 0.8, 1), height, records, name, title))
-    return Curve(bars, "; ".join(bar.title for bar in bars if bar.records) or "nothing is pending")
+    return Curve(bars, "; ".join(bar.title for bar in bars if bar.records) or "nothing is pending", most)
 
 
 def views_of(value: bytes | None) -> Iterator[View]:

@@ -84,7 +84,7 @@ class State:
         """The words on how late 99 of 100 records were at most, and when that was."""
         if self.late_p99_ms is not None:
             known = self.late_p99_ms < HOUR_MS
-            return f"{milliseconds_text(round(self.late_p99_ms))} (last 30 s)" if known else "over 1 h (last 30 s)"
+            return f"≤ {milliseconds_text(round(self.late_p99_ms))} (last 30 s)" if known else "> 1 h (last 30 s)"
         if self.audit is not None and self.audit.lateness_p99_ms is not None:
             return f"{milliseconds_text(self.audit.lateness_p99_ms)} (audit)"
         return None

@@ -140,10 +140,10 @@ def test_a_verdict_of_an_earlier_operator_has_no_time() -> None:
     ("state", "text"),
     [
         (UNKNOWN, None),
-        (State(late_p99_ms=20.0), "20 ms (last 30 s)"),
-        (State(late_p99_ms=math.inf), "over 1 h (last 30 s)"),
+        (State(late_p99_ms=20.0), "≤ 20 ms (last 30 s)"),
+        (State(late_p99_ms=math.inf), "> 1 h (last 30 s)"),
         (State(audit=AUDIT), "1.03 s (audit)"),
-        (State(audit=AUDIT, late_p99_ms=20.0), "20 ms (last 30 s)"),
+        (State(audit=AUDIT, late_p99_ms=20.0), "≤ 20 ms (last 30 s)"),
     ],
 )
 def test_lateness_says_who_measured_it(state: State, text: str | None) -> None:
@@ -165,7 +165,7 @@ def test_the_first_page_has_it_in_its_columns(scene: Scene) -> None:
 
     told = texts(scene.get("/").text)
 
-    assert "no RelaysNotReady 0 0 - 0 20 ms (last 30 s) Missed 5m ago" in told
+    assert "no RelaysNotReady 0 0 - 0 ≤ 20 ms (last 30 s) Missed 5m ago" in told
 
 
 def test_without_an_operator_no_page_speaks_of_ready(scene: Scene) -> None:
