@@ -16,6 +16,7 @@ from tests.chart.prometheus_operator import monitoring_definitions
 from tests.chart.promtool import promtool_program
 from tests.cluster.binaries import HELM_3_VERSION, helm_program, kubernetes_programs
 from tests.cluster.go_builds import ProgramsMissingError, ProgramsNotBuiltError
+from tests.harness.browser import chromium_program
 from tests.integration.slo.connector_jars import connector_jars
 
 from delaytopic_cli.embedded.kafka_jars import kafka_runtime
@@ -24,6 +25,7 @@ from delaytopic_cli.errors import EmbeddedServerError
 DOWNLOADS: Final[Mapping[str, Callable[[], object]]] = {
     "Kafka": kafka_runtime,
     "Spark's Kafka connector": connector_jars,
+    "Chromium": chromium_program,
     "promtool": promtool_program,
     "definitions of the Prometheus operator": monitoring_definitions,
 }
