@@ -88,7 +88,7 @@ class DeadLetterSelection(Model):
 
     reason: list[str] = Field([], max_length=MOST_REASONS)
     """Of one of these reasons. Repeatable."""
-    after: Annotated[str | None, Field(max_length=LONGEST_CURSOR)] = None
+    after: Annotated[str | None, Field(max_length=LONGEST_CURSOR, pattern=r"^[0-9]{1,19}(\.[0-9]{1,19})*$")] = None
     """Older than a page: its `next`."""
     limit: Annotated[int, Field(ge=1, le=MOST_LETTERS)] = 100
     """The newest so many."""

@@ -26,6 +26,7 @@ from delaytopic_cli.gateway.cluster.api_server import ApiServer
 from delaytopic_cli.gateway.cluster.reviews import TrustedProxy
 from delaytopic_cli.gateway.cluster.routes import ClusterRoutes
 from delaytopic_cli.gateway.routes import Route
+from delaytopic_cli.gateway.state import State
 from delaytopic_relay.core.commands import Schedule
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
@@ -52,6 +53,9 @@ class Cluster(Scene):
         found = self.routes.all()
         self.waiting = {route: [(2, TIMER if route.name == "timers" else TEA)] for route in found}
         return found
+
+    def state(self, route: Route) -> State:
+        return self.routes.state(route)
 
     def as_caller(self, caller: str, method: str, path: str, document: Any = None) -> Answer:
         token = self.tokens.get(caller)
@@ -189,6 +193,9 @@ OLD = "/api/live/scheduler/{shop}"
         ("POST", f"{PAGES}/schedule", FORM, (401, 401, 404, 404, 403, 303)),
         ("POST", f"{PAGES}/move", FORM, (401, 401, 404, 404, 403, 303)),
         ("POST", f"{PAGES}/cancel", FORM, (401, 401, 404, 404, 403, 303)),
+        ("GET", f"{BASE}/dead-letters", None, (401, 401, 404, 404, 200, 200)),
+        ("POST", f"{BASE}/dead-letters/resend", {"all": True}, (401, 401, 404, 404, 403, 202)),
+        ("POST", f"{PAGES}/dead-letters/resend", b"place=0:1", (401, 401, 404, 404, 403, 303)),
         ("GET", "/schedules", None, (401, 401, 200, 200, 200, 200)),
         ("GET", "/api/schedulers", None, (401, 401, 200, 200, 200, 200)),
         ("GET", f"{OLD}/schedule/timer", None, (401, 401, 404, 404, 200, 200)),
@@ -220,6 +227,30 @@ def test_each_tenant_sees_the_delay_topics_of_his_namespace_and_no_others(cluste
         "tenant": [[cluster.bank], [cluster.bank], [False, True]],
         "viewer": [[cluster.shop], [cluster.shop], [True, False]],
     }
+
+
+def test_the_status_of_the_object_tells_the_verdict_and_whether_it_is_ready(
+    control_plane: ControlPlane, cluster: Cluster
+) -> None:
+    path = f"{API}/namespaces/{cluster.bank}/delaytopics/reminders/status"
+    before = control_plane.client.get(path)["status"]["conditions"]
+    told = {"lastTransitionTime": SINCE, "message": "words"}
+    met = [
+        {"type": "SLOMet", "status": "True", "reason": "Met"},
+        {"type": "Ready", "status": "True", "reason": "Ready"},
+    ]
+    slo = {"attainmentPercent": "99.99%", "latenessP99": "40ms", "asOf": "2026-11-24T09:00:00Z"}
+    conditions = [*before, *({**told, **each} for each in met)]
+    control_plane.client.merge(path, {"status": {"conditions": conditions, "slo": slo}})
+    routes = ClusterRoutes(ApiServer(control_plane.kubeconfig), KAFKA, "default", lambda: NOW_MS)
+    (route,) = [each for each in routes.all() if (each.namespace, each.name) == (cluster.bank, "reminders")]
+
+    found = routes.state(route)
+
+    assert found.ready is not None
+    assert found.audit is not None
+    assert (found.ready.status, found.audit.verdict, found.audit.at_ms) == ("True", "Met", 1_795_510_800_000)
+    assert (found.audit.attainment, found.audit.lateness_p99_ms, found.lateness) == ("99.99%", 40, "40 ms (audit)")
 
 
 def test_headers_of_a_proxy_are_refused_from_elsewhere_even_beside_a_good_token(cluster: Cluster) -> None:
