@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import urllib.error
 import urllib.request
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode
 
 from delaytopic_api.relay import PendingRecord
@@ -23,6 +26,7 @@ from delaytopic_cli.errors import (
 )
 
 TIMEOUT_SECONDS = 30.0
+_WARNING: Final = re.compile(r'199 \S+ "(.*)"')
 _ERRORS: dict[int, type[CliError]] = {
     400: InputError,
     401: UnauthenticatedError,
@@ -36,44 +40,36 @@ _ERRORS: dict[int, type[CliError]] = {
 class GatewayClient:
     """Asks one gateway about its DelayTopics."""
 
-    def __init__(self, url: str, token: str | None = None) -> None:
-        """`url` is the address that `delaytopic local` prints; a gateway of a cluster takes a token of the cluster."""
+    def __init__(self, url: str, token: str | None = None, *, warn: Callable[[str], None] = lambda _: None) -> None:
+        """`url` is the address that `delaytopic local` prints; a gateway of a cluster takes a token of the cluster.
+
+        `warn` gets what an answer says is left out of it.
+        """
         self._url = (url if "://" in url else f"http://{url}").rstrip("/")
         credential = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._headers = {"Content-Type": "application/json", **credential}
+        self._warn = warn
 
-    def path_of(self, topic: str) -> str:
-        """Return the path of a DelayTopic by its source topic, or its name with or without the namespace.
+    def topic(self, topic: str) -> GatewayTopic:
+        """Return a DelayTopic by its source topic, or its name with or without the namespace.
 
         Raises InputError for none or several.
         """
-        all_topics = self._ask("GET", "/v1/delaytopics")
+        all_topics = self.ask("GET", "/v1/delaytopics")
         found = [each for each in all_topics if topic in _names(each)]
         if len(found) != 1:
             known = ", ".join(f"{each['namespace']}/{each['name']}" for each in found or all_topics) or "none"
             why = "is the name of several DelayTopics here" if found else "is no DelayTopic here; there are"
             raise InputError(f"{topic} {why}: {known}")
-        return f"/v1/delaytopics/{quote(found[0]['namespace'], safe='')}/{quote(found[0]['name'], safe='')}/records"
+        return GatewayTopic(self, found[0]["namespace"], found[0]["name"], found[0]["source"])
 
-    def record(self, topic: str, name: str, partition: int | None) -> PendingRecord:
-        """Return the pending record with an id. Raises RecordMissingError and ConflictError."""
-        return PendingRecord.model_validate(self._ask("GET", self._place(topic, name, partition)))
-
-    def move(self, topic: str, name: str, partition: int | None, time: dict[str, Any]) -> dict[str, Any]:
-        """Move the pending record with an id; returns where the move is, and when the record is due."""
-        answer: dict[str, Any] = self._ask("PATCH", self._place(topic, name, partition), time)
-        return answer
-
-    def _place(self, topic: str, name: str, partition: int | None) -> str:
-        query = "" if partition is None else f"?{urlencode({'partition': partition})}"
-        return f"{self.path_of(topic)}/{quote(name, safe='')}{query}"
-
-    def _ask(self, method: str, path: str, document: Any = None) -> Any:
+    def ask(self, method: str, path: str, document: Any = None) -> Any:
+        """Return the answer's document. Raises the `CliError` that its status stands for."""
         body = None if document is None else json.dumps(document).encode()
         try:
             request = urllib.request.Request(self._url + path, body, self._headers, method=method)
             with opener_for(self._url).open(request, timeout=TIMEOUT_SECONDS) as answer:
-                return json.load(answer)
+                found = json.load(answer)
         except urllib.error.HTTPError as error:
             with error:
                 raise _error_of(error.code, error.read(10_000)) from error
@@ -84,6 +80,81 @@ class GatewayClient:
             ) from error
         except ValueError as error:
             raise GatewayUnreachableError(f"{self._url} is no gateway's address: {error}") from error
+        warning = _WARNING.fullmatch(answer.headers.get("Warning", ""))
+        if warning is not None:
+            self._warn(printable_line(warning[1]))
+        return found
+
+
+class WrittenCommand(NamedTuple):
+    """The place of a command in the source topic, and when its record is due; None for a cancel."""
+
+    partition: int
+    offset: int
+    due_ms: int | None
+
+    def to_json(self) -> dict[str, int | None]:
+        """Return the gateway's own document."""
+        return {"partition": self.partition, "offset": self.offset, "dueMs": self.due_ms}
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayTopic:
+    """One DelayTopic of a gateway."""
+
+    client: GatewayClient
+    namespace: str
+    name: str
+    source: str = ""
+    """Its source topic, where the gateway was asked for it."""
+
+    def facts(self) -> dict[str, Any]:
+        """Return the gateway's document of it. Raises RecordMissingError where it serves none of this name."""
+        found: dict[str, Any] = self.client.ask("GET", self._base)
+        return found
+
+    def record(self, name: str, partition: int | None) -> PendingRecord:
+        """Return the pending record with an id. Raises RecordMissingError and ConflictError."""
+        return _parsed(PendingRecord.model_validate, self.client.ask("GET", self._place(name, partition)))
+
+    def records(self, name: str) -> tuple[list[PendingRecord], bool]:
+        """Return the pending records with an id, of all partitions, and whether these are all."""
+        page = self.client.ask("GET", f"{self._base}/records?{urlencode({'id': name})}")
+        return _parsed(
+            lambda found: ([PendingRecord.model_validate(each) for each in found["records"]], bool(found["complete"])),
+            page,
+        )
+
+    def move(self, name: str, partition: int | None, time: dict[str, Any]) -> WrittenCommand:
+        """Move the pending record with an id."""
+        return _parsed(_written, self.client.ask("PATCH", self._place(name, partition), time))
+
+    def cancel(self, name: str, partition: int | None) -> WrittenCommand:
+        """Cancel the pending record with an id."""
+        return _parsed(_written, self.client.ask("DELETE", self._place(name, partition)))
+
+    @property
+    def _base(self) -> str:
+        return f"/v1/delaytopics/{quote(self.namespace, safe='')}/{quote(self.name, safe='')}"
+
+    def _place(self, name: str, partition: int | None) -> str:
+        query = "" if partition is None else f"?{urlencode({'partition': partition})}"
+        return f"{self._base}/records/{quote(name, safe='')}{query}"
+
+
+T = TypeVar("T")
+
+
+def _parsed(read: Callable[[Any], T], document: Any) -> T:
+    try:
+        return read(document)
+    except (ValueError, KeyError, TypeError) as error:
+        raise GatewayUnreachableError(f"the gateway's answer is not the one that was asked for: {error}") from error
+
+
+def _written(document: Any) -> WrittenCommand:
+    due_ms = document.get("dueMs")
+    return WrittenCommand(int(document["partition"]), int(document["offset"]), None if due_ms is None else int(due_ms))
 
 
 def _names(document: dict[str, Any]) -> tuple[str, ...]:

@@ -12,8 +12,8 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from delaytopic_api.relay import PendingList
-from delaytopic_cli.errors import InputError
+from delaytopic_api.relay import PendingList, RelayStatus
+from delaytopic_cli.errors import InputError, RelayUnreachableError
 
 TIMEOUT_SECONDS = 20.0
 """A relay may wait for its tick, and then reads its backlog."""
@@ -76,6 +76,16 @@ def ask_relay(url: str, parameters: Mapping[str, int | str], token: str | None =
         return RelayAnswer(
             url, problem="answered with something else than a list of what is pending: no relay's address?"
         )
+
+
+def relay_status(url: str) -> RelayStatus:
+    """Return the status of the relay at this address, counted once a second. Raises `RelayUnreachableError`."""
+    try:
+        with opener_for(url).open(f"{url}/status", timeout=TIMEOUT_SECONDS) as answer:
+            return RelayStatus.model_validate_json(answer.read(LONGEST_ANSWER_BYTES))
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        said = printable_line(str(error)) or type(error).__name__
+        raise RelayUnreachableError(f"the relay at {url} does not tell its status: {said}") from error
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from delaytopic_api.relay import PendingRecord
-from delaytopic_cli.client.gateway import GatewayClient
+from delaytopic_cli.client.gateway import GatewayClient, WrittenCommand
 from delaytopic_cli.client.pending import span_text
 from delaytopic_cli.client.time_text import clock_text, duration, instant_ms
 from delaytopic_cli.command_line import echo, echo_json, printable
@@ -19,29 +19,38 @@ from delaytopic_cli.errors import InputError
 from delaytopic_cli.local.state import read_running_state
 
 F = TypeVar("F", bound=Callable[..., Any])
+OUTPUT = click.option(
+    "-o", "--output", type=click.Choice(["text", "json"]), help="Default: text on a terminal, JSON elsewhere."
+)
+PARTITION = click.option("--partition", type=click.IntRange(0), help="Where the id waits, when it does in several.")
 
 
-def _record_options(command: F) -> F:
+def gateway_options(command: F) -> F:
+    """Add the options `--gateway` and `--token-file`."""
+    gateway = click.option(
+        "--gateway",
+        metavar="URL",
+        envvar="DELAYTOPIC_GATEWAY",
+        show_envvar=True,
+        help="The gateway to ask. Default: that of the running `delaytopic local`.",
+    )
+    token_file = click.option(
+        "--token-file",
+        metavar="FILE",
+        envvar="DELAYTOPIC_TOKEN_FILE",
+        show_envvar=True,
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="Your token of the cluster, for the gateway of a cluster.",
+    )
+    return gateway(token_file(command))
+
+
+def time_options(command: F) -> F:
+    """Add the options `--after`, `--at` and `--now`, of which `new_time` makes one."""
     options = (
-        click.option(
-            "--gateway",
-            metavar="URL",
-            envvar="DELAYTOPIC_GATEWAY",
-            show_envvar=True,
-            help="The gateway to ask. Default: that of the running `delaytopic local`.",
-        ),
-        click.option(
-            "--token-file",
-            metavar="FILE",
-            envvar="DELAYTOPIC_TOKEN_FILE",
-            show_envvar=True,
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="Your token of the cluster, for the gateway of a cluster.",
-        ),
-        click.option("--partition", type=click.IntRange(0), help="Where the id waits, when it does in several."),
-        click.option(
-            "-o", "--output", type=click.Choice(["text", "json"]), help="Default: text on a terminal, JSON elsewhere."
-        ),
+        click.option("--now", is_flag=True, help="Deliver it at once."),
+        click.option("--at", metavar="TIME", help="When it is due: epoch milliseconds, or RFC 3339 with an offset."),
+        click.option("--after", metavar="DURATION", help="How long from now it is due, such as 90s or 1h30m."),
     )
     for option in options:
         command = option(command)
@@ -51,7 +60,9 @@ def _record_options(command: F) -> F:
 @click.command(short_help="Show a pending record by its id.")
 @click.argument("topic")
 @click.argument("schedule_id", metavar="ID")
-@_record_options
+@gateway_options
+@PARTITION
+@OUTPUT
 def get(topic: str, schedule_id: str, partition: int | None, output: str | None, **gateway: Any) -> None:
     """Show the pending record with this ID, whole: when it is due, its key, value and headers.
 
@@ -61,27 +72,19 @@ def get(topic: str, schedule_id: str, partition: int | None, output: str | None,
     Examples:
       delaytopic get shop.reminders.delayed order-17
       delaytopic get shop/reminders order-17 -o json
-      delaytopic get shop/reminders order-17 --gateway https://delays.example.com --token-file token
+      delaytopic get shop/reminders order-17 --token-file token \\
+          --gateway https://delays.example.com
     """
-    record = _client(**gateway).record(topic, schedule_id, partition)
-    if _is_json(output):
-        echo_json(record.model_dump(by_alias=True))
-        return
-    now_ms = _now_ms()
-    echo(f"due      {clock_text(record.due_ms, now_ms=now_ms)} ({_ahead(record.due_ms - now_ms)})")
-    echo(f"place    {record.partition}:{record.offset}")
-    echo(f"target   {printable(record.target)}")
-    for name, text in _contents(record):
-        echo(f"{name:<8} {text}")
+    show_record(_client(**gateway).topic(topic).record(schedule_id, partition), output)
 
 
 @click.command(short_help="Give a pending record another time.")
 @click.argument("topic")
 @click.argument("schedule_id", metavar="ID")
-@click.option("--after", metavar="DURATION", help="How long from now it is due, such as 90s or 1h30m.")
-@click.option("--at", metavar="TIME", help="When it is due: epoch milliseconds, or RFC 3339 with an offset.")
-@click.option("--now", is_flag=True, help="Deliver it at once.")
-@_record_options
+@time_options
+@gateway_options
+@PARTITION
+@OUTPUT
 def reschedule(
     topic: str,
     schedule_id: str,
@@ -102,16 +105,12 @@ def reschedule(
       delaytopic reschedule shop.reminders.delayed order-17 --after 2h
       delaytopic reschedule shop/reminders order-17 --now
     """
-    moved = _client(**gateway).move(topic, schedule_id, partition, _new_time(after, at, now))
-    if _is_json(output):
-        echo_json(moved)
-        return
-    now_ms = _now_ms()
-    due_ms = moved["dueMs"]
-    echo(f"{printable(schedule_id)} is due {clock_text(due_ms, now_ms=now_ms)} ({_ahead(due_ms - now_ms)})")
+    time_asked = new_time(after, at, now)
+    show_move(schedule_id, _client(**gateway).topic(topic).move(schedule_id, partition, time_asked), output)
 
 
-def _new_time(after: str | None, at: str | None, now: bool) -> dict[str, Any]:
+def new_time(after: str | None, at: str | None, now: bool) -> dict[str, Any]:
+    """Return the document that asks a gateway for another time. Raises InputError."""
     if sum((after is not None, at is not None, now)) != 1:
         raise InputError("say when the record is due: with --after, --at or --now")
     if after is not None:
@@ -119,16 +118,26 @@ def _new_time(after: str | None, at: str | None, now: bool) -> dict[str, Any]:
     return {} if at is None else {"deliverAt": instant_ms(at)}
 
 
-def _client(gateway: str | None, token_file: Path | None) -> GatewayClient:
-    if gateway is None:
+def named_gateway(url: str | None, token_file: Path | None) -> GatewayClient | None:
+    """Return the gateway with this address, or that of the running `delaytopic local`; None without both."""
+    if url is None:
         running = read_running_state()
-        gateway = running.gateway_url if running is not None else None
-    if gateway is None:
+        url = running.gateway_url if running is not None else None
+    if url is None:
+        return None
+    token = read_token(token_file) if token_file is not None else None
+    return GatewayClient(url, token, warn=lambda text: echo(text, err=True))
+
+
+def _client(gateway: str | None, token_file: Path | None) -> GatewayClient:
+    found = named_gateway(gateway, token_file)
+    if found is None:
         raise InputError("no gateway: name one with --gateway, or start one with: delaytopic local -f FILE")
-    return GatewayClient(gateway, _token(token_file) if token_file is not None else None)
+    return found
 
 
-def _token(file: Path) -> str:
+def read_token(file: Path) -> str:
+    """Return the token of a file. Raises InputError."""
     try:
         token = file.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
@@ -138,8 +147,32 @@ def _token(file: Path) -> str:
     return token
 
 
-def _is_json(output: str | None) -> bool:
+def is_json(output: str | None) -> bool:
+    """Return whether to print JSON: where it was asked for, and elsewhere than on a terminal."""
     return output == "json" or (output is None and not sys.stdout.isatty())
+
+
+def show_record(record: PendingRecord, output: str | None) -> None:
+    """Print a pending record."""
+    if is_json(output):
+        echo_json(record.model_dump(by_alias=True))
+        return
+    now_ms = _now_ms()
+    echo(f"due      {clock_text(record.due_ms, now_ms=now_ms)} ({_ahead(record.due_ms - now_ms)})")
+    echo(f"place    {record.partition}:{record.offset}")
+    echo(f"target   {printable(record.target)}")
+    for name, text in _contents(record):
+        echo(f"{name:<8} {text}")
+
+
+def show_move(schedule_id: str, moved: WrittenCommand, output: str | None) -> None:
+    """Print where a move is, and when its record is due."""
+    if is_json(output):
+        echo_json(moved.to_json())
+        return
+    now_ms = _now_ms()
+    due_ms = moved.due_ms or now_ms
+    echo(f"{printable(schedule_id)} is due {clock_text(due_ms, now_ms=now_ms)} ({_ahead(due_ms - now_ms)})")
 
 
 def _contents(record: PendingRecord) -> list[tuple[str, str]]:

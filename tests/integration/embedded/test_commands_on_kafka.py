@@ -15,6 +15,7 @@ from delaytopic_cli.client.topic_reader import read_topic
 from delaytopic_cli.embedded.topics import TopicPlan, admin_client, create_topics, partitions_by_topic
 from delaytopic_cli.judge.verdict import Coordinates, Headers
 
+PARTITIONS = 3
 Content = tuple[bytes | None, bytes | None, Headers]
 
 
@@ -26,7 +27,7 @@ def broker(kafka: KafkaAddress) -> str:
 @pytest.fixture
 def topic(broker: str) -> str:
     name = unique("commands")
-    create_topics(broker, [TopicPlan(name, 3)])
+    create_topics(broker, [TopicPlan(name, PARTITIONS)])
     return name
 
 
@@ -54,17 +55,18 @@ def test_many_records_are_sent_and_summed_up(broker: str, topic: str, capsys: py
     assert len(contents(broker, topic)) == 5_000
 
 
-def test_a_cancel_reaches_the_partition_of_its_record(broker: str, topic: str) -> None:
+def test_cancels_that_nobody_can_place_reach_all_partitions_of_the_topic(broker: str, topic: str) -> None:
     run(["send", topic, "-b", broker, "--after", "1h", "--count", "4", "--id", "id-{n}"])
-    for number in range(1, 5):
-        run(["cancel", topic, f"id-{number}", "-b", broker])
+
+    codes = [run(["cancel", topic, "id-1", "id-2", "-b", broker, *options]) for options in ([], ["--no-wait"])]
 
     records = read_topic({"bootstrap.servers": broker}, topic)
-
-    places = {(record.key, record.at.partition) for record in records}
-    assert len(records) == 8
-    assert len(places) == 4
-    assert len({partition for _, partition in places}) > 1, "keys of one partition show nothing"
+    cancels = sorted((record.key, record.at.partition) for record in records if record.value is None)
+    partitions = {partition for _, partition in cancels}
+    assert codes == [8, 0]
+    assert len({record.at.partition for record in records if record.value is not None}) > 1
+    assert cancels == sorted([(key, number) for key in (b"id-1", b"id-2") for number in partitions] * 2)
+    assert len(partitions) == PARTITIONS
 
 
 def test_watch_shows_committed_records_with_their_receipts(

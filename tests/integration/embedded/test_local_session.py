@@ -134,8 +134,8 @@ def ended(local: Local) -> End:
 
 
 def test_records_sent_to_a_running_local_arrive(local: Local, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["send", "shop.delayed", "--after", "2s", "--id", "cancelled", "--value", "never"]) == 0
-    assert run(["cancel", "shop.delayed", "cancelled"]) == 0
+    assert run(["send", "shop.delayed", "--after", "1h", "--id", "cancelled", "--value", "never"]) == 0
+    assert run(["cancel", "reminders", "cancelled"]) == 0
     assert run(["send", "shop.delayed", "--after", "2s", "--value", "tea"]) == 0
     capsys.readouterr()
 
