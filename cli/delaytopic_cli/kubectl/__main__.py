@@ -14,6 +14,9 @@ _COMMANDS = {
     "status": "delaytopic_cli.kubectl.status:status",
     "why-scale": "delaytopic_cli.kubectl.status:why_scale",
     "pending": "delaytopic_cli.kubectl.pending:pending",
+    "get": "delaytopic_cli.kubectl.records:get",
+    "cancel": "delaytopic_cli.kubectl.records:cancel",
+    "reschedule": "delaytopic_cli.kubectl.records:reschedule",
     "pause": "delaytopic_cli.kubectl.annotate:pause",
     "resume": "delaytopic_cli.kubectl.annotate:resume",
     "reconcile": "delaytopic_cli.kubectl.annotate:reconcile",
@@ -28,13 +31,14 @@ _COMMANDS = {
 )
 @click.version_option(version("delaytopic"), message="%(prog)s %(version)s")
 def cli() -> None:
-    """See how DelayTopics do, and stop, hold or remove them without losing a record.
+    """See how DelayTopics do and what waits in them; cancel and move records; hold or remove DelayTopics.
 
     \b
     Everything goes through kubectl itself, with your context, namespace and login:
       kubectl delaytopic status
       kubectl delaytopic status order-reminders -n shop
       kubectl delaytopic pending order-reminders --due-before 10m
+      kubectl delaytopic cancel order-reminders order-17
     """
 
 

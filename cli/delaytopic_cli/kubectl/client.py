@@ -39,12 +39,15 @@ class Kubectl:
     options: Sequence[str] = field(default_factory=tuple)
     namespace: str | None = None
     """None: that of the context."""
+    context: str | None = None
+    kubeconfig: str | None = None
 
     @classmethod
     def of(cls, context: str | None = None, kubeconfig: str | None = None, namespace: str | None = None) -> Self:
         """Return a kubectl with its own options of these names."""
         given: Mapping[str, str | None] = {"--context": context, "--kubeconfig": kubeconfig}
-        return cls(tuple(f"{name}={value}" for name, value in given.items() if value is not None), namespace)
+        options = tuple(f"{name}={value}" for name, value in given.items() if value is not None)
+        return cls(options, namespace, context, kubeconfig)
 
     def within(self, namespace: str | None) -> Kubectl:
         """Return the same in another namespace."""

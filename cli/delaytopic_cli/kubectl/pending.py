@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -52,7 +52,7 @@ def pending(name: str, due_before: str | None, limit: int, output: str | None, k
       kubectl delaytopic pending order-reminders --due-before 10m --limit 20 -o json
     """
     now_ms = time.time_ns() // 1_000_000
-    parameters = {"limit": limit}
+    parameters: dict[str, int | str] = {"limit": limit}
     if due_before is not None:
         parameters["dueBefore"] = before_ms(due_before, now_ms=now_ms)
     document = delay_topic(kubectl, name)
@@ -91,17 +91,19 @@ def running_pods(kubectl: Kubectl, document: dict[str, Any]) -> list[tuple[str, 
     )
 
 
-def ask_pods(kubectl: Kubectl, pods: Sequence[tuple[str, str]], parameters: dict[str, int]) -> list[RelayAnswer]:
+def ask_pods(
+    kubectl: Kubectl, pods: Sequence[tuple[str, str]], parameters: Mapping[str, int | str]
+) -> list[RelayAnswer]:
     """Ask all of them at the same time; the answers come in the order of the pods, each with `namespace/pod`."""
     # Left in the other order: what threads wait for ends before they are waited for.
     with ThreadPoolExecutor(MOST_AT_A_TIME) as threads, PortForwards(kubectl) as forwards:
         return list(threads.map(lambda pod: _ask(forwards, pod, parameters), pods))
 
 
-def _ask(forwards: PortForwards, pod: tuple[str, str], parameters: dict[str, int]) -> RelayAnswer:
+def _ask(forwards: PortForwards, pod: tuple[str, str], parameters: Mapping[str, int | str]) -> RelayAnswer:
     place = "/".join(pod)
     try:
-        with forwards.to(*pod, PORT) as forward:
+        with forwards.to(pod[0], f"pod/{pod[1]}", PORT) as forward:
             answer = ask_relay(forward.url, parameters)
     except KubectlFailed as error:
         return RelayAnswer(place, problem=str(error))

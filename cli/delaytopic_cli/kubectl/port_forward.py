@@ -1,4 +1,4 @@
-"""Edge: pods' ports at this machine's loopback address, by `kubectl port-forward`, for as long as they are used."""
+"""Edge: ports of pods and services at this machine's loopback address, by `kubectl port-forward`, while in use."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OPEN: Final = re.compile(rb"^Forwarding from 127\.0\.0\.1:(\d{1,5}) -> \d+\r?\n
 
 @dataclass(slots=True)
 class Forward:
-    """A pod's port on this machine."""
+    """A port of the cluster on this machine."""
 
     url: str
     complaint: str | None = None
@@ -64,9 +64,9 @@ class PortForwards:
                 _signal(process, signal.SIGTERM)
 
     @contextmanager
-    def to(self, namespace: str, pod: str, port: int) -> Iterator[Forward]:
-        """Forward a port of a pod while the context lasts. Raises `KubectlFailed`."""
-        target = ("port-forward", f"pod/{pod}", f":{port}", f"--address={ADDRESS}")
+    def to(self, namespace: str, name: str, port: int) -> Iterator[Forward]:
+        """Forward a port of `pod/NAME` or `service/NAME` while the context lasts. Raises `KubectlFailed`."""
+        target = ("port-forward", name, f":{port}", f"--address={ADDRESS}")
         command = self._kubectl.within(namespace).command(*target)
         with TemporaryFile() as errors:
             process = self._start(command, errors)

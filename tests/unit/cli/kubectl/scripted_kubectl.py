@@ -1,4 +1,4 @@
-"""A kubectl that is a script: it knows one DelayTopic, and forwards ports of pods as each pod's own script says."""
+"""A kubectl that is a script: it knows one DelayTopic, and forwards ports as a script of each pod or Service says."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from delaytopic_cli.embedded.process import wait_until
 NAMESPACE: Final = "shop"
 NAME: Final = "reminders"
 RELAYS: Final = "relays"
+SYSTEM: Final = "delaytopic-system"
 PATIENCE_SECONDS: Final = 20.0
 """Of a test, for what takes no time."""
 
@@ -27,10 +28,11 @@ echo "$@" >> asked
 case "$*" in
 *port-forward*)
   for argument; do
-    case $argument in pod/*) pod=${argument#pod/} ;; esac
+    case $argument in pod/*|service/*) pod=${argument#*/} ;; esac
   done
   echo $$ > "$pod.new" && mv "$pod.new" "$pod.pid"
   . "./$pod.sh" ;;
+*"get services"*) cat services.json || exit 1 ;;
 *delaytopics*) cat topic.json ;;
 *pods*) cat pods.json ;;
 *) echo "Error from server (Forbidden): not scripted" >&2; exit 1 ;;
@@ -66,6 +68,13 @@ class ScriptedKubectl:
         for name, script in pods.items():
             (self.directory / f"{name}.sh").write_text(script)
 
+    def write_services(self, **services: str) -> None:
+        """Let these be the gateway's Services, each with what is done to forward its port."""
+        for name, script in services.items():
+            (self.directory / f"{name}.sh").write_text(script)
+        items = [_gateway(name) for name in services]
+        (self.directory / "services.json").write_text(json.dumps({"items": items}))
+
     def asked(self) -> Sequence[str]:
         """Return the arguments that it was called with, a line each call."""
         return (self.directory / "asked").read_text().splitlines()
@@ -96,3 +105,8 @@ class Process:
 
 def _running_pod(name: str) -> dict[str, object]:
     return {"metadata": {"namespace": RELAYS, "name": name}, "status": {"phase": "Running"}}
+
+
+def _gateway(name: str) -> dict[str, object]:
+    ports = [{"name": "metrics", "port": 9090}, {"name": "http", "port": 80}]
+    return {"metadata": {"namespace": SYSTEM, "name": name}, "spec": {"ports": ports}}

@@ -31,7 +31,7 @@ def forwards(start_seconds: float = 20.0, end_seconds: float = 20.0) -> PortForw
 def problem_of(scripted: ScriptedKubectl, script: str, start_seconds: float = 20.0) -> str:
     """Return why the port is not forwarded; nothing runs afterwards."""
     scripted.write(one=script)
-    with pytest.raises(KubectlFailed) as failed, forwards(start_seconds).to("relays", "one", 8080):
+    with pytest.raises(KubectlFailed) as failed, forwards(start_seconds).to("relays", "pod/one", 8080):
         pytest.fail("it is not forwarded")
     began = scripted.directory / "one.pid"
     assert not (began.exists() and Path("/proc", began.read_text().strip()).exists())
@@ -41,7 +41,7 @@ def problem_of(scripted: ScriptedKubectl, script: str, start_seconds: float = 20
 def test_a_port_is_forwarded_while_it_is_used(scripted: ScriptedKubectl) -> None:
     scripted.write(one=forwarding(4711))
 
-    with forwards().to("relays", "one", 8080) as forward:
+    with forwards().to("relays", "pod/one", 8080) as forward:
         process = scripted.process("one")
         assert (forward, process.ends(seconds=0)) == (Forward("http://127.0.0.1:4711"), False)
         process = scripted.process("one")
@@ -53,7 +53,7 @@ def test_a_port_is_forwarded_while_it_is_used(scripted: ScriptedKubectl) -> None
 def test_what_kubectl_says_beside_the_port_is_passed_over(scripted: ScriptedKubectl) -> None:
     scripted.write(one=f"echo Hello\necho 'Forwarding from [::1]:9 -> 8080'\n{forwarding(4711)}")
 
-    with forwards().to("relays", "one", 8080) as forward:
+    with forwards().to("relays", "pod/one", 8080) as forward:
         assert forward.url == "http://127.0.0.1:4711"
 
 
@@ -83,7 +83,7 @@ def test_a_forward_that_never_comes_to_the_point_is_given_up_with_what_it_said(s
 def test_a_forward_that_dies_midway_tells_what_it_died_of(scripted: ScriptedKubectl) -> None:
     scripted.write(one=forwarding(4711, then=failing(LOST)))
 
-    with forwards().to("relays", "one", 8080) as forward:
+    with forwards().to("relays", "pod/one", 8080) as forward:
         assert scripted.process("one").ends()
 
     assert forward == Forward("http://127.0.0.1:4711", "kubectl says: lost connection to pod")
@@ -95,7 +95,7 @@ def test_an_error_of_the_user_ends_the_forward(scripted: ScriptedKubectl) -> Non
     processes: list[Process] = []
 
     def use() -> None:
-        with forwards().to("relays", "one", 8080):
+        with forwards().to("relays", "pod/one", 8080):
             processes.append(scripted.process("one"))
             raise LookupError
 
@@ -108,7 +108,7 @@ def test_an_error_of_the_user_ends_the_forward(scripted: ScriptedKubectl) -> Non
 def test_a_forward_that_does_not_listen_is_killed(scripted: ScriptedKubectl) -> None:
     scripted.write(one=f"trap '' TERM\n{forwarding(4711)}")
 
-    with forwards(end_seconds=0.1).to("relays", "one", 8080):
+    with forwards(end_seconds=0.1).to("relays", "pod/one", 8080):
         process = scripted.process("one")
 
     assert process.ends()
@@ -117,7 +117,7 @@ def test_a_forward_that_does_not_listen_is_killed(scripted: ScriptedKubectl) -> 
 def test_what_a_wrapper_around_kubectl_started_ends_with_it(scripted: ScriptedKubectl) -> None:
     scripted.write(one=f"sleep 600 & echo $! > child.new && mv child.new child.pid\n{forwarding(4711, then='wait')}")
 
-    with forwards().to("relays", "one", 8080):
+    with forwards().to("relays", "pod/one", 8080):
         child = Process.of(scripted.directory / "child.pid")
 
     assert child.ends()
@@ -127,7 +127,7 @@ def test_the_end_of_all_ends_what_a_thread_waits_for_and_lets_none_begin(scripte
     scripted.write(one=FOREVER)
 
     def open_port() -> None:
-        with every.to("relays", "one", 8080):
+        with every.to("relays", "pod/one", 8080):
             pytest.fail("it is not forwarded")
 
     with ThreadPoolExecutor(1) as threads:
@@ -147,6 +147,6 @@ def test_without_kubectl_there_is_a_sentence(tmp_path: Path, monkeypatch: pytest
 
     with (
         pytest.raises(KubectlFailed, match="there is no kubectl on the PATH; install it first"),
-        forwards().to("relays", "one", 8080),
+        forwards().to("relays", "pod/one", 8080),
     ):
         pytest.fail("it is not forwarded")
