@@ -1,0 +1,220 @@
+"""`kubectl delaytopic get`, `reschedule` and `cancel` with a gateway, relays and users of a real API server."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cluster.binaries import Programs
+from tests.support.operator.app_team import AppTeam
+from tests.support.operator.backlogs import await_pending
+from tests.support.operator.platform import Platform
+from tests.support.relay.process import wait_for
+from tests.support.relay.records import at, now_ms
+
+from delaytopic_cli.kubectl.__main__ import run
+
+pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.usefixtures("users_kubectl")]
+
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+HOUR_MS = 3_600_000
+NAME = "reminders"
+IDS = ("shown", "moved", "cancelled", "cancelled too", "kept")
+READ = ("delaytopic.dev", ["delaytopics"], ["get"])
+WRITE = ("delaytopic.dev", ["delaytopics/records"], ["update"])
+REACH = (
+    ("", ["services", "pods"], ["get", "list"]),
+    ("", ["pods/portforward"], ["create"]),
+)
+# The nodes of these tests forward no ports: all else is asked of the API server.
+KUBECTL = """\
+#!/bin/sh
+case "$*" in
+*port-forward*)
+  echo 'Forwarding from 127.0.0.1:{port} -> 8080'
+  exec sleep 600 ;;
+esac
+exec {kubectl} "$@"
+"""
+Rule = tuple[str, list[str], list[str]]
+
+
+@pytest.fixture(scope="module")
+def gateway(running: Platform, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a gateway process; its Service is in the API server."""
+    directory = tmp_path_factory.mktemp("gateway")
+    config = directory / "kafka.yaml"
+    config.write_text(f"bootstrapServers: {running.kafka.bootstrap_servers}\n", encoding="utf-8")
+    command = [sys.executable, "-m", "delaytopic_cli", "gateway", "--listen=127.0.0.1:0", "--kafka-config", str(config)]
+    options = ["--kubeconfig", str(running.plane.kubeconfig), "--operator-namespace", running.namespace]
+    labels = {"app.kubernetes.io/part-of": "delaytopic", "app.kubernetes.io/component": "gateway"}
+    service = {
+        "metadata": {"name": "delaytopic-gateway", "labels": labels},
+        "spec": {"ports": [{"name": "http", "port": 80, "targetPort": "http"}], "selector": labels},
+    }
+    running.client.create(f"/api/v1/namespaces/{running.namespace}/services", service)
+    log = directory / "gateway.log"
+    with (
+        log.open("wb") as output,
+        subprocess.Popen([*command, *options], stdout=output, stderr=subprocess.STDOUT) as process,
+    ):
+        try:
+            listening = wait_for(lambda: re.search(r"listening at http://\S+:(\d+)\n", log.read_text()), log.read_text)
+            yield int(listening[1])
+        finally:
+            process.send_signal(signal.SIGTERM)
+
+
+@pytest.fixture(scope="module")
+def waiting(running: Platform, tmp_path_factory: pytest.TempPathFactory) -> int:
+    """Records that relays have taken in; when they are due."""
+    running.apply_topic(NAME, precision="200ms")
+    running.await_condition(NAME, "Ready", seconds=60)
+    team, due_ms = AppTeam.of(running, NAME, tmp_path_factory.mktemp("team")), now_ms() + HOUR_MS
+    team.send([(name.encode(), b"tea", [("deliver-id", name.encode()), at(due_ms)]) for name in IDS])
+    await_pending(running, NAME, len(IDS))
+    return due_ms
+
+
+@pytest.fixture(scope="module")
+def kubectl(gateway: int, users_kubectl: None, kubernetes_programs: Programs, tmp_path_factory: Any) -> Iterator[None]:
+    """The kubectl of the PATH, which forwards the port of every Service to the gateway."""
+    directory: Path = tmp_path_factory.mktemp("kubectl")
+    program = directory / "kubectl"
+    program.write_text(KUBECTL.format(port=gateway, kubectl=kubernetes_programs.path("kubectl")))
+    program.chmod(0o700)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PATH", str(directory), prepend=os.pathsep)
+        yield
+
+
+@pytest.fixture(scope="module")
+def users(running: Platform) -> dict[str, Path]:
+    """Kubeconfigs of ServiceAccounts of the team."""
+    return {
+        "editor": account(running, "editor", [READ, WRITE], REACH),
+        "viewer": account(running, "viewer", [READ], REACH),
+        "outsider": account(running, "outsider", [READ, WRITE], ()),
+    }
+
+
+def account(running: Platform, name: str, rules: Sequence[Rule], there: Sequence[Rule]) -> Path:
+    """Make a ServiceAccount of the team with rights in its namespace, and `there`, where the gateway is."""
+    running.client.create(f"/api/v1/namespaces/{running.team}/serviceaccounts", {"metadata": {"name": name}})
+    for namespace, given in ((running.team, rules), (running.namespace, there)):
+        listed = [{"apiGroups": [group], "resources": kinds, "verbs": verbs} for group, kinds, verbs in given]
+        running.client.create(f"{RBAC}/namespaces/{namespace}/roles", {"metadata": {"name": name}, "rules": listed})
+        binding = {
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": running.team}],
+        }
+        running.client.create(f"{RBAC}/namespaces/{namespace}/rolebindings", binding)
+    return running.plane.kubeconfig_for_service_account(running.team, name)
+
+
+class User:
+    """Somebody who calls the command with his own kubeconfig."""
+
+    def __init__(self, running: Platform, kubeconfig: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self._options = ["-n", running.team, "--kubeconfig", str(kubeconfig), "--gateway-namespace", running.namespace]
+        self._capsys = capsys
+
+    def __call__(self, command: str, *arguments: str) -> tuple[int, str, str]:
+        """Return the exit code, the output and the errors."""
+        code = run([command, NAME, *arguments, *self._options])
+        said = self._capsys.readouterr()
+        return code, said.out, said.err
+
+
+@pytest.fixture
+def editor(running: Platform, users: dict[str, Path], kubectl: None, capsys: pytest.CaptureFixture[str]) -> User:
+    return User(running, users["editor"], capsys)
+
+
+@pytest.fixture
+def viewer(running: Platform, users: dict[str, Path], kubectl: None, capsys: pytest.CaptureFixture[str]) -> User:
+    return User(running, users["viewer"], capsys)
+
+
+def test_who_may_write_sees_a_record_whole(editor: User, waiting: int) -> None:
+    code, output, errors = editor("get", "shown")
+
+    record = json.loads(output)
+    assert (code, errors) == (0, "")
+    assert (record["id"], record["dueMs"], record["content"]["value"]) == ("shown", waiting, "tea")
+
+
+def test_who_may_read_sees_when_and_where_and_may_write_nothing(running: Platform, viewer: User, waiting: int) -> None:
+    missing = f"this needs update on delaytopics/records of delaytopic.dev in namespace {running.team}"
+
+    code, output, errors = viewer("get", "shown")
+    refused = [viewer("cancel", "kept"), viewer("reschedule", "kept", "--now")]
+
+    record = json.loads(output)
+    assert (code, record["dueMs"], record["content"], record["key"]) == (0, waiting, None, None)
+    assert errors == f"keys, values and headers are left out: {missing}\n"
+    assert refused == [(1, "", f"error: {missing}\n")] * 2
+
+
+def test_a_record_is_moved(editor: User, waiting: int) -> None:
+    code, output, errors = editor("reschedule", "moved", "--at", str(waiting + HOUR_MS))
+
+    assert (code, json.loads(output)["dueMs"], errors) == (0, waiting + HOUR_MS, "")
+    wait_for(lambda: json.loads(editor("get", "moved")[1])["dueMs"] == waiting + HOUR_MS)
+
+
+def test_records_are_cancelled_and_what_is_not_pending_is_told(editor: User, waiting: int) -> None:
+    code, output, errors = editor("cancel", "cancelled", "nowhere", "cancelled too", "-o", "text")
+
+    assert (code, errors) == (7, "")
+    assert output.splitlines() == [
+        "cancelled: cancelled",
+        "nowhere: nothing with this id was pending",
+        "cancelled too: cancelled",
+        "3 ids: 2 cancelled, 1 not pending",
+    ]
+    assert editor("get", "cancelled")[0] == 5
+    assert editor("get", "kept")[0] == 0
+
+
+def test_who_has_a_certificate_gives_a_token_in_a_file(
+    running: Platform, waiting: int, kubectl: None, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    admin = User(running, running.plane.kubeconfig, capsys)
+    token = tmp_path / "token"
+    token.write_text(running.plane.kubectl("create", "token", "default", "-n", running.team))
+
+    without = admin("get", "shown")
+    stranger = admin("get", "shown", "--token-file", str(token))
+
+    assert (without[0], stranger[0]) == (1, 5)
+    assert f"--token-file <(kubectl create token NAME -n {running.team})" in without[2]
+    assert stranger[2].startswith(f"error: the gateway does not serve {running.team}/{NAME}: your token's owner may")
+
+
+def test_who_may_not_see_the_gateways_namespace_is_told_the_rights(
+    running: Platform, users: dict[str, Path], kubectl: None, waiting: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, errors = User(running, users["outsider"], capsys)("get", "shown")
+
+    assert code == 1
+    assert "cannot list resource" in errors
+    assert errors.endswith("takes get and list on services and pods, and create on pods/portforward there\n")
+
+
+def test_where_no_gateway_is_installed_that_is_told(
+    running: Platform, kubectl: None, waiting: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = run(["cancel", NAME, "kept", "-n", running.team, "--gateway-namespace", running.team])
+
+    error = f"error: no gateway is installed in the namespace {running.team} (the chart's value gateway.enabled; "
+    assert (code, capsys.readouterr().err) == (1, f"{error}elsewhere: --gateway-namespace)\n")
