@@ -132,6 +132,8 @@ def run_cancels(
     def say(why: str) -> None:
         echo(f"relays were not asked: {why}", err=True)
 
+    if relays is None and not no_wait:
+        say("none is named; give --relay, or a gateway with --gateway")
     ended = Cancelling(relays, commands, wait=not no_wait, say=say).cancel_all(names)
     show(ended, output)
     return exit_code(ended, waited=not no_wait)

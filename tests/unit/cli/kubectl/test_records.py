@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -295,3 +296,17 @@ def test_a_kubeconfig_that_cannot_be_read_is_one_line(
     error = capsys.readouterr().err
     assert error.startswith("error: no token can be had from your kubeconfig: ")
     assert error.count("\n") == 1
+
+
+def test_without_the_package_that_reads_kubeconfigs_it_is_said_how_to_do(
+    scripted: ScriptedKubectl, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "kubernetes", None)
+
+    codes = [called(tmp_path, "get", "order/17", caller=caller) for caller in (None, "editor")]
+
+    assert codes == [1, 0]
+    assert capsys.readouterr().err == (
+        "error: to take the token from your kubeconfig needs the Python package kubernetes: pip install "
+        "'delaytopic[gateway]'; or give --token-file\n"
+    )
