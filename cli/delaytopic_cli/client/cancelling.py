@@ -212,19 +212,30 @@ class Cancelling:
         if relays is None:
             return written, dict.fromkeys(names, Outcome.UNKNOWN)
         ends, start_s = self._commands.ends(), self._clock()
-        missing = list(names)
-        while True:
-            # In this order: what was taken in is pending or gone when it is asked for.
-            have_read = self._wait and self._have_read(relays, ends, start_s)
-            found = {name: self._find(relays, name) for name in missing}
-            written += self._write({name: each for name, each in found.items() if each.records})
-            missing = [name for name in missing if not found[name].records]
-            if have_read and all(found[name].complete for name in missing):
-                return written, dict.fromkeys(missing, Outcome.NOT_PENDING)
-            is_late = self._clock() - start_s >= LOOK_SECONDS
-            if not missing or not self._wait or is_late or self._complaint is not None:
-                return written, dict.fromkeys(missing, Outcome.UNKNOWN)
+        found = self._look(relays, names, written)
+        missing = [name for name in names if not found[name].records]
+        if not missing or not self._wait:
+            return written, dict.fromkeys(missing, Outcome.UNKNOWN)
+        # In this order: what was taken in is pending or gone when it is asked for.
+        have_read = self._await_read(relays, ends, start_s)
+        found = self._look(relays, missing, written)
+        missing = [name for name in missing if not found[name].records]
+        is_certain = have_read and all(found[name].complete for name in missing)
+        return written, dict.fromkeys(missing, Outcome.NOT_PENDING if is_certain else Outcome.UNKNOWN)
+
+    def _look(self, relays: Relays, names: Sequence[str], written: list[_Written]) -> Mapping[str, Found]:
+        """Ask for these ids, and write the cancels of those that are pending."""
+        found = {name: self._find(relays, name) for name in names}
+        written += self._write({name: each for name, each in found.items() if each.records})
+        return found
+
+    def _await_read(self, relays: Relays, ends: Ends, start_s: float) -> bool:
+        """Wait until all that was there at the start is taken in, but for a bounded time."""
+        while not (have_read := self._have_read(relays, ends, start_s)):
+            if self._complaint is not None or self._clock() - start_s >= LOOK_SECONDS:
+                break
             self._pause(PAUSE_SECONDS)
+        return have_read
 
     def _rest(self, missing: Mapping[str, Outcome], written: list[_Written]) -> list[Cancelled]:
         """Write the cancels of ids that may wait anywhere to all partitions, if possible; return the others' ends."""

@@ -18,10 +18,10 @@ from delaytopic_cli.commands.records import read_token
 from delaytopic_cli.errors import CliError, GatewayUnreachableError, RecordMissingError, UnauthenticatedError
 from delaytopic_cli.kubectl.client import IN_CLUSTER, Kubectl, KubectlFailed
 from delaytopic_cli.kubectl.delay_topic import Document, full_name
+from delaytopic_cli.kubectl.pending import OPERATOR_NAMESPACE
 from delaytopic_cli.kubectl.port_forward import PortForwards
 
 SELECTOR: Final = "app.kubernetes.io/part-of=delaytopic,app.kubernetes.io/component=gateway"
-OPERATOR_NAMESPACE: Final = "delaytopic-system"
 DEFAULT_KUBECONFIG: Final = "~/.kube/config"
 _RIGHTS: Final = "get and list on services and pods, and create on pods/portforward"
 
