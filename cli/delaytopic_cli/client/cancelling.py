@@ -11,9 +11,15 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from delaytopic_api.relay import DEFAULT_LIMIT, PendingRecord
 from delaytopic_cli.client.gateway import GatewayTopic
-from delaytopic_cli.client.pending import report
+from delaytopic_cli.client.pending import PendingReport, report
 from delaytopic_cli.client.relay_listing import ask_relays, relay_status
-from delaytopic_cli.errors import CliError, GatewayUnreachableError, RecordMissingError, RelayUnreachableError
+from delaytopic_cli.errors import (
+    CliError,
+    GatewayUnreachableError,
+    InputError,
+    RecordMissingError,
+    RelayUnreachableError,
+)
 
 LOOK_SECONDS: Final = 2.5
 """The longest time until relays have read what was in the source topic before; they count once a second."""
@@ -196,7 +202,9 @@ class Cancelling:
         self._say = say
         self._clock = clock
         self._pause = pause
-        self._complaint: str | None = None
+        self._said = False
+        self._silent = False
+        """True from the first question that nobody answers to the end of the turn: the others are not asked then."""
 
     def cancel_all(self, names: Iterable[str]) -> list[Cancelled]:
         """Cancel each id once; the answer has their order. Raises `CliError`s, also after some were written."""
@@ -214,7 +222,7 @@ class Cancelling:
         ends, start_s = self._commands.ends(), self._clock()
         found = self._look(relays, names, written)
         missing = [name for name in names if not found[name].records]
-        if not missing or not self._wait:
+        if not missing or not self._wait or self._silent:
             return written, dict.fromkeys(missing, Outcome.UNKNOWN)
         # In this order: what was taken in is pending or gone when it is asked for.
         have_read = self._await_read(relays, ends, start_s)
@@ -225,6 +233,7 @@ class Cancelling:
 
     def _look(self, relays: Relays, names: Sequence[str], written: list[_Written]) -> Mapping[str, Found]:
         """Ask for these ids, and write the cancels of those that are pending."""
+        self._silent = False
         found = {name: self._find(relays, name) for name in names}
         written += self._write({name: each for name, each in found.items() if each.records})
         return found
@@ -232,7 +241,7 @@ class Cancelling:
     def _await_read(self, relays: Relays, ends: Ends, start_s: float) -> bool:
         """Wait until all that was there at the start is taken in, but for a bounded time."""
         while not (have_read := self._have_read(relays, ends, start_s)):
-            if self._complaint is not None or self._clock() - start_s >= LOOK_SECONDS:
+            if self._silent or self._clock() - start_s >= LOOK_SECONDS:
                 break
             self._pause(PAUSE_SECONDS)
         return have_read
@@ -261,13 +270,14 @@ class Cancelling:
         """Return what became of the cancels, once relays have read them, but for a bounded time."""
         ended = [each.ended(Outcome.TOO_LATE) for each in written if not each.offsets]
         waiting = [each for each in written if each.offsets]
-        relays = self._relays if self._wait and self._complaint is None else None
+        relays = self._relays if self._wait else None
         until_s = self._clock() + AWAIT_SECONDS
         while relays is not None and waiting:
+            self._silent = False
             outcomes = [(each, self._outcome(relays, each)) for each in waiting]
             ended += [each.ended(outcome) for each, outcome in outcomes if outcome is not Outcome.UNREAD]
             waiting = [each for each, outcome in outcomes if outcome is Outcome.UNREAD]
-            if self._clock() >= until_s or self._complaint is not None:
+            if self._clock() >= until_s:
                 break
             if waiting:
                 self._pause(PAUSE_SECONDS)
@@ -293,13 +303,16 @@ class Cancelling:
 
     def _asked(self, ask: Callable[[], T], silence: T) -> T:
         """Ask relays; `silence` is the answer of those that cannot be asked, where cancels reach them all the same."""
+        if self._silent:
+            return silence
         try:
             return ask()
         except (RelayUnreachableError, GatewayUnreachableError) as error:
             if not self._commands.everywhere:
                 raise
-            if self._complaint is None:
-                self._complaint = str(error)
+            self._silent = True
+            if not self._said:
+                self._said = True
                 self._say(str(error))
             return silence
 
@@ -314,11 +327,11 @@ class RelayPages:
 
     def source(self) -> str:
         """Return the source topic. Raises `RelayUnreachableError`, and `InputError` for a topic that none serves."""
-        return report(self.topic, ask_relays(self.urls, {"limit": 0}), 0).source
+        return self._report({"limit": 0}, 0).source
 
     def find(self, name: str) -> Found:
         """See `Relays.find`."""
-        found = report(self.topic, ask_relays(self.urls, {"id": name}), DEFAULT_LIMIT)
+        found = self._report({"id": name}, DEFAULT_LIMIT)
         return Found(found.records, found.complete)
 
     def have_read(self, ends: Ends, seconds: float) -> bool:
@@ -328,6 +341,17 @@ class RelayPages:
             # Of two relays that both name a partition, one has it no more.
             positions[shard.partition] = min(shard.position, positions.get(shard.partition, shard.position))
         return all(positions.get(partition, -1) >= end for partition, end in ends.items())
+
+    def _report(self, parameters: Mapping[str, int | str], limit: int) -> PendingReport:
+        answers = ask_relays(self.urls, parameters)
+        try:
+            return report(self.topic, answers, limit)
+        except InputError as error:
+            silent = [f"{answer.url} {answer.problem}" for answer in answers if answer.document is None]
+            if not silent:
+                raise
+            # Those that say nothing may be the ones that serve it.
+            raise RelayUnreachableError(f"{error}, and others did not answer: {'; '.join(silent)}") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,8 +134,9 @@ def ended(local: Local) -> End:
 
 
 def test_records_sent_to_a_running_local_arrive(local: Local, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["send", "shop.delayed", "--after", "1h", "--id", "cancelled", "--value", "never"]) == 0
-    assert run(["cancel", "reminders", "cancelled"]) == 0
+    assert run(["send", "post.delayed", "--after", "1h", "--id", "cancelled", "--value", "never"]) == 0
+    local.wait_for("post/letters", "  pending=1  ")
+    assert run(["cancel", "letters", "cancelled"]) == 0
     assert run(["send", "shop.delayed", "--after", "2s", "--value", "tea"]) == 0
     capsys.readouterr()
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pytest
+from tests.support.relay.listings import pending_list
 
 from delaytopic_api.relay import PendingRecord
 from delaytopic_cli.client.cancelling import (
@@ -14,10 +16,12 @@ from delaytopic_cli.client.cancelling import (
     Ends,
     Found,
     Outcome,
+    RelayPages,
     exit_code,
     summary,
 )
-from delaytopic_cli.errors import RelayUnreachableError
+from delaytopic_cli.errors import InputError, RelayUnreachableError
+from delaytopic_relay.telemetry.server import Health, PageServer
 
 PARTITIONS = 4
 HOUR_S = 3_600.0
@@ -174,6 +178,19 @@ def test_relays_that_cannot_be_asked_are_told_of_once_and_reached_all_the_same()
     assert world.cancels() == [(name, partition) for name in "ab" for partition in range(PARTITIONS)]
 
 
+def test_relays_that_answer_again_in_time_tell_of_what_was_cancelled_meanwhile() -> None:
+    world = World(silent=True).schedule("a", 2)
+
+    def pause(seconds: float) -> None:
+        world.silent = False
+        world.pause(seconds)
+
+    cancelling = Cancelling(world, world, say=world.said.append, clock=lambda: world.now_s, pause=pause)
+
+    assert cancelling.cancel_all(["a"]) == [Cancelled("a", Outcome.SWEPT, [0, 1, 2, 3])]
+    assert world.said == ["no relay answers"]
+
+
 def test_a_record_that_is_due_before_the_cancel_is_read_is_not_called_cancelled() -> None:
     world = World(lag_s=1.0).schedule("a", 2, due_s=0.5)
 
@@ -233,3 +250,33 @@ def test_people_get_a_sentence_for_each_id_and_a_sum() -> None:
         "nothing with this id was pending",
     ]
     assert summary(ended) == "4 ids: 1 cancelled, 1 not pending any more, 1 not pending, 1 written, not read yet"
+
+
+@contextmanager
+def relay_of(delay_topic: str, source: str) -> Iterator[str]:
+    """Serve the pages of a relay with nothing pending; their address."""
+    healthy = Health(True, "running")
+    found = pending_list(delay_topic=delay_topic, source=source, source_partitions=1, pending=0, shards=[])
+    server = PageServer(
+        "127.0.0.1",
+        0,
+        health=lambda: healthy,
+        readiness=lambda: healthy,
+        metrics=bytes,
+        status=lambda: pytest.fail("nobody asks for it"),
+        pending=lambda query: found,
+    )
+    server.start()
+    try:
+        yield f"http://127.0.0.1:{server.port}"
+    finally:
+        server.stop()
+
+
+def test_a_relay_that_does_not_answer_may_be_the_one_that_serves_the_topic() -> None:
+    with relay_of("post/letters", "post.delayed") as url:
+        with pytest.raises(RelayUnreachableError, match="others did not answer: http://localhost:1 does not answer"):
+            RelayPages("shop.delayed", [url, "http://localhost:1"]).find("a")
+        with pytest.raises(InputError, match="none of the relays that answered serves"):
+            RelayPages("shop.delayed", [url]).find("a")
+        assert RelayPages("letters", [url, "http://localhost:1"]).source() == "post.delayed"
