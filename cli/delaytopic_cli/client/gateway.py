@@ -7,7 +7,7 @@ import json
 import re
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode
@@ -132,6 +132,17 @@ class GatewayTopic:
     def cancel(self, name: str, partition: int | None) -> WrittenCommand:
         """Cancel the pending record with an id."""
         return _parsed(_written, self.client.ask("DELETE", self._place(name, partition)))
+
+    def dead_letters(self, reasons: Sequence[str], limit: int, after: str | None) -> dict[str, Any]:
+        """Return the gateway's page of dead letters, the newest first, or those behind a page's `next`."""
+        query = [*(("reason", each) for each in reasons), ("limit", limit), *([("after", after)] if after else [])]
+        found: dict[str, Any] = self.client.ask("GET", f"{self._base}/dead-letters?{urlencode(query)}")
+        return found
+
+    def resend(self, document: dict[str, Any]) -> dict[str, Any]:
+        """Send dead letters again, as the gateway's document asks for; return what was sent."""
+        found: dict[str, Any] = self.client.ask("POST", f"{self._base}/dead-letters/resend", document)
+        return found
 
     @property
     def _base(self) -> str:

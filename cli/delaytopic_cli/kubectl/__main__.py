@@ -17,6 +17,7 @@ _COMMANDS = {
     "get": "delaytopic_cli.kubectl.records:get",
     "cancel": "delaytopic_cli.kubectl.records:cancel",
     "reschedule": "delaytopic_cli.kubectl.records:reschedule",
+    "dead-letters": "delaytopic_cli.kubectl.dead_letters:dead_letters",
     "pause": "delaytopic_cli.kubectl.annotate:pause",
     "resume": "delaytopic_cli.kubectl.annotate:resume",
     "reconcile": "delaytopic_cli.kubectl.annotate:reconcile",

@@ -1,4 +1,4 @@
-"""`kubectl delaytopic get`, `reschedule` and `cancel` with a gateway, relays and users of a real API server."""
+"""`kubectl delaytopic get`, `cancel` and others with a gateway, relays and users of a real API server."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class User:
 
     def __call__(self, command: str, *arguments: str) -> tuple[int, str, str]:
         """Return the exit code, the output and the errors."""
-        code = run([command, NAME, *arguments, *self._options])
+        code = run([*command.split(), NAME, *arguments, *self._options])
         said = self._capsys.readouterr()
         return code, said.out, said.err
 
@@ -184,6 +184,25 @@ def test_records_are_cancelled_and_what_is_not_pending_is_told(editor: User, wai
     ]
     assert editor("get", "cancelled")[0] == 5
     assert editor("get", "kept")[0] == 0
+
+
+def test_dead_letters_are_listed_and_sent_again(
+    running: Platform, editor: User, viewer: User, waiting: int, tmp_path: Path
+) -> None:
+    AppTeam.of(running, NAME, tmp_path).send([(b"late", b"tea", [("deliver-at", b"soon"), ("deliver-id", b"late")])])
+    wait_for(lambda: json.loads(editor("dead-letters list")[1])["deadLetters"])
+
+    (letter,) = json.loads(editor("dead-letters list", "--reason", "malformed-header")[1])["deadLetters"]
+    refused = viewer("dead-letters resend", letter["place"], "--after", "1h")
+    sent = editor("dead-letters resend", letter["place"], "--after", "1h", "-o", "text")
+    again = editor("dead-letters resend", letter["place"], "--after", "1h", "-o", "text")
+
+    source = f"{running.team}.{NAME}.delayed"
+    assert (letter["key"], letter["valueBytes"], letter["sentAgain"]) == ("late", 3, False)
+    assert (refused[0], refused[1]) == (1, "")
+    assert sent == (0, f"sent 1 dead letter again, 1 to {source}\n", "")
+    assert again[1].splitlines()[-1] == f"not sent: {letter['place']}: it was sent again before"
+    wait_for(lambda: editor("get", "late")[0] == 0)
 
 
 def test_who_has_a_certificate_gives_a_token_in_a_file(
