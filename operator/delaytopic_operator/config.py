@@ -41,6 +41,9 @@ class AuditConfig(Model):
     `H * * * *`. Absent: no audit is made by the operator."""
     ledger: Annotated[str, Field(min_length=1, max_length=2_048)] | None = None
     """A URL that Spark takes, or a path below the volume; the DelayTopic's namespace and name are added."""
+    reports_url: Annotated[str, Field(pattern="^https?://", max_length=1_024)] | None = None
+    """The URL at which the folder `reports` of the volume is served, for `status.slo.report`. Absent: a path in the
+    volume."""
     master: str = "local[*]"
     """Spark's master."""
     resources: KubernetesObject = {"requests": {"cpu": "500m", "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
@@ -53,7 +56,12 @@ class AuditConfig(Model):
     def _rules(self) -> Self:
         kept = self.volume is not None or (self.ledger is not None and "://" in self.ledger)
         require(
-            (self.schedule is None or kept, "ledger", "must be a URL, or in a volume: what runs remember has to last")
+            (self.schedule is None or kept, "ledger", "must be a URL, or in a volume: what runs remember has to last"),
+            (
+                self.reports_url is None or self.volume is not None,
+                "reportsUrl",
+                "needs a volume: without one reports are gone with their pods",
+            ),
         )
         return self
 

@@ -111,9 +111,10 @@ def _audit_of_status(status: DelayTopicStatus, met: Condition, settings: Setting
     slo = status.slo
     return AuditDocument(
         verdict=_VERDICTS[met.status],
-        at_ms=_epoch_ms(slo.as_of) if slo is not None else None,
+        at_ms=_epoch_ms(slo.audited_at) if slo is not None else None,
         message=met.message,
         attainment=slo.attainment_percent if slo is not None else None,
+        budget_remaining=_share(slo.budget_left_percent) if slo is not None else None,
         lateness_p99_ms=_duration_ms(slo.lateness_p99) if slo is not None else None,
         report=slo.report if slo is not None else None,
         lateness=str(settings.slo.lateness),
@@ -175,6 +176,13 @@ def audit_of_report(text: str, settings: Settings) -> AuditDocument | None:
 
 def _epoch_ms(time: datetime | None) -> int | None:
     return round(time.timestamp() * 1_000) if time is not None else None
+
+
+def _share(percent: str | None) -> float | None:
+    try:
+        return float(percent.removesuffix("%")) / 100 if percent is not None else None
+    except ValueError:
+        return None
 
 
 def _duration_ms(text: str | None) -> int | None:

@@ -82,6 +82,7 @@ KINDS: Final = (
             Column("Class", ".status.effective.delayClass", priority=DETAIL),
             Column("Backend", ".status.backend.type", priority=DETAIL),
             Column("Precision", ".status.effective.precision", priority=DETAIL),
+            Column("Budget-Left", ".status.slo.budgetLeftPercent", priority=DETAIL),
             Column("Message", _condition("Ready", "message"), priority=DETAIL),
             AGE,
         ),

@@ -30,6 +30,7 @@ from delaytopic_api.documents.settings import (
     TopicSettings,
 )
 from delaytopic_api.documents.status import (
+    MOST_FAULTY_HOURS,
     BackendStatus,
     BacklogStatus,
     Condition,
@@ -40,6 +41,9 @@ from delaytopic_api.documents.status import (
     Ownership,
     PlannedAction,
     RelayFleetStatus,
+    SloBurnRateStatus,
+    SloFaultsStatus,
+    SloObjectiveStatus,
     SloStatus,
     TopicStatus,
 )
@@ -49,6 +53,7 @@ __all__ = [
     "API_VERSION",
     "DEFAULT_CLASS_ANNOTATION",
     "GROUP",
+    "MOST_FAULTY_HOURS",
     "AccessSpec",
     "ApiVersion",
     "Authentication",
@@ -80,6 +85,9 @@ __all__ = [
     "SchedulerSpec",
     "Settings",
     "SigningKeySecret",
+    "SloBurnRateStatus",
+    "SloFaultsStatus",
+    "SloObjectiveStatus",
     "SloSettings",
     "SloStatus",
     "Tls",

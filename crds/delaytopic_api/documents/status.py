@@ -139,17 +139,84 @@ class BacklogStatus(_Status):
     """The time of the count."""
 
 
-class SloStatus(_Status):
-    """The last audit."""
+RecordCount = Annotated[int, Field(ge=0, le=2**53)]
+"""What an audit's pod counted: the API server takes no larger numbers, and would refuse the whole status."""
 
+
+class SloObjectiveStatus(_Status):
+    """One objective over the window that was audited."""
+
+    name: Annotated[str, Field(max_length=32)]
+    """Timely, Complete, Unique or NotEarly."""
+    objective: Annotated[str | None, Field(max_length=16)] = None
+    """The share that has to be good."""
+    attainment: Annotated[str | None, Field(max_length=16)] = None
+    """The share that was good; absent when nothing was due."""
+    bad: RecordCount = 0
+    """Records that were not good."""
+    newly_bad: RecordCount | None = None
+    """Records that were not good, and that the audit before knew nothing of. The operator counts them; of an objective
+    below 100% it does not."""
+
+
+class SloBurnRateStatus(_Status):
+    """The speed at which the error budget was spent over some time."""
+
+    window: Annotated[str, Field(max_length=28)]
+    """The length."""
+    rate: Annotated[str, Field(max_length=32)]
+    """As a multiple of the allowed one: 1 spends exactly the budget."""
+    bad: RecordCount = 0
+    """Records that were late or lost."""
+
+
+class SloFaultsStatus(_Status):
+    """Records that broke an objective of 100% and were due within one hour."""
+
+    hour: AwareDatetime
+    """Its start."""
+    objective: Annotated[str, Field(max_length=32)]
+    """Timely, Complete, Unique or NotEarly."""
+    records: RecordCount
+    """The number of records."""
+
+
+MOST_FAULTY_HOURS = 24
+"""The number of `SloFaultsStatus` that a status lists: the verdict has to fit into the termination message of a pod."""
+
+
+class SloStatus(_Status):
+    """The last audit. Without a verdict, the figures stay those of the last audit that had one."""
+
+    verdict: Annotated[str | None, Field(max_length=32)] = None
+    """Met, Missed or CannotJudge."""
+    audited_at: AwareDatetime | None = None
+    """The time of the last audit."""
+    window: Annotated[str | None, Field(max_length=28)] = None
+    """The length of time that is graded."""
+    window_end: AwareDatetime | None = None
+    """The end of the time that is graded."""
+    records: RecordCount | None = None
+    """Records that asked for something to happen within the window."""
+    lateness_p50: Annotated[str | None, Field(alias="latenessP50")] = None
+    """Half of the records were at most this late."""
     lateness_p99: Annotated[str | None, Field(alias="latenessP99")] = None
     """99 of 100 records were at most this late."""
+    lateness_p999: Annotated[str | None, Field(alias="latenessP999")] = None
+    """999 of 1000 records were at most this late."""
     attainment_percent: str | None = None
     """The share of records that were not late."""
+    budget_left_percent: Annotated[str | None, Field(max_length=32)] = None
+    """The share of the error budget that is left, over the objective's own window; below zero when it is overspent."""
+    objectives: Annotated[list[SloObjectiveStatus], Field(max_length=8)] | None = None
+    """Those that are promised, each graded apart."""
+    burn_rates: Annotated[list[SloBurnRateStatus], Field(max_length=8)] | None = None
+    """Shortest window first."""
+    faults: Annotated[list[SloFaultsStatus], Field(max_length=MOST_FAULTY_HOURS)] | None = None
+    """Hours in which an objective of 100% was broken, latest first; of older ones, if there are more, nothing is
+    said."""
     report: str | None = None
     """The place of the full report."""
-    as_of: AwareDatetime | None = None
-    """The time at which it was made."""
 
 
 class PlannedAction(_Status):

@@ -26,11 +26,21 @@ from delaytopic_api.relay.pending import (
     PendingShard,
     text_or_base64,
 )
-from delaytopic_api.relay.status import BucketStatus, Cursor, DueBin, RelayState, RelayStatus, ShardState, ShardStatus
+from delaytopic_api.relay.status import (
+    LATENESS_EDGES_MS,
+    BucketStatus,
+    Cursor,
+    DueBin,
+    RelayState,
+    RelayStatus,
+    ShardState,
+    ShardStatus,
+)
 
 __all__ = [
     "DEFAULT_LIMIT",
     "LARGEST_ANSWER_BYTES",
+    "LATENESS_EDGES_MS",
     "LONGEST_SHOWN_BYTES",
     "MOST_LISTED",
     "BucketStatus",

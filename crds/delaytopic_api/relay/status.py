@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import AfterValidator, ConfigDict, FailFast, Field
 
@@ -21,6 +21,13 @@ Int64 = Annotated[int, _at_the_nearest(-(2**63), 2**63 - 1)]
 """Any number of a relay. No float holds larger ones, with which readers calculate."""
 EpochMs = Annotated[int, _at_the_nearest(-30_610_224_000_000, 253_402_300_799_999)]
 """A time that is written with a year of four digits: of the years 1000 to 9999."""
+
+LATENESS_EDGES_MS: Final = (
+    *(1, 2, 5, 10, 20, 50, 100, 200, 500),
+    *(1_000, 2_000, 5_000, 10_000, 30_000),
+    *(60_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000),
+)
+"""Upper edges of the buckets of `delaytopic_lateness_seconds`, on a relay's page of metrics."""
 
 
 class RelayState(StrEnum):

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final, NamedTuple
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from delaytopic_api import documents
-from delaytopic_api.documents import ConditionType, Model, SloStatus
+from delaytopic_api.documents import MOST_FAULTY_HOURS, ConditionType, Model, SloFaultsStatus, SloStatus
 from delaytopic_operator.model.conditions import Condition
 
 NO_AUDIT: Final = "NoAudit"
 """Reason of SLOMet while no audit can be set up, which is no verdict: nothing of it is kept."""
+WITHOUT_BUDGET: Final = "100%"
+_LATEST_MS: Final = 253_402_300_799_999
+"""The end of the year 9999."""
 
 
 class _Message(Model):
     """The message that `delaytopic slo run --status-file` writes."""
 
     delay_topic: str
-    verdict: str
-    generated_at_ms: int
+    verdict: Annotated[str, Field(max_length=32)]
+    generated_at_ms: Annotated[int, Field(ge=0, le=_LATEST_MS)]
     slo: SloStatus
     condition: documents.Condition
+
+    @property
+    def audited_at(self) -> datetime:
+        """The time of the audit, to the second."""
+        return datetime.fromtimestamp(self.generated_at_ms // 1_000, UTC)
 
 
 class AuditVerdict(NamedTuple):
@@ -32,15 +41,68 @@ class AuditVerdict(NamedTuple):
     condition: Condition
     slo: Mapping[str, Any]
 
+    def with_report(self, place: str | None) -> AuditVerdict:
+        """Return the same with another place of the report; None: there is none to be found."""
+        others = {name: value for name, value in self.slo.items() if name != "report"}
+        return self._replace(slo={**others, **({"report": place} if place is not None else {})})
 
-def last_verdict(pods: Iterable[Mapping[str, Any]], status: Mapping[str, Any]) -> AuditVerdict | None:
+
+def last_verdict(pods: Iterable[Mapping[str, Any]], status: Mapping[str, Any], now_ms: int) -> AuditVerdict | None:
     """Return the newest verdict of the audit's pods, or that of the status, as pods are removed in time."""
     newest = max(_messages(pods), key=lambda message: message.generated_at_ms, default=None)
-    if newest is not None:
-        told = newest.condition
-        condition = Condition(ConditionType.SLO_MET, told.status, told.reason, told.message)
-        return AuditVerdict(condition, newest.slo.to_document())
-    return _of_before(status)
+    before = parsed_slo(status.get("slo"))
+    if newest is None or (before is not None and _is_older(newest, before, now_ms)):
+        return _of_before(status)
+    told = newest.condition
+    condition = Condition(ConditionType.SLO_MET, told.status, told.reason, told.message)
+    return AuditVerdict(condition, _merged(newest, before).to_document())
+
+
+def parsed_slo(slo: object) -> SloStatus | None:
+    """Return `status.slo`; None where there is none, or none that can be read."""
+    try:
+        return SloStatus.model_validate(slo, by_alias=True, by_name=False) if slo else None
+    except ValidationError:
+        return None
+
+
+def newly_bad(now: Sequence[SloFaultsStatus], before: Sequence[SloFaultsStatus], objective: str) -> int:
+    """Count the records that broke an objective and of which the audit before knew nothing.
+
+    Hours are compared, as the window moves on and records may heal. Where a list is full, only what is later than its
+    last entry is.
+    """
+    horizon = max((each[-1].hour for each in (now, before) if len(each) >= MOST_FAULTY_HOURS), default=None)
+    known = {each.hour: each.records for each in before if each.objective == objective}
+    return sum(
+        max(0, each.records - known.get(each.hour, 0))
+        for each in now
+        if each.objective == objective and (horizon is None or each.hour > horizon)
+    )
+
+
+def _is_older(message: _Message, before: SloStatus, now_ms: int) -> bool:
+    """Tell whether the status knows a later audit, whose pod is gone; a status from the future knows nothing."""
+    known = before.audited_at
+    return known is not None and message.audited_at < known and known.timestamp() * 1_000 <= now_ms
+
+
+def _merged(message: _Message, before: SloStatus | None) -> SloStatus:
+    """Return what the audit says, with what only a look at the audit before it tells."""
+    if before is not None and before.audited_at == message.audited_at:
+        return before
+    audited = {"verdict": message.verdict, "audited_at": message.audited_at}
+    told = message.slo
+    if told.window_end is None and before is not None and before.window_end is not None:
+        return before.model_copy(update={**audited, **({"report": told.report} if told.report else {})})
+    found, known = told.faults or [], (before.faults if before is not None else None) or []
+    objectives = [
+        each.model_copy(update={"newly_bad": newly_bad(found, known, each.name)})
+        if each.objective == WITHOUT_BUDGET
+        else each
+        for each in told.objectives or []
+    ]
+    return told.model_copy(update={**audited, "objectives": objectives or None})
 
 
 def _messages(pods: Iterable[Mapping[str, Any]]) -> Iterator[_Message]:

@@ -20,6 +20,7 @@ from delaytopic_operator.observe.observation import CommittedOffsets, Observatio
 from delaytopic_operator.observe.offsets_cache import OffsetsCache
 from delaytopic_operator.observe.rollouts import RolloutBook
 from delaytopic_operator.observe.topics import TopicsObserver, TopicsSeen, problem_of
+from delaytopic_operator.resources.audit import report_address
 from delaytopic_operator.rules.validate import Accepted
 from delaytopic_operator.scaling.signals import FleetSignals, gather
 
@@ -116,7 +117,9 @@ class Observer:
                 if self._learn_cluster(seen, topics):
                     seen = replace(seen, verdict=self._cluster.validated(seen))
         fleet = self._cluster.fleet(cluster, topics.partitions or _known_partitions(seen))
-        slo = last_verdict(cluster.audit_pods, seen.status)
+        slo = last_verdict(cluster.audit_pods, seen.status, seen.now_ms)
+        if slo is not None:
+            slo = slo.with_report(report_address(seen.key, self._config.audit, slo.slo.get("report")))
         return replace(
             seen,
             fleet=fleet,

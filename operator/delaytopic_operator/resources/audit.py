@@ -120,6 +120,13 @@ def audit_cron_job(identity: RelayIdentity, kafka_files: Iterable[SecretFile], c
     }
 
 
+def report_address(key: Key, audit: AuditConfig, told: str | None) -> str | None:
+    """Return where people find the report that an audit says it has written; None: it was gone with the pod."""
+    if told is None or audit.reports_url is None:
+        return told if audit.volume is not None else None
+    return f"{audit.reports_url.rstrip('/')}/{key.namespace}.{key.name}/report.html"
+
+
 def spread_schedule(schedule: str, key: Key) -> str:
     """The cron line with `H` replaced, as the minute or the hour, by a number that follows from the DelayTopic's name.
 

@@ -17,7 +17,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
 from delaytopic_api.records import DeadLetterReason
-from delaytopic_api.relay import RelayStatus, ShardState
+from delaytopic_api.relay import LATENESS_EDGES_MS, RelayStatus, ShardState
 from delaytopic_relay.errors import BacklogMoved, BucketLost, CommitUnknown, Fenced, StateInDoubt, TransactionAborted
 
 INFINITY = "+Inf"
@@ -63,11 +63,6 @@ class MillisecondHistogram:
 LABELS = ("delaytopic_namespace", "delaytopic_name")
 """On every series: the DelayTopic, which need not live in the namespace of its relays."""
 
-LATENESS_EDGES_MS = (
-    *(1, 2, 5, 10, 20, 50, 100, 200, 500),
-    *(1_000, 2_000, 5_000, 10_000, 30_000),
-    *(60_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000),
-)
 DURATION_EDGES_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 RECOVERY_CAUSES = (
     "assigned",

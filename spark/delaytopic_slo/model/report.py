@@ -207,6 +207,17 @@ class BurnRate(Model):
     """1 spends exactly the budget; null when nothing was due."""
 
 
+class FaultyHour(Model):
+    """Records that broke an objective of 100 % and were due within one hour."""
+
+    hour_ms: int
+    """Its start."""
+    objective: ObjectiveName
+    """Timely, Complete, Unique or NotEarly."""
+    records: int
+    """The number of records."""
+
+
 class Reading(Model):
     """The topics and ranges that the run read."""
 
@@ -271,6 +282,8 @@ class Report(Model):
     """In order."""
     findings: list[FindingList] = Field(default_factory=list)
     """Faults first."""
+    faulty_hours: list[FaultyHour] = Field(default_factory=list)
+    """Of all that the ledger remembers, latest first, up to a bound: two audits compared tell what was found newly."""
     notes: list[str] = Field(default_factory=list)
     """Remarks that a reader has to know before trusting the figures."""
     reading: Reading | None = None

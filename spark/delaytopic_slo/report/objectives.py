@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
+from delaytopic_api.documents import MOST_FAULTY_HOURS
 from delaytopic_api.values import Duration, Guarantee
-from delaytopic_slo.model.report import Budget, BurnRate, Counts, Objective, ObjectiveName, Verdict
+from delaytopic_slo.model.report import Budget, BurnRate, Counts, FaultyHour, Objective, ObjectiveName, Verdict
 from delaytopic_slo.model.rules import Rules
 from delaytopic_slo.model.words import MINUTE_MS
 
 BURN_WINDOWS_MS = (3_600_000, 6 * 3_600_000, 24 * 3_600_000, 72 * 3_600_000)
+HOUR_MS = 3_600_000
 _ALL = Fraction(1)
 
 
@@ -46,7 +49,7 @@ def objectives(counts: Counts, rules: Rules) -> list[Objective]:
     """Grade the four objectives."""
     arrived = counts.delivered + counts.misdirected
     missing = counts.lost + counts.misdirected
-    unwanted = counts.duplicated + counts.unwanted + counts.unknown
+    bad = _bad_by_objective(counts)
     promised = rules.guarantee is Guarantee.EXACTLY_ONCE
     limit = Duration.of_ms(rules.lateness_ms)
     said = {
@@ -60,15 +63,24 @@ def objectives(counts: Counts, rules: Rules) -> list[Objective]:
         ObjectiveName.NOT_EARLY: ((counts.early, "arrived before they were due"),),
     }
     figures = {
-        ObjectiveName.TIMELY: (rules.objective.ratio, counts.on_time, bad_of(counts)),
-        ObjectiveName.COMPLETE: (_ALL, counts.asked - missing, missing),
-        ObjectiveName.UNIQUE: (_ALL, max(0, arrived - counts.duplicated - counts.unwanted), unwanted),
-        ObjectiveName.NOT_EARLY: (_ALL, max(0, arrived - counts.early), counts.early),
+        ObjectiveName.TIMELY: (rules.objective.ratio, counts.on_time),
+        ObjectiveName.COMPLETE: (_ALL, counts.asked - missing),
+        ObjectiveName.UNIQUE: (_ALL, max(0, arrived - counts.duplicated - counts.unwanted)),
+        ObjectiveName.NOT_EARLY: (_ALL, max(0, arrived - counts.early)),
     }
     return [
-        _objective(name, *numbers, _told(said[name]), promised=promised or name is not ObjectiveName.UNIQUE)
+        _objective(name, *numbers, bad[name], _told(said[name]), promised=promised or name is not ObjectiveName.UNIQUE)
         for name, numbers in figures.items()
     ]
+
+
+def _bad_by_objective(counts: Counts) -> dict[ObjectiveName, int]:
+    return {
+        ObjectiveName.TIMELY: bad_of(counts),
+        ObjectiveName.COMPLETE: counts.lost + counts.misdirected,
+        ObjectiveName.UNIQUE: counts.duplicated + counts.unwanted + counts.unknown,
+        ObjectiveName.NOT_EARLY: counts.early,
+    }
 
 
 def _told(parts: Sequence[tuple[int, str]]) -> str:
@@ -95,6 +107,23 @@ def burn_rates(minutes: Sequence[MinuteCounts], rules: Rules, end_minute: int) -
     """Return the burn rates over the usual windows, and the objective's own."""
     lengths = sorted({*(length for length in BURN_WINDOWS_MS if length < rules.window_ms), rules.window_ms})
     return [_burn_rate(minutes, rules, length, end_minute) for length in lengths]
+
+
+def faulty_hours(minutes: Iterable[MinuteCounts], rules: Rules) -> list[FaultyHour]:
+    """List the latest hours in which objectives of 100 % were broken, as many as a DelayTopic's status takes."""
+    without_budget = {
+        ObjectiveName.TIMELY: rules.objective.ratio == _ALL,
+        ObjectiveName.COMPLETE: True,
+        ObjectiveName.UNIQUE: rules.guarantee is Guarantee.EXACTLY_ONCE,
+        ObjectiveName.NOT_EARLY: True,
+    }
+    records: Counter[tuple[int, ObjectiveName]] = Counter()
+    for minute in minutes:
+        for name, bad in _bad_by_objective(minute.counts).items():
+            if bad and without_budget[name]:
+                records[minute.minute * MINUTE_MS // HOUR_MS * HOUR_MS, name] += bad
+    latest = sorted(records.items(), key=lambda item: (-item[0][0], item[0][1]))[:MOST_FAULTY_HOURS]
+    return [FaultyHour(hour_ms=hour_ms, objective=name, records=number) for (hour_ms, name), number in latest]
 
 
 def percent_text(share: Fraction) -> str:

@@ -25,7 +25,7 @@ from delaytopic_slo.model.report import (
     WorstMinute,
 )
 from delaytopic_slo.model.words import FAULTS, MINUTE_MS, Finding, bucket_value_ms
-from delaytopic_slo.report.objectives import MinuteCounts, added, budget, burn_rates, objectives
+from delaytopic_slo.report.objectives import MinuteCounts, added, budget, burn_rates, faulty_hours, objectives
 
 MOST_SPANS = 96
 MOST_WORST = 10
@@ -84,6 +84,7 @@ def make_report(commit: Commit, window: MinuteRange, gathered: Gathered, now_ms:
         worst_minutes=_worst(inside),
         partitions=[PartitionCounts(partition=p, counts=c) for p, c in gathered.partitions.items()],
         findings=_findings(counts, gathered),
+        faulty_hours=faulty_hours(gathered.minutes, rules),
         notes=_notes(commit, window, first),
         reading=_reading(commit),
     )

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from delaytopic_api.documents import Condition, ConditionStatus, ConditionType, SloStatus
+from delaytopic_api.documents import (
+    Condition,
+    ConditionStatus,
+    ConditionType,
+    SloBurnRateStatus,
+    SloFaultsStatus,
+    SloObjectiveStatus,
+    SloStatus,
+)
 from delaytopic_api.values import Duration
-from delaytopic_slo.model.report import ObjectiveName, Report, Verdict
+from delaytopic_slo.model.report import BurnRate, Objective, ObjectiveName, Report, Verdict
 
 _STATUS = {
     Verdict.MET: ConditionStatus.TRUE,
@@ -17,20 +25,38 @@ _STATUS = {
 
 def slo_status(report: Report, place: str | None) -> SloStatus:
     """Return `status.slo`; `place` is the address of the whole report."""
+    verdict, audited_at = str(report.verdict), _instant(report.generated_at_ms)
+    if report.window is None:
+        return SloStatus(verdict=verdict, audited_at=audited_at, report=place)
     timely = next((each for each in report.objectives if each.name is ObjectiveName.TIMELY), None)
-    p99_ms = report.lateness.p99_ms if report.lateness is not None else None
+    late, left = report.lateness, report.budget.remaining if report.budget is not None else None
     return SloStatus(
-        lateness_p99=Duration.of_ms(round(p99_ms)) if p99_ms is not None else None,
+        verdict=verdict,
+        audited_at=audited_at,
+        window=Duration.of_ms(report.window.to_ms - report.window.from_ms),
+        window_end=_instant(report.window.to_ms),
+        records=report.counts.asked if report.counts is not None else None,
+        lateness_p50=_duration(late.p50_ms) if late is not None else None,
+        lateness_p99=_duration(late.p99_ms) if late is not None else None,
+        lateness_p999=_duration(late.p999_ms) if late is not None else None,
         attainment_percent=timely.attainment if timely is not None else None,
+        budget_left_percent=f"{_decimal(left * 100)}%" if left is not None else None,
+        objectives=[_objective(each) for each in report.objectives if each.verdict is not Verdict.NOT_PROMISED],
+        burn_rates=[_burn_rate(each, each.rate) for each in report.burn_rates if each.rate is not None] or None,
+        faults=[
+            SloFaultsStatus(hour=_instant(each.hour_ms), objective=str(each.objective), records=each.records)
+            for each in report.faulty_hours
+        ]
+        or None,
         report=place,
-        as_of=_time(report),
     )
 
 
 def slo_condition(report: Report, generation: int | None, previous: Condition | None) -> Condition:
     """Return the condition `SLOMet`; `previous` keeps the time of its last transition while the status is the same."""
     status = _STATUS[report.verdict]
-    since = previous.last_transition_time if previous is not None and previous.status is status else _time(report)
+    now = datetime.fromtimestamp(report.generated_at_ms / 1000, UTC)
+    since = previous.last_transition_time if previous is not None and previous.status is status else now
     return Condition(
         type=ConditionType.SLO_MET,
         status=status,
@@ -41,5 +67,28 @@ def slo_condition(report: Report, generation: int | None, previous: Condition | 
     )
 
 
-def _time(report: Report) -> datetime:
-    return datetime.fromtimestamp(report.generated_at_ms // 1000, UTC)
+def _objective(objective: Objective) -> SloObjectiveStatus:
+    return SloObjectiveStatus(
+        name=str(objective.name),
+        objective=objective.objective,
+        attainment=objective.attainment,
+        bad=objective.bad,
+    )
+
+
+def _burn_rate(burn: BurnRate, rate: float) -> SloBurnRateStatus:
+    return SloBurnRateStatus(window=burn.window, rate=_decimal(rate), bad=burn.bad)
+
+
+def _instant(moment_ms: int) -> datetime:
+    """Return a time to the second, as Kubernetes writes it."""
+    return datetime.fromtimestamp(moment_ms // 1_000, UTC)
+
+
+def _duration(length_ms: float | None) -> Duration | None:
+    return Duration.of_ms(round(length_ms)) if length_ms is not None else None
+
+
+def _decimal(number: float) -> str:
+    """Return it as text without an exponent: floats do not survive every client."""
+    return f"{round(number, 4) + 0.0:.4f}".rstrip("0").rstrip(".")

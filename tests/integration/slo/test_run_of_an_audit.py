@@ -75,7 +75,7 @@ class Container:
         """Return what the operator makes of its termination message."""
         state = {"terminated": {"message": self.message.read_text(encoding="utf-8")}}
         pod: dict[str, Any] = {"status": {"containerStatuses": [{"state": state}]}}
-        verdict = last_verdict([pod], {})
+        verdict = last_verdict([pod], {}, 0)
         assert verdict is not None
         return verdict.condition
 

@@ -239,7 +239,7 @@ def test_the_status_of_the_object_tells_the_verdict_and_whether_it_is_ready(
         {"type": "SLOMet", "status": "True", "reason": "Met"},
         {"type": "Ready", "status": "True", "reason": "Ready"},
     ]
-    slo = {"attainmentPercent": "99.99%", "latenessP99": "40ms", "asOf": "2026-11-24T09:00:00Z"}
+    slo = {"attainmentPercent": "99.99%", "latenessP99": "40ms", "auditedAt": "2026-11-24T09:00:00Z"}
     conditions = [*before, *({**told, **each} for each in met)]
     control_plane.client.merge(path, {"status": {"conditions": conditions, "slo": slo}})
     routes = ClusterRoutes(ApiServer(control_plane.kubeconfig), KAFKA, "default", lambda: NOW_MS)

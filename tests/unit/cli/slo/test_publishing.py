@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.slo.sample_report import NOW_MS, sample_report
 
-from delaytopic_api.documents import Condition, ConditionStatus, SloStatus
+from delaytopic_api.documents import MOST_FAULTY_HOURS, Condition, ConditionStatus, SloStatus
 from delaytopic_cli.__main__ import cli
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.local.state import LocalState, read_last_report, write_state
@@ -28,6 +28,7 @@ from delaytopic_cli.slo.publishing import (
     write_status,
 )
 from delaytopic_slo.errors import SloError
+from delaytopic_slo.model.report import FaultyHour, ObjectiveName
 from delaytopic_slo.report.reporting import no_verdict
 
 TOPIC = """
@@ -97,6 +98,29 @@ def test_the_document_fits_into_a_termination_message_whatever_the_reasons_are(r
     assert len(text.encode("utf-8", "surrogatepass")) <= LARGEST_BYTES
     whole = " ".join([report.sentence, *reasons])
     assert whole.startswith(json.loads(text)["condition"]["message"].removesuffix("..."))
+
+
+def test_the_figures_of_the_worst_of_months_fit_in_and_none_is_cut() -> None:
+    worst = sample_report()
+    many = 10**12
+    worst = worst.model_copy(
+        update={
+            "delay_topic": f"{'n' * 63}/{'o' * 253}",
+            "objectives": [each.model_copy(update={"bad": many}) for each in worst.objectives],
+            "burn_rates": [each.model_copy(update={"bad": many, "rate": 99_999.9999}) for each in worst.burn_rates],
+            "faulty_hours": [
+                FaultyHour(hour_ms=NOW_MS, objective=ObjectiveName.COMPLETE, records=many)
+                for _ in range(MOST_FAULTY_HOURS)
+            ],
+        }
+    )
+    document = status_document(worst, f"/var/lib/delaytopic/reports/{'n' * 63}.{'o' * 253}/report.html")
+
+    text = status_text(document)
+
+    assert len(text.encode()) <= LARGEST_BYTES
+    assert json.loads(text)["slo"] == document["slo"]
+    assert len(json.loads(text)["condition"]["message"]) > 100
 
 
 def test_a_run_writes_the_document_over_what_was_there(tmp_path: Path) -> None:

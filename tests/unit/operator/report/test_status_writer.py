@@ -48,4 +48,4 @@ def test_an_audit_that_cannot_be_made_leaves_delivery_as_it_is() -> None:
 def test_it_is_no_verdict_that_a_later_pass_would_keep() -> None:
     status: dict[str, Any] = {"conditions": [{"type": "SLOMet", "status": "Unknown", "reason": NO_AUDIT}]}
 
-    assert last_verdict([], status) is None
+    assert last_verdict([], status, 0) is None

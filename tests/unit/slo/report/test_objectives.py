@@ -7,10 +7,20 @@ from fractions import Fraction
 import pytest
 
 from delaytopic_api import Percent
+from delaytopic_api.documents import MOST_FAULTY_HOURS
 from delaytopic_api.values import Guarantee
 from delaytopic_slo.model.report import Counts, ObjectiveName, Verdict
 from delaytopic_slo.model.rules import Rules
-from delaytopic_slo.report.objectives import MinuteCounts, added, budget, burn_rates, objectives, percent_text
+from delaytopic_slo.report.objectives import (
+    HOUR_MS,
+    MinuteCounts,
+    added,
+    budget,
+    burn_rates,
+    faulty_hours,
+    objectives,
+    percent_text,
+)
 
 RULES = Rules(
     lateness_ms=1_000,
@@ -105,3 +115,36 @@ def test_counts_add_up() -> None:
 def test_the_names_of_objectives_are_stable() -> None:
     assert [str(name) for name in ObjectiveName] == ["Timely", "Complete", "Unique", "NotEarly"]
     assert [str(verdict) for verdict in Verdict] == ["Met", "Missed", "CannotJudge", "NotPromised"]
+
+
+def test_the_latest_hours_with_broken_promises_are_listed_by_objective() -> None:
+    minutes = [
+        MinuteCounts(59, GOOD.model_copy(update={"lost": 2, "misdirected": 1}), None),
+        MinuteCounts(60, GOOD.model_copy(update={"early": 1, "late": 50}), None),
+        MinuteCounts(119, GOOD.model_copy(update={"early": 1, "duplicated": 2, "unknown": 1}), None),
+    ]
+
+    found = faulty_hours(minutes, RULES)
+
+    assert [(each.hour_ms, str(each.objective), each.records) for each in found] == [
+        (HOUR_MS, "NotEarly", 2),
+        (HOUR_MS, "Unique", 3),
+        (0, "Complete", 3),
+    ]
+
+
+def test_what_is_not_promised_is_no_broken_promise_and_lateness_is_one_where_none_may_be_late() -> None:
+    minutes = [MinuteCounts(0, GOOD.model_copy(update={"late": 5, "duplicated": 2}), None)]
+    strict = RULES.model_copy(update={"objective": Percent("100%")})
+    at_least_once = RULES.model_copy(update={"guarantee": Guarantee.AT_LEAST_ONCE})
+
+    assert [(each.objective, each.records) for each in faulty_hours(minutes, strict)] == [("Timely", 5), ("Unique", 2)]
+    assert faulty_hours(minutes, at_least_once) == []
+
+
+def test_no_more_hours_are_listed_than_a_status_takes() -> None:
+    minutes = [MinuteCounts(60 * hour, GOOD.model_copy(update={"lost": 1}), None) for hour in range(100)]
+
+    found = faulty_hours(minutes, RULES)
+
+    assert [each.hour_ms // HOUR_MS for each in found] == list(range(99, 99 - MOST_FAULTY_HOURS, -1))

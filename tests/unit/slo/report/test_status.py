@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from tests.unit.slo.sample_report import NOW_MS, sample_report
 
 from delaytopic_api.documents import Condition, ConditionStatus, DelayTopicStatus
@@ -15,12 +13,43 @@ def test_the_status_carries_the_figures_and_the_place_of_the_report() -> None:
     status = slo_status(sample_report(), "https://reports/shop")
 
     assert status.to_document() == {
+        "verdict": "Missed",
+        "auditedAt": "2026-11-21T14:01:10Z",
+        "window": "24h",
+        "windowEnd": "2026-11-21T14:00:00Z",
+        "records": 795_603,
+        "latenessP50": "4ms",
+        "latenessP99": "269ms",
+        "latenessP999": "3s744ms",
         "attainmentPercent": "99.8226%",
-        "latenessP99": "1s33ms",
+        "budgetLeftPercent": "-77.3205%",
+        "objectives": [
+            {"name": "Timely", "objective": "99.9%", "attainment": "99.8226%", "bad": 1_398},
+            {"name": "Complete", "objective": "100%", "attainment": "99.9996%", "bad": 3},
+            {"name": "Unique", "objective": "100%", "attainment": "99.9997%", "bad": 2},
+            {"name": "NotEarly", "objective": "100%", "attainment": "99.9998%", "bad": 1},
+        ],
+        "burnRates": [
+            {"window": "1h", "rate": "0", "bad": 0},
+            {"window": "6h", "rate": "0.0051", "bad": 1},
+            {"window": "24h", "rate": "1.7732", "bad": 1_398},
+            {"window": "72h", "rate": "1.7732", "bad": 1_398},
+            {"window": "720h", "rate": "1.7732", "bad": 1_398},
+        ],
+        "faults": [
+            {"hour": "2026-11-21T01:00:00Z", "objective": "Complete", "records": 3},
+            {"hour": "2026-11-21T01:00:00Z", "objective": "NotEarly", "records": 1},
+            {"hour": "2026-11-21T01:00:00Z", "objective": "Unique", "records": 2},
+        ],
         "report": "https://reports/shop",
-        "asOf": datetime.fromtimestamp(NOW_MS // 1_000, UTC).isoformat().replace("+00:00", "Z"),
-    } | {"latenessP99": status.lateness_p99}
+    }
     assert DelayTopicStatus(slo=status).slo == status
+
+
+def test_a_run_without_a_verdict_has_no_figures() -> None:
+    status = slo_status(no_verdict("shop/orders", ["The topic is gone."], NOW_MS), None)
+
+    assert status.to_document() == {"verdict": "CannotJudge", "auditedAt": "2026-11-21T14:01:10Z"}
 
 
 def test_the_condition_keeps_its_time_while_its_status_is_the_same() -> None:

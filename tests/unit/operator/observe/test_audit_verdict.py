@@ -1,0 +1,157 @@
+"""What the operator takes from the termination message of an audit, and from the audit before it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from delaytopic_api.documents import MOST_FAULTY_HOURS
+from delaytopic_operator.model.conditions import instant
+from delaytopic_operator.observe.audit_verdict import AuditVerdict, last_verdict, parsed_slo
+
+HOUR_MS = 3_600_000
+FIRST_MS = 1_795_269_600_000
+NOW_MS = FIRST_MS + 100 * HOUR_MS
+
+
+def fault(hour: int, records: int, objective: str = "Complete") -> dict[str, Any]:
+    """Faults of an hour after the first audit's."""
+    return {"hour": instant(FIRST_MS + hour * HOUR_MS), "objective": objective, "records": records}
+
+
+def figures(*faults: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """What an audit with a verdict writes into the part for the status."""
+    objectives = [
+        {"name": "Timely", "objective": "99.9%", "attainment": "99%", "bad": 5},
+        {"name": "Complete", "objective": "100%", "attainment": "99%", "bad": sum(each["records"] for each in faults)},
+    ]
+    return {"windowEnd": instant(FIRST_MS), "objectives": objectives, "faults": list(faults), **more}
+
+
+def pod(at_ms: int, slo: dict[str, Any], verdict: str = "Missed") -> dict[str, Any]:
+    """The pod of an audit that has ended."""
+    condition = {"type": "SLOMet", "status": "Unknown", "reason": verdict, "message": "Said."}
+    message = {
+        "delayTopic": "shop/orders",
+        "verdict": verdict,
+        "generatedAtMs": at_ms,
+        "slo": slo,
+        "condition": {**condition, "lastTransitionTime": instant(at_ms)},
+    }
+    terminated = {"state": {"terminated": {"message": json.dumps(message)}}}
+    return {"status": {"containerStatuses": [terminated]}}
+
+
+def status_of(verdict: AuditVerdict | None) -> dict[str, Any]:
+    """The status in which a verdict was written down."""
+    assert verdict is not None
+    condition = {"type": "SLOMet", "status": "Unknown", "reason": "Said", "message": "Said."}
+    return {"conditions": [{**condition, "lastTransitionTime": instant(FIRST_MS)}], "slo": dict(verdict.slo)}
+
+
+def after(*audits: dict[str, Any]) -> AuditVerdict | None:
+    """What is known after these audits, each heard of in turn and its pod removed."""
+    verdict = None
+    for audit in audits:
+        verdict = last_verdict([audit], status_of(verdict) if verdict is not None else {}, NOW_MS)
+    return verdict
+
+
+def newly(verdict: AuditVerdict | None) -> dict[str, int | None]:
+    assert verdict is not None
+    return {each["name"]: each.get("newlyBad") for each in verdict.slo["objectives"]}
+
+
+def test_of_a_first_audit_everything_is_new_and_of_an_objective_with_a_budget_nothing_is_said() -> None:
+    assert newly(after(pod(FIRST_MS, figures(fault(0, 3), fault(-5, 1))))) == {"Timely": None, "Complete": 4}
+
+
+def test_of_a_later_audit_only_what_the_one_before_did_not_know_is_new() -> None:
+    first = pod(FIRST_MS, figures(fault(0, 3), fault(-5, 4)))
+    # One of an hour before is found late, one heals, and four of the earliest have left the window.
+    second = pod(FIRST_MS + HOUR_MS, figures(fault(1, 2), fault(0, 4)))
+    third = pod(FIRST_MS + 2 * HOUR_MS, figures(fault(1, 1), fault(0, 4)))
+
+    assert [newly(after(*audits))["Complete"] for audits in ((first, second), (first, second, third))] == [3, 0]
+
+
+def test_an_audit_that_nobody_read_hides_nothing() -> None:
+    first, third = pod(FIRST_MS, figures()), pod(FIRST_MS + 2 * HOUR_MS, figures(fault(1, 2), fault(0, 1)))
+
+    assert newly(after(first, third))["Complete"] == 3
+
+
+def test_the_same_audit_seen_again_changes_nothing() -> None:
+    audit = pod(FIRST_MS, figures(fault(0, 3)))
+
+    assert after(audit, audit, audit) == after(audit)
+
+
+def test_where_more_hours_have_faults_than_are_listed_the_latest_count() -> None:
+    many = [fault(-hour, 2) for hour in range(MOST_FAULTY_HOURS)]
+    first = pod(FIRST_MS, figures(*many))
+    second = pod(FIRST_MS + HOUR_MS, figures(fault(1, 1), *many[:-1]))
+
+    assert newly(after(first, second))["Complete"] == 1
+
+
+def test_a_promise_counts_by_itself() -> None:
+    first = pod(FIRST_MS, figures(fault(0, 3, "NotEarly")))
+    second = pod(FIRST_MS + HOUR_MS, figures(fault(0, 3, "NotEarly"), fault(0, 2)))
+
+    assert newly(after(first, second))["Complete"] == 2
+
+
+def test_without_a_verdict_the_figures_stay_and_are_no_news_again() -> None:
+    first = pod(FIRST_MS, figures(fault(0, 3), report="reports/1"))
+    blind = pod(FIRST_MS + HOUR_MS, {"objectives": [], "faults": []}, "CannotJudge")
+    third = pod(FIRST_MS + 2 * HOUR_MS, figures(fault(0, 3)))
+
+    found = after(first, blind)
+
+    assert found is not None
+    assert (found.slo["verdict"], found.slo["auditedAt"]) == ("CannotJudge", instant(FIRST_MS + HOUR_MS))
+    assert (found.slo["windowEnd"], found.slo["report"]) == (instant(FIRST_MS), "reports/1")
+    assert newly(found)["Complete"] == 3
+    assert newly(after(first, blind, third))["Complete"] == 0
+
+
+def test_a_first_audit_without_a_verdict_says_only_that() -> None:
+    found = after(pod(FIRST_MS, {}, "CannotJudge"))
+
+    assert found is not None
+    assert found.slo == {"verdict": "CannotJudge", "auditedAt": instant(FIRST_MS)}
+
+
+def test_an_older_pod_that_is_still_there_replaces_nothing_unless_the_status_is_of_the_future() -> None:
+    first, second = pod(FIRST_MS, figures()), pod(FIRST_MS + HOUR_MS, figures(fault(1, 2)))
+    known = status_of(after(first, second))
+
+    kept = last_verdict([first], known, NOW_MS)
+    of_the_future = last_verdict([first], known, FIRST_MS)
+
+    assert kept is not None
+    assert of_the_future is not None
+    assert kept.slo == known["slo"]
+    assert of_the_future.slo["auditedAt"] == instant(FIRST_MS)
+
+
+@pytest.mark.parametrize(
+    "slo",
+    [
+        {"objectives": [{"name": "x", "bad": -1}]},
+        {"objectives": [{"name": "x", "bad": 10**30}]},
+        {"objectives": [{"name": "x" * 1_000}]},
+        {"objectives": [{"name": "x"}] * 1_000},
+        {"faults": [fault(0, 1)] * 1_000},
+        {"auditedAt": "yesterday"},
+        {"verdict": "x" * 1_000},
+        "no object",
+    ],
+    ids=["negative", "huge", "long", "many", "many-faults", "no-time", "long-verdict", "no-object"],
+)
+def test_a_message_that_the_api_server_would_refuse_is_no_verdict(slo: Any) -> None:
+    assert last_verdict([pod(FIRST_MS, slo)], {}, NOW_MS) is None
+    assert parsed_slo(slo) is None
