@@ -10,7 +10,7 @@ from charts.tools.dashboards import dashboards
 from charts.tools.pages import (
     access_table,
     alerts_table,
-    operator_metrics_table,
+    metrics_table,
     settings_table,
     values_table,
     with_part,
@@ -18,6 +18,8 @@ from charts.tools.pages import (
 from charts.tools.places import CHART, CRDS, DOCS, GITOPS, text_of
 from charts.tools.values_schema import values_schema
 from charts.tools.values_text import described_values
+
+from delaytopic_operator.report import metric_names
 
 _CLASS = "delaytopic.dev_delayclasses.yaml"
 _ARGO = GITOPS / "argocd/resource_customizations/delaytopic.dev/DelayTopic"
@@ -31,7 +33,8 @@ def generated_files() -> dict[Path, str]:
     access = access_table(yaml.safe_load(text_of(CHART / "files/access.yaml")))
     rules = yaml.safe_load(text_of(CHART / "rules/delaytopic.rules.yaml"))
     monitoring = DOCS / "reference/monitoring.md"
-    monitored = with_part(text_of(monitoring), "operator metrics", operator_metrics_table())
+    monitored = with_part(text_of(monitoring), "operator metrics", metrics_table(metric_names.OPERATOR))
+    monitored = with_part(monitored, "slo metrics", metrics_table(metric_names.SLO))
     security = DOCS / "explanation/security.md"
     return {
         **{CHART / "files/crds" / path.name: text_of(path) for path in sorted(CRDS.glob("delaytopic.dev_*.yaml"))},

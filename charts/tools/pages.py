@@ -11,7 +11,7 @@ from charts.tools.values_schema import FROM_THE_RELEASE
 from charts.tools.values_text import Value
 
 from delaytopic_operator.config import AuditConfig, OperatorConfig
-from delaytopic_operator.report import metric_names
+from delaytopic_operator.report.metric_names import MetricName
 
 Rule = dict[str, Any]
 
@@ -49,8 +49,8 @@ def access_table(rules: Iterable[Rule]) -> str:
     return _table(("scope", "what", "verbs", "why"), rows)
 
 
-def operator_metrics_table() -> str:
-    """Return the table of the operator's metrics."""
+def metrics_table(metrics: Iterable[MetricName]) -> str:
+    """Return the table of metrics that the operator serves."""
     rows = [
         (
             f"`{each.name}{'_total' if each.type == 'counter' else ''}`",
@@ -58,7 +58,7 @@ def operator_metrics_table() -> str:
             ", ".join(f"`{label}`" for label in each.labels),
             each.text,
         )
-        for each in metric_names.ALL
+        for each in metrics
     ]
     return _table(("metric", "type", "labels", "what it says"), rows)
 
@@ -66,7 +66,7 @@ def operator_metrics_table() -> str:
 def alerts_table(groups: Iterable[Rule]) -> str:
     """The alerts, with their pages."""
     rows = []
-    for rule in (rule for group in groups for rule in group["rules"]):
+    for rule in (rule for group in groups for rule in group["rules"] if "alert" in rule):
         page = rule["annotations"]["runbook_url"].removeprefix("docs/")
         rows.append((f"[{rule['alert']}](../{page})", rule["labels"]["severity"], rule.get("for", "at once")))
     return _table(("alert", "severity", "after"), rows)

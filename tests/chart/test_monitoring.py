@@ -17,13 +17,22 @@ from tests.chart.metrics_in_code import AUDIT_METRICS, named_series, served_seri
 from delaytopic_operator.report import metric_names
 
 RULES = CHART / "rules/delaytopic.rules.yaml"
-RULES_TESTS = tuple(ROOT / "tests/data/chart" / name for name in ("rules_test.yaml", "rules_of_days_test.yaml"))
+RULES_TESTS = tuple(ROOT / "tests/data/chart" / name for name in ("rules_test.yaml", "rules_of_slo_test.yaml"))
 MONITORING = DOCS / "reference/monitoring.md"
 SECTIONS = ("## What it means", "## Is it hurting anybody", "## Look", "## Do", "## Afterwards")
 
 
 def _rules() -> list[dict[str, Any]]:
     return [rule for group in yaml.safe_load(text_of(RULES))["groups"] for rule in group["rules"]]
+
+
+def _alerts() -> list[dict[str, Any]]:
+    return [rule for rule in _rules() if "alert" in rule]
+
+
+def _audit_section() -> str:
+    """Of the reference, what is in the files of an audit."""
+    return text_of(MONITORING).partition("## The audit's metrics")[2].partition("\n## ")[0]
 
 
 def _panels() -> list[tuple[str, dict[str, Any]]]:
@@ -38,6 +47,22 @@ def _expressions() -> list[str]:
 
 def test_every_metric_in_an_alert_is_served() -> None:
     assert named_series("".join(rule["expr"] for rule in _rules())) - served_series() == set()
+
+
+def test_what_is_recorded_is_what_rules_read() -> None:
+    read = {name for rule in _rules() for name in re.findall(r"\bdelaytopic:[a-z0-9_]+:[a-z0-9]+\b", rule["expr"])}
+
+    assert read == {rule["record"] for rule in _rules() if "record" in rule}
+
+
+def test_alerts_on_the_audit_take_what_the_operator_serves_and_nothing_that_a_push_gateway_could() -> None:
+    of_operator = {each.name for each in metric_names.SLO}
+
+    for rule in _rules():
+        for name in {each for each in named_series(rule["expr"]) if each.startswith("delaytopic_slo_")}:
+            led = rf"{name}(?:\{{[^}}]*\}})?\[10m\]\)\s+and on \(instance\) delaytopic:operator_led:last10m"
+            assert name in of_operator
+            assert len(re.findall(led, rule["expr"])) == len(re.findall(rf"\b{name}\b", rule["expr"]))
 
 
 def test_every_metric_in_a_dashboard_is_served() -> None:
@@ -59,21 +84,22 @@ def test_every_variable_of_a_dashboard_takes_its_values_from_a_metric_that_is_se
 def test_every_metric_of_operator_and_audit_is_in_the_reference_with_its_meaning() -> None:
     page = text_of(MONITORING)
 
+    audits = _audit_section()
     operator = [each.name for each in metric_names.ALL if f"| `{each.name}" not in page or each.text not in page]
     audit = [
-        name for name, text in AUDIT_METRICS.items() if f"| `delaytopic_slo_{name}`" not in page or text not in page
+        name for name, text in AUDIT_METRICS.items() if f"| `delaytopic_slo_{name}`" not in audits or text not in audits
     ]
 
     assert (operator, audit) == ([], [])
 
 
 def test_the_reference_names_no_metric_of_the_audit_that_there_is_not() -> None:
-    rows = re.findall(r"\| `delaytopic_slo_(\w+)`", text_of(MONITORING))
+    rows = re.findall(r"\| `delaytopic_slo_(\w+)`", _audit_section())
 
     assert sorted(rows) == sorted(AUDIT_METRICS)
 
 
-@pytest.mark.parametrize("rule", _rules(), ids=lambda rule: rule["alert"])
+@pytest.mark.parametrize("rule", _alerts(), ids=lambda rule: rule["alert"])
 def test_every_alert_has_a_page_for_whoever_it_wakes(rule: dict[str, Any]) -> None:
     page = text_of(ROOT / rule["annotations"]["runbook_url"])
 
@@ -88,7 +114,7 @@ def test_every_alert_has_a_page_for_whoever_it_wakes(rule: dict[str, Any]) -> No
 def test_every_page_belongs_to_an_alert() -> None:
     pages = {f"docs/runbooks/{path.name}" for path in (DOCS / "runbooks").glob("*.md")}
 
-    assert pages == {rule["annotations"]["runbook_url"] for rule in _rules()}
+    assert pages == {rule["annotations"]["runbook_url"] for rule in _alerts()}
 
 
 def test_every_alert_is_tested_for_firing_and_all_have_a_severity() -> None:
@@ -96,8 +122,8 @@ def test_every_alert_is_tested_for_firing_and_all_have_a_severity() -> None:
 
     fired = {each["alertname"] for case in cases for each in case["alert_rule_test"] if each["exp_alerts"]}
 
-    assert fired == {rule["alert"] for rule in _rules()}
-    assert {rule["labels"]["severity"] for rule in _rules()} == {"critical", "warning", "info"}
+    assert fired == {rule["alert"] for rule in _alerts()}
+    assert {rule["labels"]["severity"] for rule in _alerts()} == {"critical", "warning", "info"}
 
 
 def test_panels_of_a_dashboard_have_places_and_numbers_of_their_own_and_say_what_they_mean() -> None:

@@ -16,6 +16,11 @@ def _quantile(share: str, metric: str) -> Query:
     return Query(f"histogram_quantile({share}, {buckets})", f"{share}")
 
 
+def _led(metric: str, labels: str, matching: str = "") -> str:
+    """Return what the operator that leads says of the SLO; a push gateway serves the same names."""
+    return f"max by ({labels}) ({metric}{{{_ONE}{', ' if matching else ''}{matching}}} {_LED})"
+
+
 DELAY_TOPIC: Final = Dashboard(
     uid="delaytopic-one",
     title="delaytopic / DelayTopic",
@@ -144,13 +149,50 @@ DELAY_TOPIC: Final = Dashboard(
             lines(
                 "Objectives, by the last audit",
                 "The share of records that was good, by objective.",
-                Query(f"max by (objective) (delaytopic_slo_attainment_ratio{{{_ONE}}})", "{{objective}}"),
+                Query(_led("delaytopic_slo_attainment_ratio", "objective"), "{{objective}}"),
                 unit="percentunit",
             ),
             lines(
-                "Error budget, by the last audit",
-                "How fast it is spent: 1 spends it exactly within the objective's window.",
-                Query(f"max by (window) (delaytopic_slo_burn_rate{{{_ONE}}})", "burn rate over {{window}}"),
+                "Burn rate",
+                "How fast the error budget is spent: 1 spends it exactly within the objective's window. By relays over "
+                "the last five minutes, and by the last audit over longer times.",
+                Query(f"max(delaytopic:slo_burn_rate:5m{{{_ONE}}})", "relays, 5m"),
+                Query(_led("delaytopic_slo_burn_rate", "window"), "audit, {{window}}"),
+            ),
+        ),
+        (
+            lines(
+                "Broken promises, by the last audit",
+                "Records that were lost, early or twice: within the window, and those that it found newly.",
+                Query(_led("delaytopic_slo_bad_records", "objective", 'objective!="Timely"'), "{{objective}}"),
+                Query(_led("delaytopic_slo_newly_bad_records", "objective"), "{{objective}}, newly found"),
+            ),
+            lines(
+                "Lateness, by the last audit",
+                "Arrival minus deadline within the window, and what counts as late.",
+                Query(_led("delaytopic_slo_lateness_seconds", "quantile"), "{{quantile}}"),
+                Query(_led("delaytopic_slo_threshold_seconds", "delaytopic_name"), "late from here on"),
+                unit="s",
+            ),
+        ),
+        (
+            number(
+                "Error budget left",
+                "By the last audit, over the objective's own window; below zero it is overspent.",
+                Query(_led("delaytopic_slo_budget_remaining_ratio", "delaytopic_name")),
+                unit="percentunit",
+            ),
+            number(
+                "Last audit",
+                "Since the last audit, whether it could judge or not.",
+                Query(f"time() - {_led('delaytopic_slo_generated_timestamp_seconds', 'delaytopic_name')}"),
+                unit="s",
+            ),
+            number(
+                "Graded up to",
+                "Since the end of the time that is graded.",
+                Query(f"time() - {_led('delaytopic_slo_window_end_timestamp_seconds', 'delaytopic_name')}"),
+                unit="s",
             ),
         ),
     ),

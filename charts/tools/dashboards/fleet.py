@@ -112,7 +112,7 @@ FLEET: Final = Dashboard(
             lines(
                 "Error budget left",
                 "By the last audit, over each objective's own window; below zero it is overspent.",
-                Query(f"max {_BY} (delaytopic_slo_budget_remaining_ratio)", _EACH),
+                Query(f"max {_BY} (delaytopic_slo_budget_remaining_ratio {_LED})", _EACH),
                 unit="percentunit",
             ),
             lines(

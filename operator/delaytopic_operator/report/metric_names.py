@@ -80,7 +80,67 @@ RETAINED: Final = MetricName(
     DELAY_TOPIC,
 )
 
-ALL: Final = (
+# Of the SLO: the audit's own files have the same names. Alerts take those of the operator that leads.
+SLO_OBJECTIVE: Final = MetricName(
+    "delaytopic_slo_objective_ratio", "gauge", "The share that has to be good.", (*DELAY_TOPIC, "objective")
+)
+SLO_THRESHOLD: Final = MetricName(
+    "delaytopic_slo_threshold_seconds",
+    "gauge",
+    "Later than this is late; `le` is the bucket of relays' lateness that counts as on time.",
+    (*DELAY_TOPIC, "le"),
+)
+SLO_AUDIT_DUE: Final = MetricName(
+    "delaytopic_slo_audit_due_timestamp_seconds",
+    "gauge",
+    "From when on an audit is missing: two runs after the last one, and the length of a run.",
+    DELAY_TOPIC,
+)
+SLO_VERDICT: Final = MetricName("delaytopic_slo_verdict", "gauge", "1 met, 0 missed, -1 could not judge.", DELAY_TOPIC)
+SLO_GENERATED: Final = MetricName(
+    "delaytopic_slo_generated_timestamp_seconds", "gauge", "When the report was made.", DELAY_TOPIC
+)
+SLO_WINDOW_END: Final = MetricName(
+    "delaytopic_slo_window_end_timestamp_seconds", "gauge", "Up to which deadline is graded.", DELAY_TOPIC
+)
+SLO_ATTAINMENT: Final = MetricName(
+    "delaytopic_slo_attainment_ratio", "gauge", "The share that was good.", (*DELAY_TOPIC, "objective")
+)
+SLO_BAD: Final = MetricName(
+    "delaytopic_slo_bad_records", "gauge", "Records of the window that were not good.", (*DELAY_TOPIC, "objective")
+)
+SLO_NEWLY_BAD: Final = MetricName(
+    "delaytopic_slo_newly_bad_records",
+    "gauge",
+    "Records that the last audit found not good and the one before did not; of objectives of 100%.",
+    (*DELAY_TOPIC, "objective"),
+)
+SLO_LATENESS: Final = MetricName(
+    "delaytopic_slo_lateness_seconds",
+    "gauge",
+    "Arrival minus deadline of delivered records.",
+    (*DELAY_TOPIC, "quantile"),
+)
+SLO_BUDGET_LEFT: Final = MetricName(
+    "delaytopic_slo_budget_remaining_ratio", "gauge", "The share of the error budget that is left.", DELAY_TOPIC
+)
+SLO_BURN_RATE: Final = MetricName(
+    "delaytopic_slo_burn_rate",
+    "gauge",
+    "How many times faster than allowed the error budget was spent.",
+    (*DELAY_TOPIC, "window"),
+)
+SLO_BURN_BAD: Final = MetricName(
+    "delaytopic_slo_burn_bad_records", "gauge", "Records that were late or lost.", (*DELAY_TOPIC, "window")
+)
+SLO: Final = (
+    SLO_OBJECTIVE, SLO_THRESHOLD, SLO_AUDIT_DUE, SLO_VERDICT, SLO_GENERATED, SLO_WINDOW_END, SLO_ATTAINMENT, SLO_BAD,
+    SLO_NEWLY_BAD, SLO_LATENESS, SLO_BUDGET_LEFT, SLO_BURN_RATE, SLO_BURN_BAD,
+)  # fmt: skip
+
+OPERATOR: Final = (
     RECONCILES, RECONCILE_SECONDS, IN_PROGRESS, QUEUE_DEPTH, QUEUE_AGE, WATCH_EVENT, RESYNC, OBJECTS, LEADER, DRIFT,
     KAFKA_SECONDS, KUBERNETES_SECONDS, CONDITION, DESIRED_REPLICAS, FORECAST_RATE, FORECAST_LATENESS, RETAINED,
 )  # fmt: skip
+
+ALL: Final = OPERATOR + SLO

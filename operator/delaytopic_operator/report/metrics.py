@@ -46,6 +46,7 @@ class _Topic:
 
     conditions: dict[str, str] = field(default_factory=dict)
     values: dict[MetricName, float] = field(default_factory=dict)
+    slo: Mapping[MetricName, Mapping[tuple[str, ...], float]] = field(default_factory=dict)
 
 
 class OperatorMetrics(Collector):
@@ -105,6 +106,11 @@ class OperatorMetrics(Collector):
         """Set how many records a DelayTopic that is gone left behind; None: none any more."""
         self._set(key, {names.RETAINED: None if records is None else float(records)})
 
+    def set_slo(self, key: Key, values: Mapping[MetricName, Mapping[tuple[str, ...], float]]) -> None:
+        """Set the gauges of the SLO, by the labels that each has besides those of the DelayTopic."""
+        with self._lock:
+            self._topics.setdefault(key, _Topic()).slo = values
+
     def forget(self, key: Key) -> None:
         """The DelayTopic is gone, and nothing of it is left."""
         with self._lock:
@@ -149,6 +155,10 @@ class OperatorMetrics(Collector):
         for metric in (names.DESIRED_REPLICAS, names.FORECAST_RATE, names.FORECAST_LATENESS, names.RETAINED):
             values = {tuple(key): topic.values.get(metric) for key, topic in self._topics.items()}
             yield _filled(metric, {labels: value for labels, value in values.items() if value is not None})
+
+        for metric in names.SLO:
+            of_topics = ((key, topic.slo.get(metric, {})) for key, topic in self._topics.items())
+            yield _filled(metric, {(*key, *labels): value for key, has in of_topics for labels, value in has.items()})
 
     def _counter(self, metric: MetricName) -> Counter:
         return Counter(metric.name, metric.text, metric.labels, registry=self._registry)

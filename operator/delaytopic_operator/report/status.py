@@ -32,6 +32,7 @@ from delaytopic_operator.observe.audit_verdict import NO_AUDIT
 from delaytopic_operator.observe.observation import Observation
 from delaytopic_operator.report.events import EventRecorder
 from delaytopic_operator.report.metrics import OperatorMetrics
+from delaytopic_operator.report.slo import by_metric, slo_samples
 from delaytopic_operator.scaling.decision import Decision
 from delaytopic_operator.scaling.need import Crest
 from delaytopic_operator.topics.rules import failed_condition
@@ -214,6 +215,7 @@ class StatusMetrics:
         conditions = summed_up(plan.conditions, plan.progress, suspended=plan.suspended)
         self._metrics.set_conditions(seen.key, {condition.type: condition.status for condition in conditions})
         self._metrics.set_retained(seen.key, None)
+        self._metrics.set_slo(seen.key, by_metric(slo_samples(seen)))
         if plan.scaling is not None:
             self._scaling(seen, plan.scaling)
 

@@ -15,10 +15,12 @@ HELP: Final = {
     "window_end_timestamp_seconds": "Up to which deadline is graded.",
     "objective_ratio": "The share that has to be good.",
     "attainment_ratio": "The share that was good.",
+    "bad_records": "Records of the window that were not good.",
     "records": "Records of the window, by what became of them.",
     "lateness_seconds": "Arrival minus deadline of delivered records.",
     "budget_remaining_ratio": "The share of the error budget that is left.",
     "burn_rate": "How many times faster than allowed the error budget was spent.",
+    "burn_bad_records": "Records that were late or lost.",
 }
 _DELAY_TOPIC: Final = ("delaytopic_namespace", "delaytopic_name")
 _VALUES: Final = {Verdict.MET: 1, Verdict.MISSED: 0, Verdict.CANNOT_JUDGE: -1}
@@ -54,6 +56,9 @@ def _samples(report: Report) -> Iterator[Sample]:
     for each in report.objectives:
         if each.good + each.bad:
             yield "attainment_ratio", {"objective": str(each.name)}, each.good / (each.good + each.bad)
+    for each in report.objectives:
+        if each.verdict is not Verdict.NOT_PROMISED:
+            yield "bad_records", {"objective": str(each.name)}, each.bad
     if report.counts is not None:
         for outcome, records in report.counts.model_dump(by_alias=False).items():
             yield "records", {"outcome": outcome}, records
@@ -77,3 +82,4 @@ def _spending(report: Report) -> Iterator[Sample]:
     for burn in report.burn_rates:
         if burn.rate is not None:
             yield "burn_rate", {"window": burn.window}, burn.rate
+            yield "burn_bad_records", {"window": burn.window}, burn.bad

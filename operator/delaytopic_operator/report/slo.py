@@ -1,0 +1,148 @@
+"""The gauges of one DelayTopic's SLO: what is asked of it, and what the last audit found. Pure.
+
+Only words that are known become labels, and only finite numbers values: whatever a status holds, the page can be read.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+from delaytopic_api.documents import Settings, SloStatus
+from delaytopic_api.errors import InvalidText
+from delaytopic_api.relay import LATENESS_EDGES_MS
+from delaytopic_api.values import Duration, Guarantee
+from delaytopic_operator.model.conditions import instant_ms
+from delaytopic_operator.model.kinds import CRON_JOB
+from delaytopic_operator.observe.audit_verdict import parsed_slo
+from delaytopic_operator.observe.observation import Observation
+from delaytopic_operator.report import metric_names as names
+from delaytopic_operator.report.metric_names import MetricName
+from delaytopic_operator.resources.audit import LATE_START_SECONDS, LONGEST_RUN_SECONDS, spread_schedule
+from delaytopic_operator.resources.schedule import longest_gap_ms
+
+TIMELY: Final = "Timely"
+UNIQUE: Final = "Unique"
+OBJECTIVES: Final = (TIMELY, "Complete", UNIQUE, "NotEarly")
+MISSED_RUNS: Final = 2
+"""One run may fail for a passing reason; the next one catches up."""
+INFINITY: Final = "+Inf"
+_VERDICTS: Final = {"Met": 1.0, "Missed": 0.0, "CannotJudge": -1.0}
+_DECIMAL = re.compile(r"(-?[0-9]{1,18}(?:\.[0-9]{1,18})?)(%?)", re.ASCII)
+
+
+class Sample(NamedTuple):
+    """One series, without the labels of the DelayTopic."""
+
+    metric: MetricName
+    labels: tuple[str, ...]
+    value: float
+
+
+def slo_samples(seen: Observation) -> list[Sample]:
+    """Return the gauges of a DelayTopic that is there."""
+    # While it is paused nothing was looked at, and the status is as it was.
+    slo = parsed_slo(seen.slo.slo if seen.slo is not None else seen.status.get("slo"))
+    found = list(_asked(seen.accepted.settings)) if seen.accepted is not None else []
+    due_ms = _audit_due_ms(seen, slo)
+    if due_ms is not None:
+        found.append(Sample(names.SLO_AUDIT_DUE, (), due_ms / 1_000))
+    if slo is not None:
+        found += _told(slo)
+    return [sample for sample in found if math.isfinite(sample.value)]
+
+
+def threshold_bucket(lateness_ms: int) -> str:
+    """Return the bucket of relays' lateness whose edge is the nearest that is not below; as its label `le` says it."""
+    place = bisect_left(LATENESS_EDGES_MS, lateness_ms)
+    return str(LATENESS_EDGES_MS[place] / 1_000) if place < len(LATENESS_EDGES_MS) else INFINITY
+
+
+def _asked(settings: Settings) -> Iterator[Sample]:
+    lateness_ms = settings.slo.lateness.ms
+    yield Sample(names.SLO_THRESHOLD, (threshold_bucket(lateness_ms),), lateness_ms / 1_000)
+    for objective in OBJECTIVES:
+        if objective != UNIQUE or settings.guarantee is Guarantee.EXACTLY_ONCE:
+            share = settings.slo.objective.ratio if objective == TIMELY else 1
+            yield Sample(names.SLO_OBJECTIVE, (objective,), float(share))
+
+
+def _audit_due_ms(seen: Observation, slo: SloStatus | None) -> int | None:
+    """Return when a verdict is missing; None where no audit is to be."""
+    schedule = seen.config.audit.schedule
+    if schedule is None or seen.accepted is None or seen.is_going:
+        return None
+    gap_ms = longest_gap_ms(spread_schedule(schedule, seen.key))
+    if gap_ms is None:
+        return None
+    run_ms = (LATE_START_SECONDS + LONGEST_RUN_SECONDS) * 1_000
+    return _last_audit_ms(seen, slo) + MISSED_RUNS * gap_ms + run_ms
+
+
+def _last_audit_ms(seen: Observation, slo: SloStatus | None) -> int:
+    """Return when it was audited last; before the first time, since when it is to be audited."""
+    if slo is not None and slo.audited_at is not None:
+        return round(slo.audited_at.timestamp() * 1_000)
+    made = [each["metadata"] for each in seen.children if each.get("kind") == CRON_JOB.name]
+    since = [metadata["creationTimestamp"] for metadata in (*made, seen.metadata) if metadata.get("creationTimestamp")]
+    return instant_ms(since[0]) if since else seen.now_ms
+
+
+def _told(slo: SloStatus) -> Iterator[Sample]:
+    """List what the audit found."""
+    if slo.verdict in _VERDICTS:
+        yield Sample(names.SLO_VERDICT, (), _VERDICTS[slo.verdict])
+    if slo.audited_at is not None:
+        yield Sample(names.SLO_GENERATED, (), slo.audited_at.timestamp())
+    if slo.window_end is not None:
+        yield Sample(names.SLO_WINDOW_END, (), slo.window_end.timestamp())
+    yield from _objectives(slo)
+    for quantile, text in (("0.5", slo.lateness_p50), ("0.99", slo.lateness_p99), ("0.999", slo.lateness_p999)):
+        length_ms = _duration_ms(text)
+        if length_ms is not None:
+            yield Sample(names.SLO_LATENESS, (quantile,), length_ms / 1_000)
+    left = _number(slo.budget_left_percent)
+    if left is not None:
+        yield Sample(names.SLO_BUDGET_LEFT, (), left)
+    for burn in slo.burn_rates or ():
+        rate = _number(burn.rate)
+        if rate is not None and _duration_ms(burn.window) is not None:
+            yield Sample(names.SLO_BURN_RATE, (burn.window,), rate)
+            yield Sample(names.SLO_BURN_BAD, (burn.window,), burn.bad)
+
+
+def _objectives(slo: SloStatus) -> Iterator[Sample]:
+    for each in slo.objectives or ():
+        if each.name not in OBJECTIVES:
+            continue
+        attained = _number(each.attainment)
+        if attained is not None:
+            yield Sample(names.SLO_ATTAINMENT, (each.name,), attained)
+        yield Sample(names.SLO_BAD, (each.name,), each.bad)
+        if each.newly_bad is not None:
+            yield Sample(names.SLO_NEWLY_BAD, (each.name,), each.newly_bad)
+
+
+def _number(text: str | None) -> float | None:
+    """Return what a decimal says, or the share that a percentage is."""
+    match = _DECIMAL.fullmatch(text or "")
+    return float(Fraction(match[1]) / (100 if match[2] else 1)) if match is not None else None
+
+
+def _duration_ms(text: str | None) -> int | None:
+    try:
+        return Duration(text).ms if text else None
+    except InvalidText:
+        return None
+
+
+def by_metric(samples: list[Sample]) -> Mapping[MetricName, Mapping[tuple[str, ...], float]]:
+    """Group the samples; of two that would be one series, the last counts."""
+    found: dict[MetricName, dict[tuple[str, ...], float]] = {}
+    for metric, labels, value in samples:
+        found.setdefault(metric, {})[labels] = value
+    return found
