@@ -21,6 +21,8 @@ FIRST_BACKOFF_SECONDS = 0.5
 LONGEST_BACKOFF_SECONDS = 10.0
 STABLE_SECONDS = 30.0
 LAST_WORDS_CHARACTERS = 2048
+DEFAULT_MESSAGE_PATH = "/dev/termination-log"
+LONGEST_MESSAGE_BYTES = 4096
 
 
 def timestamp() -> str:
@@ -116,7 +118,10 @@ class Container:
     def _note_end(self, exit_code: int) -> None:
         lived = time.monotonic() - self._started
         self.state.ready, self.state.exit_code, self.state.ended_at = False, exit_code, timestamp()
-        if exit_code and self._spec.get("terminationMessagePolicy") == "FallbackToLogsOnError" and self._process:
+        message = self._root.path(self._spec.get("terminationMessagePath", DEFAULT_MESSAGE_PATH))
+        if message.is_file():
+            self.state.last_words = message.read_bytes()[:LONGEST_MESSAGE_BYTES].decode(errors="replace")
+        elif exit_code and self._spec.get("terminationMessagePolicy") == "FallbackToLogsOnError" and self._process:
             self.state.last_words = self._process.log_tail()[-LAST_WORDS_CHARACTERS:]
         if self._is_over():
             return
