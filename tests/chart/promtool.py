@@ -1,4 +1,4 @@
-"""promtool, Prometheus' checker of rules: the one on the path, or Debian's, kept outside the checkout."""
+"""Prometheus and promtool, its checker of rules: those on the path, or Debian's, kept outside the checkout."""
 
 from __future__ import annotations
 
@@ -11,18 +11,28 @@ from pathlib import Path
 from tests.cluster.go_builds import ProgramsMissingError
 
 DOWNLOAD_SECONDS = 300.0
+PROGRAMS = ("prometheus", "promtool")
 
 
 def promtool_program(*, build: bool = True) -> Path:
     """Return the command; fetch it when this machine has none, unless told not to. Raises ProgramsMissingError."""
-    if found := shutil.which("promtool"):
+    return _program("promtool", build=build)
+
+
+def prometheus_program(*, build: bool = True) -> Path:
+    """Return the server; fetch it when this machine has none, unless told not to. Raises ProgramsMissingError."""
+    return _program("prometheus", build=build)
+
+
+def _program(name: str, *, build: bool) -> Path:
+    if found := shutil.which(name):
         return Path(found)
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "delaytopic/prometheus"
-    if not (cache / "promtool").exists():
+    if not (cache / name).exists():
         if not build:
-            raise ProgramsMissingError("promtool is not on this machine yet: run make prepare")
+            raise ProgramsMissingError(f"{name} is not on this machine yet: run make prepare")
         _fetch(cache)
-    return cache / "promtool"
+    return cache / name
 
 
 def _fetch(cache: Path) -> None:
@@ -36,10 +46,11 @@ def _fetch(cache: Path) -> None:
             _run(folder, "dpkg-deb", "--extract", str(package), "unpacked")
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             raise ProgramsMissingError(
-                f"promtool is not on the path, and Debian's package prometheus cannot be fetched ({error}): "
+                f"Prometheus is not on the path, and Debian's package prometheus cannot be fetched ({error}): "
                 "apt install prometheus, or https://prometheus.io/download"
             ) from error
-        (folder / "unpacked/usr/bin/promtool").rename(cache / "promtool")
+        for name in PROGRAMS:
+            (folder / "unpacked/usr/bin" / name).rename(cache / name)
 
 
 def _run(folder: Path, *command: str) -> None:

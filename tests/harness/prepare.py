@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
 from tests.chart.prometheus_operator import monitoring_definitions
-from tests.chart.promtool import promtool_program
+from tests.chart.promtool import prometheus_program, promtool_program
 from tests.cluster.binaries import HELM_3_VERSION, helm_program, kubernetes_programs
 from tests.cluster.go_builds import ProgramsMissingError, ProgramsNotBuiltError
 from tests.harness.browser import chromium_program
@@ -26,7 +26,7 @@ DOWNLOADS: Final[Mapping[str, Callable[[], object]]] = {
     "Kafka": kafka_runtime,
     "Spark's Kafka connector": connector_jars,
     "Chromium": chromium_program,
-    "promtool": promtool_program,
+    "Prometheus": lambda: (promtool_program(), prometheus_program()),
     "definitions of the Prometheus operator": monitoring_definitions,
 }
 BUILDS: Final[Mapping[str, Callable[[], object]]] = {

@@ -30,7 +30,7 @@ def end_audit(platform: Platform, name: str, report: Report) -> dict[str, Any]:
         "volumeMounts": [{"name": "audit", "mountPath": FOLDER}],
     }
     pod = {"restartPolicy": "Never", "containers": [container], "volumes": [{"name": "audit", "emptyDir": {}}]}
-    job = {
+    job: dict[str, Any] = {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": unique("audit"), "namespace": platform.namespace},

@@ -46,8 +46,7 @@ def await_series(platform: Platform, name: str, **wanted: float) -> dict[str, fl
         found = series(platform, name)
         return found if wanted.items() <= found.items() else None
 
-    found = wait_for(there, lambda: f"{series(platform, name)}\n{platform.operator.why()}")
-    assert found is not None
+    found: dict[str, float] = wait_for(there, lambda: f"{series(platform, name)}\n{platform.operator.why()}")
     return found
 
 
