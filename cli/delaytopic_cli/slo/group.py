@@ -11,6 +11,7 @@ _COMMANDS = {
     "run": "delaytopic_cli.slo.commands:run",
     "report": "delaytopic_cli.slo.commands:report",
     "prepare": "delaytopic_cli.slo.commands:prepare",
+    "export": "delaytopic_cli.slo.export:export",
 }
 
 

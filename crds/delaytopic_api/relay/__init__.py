@@ -35,6 +35,7 @@ from delaytopic_api.relay.status import (
     RelayStatus,
     ShardState,
     ShardStatus,
+    lateness_bucket,
 )
 
 __all__ = [
@@ -69,5 +70,6 @@ __all__ = [
     "SecurityProtocol",
     "ShardState",
     "ShardStatus",
+    "lateness_bucket",
     "text_or_base64",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from enum import StrEnum
 from typing import Annotated, Final
 
@@ -28,6 +29,12 @@ LATENESS_EDGES_MS: Final = (
     *(60_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000),
 )
 """Upper edges of the buckets of `delaytopic_lateness_seconds`, on a relay's page of metrics."""
+
+
+def lateness_bucket(threshold_ms: int) -> str:
+    """Return the bucket whose edge is the nearest that is not below a threshold, as its label `le` says it."""
+    place = bisect_left(LATENESS_EDGES_MS, threshold_ms)
+    return str(LATENESS_EDGES_MS[place] / 1_000) if place < len(LATENESS_EDGES_MS) else "+Inf"
 
 
 class RelayState(StrEnum):

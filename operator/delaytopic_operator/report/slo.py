@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Final, NamedTuple
 
 from delaytopic_api.documents import Settings, SloStatus
 from delaytopic_api.errors import InvalidText
-from delaytopic_api.relay import LATENESS_EDGES_MS
+from delaytopic_api.relay import lateness_bucket
 from delaytopic_api.values import Duration, Guarantee
 from delaytopic_operator.model.conditions import instant_ms
 from delaytopic_operator.model.kinds import CRON_JOB
@@ -30,7 +29,6 @@ UNIQUE: Final = "Unique"
 OBJECTIVES: Final = (TIMELY, "Complete", UNIQUE, "NotEarly")
 MISSED_RUNS: Final = 2
 """One run may fail for a passing reason; the next one catches up."""
-INFINITY: Final = "+Inf"
 _VERDICTS: Final = {"Met": 1.0, "Missed": 0.0, "CannotJudge": -1.0}
 _DECIMAL = re.compile(r"(-?[0-9]{1,18}(?:\.[0-9]{1,18})?)(%?)", re.ASCII)
 
@@ -56,15 +54,9 @@ def slo_samples(seen: Observation) -> list[Sample]:
     return [sample for sample in found if math.isfinite(sample.value)]
 
 
-def threshold_bucket(lateness_ms: int) -> str:
-    """Return the bucket of relays' lateness whose edge is the nearest that is not below; as its label `le` says it."""
-    place = bisect_left(LATENESS_EDGES_MS, lateness_ms)
-    return str(LATENESS_EDGES_MS[place] / 1_000) if place < len(LATENESS_EDGES_MS) else INFINITY
-
-
 def _asked(settings: Settings) -> Iterator[Sample]:
     lateness_ms = settings.slo.lateness.ms
-    yield Sample(names.SLO_THRESHOLD, (threshold_bucket(lateness_ms),), lateness_ms / 1_000)
+    yield Sample(names.SLO_THRESHOLD, (lateness_bucket(lateness_ms),), lateness_ms / 1_000)
     for objective in OBJECTIVES:
         if objective != UNIQUE or settings.guarantee is Guarantee.EXACTLY_ONCE:
             share = settings.slo.objective.ratio if objective == TIMELY else 1

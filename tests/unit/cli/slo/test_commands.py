@@ -112,10 +112,15 @@ def test_the_help_of_the_group_names_its_commands_and_exit_codes() -> None:
     text = CliRunner().invoke(cli, ["slo", "--help"]).output
 
     assert "Exit codes: 0 all objectives met, 1 one was missed, 2 could not judge." in text
-    assert [line.split()[0] for line in text.split("Commands:\n")[1].splitlines()] == ["run", "report", "prepare"]
+    assert [line.split()[0] for line in text.split("Commands:\n")[1].splitlines()] == [
+        "run",
+        "report",
+        "prepare",
+        "export",
+    ]
 
 
-@pytest.mark.parametrize("command", ["run", "report", "prepare"])
+@pytest.mark.parametrize("command", ["run", "report", "prepare", "export"])
 def test_the_help_of_each_command_has_an_example(command: str) -> None:
     assert f"delaytopic slo {command} " in CliRunner().invoke(cli, ["slo", command, "--help"]).output
 

@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.support.operator.scenes import CONFIG, DEPLOYMENT, KEY, NOW_MS, document, seen
 
 from delaytopic_api.documents import ConditionType
-from delaytopic_api.relay import LATENESS_EDGES_MS
+from delaytopic_api.relay import LATENESS_EDGES_MS, lateness_bucket
 from delaytopic_operator.config import AuditConfig
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.execute.executor import Outcome
@@ -18,7 +18,7 @@ from delaytopic_operator.observe.audit_verdict import AuditVerdict
 from delaytopic_operator.observe.observation import Observation
 from delaytopic_operator.report import metric_names
 from delaytopic_operator.report.metrics import OperatorMetrics
-from delaytopic_operator.report.slo import by_metric, slo_samples, threshold_bucket
+from delaytopic_operator.report.slo import by_metric, slo_samples
 from delaytopic_operator.report.status import StatusMetrics
 from delaytopic_relay.telemetry.metrics import RelayMetrics
 
@@ -143,14 +143,14 @@ def test_while_it_is_paused_the_status_is_told_as_it_was() -> None:
     [(10, "0.01"), (11, "0.02"), (5_000, "5.0"), (5_001, "10.0"), (3_600_000, "3600.0"), (3_600_001, "+Inf")],
 )
 def test_the_bucket_of_the_threshold_is_the_nearest_that_is_not_below(lateness_ms: int, bucket: str) -> None:
-    assert threshold_bucket(lateness_ms) == bucket
+    assert lateness_bucket(lateness_ms) == bucket
 
 
 def test_buckets_are_named_as_relays_name_them() -> None:
     page = RelayMetrics("shop", "orders").render().decode()
     served = [line.partition('le="')[2].partition('"')[0] for line in page.splitlines() if "lateness_seconds_b" in line]
 
-    assert [*map(threshold_bucket, LATENESS_EDGES_MS), "+Inf"] == served
+    assert [*map(lateness_bucket, LATENESS_EDGES_MS), "+Inf"] == served
 
 
 HOSTILE: list[Any] = [

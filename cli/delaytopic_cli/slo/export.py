@@ -1,0 +1,137 @@
+"""`delaytopic slo export`: the objectives of DelayTopics for other tools. But for the command itself, pure."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from hashlib import sha256
+from typing import Any, Final
+
+import click
+import yaml
+
+from delaytopic_api import Duration, Settings
+from delaytopic_api.relay import lateness_bucket
+from delaytopic_cli.errors import InputError
+from delaytopic_cli.slo.documents import audited_topics
+
+Document = dict[str, Any]
+
+OPENSLO: Final = "openslo"
+SLOTH: Final = "sloth"
+LONGEST_LABEL: Final = 63
+_LATENESS: Final = "delaytopic_lateness_seconds"
+_LARGEST_UNITS: Final = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000))
+_WINDOW: Final = "[{{.window}}]"
+"""Sloth puts its own windows there."""
+
+
+@click.command(short_help="Write the objectives for OpenSLO's or Sloth's tools.")
+@click.option("-f", "--file", required=True, metavar="FILE", help="YAML with the DelayTopics; - for standard input.")
+@click.option("--name", metavar="NAMESPACE/NAME", help="Only this DelayTopic of the file.")
+@click.option("--openslo", "form", flag_value=OPENSLO, help="As OpenSLO v1 documents.")
+@click.option("--sloth", "form", flag_value=SLOTH, help="As Sloth's prometheus/v1 documents.")
+def export(file: str, name: str | None, form: str | None) -> None:
+    """Write how many records must not be late, with queries on the metrics of relays.
+
+    That nothing is lost, early or twice is no part of it: only the audit sees it, and it has no error budget. Relays
+    count lateness in buckets: late is what lies above the nearest edge that is not below the objective.
+
+    \b
+    Examples:
+      delaytopic slo export -f examples/reminders.yaml --sloth > slo.yaml && sloth generate -i slo.yaml
+      kubectl get delaytopics,delayclasses -A -o yaml | delaytopic slo export -f - --openslo
+    """
+    if form is None:
+        raise InputError("choose one of --openslo and --sloth")
+    made = openslo_document if form == OPENSLO else sloth_document
+    documents = [made(settings) for settings in audited_topics(file, name)]
+    click.echo(yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True, width=120), nl=False)
+
+
+def openslo_document(settings: Settings) -> Document:
+    """Return the SLO as OpenSLO v1 has it; raises InputError."""
+    name = _name(settings, "-timely")
+    good, total = f"sum({_good(settings)})", f"sum({_total(settings)})"
+    ratio = {"counter": True, "good": _metric(good), "total": _metric(total)}
+    objective = {"displayName": f"at most {settings.slo.lateness} late", "target": float(_target(settings))}
+    return {
+        "apiVersion": "openslo/v1",
+        "kind": "SLO",
+        "metadata": {"name": name, "displayName": f"{settings.namespace}/{settings.name} on time"},
+        "spec": {
+            "description": _description(settings),
+            "service": _name(settings),
+            "indicator": {"metadata": {"name": name}, "spec": {"ratioMetric": ratio}},
+            "timeWindow": [{"duration": _shorthand(settings.slo.window), "isRolling": True}],
+            "budgetingMethod": "Occurrences",
+            "objectives": [objective],
+        },
+    }
+
+
+def sloth_document(settings: Settings) -> Document:
+    """Return the SLO as Sloth's prometheus/v1 has it, which leaves the window to its command; raises InputError."""
+    good, total = f"sum(rate({_good(settings)}{_WINDOW}))", f"sum(rate({_total(settings)}{_WINDOW}))"
+    return {
+        "version": "prometheus/v1",
+        "service": _name(settings),
+        "labels": {"delaytopic_namespace": settings.namespace, "delaytopic_name": settings.name},
+        "slos": [
+            {
+                "name": "timely",
+                "objective": float(_target(settings) * 100),
+                "sli": {"events": {"error_query": f"({total} - {good})", "total_query": total}},
+                "alerting": {
+                    "name": "DelayTopicLate",
+                    "annotations": {"summary": f"No longer met soon: {_description(settings)}"},
+                    "page_alert": {"labels": {"severity": "critical"}},
+                    "ticket_alert": {"labels": {"severity": "warning"}},
+                },
+            }
+        ],
+    }
+
+
+def _name(settings: Settings, ending: str = "") -> str:
+    """Return a label as in DNS, which is what OpenSLO's names are: too long a one is cut, and told by its digest."""
+    name = f"{settings.namespace}-{settings.name}{ending}"
+    digest = sha256(f"{settings.namespace}/{settings.name}".encode()).hexdigest()[:8]
+    return name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 9 - len(ending)]}-{digest}{ending}"
+
+
+def _description(settings: Settings) -> str:
+    return f"Records of {settings.source.topic} arrive on {settings.target.topic} at most {settings.slo.lateness} late."
+
+
+def _good(settings: Settings) -> str:
+    return f'{_LATENESS}_bucket{{{_labels(settings)}, le="{lateness_bucket(settings.slo.lateness.ms)}"}}'
+
+
+def _total(settings: Settings) -> str:
+    return f"{_LATENESS}_count{{{_labels(settings)}}}"
+
+
+def _labels(settings: Settings) -> str:
+    return f'delaytopic_namespace="{settings.namespace}", delaytopic_name="{settings.name}"'
+
+
+def _metric(query: str) -> Document:
+    return {"metricSource": {"type": "Prometheus", "spec": {"query": query}}}
+
+
+def _target(settings: Settings) -> Fraction:
+    objective = settings.slo.objective
+    if objective.ratio == 1:
+        raise InputError(
+            f"{settings.namespace}/{settings.name}: an objective of 100% has no error budget, and these tools take"
+            " none; the operator's alert DelayPromiseBroken is for it"
+        )
+    return objective.ratio
+
+
+def _shorthand(window: Duration) -> str:
+    """Return OpenSLO's shorthand, which has one unit."""
+    for unit, unit_ms in _LARGEST_UNITS:
+        if window.ms % unit_ms == 0:
+            return f"{window.ms // unit_ms}{unit}"
+    raise InputError(f"slo.window: {window} is no whole number of minutes, which OpenSLO needs")
