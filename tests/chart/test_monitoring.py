@@ -151,6 +151,7 @@ def test_prometheus_finds_the_rules_well_formed(promtool: Path) -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.takes_long("evaluates the rules for each minute of some days")
 def test_alerts_fire_when_they_should_and_not_for_what_looks_alike(promtool: Path) -> None:
     result = subprocess.run([promtool, "test", "rules", *RULES_TESTS], capture_output=True, text=True, check=False)
 

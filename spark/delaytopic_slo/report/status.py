@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from delaytopic_api.documents import (
@@ -29,7 +30,7 @@ def slo_status(report: Report, place: str | None) -> SloStatus:
     if report.window is None:
         return SloStatus(verdict=verdict, audited_at=audited_at, report=place)
     timely = next((each for each in report.objectives if each.name is ObjectiveName.TIMELY), None)
-    late, left = report.lateness, report.budget.remaining if report.budget is not None else None
+    late = report.lateness
     return SloStatus(
         verdict=verdict,
         audited_at=audited_at,
@@ -40,7 +41,7 @@ def slo_status(report: Report, place: str | None) -> SloStatus:
         lateness_p99=_duration(late.p99_ms) if late is not None else None,
         lateness_p999=_duration(late.p999_ms) if late is not None else None,
         attainment_percent=timely.attainment if timely is not None else None,
-        budget_left_percent=f"{_decimal(left * 100)}%" if left is not None else None,
+        budget_left_percent=_left(report),
         objectives=[_objective(each) for each in report.objectives if each.verdict is not Verdict.NOT_PROMISED],
         burn_rates=[_burn_rate(each, each.rate) for each in report.burn_rates if each.rate is not None] or None,
         faults=[
@@ -63,8 +64,21 @@ def slo_condition(report: Report, generation: int | None, previous: Condition | 
         observed_generation=generation,
         last_transition_time=since,
         reason=str(report.verdict),
-        message=" ".join([report.sentence, *report.reasons]),
+        message=" ".join([report.sentence, *_figures(report), *report.reasons]),
     )
+
+
+def _figures(report: Report) -> Iterator[str]:
+    """Say how the objective with a budget stands, where something was due."""
+    timely = next((each for each in report.objectives if each.name is ObjectiveName.TIMELY), None)
+    left = _left(report)
+    if timely is not None and timely.attainment is not None and left is not None:
+        yield f"{timely.attainment} on time, of {timely.objective}; error budget left: {left}."
+
+
+def _left(report: Report) -> str | None:
+    left = report.budget.remaining if report.budget is not None else None
+    return f"{_decimal(left * 100)}%" if left is not None else None
 
 
 def _objective(objective: Objective) -> SloObjectiveStatus:

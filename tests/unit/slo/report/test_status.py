@@ -52,6 +52,16 @@ def test_a_run_without_a_verdict_has_no_figures() -> None:
     assert status.to_document() == {"verdict": "CannotJudge", "auditedAt": "2026-11-21T14:01:10Z"}
 
 
+def test_the_condition_says_how_the_budget_stands_and_nothing_of_it_where_nothing_was_due() -> None:
+    met = slo_condition(sample_report(faulty=False), 3, None)
+    missed = slo_condition(sample_report(), 3, None)
+    idle = sample_report(faulty=False).model_copy(update={"objectives": [], "budget": None, "sentence": "Idle."})
+
+    assert met.message.endswith(" on time as agreed. 99.9993% on time, of 99.9%; error budget left: 99.3658%.")
+    assert missed.message.endswith(" 99.8226% on time, of 99.9%; error budget left: -77.3205%.")
+    assert slo_condition(idle, 3, None).message == "Idle."
+
+
 def test_the_condition_keeps_its_time_while_its_status_is_the_same() -> None:
     first = slo_condition(sample_report(), 3, None)
     same = slo_condition(sample_report(now_ms=NOW_MS + 60_000), 3, first)
