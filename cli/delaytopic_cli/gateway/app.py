@@ -14,6 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 from starlette.types import Scope
 
 from delaytopic_cli.errors import (
@@ -97,8 +98,18 @@ def _refused(console: Console, scope: Scope, refusal: CliError | tuple[int, str]
 
 def _failed(console: Console, request: Request, error: Exception) -> Response:
     status, message = _told(error)
-    # 405 names the methods that there are.
-    return _answered(console, request, status, message, error.headers if isinstance(error, HTTPException) else None)
+    return _answered(console, request, status, message, {"Allow": _allowed(request)} if status == 405 else None)
+
+
+def _allowed(request: Request) -> str:
+    """Return the methods of an address: each has a route of its own, and 405 names those of the first alone."""
+    routes, scope = request.app.routes, request.scope
+    found = [
+        method
+        for method in ("DELETE", "GET", "PATCH", "POST")
+        if any(route.matches({**scope, "method": method})[0] is Match.FULL for route in routes)
+    ]
+    return ", ".join(found)
 
 
 def _answered(

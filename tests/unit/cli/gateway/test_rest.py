@@ -178,7 +178,12 @@ def test_what_cannot_be_done_is_refused_with_the_reason_and_nothing_is_written(
 
 
 def test_a_method_that_there_is_not_is_answered_with_those_that_there_are(scene: Scene) -> None:
-    assert scene.send("PUT", "/v1/delaytopics", None).headers["allow"] == "GET"
+    found = [
+        scene.send("PUT", path, None).headers["allow"]
+        for path in ("/v1/delaytopics", f"{BASE}/records", f"{BASE}/records/a")
+    ]
+
+    assert found == ["GET", "GET, POST", "DELETE, GET, PATCH"]
 
 
 def test_nothing_is_moved_while_relays_are_behind(scene: Scene) -> None:
