@@ -23,6 +23,7 @@ from delaytopic_cli.gateway.cluster.access import ClusterAccess
 from delaytopic_cli.gateway.cluster.api_server import ApiServer, own_namespace
 from delaytopic_cli.gateway.cluster.reviews import TrustedProxy
 from delaytopic_cli.gateway.cluster.routes import ClusterRoutes
+from delaytopic_cli.gateway.jobs import JOBS_TOPIC, running_jobs
 from delaytopic_cli.gateway.kafka_cluster import KafkaCluster
 from delaytopic_cli.gateway.server import AuditStream, serving
 from delaytopic_cli.gateway.service import Gateway
@@ -47,6 +48,7 @@ class GatewayOptions:
     user_header: str | None = None
     groups_header: str | None = None
     proxies: tuple[str, ...] = ()
+    jobs_topic: str = JOBS_TOPIC
 
 
 @click.command(short_help="Serve pending records of a cluster over HTTP, to those whom it allows.")
@@ -88,6 +90,13 @@ class GatewayOptions:
     metavar="CIDR",
     help="Where that proxy is; repeatable. From elsewhere those headers are refused.",
 )
+@click.option(
+    "--jobs-topic",
+    default=JOBS_TOPIC,
+    show_default=True,
+    metavar="TOPIC",
+    help="The topic that keeps the progress of jobs; made when it is missing, if Kafka lets the gateway.",
+)
 def gateway(**options: Any) -> None:
     """Serve REST and console for the DelayTopics of a cluster until SIGTERM.
 
@@ -115,13 +124,14 @@ def run(options: GatewayOptions) -> None:
     routes = ClusterRoutes(api, settings["bootstrap.servers"], operator_namespace, _now_ms)
     token = relay_token(options.relay_token_file) if options.relay_token_file is not None else None
     served = Gateway(routes, KafkaCluster(settings), partial(ask_relays, token=token), _now_ms)
-    app = gateway_app(served, ClusterAccess(api, proxy, options.hosts), AuditStream(sys.stdout))
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
-    with serving(app, port, host, forwarded=False) as url:
-        click.echo(f"listening at {url}", err=True)
-        stopped.wait()
+    with running_jobs(served, settings, options.jobs_topic, partial(click.echo, err=True)) as jobs:
+        app = gateway_app(served, ClusterAccess(api, proxy, options.hosts), AuditStream(sys.stdout), jobs)
+        with serving(app, port, host, forwarded=False) as url:
+            click.echo(f"listening at {url}", err=True)
+            stopped.wait()
     click.echo("stopped", err=True)
 
 

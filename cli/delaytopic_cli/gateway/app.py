@@ -36,6 +36,8 @@ from delaytopic_cli.gateway.documents import ErrorDocument
 from delaytopic_cli.gateway.letters.pages import LetterPages, letters_router
 from delaytopic_cli.gateway.letters.rest import letters_rest
 from delaytopic_cli.gateway.letters.service import Letters
+from delaytopic_cli.gateway.jobs import Jobs
+from delaytopic_cli.gateway.jobs.rest import jobs_rest
 from delaytopic_cli.gateway.rest import rest
 from delaytopic_cli.gateway.scheduler_rest import Schedulers, scheduler_router
 from delaytopic_cli.gateway.service import Gateway
@@ -54,10 +56,10 @@ _STATUS: Final = {
 }
 
 
-def gateway_app(gateway: Gateway, access: Access, audit: Audit) -> FastAPI:
+def gateway_app(gateway: Gateway, access: Access, audit: Audit, jobs: Jobs | None = None) -> FastAPI:
     """Return the ASGI application; `audit` gets a line for each request that writes.
 
-    `access` decides who comes in, and what he may do.
+    `access` decides who comes in, and what he may do. `jobs` are those of the same gateway, where it keeps any.
     """
     gateway = replace(gateway, rights=Rights(access))
     # Its pages of documentation load scripts from elsewhere.
@@ -72,6 +74,7 @@ def gateway_app(gateway: Gateway, access: Access, audit: Audit) -> FastAPI:
     letters = Letters(gateway)
     app.include_router(rest(gateway))
     app.include_router(letters_rest(letters))
+    app.include_router(jobs_rest(gateway, jobs))
     app.include_router(console_router(console, gateway))
     app.include_router(letters_router(LetterPages(console, letters), letters))
     app.include_router(scheduler_router(Schedulers(gateway)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64decode
 
 from delaytopic_api.records import ACTION_CANCEL, DELIVER_ACTION, DELIVER_AFTER, DELIVER_AT, DELIVER_ID, Headers
-from delaytopic_api.relay import PendingContent, PendingRecord
+from delaytopic_api.relay import LONGEST_SHOWN_BYTES, PendingContent, PendingRecord
 from delaytopic_api.values import Dialect
 from delaytopic_cli.client.sending import OutgoingRecord
 from delaytopic_cli.errors import ConflictError
@@ -27,23 +27,32 @@ def id_of(record: PendingRecord) -> bytes | None:
     return content_bytes(record.id, record.id_base64)
 
 
-def cancelling(route: Route, record: PendingRecord) -> OutgoingRecord:
-    """Return the record that cancels a pending one. Raises `ConflictError` where that is not possible."""
-    name = id_of(record)
+def demand_cancels(route: Route) -> None:
+    """Raise `ConflictError` where no pending record can be cancelled."""
     if not route.may_cancel:
         raise ConflictError(f"records of {route.full_name} cannot be cancelled: {_why(route)}")
+
+
+def demand_moves(route: Route) -> None:
+    """Raise `ConflictError` where no pending record can be moved."""
+    if not route.may_move:
+        raise ConflictError(f"records of {route.full_name} cannot be moved: {_why(route)}")
+
+
+def cancelling(route: Route, record: PendingRecord) -> OutgoingRecord:
+    """Return the record that cancels a pending one. Raises `ConflictError` where that is not possible."""
+    demand_cancels(route)
+    name = id_of(record)
     if name is None:
         raise ConflictError("this record has no id; only records with an id can be cancelled")
     if route.dialect is not Dialect.NATIVE:
         return OutgoingRecord(name, None, [])
-    key = _content(record).key, _content(record).key_base64
-    return OutgoingRecord(content_bytes(*key), None, [(DELIVER_ID, name), (DELIVER_ACTION, ACTION_CANCEL)])
+    return OutgoingRecord(_key(record), None, [(DELIVER_ID, name), (DELIVER_ACTION, ACTION_CANCEL)])
 
 
 def moving(route: Route, record: PendingRecord, due_ms: int, now_ms: int) -> OutgoingRecord:
     """Return the record that replaces a pending one and is due at another time. Raises `ConflictError`."""
-    if not route.may_move:
-        raise ConflictError(f"records of {route.full_name} cannot be moved: {_why(route)}")
+    demand_moves(route)
     if id_of(record) is None:
         raise ConflictError("this record has no id; only records with an id can be moved")
     if record.due_ms - now_ms < NEAREST_MOVE_MS:
@@ -65,6 +74,15 @@ def moving(route: Route, record: PendingRecord, due_ms: int, now_ms: int) -> Out
         content_bytes(content.value, content.value_base64),
         [*headers, (DELIVER_AT, b"%d" % due_ms)],
     )
+
+
+def _key(record: PendingRecord) -> bytes | None:
+    """Return the key of a cancel. It is there for readers: relays go by the id, and the partition is given."""
+    if record.content is not None:
+        return content_bytes(record.content.key, record.content.key_base64)
+    # Lists without contents cut long keys.
+    is_whole = (record.key_bytes or 0) <= LONGEST_SHOWN_BYTES
+    return content_bytes(record.key, record.key_base64) if is_whole else None
 
 
 def _content(record: PendingRecord) -> PendingContent:

@@ -6,7 +6,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,12 +21,13 @@ from delaytopic_cli.client.relay_listing import ask_relays
 from delaytopic_cli.embedded.topics import create_topics
 from delaytopic_cli.gateway.access import LoopbackAccess
 from delaytopic_cli.gateway.app import gateway_app
+from delaytopic_cli.gateway.jobs import JOBS_TOPIC, Jobs, jobs_topic_plan, running_jobs
 from delaytopic_cli.gateway.kafka_cluster import KafkaCluster
 from delaytopic_cli.gateway.routes import Route
 from delaytopic_cli.gateway.server import AuditFile, serving
 from delaytopic_cli.gateway.service import Gateway
 from delaytopic_cli.gateway.state import HOW_TO_AUDIT_LOCAL, State, audit_of_report
-from delaytopic_cli.local.documents import read_settings, relay_document, topic_plans
+from delaytopic_cli.local.documents import BROKERS_OWN_REPLICATION, read_settings, relay_document, topic_plans
 from delaytopic_cli.local.overview import Counters, Overview, overview_line, overview_table
 from delaytopic_cli.local.relays import Buckets, RelayProcess, Supervisor, read_lateness, read_status
 from delaytopic_cli.local.servers import Servers, data_directory, running_servers
@@ -72,11 +73,14 @@ def run_local(options: LocalOptions, console: Console) -> None:
             progress=progress,
         ) as servers,
     ):
-        create_topics(servers.bootstrap_servers, topic_plans(all_settings, on_own_cluster=servers.own_cluster))
+        plans = topic_plans(all_settings, on_own_cluster=servers.own_cluster)
+        copies = BROKERS_OWN_REPLICATION if servers.own_cluster else 1
+        create_topics(servers.bootstrap_servers, [*plans, jobs_topic_plan(replication_factor=copies)])
         groups = relay_groups(all_settings, servers, relays=options.relays, http_port=options.http_port)
         with (
             _running(groups, progress) as supervisor,
-            serving(_gateway(servers, groups, options.file), options.gateway_port) as address,
+            _jobs_of(gateway := _gateway(servers, groups, options.file), servers, progress) as jobs,
+            serving(_app(gateway, servers, jobs), options.gateway_port) as address,
             _findable(servers, groups, address) as publish_state,
         ):
             for line in _how_to_reach(servers, all_settings):
@@ -113,11 +117,17 @@ class LocalRoutes:
             late_p99_ms=latest.late_p99_ms if latest is not None else None,
         )
 
-
-def _gateway(servers: Servers, groups: Sequence[Group], file: Path) -> FastAPI:
+def _gateway(servers: Servers, groups: Sequence[Group], file: Path) -> Gateway:
     cluster = KafkaCluster({"bootstrap.servers": servers.bootstrap_servers})
-    gateway = Gateway(LocalRoutes(groups, servers.directory, file), cluster, ask_relays, _now_ms)
-    return gateway_app(gateway, LoopbackAccess(), AuditFile(servers.directory / "gateway.log"))
+    return Gateway(LocalRoutes(groups, servers.directory, file), cluster, ask_relays, _now_ms)
+
+
+def _jobs_of(gateway: Gateway, servers: Servers, progress: Callable[[str], None]) -> AbstractContextManager[Jobs]:
+    return running_jobs(gateway, {"bootstrap.servers": servers.bootstrap_servers}, JOBS_TOPIC, progress)
+
+
+def _app(gateway: Gateway, servers: Servers, jobs: Jobs) -> FastAPI:
+    return gateway_app(gateway, LoopbackAccess(), AuditFile(servers.directory / "gateway.log"), jobs)
 
 
 def needs_a_redis(settings: Settings) -> bool:

@@ -94,6 +94,8 @@ class PendingShard(_Pending):
     """True if its records are in this list."""
     pending: Int64 | None = None
     """The number of records that wait there; null when this relay does not know."""
+    ingested: Int64 | None = None
+    """The source offset below which this list takes account of everything; null when it is not listed."""
     message: str | None = None
     """The reason why it is not listed, or not wholly."""
 

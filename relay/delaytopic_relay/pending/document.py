@@ -127,6 +127,7 @@ def _shards(status: RelayStatus, subject: Subject, query: PendingQuery, copies: 
             partition=partition,
             listed=copy is not None,
             pending=counts.get(partition),
+            ingested=copy.ingested if copy is not None else None,
             message=_message(partition, copies),
         )
 

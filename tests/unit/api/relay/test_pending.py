@@ -35,7 +35,10 @@ LIST = PendingList(
     complete=False,
     limited=True,
     message="there are more than the limit of 1",
-    shards=[PendingShard(partition=0, listed=True, pending=7), PendingShard(partition=1, listed=False, message="no")],
+    shards=[
+        PendingShard(partition=0, listed=True, pending=7, ingested=9),
+        PendingShard(partition=1, listed=False, message="no"),
+    ],
     records=[PendingRecord(due_ms=5, partition=0, offset=3, target="t", id="i", key="k", key_bytes=1, value_bytes=2)],
 )
 ON_THE_WIRE = {
@@ -56,8 +59,8 @@ ON_THE_WIRE = {
     "listedUntilMs": None,
     "message": "there are more than the limit of 1",
     "shards": [
-        {"partition": 0, "listed": True, "pending": 7, "message": None},
-        {"partition": 1, "listed": False, "pending": None, "message": "no"},
+        {"partition": 0, "listed": True, "pending": 7, "ingested": 9, "message": None},
+        {"partition": 1, "listed": False, "pending": None, "ingested": None, "message": "no"},
     ],
     "records": [
         {

@@ -257,4 +257,8 @@ def test_every_operation_is_described(scene: Scene) -> None:
         ("get", "/{namespace}/{name}/dead-letters"),
         ("get", "/{namespace}/{name}/dead-letters/{place}"),
         ("post", "/{namespace}/{name}/dead-letters/resend"),
+        ("get", "/{namespace}/{name}/jobs"),
+        ("post", "/{namespace}/{name}/jobs"),
+        ("get", "/{namespace}/{name}/jobs/{id}"),
+        ("delete", "/{namespace}/{name}/jobs/{id}"),
     }

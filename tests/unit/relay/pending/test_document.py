@@ -32,7 +32,7 @@ OTHER = Listed(AS_OF_MS + 7, 0, 1, b"\xff", "shop.other", None, 12)
 
 
 def document(*records: Listed, query: PendingQuery = PendingQuery(), **changes: Any) -> PendingList:  # noqa: B008
-    copies = Copies({0: ShardCopy(0, [], **changes.pop("copy", {}))}, changes.pop("waiting", {}))
+    copies = Copies({0: ShardCopy(0, [], **{"ingested": 7, **changes.pop("copy", {})})}, changes.pop("waiting", {}))
     return pending_list(STATUS, SUBJECT, query, copies, PendingResult(records, **changes))
 
 
@@ -52,7 +52,7 @@ def test_counts_come_from_the_status_and_records_from_the_listing() -> None:
         limit=5,
         complete=True,
         shards=[
-            PendingShard(partition=0, listed=True, pending=4),
+            PendingShard(partition=0, listed=True, pending=4, ingested=7),
             PendingShard(partition=1, listed=False, pending=0, message=ELSEWHERE),
             PendingShard(partition=2, listed=False, message=ELSEWHERE),
         ],
@@ -133,7 +133,7 @@ def test_one_partition_is_counted_by_itself() -> None:
     found = document(ONE, query=PendingQuery(partition=0))
 
     assert (found.pending, found.overdue, found.complete) == (4, 0, True)
-    assert found.shards == [PendingShard(partition=0, listed=True, pending=4)]
+    assert found.shards == [PendingShard(partition=0, listed=True, pending=4, ingested=7)]
 
 
 def test_a_partition_of_another_relay_is_said_to_be_there() -> None:

@@ -1,0 +1,339 @@
+"""The jobs of a gateway: who may ask for one, which are under way here, and which others have left."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from typing import Final, NamedTuple, Protocol
+
+from delaytopic_cli.errors import (
+    CliError,
+    ConflictError,
+    KafkaUnreachableError,
+    RecordMissingError,
+    RelayUnreachableError,
+)
+from delaytopic_cli.gateway.access import ANYBODY, CALLER, demand
+from delaytopic_cli.gateway.jobs.job import Action, Job, Part, Selector, State, demand_possible, job_key
+from delaytopic_cli.gateway.jobs.relays import Relays
+from delaytopic_cli.gateway.jobs.runner import Counting, Fenced, InDoubt, JobWriter, Runner
+from delaytopic_cli.gateway.routes import Route
+from delaytopic_cli.gateway.service import Gateway
+
+MOST_AT_A_TIME: Final = 4
+"""Jobs; others wait for their turn."""
+SILENT_S: Final = 30.0
+"""A job that nobody has written for so long is taken over: three heartbeats."""
+LOOK_S: Final = 1.0
+COUNT_S: Final = 10.0
+"""So long a dry run counts."""
+
+
+class Order(NamedTuple):
+    """What somebody asks for."""
+
+    id: str
+    action: Action
+    selector: Selector
+    due_ms: int | None = None
+    """The new time; else it is the old one and `shift_ms`."""
+    after_ms: int | None = None
+    """How long from now the new time is."""
+    shift_ms: int | None = None
+
+
+class Count(NamedTuple):
+    """How many records match now."""
+
+    matched: int
+    complete: bool
+    """Whether there was time to count all."""
+
+
+class SeenJob(NamedTuple):
+    """A job as it was last written, and since when nothing was."""
+
+    job: Job
+    seen_s: float
+    """By the monotonic clock of this process."""
+
+
+class JobLog(Protocol):
+    """The place that keeps jobs."""
+
+    def jobs(self) -> Sequence[SeenJob]:
+        """Return all that is known of, as of the last time that it was read."""
+        ...
+
+    def catch_up(self) -> None:
+        """Read everything that is there by now. Raises `KafkaUnreachableError`."""
+        ...
+
+    def prepare(self) -> None:
+        """Make the place if there is none. Raises `KafkaUnreachableError`."""
+        ...
+
+    def open(self, key: str) -> JobWriter:
+        """Take the right to write a job from whoever has it. Raises `TopicError`, `Fenced`, `InDoubt`."""
+        ...
+
+
+class _Stopped(Exception):
+    """Raised in a job's thread when the gateway ends."""
+
+
+class Jobs:
+    """The jobs of the DelayTopics of a gateway. All methods but `start` and `close` raise `CliError`s.
+
+    Those under way here have a thread each. What they are and how far is in the log alone.
+    """
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        log: JobLog,
+        ends: Callable[[str], Mapping[int, int]],
+        say: Callable[[str], None],
+    ) -> None:
+        """`ends` tells the offset behind the last record of each partition of a topic; `say` gets lines for people."""
+        self._gateway = gateway
+        self._log = log
+        self._ends = ends
+        self._say = say
+        self._relays = Relays(gateway.routes, gateway.ask)
+        self._closed = threading.Event()
+        self._turns = threading.BoundedSemaphore(MOST_AT_A_TIME)
+        self._lock = threading.Lock()
+        self._here: dict[str, threading.Thread] = {}
+        self._looking = threading.Thread(target=self._look, name="unfinished jobs", daemon=True)
+
+    def start(self) -> None:
+        """Take up what is not finished, now and whenever another gateway leaves something."""
+        self._looking.start()
+
+    def close(self) -> None:
+        """Stop between two batches; what is not finished is taken up later, here or elsewhere."""
+        self._closed.set()
+        with self._lock:
+            threads = [self._looking, *self._here.values()]
+        for thread in threads:
+            if thread.is_alive():
+                thread.join(SILENT_S)
+
+    # -- for who asks
+
+    def all(self, route: Route) -> list[Job]:
+        """Return the jobs of a DelayTopic, the last one first."""
+        found = (seen.job for seen in self._log.jobs())
+        return sorted((job for job in found if job.belongs_to(route)), key=lambda job: (-job.created_ms, job.id))
+
+    def job(self, route: Route, job_id: str) -> Job:
+        """Return one of them. Raises `RecordMissingError`."""
+        found = self._find(job_key(route.namespace, route.name, job_id))
+        if found is None:
+            raise RecordMissingError(f"{route.full_name} has no job {job_id}; ended ones are forgotten after 30 days")
+        return found
+
+    def count(self, route: Route, order: Order) -> Count:
+        """Return how many records match now."""
+        demand(route.writable, route.namespace)
+        job = self._new(route, order)
+        counting, give_up_s = Counting(self._relays, job), time.monotonic() + COUNT_S
+        while not counting.done and time.monotonic() < give_up_s:
+            try:
+                counting.step(route)
+            except RelayUnreachableError:
+                if time.monotonic() + LOOK_S >= give_up_s:
+                    raise
+                self._closed.wait(LOOK_S / 5)
+        return Count(counting.records, counting.done)
+
+    def create(self, route: Route, order: Order) -> Job:
+        """Write a job down and begin with it; one of the same name that asks for the same is that job.
+
+        Raises `ConflictError` for one that asks for something else, and while another job of the DelayTopic runs.
+        """
+        demand(route.writable, route.namespace)
+        job = self._new(route, order)
+        self._log.prepare()
+        self._log.catch_up()
+        known = self._same(job)
+        if known is not None:
+            return known
+        try:
+            return self._create(route, job)
+        except InDoubt as error:
+            raise KafkaUnreachableError(f"{error}; ask again with the same id: {job.id}") from error
+
+    def _create(self, route: Route, job: Job) -> Job:
+        writer = self._log.open(job.key)
+        try:
+            # Whoever wrote one of this name at the same time is fenced by now, or has fenced this one.
+            self._log.catch_up()
+            known = self._same(job)
+            if known is None:
+                self._one_at_a_time(route)
+                writer.commit(job)
+        except Fenced:
+            self._log.catch_up()
+            known = self._same(job)
+            if known is None:
+                raise ConflictError(f"another job {job.id} was asked for at the same time; ask again") from None
+        except BaseException:
+            writer.close()
+            raise
+        if known is not None:
+            writer.close()
+            return known
+        self._log.catch_up()
+        self._begin(job, writer)
+        return job
+
+    def stop(self, route: Route, job_id: str) -> Job:
+        """End a job wherever it is under way; what was written stays. Raises `ConflictError` for one that is over."""
+        demand(route.writable, route.namespace)
+        self._log.catch_up()
+        key = self.job(route, job_id).key
+        while True:
+            self._refuse_over(self.job(route, job_id))
+            with closing(self._log.open(key)) as writer:
+                self._log.catch_up()
+                job = self.job(route, job_id)
+                self._refuse_over(job)
+                who = _caller()
+                ended = job.ended(State.CANCELLED, self._gateway.now_ms(), f"stopped by {who}" if who else "stopped")
+                try:
+                    writer.commit(ended)
+                except Fenced:
+                    continue
+            self._log.catch_up()
+            return ended
+
+    @staticmethod
+    def _refuse_over(job: Job) -> None:
+        if job.is_over:
+            raise ConflictError(f"the job {job.id} is {job.state} already")
+
+    def _new(self, route: Route, order: Order) -> Job:
+        demand_possible(route, order.action)
+        now_ms = self._gateway.now_ms()
+        wanted = order.selector.partition
+        ends = self._ends(route.source)
+        if wanted is not None and wanted not in ends:
+            raise ConflictError(f"{route.source} has {len(ends)} partitions, from 0 on; {wanted} is none of them")
+        parts = [Part(partition=each, before_offset=end) for each, end in ends.items() if wanted in (None, each)]
+        return Job(
+            id=order.id,
+            namespace=route.namespace,
+            name=route.name,
+            source=route.source,
+            action=order.action,
+            due_ms=order.due_ms if order.after_ms is None else now_ms + order.after_ms,
+            after_ms=order.after_ms,
+            shift_ms=order.shift_ms,
+            selector=order.selector,
+            created_by=_caller(),
+            created_ms=now_ms,
+            updated_ms=now_ms,
+            skipped={},
+            parts=tuple(parts),
+        )
+
+    def _find(self, key: str) -> Job | None:
+        return next((seen.job for seen in self._log.jobs() if seen.job.key == key), None)
+
+    def _same(self, job: Job) -> Job | None:
+        known = self._find(job.key)
+        if known is not None and not known.selects_as(job):
+            raise ConflictError(f"there is a job {job.id} that asks for something else; choose another id")
+        return known
+
+    def _one_at_a_time(self, route: Route) -> None:
+        running = next((job for job in self.all(route) if not job.is_over), None)
+        if running is not None:
+            raise ConflictError(f"the job {running.id} of {route.full_name} is running; wait for it, or stop it")
+
+    # -- carrying out
+
+    def _look(self) -> None:
+        """Take up unfinished jobs: all when this begins, and later those that nobody works on."""
+        caught_up, said = False, ""
+        while not self._closed.is_set():
+            try:
+                if not caught_up:
+                    self._log.catch_up()
+                served = {(route.namespace, route.name, route.source) for route in self._gateway.routes.all()}
+                for job, seen_s in self._log.jobs():
+                    is_silent = not caught_up or time.monotonic() - seen_s > SILENT_S
+                    if not job.is_over and is_silent and (job.namespace, job.name, job.source) in served:
+                        self._begin(job, None)
+                caught_up = True
+                said = ""
+            except CliError as error:
+                if str(error) != said:
+                    self._say(f"jobs: {error}")
+                said = str(error)
+            self._closed.wait(LOOK_S)
+
+    def _begin(self, job: Job, writer: JobWriter | None) -> None:
+        with self._lock:
+            if job.key in self._here or self._closed.is_set():
+                return
+            thread = threading.Thread(target=self._work, args=(job.key, writer), name=f"job {job.key}", daemon=True)
+            self._here[job.key] = thread
+        thread.start()
+
+    def _work(self, key: str, writer: JobWriter | None) -> None:
+        try:
+            with self._turns:
+                self._carry_out(key, writer)
+        except Fenced:
+            self._tell_of_successor(key)
+        except _Stopped:
+            pass
+        except Exception as error:
+            # It is unfinished in the log, and taken up again when it was silent for a while.
+            self._say(f"job {key}: {type(error).__name__}: {error}")
+        finally:
+            with self._lock:
+                self._here.pop(key, None)
+
+    def _carry_out(self, key: str, writer: JobWriter | None) -> None:
+        while True:
+            try:
+                with closing(writer or self._log.open(key)) as held:
+                    # By now nobody else can write it, and what was under way is there or not.
+                    self._log.catch_up()
+                    job = self._find(key)
+                    if job is None or job.is_over:
+                        return
+                    runner = Runner(
+                        job, held, self._gateway.routes, self._relays, self._ends, self._gateway.now_ms, self._pause
+                    )
+                    ended = runner.run()
+                    self._say(f"job {key}: {ended.state}, {ended.written} of {ended.matched} written")
+                    return
+            except InDoubt as error:
+                self._say(f"job {key}: {error}")
+                writer = None
+                self._pause(LOOK_S)
+
+    def _pause(self, seconds: float) -> None:
+        if self._closed.wait(seconds):
+            raise _Stopped
+
+    def _tell_of_successor(self, key: str) -> None:
+        try:
+            self._log.catch_up()
+        except CliError:
+            return
+        job = self._find(key)
+        if job is not None and not job.is_over:
+            self._say(f"job {key}: another gateway has taken it over")
+
+
+def _caller() -> str:
+    """Return the name of who asks; empty where people have none."""
+    return CALLER.get(ANYBODY).name

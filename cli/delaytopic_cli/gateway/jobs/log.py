@@ -1,0 +1,321 @@
+"""Edge: the topic that keeps jobs, the view of it, and the transactions in which jobs and commands are written."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public names, re-exported
+    AdminClient,
+    NewTopic,
+    OffsetSpec,
+)
+from pydantic import ValidationError
+
+from delaytopic_cli.client.kafka_clients import committed_reader, producer
+from delaytopic_cli.client.sending import OutgoingRecord
+from delaytopic_cli.embedded.topics import QUIET, TopicPlan
+from delaytopic_cli.errors import KafkaUnreachableError, TopicError
+from delaytopic_cli.gateway.jobs.job import Job
+from delaytopic_cli.gateway.jobs.keeper import Jobs, SeenJob
+from delaytopic_cli.gateway.jobs.runner import CommandTooLarge, Fenced, InDoubt
+from delaytopic_cli.gateway.service import Gateway
+
+JOBS_TOPIC: Final = "delaytopic.gateway.jobs"
+TOPIC_SETTINGS: Final = {"cleanup.policy": "compact,delete", "retention.ms": "2592000000"}
+"""The last word on each job is kept, and ended jobs are forgotten after thirty days."""
+TIMEOUT_S: Final = 30.0
+TRANSACTION_MS: Final = 10_000
+"""So long a gateway that was killed may hold up readers of a source partition, and what the broker takes to look."""
+BATCH_BYTES: Final = 64 << 10
+"""Of one request to a partition: a topic may allow no more than its largest record."""
+LARGEST_REQUEST_BYTES: Final = 64 << 20
+LOOK_S: Final = 5.0
+"""So often the topic is looked for while there is none."""
+_FENCED: Final = frozenset({KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED})
+_PURGED: Final = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
+
+
+def jobs_topic_plan(name: str = JOBS_TOPIC, replication_factor: int = 1) -> TopicPlan:
+    """Return the topic as it has to be."""
+    return TopicPlan(name, 1, TOPIC_SETTINGS, replication_factor)
+
+
+@contextmanager
+def running_jobs(
+    gateway: Gateway, settings: Mapping[str, str], topic: str, say: Callable[[str], None]
+) -> Iterator[Jobs]:
+    """Carry out the jobs of a gateway while the body runs; those left unfinished go on at the next start.
+
+    `settings` are those of the Kafka client; `say` gets lines for people.
+    """
+    log = KafkaJobLog(settings, topic, say)
+    jobs = Jobs(gateway, log, source_ends(settings), say)
+    log.start()
+    jobs.start()
+    try:
+        yield jobs
+    finally:
+        jobs.close()
+        log.close()
+
+
+class KafkaJobLog:
+    """A `JobLog` in a topic of one partition, followed by a thread from `start` on."""
+
+    def __init__(self, settings: Mapping[str, str], topic: str, say: Callable[[str], None]) -> None:
+        """`settings` are those of the Kafka client; `say` gets a line for what cannot be read."""
+        self._settings = settings
+        self._topic = topic
+        self._say = say
+        self._seen: dict[str, SeenJob] = {}
+        self._reached = 0
+        self._moved = threading.Condition()
+        self._closed = threading.Event()
+        self._look = threading.Event()
+        self._admin = AdminClient({**settings}, logger=QUIET)
+        self._thread = threading.Thread(target=self._follow, name="jobs", daemon=True)
+
+    def start(self) -> None:
+        """Begin to follow the topic."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread."""
+        self._closed.set()
+        self._look.set()
+        self._thread.join(TIMEOUT_S)
+
+    # -- what there is
+
+    def jobs(self) -> Sequence[SeenJob]:
+        """See `JobLog.jobs`."""
+        with self._moved:
+            return [*self._seen.values()]
+
+    def catch_up(self) -> None:
+        """See `JobLog.catch_up`. Transactions that are open, of whichever job, are waited for."""
+        if not self._exists():
+            return
+        end = self._end()
+        self._look.set()
+        with self._moved:
+            if not self._moved.wait_for(lambda: self._reached >= end, TIMEOUT_S):
+                raise KafkaUnreachableError(f"{self._topic} could not be read to its end in {TIMEOUT_S:.0f} s")
+
+    def prepare(self) -> None:
+        """See `JobLog.prepare`."""
+        if self._exists():
+            return
+        topic = NewTopic(self._topic, 1, -1, config={**TOPIC_SETTINGS})
+        try:
+            self._admin.create_topics([topic], operation_timeout=TIMEOUT_S)[self._topic].result(TIMEOUT_S)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise KafkaUnreachableError(self._missing(error.args[0])) from error
+        give_up_s = time.monotonic() + TIMEOUT_S
+        while not self._exists():
+            if time.monotonic() > give_up_s:
+                raise KafkaUnreachableError(f"{self._topic} was made, and does not appear; try again")
+            time.sleep(0.1)
+
+    def _missing(self, error: KafkaError) -> str:
+        settings = ", ".join(f"{name}={value}" for name, value in TOPIC_SETTINGS.items())
+        return (
+            f"the gateway keeps jobs in the topic {self._topic}, which it does not see and could not make "
+            f"({error.str()}): make it with 1 partition and {settings}, and give the gateway's user "
+            f"{_rights(self._topic)}"
+        )
+
+    def _exists(self) -> bool:
+        try:
+            found = self._admin.list_topics(self._topic, timeout=TIMEOUT_S).topics.get(self._topic)
+        except KafkaException as error:
+            raise KafkaUnreachableError(f"Kafka does not answer: {error.args[0].str()}") from error
+        return found is not None and found.error is None
+
+    def _end(self) -> int:
+        place = TopicPartition(self._topic, 0)
+        return _ends(self._admin, [place])[0]
+
+    # -- following
+
+    def _follow(self) -> None:
+        while not self._closed.is_set():
+            try:
+                if self._exists():
+                    self._read()
+            except KafkaUnreachableError as error:
+                self._say(f"jobs: {error}")
+            self._look.wait(LOOK_S)
+            self._look.clear()
+
+    def _read(self) -> None:
+        """Follow the topic until this is closed. Raises `KafkaUnreachableError`."""
+        consumer: Consumer = committed_reader(self._settings, at_end_events=True)
+        try:
+            consumer.assign([TopicPartition(self._topic, 0, OFFSET_BEGINNING)])
+            while not self._closed.is_set():
+                self._take(consumer.consume(500, 0.05))
+        finally:
+            consumer.close()
+
+    def _take(self, messages: Sequence[Message]) -> None:
+        for message in messages:
+            error = message.error()
+            if error is not None and error.code() != KafkaError._PARTITION_EOF:
+                if not error.retriable():
+                    raise KafkaUnreachableError(f"{self._topic} cannot be read: {error.str()}")
+                continue
+            if error is None:
+                self._note(message)
+            with self._moved:
+                self._reached = max(self._reached, (message.offset() or 0) + (error is None))
+                self._moved.notify_all()
+
+    def _note(self, message: Message) -> None:
+        key = (message.key() or b"").decode("utf-8", "replace")
+        value = message.value()
+        with self._moved:
+            if value is None:
+                self._seen.pop(key, None)
+                return
+        try:
+            job = Job.model_validate_json(value)
+        except ValidationError as error:
+            self._say(f"jobs: offset {message.offset()} of {self._topic} is no job: {error.error_count()} errors")
+            return
+        if job.key != key:
+            self._say(f"jobs: offset {message.offset()} of {self._topic} has the key of another job")
+            return
+        with self._moved:
+            self._seen[key] = SeenJob(job, time.monotonic())
+
+    # -- writing
+
+    def open(self, key: str) -> KafkaJobWriter:
+        """See `JobLog.open`."""
+        return KafkaJobWriter(self._settings, self._topic, key)
+
+
+class KafkaJobWriter:
+    """A `JobWriter`: a producer with a transactional id of the job's own."""
+
+    def __init__(self, settings: Mapping[str, str], topic: str, key: str) -> None:
+        """Fence whoever had the job. Raises `TopicError`, `Fenced`, `InDoubt`."""
+        self._topic = topic
+        self._key = key
+        self._producer: Producer = producer(
+            {
+                **settings,
+                "transactional.id": f"{topic}/{key}",
+                "transaction.timeout.ms": str(TRANSACTION_MS),
+                "message.max.bytes": str(LARGEST_REQUEST_BYTES),
+                "batch.size": str(BATCH_BYTES),
+            }
+        )
+        try:
+            self._producer.init_transactions(TIMEOUT_S)
+        except KafkaException as error:
+            raise self._translated(error.args[0]) from error
+
+    def commit(self, job: Job, topic: str = "", partition: int = 0, commands: Sequence[OutgoingRecord] = ()) -> None:
+        """See `JobWriter.commit`."""
+        refused: list[tuple[int, KafkaError]] = []
+        try:
+            self._producer.begin_transaction()
+            for number, command in enumerate(commands):
+                self._produce(topic, partition, command, _noting(refused, number))
+            document = OutgoingRecord(self._key.encode(), job.model_dump_json(by_alias=True).encode(), [])
+            self._produce(self._topic, 0, document, _noting(refused, -1))
+            if self._producer.flush(TIMEOUT_S):
+                raise InDoubt(f"Kafka did not acknowledge a batch of {self._key} in {TIMEOUT_S:.0f} s")
+            if refused:
+                raise self._refusal(refused, commands)
+            self._producer.commit_transaction(TIMEOUT_S)
+        except KafkaException as error:
+            self._abort()
+            raise self._translated(error.args[0]) from error
+        except BaseException:
+            self._abort()
+            raise
+
+    def close(self) -> None:
+        """See `JobWriter.close`."""
+        self._abort()
+
+    def _produce(self, topic: str, partition: int, record: OutgoingRecord, note: Callable[..., None]) -> None:
+        self._producer.produce(topic, record.value, record.key, partition, on_delivery=note, headers=[*record.headers])
+
+    def _abort(self) -> None:
+        with suppress(KafkaException):
+            self._producer.abort_transaction(TIMEOUT_S)
+
+    def _refusal(self, refused: Sequence[tuple[int, KafkaError]], commands: Sequence[OutgoingRecord]) -> Exception:
+        _, error = refused[0]
+        too_large = [number for number, each in refused if each.code() == KafkaError.MSG_SIZE_TOO_LARGE and number >= 0]
+        if too_large:
+            # Several may have shared a request. The largest is the one that can be at fault.
+            return CommandTooLarge(max(too_large, key=lambda number: len(commands[number].value or b"")))
+        return self._translated(error)
+
+    def _translated(self, error: KafkaError) -> Exception:
+        if error.code() in _FENCED:
+            return Fenced(f"the job {self._key} was taken over")
+        if error.retriable() or error.code() in (KafkaError._TIMED_OUT, KafkaError._TRANSPORT):
+            return InDoubt(f"Kafka does not answer: {error.str()}")
+        if error.code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+            return TopicError(f"Kafka refused the job {self._key}: the gateway's user needs {_rights(self._topic)}")
+        return TopicError(f"Kafka refused a batch of {self._key}: {error.str()}")
+
+
+def _rights(topic: str) -> str:
+    return f"READ and WRITE on it, and WRITE on transactional ids that begin with {topic}/"
+
+
+def source_ends(settings: Mapping[str, str]) -> Callable[[str], dict[int, int]]:
+    """Return what tells the offset behind the last record of each partition of a topic, open transactions included.
+
+    It raises `TopicError` and `KafkaUnreachableError`.
+    """
+    admin = AdminClient({**settings}, logger=QUIET)
+    known: dict[str, list[TopicPartition]] = {}
+
+    def ends(topic: str) -> dict[int, int]:
+        if topic not in known:
+            known[topic] = _places(admin, topic)
+        found = _ends(admin, known[topic])
+        return {place.partition: end for place, end in zip(known[topic], found, strict=True)}
+
+    return ends
+
+
+def _places(admin: AdminClient, topic: str) -> list[TopicPartition]:
+    try:
+        found = admin.list_topics(topic, timeout=TIMEOUT_S).topics[topic]
+    except KafkaException as error:
+        raise KafkaUnreachableError(f"Kafka does not answer: {error.args[0].str()}") from error
+    if found.error is not None:
+        raise TopicError(f"{topic} cannot be looked at: {found.error.str()}")
+    return [TopicPartition(topic, partition) for partition in sorted(found.partitions)]
+
+
+def _ends(admin: AdminClient, places: Sequence[TopicPartition]) -> list[int]:
+    latest = {place: OffsetSpec.latest() for place in places}  # type: ignore[no-untyped-call]
+    try:
+        found = admin.list_offsets(latest, request_timeout=TIMEOUT_S)
+        return [found[place].result().offset for place in places]
+    except KafkaException as error:
+        raise KafkaUnreachableError(f"Kafka does not tell the end of a topic: {error.args[0].str()}") from error
+
+
+def _noting(refused: list[tuple[int, KafkaError]], number: int) -> Callable[[KafkaError | None, Any], None]:
+    def note(error: KafkaError | None, message: Any) -> None:
+        if error is not None and error.code() not in _PURGED:
+            refused.append((number, error))
+
+    return note

@@ -1,0 +1,138 @@
+"""A gateway as a process of its own, for tests that kill it: over one DelayTopic whose relays a file names.
+
+`python -m tests.support.cli.gateway_process FILE` prints its address.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from tests.support.child_process import ChildProcess
+from tests.support.relay.process import wait_for
+
+from delaytopic_api.values import Dialect, Ids
+from delaytopic_cli.client.relay_listing import ask_relays
+from delaytopic_cli.gateway.access import LoopbackAccess
+from delaytopic_cli.gateway.app import gateway_app
+from delaytopic_cli.gateway.jobs import running_jobs
+from delaytopic_cli.gateway.kafka_cluster import KafkaCluster
+from delaytopic_cli.gateway.routes import Route
+from delaytopic_cli.gateway.server import serving
+from delaytopic_cli.gateway.service import Gateway
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The gateway's surroundings."""
+
+    namespace: str
+    name: str
+    source: str
+    target: str
+    dead_letter: str
+    max_delay_ms: int
+    bootstrap_servers: str
+    jobs_topic: str
+    relay_urls: list[str]
+
+    def to_route(self) -> Route:
+        return Route(
+            self.namespace,
+            self.name,
+            self.source,
+            self.target,
+            self.dead_letter,
+            None,
+            Dialect.NATIVE,
+            Ids.BY_HEADER,
+            fixed_delay=False,
+            max_delay_ms=self.max_delay_ms,
+        )
+
+
+class OneRoute:
+    """The `Routes` of one DelayTopic."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def all(self) -> Sequence[Route]:
+        return [self._settings.to_route()]
+
+    def relay_urls(self, route: Route) -> Sequence[str]:
+        return self._settings.relay_urls
+
+
+class GatewayProcess(ChildProcess):
+    """The process, and a client of it."""
+
+    def __init__(self, settings: Settings, directory: Path, name: str = "gateway") -> None:
+        self.config = directory / f"{name}.json"
+        self.config.write_text(json.dumps(settings.__dict__), encoding="utf-8")
+        self.log_file = directory / f"{name}.log"
+        self.base = f"/v1/delaytopics/{settings.namespace}/{settings.name}"
+        self._url = ""
+
+    def start(self) -> Self:
+        """Start it, and wait until it serves."""
+        started_at = self.log_file.stat().st_size if self.log_file.exists() else 0
+        self.spawn([sys.executable, "-m", "tests.support.cli.gateway_process", str(self.config)], self.log_file)
+
+        def url() -> str:
+            lines = self.log_file.read_text(encoding="utf-8")[started_at:].splitlines()
+            return next((line for line in lines if line.startswith("http://")), "")
+
+        self._url = wait_for(url, self.why)
+        return self
+
+    def why(self) -> str:
+        """The end of its log."""
+        return self.log_file.read_text(encoding="utf-8")[-3_000:]
+
+    def ask(self, method: str, path: str, document: Any = None) -> tuple[int, Any]:
+        """Return status and document of an answer; `path` follows that of the DelayTopic."""
+        body = None if document is None else json.dumps(document).encode()
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(self._url + self.base + path, body, headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.load(error)
+
+    def job(self, job_id: str) -> dict[str, Any]:
+        """Return a job's document."""
+        status, document = self.ask("GET", f"/jobs/{job_id}")
+        assert status == 200, document
+        found: dict[str, Any] = document
+        return found
+
+
+def main() -> None:
+    settings = Settings(**json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
+    kafka = {"bootstrap.servers": settings.bootstrap_servers}
+    gateway = Gateway(OneRoute(settings), KafkaCluster(kafka), ask_relays, lambda: time.time_ns() // 1_000_000)
+    say = _say
+    with running_jobs(gateway, kafka, settings.jobs_topic, say) as jobs:
+        app = gateway_app(gateway, LoopbackAccess(), lambda line: None, jobs)
+        with serving(app) as url:
+            say(url)
+            threading.Event().wait()
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
