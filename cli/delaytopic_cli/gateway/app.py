@@ -37,6 +37,7 @@ from delaytopic_cli.gateway.letters.pages import LetterPages, letters_router
 from delaytopic_cli.gateway.letters.rest import letters_rest
 from delaytopic_cli.gateway.letters.service import Letters
 from delaytopic_cli.gateway.jobs import Jobs
+from delaytopic_cli.gateway.jobs.pages import JobPages, job_pages_router
 from delaytopic_cli.gateway.jobs.rest import jobs_rest
 from delaytopic_cli.gateway.rest import rest
 from delaytopic_cli.gateway.scheduler_rest import Schedulers, scheduler_router
@@ -70,11 +71,12 @@ def gateway_app(gateway: Gateway, access: Access, audit: Audit, jobs: Jobs | Non
         docs_url=None,
         redoc_url=None,
     )
-    console = Console(gateway)
+    console = Console(gateway, keeps_jobs=jobs is not None)
     letters = Letters(gateway)
     app.include_router(rest(gateway))
     app.include_router(letters_rest(letters))
     app.include_router(jobs_rest(gateway, jobs))
+    app.include_router(job_pages_router(JobPages(console, jobs), gateway))
     app.include_router(console_router(console, gateway))
     app.include_router(letters_router(LetterPages(console, letters), letters))
     app.include_router(scheduler_router(Schedulers(gateway)))

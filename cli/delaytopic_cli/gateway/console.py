@@ -42,7 +42,7 @@ _SAID: Final = {
     "moved": "The new time is in the source topic; it counts when a relay has read it.",
     "cancelled": "The cancel is in the source topic; it counts when a relay has read it.",
 }
-_SEARCH: Final = ("idPrefix", "keyPrefix", "dueFrom", "dueBefore")
+SEARCH: Final = ("idPrefix", "keyPrefix", "dueFrom", "dueBefore")
 _WIDTH, _HEIGHT, _FLOOR = 720, 200, 176
 
 
@@ -153,9 +153,10 @@ def _verdict(word: str) -> Markup:
 class Console:
     """The pages over a gateway."""
 
-    def __init__(self, gateway: Gateway) -> None:
-        """Loads the templates."""
+    def __init__(self, gateway: Gateway, *, keeps_jobs: bool = False) -> None:
+        """Loads the templates. `keeps_jobs`: there are pages for jobs."""
         self._gateway = gateway
+        self._keeps_jobs = keeps_jobs
         self._templates = Environment(
             loader=PackageLoader("delaytopic_cli.gateway"),
             autoescape=select_autoescape(default=True),
@@ -167,7 +168,7 @@ class Console:
             "name": _name,
             "count": _count,
             "place": lambda record: place_text(place_of(record)),
-            "clock": lambda ms: clock_text(ms, now_ms=gateway.now_ms()),
+            "clock": self.clock,
             "ahead": self._ahead,
             "age": self._age,
             "verdict": _verdict,
@@ -175,6 +176,10 @@ class Console:
             "sentence": lambda text: f"{text[:1].upper()}{text[1:].removesuffix('.')}.",
             "is_link": lambda text: text.startswith(("https://", "http://")),
         }
+
+    def clock(self, ms: int) -> str:
+        """Return a time as people read it."""
+        return clock_text(ms, now_ms=self._gateway.now_ms())
 
     def _ahead(self, due_ms: int) -> str:
         ahead_ms = due_ms - self._gateway.now_ms()
@@ -208,11 +213,11 @@ class Console:
 
     def delay_topic(self, route: Route, query: Mapping[str, str]) -> Response:
         """Return the page of a DelayTopic, with the records that fit the search."""
-        search = {name: query[name] for name in _SEARCH if query.get(name)}
+        search = {name: query[name] for name in SEARCH if query.get(name)}
         parameters: dict[str, int | str] = {**search}
         for name in ("dueFrom", "dueBefore"):
             if name in search:
-                parameters[name] = self._time_ms(name, search[name])
+                parameters[name] = self.time_ms(name, search[name])
         if query.get("after"):
             parameters["after"] = query["after"]
         state = self._gateway.state(route)
@@ -225,12 +230,13 @@ class Console:
             topic=topic,
             state=state,
             curve=due_curve(topic),
-            search=dict.fromkeys(_SEARCH, "") | search,
+            search=dict.fromkeys(SEARCH, "") | search,
             searching=bool(search),
             records=found.records,
             notes=[note for note in found.notes if not note.startswith("there are more than")],
             next_page=f"{path_of(route)}?{urlencode({**search, 'after': after})}" if after else None,
             said=_SAID.get(query.get("said", "")),
+            keeps_jobs=self._keeps_jobs,
         )
 
     def record(self, route: Route, query: Mapping[str, str]) -> Response:
@@ -274,7 +280,8 @@ class Console:
         due_ms, partition, offset = map(int, parts)
         return self._gateway.record_at(route, due_ms, partition, offset)
 
-    def _time_ms(self, name: str, text: str) -> int:
+    def time_ms(self, name: str, text: str) -> int:
+        """Return the time that a field of a search names. Raises `InputError`."""
         if text == "now":
             return self._gateway.now_ms()
         if text[-1:] in ("s", "m", "h"):

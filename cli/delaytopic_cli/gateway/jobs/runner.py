@@ -29,8 +29,10 @@ from delaytopic_cli.gateway.jobs.job import (
 from delaytopic_cli.gateway.jobs.relays import PartPage, Relays
 from delaytopic_cli.gateway.routes import Route, Routes
 
-FRESH_MS: Final = 5_000
-"""A page is written so soon after relays had read the source to its end. It has to be well within the guard."""
+FRESH_MS: Final = 10_000
+"""Moves are written so soon after relays had read the source to its end: so far they can be behind, at the most. It is
+well within the guard, in which they have to read what came since, and the move.
+"""
 POLL_S: Final = 0.1
 WAIT_S: Final = 1.0
 HEARTBEAT_MS: Final = 10_000
@@ -152,13 +154,18 @@ class Runner:
 
     def _write(self, route: Route) -> None:
         """Write a page of each partition whose end relays have just read."""
-        began_ms = self._now_ms()
+        began_ms, before = self._now_ms(), self.job
         read = self._read_to_the_end(route, began_ms)
         for part in self.job.left:
-            if part.partition in read and self._now_ms() - began_ms < FRESH_MS:
+            if part.partition in read and self._is_fresh(began_ms):
                 contents = self.job.action is not Action.CANCEL
                 page = self._relays.page(route, self.job, part, part.place, read[part.partition], contents=contents)
-                self._write_page(route, part.partition, page)
+                self._write_page(route, part.partition, page, began_ms)
+        if self.job is before:
+            raise RelayUnreachableError("relays answer too slowly for records to be moved in time")
+
+    def _is_fresh(self, began_ms: int) -> bool:
+        return self._now_ms() - began_ms < FRESH_MS
 
     def _read_to_the_end(self, route: Route, began_ms: int) -> dict[int, int]:
         """Return the ends, as of now, of those partitions that relays have read so far.
@@ -179,8 +186,10 @@ class Runner:
             raise RelayUnreachableError(f"relays have records of partitions {behind} still to read")
         return read
 
-    def _write_page(self, route: Route, partition: int, page: PartPage) -> None:
+    def _write_page(self, route: Route, partition: int, page: PartPage, began_ms: int) -> None:
         for records, end in portions(page.records, page.end):
+            if self.job.action is not Action.CANCEL and not self._is_fresh(began_ms):
+                return
             too_large: set[int] = set()
             while True:
                 batch = batch_of(self.job, route, partition, records, end, self._now_ms(), too_large)
