@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from delaytopic_cli.client.kafka_clients import committed_reader, producer
 from delaytopic_cli.client.sending import OutgoingRecord
+from delaytopic_cli.embedded.process import wait_until
 from delaytopic_cli.embedded.topics import QUIET, TopicPlan
 from delaytopic_cli.errors import KafkaUnreachableError, TopicError
 from delaytopic_cli.gateway.jobs.job import Job
@@ -34,6 +35,8 @@ TRANSACTION_MS: Final = 10_000
 BATCH_BYTES: Final = 64 << 10
 """Of one request to a partition: a topic may allow no more than its largest record."""
 LARGEST_REQUEST_BYTES: Final = 64 << 20
+FLUSH_S: Final = 0.1
+APPEARS_S: Final = 10.0
 LOOK_S: Final = 5.0
 """So often the topic is looked for while there is none."""
 _FENCED: Final = frozenset({KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED})
@@ -70,7 +73,7 @@ class KafkaJobLog:
     def __init__(self, settings: Mapping[str, str], topic: str, say: Callable[[str], None]) -> None:
         """`settings` are those of the Kafka client; `say` gets a line for what cannot be read."""
         self._settings = settings
-        self._topic = topic
+        self.topic = topic
         self._say = say
         self._seen: dict[str, SeenJob] = {}
         self._reached = 0
@@ -105,41 +108,43 @@ class KafkaJobLog:
         self._look.set()
         with self._moved:
             if not self._moved.wait_for(lambda: self._reached >= end, TIMEOUT_S):
-                raise KafkaUnreachableError(f"{self._topic} could not be read to its end in {TIMEOUT_S:.0f} s")
+                raise KafkaUnreachableError(f"{self.topic} could not be read to its end in {TIMEOUT_S:.0f} s")
 
     def prepare(self) -> None:
         """See `JobLog.prepare`."""
         if self._exists():
             return
-        topic = NewTopic(self._topic, 1, -1, config={**TOPIC_SETTINGS})
+        topic = NewTopic(self.topic, 1, -1, config={**TOPIC_SETTINGS})
         try:
-            self._admin.create_topics([topic], operation_timeout=TIMEOUT_S)[self._topic].result(TIMEOUT_S)
+            self._admin.create_topics([topic], operation_timeout=TIMEOUT_S)[self.topic].result(TIMEOUT_S)
         except KafkaException as error:
-            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+            # One that is there and is not shown lacks the right to describe it, but for the moment in which it is made.
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS or not self._appears():
                 raise KafkaUnreachableError(self._missing(error.args[0])) from error
-        give_up_s = time.monotonic() + TIMEOUT_S
-        while not self._exists():
-            if time.monotonic() > give_up_s:
-                raise KafkaUnreachableError(f"{self._topic} was made, and does not appear; try again")
-            time.sleep(0.1)
+        if not self._appears():
+            raise KafkaUnreachableError(f"{self.topic} was made, and does not appear; try again")
+
+    def _appears(self) -> bool:
+        return wait_until(self._exists, timeout_seconds=APPEARS_S)
 
     def _missing(self, error: KafkaError) -> str:
         settings = ", ".join(f"{name}={value}" for name, value in TOPIC_SETTINGS.items())
         return (
-            f"the gateway keeps jobs in the topic {self._topic}, which it does not see and could not make "
+            f"the gateway keeps jobs in the topic {self.topic}, which it does not see and could not make "
             f"({error.str()}): make it with 1 partition and {settings}, and give the gateway's user "
-            f"{_rights(self._topic)}"
+            f"{_rights(self.topic)}"
         )
 
     def _exists(self) -> bool:
         try:
-            found = self._admin.list_topics(self._topic, timeout=TIMEOUT_S).topics.get(self._topic)
+            # Of all topics: brokers may make one that is asked for by its name.
+            found = self._admin.list_topics(timeout=TIMEOUT_S).topics.get(self.topic)
         except KafkaException as error:
             raise KafkaUnreachableError(f"Kafka does not answer: {error.args[0].str()}") from error
         return found is not None and found.error is None
 
     def _end(self) -> int:
-        place = TopicPartition(self._topic, 0)
+        place = TopicPartition(self.topic, 0)
         return _ends(self._admin, [place])[0]
 
     # -- following
@@ -158,7 +163,7 @@ class KafkaJobLog:
         """Follow the topic until this is closed. Raises `KafkaUnreachableError`."""
         consumer: Consumer = committed_reader(self._settings, at_end_events=True)
         try:
-            consumer.assign([TopicPartition(self._topic, 0, OFFSET_BEGINNING)])
+            consumer.assign([TopicPartition(self.topic, 0, OFFSET_BEGINNING)])
             while not self._closed.is_set():
                 self._take(consumer.consume(500, 0.05))
         finally:
@@ -169,7 +174,7 @@ class KafkaJobLog:
             error = message.error()
             if error is not None and error.code() != KafkaError._PARTITION_EOF:
                 if not error.retriable():
-                    raise KafkaUnreachableError(f"{self._topic} cannot be read: {error.str()}")
+                    raise KafkaUnreachableError(f"{self.topic} cannot be read: {error.str()}")
                 continue
             if error is None:
                 self._note(message)
@@ -187,10 +192,10 @@ class KafkaJobLog:
         try:
             job = Job.model_validate_json(value)
         except ValidationError as error:
-            self._say(f"jobs: offset {message.offset()} of {self._topic} is no job: {error.error_count()} errors")
+            self._say(f"jobs: offset {message.offset()} of {self.topic} is no job: {error.error_count()} errors")
             return
         if job.key != key:
-            self._say(f"jobs: offset {message.offset()} of {self._topic} has the key of another job")
+            self._say(f"jobs: offset {message.offset()} of {self.topic} has the key of another job")
             return
         with self._moved:
             self._seen[key] = SeenJob(job, time.monotonic())
@@ -199,7 +204,7 @@ class KafkaJobLog:
 
     def open(self, key: str) -> KafkaJobWriter:
         """See `JobLog.open`."""
-        return KafkaJobWriter(self._settings, self._topic, key)
+        return KafkaJobWriter(self._settings, self.topic, key)
 
 
 class KafkaJobWriter:
@@ -232,14 +237,17 @@ class KafkaJobWriter:
                 self._produce(topic, partition, command, _noting(refused, number))
             document = OutgoingRecord(self._key.encode(), job.model_dump_json(by_alias=True).encode(), [])
             self._produce(self._topic, 0, document, _noting(refused, -1))
-            if self._producer.flush(TIMEOUT_S):
-                raise InDoubt(f"Kafka did not acknowledge a batch of {self._key} in {TIMEOUT_S:.0f} s")
+            self._flush(refused)
             if refused:
                 raise self._refusal(refused, commands)
             self._producer.commit_transaction(TIMEOUT_S)
-        except KafkaException as error:
+        except (KafkaException, SystemError) as error:
             self._abort()
-            raise self._translated(error.args[0]) from error
+            # A fatal error is raised out of whichever call serves callbacks, as a mere cause if one is called after it.
+            cause = error.__cause__ if isinstance(error, SystemError) else error
+            if not isinstance(cause, KafkaException):
+                raise
+            raise self._translated(cause.args[0]) from error
         except BaseException:
             self._abort()
             raise
@@ -247,12 +255,20 @@ class KafkaJobWriter:
     def close(self) -> None:
         """See `JobWriter.close`."""
         self._abort()
+        self._producer.purge()
+
+    def _flush(self, refused: Sequence[object]) -> None:
+        """Wait until all is acknowledged or something refused: what comes behind that is not sent any more."""
+        give_up_s = time.monotonic() + TIMEOUT_S
+        while self._producer.flush(FLUSH_S) and not refused:
+            if time.monotonic() > give_up_s:
+                raise InDoubt(f"Kafka did not acknowledge a batch of {self._key} in {TIMEOUT_S:.0f} s")
 
     def _produce(self, topic: str, partition: int, record: OutgoingRecord, note: Callable[..., None]) -> None:
         self._producer.produce(topic, record.value, record.key, partition, on_delivery=note, headers=[*record.headers])
 
     def _abort(self) -> None:
-        with suppress(KafkaException):
+        with suppress(KafkaException, SystemError):
             self._producer.abort_transaction(TIMEOUT_S)
 
     def _refusal(self, refused: Sequence[tuple[int, KafkaError]], commands: Sequence[OutgoingRecord]) -> Exception:
@@ -264,12 +280,12 @@ class KafkaJobWriter:
         return self._translated(error)
 
     def _translated(self, error: KafkaError) -> Exception:
-        if error.code() in _FENCED:
+        if error.code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+            return TopicError(f"Kafka refused the job {self._key}: the gateway's user needs {_rights(self._topic)}")
+        if error.code() in _FENCED or error.fatal():
             return Fenced(f"the job {self._key} was taken over")
         if error.retriable() or error.code() in (KafkaError._TIMED_OUT, KafkaError._TRANSPORT):
             return InDoubt(f"Kafka does not answer: {error.str()}")
-        if error.code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
-            return TopicError(f"Kafka refused the job {self._key}: the gateway's user needs {_rights(self._topic)}")
         return TopicError(f"Kafka refused a batch of {self._key}: {error.str()}")
 
 
@@ -296,11 +312,11 @@ def source_ends(settings: Mapping[str, str]) -> Callable[[str], dict[int, int]]:
 
 def _places(admin: AdminClient, topic: str) -> list[TopicPartition]:
     try:
-        found = admin.list_topics(topic, timeout=TIMEOUT_S).topics[topic]
+        found = admin.list_topics(timeout=TIMEOUT_S).topics.get(topic)
     except KafkaException as error:
         raise KafkaUnreachableError(f"Kafka does not answer: {error.args[0].str()}") from error
-    if found.error is not None:
-        raise TopicError(f"{topic} cannot be looked at: {found.error.str()}")
+    if found is None or found.error is not None:
+        raise TopicError(f"there is no topic {topic}, or the gateway's user may not see it")
     return [TopicPartition(topic, partition) for partition in sorted(found.partitions)]
 
 
