@@ -83,6 +83,7 @@ TYPES: Final[Mapping[str, Schema]] = {
     "gateway.relayToken.secret": _TEXT,
     "gateway.relayToken.key": {"type": "string", "minLength": 1},
     "gateway.relayToken.sha256": {"type": "string", "pattern": "^([0-9a-f]{64})?$"},
+    "gateway.jobsTopic": {"type": "string", "pattern": "^[a-zA-Z0-9._-]{1,249}$"},
     "gateway.hosts": {"type": "array", "items": _TEXT},
     "gateway.proxy.userHeader": _TEXT,
     "gateway.proxy.groupsHeader": _TEXT,

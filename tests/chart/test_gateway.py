@@ -65,6 +65,7 @@ def test_the_values_become_options_that_the_command_takes(helm: ChartHelm) -> No
             "--listen=0.0.0.0:8080",
             "--kafka-config=/etc/delaytopic/kafka/kafka.yaml",
             "--relay-token-file=/etc/delaytopic/relays/token",
+            "--jobs-topic=delaytopic.gateway.jobs",
             "--host=delays.example",
             "--user-header=X-Forwarded-User",
             "--groups-header=X-Forwarded-Groups",
