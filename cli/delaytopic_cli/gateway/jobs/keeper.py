@@ -27,6 +27,8 @@ MOST_AT_A_TIME: Final = 4
 SILENT_S: Final = 30.0
 """A job that nobody has written for so long is taken over: three heartbeats."""
 LOOK_S: Final = 1.0
+CLOSE_S: Final = 5.0
+"""A batch ends within it, or is not committed."""
 COUNT_S: Final = 10.0
 """So long a dry run counts."""
 
@@ -104,6 +106,7 @@ class Jobs:
         self._say = say
         self._relays = Relays(gateway.routes, gateway.ask)
         self._closed = threading.Event()
+        self._has_read = False
         self._turns = threading.BoundedSemaphore(MOST_AT_A_TIME)
         self._lock = threading.Lock()
         self._here: dict[str, threading.Thread] = {}
@@ -117,21 +120,28 @@ class Jobs:
         """Stop between two batches; what is not finished is taken up later, here or elsewhere."""
         self._closed.set()
         with self._lock:
-            threads = [self._looking, *self._here.values()]
+            threads = [*self._here.values()]
+        give_up_s = time.monotonic() + CLOSE_S
         for thread in threads:
-            if thread.is_alive():
-                thread.join(SILENT_S)
+            thread.join(max(0.0, give_up_s - time.monotonic()))
 
     # -- for who asks
 
     def all(self, route: Route) -> list[Job]:
         """Return the jobs of a DelayTopic, the last one first."""
+        self._read_once()
         found = (seen.job for seen in self._log.jobs())
         return sorted((job for job in found if job.belongs_to(route)), key=lambda job: (-job.created_ms, job.id))
 
     def job(self, route: Route, job_id: str) -> Job:
         """Return one of them. Raises `RecordMissingError`."""
-        found = self._find(job_key(route.namespace, route.name, job_id))
+        self._read_once()
+        key = job_key(route.namespace, route.name, job_id)
+        found = self._find(key)
+        if found is None:
+            # Another gateway may have written it just now.
+            self._log.catch_up()
+            found = self._find(key)
         if found is None:
             raise RecordMissingError(f"{route.full_name} has no job {job_id}; ended ones are forgotten after 30 days")
         return found
@@ -241,6 +251,12 @@ class Jobs:
             parts=tuple(parts),
         )
 
+    def _read_once(self) -> None:
+        """Read the log to its end, unless that was done."""
+        if not self._has_read:
+            self._log.catch_up()
+            self._has_read = True
+
     def _find(self, key: str) -> Job | None:
         return next((seen.job for seen in self._log.jobs() if seen.job.key == key), None)
 
@@ -259,23 +275,27 @@ class Jobs:
 
     def _look(self) -> None:
         """Take up unfinished jobs: all when this begins, and later those that nobody works on."""
-        caught_up, said = False, ""
+        first, said = True, ""
         while not self._closed.is_set():
             try:
-                if not caught_up:
-                    self._log.catch_up()
-                served = {(route.namespace, route.name, route.source) for route in self._gateway.routes.all()}
-                for job, seen_s in self._log.jobs():
-                    is_silent = not caught_up or time.monotonic() - seen_s > SILENT_S
-                    if not job.is_over and is_silent and (job.namespace, job.name, job.source) in served:
-                        self._begin(job, None)
-                caught_up = True
-                said = ""
+                self._read_once()
+                left = [job for job, seen_s in self._log.jobs() if first or time.monotonic() - seen_s > SILENT_S]
+                self._take_up([job for job in left if not job.is_over])
+                first, said = False, ""
             except CliError as error:
                 if str(error) != said:
                     self._say(f"jobs: {error}")
                 said = str(error)
             self._closed.wait(LOOK_S)
+
+    def _take_up(self, left: Sequence[Job]) -> None:
+        """Begin with those of them that this gateway serves."""
+        if not left:
+            return
+        served = {(route.namespace, route.name, route.source) for route in self._gateway.routes.all()}
+        for job in left:
+            if (job.namespace, job.name, job.source) in served:
+                self._begin(job, None)
 
     def _begin(self, job: Job, writer: JobWriter | None) -> None:
         with self._lock:
@@ -283,7 +303,7 @@ class Jobs:
                 return
             thread = threading.Thread(target=self._work, args=(job.key, writer), name=f"job {job.key}", daemon=True)
             self._here[job.key] = thread
-        thread.start()
+            thread.start()
 
     def _work(self, key: str, writer: JobWriter | None) -> None:
         try:

@@ -35,6 +35,8 @@ TRANSACTION_MS: Final = 10_000
 BATCH_BYTES: Final = 64 << 10
 """Of one request to a partition: a topic may allow no more than its largest record."""
 LARGEST_REQUEST_BYTES: Final = 64 << 20
+CLOSE_S: Final = 1.0
+"""A question to a broker that does not answer is not waited for."""
 FLUSH_S: Final = 0.1
 APPEARS_S: Final = 10.0
 LOOK_S: Final = 5.0
@@ -91,7 +93,7 @@ class KafkaJobLog:
         """End the thread."""
         self._closed.set()
         self._look.set()
-        self._thread.join(TIMEOUT_S)
+        self._thread.join(CLOSE_S)
 
     # -- what there is
 
@@ -102,7 +104,7 @@ class KafkaJobLog:
 
     def catch_up(self) -> None:
         """See `JobLog.catch_up`. Transactions that are open, of whichever job, are waited for."""
-        if not self._exists():
+        if not self._reached and not self._exists():
             return
         end = self._end()
         self._look.set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -13,6 +14,8 @@ from delaytopic_cli.gateway.routes import Ask, Route, Routes
 
 PAGE: Final = 5_000
 """Records in a page, at the most; contents make it shorter."""
+
+REMEMBERED_S: Final = 1.0
 
 
 class PartPage(NamedTuple):
@@ -30,6 +33,7 @@ class Relays:
         """`routes` knows where the relays are."""
         self._routes = routes
         self._ask = ask
+        self._urls: dict[str, tuple[float, Sequence[str]]] = {}
 
     def ingested(self, route: Route) -> dict[int, int]:
         """Return the source offset of each partition below which relays have read everything.
@@ -59,7 +63,7 @@ class Relays:
 
         Who lost a partition without knowing it lists it, too, as it was.
         """
-        urls = self._routes.relay_urls(route)
+        urls = self._relay_urls(route)
         found: dict[int, tuple[int, PendingList]] = {}
         answers = self._ask(urls, parameters)
         for answer in answers:
@@ -75,6 +79,14 @@ class Relays:
             problems = "; ".join(f"{answer.url} {answer.problem}" for answer in answers if answer.problem)
             raise RelayUnreachableError(problems or f"no relay of {route.full_name} runs")
         return found
+
+    def _relay_urls(self, route: Route) -> Sequence[str]:
+        """Return where the relays are: asked several times a second, an API server need not be."""
+        since_s, urls = self._urls.get(route.full_name, (0.0, ()))
+        if not urls or time.monotonic() - since_s > REMEMBERED_S:
+            urls = self._routes.relay_urls(route)
+            self._urls[route.full_name] = time.monotonic(), urls
+        return urls
 
 
 def _whole(page: PendingList) -> Iterator[PendingShard]:
