@@ -101,6 +101,8 @@ class TopN:
 MOST_READ = 200_000
 """Records that a listing reads from the backlog."""
 MOST_READ_BYTES = 64 << 20
+IN_ONE_PARTITION = 3
+"""So many times as much where one partition is asked for: who pages through a whole backlog asks so."""
 GROUP = 32
 GROUP_RECORDS = 2_000
 """Thin slices that are read together."""
@@ -143,7 +145,8 @@ class _Search:
         self._until_ms = query.due_before_ms
         self._why: str | None = None
         self._cut_ms: int | None = None
-        self._records_left, self._bytes_left = MOST_READ, MOST_READ_BYTES
+        times = 1 if query.partition is None else IN_ONE_PARTITION
+        self._records_left, self._bytes_left = times * MOST_READ, times * MOST_READ_BYTES
 
     def listing(self) -> PendingResult:
         for copy in self._copies.values():

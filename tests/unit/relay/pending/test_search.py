@@ -283,6 +283,13 @@ def test_a_slice_with_too_many_records_ends_the_list_with_a_reason(monkeypatch: 
     )
 
 
+def test_of_one_partition_more_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "MOST_READ", 5)
+    run = run_with(schedule(NOW_MS + MINUTE_MS, 0), *(schedule(NOW_MS + HOUR_MS + n, n) for n in range(1, 7)))
+
+    assert offsets(listed(run, ALL._replace(partition=0))) == [*range(7)]
+
+
 def test_records_of_too_many_bytes_end_the_list_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "MOST_READ_BYTES", 2_000)
     far: Sequence[Command] = [schedule(NOW_MS + n * MINUTE_MS, n, value=bytes(500)) for n in range(1, 9)]
