@@ -165,7 +165,8 @@ class Runner:
             raise RelayUnreachableError("relays answer too slowly for records to be moved in time")
 
     def _is_fresh(self, began_ms: int) -> bool:
-        return self._now_ms() - began_ms < FRESH_MS
+        # A cancel that comes too late does nothing.
+        return self.job.action is Action.CANCEL or self._now_ms() - began_ms < FRESH_MS
 
     def _read_to_the_end(self, route: Route, began_ms: int) -> dict[int, int]:
         """Return the ends, as of now, of those partitions that relays have read so far.
@@ -188,7 +189,7 @@ class Runner:
 
     def _write_page(self, route: Route, partition: int, page: PartPage, began_ms: int) -> None:
         for records, end in portions(page.records, page.end):
-            if self.job.action is not Action.CANCEL and not self._is_fresh(began_ms):
+            if not self._is_fresh(began_ms):
                 return
             too_large: set[int] = set()
             while True:
