@@ -33,12 +33,12 @@ from delaytopic_cli.errors import (
 from delaytopic_cli.gateway.access import Access, Audit, Guard, Rights
 from delaytopic_cli.gateway.console import Console, console_router
 from delaytopic_cli.gateway.documents import ErrorDocument
-from delaytopic_cli.gateway.letters.pages import LetterPages, letters_router
-from delaytopic_cli.gateway.letters.rest import letters_rest
-from delaytopic_cli.gateway.letters.service import Letters
 from delaytopic_cli.gateway.jobs import Jobs
 from delaytopic_cli.gateway.jobs.pages import JobPages, job_pages_router
 from delaytopic_cli.gateway.jobs.rest import jobs_rest
+from delaytopic_cli.gateway.letters.pages import LetterPages, letters_router
+from delaytopic_cli.gateway.letters.rest import letters_rest
+from delaytopic_cli.gateway.letters.service import Letters
 from delaytopic_cli.gateway.rest import rest
 from delaytopic_cli.gateway.scheduler_rest import Schedulers, scheduler_router
 from delaytopic_cli.gateway.service import Gateway

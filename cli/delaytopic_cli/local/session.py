@@ -117,6 +117,7 @@ class LocalRoutes:
             late_p99_ms=latest.late_p99_ms if latest is not None else None,
         )
 
+
 def _gateway(servers: Servers, groups: Sequence[Group], file: Path) -> Gateway:
     cluster = KafkaCluster({"bootstrap.servers": servers.bootstrap_servers})
     return Gateway(LocalRoutes(groups, servers.directory, file), cluster, ask_relays, _now_ms)

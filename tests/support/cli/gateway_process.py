@@ -28,6 +28,7 @@ from delaytopic_cli.gateway.kafka_cluster import KafkaCluster
 from delaytopic_cli.gateway.routes import Route
 from delaytopic_cli.gateway.server import serving
 from delaytopic_cli.gateway.service import Gateway
+from delaytopic_cli.gateway.state import UNKNOWN, State
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,9 @@ class OneRoute:
 
     def all(self) -> Sequence[Route]:
         return [self._settings.to_route()]
+
+    def state(self, route: Route) -> State:
+        return UNKNOWN
 
     def relay_urls(self, route: Route) -> Sequence[str]:
         return self._settings.relay_urls

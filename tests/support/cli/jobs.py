@@ -23,6 +23,7 @@ from delaytopic_cli.gateway.jobs.runner import Fenced
 from delaytopic_cli.gateway.routes import Route
 from delaytopic_cli.gateway.server import serving
 from delaytopic_cli.gateway.service import Gateway
+from delaytopic_cli.gateway.state import UNKNOWN, State
 from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.pending.document import Subject, pending_list
 from delaytopic_relay.pending.query import parse_query
@@ -133,6 +134,9 @@ class World:
 
     def all(self) -> Sequence[Route]:
         return [REMINDERS]
+
+    def state(self, route: Route) -> State:
+        return UNKNOWN
 
     def relay_urls(self, route: Route) -> Sequence[str]:
         return ["relay"]
