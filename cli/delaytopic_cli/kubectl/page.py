@@ -116,7 +116,7 @@ def _slo(facts: Facts) -> str:
     slo = facts["slo"]
     if not slo:
         return "no audit has run yet"
-    parts = [f"{slo['attainmentPercent']}% on time"] if slo.get("attainmentPercent") else []
+    parts = [f"{slo['attainmentPercent']} on time"] if slo.get("attainmentPercent") else []
     parts += [f"99 of 100 at most {slo['latenessP99']} late"] if slo.get("latenessP99") else []
     parts += [f"report: {slo['report']}"] if slo.get("report") else []
     return ", ".join(parts) or "the last audit said nothing"

@@ -24,7 +24,6 @@ pytestmark = pytest.mark.integration
 DESKTOP: Final[Any] = {"width": 1_280, "height": 900}
 PHONE: Final[Any] = {"width": 390, "height": 844}
 LATER: Final = [("deliver-after", "1h")]
-READ = "The {} is in the source topic"
 
 
 @pytest.fixture(scope="module")

@@ -87,6 +87,7 @@ def test_a_status_has_the_verdict_that_the_audit_gave_it() -> None:
         "objective": "99.9%",
         "attainment": "99.8226%",
         "window": "720h",
+        "budgetRemaining": pytest.approx(-0.773205),
         "latenessP99Ms": audit.lateness_p99_ms,
         "report": "/reports/report.html",
     }
