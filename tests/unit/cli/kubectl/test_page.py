@@ -71,7 +71,7 @@ def test_a_page_tells_everything_that_is_known_the_verdict_first() -> None:
         backend={"type": "RedisZset"},
         relay={"replicas": 2, "readyReplicas": 1, "desiredReplicas": 2, "maxUsefulReplicas": 4, "version": "0.1.0"},
         scaling={"sentence": "2 relays, as before: nothing more is needed.", "reason": "Due"},
-        slo={"attainmentPercent": "99.98", "latenessP99": "120ms"},
+        slo={"attainmentPercent": "99.98%", "latenessP99": "120ms"},
         effective={"precision": "1s"},
     )  # fmt: skip
     event = {"eventTime": "2026-11-21T14:01:00.5Z", "type": "Normal", "reason": "RelayScaled", "note": "from 1 to 2"}
