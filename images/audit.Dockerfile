@@ -14,6 +14,8 @@ RUN ["python3", "/build/install.py", "project"]
 
 FROM ${BASE}
 COPY --from=build /layers/dependencies/ /
+# Of Kafka and S3, which Spark's wheel leaves out: where Spark finds them without being told.
+COPY wheels/jars/ /opt/delaytopic/lib/python3.11/site-packages/pyspark/jars/
 COPY --from=build /layers/project/ /
 ENV PATH=/opt/delaytopic/bin:${PATH} \
     HOME=/tmp \

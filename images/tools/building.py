@@ -11,6 +11,7 @@ from images.tools.catalogue import DEFAULT_BASE, Image
 from images.tools.context import context_fingerprint, stage_context
 from images.tools.docker import Docker
 from images.tools.errors import DockerError
+from images.tools.jars import jar_folder
 from images.tools.locking import TOOLS_LOCK, lock_file
 from images.tools.places import ROOT
 from images.tools.project_wheel import Project
@@ -47,6 +48,7 @@ def wheel_folders(project: Project, image: Image, report: Report) -> dict[str, P
         "tools": wheelhouse(TOOLS_LOCK, report),
         "dependencies": wheelhouse(image.name, report, root=root),
         "project": project.wheel(report),
+        **({"jars": jar_folder(report, root=root)} if image.has_jars else {}),
     }
 
 

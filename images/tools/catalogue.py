@@ -22,6 +22,8 @@ class Image:
     name: str
     extra: str
     repository: str
+    has_jars: bool = False
+    """True: with the jars that Spark does not bring."""
 
     @property
     def dockerfile(self) -> Path:
@@ -33,6 +35,6 @@ IMAGE_LIST: Final = (
     Image("relay", extra="relay", repository="delaytopic/relay"),
     Image("operator", extra="operator", repository="delaytopic/operator"),
     Image("gateway", extra="gateway", repository="delaytopic/gateway"),
-    Image("audit", extra="slo", repository="delaytopic/slo"),
+    Image("audit", extra="slo", repository="delaytopic/slo", has_jars=True),
 )
 """In the order in which they are built."""

@@ -15,6 +15,10 @@ class WheelsError(ImagesError):
     """Wheels could not be downloaded or built."""
 
 
+class JarsError(ImagesError):
+    """Jars could not be downloaded, or are not those of the lock."""
+
+
 class DockerError(ImagesError):
     """The docker command is missing, reaches no engine, or a build failed."""
 

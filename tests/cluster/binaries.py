@@ -1,4 +1,4 @@
-"""The programs of a real Kubernetes control plane, built with Go from its modules once and kept outside the checkout.
+"""Programs built with Go once and kept outside the checkout: a real Kubernetes control plane, Helm, and an S3 server.
 
 `make prepare` builds them ahead of the tests: ten minutes on two cores, then nothing.
 """
@@ -25,6 +25,7 @@ from tests.cluster.go_builds import (
 
 HELM_VERSION: Final = "4.0.4"
 HELM_3_VERSION: Final = "3.19.4"
+S3_VERSION: Final = "1.8.0"
 PROGRAMS: Final = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
 
 _SOURCES = Path(__file__).with_name("programs")
@@ -70,6 +71,21 @@ def helm_program(report: Report = print_progress, version: str = HELM_VERSION, *
 
     folder = program_folder(f"helm-{version}-{fingerprint(module, _known_to_helm(version))}")
     return _made(folder, compiled, f"Helm {version}", build) / "helm"
+
+
+def s3_program(report: Report = print_progress, *, build: bool = True) -> Path:
+    """Return `versitygw`, an S3 server over a folder; build it when this machine has none, unless told not to.
+
+    Raises as `kubernetes_programs`.
+    """
+    module = f"github.com/versity/versitygw/cmd/versitygw@v{S3_VERSION}"
+
+    def compiled(into: Path) -> None:
+        command = ["install", *BUILD_FLAGS, "-ldflags", "-s -w", "-v", module]
+        run_go(command, f"versitygw {S3_VERSION}", report, environment={"GOBIN": str(into)})
+
+    folder = program_folder(f"versitygw-{S3_VERSION}-{fingerprint(module)}")
+    return _made(folder, compiled, f"versitygw {S3_VERSION}", build) / "versitygw"
 
 
 def _made(folder: Path, compiled: Callable[[Path], None], what: str, build: bool) -> Path:

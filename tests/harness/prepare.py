@@ -12,19 +12,20 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
+from images.tools.errors import ImagesError
 from tests.chart.prometheus_operator import monitoring_definitions
 from tests.chart.promtool import prometheus_program, promtool_program
-from tests.cluster.binaries import HELM_3_VERSION, helm_program, kubernetes_programs
+from tests.cluster.binaries import HELM_3_VERSION, helm_program, kubernetes_programs, s3_program
 from tests.cluster.go_builds import ProgramsMissingError, ProgramsNotBuiltError
 from tests.harness.browser import chromium_program
-from tests.integration.slo.connector_jars import connector_jars
+from tests.integration.slo.spark_jars import spark_jars
 
 from delaytopic_cli.embedded.kafka_jars import kafka_runtime
 from delaytopic_cli.errors import EmbeddedServerError
 
 DOWNLOADS: Final[Mapping[str, Callable[[], object]]] = {
     "Kafka": kafka_runtime,
-    "Spark's Kafka connector": connector_jars,
+    "Spark's jars for Kafka and S3": spark_jars,
     "Chromium": chromium_program,
     "Prometheus": lambda: (promtool_program(), prometheus_program()),
     "definitions of the Prometheus operator": monitoring_definitions,
@@ -32,6 +33,7 @@ DOWNLOADS: Final[Mapping[str, Callable[[], object]]] = {
 BUILDS: Final[Mapping[str, Callable[[], object]]] = {
     "Kubernetes": kubernetes_programs,
     "Helm": helm_program,
+    "an S3 server": s3_program,
 }
 NIGHTLY_BUILDS: Final[Mapping[str, Callable[[], object]]] = {
     "Helm 3": lambda: helm_program(version=HELM_3_VERSION),
@@ -57,7 +59,7 @@ def _timed(name: str, make: Callable[[], object]) -> None:
 def _problem(result: Future[None]) -> str:
     try:
         result.result()
-    except (ProgramsMissingError, ProgramsNotBuiltError, EmbeddedServerError, OSError) as error:
+    except (ProgramsMissingError, ProgramsNotBuiltError, EmbeddedServerError, ImagesError, OSError) as error:
         return str(error)
     return ""
 

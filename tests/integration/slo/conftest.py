@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.cluster.binaries import s3_program
+from tests.harness.fixtures import prepared
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
-from tests.integration.slo.connector_jars import connector_jars
 from tests.integration.slo.delay_topics import AuditedTopic
 from tests.integration.slo.quick_spark import ENVIRONMENT
+from tests.integration.slo.s3_server import S3Server, s3_options
+from tests.integration.slo.spark_jars import spark_jars
 
 from delaytopic_slo.runtime.session import spark_session
 
@@ -22,10 +25,21 @@ def spark() -> Iterator[SparkSession]:
     with pytest.MonkeyPatch.context() as patched:
         for name, value in ENVIRONMENT.items():
             patched.setenv(name, value)
-        session = spark_session(master="local[2]", cores=1, jars=connector_jars())
+        session = spark_session(master="local[2]", cores=1, jars=spark_jars())
     session.conf.set("spark.sql.shuffle.partitions", "1")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def s3(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A real S3 server, which the Spark of all tests knows."""
+    server = S3Server(prepared(s3_program), tmp_path_factory.mktemp("s3"))
+    for name, value in s3_options(server).items():
+        spark._jsc.hadoopConfiguration().set(name, value)
+    server.start()
+    yield server
+    server.kill()
 
 
 @pytest.fixture
