@@ -12,7 +12,7 @@ from delaytopic_api.documents import BackendSettings, Settings
 from delaytopic_api.policy import relay_config
 from delaytopic_api.relay import KafkaClient, RelayConfig
 from delaytopic_api.values import BackendType, topic_matcher
-from delaytopic_slo.errors import CannotJudge, LedgerError, ReadingError
+from delaytopic_slo.errors import CannotJudge, LedgerError, OvertakenError, ReadingError
 from delaytopic_slo.ledger.ledger import Ledger
 from delaytopic_slo.model.manifest import Commit, Plan, Range
 from delaytopic_slo.model.report import Report
@@ -66,24 +66,31 @@ class Audit:
     def run(self, now_ms: int, progress: Progress) -> Report:
         """Read what is new, judge, commit, and report; or finish what a killed run had begun.
 
-        Without a verdict the report says why. Raises SloError for what is no fault of the topics.
+        Without a verdict the report says why. Raises SloError for what is no fault of the topics, among them
+        OvertakenError when another audit of the DelayTopic was quicker.
         """
         last = self._ledger.last_commit()
         plan = self._ledger.open_plan()
-        if plan is not None and self._options.restarts:
+        if plan is not None and (self._options.restarts or _is_past(plan, last)):
             self._ledger.close_plan(plan)
             plan = None
         try:
             if plan is None:
                 plan = self._new_plan(now_ms, last)
                 self._ledger.write_plan(plan)
-            elif last is None or last.plan.sequence < plan.sequence:
+            elif _is_new(plan, last):
                 progress(f"run {plan.sequence} did not come to its end: carrying out its plan")
             commit = self._commit_of(plan, last, progress)
         except CannotJudge as error:
             self._give_up(plan)
             return no_verdict(self._name, error.reasons, now_ms)
-        except (ReadingError, LedgerError):
+        except OvertakenError as error:
+            raise self._overtaken() from error
+        except (ReadingError, LedgerError) as error:
+            now_last = self._ledger.last_commit()
+            # Whoever came first has removed what this run was still reading.
+            if plan is not None and not _is_new(plan, now_last) and not self._is_own(now_last):
+                raise self._overtaken() from error
             self._give_up(plan)
             raise
         self._plan = plan
@@ -95,7 +102,7 @@ class Audit:
             self._ledger.close_plan(self._plan)
 
     def _commit_of(self, plan: Plan, last: Commit | None, progress: Progress) -> Commit:
-        if last is not None and last.plan.sequence == plan.sequence:
+        if last is not None and not _is_new(plan, last):
             progress(f"run {plan.sequence} was committed, and is reported now")
             return last
         try:
@@ -134,15 +141,43 @@ class Audit:
 
     def _give_up(self, plan: Plan | None) -> None:
         """Drop the plan after an error: only a run that was killed is repeated, others plan anew."""
-        last = self._ledger.last_commit()
-        if plan is not None and (last is None or last.plan.sequence < plan.sequence):
+        if plan is not None and _is_new(plan, self._ledger.last_commit()):
             self._ledger.close_plan(plan)
+
+    def _is_own(self, commit: Commit | None) -> bool:
+        return commit is not None and self._ledger.has_written(commit)
+
+    def _overtaken(self) -> OvertakenError:
+        return OvertakenError(
+            f"another audit of {self._name} was quicker: its verdict counts, and this one changed nothing in "
+            f"{self._ledger.place}"
+        )
+
+
+def _is_new(plan: Plan, last: Commit | None) -> bool:
+    """Tell whether a plan is of a run that is yet to be committed."""
+    return last is None or last.plan.sequence < plan.sequence
+
+
+def _is_past(plan: Plan, last: Commit | None) -> bool:
+    """Tell whether a plan is of a run before the last one: whoever began it was overtaken, and did not come back."""
+    return last is not None and plan.sequence < last.plan.sequence
 
 
 def report_of(ledger: Ledger, commit: Commit, window_ms: int, now_ms: int) -> Report:
-    """Return the report of the last run for a window of this length, which ends with the last closed minute."""
+    """Return the report of the last run for a window of this length, which ends with the last closed minute.
+
+    Raises LedgerError when its tables are gone, as they are after a later run.
+    """
     window = window_of(commit, window_ms)
-    return make_report(commit, window, gather(ledger, commit, window, final_before(commit)), now_ms)
+    try:
+        gathered = gather(ledger, commit, window, final_before(commit))
+    except PySparkException as error:
+        raise LedgerError(
+            f"the tables of run {commit.plan.sequence} in {ledger.place} cannot be read; if another run replaced them, "
+            f"try again: {_innermost(str(error))}"
+        ) from error
+    return make_report(commit, window, gathered, now_ms)
 
 
 def _innermost(text: str) -> str:

@@ -4,7 +4,8 @@ SloError
 +-- SettingsError      the caller's: options or files that cannot be used
 +-- CannotJudge        the topics': what they hold does not allow a verdict; the text says why, and what would
 +-- ReadingError       Kafka's: a range could not be read to its end; nothing was committed, run it again
-+-- LedgerError        the ledger's: it cannot be read or written, or another run is under way
++-- LedgerError        the ledger's: it cannot be read or written
+|   +-- OvertakenError  another audit of the same DelayTopic was quicker: what it wrote counts, and is whole
 +-- SparkMissingError  the machine's: no Spark, no Java, or no jars of the connector
 """
 
@@ -35,6 +36,10 @@ class ReadingError(SloError):
 
 class LedgerError(SloError):
     """The ledger cannot be read or written."""
+
+
+class OvertakenError(LedgerError):
+    """Another audit of the same DelayTopic was quicker; this one has changed nothing."""
 
 
 class SparkMissingError(SloError):

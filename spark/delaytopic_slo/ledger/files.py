@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
-from delaytopic_slo.errors import LedgerError
+from delaytopic_slo.errors import LedgerError, OvertakenError
+
+CONDITIONAL: Final = "fs.option.create.conditional.overwrite"
+"""Hadoop's word for object stores that create a file with its last byte, and only if there is none."""
 
 
 class Files:
-    """Files below one root, named by paths relative to it."""
+    """Files below one root, named by paths relative to it. Calls raise LedgerError when the place does not answer."""
 
     def __init__(self, spark: SparkSession, root: str) -> None:
         """`root` is a local folder or a URL. Raises LedgerError when no file system takes it."""
@@ -31,46 +39,78 @@ class Files:
 
     def exists(self, name: str) -> bool:
         """Tell whether there is such a file or folder."""
-        return bool(self._system.exists(self._path(name)))
+        with self._named(name, "read"):
+            return bool(self._system.exists(self._path(name)))
 
     def names(self, folder: str) -> list[str]:
         """Return the names in a folder, sorted; none without such a folder."""
         if not self.exists(folder):
             return []
-        return sorted(status.getPath().getName() for status in self._system.listStatus(self._path(folder)))
+        with self._named(folder, "read"):
+            return sorted(status.getPath().getName() for status in self._system.listStatus(self._path(folder)))
 
     def read(self, name: str) -> str:
-        """Return the text of a file; raises LedgerError."""
-        try:
+        """Return the text of a file."""
+        with self._named(name, "read"):
             stream = self._system.open(self._path(name))
             try:
                 return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
             finally:
                 stream.close()
-        except Py4JJavaError as error:
-            raise LedgerError(f"{self.place(name)} cannot be read: {_said(error)}") from error
 
     def create(self, name: str, text: str) -> None:
-        """Write a file whole or not at all; raises LedgerError when it is there already."""
-        folder, _, last = name.rpartition("/")
-        unfinished = self._path(f"{folder}/.{last}.unfinished")
+        """Write a file whole or not at all; raises OvertakenError when another one is there already."""
         try:
-            stream = self._system.create(unfinished, True)
-            stream.write(bytearray(text.encode()))
-            stream.close()
-            done = not self.exists(name) and self._system.rename(unfinished, self._path(name))
+            self._create(name, text)
+        except (Py4JJavaError, OSError) as error:
+            # An answer that was lost, too, is an error: the file may be there.
+            if not self.exists(name):
+                raise LedgerError(f"{self.place(name)} cannot be written: {_said(error)}") from error
+        if self.read(name) != text:
+            raise OvertakenError(f"{self.place(name)} is there already: another audit of this DelayTopic was quicker")
+
+    def _create(self, name: str, text: str) -> None:
+        """Create a file that nobody sees before it is whole. When there is one, nothing happens, or any error."""
+        if self._system.hasPathCapability(self._path(name), CONDITIONAL):
+            self._write(self._system.createFile(self._path(name)).create().must(CONDITIONAL, True).build(), text)
+            return
+        folder, _, last = name.rpartition("/")
+        unfinished = self._path(f"{folder}/.{last}.{token_hex(4)}")
+        try:
+            self._write(self._system.create(unfinished, False), text)
+            if self._system.getScheme() == "file":
+                # A rename would replace: of what a local file system does, a link alone needs an empty place.
+                os.link(self._local(unfinished), self._local(self._path(name)))
+            else:
+                self._system.rename(unfinished, self._path(name))
+        finally:
+            self._system.delete(unfinished, False)
+
+    @contextmanager
+    def _named(self, name: str, what: str) -> Iterator[None]:
+        """Raise LedgerError, with the file's name, in place of what Java throws."""
+        try:
+            yield
         except Py4JJavaError as error:
-            raise LedgerError(f"{self.place(name)} cannot be written: {_said(error)}") from error
-        if not done:
-            raise LedgerError(f"{self.place(name)} is there already: another run is under way in this ledger")
+            raise LedgerError(f"{self.place(name)} cannot be {what}: {_said(error)}") from error
+
+    def _write(self, stream: Any, text: str) -> None:
+        stream.write(bytearray(text.encode()))
+        stream.close()
+
+    def _local(self, path: Any) -> Path:
+        return Path(str(self._system.makeQualified(path).toUri().getPath()))
 
     def delete(self, name: str) -> None:
         """Remove a file or a folder with all that is in it; nothing when it is not there."""
-        self._system.delete(self._path(name), True)
+        with self._named(name, "removed"):
+            self._system.delete(self._path(name), True)
 
     def _path(self, name: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(f"{self.root}/{name}" if name else self.root)
 
 
-def _said(error: Py4JJavaError) -> str:
-    return str(error.java_exception.toString())
+def _said(error: Py4JJavaError | OSError) -> str:
+    if isinstance(error, Py4JJavaError):
+        return str(error.java_exception.toString()).partition("\n")[0]
+    return str(error.strerror)

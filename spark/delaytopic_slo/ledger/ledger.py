@@ -1,14 +1,16 @@
 """Edge: the ledger of one DelayTopic: plans, tables and commits, on any file system that Spark takes.
 
-    plans/<run>.json    what a run is to read; there until its outputs are written
-    runs/<run>/...      its tables, of no meaning without the commit
-    commits/<run>.json  that they count
+    plans/<run>.json          what a run is to read; there until its outputs are written
+    runs/<run>-<attempt>/...  its tables, of no meaning without the commit
+    commits/<run>.json        that they count
 
-A run that is killed leaves a plan, and perhaps tables. The next one carries out the same plan, over whatever is there.
+A run that is killed leaves a plan, and perhaps tables. The next one carries out the same plan, with tables of its own.
+Nobody has to know if the other is still alive: of any number of attempts at a run, the first to commit counts.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable
 from typing import TypeVar
 
@@ -17,13 +19,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from delaytopic_slo.errors import LedgerError
+from delaytopic_slo.errors import LedgerError, OvertakenError
 from delaytopic_slo.ledger.files import Files
 from delaytopic_slo.model.manifest import Commit, Plan
 
 SORTING = ("deadline_ms", "kind", "partition", "offset", "at_partition", "at_offset")
 """The order of records: by deadline, and the same whatever tasks it came from."""
 ROWS_PER_GROUP = 100_000
+ROWS_PER_FILE = 1_000_000
 RECENT_COMMITS = 3
 _DIFFERING = ("deadline_ms", "offset", "due_ms", "append_ms", "sent_ms", "id_hash", "at_offset")
 _NO_DICTIONARIES = {f"parquet.enable.dictionary#{name}": "false" for name in _DIFFERING}
@@ -43,6 +46,7 @@ class Ledger:
     def __init__(self, spark: SparkSession, root: str, delay_topic: str) -> None:
         """`root` is a folder or URL that may hold several ledgers; `delay_topic` is `namespace/name`."""
         self._spark = spark
+        self._attempts: set[str] = set()
         self._files = Files(spark, f"{root.rstrip('/')}/{delay_topic.replace('/', '.')}")
 
     @property
@@ -65,7 +69,7 @@ class Ledger:
         return _parsed(Plan, self._files.read(f"plans/{names[-1]}"), names[-1])
 
     def write_plan(self, plan: Plan) -> None:
-        """Write the plan before anything is read; raises LedgerError when another run was quicker."""
+        """Write the plan before anything is read; raises OvertakenError when another run was quicker."""
         self._files.create(f"plans/{_name(plan.sequence)}.json", _text(plan))
 
     def close_plan(self, plan: Plan) -> None:
@@ -73,21 +77,30 @@ class Ledger:
         self._files.delete(f"plans/{_name(plan.sequence)}.json")
 
     def commit(self, commit: Commit) -> None:
-        """Make the run count."""
-        self._files.create(f"commits/{_name(commit.plan.sequence)}.json", _text(commit))
+        """Make the run count; raises OvertakenError when another one came first."""
+        name = f"{_name(commit.plan.sequence)}.json"
+        self._files.create(f"commits/{name}", _text(commit))
+        # Whoever comes so late that the commit of the run before was removed already finds no file in the way.
+        if self._documents("commits")[-1] > name:
+            self._files.delete(f"commits/{name}")
+            raise OvertakenError(f"{self.place}: other runs came after run {commit.plan.sequence} already")
 
     # -- tables
 
     def begin(self, plan: Plan) -> str:
-        """Empty the run's folder of everything that a killed run left there, and return it."""
-        folder = f"runs/{_name(plan.sequence)}"
-        self._files.delete(folder)
+        """Return a folder for this attempt at a run."""
+        folder = f"runs/{_name(plan.sequence)}-{secrets.token_hex(4)}"
+        self._attempts.add(folder)
         return folder
 
+    def has_written(self, commit: Commit) -> bool:
+        """Tell whether a commit is of this object, and not of another audit."""
+        return commit.folder in self._attempts
+
     def write(self, folder: str, table: str, rows: DataFrame) -> DataFrame:
-        """Write a table of a run into one file, and return it as it was written."""
+        """Write a table of a run, in files as large as Spark advises, and return it as it was written."""
         place = self._files.place(f"{folder}/{table}")
-        rows.coalesce(1).write.mode("overwrite").parquet(place)
+        rows.hint("rebalance").write.mode("overwrite").parquet(place)
         return self._spark.read.schema(rows.schema).parquet(place)
 
     def stage(self, folder: str, table: str, rows: DataFrame) -> DataFrame:
@@ -96,10 +109,15 @@ class Ledger:
         rows.write.options(**_STAGED_FILE).mode("overwrite").parquet(place)
         return self._spark.read.schema(rows.schema).parquet(place)
 
-    def write_sorted(self, folder: str, table: str, rows: DataFrame) -> DataFrame:
-        """Write one file in the order of deadlines, in groups small enough to skip those of other times."""
+    def write_sorted(self, folder: str, table: str, rows: DataFrame, expected: int) -> DataFrame:
+        """Write rows in the order of deadlines, in groups small enough to skip those of other times.
+
+        About so many rows are `expected`: files become more with them, not larger.
+        """
         place = self._files.place(f"{folder}/{table}")
-        ordered = rows.coalesce(1).sortWithinPartitions(*SORTING)
+        files = -(-expected // ROWS_PER_FILE)
+        parts = rows.repartitionByRange(files, "deadline_ms") if files > 1 else rows.repartition(1)
+        ordered = parts.sortWithinPartitions(*SORTING)
         ordered.write.options(**_SORTED_FILE).mode("overwrite").parquet(place)
         return self._spark.read.schema(rows.schema).parquet(place)
 
@@ -115,10 +133,6 @@ class Ledger:
         nothing = self._spark.range(0).filter(sf.lit(False))
         return nothing.select(*(sf.lit(None).cast(field.dataType).alias(field.name) for field in schema))
 
-    def minutes(self, minutes: Iterable[int]) -> DataFrame:
-        """Return some minutes as a table, to join with."""
-        return self._spark.createDataFrame([(minute,) for minute in minutes], "minute long")
-
     def drop(self, folder: str, table: str) -> None:
         """Remove a table of a run."""
         self._files.delete(f"{folder}/{table}")
@@ -127,14 +141,14 @@ class Ledger:
         """Remove what no reader of the last commit needs.
 
         What an earlier commit counted, and this one does not, goes before that commit does: a sweep that was killed is
-        made up for by the next.
+        made up for by the next. What later runs write is theirs.
         """
-        names, living = self._documents("commits"), {run.folder for run in last.runs}
+        names, living, sequence = self._documents("commits"), last.folders, _name(last.plan.sequence)
         for name in names[:-1]:
             for table in sorted(self._commit(name).tables - last.tables):
                 self._files.delete(table)
         for name in self._files.names("runs"):
-            if f"runs/{name}" not in living:
+            if name.partition("-")[0] <= sequence and f"runs/{name}" not in living:
                 self._files.delete(f"runs/{name}")
         for name in names[:-RECENT_COMMITS]:
             self._files.delete(f"commits/{name}")
@@ -158,4 +172,7 @@ def _parsed(kind: type[Document], text: str, name: str) -> Document:
     try:
         return kind.model_validate_json(text)
     except ValidationError as error:
-        raise LedgerError(f"{name} in the ledger is not a {kind.__name__} of this version: {error}") from error
+        raise LedgerError(
+            f"{name} in the ledger is not a {kind.__name__} of this version: begin a new one with another --ledger."
+            f" {error}"
+        ) from error

@@ -12,8 +12,8 @@ from delaytopic_slo.model.manifest import Range, Run
 def remembered(runs: Sequence[Run], floor: int) -> list[Run]:
     """Return the runs, in their order, with what they still have that is of use: minutes before `floor` are forgotten.
 
-    Records are kept for as long as one of them counts, findings as long as a minute that they are of. Commands are
-    kept longer than their own run's records, as they may withdraw schedules of any run before theirs.
+    Records are kept for as long as one of them counts. Commands are kept longer than their own run's records, as they
+    may withdraw schedules of any run before theirs.
     """
     found, awaited = [], False
     for run in runs:
@@ -23,7 +23,6 @@ def remembered(runs: Sequence[Run], floor: int) -> list[Run]:
             update={
                 **({} if has_records else _WITHOUT_RECORDS),
                 "commands": run.commands if awaited else 0,
-                "graded": [bounds for bounds in run.graded if bounds.end > floor],
             }
         )
         if kept.tables:

@@ -10,8 +10,10 @@ from pydantic import Field
 from delaytopic_api.documents import Model
 from delaytopic_slo.model.rules import Rules
 
-STATE: Final = ("digests", "verdicts", "histogram")
-"""Tables that each run writes whole: those of the last commit say everything."""
+OF_RUN: Final = ("records", "digests")
+"""Tables that each run writes, with or without rows. Of digests, those of the last run say everything."""
+OF_PART: Final = ("verdicts", "histogram", "findings")
+"""Tables of minutes that are graded."""
 
 
 class Role(StrEnum):
@@ -83,6 +85,24 @@ class MinuteRange(NamedTuple):
     end: int
 
 
+class Part(Model):
+    """The verdicts of some minutes in a row. Each minute that is graded and remembered is in one part."""
+
+    folder: str
+    """The folder of its tables, relative to the ledger."""
+    start: int
+    """The first minute."""
+    end: int
+    """The first minute after it."""
+    runs: int
+    """The number of runs that graded it first: parts of as many are put together."""
+
+    @property
+    def tables(self) -> list[str]:
+        """The places of its tables."""
+        return [f"{self.folder}/{table}" for table in OF_PART]
+
+
 class Run(Model):
     """A run whose tables still count."""
 
@@ -99,15 +119,12 @@ class Run(Model):
     """Rows of its table of overdue records."""
     asks: list[Range]
     """The ranges of the source that it read."""
-    graded: list[MinuteRange]
-    """The minutes that it graded, anew or again: of several runs that graded a minute, the last one counts."""
 
     @property
     def tables(self) -> list[str]:
         """The tables of the run that count: without any, the run is forgotten."""
         counts = {
             "records": self.last_minute is not None,
-            "findings": bool(self.graded),
             "commands": self.commands > 0,
             "overdue": self.overdue > 0,
         }
@@ -143,7 +160,7 @@ class ClockReading(Model):
 class Commit(Model):
     """The end of a run, with the tables that it wrote. Readers list commits, never folders."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     plan: Plan
     closed_minute: int
     """Minutes before this one are graded."""
@@ -151,6 +168,8 @@ class Commit(Model):
     """Minutes before this one are forgotten."""
     runs: list[Run]
     """All runs that count, this one last."""
+    parts: list[Part]
+    """The verdicts, by time; of a minute before `floorMinute`, no rows count."""
     forgotten: list[Range] = Field(default_factory=list)
     """Offsets of the source whose records are all of minutes that are forgotten."""
     read: list[TopicRead]
@@ -166,11 +185,17 @@ class Commit(Model):
 
     @property
     def folder(self) -> str:
-        """The folder of this run's tables."""
+        """The folder of this run's tables, which no other run has, nor another attempt at this one."""
         return self.runs[-1].folder
 
     @property
     def tables(self) -> set[str]:
         """The places of all tables that count, and of those of this run that are empty."""
         of_runs = {f"{run.folder}/{table}" for run in self.runs for table in run.tables}
-        return of_runs | {f"{self.folder}/{table}" for table in ("records", "findings", *STATE)}
+        of_parts = {table for part in self.parts for table in part.tables}
+        return of_runs | of_parts | {f"{self.folder}/{table}" for table in OF_RUN}
+
+    @property
+    def folders(self) -> set[str]:
+        """The folders of all runs that have a table that counts."""
+        return {"/".join(table.split("/")[:2]) for table in self.tables}

@@ -1,77 +1,123 @@
-"""From the tables of the last commit to plain rows for a report: sums, small enough for one process."""
+"""From the tables of the last commit to plain rows for a report: sums, as few for a month as for an hour."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
 
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as sf
 
 from delaytopic_slo.ledger.ledger import Ledger
-from delaytopic_slo.model.manifest import Commit, MinuteRange, Run
+from delaytopic_slo.model.manifest import Commit, MinuteRange
 from delaytopic_slo.model.report import Counts, Listed
-from delaytopic_slo.model.words import Finding
-from delaytopic_slo.report.objectives import MinuteCounts
-from delaytopic_slo.report.reporting import Gathered
-from delaytopic_slo.tables.minutes import minutes_in, within
-from delaytopic_slo.tables.schemas import COUNTS, FINDINGS, HISTOGRAM, TELLING, VERDICTS
+from delaytopic_slo.model.rules import Rules
+from delaytopic_slo.model.words import MINUTE_MS, Finding
+from delaytopic_slo.report.objectives import MinuteCounts, burn_windows_ms
+from delaytopic_slo.report.reporting import MOST_WORST, Gathered, span_width
+from delaytopic_slo.tables.minutes import within
+from delaytopic_slo.tables.schemas import COUNTS, PARTS
 
 MOST_LISTED = 100
+_BY_SPAN: Final = 0b011
+_BY_AGE: Final = 0b101
+_BY_PARTITION: Final = 0b110
+"""Of groupings by span, age and partition: which of them a row is not grouped by."""
 
 
 def gather(ledger: Ledger, commit: Commit, window: MinuteRange, final_before: int) -> Gathered:
     """Read the tables. `final_before` is the minute from which on losses are provisional."""
-    verdicts = ledger.read([commit.folder], "verdicts", VERDICTS)
-    in_window = verdicts.filter(within([window]))
-    histogram: defaultdict[int, dict[int, int]] = defaultdict(dict)
-    for row in ledger.read([commit.folder], "histogram", HISTOGRAM).filter(within([window])).collect():
-        histogram[row.minute][row.bucket] = row.records
-    minutes = _by_minute(verdicts)
-    lost = [m for m in minutes if window.start <= m.minute < window.end and m.minute >= final_before]
+    verdicts = current(ledger, commit, "verdicts")
+    rows = _sums(verdicts, window, _age(commit.plan.rules, commit.closed_minute), final_before).collect()
+    by_span = [row for row in rows if row.grouping == _BY_SPAN and row.span is not None]
+    by_age = [row for row in rows if row.grouping == _BY_AGE]
+    by_partition = [row for row in rows if row.grouping == _BY_PARTITION and row.partition is not None]
     return Gathered(
-        minutes=minutes,
-        partitions=_by_partition(in_window),
-        histogram=dict(histogram),
-        findings=_findings(ledger, commit, _telling(minutes, window)),
-        provisional=sum(m.counts.lost for m in lost),
+        first_minute=min((row.first_minute for row in by_age), default=None),
+        ages=sorted(_counts(row.age, row) for row in by_age if row.age is not None),
+        spans=sorted(_counts(row.span, row) for row in by_span),
+        worst=_worst(verdicts.filter(within([window]))),
+        partitions={row.partition: _counts(0, row).counts for row in sorted(by_partition, key=_partition)},
+        histogram=_histogram(ledger, commit, window),
+        findings=_findings(ledger, commit, window),
+        provisional=sum(row.provisional or 0 for row in by_span),
     )
 
 
-def _sums() -> list[Column]:
-    return [sf.sum(name).alias(name) for name in COUNTS]
+def current(ledger: Ledger, commit: Commit, table: str) -> DataFrame:
+    """Return one of the tables of graded minutes, as of this commit."""
+    rows = ledger.read([part.folder for part in commit.parts], table, PARTS[table])
+    return rows.filter(sf.col("minute") >= commit.floor_minute)
 
 
-def _by_minute(verdicts: DataFrame) -> list[MinuteCounts]:
-    rows = verdicts.groupBy("minute").agg(*_sums(), sf.max("latest_ms").alias("latest_ms")).collect()
-    return sorted(MinuteCounts(row.minute, Counts(**{n: row[n] for n in COUNTS}), row.latest_ms) for row in rows)
+def _sums(verdicts: DataFrame, window: MinuteRange, age: Column, final_before: int) -> DataFrame:
+    """Add up by span, by age and by partition, in one pass."""
+    keys = (_span(window), age.alias("age"), sf.when(within([window]), sf.col("partition")).alias("partition"))
+    lost_of_late = sf.when(sf.col("minute") >= final_before, sf.col("lost"))
+    rows = verdicts.select("minute", *keys, lost_of_late.alias("provisional"), *COUNTS, "latest_ms")
+    return rows.groupingSets([["span"], ["age"], ["partition"]], "span", "age", "partition").agg(
+        sf.grouping_id().cast("int").alias("grouping"),
+        sf.min("minute").alias("first_minute"),
+        sf.sum("provisional").alias("provisional"),
+        *_totals(),
+    )
 
 
-def _by_partition(verdicts: DataFrame) -> dict[int, Counts]:
-    rows = sorted(verdicts.groupBy("partition").agg(*_sums()).collect())
-    return {row.partition: Counts(**{name: row[name] for name in COUNTS}) for row in rows}
+def _span(window: MinuteRange) -> Column:
+    """Return the first minute of the span that a minute is in; null outside of the window."""
+    width, minute = span_width(window), sf.col("minute")
+    start = minute - sf.pmod(minute - window.start, sf.lit(width))
+    return sf.when(within([window]), start).alias("span")
 
 
-def _telling(minutes: Sequence[MinuteCounts], window: MinuteRange) -> list[int]:
-    """Return the minutes of the window that have findings."""
-    inside = [m for m in minutes if window.start <= m.minute < window.end]
-    return [m.minute for m in inside if any(getattr(m.counts, name) for name in TELLING)]
+def _age(rules: Rules, end_minute: int) -> Column:
+    """Return the start of the shortest window of burn rates that a minute is in; null before all of them."""
+    starts = [end_minute - length_ms // MINUTE_MS for length_ms in burn_windows_ms(rules)]
+    age = sf.when(sf.col("minute") >= starts[0], sf.lit(starts[0]))
+    for later, earlier in pairwise(starts):
+        age = age.when((sf.col("minute") >= earlier) & (sf.col("minute") < later), sf.lit(earlier))
+    return age
 
 
-def latest_findings(ledger: Ledger, commit: Commit, minutes: Sequence[int]) -> DataFrame:
-    """Return the findings of these minutes, each minute's from the last run that graded it."""
-    found = ledger.read([], "findings", FINDINGS)
-    for run, of_run in _last_graded(commit.runs, minutes):
-        rows = ledger.read([run.folder], "findings", FINDINGS)
-        found = found.unionByName(rows.join(sf.broadcast(ledger.minutes(of_run)), "minute", "left_semi"))
-    return found.select(*FINDINGS.names)
+def _totals() -> list[Column]:
+    return [*(sf.sum(name).alias(name) for name in COUNTS), sf.max("latest_ms").alias("latest_ms")]
 
 
-def _findings(ledger: Ledger, commit: Commit, minutes: Sequence[int]) -> dict[Finding, list[Listed]]:
+def _counts(minute: int, row: Row) -> MinuteCounts:
+    return MinuteCounts(minute, Counts(**{name: row[name] for name in COUNTS}), row.latest_ms)
+
+
+def _partition(row: Row) -> int:
+    return int(row.partition)
+
+
+def _worst(verdicts: DataFrame) -> list[MinuteCounts]:
+    """Return the worst minutes, in the order of the report's."""
+    minutes = verdicts.groupBy("minute").agg(*_totals())
+    faults = sum(
+        (sf.col(name) for name in ("misdirected", "early", "duplicated", "unwanted", "unknown")), sf.col("lost")
+    )
+    bad = minutes.withColumn("faults", faults).filter((sf.col("faults") > 0) | (sf.col("late") > 0))
+    first = bad.orderBy(sf.desc("faults"), sf.desc("late"), "minute").limit(MOST_WORST)
+    return [_counts(row.minute, row) for row in first.collect()]
+
+
+def _histogram(ledger: Ledger, commit: Commit, window: MinuteRange) -> dict[int, dict[int, int]]:
+    inside = current(ledger, commit, "histogram").filter(within([window]))
+    summed = inside.groupBy(_span(window), "bucket").agg(sf.sum("records").alias("records"))
+    found: defaultdict[int, dict[int, int]] = defaultdict(dict)
+    for row in summed.collect():
+        found[row.span][row.bucket] = row.records
+    return dict(found)
+
+
+def _findings(ledger: Ledger, commit: Commit, window: MinuteRange) -> dict[Finding, list[Listed]]:
     """Return the first of each by deadline."""
     order = ("deadline_ms", "partition", "offset")
     place = sf.row_number().over(Window.partitionBy("finding").orderBy(*order))
-    first = latest_findings(ledger, commit, minutes).withColumn("place", place).filter(sf.col("place") <= MOST_LISTED)
+    inside = current(ledger, commit, "findings").filter(within([window]))
+    first = inside.withColumn("place", place).filter(sf.col("place") <= MOST_LISTED)
     found: defaultdict[Finding, list[Listed]] = defaultdict(list)
     for row in sorted(first.collect(), key=lambda row: (row.finding, row.place)):
         found[Finding(row.finding)].append(_listed(row))
@@ -80,14 +126,3 @@ def _findings(ledger: Ledger, commit: Commit, minutes: Sequence[int]) -> dict[Fi
 
 def _listed(row: Row) -> Listed:
     return Listed.model_validate({name: row[name] for name in Listed.model_fields})
-
-
-def _last_graded(runs: Sequence[Run], minutes: Sequence[int]) -> list[tuple[Run, list[int]]]:
-    """Return each run with those of the minutes that it was the last to grade."""
-    left, found = set(minutes), []
-    for run in reversed(runs):
-        of_run = sorted(left & set(minutes_in(run.graded)))
-        left -= set(of_run)
-        if of_run:
-            found.append((run, of_run))
-    return found

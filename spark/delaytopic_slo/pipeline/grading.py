@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sf
 
 from delaytopic_slo.ledger.ledger import Ledger
-from delaytopic_slo.model.manifest import Commit, MinuteRange, Plan, Run
+from delaytopic_slo.ledger.parts import Rewrite, next_parts
+from delaytopic_slo.model.manifest import OF_PART, Commit, MinuteRange, Part, Plan, Run
 from delaytopic_slo.model.rules import Rules
 from delaytopic_slo.model.words import MINUTE_MS, Kind, minute_of
 from delaytopic_slo.pipeline.ports import Progress
@@ -18,16 +20,16 @@ from delaytopic_slo.tables.digests import digests, disagreeing_minutes, merged
 from delaytopic_slo.tables.frames import is_kind
 from delaytopic_slo.tables.judging import judged_alike, judged_one_by_one, withdrawals
 from delaytopic_slo.tables.minutes import deadline_within, ranges_of, within
-from delaytopic_slo.tables.schemas import COMMANDS, DIGESTS, HISTOGRAM, RECORDS, VERDICTS, WITHDRAWALS
+from delaytopic_slo.tables.schemas import COMMANDS, DIGESTS, PARTS, RECORDS, WITHDRAWALS
 from delaytopic_slo.tables.verdicts import findings, histogram, sums, telling_minutes, verdicts
 
 
 @dataclass(frozen=True)
 class Grading:
-    """The minutes that a run graded."""
+    """The minutes that a run graded, and where their verdicts are."""
 
     closed_minute: int
-    graded: list[MinuteRange]
+    parts: list[Part]
     first_minute: int | None
     last_minute: int | None
     restated_minutes: int
@@ -41,6 +43,11 @@ class Bounds:
     floor: int
     graded_before: int
     closed: int
+
+    @property
+    def closing(self) -> MinuteRange:
+        """The minutes that are graded for the first time."""
+        return MinuteRange(max(self.floor, self.graded_before), self.closed)
 
 
 def bounds_of(plan: Plan, last: Commit | None) -> Bounds:
@@ -68,64 +75,90 @@ def grade(
     bounds = bounds_of(plan, last)
     before = [last.folder] if last is not None else []
     delta = digests(records).persist()
-    totals = {
-        row.minute: row.records for row in delta.groupBy("minute").agg(sf.sum("records").alias("records")).collect()
-    }
-    state = merged(ledger.read(before, "digests", DIGESTS), delta).filter(sf.col("minute") >= bounds.floor)
+    totals = _totals(delta, bounds)
+    # Of minutes that were graded before, no digests are kept: what comes for them is joined.
+    state = merged(ledger.read(before, "digests", DIGESTS), delta).filter(sf.col("minute") >= bounds.closing.start)
     state = ledger.write(folder, "digests", state)
+    again = _minutes_of(delta.filter(within([MinuteRange(bounds.floor, bounds.graded_before)])))
     delta.unpersist()
-    newly = state.filter(within([MinuteRange(bounds.graded_before, bounds.closed)])).select("minute").distinct()
-    again = {minute for minute in totals if bounds.floor <= minute < bounds.graded_before}
-    graded = ranges_of({row.minute for row in newly.collect()} | again)
+    closing = state.filter(within([bounds.closing]))
+    graded = ranges_of(_minutes_of(closing) | again)
     progress(f"grading {sum(end - start for start, end in graded):,} minutes")
-    parts = _judged(plan.rules, ledger, folder, state, runs, graded, progress)
-    kept = ~within(graded) & (sf.col("minute") >= bounds.floor)
-    _write_verdicts(plan.rules, ledger, folder, before, reduce(DataFrame.unionByName, parts), kept)
-    for frame in parts:
+    # All of them, and not only those that something came for: none has digests any more.
+    before_closing = [MinuteRange(start, min(end, bounds.closing.start)) for start, end in graded]
+    judged = _judged(plan.rules, ledger, folder, _Graded(graded, closing, before_closing), runs, progress)
+    kept, written = next_parts(last.parts if last is not None else [], bounds.floor, bounds.closing, graded)
+    stays = ~within(graded) & (sf.col("minute") >= bounds.floor)
+    parts = _write_parts(plan.rules, ledger, folder, written, reduce(DataFrame.unionByName, judged), stays)
+    for frame in judged:
         frame.unpersist()
     return Grading(
         closed_minute=bounds.closed,
-        graded=graded,
-        first_minute=min(totals, default=None),
-        last_minute=max(totals, default=None),
+        parts=sorted([*kept, *parts], key=lambda part: part.start),
+        first_minute=totals.first,
+        last_minute=totals.last,
         restated_minutes=len(again),
-        beyond_retention=sum(records for minute, records in totals.items() if minute < bounds.floor),
+        beyond_retention=totals.forgotten or 0,
     )
 
 
-def _write_verdicts(
-    rules: Rules, ledger: Ledger, folder: str, before: list[str], judged: DataFrame, kept: Column
-) -> None:
-    """Write what was judged, beside those rows of the run before that are `kept`."""
+def _totals(delta: DataFrame, bounds: Bounds) -> Row:
+    (row,) = delta.agg(
+        sf.min("minute").alias("first"),
+        sf.max("minute").alias("last"),
+        sf.sum(sf.when(sf.col("minute") < bounds.floor, sf.col("records"))).alias("forgotten"),
+    ).collect()
+    return row
+
+
+def _minutes_of(rows: DataFrame) -> set[int]:
+    return {row.minute for row in rows.select("minute").distinct().collect()}
+
+
+def _write_parts(
+    rules: Rules, ledger: Ledger, folder: str, written: Sequence[Rewrite], judged: DataFrame, stays: Column
+) -> list[Part]:
+    """Write the tables of these parts: what was judged, beside those of their sources' rows that stay."""
     summed = sums(judged, rules).persist()
-    for table, schema, rows in (
-        ("verdicts", VERDICTS, verdicts(summed)),
-        ("histogram", HISTOGRAM, histogram(summed)),
-    ):
-        ledger.write(folder, table, ledger.read(before, table, schema).filter(kept).unionByName(rows))
     telling = judged.filter(within(ranges_of(telling_minutes(summed))))
-    ledger.write(folder, "findings", findings(telling, rules))
+    new = {"verdicts": verdicts(summed), "histogram": histogram(summed), "findings": findings(telling, rules)}
+    parts = []
+    for start, end, runs, sources in written:
+        part = Part(folder=f"{folder}/{start}-{end}", start=start, end=end, runs=runs)
+        for table in OF_PART:
+            rows = new[table].filter(within([MinuteRange(start, end)]))
+            before = ledger.read([source.folder for source in sources], table, PARTS[table])
+            ledger.write(part.folder, table, before.filter(stays).unionByName(rows) if sources else rows)
+        parts.append(part)
     summed.unpersist()
+    return parts
+
+
+class _Graded(NamedTuple):
+    """The minutes to grade; of those closed now the digests, and which of them were graded before."""
+
+    minutes: list[MinuteRange]
+    closing: DataFrame
+    again: list[MinuteRange]
 
 
 def _judged(
     rules: Rules,
     ledger: Ledger,
     folder: str,
-    state: DataFrame,
+    graded: _Graded,
     runs: Sequence[Run],
-    graded: Sequence[MinuteRange],
     progress: Progress,
 ) -> list[DataFrame]:
-    """Return every record of the graded minutes; record by record only where digests disagree or ids were withdrawn.
+    """Return every record of the graded minutes, record by record where digests do not prove that all is well.
 
-    To join is worth remembering: that part is persisted.
+    That is where they disagree, where ids were withdrawn, and in minutes that were graded before. To join is worth
+    remembering: that part is persisted.
     """
-    records = _records_of(ledger, runs, graded)
+    records = _records_of(ledger, runs, graded.minutes)
     withdrawn = _withdrawn(rules, ledger, folder, records, runs)
-    disagreeing = disagreeing_minutes(state.filter(within(graded))).collect()
-    ended = withdrawn.select("minute").distinct().collect()
-    odd = ranges_of({row.minute for row in (*disagreeing, *ended)})
+    again = {minute for start, end in graded.again for minute in range(start, end)}
+    odd = ranges_of(again | _minutes_of(disagreeing_minutes(graded.closing)) | _minutes_of(withdrawn))
     if not odd:
         return [judged_alike(records, rules)]
     progress(f"joining {sum(end - start for start, end in odd):,} minutes record by record")

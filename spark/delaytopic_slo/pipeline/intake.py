@@ -51,7 +51,9 @@ def ingest(plan: Plan, ledger: Ledger, folder: str, last: Commit | None, read: R
     rows = tables.asks(extract).unionByName(_outcomes(extract, counts, ledger, folder, last, bool(overdue)))
     scope = {first.partition: first.offset for first in plan.scope}
     return Intake(
-        records=ledger.write_sorted(folder, "records", tables.in_scope(rows, scope)),
+        records=ledger.write_sorted(
+            folder, "records", tables.in_scope(rows, scope), sum(row.records for row in counts)
+        ),
         read=_topics_read(plan, counts),
         clocks=_clocks(counts),
         named=named,

@@ -28,7 +28,6 @@ def execute_plan(plan: Plan, ledger: Ledger, last: Commit | None, read: Read, pr
         update={
             "first_minute": grading.first_minute,
             "last_minute": grading.last_minute,
-            "graded": grading.graded,
         }
     )
     commit = Commit(
@@ -36,6 +35,7 @@ def execute_plan(plan: Plan, ledger: Ledger, last: Commit | None, read: Read, pr
         closed_minute=grading.closed_minute,
         floor_minute=floor,
         runs=[*remembered(runs, floor), done],
+        parts=grading.parts,
         forgotten=forgotten_asks(runs, floor, before.forgotten if before is not None else []),
         read=intake.read,
         clocks=intake.clocks,
@@ -60,7 +60,6 @@ def _run(plan: Plan, folder: str, intake: Intake) -> Run:
         commands=intake.commands,
         overdue=intake.overdue,
         asks=[piece for piece in plan.ranges if piece.topic == plan.source],
-        graded=[],
     )
 
 

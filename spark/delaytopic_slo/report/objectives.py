@@ -13,13 +13,13 @@ from delaytopic_slo.model.report import Budget, BurnRate, Counts, FaultyHour, Ob
 from delaytopic_slo.model.rules import Rules
 from delaytopic_slo.model.words import MINUTE_MS
 
-BURN_WINDOWS_MS = (3_600_000, 6 * 3_600_000, 24 * 3_600_000, 72 * 3_600_000)
 HOUR_MS = 3_600_000
+_BURN_WINDOWS_MS = (3_600_000, 6 * 3_600_000, 24 * 3_600_000, 72 * 3_600_000)
 _ALL = Fraction(1)
 
 
 class MinuteCounts(NamedTuple):
-    """The fates of the records of one minute, over all partitions."""
+    """The fates of the records of one minute, over all partitions; or of several, under the first of them."""
 
     minute: int
     counts: Counts
@@ -89,13 +89,13 @@ def _told(parts: Sequence[tuple[int, str]]) -> str:
 
 def budget(minutes: Sequence[MinuteCounts], rules: Rules, end_minute: int, first_minute: int) -> Budget:
     """Return the budget over the objective's window, which ends at `end_minute`; the audit began at `first_minute`."""
-    start = max(end_minute - rules.window_ms // MINUTE_MS, min(first_minute, end_minute))
+    start = end_minute - rules.window_ms // MINUTE_MS
     counts = added(m.counts for m in minutes if start <= m.minute < end_minute)
     total, spent = due_of(counts), bad_of(counts)
     allowed = (1 - rules.objective.ratio) * total
     return Budget(
         window=Duration.of_ms(rules.window_ms),
-        from_ms=start * MINUTE_MS,
+        from_ms=max(start, min(first_minute, end_minute)) * MINUTE_MS,
         total=total,
         allowed=float(allowed),
         spent=spent,
@@ -105,22 +105,31 @@ def budget(minutes: Sequence[MinuteCounts], rules: Rules, end_minute: int, first
 
 def burn_rates(minutes: Sequence[MinuteCounts], rules: Rules, end_minute: int) -> list[BurnRate]:
     """Return the burn rates over the usual windows, and the objective's own."""
-    lengths = sorted({*(length for length in BURN_WINDOWS_MS if length < rules.window_ms), rules.window_ms})
-    return [_burn_rate(minutes, rules, length, end_minute) for length in lengths]
+    return [_burn_rate(minutes, rules, length, end_minute) for length in burn_windows_ms(rules)]
 
 
-def faulty_hours(minutes: Iterable[MinuteCounts], rules: Rules) -> list[FaultyHour]:
-    """List the latest hours in which objectives of 100 % were broken, as many as a DelayTopic's status takes."""
-    without_budget = {
+def burn_windows_ms(rules: Rules) -> list[int]:
+    """Return the lengths of the windows of burn rates, shortest first: the usual ones, and the objective's own."""
+    return sorted({*(length for length in _BURN_WINDOWS_MS if length < rules.window_ms), rules.window_ms})
+
+
+def without_budget(rules: Rules) -> dict[ObjectiveName, bool]:
+    """Tell of each objective whether it is promised of all records."""
+    return {
         ObjectiveName.TIMELY: rules.objective.ratio == _ALL,
         ObjectiveName.COMPLETE: True,
         ObjectiveName.UNIQUE: rules.guarantee is Guarantee.EXACTLY_ONCE,
         ObjectiveName.NOT_EARLY: True,
     }
+
+
+def faulty_hours(minutes: Iterable[MinuteCounts], rules: Rules) -> list[FaultyHour]:
+    """List the latest hours in which objectives of 100 % were broken, as many as a DelayTopic's status takes."""
+    promised = without_budget(rules)
     records: Counter[tuple[int, ObjectiveName]] = Counter()
     for minute in minutes:
         for name, bad in _bad_by_objective(minute.counts).items():
-            if bad and without_budget[name]:
+            if bad and promised[name]:
                 records[minute.minute * MINUTE_MS // HOUR_MS * HOUR_MS, name] += bad
     latest = sorted(records.items(), key=lambda item: (-item[0][0], item[0][1]))[:MOST_FAULTY_HOURS]
     return [FaultyHour(hour_ms=hour_ms, objective=name, records=number) for (hour_ms, name), number in latest]

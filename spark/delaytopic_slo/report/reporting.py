@@ -34,12 +34,19 @@ BIN_EDGES_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000,
 
 @dataclass(frozen=True)
 class Gathered:
-    """The input of a report. `minutes` cover the objective's window and the report's, the rest the report's."""
+    """The input of a report, of bounded size: all but `ages` and `first_minute` is of the report's window."""
 
-    minutes: list[MinuteCounts]
+    first_minute: int | None
+    """Of all that are graded."""
+    ages: list[MinuteCounts]
+    """Sums between the starts of the windows of burn rates, each at the earlier one."""
+    spans: list[MinuteCounts]
+    """Sums of the window's equal parts, each at its first minute."""
+    worst: list[MinuteCounts]
+    """At least the worst minutes, in any order."""
     partitions: dict[int, Counts]
     histogram: dict[int, dict[int, int]]
-    """Records by minute and bucket."""
+    """Records by start of span and bucket."""
     findings: dict[Finding, list[Listed]]
     """Up to a bound of each."""
     provisional: int
@@ -56,15 +63,19 @@ def final_before(commit: Commit) -> int:
     return (commit.plan.planned_at_ms - commit.plan.rules.loss_horizon_ms) // MINUTE_MS
 
 
+def span_width(window: MinuteRange) -> int:
+    """Return the number of minutes of each of the equal parts that a window is drawn in, but for the last."""
+    return -(-(window.end - window.start) // MOST_SPANS)
+
+
 def make_report(commit: Commit, window: MinuteRange, gathered: Gathered, now_ms: int) -> Report:
     """Return the report of one window."""
     rules = commit.plan.rules
-    inside = [m for m in gathered.minutes if window.start <= m.minute < window.end]
-    counts = added(m.counts for m in inside)
+    counts = added(span.counts for span in gathered.spans)
     graded = objectives(counts, rules)
     missed = [objective for objective in graded if objective.verdict is Verdict.MISSED]
-    first = min((m.minute for m in gathered.minutes), default=window.end)
-    latest = max((m.latest_ms for m in inside if m.latest_ms is not None), default=None)
+    first = gathered.first_minute if gathered.first_minute is not None else window.end
+    latest = max((span.latest_ms for span in gathered.spans if span.latest_ms is not None), default=None)
     return Report(
         delay_topic=commit.plan.delay_topic,
         verdict=Verdict.MISSED if missed else Verdict.MET,
@@ -77,11 +88,11 @@ def make_report(commit: Commit, window: MinuteRange, gathered: Gathered, now_ms:
         objectives=graded,
         counts=counts,
         lateness=_lateness(_total(gathered.histogram.values()), latest),
-        budget=budget(gathered.minutes, rules, commit.closed_minute, first),
-        burn_rates=burn_rates(gathered.minutes, rules, commit.closed_minute),
+        budget=budget(gathered.ages, rules, commit.closed_minute, first),
+        burn_rates=burn_rates(gathered.ages, rules, commit.closed_minute),
         bin_edges_ms=list(BIN_EDGES_MS),
-        spans=_spans(window, inside, gathered.histogram),
-        worst_minutes=_worst(inside),
+        spans=_spans(window, gathered.spans, gathered.histogram),
+        worst_minutes=_worst(gathered.worst),
         partitions=[PartitionCounts(partition=p, counts=c) for p, c in gathered.partitions.items()],
         findings=_findings(counts, gathered),
         faulty_hours=faulty_hours(gathered.minutes, rules),
@@ -140,8 +151,7 @@ def _spans(
     window: MinuteRange, minutes: Sequence[MinuteCounts], histogram: Mapping[int, Mapping[int, int]]
 ) -> list[Span]:
     """Return at most so many equal parts, of whole minutes."""
-    length = window.end - window.start
-    width = -(-length // MOST_SPANS)
+    width = span_width(window)
     grouped: defaultdict[int, list[MinuteCounts]] = defaultdict(list)
     for minute in minutes:
         grouped[(minute.minute - window.start) // width].append(minute)

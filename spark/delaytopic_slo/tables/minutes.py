@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from itertools import pairwise
 from operator import or_
@@ -30,12 +30,6 @@ def ranges_of(minutes: Iterable[int], most: int = MOST_RANGES) -> list[MinuteRan
     starts = sorted([ordered[0], *(later for _, later in gaps[: most - 1])])
     ends = [max(minute for minute in ordered if minute < start) + 1 for start in starts[1:]]
     return [MinuteRange(*bounds) for bounds in zip(starts, [*ends, ordered[-1] + 1], strict=True)]
-
-
-def minutes_in(ranges: Sequence[MinuteRange]) -> Iterator[int]:
-    """Yield every minute of the ranges."""
-    for bounds in ranges:
-        yield from range(bounds.start, bounds.end)
 
 
 def within(ranges: Sequence[MinuteRange], name: str = "minute") -> Column:

@@ -111,3 +111,6 @@ FINDINGS: Final = _table(
 
 HISTOGRAM: Final = _table(minute=_LONG, bucket=_INT, records=_LONG)
 """Latenesses of delivered records, in logarithmic buckets."""
+
+PARTS: Final = {"verdicts": VERDICTS, "histogram": HISTOGRAM, "findings": FINDINGS}
+"""Tables of graded minutes, by name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -26,6 +27,15 @@ from delaytopic_slo.tables.schemas import EXTRACT
 SOURCE, TARGET, DEAD_LETTERS = "orders.source", "orders.target", "orders.dlq"
 ROLES = {SOURCE: Role.SOURCE, TARGET: Role.TARGET, DEAD_LETTERS: Role.DEAD_LETTER}
 CONFIG = config_for(SOURCE, TARGET, DEAD_LETTERS, ["orders.other"])
+
+
+_ATTEMPT = re.compile(r"(?<=runs/\d{8})-[0-9a-f]{8}")
+_MINUTES = re.compile(r"/\d+-\d+(?=/)")
+
+
+def without_attempt(place: str) -> str:
+    """Return the place of a table as any attempt at its run has it, and without the minutes of a part."""
+    return _MINUTES.sub("", _ATTEMPT.sub("", place))
 
 
 def rules_of(**given: int) -> Rules:

@@ -11,20 +11,22 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from tests.integration.slo.delay_topics import HOUR_MS, AuditedTopic
-from tests.integration.slo.runs import CONFIG, carry_out_with, plan_of, rules_of
+from tests.integration.slo.runs import CONFIG, Runs, carry_out_with, delivered, plan_of, rules_of, scheduled
 from tests.integration.slo.truth import Truth
 from tests.unit.slo.messages import extract_of
 
 from delaytopic_slo.ledger.ledger import Ledger
-from delaytopic_slo.pipeline.gathering import latest_findings
+from delaytopic_slo.model.manifest import OF_PART
+from delaytopic_slo.model.words import MINUTE_MS, Finding
+from delaytopic_slo.pipeline.gathering import current
 from delaytopic_slo.reading.decoding import Row
-from delaytopic_slo.tables.schemas import HISTOGRAM, VERDICTS
+from delaytopic_slo.tables.minutes import MOST_RANGES
 
 BASE_MS = 1_795_269_600_000 // HOUR_MS * HOUR_MS
 END_MS = BASE_MS + 6 * HOUR_MS
 
 pytestmark = pytest.mark.long
-Tables = tuple[list[tuple[object, ...]], ...]
+Tables = dict[str, list[tuple[object, ...]]]
 
 
 def audited(spark: SparkSession, place: Path, rows: Sequence[tuple[int, Row]], ends_ms: Sequence[int]) -> Tables:
@@ -36,10 +38,8 @@ def audited(spark: SparkSession, place: Path, rows: Sequence[tuple[int, Row]], e
         start_ms = end_ms
     commit = ledger.last_commit()
     assert commit is not None
-    verdicts = sorted(tuple(row) for row in ledger.read([commit.folder], "verdicts", VERDICTS).collect())
-    histogram = sorted(tuple(row) for row in ledger.read([commit.folder], "histogram", HISTOGRAM).collect())
-    found = latest_findings(ledger, commit, [row[0] for row in verdicts]).collect()
-    return verdicts, histogram, sorted((tuple(row) for row in found), key=str)
+    tables = {table: current(ledger, commit, table).collect() for table in OF_PART}
+    return {table: sorted((tuple(row) for row in rows), key=str) for table, rows in tables.items()}
 
 
 def assert_same_after_any_runs(spark: SparkSession, seed: int, each: int, cuts: Sequence[int]) -> None:
@@ -51,13 +51,31 @@ def assert_same_after_any_runs(spark: SparkSession, seed: int, each: int, cuts: 
         split = audited(spark, Path(folder) / "split", rows, [*sorted(cuts), END_MS])
 
     assert split == whole
-    assert len(whole[0]) > 100
+    assert len(whole["verdicts"]) > 100
 
 
 @pytest.mark.takes_long("carries out four runs")
 def test_three_runs_give_the_same_verdicts_findings_and_histogram_as_one(spark: SparkSession) -> None:
     # In the middle of the deadlines, and when all are over but not all of what is late has come.
     assert_same_after_any_runs(spark, 4711, 100, [BASE_MS + HOUR_MS + 1_234_567, BASE_MS + 3 * HOUR_MS + 1])
+
+
+@pytest.mark.takes_long("carries out two runs")
+def test_a_minute_that_is_graded_again_only_because_it_lies_among_others_keeps_its_loss(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    minutes = 2 * MOST_RANGES + 2
+    due_ms = [BASE_MS + number * MINUTE_MS for number in range(minutes)]
+    runs = Runs(spark, Ledger(spark, str(tmp_path), "tests/orders"))
+    runs.run(END_MS, rules_of(), *(scheduled(BASE_MS, each) for each in due_ms))
+
+    late = (delivered(offset, each, END_MS + 1) for offset, each in enumerate(due_ms) if offset % 2 == 0)
+    commit = runs.run(END_MS + HOUR_MS, rules_of(), *late)
+
+    found = current(runs.ledger, commit, "findings").select("finding", "offset").collect()
+    assert sorted((row.offset, row.finding) for row in found) == [
+        (offset, str(Finding.LOST if offset % 2 else Finding.LATE)) for offset in range(minutes)
+    ]
 
 
 @pytest.mark.nightly

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from tests.integration.slo.delay_topics import HOUR_MS
-from tests.integration.slo.runs import Runs, cancelled, delivered, refused, rules_of, scheduled
+from tests.integration.slo.runs import Runs, cancelled, delivered, refused, rules_of, scheduled, without_attempt
 
 from delaytopic_slo.audit import report_of
 from delaytopic_slo.ledger.files import Files
@@ -105,7 +105,7 @@ def told(report: Report) -> dict[str, list[int]]:
 def tables_in(folder: Path) -> list[str]:
     """Return which tables have files."""
     place = folder / "tests.orders"
-    return sorted({str(file.parent.relative_to(place)) for file in place.glob("runs/*/*/*.parquet")})
+    return sorted({without_attempt(str(file.parent.relative_to(place))) for file in place.glob("runs/**/*.parquet")})
 
 
 def documents_in(folder: Path) -> list[str]:

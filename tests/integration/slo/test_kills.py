@@ -20,6 +20,7 @@ from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
 from tests.integration.slo.delay_topics import HOUR_MS, AuditedTopic
 from tests.integration.slo.quick_spark import ENVIRONMENT
+from tests.integration.slo.runs import without_attempt
 from tests.integration.slo.truth import Truth
 from tests.support.relay.process import wait_for
 
@@ -34,7 +35,7 @@ pytestmark = pytest.mark.integration
 TIMES = ("generatedAtMs",)
 PATIENCE_S = 300
 """With a process that would hang."""
-SOME = ("delete runs/00000001", "write_sorted", "write runs/00000001 verdicts", "create commits/", "delete plans/")
+SOME = ("create plans/", "write_sorted", "write runs/00000001/verdicts", "create commits/", "delete plans/")
 """Before reading, between tables, before the commit, and with the report written."""
 ENDS_BEFORE_ITS_COMMIT = """
 import os, sys
@@ -70,7 +71,7 @@ class Killer:
         def killing(owner: Files | Ledger, *arguments: Any) -> Any:
             # A table has the folder and the name of it; a file has a path, and a text that is none of a name.
             words = arguments[:2] if isinstance(owner, Ledger) else arguments[:1]
-            name = " ".join((effect.__name__, *words))
+            name = f"{effect.__name__} {without_attempt('/'.join(words))}"
             if name == self.deadly:
                 raise Killed
             self.effects.append(name)

@@ -15,8 +15,7 @@ from tests.integration.slo.delay_topics import HOUR_MS, AuditedTopic
 from tests.integration.slo.truth import HOURS, Sent, Truth
 
 from delaytopic_slo.model.report import Report, Verdict
-from delaytopic_slo.pipeline.gathering import latest_findings
-from delaytopic_slo.tables.schemas import VERDICTS
+from delaytopic_slo.pipeline.gathering import current
 
 pytestmark = pytest.mark.integration
 
@@ -71,9 +70,8 @@ def _findings(topic: AuditedTopic, spark: SparkSession) -> Found:
     ledger = topic.ledger(spark)
     commit = ledger.last_commit()
     assert commit is not None
-    graded = ledger.read([commit.folder], "verdicts", VERDICTS).select("minute").distinct().collect()
     found: Found = defaultdict(set)
-    for row in latest_findings(ledger, commit, [row.minute for row in graded]).collect():
+    for row in current(ledger, commit, "findings").collect():
         found[row.finding].add((row.partition, row.offset))
     return found
 

@@ -73,11 +73,12 @@ def commit_of(sequence: int = 42) -> Commit:
         ranges=ranges,
         scope=[],
     )
-    run = Run(sequence=sequence, folder="f", first_minute=1, last_minute=2, commands=0, overdue=0, asks=[], graded=[])
+    run = Run(sequence=sequence, folder="f", first_minute=1, last_minute=2, commands=0, overdue=0, asks=[])
     return Commit(
         plan=plan,
         closed_minute=END_MINUTE,
         runs=[run],
+        parts=[],
         read=[
             TopicRead(topic="shop.orders.delayed", role=Role.SOURCE, records=720_936, by_broker=720_936, foreign=0),
             TopicRead(topic="shop.orders", role=Role.TARGET, records=713_002, by_broker=713_002, foreign=12),
@@ -109,7 +110,10 @@ def sample_report(*, faulty: bool = True, now_ms: int = NOW_MS) -> Report:
         Finding.LATE: listed(100, copies=1, lateness_ms=31_250, at_partition=3, at_offset=9_001),
     }
     gathered = Gathered(
-        minutes=all_minutes,
+        first_minute=all_minutes[0].minute,
+        ages=all_minutes,
+        spans=all_minutes,
+        worst=all_minutes,
         partitions=dict.fromkeys(range(4), total),
         histogram=histogram(all_minutes),
         findings=faults if faulty else {},

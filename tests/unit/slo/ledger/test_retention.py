@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from delaytopic_slo.ledger.retention import forgotten_asks, remembered
-from delaytopic_slo.model.manifest import MinuteRange, Range, Role, Run
+from delaytopic_slo.model.manifest import Range, Role, Run
 
 FLOOR = 100
 
 
 def run_of(sequence: int, last_minute: int | None, **more: Any) -> Run:
     """A run of which only the minutes matter, unless more is said."""
-    usual = {"commands": 0, "overdue": 0, "asks": [], "graded": []}
+    usual = {"commands": 0, "overdue": 0, "asks": []}
     given = {"first_minute": last_minute, "last_minute": last_minute, **usual, **more}
     return Run(sequence=sequence, folder=f"runs/{sequence}", **given)
 
@@ -28,11 +28,11 @@ def test_a_run_is_remembered_up_to_the_last_minute_of_its_records() -> None:
 
 
 def test_each_table_of_a_run_has_its_own_end() -> None:
-    graded = [MinuteRange(FLOOR - 9, FLOOR), MinuteRange(FLOOR + 1, FLOOR + 2)]
-    old = run_of(1, FLOOR - 1, commands=1, overdue=1, asks=[asks_of(0, 9)], graded=graded)
+    waiting = run_of(1, FLOOR, commands=1)
+    old = run_of(2, FLOOR - 1, commands=1, overdue=1, asks=[asks_of(0, 9)])
 
-    assert remembered([old], FLOOR) == [run_of(1, None, graded=[MinuteRange(FLOOR + 1, FLOOR + 2)])]
-    assert old.tables == ["records", "findings", "commands", "overdue"]
+    assert remembered([waiting, old], FLOOR) == [waiting, run_of(2, None, commands=1)]
+    assert old.tables == ["records", "commands", "overdue"]
 
 
 def test_commands_are_remembered_while_a_schedule_with_an_id_from_before_them_waits() -> None:
