@@ -23,7 +23,7 @@ from delaytopic_slo.reading.planning import shares
 from delaytopic_slo.reading.settings import QUIET, client_settings, consumer_settings
 
 BATCH_ROWS = 10_000
-TASKS_PER_CORE = 1
+MOST_RECORDS_OF_A_TASK = 2_000_000
 SILENCE_SECONDS = 60.0
 POLL_SECONDS = 0.1
 POLL_RECORDS = 1_000
@@ -57,7 +57,8 @@ class ReadingJob:
 
 def read_by_client(spark: SparkSession, job: ReadingJob) -> DataFrame:
     """Return the extract of these ranges; read when it is used, and each time anew."""
-    tasks = max(1, TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
+    total = sum(piece.end - piece.start for piece in job.ranges)
+    tasks = max(1, spark.sparkContext.defaultParallelism, -(-total // MOST_RECORDS_OF_A_TASK))
     texts = [json.dumps([piece.to_document() for piece in share]) for share in shares(job.ranges, tasks)]
     return read_shares(spark, __name__, replace(job, ranges=[]).to_options(), texts or ["[]"])
 

@@ -1,11 +1,14 @@
-"""Edge: Kafka for Spark by the official connector, where its jars are on the class path."""
+"""Edge: Kafka for Spark by the official connector, where its jars are on the class path.
+
+Python sees what the relays' dialect has to read: records of the source, and dead letters.
+"""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, partial, reduce
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,13 +16,15 @@ from pyspark.sql import functions as sf
 
 from delaytopic_api.records import Headers
 from delaytopic_slo.errors import SparkMissingError
+from delaytopic_slo.model.manifest import Range, Role
 from delaytopic_slo.reading.client import ReadingJob
 from delaytopic_slo.reading.decoding import Decode, Row, decoder_for
+from delaytopic_slo.reading.receipts import UNREADABLE, deliveries
 from delaytopic_slo.reading.settings import connector_settings
 from delaytopic_slo.tables.schemas import EXTRACT
 
 CONNECTOR_CLASS = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
-UNREADABLE = "\ufffd"
+MOST_RECORDS_OF_A_TASK = 1_000_000
 _COLUMNS = ("topic", "partition", "offset", "key", "headers", "timestampType")
 
 
@@ -34,11 +39,26 @@ def read_by_connector(spark: SparkSession, job: ReadingJob) -> DataFrame:
             " give its jars with --jars, or read with --reader client"
         )
     wanted = [piece for piece in job.ranges if piece.end > piece.start]
-    if not wanted:
-        return spark.createDataFrame([], EXTRACT)
+    targets = [piece for piece in wanted if piece.role is Role.TARGET]
+    others = [piece for piece in wanted if piece.role is not Role.TARGET]
+    read = []
+    if targets:
+        read.append(deliveries(_records(spark, job, targets), job.config.source.topic))
+    if others:
+        read.append(_by_dialect(_records(spark, job, others), job))
+    return reduce(DataFrame.unionByName, read) if read else spark.createDataFrame([], EXTRACT)
+
+
+def _by_dialect(records: DataFrame, job: ReadingJob) -> DataFrame:
+    # Not mapInArrow, which asks for pandas.
+    decode = sf.udf(partial(_decoded, json.dumps(job.to_options())), EXTRACT, useArrow=False)
+    return records.select(decode(*records.columns).alias("row")).select("row.*")
+
+
+def _records(spark: SparkSession, job: ReadingJob, ranges: list[Range]) -> DataFrame:
     starts: dict[str, dict[str, int]] = defaultdict(dict)
     ends: dict[str, dict[str, int]] = defaultdict(dict)
-    for piece in wanted:
+    for piece in ranges:
         starts[piece.topic][str(piece.partition)] = piece.start
         ends[piece.topic][str(piece.partition)] = piece.end
     reader = (
@@ -48,13 +68,11 @@ def read_by_connector(spark: SparkSession, job: ReadingJob) -> DataFrame:
         .option("endingOffsets", json.dumps(ends))
         .option("includeHeaders", "true")
         .option("failOnDataLoss", "true")
-        .option("minPartitions", str(max(len(wanted), spark.sparkContext.defaultParallelism)))
+        .option("minPartitions", str(max(len(ranges), spark.sparkContext.defaultParallelism)))
+        .option("maxRecordsPerPartition", str(MOST_RECORDS_OF_A_TASK))
         .options(**connector_settings(job.config.kafka, job.client))
     )
-    narrow = reader.load().select(*_COLUMNS, sf.unix_millis("timestamp").alias("timestamp_ms"))
-    # Not mapInArrow, which asks for pandas.
-    decode = sf.udf(partial(_decoded, json.dumps(job.to_options())), EXTRACT, useArrow=False)
-    return narrow.select(decode(*narrow.columns).alias("row")).select("row.*")
+    return reader.load().select(*_COLUMNS, sf.unix_millis("timestamp").alias("timestamp_ms"))
 
 
 def _has_connector(spark: SparkSession) -> bool:

@@ -126,10 +126,16 @@ def _receipt_of(message: Message) -> Receipt | None:
         headers: Headers = message.headers() or []
         for name, value in reversed(headers):
             if name == RECEIPT:
-                return Receipt.parse(value)
+                receipt = Receipt.parse(value)
+                return receipt if _fits(receipt) else None
     except (MalformedHeader, SystemError, UnicodeDecodeError):  # the client cannot read a name that is not UTF-8
         return None
     return None
+
+
+def _fits(receipt: Receipt) -> bool:
+    """Tell whether its numbers are such as a relay writes: of 64 bits, the partition of 32."""
+    return max(abs(receipt.due_ms), receipt.offset, receipt.sent_ms) < 1 << 63 and receipt.partition < 1 << 31
 
 
 def _foreign(message: Message, topic: str, append_ms: int, by_broker: bool) -> Row:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -14,9 +15,11 @@ from tests.harness.shared_servers import KafkaAddress
 from tests.integration.slo.delay_topics import AuditedTopic, Headers
 from tests.support.relay.process import wait_for
 
+from delaytopic_api.records import RECEIPT, DeadLetter, Receipt, dead_letter_headers
 from delaytopic_api.relay import KafkaClient, RelayConfig
 from delaytopic_slo.errors import ReadingError
 from delaytopic_slo.model.manifest import Range, Role
+from delaytopic_slo.model.words import Kind
 from delaytopic_slo.reading.client import RangeReader, ReadingJob, read_by_client
 from delaytopic_slo.reading.connector import read_by_connector
 from delaytopic_slo.reading.decoding import decoder_for
@@ -141,6 +144,32 @@ def test_both_readers_give_the_same_rows(
     topic, committed = transactional
 
     assert_readers_agree(spark, topic, start, end, [offset for offset in committed if start <= offset < end])
+
+
+@pytest.mark.takes_long("a cold Spark takes its time for the first query of each reader")
+def test_both_readers_give_the_same_rows_of_all_topics_of_a_delay_topic(
+    spark: SparkSession, audited: MakeTopic
+) -> None:
+    topic, letter = audited(1), DeadLetter("expired", "why", f"{unique('audited')}.source", 0, 1, 5)
+    produce(topic, 3)
+    producer = topic.producer()
+    receipt = Receipt(1_795_269_686_270, 0, 1, 1_795_269_686_271, topic.source).encode()
+    for value in (receipt, receipt + b"x", b"nonsense", None):
+        receipts: Headers = [("x", b"y"), (RECEIPT, value)]
+        producer.produce(topic.target, b"v", headers=receipts, partition=0)
+    for source in (topic.source, letter.topic):
+        headers: Headers = list(dead_letter_headers(letter._replace(topic=source)))
+        producer.produce(topic.dead_letter, b"v", headers=headers, partition=0)
+    assert producer.flush(30) == 0
+    ends = {(topic.source, Role.SOURCE): 3, (topic.target, Role.TARGET): 4, (topic.dead_letter, Role.DEAD_LETTER): 2}
+    ranges = [Range(topic=name, role=role, partition=0, start=0, end=end) for (name, role), end in ends.items()]
+    job = ReadingJob(config_of(topic), ranges, {})
+
+    by_client = rows_of(read_by_client(spark, job))
+
+    assert rows_of(read_by_connector(spark, job)) == by_client
+    kinds = Counter(row[EXTRACT.names.index("kind")] for row in by_client)
+    assert kinds == {Kind.SCHEDULE: 2, Kind.REJECT: 1, Kind.DELIVERED: 1, Kind.FOREIGN: 4, Kind.DEAD_LETTER: 1}
 
 
 def test_both_readers_give_the_same_rows_of_a_topic_with_compacted_holes(
