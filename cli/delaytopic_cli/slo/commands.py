@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +49,18 @@ from delaytopic_slo.runtime.session import spark_session
     show_default=True,
     help="Who reads Kafka: the relays' client library, or Spark's official connector.",
 )
+@click.option(
+    "--parallel",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Audit so many DelayTopics of the file at once, with one Spark: for a master that has processors to spare.",
+)
 @spark_options
 def run(**given: Any) -> int:
-    """Audit the DelayTopics of a file: each run goes on where the last one ended.
+    """Audit the DelayTopics of a file, with one Spark: each run goes on where the last one ended.
+
+    S3 takes its credentials from the environment, as AWS_ACCESS_KEY_ID, or as --conf says.
 
     \b
     Examples:
@@ -66,10 +77,32 @@ def run(**given: Any) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         progress("starting Spark")
-        spark = spark_session(master=given["master"], memory=given["memory"], jars=given["jars"])
-        return max(_audit(spark, settings, kafka, client, given, progress) for settings in topics)
+        spark = _spark(given)
     except SloError as error:
         return publish_failure(error, _name(topics[0]), given)
+
+    def audit(settings: Settings) -> int:
+        return _audit(spark, settings, kafka, client, given, progress)
+
+    return max(_each(spark, audit, topics, given["parallel"]))
+
+
+def _each(spark: SparkSession, audit: Callable[[Settings], int], topics: list[Settings], parallel: int) -> list[int]:
+    """Return the exit codes of the audits of all topics, so many at once."""
+    if parallel == 1:
+        return [audit(settings) for settings in topics]
+    pool = ThreadPoolExecutor(parallel, thread_name_prefix="audit")
+    try:
+        return list(pool.map(audit, topics))
+    except BaseException:
+        # Of what is under way, Spark's part would be waited for.
+        pool.shutdown(wait=False, cancel_futures=True)
+        spark.sparkContext.cancelAllJobs()
+        raise
+
+
+def _spark(given: dict[str, Any]) -> SparkSession:
+    return spark_session(master=given["master"], memory=given["memory"], jars=given["jars"], conf=given["conf"])
 
 
 def _audit(
@@ -80,6 +113,7 @@ def _audit(
     given: dict[str, Any],
     progress: Progress,
 ) -> int:
+    """Audit one DelayTopic: what goes wrong with it is no matter of the others."""
     window: Duration = given["window"] or settings.slo.window
     now_ms = clock_ms()
     options = Options(
@@ -92,12 +126,16 @@ def _audit(
         restarts=given["restart"],
         since_ms=now_ms - given["since"].ms if given["since"] is not None else None,
     )
-    progress(f"auditing {_name(settings)}")
-    audit = Audit(spark, settings, kafka, options)
-    result = audit.run(now_ms, progress)
-    code = publish(result, given)
-    tell_local(result, settings, kafka.bootstrap_servers)
-    audit.done()
+    name = _name(settings)
+    progress(f"{name}: auditing")
+    try:
+        audit = Audit(spark, settings, kafka, options)
+        result = audit.run(now_ms, lambda line: progress(f"{name}: {line}"))
+        code = publish(result, given)
+        tell_local(result, settings, kafka.bootstrap_servers)
+        audit.done()
+    except SloError as error:
+        return publish_failure(error, name, given)
     return code
 
 
@@ -127,7 +165,7 @@ def report(**given: Any) -> int:
       delaytopic slo report --name shop/order-reminders --window 24h
     """
     try:
-        spark = spark_session(master=given["master"], memory=given["memory"], jars=given["jars"])
+        spark = _spark(given)
         ledger = Ledger(spark, given["ledger"], given["name"])
         last = ledger.last_commit()
         if last is None:

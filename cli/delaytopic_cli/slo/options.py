@@ -9,6 +9,7 @@ import click
 
 from delaytopic_api import Duration, Settings
 from delaytopic_api.errors import InvalidText
+from delaytopic_cli.commands.options import split_pair
 from delaytopic_slo.model import Rules, default_grace_ms
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -68,6 +69,13 @@ def spark_options(command: F) -> F:
             metavar="JAR,...",
             callback=lambda _ctx, _param, value: [jar for jar in value.split(",") if jar],
             help="Jars for Spark, such as the connector's.",
+        ),
+        click.option(
+            "--conf",
+            multiple=True,
+            metavar="NAME=VALUE",
+            callback=lambda _ctx, _param, pairs: dict(split_pair(pair, "--conf") for pair in pairs),
+            help="A setting of Spark's, or with spark.hadoop. before it of Hadoop's, such as for S3. Repeatable.",
         ),
     )
 

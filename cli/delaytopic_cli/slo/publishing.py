@@ -71,13 +71,14 @@ def publish_failure(error: SloError, delay_topic: str, given: dict[str, Any]) ->
     """Say why there is no verdict on the DelayTopic (`namespace/name`), in the status file, too; raises InputError."""
     if given["status_file"]:
         write_status(no_verdict(delay_topic, str(error).splitlines(), clock_ms()), None, given["status_file"])
-    return fail(error)
+    return fail(error, delay_topic)
 
 
-def fail(error: SloError) -> int:
+def fail(error: SloError, delay_topic: str = "") -> int:
     """Say why there is no verdict."""
+    begin = " ".join(word for word in (click.style("error:", fg="red"), delay_topic and f"{delay_topic}:") if word)
     for line in str(error).splitlines() or [""]:
-        click.echo(f"{click.style('error:', fg='red')} {printable(line)}", err=True)
+        click.echo(f"{begin} {printable(line)}", err=True)
     return CANNOT_JUDGE
 
 

@@ -7,9 +7,10 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -23,6 +24,8 @@ _SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.compression.codec": "zstd",
+    # Files and tasks are as many as the rows need, whatever the number of processors.
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
     "spark.python.daemon.module": "delaytopic_slo.runtime.worker_daemon",
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
@@ -54,25 +57,30 @@ def spark_session(
     master: str = "local[*]",
     memory: str = "1g",
     jars: Sequence[str] = (),
+    conf: Mapping[str, str] = MappingProxyType({}),
     cores: int | None = None,
     archive_output: Path | None = None,
 ) -> SparkSession:
     """Return the session of this process, started when there is none yet, as there is under spark-submit.
 
-    `memory` is the heap of a local run, `archive_output` where Java is to leave what it learned.
+    `memory` is the heap of a local run, `conf` are the caller's settings of Spark, which win, and `archive_output` is
+    where Java is to leave what it learned.
     Raises SparkMissingError without Java, or when Spark does not start.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.appName("delaytopic-slo")
-    settings = {**_SETTINGS, "spark.sql.shuffle.partitions": str(4 * (cores or os.cpu_count() or 1))}
-    if SparkSession.getActiveSession() is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
+    settings = dict(_SETTINGS)
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if master.startswith("local") and not submitted:
+        settings["spark.sql.shuffle.partitions"] = str(4 * (cores or os.cpu_count() or 1))
+    if SparkSession.getActiveSession() is None and not submitted:
         archive = archive_options(archive_output)
         java = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()} {_FEWER_COMPILATIONS} {_collector()} {archive}".rstrip()
         settings |= {"spark.master": master, "spark.driver.memory": memory, "spark.driver.extraJavaOptions": java}
         settings |= {"spark.jars": ",".join(jars)} if jars else {}
-    for name, value in settings.items():
+    for name, value in {**settings, **conf}.items():
         builder = builder.config(name, value)
     try:
         with _java():

@@ -6,18 +6,21 @@ import io
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Barrier
+from typing import Any
 
 import pytest
 import yaml
 from click.testing import CliRunner
 
-from delaytopic_api import Duration
+from delaytopic_api import Duration, Settings
 from delaytopic_api.errors import InvalidDocument
 from delaytopic_cli.__main__ import cli, run
 from delaytopic_cli.command_line import INTERRUPTED
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.slo.documents import audited_topics, kafka_of
 from delaytopic_cli.slo.options import rules_of
+from delaytopic_slo.errors import LedgerError, SparkMissingError
 
 TOPIC = """
 apiVersion: delaytopic.dev/v1alpha1
@@ -123,6 +126,61 @@ def test_the_help_of_the_group_names_its_commands_and_exit_codes() -> None:
 @pytest.mark.parametrize("command", ["run", "report", "prepare", "export"])
 def test_the_help_of_each_command_has_an_example(command: str) -> None:
     assert f"delaytopic slo {command} " in CliRunner().invoke(cli, ["slo", command, "--help"]).output
+
+
+@pytest.mark.usefixtures("signals")
+def test_settings_of_spark_are_given_by_conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, asked = tmp_path / "topics.yaml", list[dict[str, Any]]()
+    file.write_text(TOPIC % "orders", encoding="utf-8")
+
+    def without_java(**given: Any) -> None:
+        asked.append(given)
+        raise SparkMissingError("no Java")
+
+    monkeypatch.setattr("delaytopic_cli.slo.commands.spark_session", without_java)
+    command = ["slo", "run", "-f", str(file), "-b", "127.0.0.1:1", "--quiet", "--master", "k8s://https://a"]
+
+    assert run([*command, "--conf", "spark.executor.instances=4", "--conf", "spark.hadoop.fs.s3a.endpoint=b=c"]) == 2
+    assert asked[0]["conf"] == {"spark.executor.instances": "4", "spark.hadoop.fs.s3a.endpoint": "b=c"}
+    assert asked[0]["master"] == "k8s://https://a"
+    assert run([*command, "--conf", "spark"]) == 2
+
+
+@pytest.mark.usefixtures("signals")
+def test_an_audit_that_fails_is_no_matter_of_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "topics.yaml"
+    file.write_text(TOPIC % "orders" + "---" + TOPIC % "invoices", encoding="utf-8")
+
+    def failing(_spark: object, settings: Settings, *_given: object) -> None:
+        raise LedgerError(f"no ledger of {settings.name}")
+
+    monkeypatch.setattr("delaytopic_cli.slo.commands.spark_session", lambda **_: None)
+    monkeypatch.setattr("delaytopic_cli.slo.commands.Audit", failing)
+
+    assert run(["slo", "run", "-f", str(file), "-b", "127.0.0.1:1", "--quiet"]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "error: shop/orders: no ledger of orders",
+        "error: shop/invoices: no ledger of invoices",
+    ]
+
+
+@pytest.mark.usefixtures("signals")
+def test_delay_topics_are_audited_side_by_side_if_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, together = tmp_path / "topics.yaml", Barrier(3, timeout=60)
+    names = ("orders", "invoices", "letters")
+    file.write_text("---".join(TOPIC % name for name in names), encoding="utf-8")
+
+    def waiting_for_the_others(*_given: object) -> None:
+        together.wait()
+        raise LedgerError("all are here")
+
+    monkeypatch.setattr("delaytopic_cli.slo.commands.spark_session", lambda **_: None)
+    monkeypatch.setattr("delaytopic_cli.slo.commands.Audit", waiting_for_the_others)
+
+    assert run(["slo", "run", "-f", str(file), "-b", "127.0.0.1:1", "--quiet", "--parallel", "3"]) == 2
+    assert not together.broken
 
 
 @pytest.fixture

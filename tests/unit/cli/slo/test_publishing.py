@@ -150,7 +150,10 @@ def test_a_run_that_fails_on_its_way_says_so_in_the_document(
     assert written(tmp_path)["delayTopic"] == "shop/orders"
     assert written(tmp_path)["condition"]["status"] == "Unknown"
     assert written(tmp_path)["condition"]["message"] == "This audit could not judge. Kafka is away. Try later."
-    assert capsys.readouterr().err.splitlines() == ["error: Kafka is away.", "error: Try later."]
+    assert capsys.readouterr().err.splitlines() == [
+        "error: shop/orders: Kafka is away.",
+        "error: shop/orders: Try later.",
+    ]
 
 
 def test_without_the_option_no_document_is_written(tmp_path: Path) -> None:
