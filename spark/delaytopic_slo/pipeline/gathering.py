@@ -9,17 +9,25 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as sf
 
+from delaytopic_api.documents import MOST_FAULTY_HOURS
 from delaytopic_slo.ledger.ledger import Ledger
 from delaytopic_slo.model.manifest import Commit, MinuteRange
-from delaytopic_slo.model.report import Counts, Listed
+from delaytopic_slo.model.report import Counts, Listed, ObjectiveName
 from delaytopic_slo.model.rules import Rules
 from delaytopic_slo.model.words import MINUTE_MS, Finding
-from delaytopic_slo.report.objectives import MinuteCounts, burn_windows_ms
+from delaytopic_slo.report.objectives import HOUR_MS, MinuteCounts, burn_windows_ms, without_budget
 from delaytopic_slo.report.reporting import MOST_WORST, Gathered, span_width
 from delaytopic_slo.tables.minutes import within
 from delaytopic_slo.tables.schemas import COUNTS, PARTS
 
 MOST_LISTED = 100
+_FAULTS: Final = {
+    ObjectiveName.TIMELY: ("late",),
+    ObjectiveName.COMPLETE: ("lost", "misdirected"),
+    ObjectiveName.UNIQUE: ("duplicated", "unwanted", "unknown"),
+    ObjectiveName.NOT_EARLY: ("early",),
+}
+"""By objective the counts that break it; whatever is lost is late, too."""
 _BY_SPAN: Final = 0b011
 _BY_AGE: Final = 0b101
 _BY_PARTITION: Final = 0b110
@@ -38,6 +46,7 @@ def gather(ledger: Ledger, commit: Commit, window: MinuteRange, final_before: in
         ages=sorted(_counts(row.age, row) for row in by_age if row.age is not None),
         spans=sorted(_counts(row.span, row) for row in by_span),
         worst=_worst(verdicts.filter(within([window]))),
+        faulty=_faulty(verdicts, commit.plan.rules),
         partitions={row.partition: _counts(0, row).counts for row in sorted(by_partition, key=_partition)},
         histogram=_histogram(ledger, commit, window),
         findings=_findings(ledger, commit, window),
@@ -101,6 +110,16 @@ def _worst(verdicts: DataFrame) -> list[MinuteCounts]:
     bad = minutes.withColumn("faults", faults).filter((sf.col("faults") > 0) | (sf.col("late") > 0))
     first = bad.orderBy(sf.desc("faults"), sf.desc("late"), "minute").limit(MOST_WORST)
     return [_counts(row.minute, row) for row in first.collect()]
+
+
+def _faulty(verdicts: DataFrame, rules: Rules) -> list[MinuteCounts]:
+    """Return the latest hours in which objectives of 100 % were broken, as many as a status lists."""
+    promised = without_budget(rules)
+    faults = [name for objective, names in _FAULTS.items() if promised[objective] for name in names]
+    hours = verdicts.withColumn("hour", sf.col("minute") - sf.pmod("minute", sf.lit(HOUR_MS // MINUTE_MS)))
+    sums = hours.groupBy("hour").agg(*_totals()).filter(sum((sf.col(name) for name in faults), sf.lit(0)) > 0)
+    latest = sums.orderBy(sf.desc("hour")).limit(MOST_FAULTY_HOURS)
+    return [_counts(row.hour, row) for row in latest.collect()]
 
 
 def _histogram(ledger: Ledger, commit: Commit, window: MinuteRange) -> dict[int, dict[int, int]]:

@@ -34,7 +34,7 @@ BIN_EDGES_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000,
 
 @dataclass(frozen=True)
 class Gathered:
-    """The input of a report, of bounded size: all but `ages` and `first_minute` is of the report's window."""
+    """The input of a report, of bounded size: all but `ages`, `faulty` and `first_minute` is of the report's window."""
 
     first_minute: int | None
     """Of all that are graded."""
@@ -44,6 +44,8 @@ class Gathered:
     """Sums of the window's equal parts, each at its first minute."""
     worst: list[MinuteCounts]
     """At least the worst minutes, in any order."""
+    faulty: list[MinuteCounts]
+    """Sums of the latest hours in which objectives of 100 % were broken, of all that are graded."""
     partitions: dict[int, Counts]
     histogram: dict[int, dict[int, int]]
     """Records by start of span and bucket."""
@@ -95,7 +97,7 @@ def make_report(commit: Commit, window: MinuteRange, gathered: Gathered, now_ms:
         worst_minutes=_worst(gathered.worst),
         partitions=[PartitionCounts(partition=p, counts=c) for p, c in gathered.partitions.items()],
         findings=_findings(counts, gathered),
-        faulty_hours=faulty_hours(gathered.minutes, rules),
+        faulty_hours=faulty_hours(gathered.faulty, rules),
         notes=_notes(commit, window, first),
         reading=_reading(commit),
     )

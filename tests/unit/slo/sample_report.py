@@ -114,6 +114,7 @@ def sample_report(*, faulty: bool = True, now_ms: int = NOW_MS) -> Report:
         ages=all_minutes,
         spans=all_minutes,
         worst=all_minutes,
+        faulty=all_minutes,
         partitions=dict.fromkeys(range(4), total),
         histogram=histogram(all_minutes),
         findings=faults if faulty else {},
