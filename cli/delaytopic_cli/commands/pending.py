@@ -12,7 +12,7 @@ from delaytopic_api.relay import DEFAULT_LIMIT, MOST_LISTED
 from delaytopic_cli.client.pending import report, table_lines
 from delaytopic_cli.client.relay_listing import ask_relays, relay_url
 from delaytopic_cli.client.time_text import duration, instant_ms
-from delaytopic_cli.command_line import echo, echo_json
+from delaytopic_cli.command_line import NearChoice, echo, echo_json
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.local.state import read_running_state
 
@@ -39,7 +39,7 @@ from delaytopic_cli.local.state import read_running_state
 @click.option(
     "-o",
     "--output",
-    type=click.Choice(["table", "json"]),
+    type=NearChoice(["table", "json"]),
     help="For people or JSON. Default: a table on a terminal, JSON elsewhere.",
 )
 def pending(

@@ -23,7 +23,7 @@ from delaytopic_cli.client.sending import (
     values_of_lines,
 )
 from delaytopic_cli.client.time_text import clock_text, duration, instant_ms
-from delaytopic_cli.command_line import echo
+from delaytopic_cli.command_line import NearChoice, echo
 from delaytopic_cli.commands.options import client_settings, kafka_options, split_pair
 from delaytopic_cli.errors import InputError
 
@@ -61,7 +61,7 @@ class SendOptions:
 @click.option("--count", type=click.IntRange(min=1), help="Send this many generated records; reads no input.")
 @click.option("--value", metavar="TEXT", help="The value instead of an input. {n}: the record's number.")
 @click.option("--key-separator", metavar="TEXT", help=r"Input lines are KEY, this text, VALUE. \t is a tab.")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to print the summary.")
+@click.option("-o", "--output", type=NearChoice(["text", "json"]), default="text", help="How to print the summary.")
 @kafka_options
 def send(topic: str, **options: Any) -> None:
     """Send records to a source TOPIC; they appear on its target topic when they are due.

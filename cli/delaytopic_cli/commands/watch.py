@@ -10,7 +10,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaExcepti
 
 from delaytopic_cli.client.kafka_clients import assignment, committed_reader, headers_of, partitions_of
 from delaytopic_cli.client.watching import Arrival, json_line, receipt_of, table_head, table_line
-from delaytopic_cli.command_line import echo
+from delaytopic_cli.command_line import NearChoice, echo
 from delaytopic_cli.commands.options import client_settings, kafka_options
 from delaytopic_cli.errors import KafkaUnreachableError
 
@@ -19,7 +19,7 @@ from delaytopic_cli.errors import KafkaUnreachableError
 @click.argument("topic")
 @click.option("--from-beginning", is_flag=True, help="Show what is there already, too.")
 @click.option("--limit", type=click.IntRange(min=1), help="End after this many records.")
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="Lines for people or JSON.")
+@click.option("-o", "--output", type=NearChoice(["table", "json"]), default="table", help="Lines for people or JSON.")
 @kafka_options
 def watch(
     topic: str,

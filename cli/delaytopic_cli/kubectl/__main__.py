@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import version
 
 import click
 
-from delaytopic_cli.command_line import LazyGroup, run_group
+from delaytopic_cli.command_line import Lazy, LazyGroup, run_group, version_option
 
 PROGRAM = "kubectl delaytopic"
 _COMMANDS = {
-    "status": "delaytopic_cli.kubectl.status:status",
-    "why-scale": "delaytopic_cli.kubectl.status:why_scale",
-    "pending": "delaytopic_cli.kubectl.pending:pending",
-    "pause": "delaytopic_cli.kubectl.annotate:pause",
-    "resume": "delaytopic_cli.kubectl.annotate:resume",
-    "reconcile": "delaytopic_cli.kubectl.annotate:reconcile",
-    "drain": "delaytopic_cli.kubectl.drain:drain",
+    "status": Lazy("delaytopic_cli.kubectl.status:status", "How one DelayTopic does, as a page; or all, as a table."),
+    "why-scale": Lazy("delaytopic_cli.kubectl.status:why_scale", "Why there are as many relays as there are."),
+    "pending": Lazy("delaytopic_cli.kubectl.pending:pending", "List records that wait for their time."),
+    "pause": Lazy("delaytopic_cli.kubectl.annotate:pause", "Let the operator change nothing; relays run on."),
+    "resume": Lazy("delaytopic_cli.kubectl.annotate:resume", "Undo pause."),
+    "reconcile": Lazy("delaytopic_cli.kubectl.annotate:reconcile", "Ask the operator to look now."),
+    "drain": Lazy("delaytopic_cli.kubectl.drain:drain", "Remove a DelayTopic once everything pending has left."),
 }
 
 
@@ -26,7 +25,7 @@ _COMMANDS = {
     lazy_commands=_COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(version("delaytopic"), message="%(prog)s %(version)s")
+@version_option
 def cli() -> None:
     """See how DelayTopics do, and stop, hold or remove them without losing a record.
 

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from delaytopic_api import Duration, Settings
 from delaytopic_api.relay import KafkaClient
+from delaytopic_cli.command_line import NearChoice
 from delaytopic_cli.commands.options import client_settings, kafka_options, split_pair
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.slo.documents import audited_topics, kafka_of
@@ -42,7 +43,7 @@ from delaytopic_slo.runtime.session import spark_session
 @click.option("--any-clock", is_flag=True, help="Take CreateTime for when records arrived.")
 @click.option(
     "--reader",
-    type=click.Choice([str(each) for each in Reader]),
+    type=NearChoice([str(each) for each in Reader]),
     default=str(Reader.CLIENT),
     show_default=True,
     help="Who reads Kafka: the relays' client library, or Spark's official connector.",

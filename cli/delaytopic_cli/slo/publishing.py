@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from delaytopic_cli.command_line import echo, printable
+from delaytopic_cli.command_line import echo, printable, styled
 from delaytopic_cli.errors import InputError
 from delaytopic_slo.errors import SloError
 from delaytopic_slo.model import Report, Verdict
@@ -33,9 +33,7 @@ def publish(result: Report, given: dict[str, Any]) -> int:
         push_metrics(result, given["push"])
     if given["status_file"]:
         write_status(result, str(files[1]), given["status_file"])
-    click.echo(
-        f"{click.style(str(result.verdict), fg=_COLOURS[result.verdict], bold=True)}: {printable(result.sentence)}"
-    )
+    click.echo(f"{styled(str(result.verdict), fg=_COLOURS[result.verdict], bold=True)}: {printable(result.sentence)}")
     for reason in result.reasons:
         echo(f"  {reason}")
     if not given["quiet"]:
@@ -54,7 +52,7 @@ def publish_failure(error: SloError, delay_topic: str, given: dict[str, Any]) ->
 def fail(error: SloError) -> int:
     """Say why there is no verdict."""
     for line in str(error).splitlines() or [""]:
-        click.echo(f"{click.style('error:', fg='red')} {printable(line)}", err=True)
+        click.echo(f"{styled('error:', fg='red')} {printable(line)}", err=True)
     return CANNOT_JUDGE
 
 

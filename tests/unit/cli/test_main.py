@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -94,7 +95,16 @@ def test_every_problem_of_a_document_has_its_line(tmp_path: Path, capsys: pytest
 
 def test_an_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["sned"]) == 2
-    assert "No such command 'sned'" in capsys.readouterr().err
+    assert "No such command 'sned'. Did you mean send?" in capsys.readouterr().err
+
+
+def test_a_choice_that_is_none_is_answered_with_the_one_that_it_resembles(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["dead-letters", "list", "x.dlq", "--reason", "malformed-headers"]) == 2
+    assert "Did you mean malformed-header" in capsys.readouterr().err
+
+
+def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (run(["--version"]), capsys.readouterr().out) == (0, f"delaytopic {version('delaytopic')}\n")
 
 
 def test_a_refused_client_setting_is_a_clear_line(capsys: pytest.CaptureFixture[str]) -> None:
