@@ -14,6 +14,7 @@ import click
 from delaytopic_cli.client.kafka_clients import partitions_of, producer
 from delaytopic_cli.client.sending import (
     Addressing,
+    Interruption,
     KeyedValue,
     Sending,
     Sent,
@@ -23,7 +24,7 @@ from delaytopic_cli.client.sending import (
     values_of_lines,
 )
 from delaytopic_cli.client.time_text import clock_text, duration, instant_ms
-from delaytopic_cli.command_line import NearChoice, echo
+from delaytopic_cli.command_line import INTERRUPTED, NearChoice, echo
 from delaytopic_cli.commands.options import client_settings, kafka_options, split_pair
 from delaytopic_cli.errors import InputError
 
@@ -63,10 +64,11 @@ class SendOptions:
 @click.option("--key-separator", metavar="TEXT", help=r"Input lines are KEY, this text, VALUE. \t is a tab.")
 @click.option("-o", "--output", type=NearChoice(["text", "json"]), default="text", help="How to print the summary.")
 @kafka_options
-def send(topic: str, **options: Any) -> None:
+def send(topic: str, **options: Any) -> int:
     """Send records to a source TOPIC; they appear on its target topic when they are due.
 
-    Each line of the standard input is the value of one record.
+    Each line of the standard input is the value of one record. After Ctrl-C, or a line that cannot be sent, the number
+    of those that were sent is printed: go on with the line behind them.
 
     \b
     Examples:
@@ -84,9 +86,11 @@ def send(topic: str, **options: Any) -> None:
     values, total = _values(chosen, whole=timing.spread_ms is not None)
     partitions_of(client, topic)
     sending = Sending(producer(client), topic, report=_report)
-    sent = sending.send_all(records_to_send(values, addressing, timing, total=total))
+    with Interruption() as interruption:
+        sent = sending.send_all(records_to_send(values, addressing, timing, total=total), interruption)
     as_json = chosen.output == "json"
     echo(json.dumps({"topic": topic, **sent.to_json()}) if as_json else summary(topic, sent, now_ms=_now_ms()))
+    return INTERRUPTED if sent.interrupted else 0
 
 
 def timing_of(*, after: str | None, at: str | None, spread: str | None, now_ms: int) -> Timing:
@@ -104,11 +108,12 @@ def timing_of(*, after: str | None, at: str | None, spread: str | None, now_ms: 
 def summary(topic: str, sent: Sent, *, now_ms: int) -> str:
     """Return one line for people."""
     records = "1 record" if sent.records == 1 else f"{sent.records:,} records"
+    what = f"interrupted, sent {records}" if sent.interrupted else f"sent {records}"
     first, last = (clock_text(due, now_ms=now_ms) for due in (sent.first_due_ms, sent.last_due_ms))
     if sent.first_due_ms is None:
-        return f"sent {records} to {topic}"
+        return f"{what} to {topic}"
     when = f"due at {first}" if first == last else f"due from {first} to {last}"
-    return f"sent {records} to {topic}, {when}"
+    return f"{what} to {topic}, {when}"
 
 
 def _values(options: SendOptions, *, whole: bool) -> tuple[Iterable[KeyedValue], int | None]:
