@@ -143,6 +143,11 @@ def fail(text: str, exit_code: int) -> int:
     return exit_code
 
 
+def warn(text: str) -> None:
+    """Say on standard error what may not be meant, in one line; the command goes on."""
+    click.echo(f"{styled('warning:', fg='yellow')} {printable(text)}", err=True)
+
+
 def styled(text: str, **style: Any) -> str:
     """Return the text with colours, or as it is where the environment has a `NO_COLOR` that is not empty."""
     return text if os.environ.get("NO_COLOR") else click.style(text, **style)

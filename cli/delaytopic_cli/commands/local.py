@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
-from delaytopic_cli.local.session import LocalOptions, run_local
+from delaytopic_cli.errors import InputError
+
+
+def _checked_name(_: click.Context, __: click.Parameter, name: str | None) -> str | None:
+    if name is not None and not re.fullmatch("[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?", name):
+        raise InputError("--name takes up to 40 lower-case letters, digits and hyphens")
+    return name
 
 
 @click.command(short_help="Run DelayTopics on this machine, with real Kafka and Redis.")
@@ -41,6 +47,12 @@ from delaytopic_cli.local.session import LocalOptions, run_local
     type=click.IntRange(0, 65_535),
     help="Port of console and REST. Default: a free one.",
 )
+@click.option(
+    "--name",
+    metavar="NAME",
+    callback=_checked_name,
+    help="What other commands call this one, where several run: see their --local. Default: local, local-2, ...",
+)
 def local(**options: Any) -> None:
     """Run the DelayTopics of a file on this machine until Ctrl-C.
 
@@ -55,6 +67,10 @@ def local(**options: Any) -> None:
       delaytopic local -f examples/reminders.yaml --data ~/delaytopic-data --relays 2
       delaytopic local -f examples/reminders.yaml -b broker-1:9092 --redis-url redis://cache:6379/3
     """
+    from rich.console import Console  # noqa: PLC0415  # the help does not wait for what serves the console
+
+    from delaytopic_cli.local.session import LocalOptions, run_local  # noqa: PLC0415
+
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         run_local(LocalOptions(**options), Console())

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from delaytopic_cli.client.kafka_clients import partitions_of, producer
+from delaytopic_cli.client.known_topics import KnownTopic, objection, warnings
 from delaytopic_cli.client.sending import (
     Addressing,
     Interruption,
@@ -24,8 +25,8 @@ from delaytopic_cli.client.sending import (
     values_of_lines,
 )
 from delaytopic_cli.client.time_text import clock_text, duration, instant_ms
-from delaytopic_cli.command_line import INTERRUPTED, NearChoice, echo
-from delaytopic_cli.commands.options import client_settings, kafka_options, split_pair
+from delaytopic_cli.command_line import INTERRUPTED, NearChoice, echo, warn
+from delaytopic_cli.commands.options import client_settings, kafka_options, known_topics, split_pair
 from delaytopic_cli.errors import InputError
 
 
@@ -83,6 +84,7 @@ def send(topic: str, **options: Any) -> int:
     timing = timing_of(after=chosen.after, at=chosen.at, spread=chosen.spread, now_ms=_now_ms())
     own_headers = tuple(split_pair(text, "--header") for text in chosen.headers)
     addressing = Addressing(chosen.key, chosen.schedule_id, chosen.to, own_headers)
+    _check(topic, known_topics(client), timing, addressing)
     values, total = _values(chosen, whole=timing.spread_ms is not None)
     partitions_of(client, topic)
     sending = Sending(producer(client), topic, report=_report)
@@ -91,6 +93,14 @@ def send(topic: str, **options: Any) -> int:
     as_json = chosen.output == "json"
     echo(json.dumps({"topic": topic, **sent.to_json()}) if as_json else summary(topic, sent, now_ms=_now_ms()))
     return INTERRUPTED if sent.interrupted else 0
+
+
+def _check(topic: str, known: Sequence[KnownTopic], timing: Timing, addressing: Addressing) -> None:
+    reason = objection(topic, known, timing, addressing, now_ms=_now_ms())
+    if reason is not None:
+        raise InputError(reason)
+    for text in warnings(topic, known, addressing):
+        warn(text)
 
 
 def timing_of(*, after: str | None, at: str | None, spread: str | None, now_ms: int) -> Timing:

@@ -62,10 +62,12 @@ def delete_topics(bootstrap_servers: str, names: Iterable[str]) -> None:
         _result(future, f"delete topic {name}", fine=KafkaError.UNKNOWN_TOPIC_OR_PART)
 
 
-def partitions_by_topic(admin: AdminClient, bootstrap_servers: str) -> dict[str, int]:
+def partitions_by_topic(
+    admin: AdminClient, bootstrap_servers: str, timeout_seconds: float = _TIMEOUT_SECONDS
+) -> dict[str, int]:
     """Return the number of partitions of each topic; raises KafkaUnreachableError when no broker answers."""
     try:
-        topics = admin.list_topics(timeout=_TIMEOUT_SECONDS).topics
+        topics = admin.list_topics(timeout=timeout_seconds).topics
     except KafkaException as error:
         raise KafkaUnreachableError(
             f"no Kafka broker answers at {bootstrap_servers} ({error.args[0].str()}); check the address and the network"

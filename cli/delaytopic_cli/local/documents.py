@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from delaytopic_api import (
     DelayClass,
     DelayTopic,
@@ -17,10 +19,12 @@ from delaytopic_api import (
 )
 from delaytopic_api.documents import TopicSettings
 from delaytopic_api.relay import HttpServer, KafkaClient, RedisClient, RelayLimits
-from delaytopic_api.values import BackendType, Management, bucket_topics
+from delaytopic_api.values import BackendType, Ids, Management, bucket_topics
+from delaytopic_cli.client.known_topics import KnownTopic
 from delaytopic_cli.embedded.topics import TopicPlan
 from delaytopic_cli.errors import InputError
 
+BROKERS_CLOCK = {"message.timestamp.type": "LogAppendTime"}
 DEFAULT_PARTITIONS = 4
 DEFAULT_MAX_MESSAGE_BYTES = 1_048_588
 DEAD_LETTER_HEADROOM_BYTES = 64 * 1024
@@ -44,6 +48,37 @@ def read_settings(file: Path) -> list[Settings]:
     return [resolve(topic, class_for(topic, classes)) for topic in topics]
 
 
+def check_addresses(bootstrap_servers: str | None, redis_url: str | None) -> None:
+    """Raise InputError for the address of a server that is none."""
+    given = (
+        ("--bootstrap-servers", bootstrap_servers, KafkaClient, "bootstrap_servers"),
+        ("--redis-url", redis_url, RedisClient, "url"),
+    )
+    for option, address, model, field in given:
+        if address is not None:
+            try:
+                model.model_validate({field: address})
+            except ValidationError as error:
+                reason = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+                raise InputError(f"{option}: {reason}") from None  # pydantic's text shows passwords
+
+
+def known_topic(settings: Settings) -> KnownTopic:
+    """Return what senders have to know of a DelayTopic."""
+    schedule = settings.schedule
+    return KnownTopic(
+        name=f"{settings.namespace}/{settings.name}",
+        source=settings.source.topic,
+        target=settings.target.topic,
+        dead_letter=settings.dead_letter.topic,
+        allowed=tuple(settings.allowed_targets),
+        fixed_delay_ms=schedule.delay.ms if schedule.delay is not None else None,
+        max_delay_ms=schedule.max_delay.ms,
+        takes_ids=schedule.delay is None and schedule.ids is not Ids.DISABLED,
+        dialect=str(schedule.dialect),
+    )
+
+
 def topic_plans(all_settings: Iterable[Settings], *, on_own_cluster: bool) -> list[TopicPlan]:
     """Return the topics to create. On the user's own cluster the broker's replication applies, and topics with
     `management: Observe` are left alone.
@@ -52,12 +87,14 @@ def topic_plans(all_settings: Iterable[Settings], *, on_own_cluster: bool) -> li
     for settings in all_settings:
         source, target, dead_letter, history = settings.source, settings.target, settings.dead_letter, settings.history
         partitions = source.partitions or DEFAULT_PARTITIONS
-        of_source = {"message.timestamp.type": "LogAppendTime"} if settings.schedule.delay else {}
+        # As the operator makes them, so that the audit can judge; what exists on the user's own Kafka keeps its clock.
+        of_target = BROKERS_CLOCK if not on_own_cluster else {}
+        of_source = BROKERS_CLOCK if not on_own_cluster or settings.schedule.delay else {}
         of_source |= {"cleanup.policy": "compact"} if settings.schedule.capabilities.tombstones else {}
         room = int(source.config.get("max.message.bytes", DEFAULT_MAX_MESSAGE_BYTES)) + DEAD_LETTER_HEADROOM_BYTES
         wanted = [
             (source, partitions, of_source),
-            (target, target.partitions or partitions, {}),
+            (target, target.partitions or partitions, of_target),
             (dead_letter, dead_letter.partitions or 1, {"max.message.bytes": str(room)}),
             *([(history, history.partitions or partitions, {})] if history is not None else []),
         ]

@@ -11,7 +11,11 @@ from pathlib import Path
 
 from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_cli.embedded.topics import admin_client, partitions_by_topic
 from delaytopic_cli.errors import InputError
+
+ANSWER_SECONDS = 10.0
+"""The time that a Kafka of the user has to answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,8 @@ def running_servers(
 ) -> Iterator[Servers]:
     """Start what is not given, with the data in `directory`; stop it at the end, Kafka last.
 
-    Raises EmbeddedServerError when a server can't be had or started.
+    Raises EmbeddedServerError when a server can't be had or started, and KafkaUnreachableError when the given Kafka
+    does not answer.
     """
     with ExitStack() as stack:
         own_cluster = bootstrap_servers is not None
@@ -66,6 +71,9 @@ def running_servers(
             kafka = KafkaServer(directory / "kafka", report=progress)
             progress("starting Kafka ...")
             bootstrap_servers = stack.enter_context(kafka).bootstrap_servers
+        else:
+            progress(f"asking Kafka at {bootstrap_servers} ...")
+            partitions_by_topic(admin_client(bootstrap_servers), bootstrap_servers, ANSWER_SECONDS)
         if redis_url is None and needs_redis:
             progress("starting Redis ...")
             redis_url = stack.enter_context(RedisServer(directory / "redis")).url

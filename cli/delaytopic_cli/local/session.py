@@ -18,6 +18,7 @@ from rich.live import Live
 from delaytopic_api import Settings
 from delaytopic_api.values import BackendType
 from delaytopic_cli.client.relay_listing import ask_relays
+from delaytopic_cli.command_line import warn
 from delaytopic_cli.embedded.topics import create_topics
 from delaytopic_cli.gateway.access import LoopbackAccess
 from delaytopic_cli.gateway.app import gateway_app
@@ -25,11 +26,19 @@ from delaytopic_cli.gateway.kafka_cluster import KafkaCluster
 from delaytopic_cli.gateway.routes import Route
 from delaytopic_cli.gateway.server import AuditFile, serving
 from delaytopic_cli.gateway.service import Gateway
-from delaytopic_cli.local.documents import read_settings, relay_document, topic_plans
+from delaytopic_cli.local.documents import check_addresses, known_topic, read_settings, relay_document, topic_plans
 from delaytopic_cli.local.overview import Counters, Overview, overview_line, overview_table
 from delaytopic_cli.local.relays import Buckets, RelayProcess, Supervisor, read_lateness, read_status
+from delaytopic_cli.local.rules import check_together
 from delaytopic_cli.local.servers import Servers, data_directory, running_servers
-from delaytopic_cli.local.state import LocalState, remove_state, write_state
+from delaytopic_cli.local.state import (
+    DEFAULT_NAME,
+    NAME_VARIABLE,
+    LocalState,
+    claimed_name,
+    remove_state,
+    write_state,
+)
 
 _TURN_SECONDS = 1.0
 
@@ -45,6 +54,7 @@ class LocalOptions:
     relays: int = 1
     http_port: int = 0
     gateway_port: int = 0
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +69,12 @@ class Group:
 def run_local(options: LocalOptions, console: Console) -> None:
     """Run until KeyboardInterrupt, which ends everything in order; raises CliError and ApiError."""
     all_settings = read_settings(options.file)
+    check_together(all_settings)
+    check_addresses(options.bootstrap_servers, options.redis_url)
     needs_redis = any(needs_a_redis(settings) for settings in all_settings)
     progress = partial(console.print, markup=False, highlight=False, soft_wrap=True)
     with (
+        claimed_name(options.name) as name,
         data_directory(options.data) as directory,
         running_servers(
             directory,
@@ -71,17 +84,26 @@ def run_local(options: LocalOptions, console: Console) -> None:
             progress=progress,
         ) as servers,
     ):
+        if options.name is None and name != DEFAULT_NAME:
+            warn(_not_alone(name))
         create_topics(servers.bootstrap_servers, topic_plans(all_settings, on_own_cluster=servers.own_cluster))
         groups = relay_groups(all_settings, servers, relays=options.relays, http_port=options.http_port)
         with (
             _running(groups, progress) as supervisor,
             serving(_gateway(servers, groups), options.gateway_port) as address,
-            _findable(servers, groups, address) as publish_state,
+            _findable(name, servers, groups, address) as publish_state,
         ):
             for line in _how_to_reach(servers, all_settings):
                 progress(line)
             progress(f"open:  {address}")
             _show(groups, supervisor, publish_state, console, progress)
+
+
+def _not_alone(name: str) -> str:
+    return (
+        f"another `delaytopic local` runs here; this one is {name}. Commands use the one that has their topic; where "
+        f"both have it, choose with --local {name}, or {NAME_VARIABLE}={name}"
+    )
 
 
 class LocalRoutes:
@@ -142,7 +164,9 @@ def take_overview(group: Group) -> Overview:
         if port is not None and status is not None:
             statuses.append(status)
             _add(lateness, read_lateness(port))
-    return group.counters.take(statuses, lateness, now_ms=_now_ms())
+    now_ms = _now_ms()
+    troubles = (relay.trouble(now_ms / 1000) for relay in group.relays)
+    return group.counters.take(statuses, lateness, next(filter(None, troubles), None), now_ms=now_ms)
 
 
 @contextmanager
@@ -157,14 +181,14 @@ def _running(groups: Sequence[Group], progress: Callable[[str], None]) -> Iterat
 
 
 @contextmanager
-def _findable(servers: Servers, groups: Sequence[Group], gateway_url: str) -> Iterator[Callable[[], None]]:
+def _findable(name: str, servers: Servers, groups: Sequence[Group], gateway_url: str) -> Iterator[Callable[[], None]]:
     """Let other commands find this run; what is yielded tells them of relays that have come up since."""
-    sources = tuple(group.settings.source.topic for group in groups)
+    topics = tuple(known_topic(group.settings) for group in groups)
     told: list[LocalState] = []
 
     def publish_state() -> None:
         state = LocalState(
-            os.getpid(), servers.bootstrap_servers, servers.redis_url, sources, _relay_urls(groups), gateway_url
+            os.getpid(), servers.bootstrap_servers, servers.redis_url, topics, _relay_urls(groups), gateway_url, name
         )
         if told != [state]:
             write_state(state)
@@ -174,7 +198,7 @@ def _findable(servers: Servers, groups: Sequence[Group], gateway_url: str) -> It
     try:
         yield publish_state
     finally:
-        remove_state(os.getpid())
+        remove_state(name)
 
 
 def _relay_urls(groups: Sequence[Group]) -> tuple[str, ...]:
@@ -201,7 +225,8 @@ def _show(
         while True:
             supervisor.tick()
             publish_state()
-            live.update(overview_table([take_overview(group) for group in groups], now_ms=_now_ms()), refresh=True)
+            overviews = [take_overview(group) for group in groups]
+            live.update(overview_table(overviews, now_ms=_now_ms(), width=console.width), refresh=True)
             time.sleep(_TURN_SECONDS)
 
 

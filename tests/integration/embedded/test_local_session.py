@@ -190,6 +190,24 @@ def test_a_relay_that_was_killed_is_started_again_and_its_backlog_arrives(
     assert values == sorted(f"record {number}" for number in range(1, 11))
 
 
+def test_a_redis_that_does_not_answer_is_named_in_the_overview(local: Local) -> None:
+    redis = next(pid for pid, command in local.children().items() if "valkey-server" in command)
+
+    os.kill(redis, signal.SIGSTOP)
+    try:
+        assert run(["send", "shop.delayed", "--after", "1h", "--value", "never"]) == 0
+        local.wait_for("shop/reminders", "  trouble=not available: Redis at ")
+    finally:
+        os.kill(redis, signal.SIGCONT)
+
+
+def test_what_a_local_knows_of_its_topics_saves_a_record_from_the_wrong_one(
+    local: Local, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["send", "shop.reminders", "--after", "1h", "--value", "never"]) == 2
+    assert "shop.reminders is the target topic of shop/reminders" in capsys.readouterr().err
+
+
 def test_a_second_local_on_the_same_folder_is_refused(local: Local, capsys: pytest.CaptureFixture[str]) -> None:
     code = run(["local", "-f", str(local.file), "--data", str(local.data)])
 

@@ -60,7 +60,7 @@ def test_help_and_mistakes_wait_for_no_library(argument: str) -> None:
         (["delaytopic_cli.__main__", "watch", "a"], "confluent_kafka", "client"),
         (["delaytopic_cli.__main__", "cancel", "a", "1"], "confluent_kafka", "client"),
         (["delaytopic_cli.__main__", "dead-letters", "list", "a"], "confluent_kafka", "client"),
-        (["delaytopic_cli.__main__", "local", "--help"], "rich", "local"),
+        (["delaytopic_cli.__main__", "local", "-f", __file__], "rich", "local"),
         (["delaytopic_cli.__main__", "gateway", "--help"], "fastapi", "gateway"),
         (["delaytopic_cli.__main__", "slo", "run", "--help"], "pyspark", "slo"),
         (["delaytopic_relay.__main__", "--help"], "structlog", "relay"),

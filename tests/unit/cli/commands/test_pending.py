@@ -108,7 +108,7 @@ def test_a_relay_that_is_named_twice_is_asked_once(pages: Pages) -> None:
 
 
 def test_without_a_relay_those_of_the_running_local_are_asked(pages: Pages) -> None:
-    write_state(LocalState(os.getpid(), "127.0.0.1:1", None, (SOURCE,), (pages.url,)))
+    write_state(LocalState(os.getpid(), "127.0.0.1:1", None, (), (pages.url,)))
 
     assert (run(["pending", "reminders"]), pages.asked) == (0, ["limit=100"])
 
@@ -236,7 +236,7 @@ def test_wrong_input_is_one_clear_line(arguments: list[str], line: str, capsys: 
 
 
 def test_a_local_whose_relays_are_not_up_yet_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    write_state(LocalState(os.getpid(), "127.0.0.1:1", None, (SOURCE,)))
+    write_state(LocalState(os.getpid(), "127.0.0.1:1", None))
 
     assert run(["pending", SOURCE]) == 2
     assert "not up yet" in capsys.readouterr().err

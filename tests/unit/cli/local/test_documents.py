@@ -5,10 +5,18 @@ from pathlib import Path
 import pytest
 
 from delaytopic_api import InvalidDocument, Refused
+from delaytopic_cli.client.known_topics import KnownTopic
 from delaytopic_cli.embedded.topics import TopicPlan
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.judge.reading import Rules, rules_of
-from delaytopic_cli.local.documents import read_settings, relay_document, topic_plans
+from delaytopic_cli.local.documents import (
+    BROKERS_CLOCK,
+    check_addresses,
+    known_topic,
+    read_settings,
+    relay_document,
+    topic_plans,
+)
 
 HEAD = "apiVersion: delaytopic.dev/v1alpha1\nkind: DelayTopic\nmetadata: {name: reminders, namespace: shop}\nspec:\n"
 PLAIN = HEAD + "  source: {topic: a}\n  target: {topic: b, allowed: ['shop.*']}\n"
@@ -25,8 +33,8 @@ def test_two_topic_names_are_enough(tmp_path: Path) -> None:
     plans = topic_plans(read_settings(file_with(tmp_path, PLAIN)), on_own_cluster=False)
 
     assert plans == [
-        TopicPlan("a", 4, {"retention.ms": str(WEEK_AND_MONTH_MS)}, 1),
-        TopicPlan("b", 4, {}, 1),
+        TopicPlan("a", 4, {"retention.ms": str(WEEK_AND_MONTH_MS), **BROKERS_CLOCK}, 1),
+        TopicPlan("b", 4, BROKERS_CLOCK, 1),
         TopicPlan("a.dlq", 1, {"max.message.bytes": str(1_048_588 + 65_536)}, 1),
     ]
 
@@ -47,10 +55,10 @@ def test_what_is_written_wins_and_big_records_have_room_in_the_dead_letter_topic
     ]
 
 
-def test_a_fixed_delay_needs_the_brokers_time(tmp_path: Path) -> None:
+def test_a_fixed_delay_needs_the_brokers_time_on_any_cluster(tmp_path: Path) -> None:
     text = PLAIN + "  schedule: {delay: 30s}\n"
 
-    source = topic_plans(read_settings(file_with(tmp_path, text)), on_own_cluster=False)[0]
+    source = topic_plans(read_settings(file_with(tmp_path, text)), on_own_cluster=True)[0]
 
     assert source.config["message.timestamp.type"] == "LogAppendTime"
 
@@ -138,4 +146,29 @@ def test_the_audits_rules_follow_from_the_document(tmp_path: Path) -> None:
         default_delay_ms=300_000,
         fixed_delay_ms=None,
         uses_ids=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("servers", "redis", "line"),
+    [
+        ("foo", None, "--bootstrap-servers: is not a list of servers; write host:port, several separated by commas"),
+        (None, "foo", '--redis-url: "foo" is not the URL of a Redis; write it like redis://host:6379/0 or'),
+        (None, "redis://u:secret@h", "--redis-url: must not hold credentials"),
+    ],
+)
+def test_the_address_of_a_server_that_is_none_is_one_line(servers: str | None, redis: str | None, line: str) -> None:
+    with pytest.raises(InputError) as caught:
+        check_addresses(servers, redis)
+
+    assert str(caught.value).startswith(line)
+    assert "secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_senders_know_what_the_document_says(tmp_path: Path) -> None:
+    text = PLAIN + "  schedule: {maxDelay: 1h, ids: Disabled}\n"
+
+    assert known_topic(read_settings(file_with(tmp_path, text))[0]) == KnownTopic(
+        "shop/reminders", "a", "b", "a.dlq", ("shop.*",), None, 3_600_000, takes_ids=False
     )
