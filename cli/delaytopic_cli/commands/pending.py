@@ -70,7 +70,7 @@ def pending(
         parameters["dueBefore"] = before_ms(due_before, now_ms=_now_ms())
     if partition is not None:
         parameters["partition"] = partition
-    found = report(topic, ask_relays(relay_urls(relays), parameters), limit)
+    found = report(topic, ask_relays(relay_urls(relays), parameters), limit, of_all=due_before is None and limit > 0)
     if (output or ("table" if sys.stdout.isatty() else "json")) == "json":
         echo_json(found.to_json())
         return
