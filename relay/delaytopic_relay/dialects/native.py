@@ -44,7 +44,7 @@ from delaytopic_relay.dialects.reading import (
     too_many_headers,
     unreadable_headers,
 )
-from delaytopic_relay.dialects.times import LAST_INSTANT_MS, delay_ms, delay_text, instant_ms, is_instant
+from delaytopic_relay.dialects.times import LAST_INSTANT_MS, delay_ms, delay_text, instant_ms, instant_text, is_instant
 
 AT_ONCE_MS = 0
 """Due time of a record that is to leave at once and has no timestamp."""
@@ -257,7 +257,10 @@ def _expires_ms(controls: Controls, due_ms: int) -> int | None:
         return None
     expires_ms = _instant(DELIVER_EXPIRES_AT, controls[DELIVER_EXPIRES_AT])
     if expires_ms < due_ms:
-        detail = f"header {DELIVER_EXPIRES_AT} is {due_ms - expires_ms} ms before the record is due ({due_ms})"
+        detail = (
+            f"header {DELIVER_EXPIRES_AT} is {instant_text(expires_ms)}, before the record is due:"
+            f" {instant_text(due_ms)}"
+        )
         raise RecordError(DeadLetterReason.CONTRADICTORY_HEADERS, detail)
     return expires_ms
 
