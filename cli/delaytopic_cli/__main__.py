@@ -9,9 +9,14 @@ import click
 from delaytopic_cli.command_line import Lazy, LazyGroup, run_group, version_option
 
 _COMMANDS = {
+    "init": Lazy("delaytopic_cli.commands.init:init", "Write a DelayTopic to begin with."),
+    "validate": Lazy(
+        "delaytopic_cli.commands.validate:validate", "Check DelayTopics and DelayClasses without a cluster."
+    ),
     "local": Lazy(
         "delaytopic_cli.commands.local:local", "Run DelayTopics on this machine, with real Kafka and Redis.", "local"
     ),
+    "status": Lazy("delaytopic_cli.commands.status:status", "Show how the DelayTopics of `delaytopic local` do."),
     "send": Lazy("delaytopic_cli.commands.send:send", "Send records that are delivered at their own time.", "client"),
     "cancel": Lazy("delaytopic_cli.commands.cancel:cancel", "Cancel a pending record by its id.", "client"),
     "get": Lazy("delaytopic_cli.commands.records:get", "Show a pending record by its id.", "client"),

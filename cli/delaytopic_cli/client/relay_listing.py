@@ -12,11 +12,12 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from delaytopic_api.relay import PendingList
+from delaytopic_api.relay import PendingList, RelayStatus
 from delaytopic_cli.errors import InputError
 
 TIMEOUT_SECONDS = 20.0
 """A relay may wait for its tick, and then reads its backlog."""
+STATUS_TIMEOUT_SECONDS = 2.0
 MOST_AT_A_TIME = 8
 LONGEST_ANSWER_BYTES = 32 << 20
 
@@ -76,6 +77,15 @@ def ask_relay(url: str, parameters: Mapping[str, int | str], token: str | None =
         return RelayAnswer(
             url, problem="answered with something else than a list of what is pending: no relay's address?"
         )
+
+
+def ask_status(url: str) -> RelayStatus | None:
+    """Return the status of the relay at this address; None when it does not answer, or not with one."""
+    try:
+        with opener_for(url, direct=True).open(f"{url}/status", timeout=STATUS_TIMEOUT_SECONDS) as answer:
+            return RelayStatus.model_validate_json(answer.read(LONGEST_ANSWER_BYTES))
+    except (OSError, ValueError, http.client.HTTPException):
+        return None
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

@@ -201,6 +201,22 @@ def test_a_redis_that_does_not_answer_is_named_in_the_overview(local: Local) -> 
         os.kill(redis, signal.SIGCONT)
 
 
+def test_the_status_of_a_running_local_has_its_delay_topics(local: Local, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["send", "post.delayed", "--header", "Deliver-After=1h", "--value", "at once"]) == 0
+    local.wait_for("post/letters", "trouble=delivered as if it named no time")
+    capsys.readouterr()
+
+    assert run(["status"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"local (process {local.process.pid}): Kafka 127.0.0.1:")
+    assert lines[1].startswith("  shop/reminders: 1 relay, ")
+    assert lines[3].endswith("left as if they named no time: 1, with a header Deliver-After")
+
+    assert run(["status", "-o", "json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert [topic["name"] for topic in found["delayTopics"]] == ["shop/reminders", "post/letters"]
+
+
 def test_what_a_local_knows_of_its_topics_saves_a_record_from_the_wrong_one(
     local: Local, capsys: pytest.CaptureFixture[str]
 ) -> None:

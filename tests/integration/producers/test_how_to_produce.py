@@ -21,7 +21,7 @@ def each_cancels_what_the_others_scheduled(route: Route, programs: Sequence[Prog
     """A relay keeps ids per partition: it counts as cancelled what met its cancel there."""
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
     brokers, pairs = route.servers.bootstrap_servers, [*permutations(programs, 2)]
-    identity = "{0.language} {1.language} order-{2}"
+    identity = "order-{2} {0.language} {1.language}"
 
     for number, (first, second) in enumerate(pairs):
         first.run("schedule", identity.format(first, second, number), brokers, route.source)

@@ -14,7 +14,10 @@ from delaytopic_cli.client.sending import Sent, Timing
 from delaytopic_cli.commands.send import summary, timing_of
 from delaytopic_cli.errors import InputError
 
-COMMANDS = ["local", "send", "cancel", "get", "reschedule", "watch", "pending", "dead-letters", "gateway", "plan"]
+COMMANDS = [
+    *("init", "validate", "local", "status", "send", "cancel", "get", "reschedule", "watch", "pending", "dead-letters"),
+    *("gateway", "plan"),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -28,24 +31,10 @@ def test_help_lists_the_commands_in_the_order_of_use() -> None:
     text = CliRunner().invoke(cli, ["--help"], prog_name="delaytopic").output
 
     commands = [line.split()[0] for line in text.split("Commands:\n")[1].splitlines() if line[2] != " "]
-    assert commands == [
-        "local",
-        "send",
-        "cancel",
-        "get",
-        "reschedule",
-        "watch",
-        "pending",
-        "dead-letters",
-        "gateway",
-        "plan",
-        "slo",
-    ]
+    assert commands == [*COMMANDS, "slo"]
 
 
-@pytest.mark.parametrize(
-    "command", ["local", "send", "cancel", "get", "reschedule", "watch", "pending", "dead-letters", "gateway", "plan"]
-)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_the_help_of_each_command_has_examples(command: str) -> None:
     text = CliRunner().invoke(cli, [command, "--help"]).output
 
