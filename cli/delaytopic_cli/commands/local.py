@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from delaytopic_cli.commands.options import split_pair
 from delaytopic_cli.errors import InputError
 
 
@@ -27,12 +28,20 @@ def _checked_name(_: click.Context, __: click.Parameter, name: str | None) -> st
     help="YAML with one or more DelayTopics, and their DelayClasses if they name any.",
 )
 @click.option("--bootstrap-servers", "-b", metavar="HOST:PORT,...", help="A Kafka of yours. Default: an embedded one.")
+@click.option(
+    "-X",
+    "settings",
+    metavar="KEY=VALUE",
+    multiple=True,
+    callback=lambda _context, _parameter, pairs: tuple(split_pair(pair, "-X") for pair in pairs),
+    help="A setting for your Kafka, such as security.protocol=SASL_SSL; a password is kept out of logs. Repeatable.",
+)
 @click.option("--redis-url", metavar="URL", help="A Redis of yours. Default: an embedded one.")
 @click.option(
     "--data",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Keep the embedded servers' data here for the next time. Default: a temporary folder, deleted at the end.",
+    help="Keep the embedded servers' data and ports here for the next time. Default: a folder deleted at the end.",
 )
 @click.option("--relays", default=1, show_default=True, type=click.IntRange(1, 64), help="Relays for each DelayTopic.")
 @click.option(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -18,7 +18,7 @@ from delaytopic_api import (
     resolve,
 )
 from delaytopic_api.documents import TopicSettings
-from delaytopic_api.relay import HttpServer, KafkaClient, RedisClient, RelayLimits
+from delaytopic_api.relay import HttpServer, KafkaClient, KafkaSecurity, RedisClient, RelayLimits
 from delaytopic_api.values import BackendType, Ids, Management, bucket_topics
 from delaytopic_cli.client.known_topics import KnownTopic
 from delaytopic_cli.embedded.topics import TopicPlan
@@ -29,6 +29,17 @@ DEFAULT_PARTITIONS = 4
 DEFAULT_MAX_MESSAGE_BYTES = 1_048_588
 DEAD_LETTER_HEADROOM_BYTES = 64 * 1024
 BROKERS_OWN_REPLICATION = -1
+PASSWORD = "sasl.password"
+_SECURITY = {
+    "security.protocol": "protocol",
+    "ssl.ca.location": "ca_file",
+    "ssl.certificate.location": "certificate_file",
+    "ssl.key.location": "key_file",
+    "sasl.mechanism": "mechanism",
+    "sasl.username": "username",
+    PASSWORD: "password_file",
+}
+"""The settings of Kafka clients that relays know, and the fields of their configuration."""
 
 
 def read_settings(file: Path) -> list[Settings]:
@@ -61,6 +72,34 @@ def check_addresses(bootstrap_servers: str | None, redis_url: str | None) -> Non
             except ValidationError as error:
                 reason = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
                 raise InputError(f"{option}: {reason}") from None  # pydantic's text shows passwords
+
+
+def checked_settings(settings: Mapping[str, str], *, own_cluster: bool) -> dict[str, str]:
+    """Return the settings of clients of the user's Kafka; raises InputError for one that relays do not know."""
+    unknown = sorted(settings.keys() - _SECURITY.keys())
+    if unknown:
+        raise InputError(f"-X: relays do not know {', '.join(unknown)}; they know {', '.join(_SECURITY)}")
+    if settings and not own_cluster:
+        raise InputError("-X is for a Kafka of yours: name it with --bootstrap-servers")
+    return dict(settings)
+
+
+def kafka_client(bootstrap_servers: str, settings: Mapping[str, str], directory: Path) -> KafkaClient:
+    """Return how relays reach Kafka. A password is written to a file in `directory` that only its owner reads.
+
+    Raises InputError for settings that do not go together.
+    """
+    security: dict[str, str] = {_SECURITY[name]: value for name, value in settings.items() if name != PASSWORD}
+    if PASSWORD in settings:
+        file = directory / "kafka-password"
+        file.touch(mode=0o600)
+        file.write_text(settings[PASSWORD], encoding="utf-8")
+        security["password_file"] = str(file)
+    try:
+        return KafkaClient(bootstrap_servers=bootstrap_servers, security=KafkaSecurity.model_validate(security))
+    except ValidationError as error:
+        problem = error.errors()[0]
+        raise InputError(f"-X: {'.'.join(map(str, problem['loc']))}: {problem['msg']}") from None
 
 
 def known_topic(settings: Settings) -> KnownTopic:
@@ -107,11 +146,11 @@ def topic_plans(all_settings: Iterable[Settings], *, on_own_cluster: bool) -> li
     return plans
 
 
-def relay_document(settings: Settings, *, bootstrap_servers: str, redis_url: str | None, http_port: int) -> RelayConfig:
+def relay_document(settings: Settings, *, kafka: KafkaClient, redis_url: str | None, http_port: int) -> RelayConfig:
     """Return the document that a relay of this DelayTopic starts with; its pages are for this machine only."""
     return relay_config(
         settings,
-        KafkaClient(bootstrap_servers=bootstrap_servers),
+        kafka,
         RedisClient(url=redis_url) if redis_url is not None else None,
         HttpServer(host="127.0.0.1", port=http_port),
     )

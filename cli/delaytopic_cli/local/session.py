@@ -26,7 +26,15 @@ from delaytopic_cli.gateway.kafka_cluster import KafkaCluster
 from delaytopic_cli.gateway.routes import Route
 from delaytopic_cli.gateway.server import AuditFile, serving
 from delaytopic_cli.gateway.service import Gateway
-from delaytopic_cli.local.documents import check_addresses, known_topic, read_settings, relay_document, topic_plans
+from delaytopic_cli.local.documents import (
+    check_addresses,
+    checked_settings,
+    kafka_client,
+    known_topic,
+    read_settings,
+    relay_document,
+    topic_plans,
+)
 from delaytopic_cli.local.overview import Counters, Overview, overview_line, overview_table
 from delaytopic_cli.local.relays import Buckets, RelayProcess, Supervisor, read_lateness, read_status
 from delaytopic_cli.local.rules import check_together
@@ -55,6 +63,7 @@ class LocalOptions:
     http_port: int = 0
     gateway_port: int = 0
     name: str | None = None
+    settings: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +80,7 @@ def run_local(options: LocalOptions, console: Console) -> None:
     all_settings = read_settings(options.file)
     check_together(all_settings)
     check_addresses(options.bootstrap_servers, options.redis_url)
+    settings = checked_settings(dict(options.settings), own_cluster=options.bootstrap_servers is not None)
     needs_redis = any(needs_a_redis(settings) for settings in all_settings)
     progress = partial(console.print, markup=False, highlight=False, soft_wrap=True)
     with (
@@ -79,6 +89,7 @@ def run_local(options: LocalOptions, console: Console) -> None:
         running_servers(
             directory,
             bootstrap_servers=options.bootstrap_servers,
+            settings=settings,
             redis_url=options.redis_url,
             needs_redis=needs_redis,
             progress=progress,
@@ -86,7 +97,8 @@ def run_local(options: LocalOptions, console: Console) -> None:
     ):
         if options.name is None and name != DEFAULT_NAME:
             warn(_not_alone(name))
-        create_topics(servers.bootstrap_servers, topic_plans(all_settings, on_own_cluster=servers.own_cluster))
+        plans = topic_plans(all_settings, on_own_cluster=servers.own_cluster)
+        create_topics(servers.bootstrap_servers, plans, servers.settings)
         groups = relay_groups(all_settings, servers, relays=options.relays, http_port=options.http_port)
         with (
             _running(groups, progress) as supervisor,
@@ -123,7 +135,7 @@ class LocalRoutes:
 
 
 def _gateway(servers: Servers, groups: Sequence[Group]) -> FastAPI:
-    cluster = KafkaCluster({"bootstrap.servers": servers.bootstrap_servers})
+    cluster = KafkaCluster({**servers.settings, "bootstrap.servers": servers.bootstrap_servers})
     gateway = Gateway(LocalRoutes(groups), cluster, ask_relays, _now_ms)
     return gateway_app(gateway, LoopbackAccess(), AuditFile(servers.directory / "gateway.log"))
 
@@ -138,6 +150,7 @@ def relay_groups(
 ) -> list[Group]:
     """Make the relay processes of each DelayTopic, not yet started. Their ports count up from `http_port`."""
     groups = []
+    kafka = kafka_client(servers.bootstrap_servers, servers.settings, servers.directory)
     ports = iter(range(http_port, http_port + relays * len(all_settings)) if http_port else ())
     for settings in all_settings:
         full_name = f"{settings.namespace}/{settings.name}"
@@ -145,7 +158,7 @@ def relay_groups(
         for number in range(1, relays + 1):
             document = relay_document(
                 settings,
-                bootstrap_servers=servers.bootstrap_servers,
+                kafka=kafka,
                 redis_url=servers.redis_url if needs_a_redis(settings) else None,
                 http_port=next(ports, 0),
             )

@@ -98,7 +98,8 @@ def read_running_state(topic: str | None = None, name: str | None = None) -> Loc
     if topic is not None and len(running) > 1:
         running = [state for state in running if any(each.is_meant_by(topic) for each in state.topics)] or running
     if len(running) > 1:
-        raise InputError(f"several `delaytopic local` run here: {names}; choose one with {NAME_VARIABLE}=NAME")
+        choose = f"choose one with --local NAME or {NAME_VARIABLE}=NAME"
+        raise InputError(f"several `delaytopic local` run here: {names}; {choose}")
     return running[0] if running else None
 
 
