@@ -17,7 +17,7 @@ from delaytopic_cli.errors import InputError
 from delaytopic_cli.slo.documents import audited_topics, kafka_of
 from delaytopic_cli.slo.options import DurationOption, ledger_options, rules_of, spark_options
 from delaytopic_cli.slo.publishing import clock_ms, fail, publish, publish_failure, show_progress
-from delaytopic_slo.audit import Audit, Options, Reader, report_of
+from delaytopic_slo.audit import Audit, Options, Reader, check_topics, report_of
 from delaytopic_slo.errors import SloError
 from delaytopic_slo.ledger import Ledger
 from delaytopic_slo.pipeline import Progress, silent
@@ -63,12 +63,22 @@ def run(**given: Any) -> int:
         raise InputError("--status-file is for one DelayTopic: choose it with --name")
     kafka, client = _kafka_client(given)
     progress = silent if given["quiet"] else show_progress
+    codes: list[int] = []
     # As Ctrl-C: the first process of a container ignores what it has no handler for, and its pod waits to be killed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        progress("starting Spark")
-        spark = spark_session(master=given["master"], memory=given["memory"], jars=given["jars"])
-        return max(_audit(spark, settings, kafka, client, given, progress) for settings in topics)
+        now_ms, audited = clock_ms(), []
+        for settings in topics:
+            refused = check_topics(settings, kafka, _options(settings, client, given, now_ms), now_ms)
+            if refused is None:
+                audited.append(settings)
+            else:
+                codes.append(publish(refused, given))
+        if audited:
+            progress("starting Spark")
+            spark = spark_session(master=given["master"], memory=given["memory"], jars=given["jars"])
+            codes += [_audit(spark, settings, kafka, client, given, progress) for settings in audited]
+        return max(codes)
     except SloError as error:
         return publish_failure(error, _name(topics[0]), given)
 
@@ -81,9 +91,17 @@ def _audit(
     given: dict[str, Any],
     progress: Progress,
 ) -> int:
-    window: Duration = given["window"] or settings.slo.window
     now_ms = clock_ms()
-    options = Options(
+    progress(f"auditing {_name(settings)}")
+    audit = Audit(spark, settings, kafka, _options(settings, client, given, now_ms))
+    code = publish(audit.run(now_ms, progress), given)
+    audit.done()
+    return code
+
+
+def _options(settings: Settings, client: dict[str, str], given: dict[str, Any], now_ms: int) -> Options:
+    window: Duration = given["window"] or settings.slo.window
+    return Options(
         ledger=given["ledger"],
         window_ms=window.ms,
         rules=rules_of(settings, given["grace"], given["loss_horizon"], given["retention"]),
@@ -93,11 +111,6 @@ def _audit(
         restarts=given["restart"],
         since_ms=now_ms - given["since"].ms if given["since"] is not None else None,
     )
-    progress(f"auditing {_name(settings)}")
-    audit = Audit(spark, settings, kafka, options)
-    code = publish(audit.run(now_ms, progress), given)
-    audit.done()
-    return code
 
 
 def _name(settings: Settings) -> str:
