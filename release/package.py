@@ -20,7 +20,7 @@ import click
 from release.versions import ReleaseError
 
 ROOT: Final = Path(__file__).parents[1]
-PACKAGES: Final = ("crds", "process", "relay", "operator", "cli", "spark")
+PACKAGES: Final = ("client", "crds", "process", "relay", "operator", "cli", "spark")
 """Folders whose packages are in the wheel."""
 TRIED: Final[Mapping[str, Sequence[Sequence[str]]]] = {
     "": (["delaytopic", "--version"], ["delaytopic", "--help"]),
@@ -54,7 +54,7 @@ def _demand_whole(wheel: Path, source: Path) -> None:
     wanted = {
         path.relative_to(source / folder).as_posix()
         for folder in PACKAGES
-        for path in (source / folder).glob("delaytopic_*/**/*")
+        for path in (source / folder).glob("delaytopic*/**/*")
         if path.is_file() and "__pycache__" not in path.parts
     }
     with zipfile.ZipFile(wheel) as archive:

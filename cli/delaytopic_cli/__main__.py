@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import version
 
 import click
 
-from delaytopic_cli.command_line import LazyGroup, fail, run_group
-from delaytopic_cli.errors import CliError
+from delaytopic_cli.command_line import Lazy, LazyGroup, run_group, version_option
 
-_EXTRAS = {**dict.fromkeys(("jinja2", "py4j", "pyarrow", "pyspark"), "slo"), "kubernetes": "gateway"}
-"""What brings a package that others than `delaytopic local` need."""
 _COMMANDS = {
-    "local": "delaytopic_cli.commands.local:local",
-    "send": "delaytopic_cli.commands.send:send",
-    "cancel": "delaytopic_cli.commands.cancel:cancel",
-    "get": "delaytopic_cli.commands.records:get",
-    "reschedule": "delaytopic_cli.commands.records:reschedule",
-    "watch": "delaytopic_cli.commands.watch:watch",
-    "pending": "delaytopic_cli.commands.pending:pending",
-    "dead-letters": "delaytopic_cli.commands.dead_letters:dead_letters",
-    "gateway": "delaytopic_cli.commands.gateway:gateway",
-    "plan": "delaytopic_cli.plan.command:plan",
-    "slo": "delaytopic_cli.slo.group:slo",
+    "init": Lazy("delaytopic_cli.commands.init:init", "Write a DelayTopic to begin with."),
+    "validate": Lazy(
+        "delaytopic_cli.commands.validate:validate", "Check DelayTopics and DelayClasses without a cluster."
+    ),
+    "local": Lazy(
+        "delaytopic_cli.commands.local:local", "Run DelayTopics on this machine, with real Kafka and Redis.", "local"
+    ),
+    "status": Lazy("delaytopic_cli.commands.status:status", "Show how the DelayTopics of `delaytopic local` do."),
+    "send": Lazy("delaytopic_cli.commands.send:send", "Send records that are delivered at their own time.", "client"),
+    "cancel": Lazy("delaytopic_cli.commands.cancel:cancel", "Cancel a pending record by its id.", "client"),
+    "get": Lazy("delaytopic_cli.commands.records:get", "Show a pending record by its id.", "client"),
+    "reschedule": Lazy("delaytopic_cli.commands.records:reschedule", "Give a pending record another time.", "client"),
+    "watch": Lazy("delaytopic_cli.commands.watch:watch", "Watch delivered records arrive.", "client"),
+    "pending": Lazy("delaytopic_cli.commands.pending:pending", "List records that wait for their time.", "client"),
+    "dead-letters": Lazy(
+        "delaytopic_cli.commands.dead_letters:dead_letters", "List dead letters, and send them again.", "client"
+    ),
+    "gateway": Lazy(
+        "delaytopic_cli.commands.gateway:gateway",
+        "Serve pending records of a cluster over HTTP, to those whom it allows.",
+        "gateway",
+    ),
+    "plan": Lazy("delaytopic_cli.plan.command:plan", "Show what the operator would make of DelayTopics.", "operator"),
+    "slo": Lazy(
+        "delaytopic_cli.slo.group:slo", "Judge from the topics whether every record arrived, once, on time.", "slo"
+    ),
 }
 
 
@@ -32,7 +43,7 @@ _COMMANDS = {
     lazy_commands=_COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(version("delaytopic"), message="%(prog)s %(version)s")
+@version_option
 def cli() -> None:
     """Delayed delivery for Apache Kafka: records appear on a target topic at their own time.
 
@@ -51,14 +62,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line; errors become one line each on standard error. Returns the exit code."""
-    try:
-        return run_group(cli, arguments, "delaytopic")
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("delaytopic"):
-            raise
-        extra = _EXTRAS.get(error.name or "", "local")
-        text = f"this command needs the Python package {error.name}; install it with: pip install 'delaytopic[{extra}]'"
-        return fail(text, CliError.exit_code)
+    return run_group(cli, arguments, "delaytopic")
 
 
 if __name__ == "__main__":

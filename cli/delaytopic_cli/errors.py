@@ -18,6 +18,10 @@ class InputError(CliError):
     exit_code = 2
 
 
+class ExtraMissingError(CliError):
+    """A Python package that this command needs is not installed; the text has the command that installs it."""
+
+
 class EmbeddedServerError(CliError):
     """An embedded Kafka or Redis could not be obtained, started or stopped; the machine's or ours."""
 

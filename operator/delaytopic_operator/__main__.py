@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from delaytopic_operator.command_line import operator_command
-from delaytopic_operator.execute.executor import Executor
-from delaytopic_operator.execute.ledgers import RolloutLedger, ScalingLedger
-from delaytopic_operator.execute.topics import TopicsExecutor
-from delaytopic_operator.kafka.admin import KafkaClusters
-from delaytopic_operator.observe.cluster import ClusterObserver
-from delaytopic_operator.observe.observer import Observer
-from delaytopic_operator.observe.topics import TopicsObserver
-from delaytopic_operator.reconciler import Reconciler
-from delaytopic_operator.report.status import StatusMetrics, StatusWriter
-from delaytopic_operator.runtime.manager import Shell
+import sys
+
+from delaytopic_process.extras import missing_package
+
+try:
+    from delaytopic_operator.command_line import operator_command
+    from delaytopic_operator.execute.executor import Executor
+    from delaytopic_operator.execute.ledgers import RolloutLedger, ScalingLedger
+    from delaytopic_operator.execute.topics import TopicsExecutor
+    from delaytopic_operator.kafka.admin import KafkaClusters
+    from delaytopic_operator.observe.cluster import ClusterObserver
+    from delaytopic_operator.observe.observer import Observer
+    from delaytopic_operator.observe.topics import TopicsObserver
+    from delaytopic_operator.reconciler import Reconciler
+    from delaytopic_operator.report.status import StatusMetrics, StatusWriter
+    from delaytopic_operator.runtime.manager import Shell
+except ModuleNotFoundError as error:
+    sys.exit(f"error: {missing_package(error, 'operator')}")
 
 
 def make_reconciler(shell: Shell) -> Reconciler:

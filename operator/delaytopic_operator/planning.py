@@ -1,4 +1,4 @@
-"""The face of the operator to `delaytopic plan`: its rules, and the facts that they are asked with."""
+"""The face of the operator to `delaytopic plan` and `local`: its rules, and the facts that they are asked with."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from delaytopic_operator.observe.observation import (
     identity_of,
     is_paused,
 )
-from delaytopic_operator.observe.route_index import RouteIndex
+from delaytopic_operator.observe.route_index import RouteIndex, conflicts_among
 from delaytopic_operator.resources import connection_files, secrets_version
 from delaytopic_operator.resources.identity import APPLIED_HASH, CONFIG_HASH, config_hash, stamped
 from delaytopic_operator.rules.validate import Accepted, Refusal, Subject, check, relay_namespace
@@ -98,6 +98,7 @@ __all__ = [
     "begin_record",
     "check",
     "config_hash",
+    "conflicts_among",
     "connection_files",
     "decide_scaling",
     "desired_children",

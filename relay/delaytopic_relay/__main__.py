@@ -7,12 +7,18 @@ import sys
 from pathlib import Path
 
 import click
-import structlog
 
-from delaytopic_process.stop_flag import StopFlag
-from delaytopic_relay.errors import ConfigurationError, RelayError
-from delaytopic_relay.service import Service, read_relay_config
-from delaytopic_relay.telemetry.logs import configure_logs
+from delaytopic_process.extras import missing_package
+
+try:
+    import structlog
+
+    from delaytopic_process.stop_flag import StopFlag
+    from delaytopic_relay.errors import ConfigurationError, RelayError
+    from delaytopic_relay.service import Service, read_relay_config
+    from delaytopic_relay.telemetry.logs import configure_logs
+except ModuleNotFoundError as error:
+    sys.exit(f"error: {missing_package(error, 'relay')}")
 
 EXIT_MISCONFIGURED = 2
 EXIT_FAILED = 1

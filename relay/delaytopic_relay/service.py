@@ -174,7 +174,7 @@ class Service:
             Parts(
                 source=source,
                 target=target,
-                dialect=dialect_for(config),
+                dialect=dialect_for(config, telemetry.misspelt),
                 addressing=self._addressing(topics),
                 manager=backlog.manager,
                 takeover=Takeover(source, target, backlog, telemetry, may_be_fenced),

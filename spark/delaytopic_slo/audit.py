@@ -49,14 +49,46 @@ class Options:
     since_ms: int | None = None
 
 
+def check_topics(settings: Settings, kafka: KafkaClient, options: Options, now_ms: int) -> Report | None:
+    """Return the report of topics that allow no verdict, whatever the last run was; None where they do.
+
+    Asks Kafka alone, so that nobody waits for Spark to hear it. Raises ReadingError where Kafka does not answer.
+    """
+    config = _config_of(settings, kafka)
+    request = replace(_request(config, options, now_ms), restarts=True)
+    topics = (request.source, request.target, request.dead_letter)
+    try:
+        make_plan(request, KafkaFacts(client_settings(config.kafka, options.client)).states(topics), None)
+    except CannotJudge as error:
+        return no_verdict(request.delay_topic, error.reasons, now_ms)
+    return None
+
+
+def _config_of(settings: Settings, kafka: KafkaClient) -> RelayConfig:
+    # No relay is started: which backend it would have plays no part in what records mean.
+    backend = BackendSettings(BackendType.KAFKA_BUCKETS, settings.backend.id, None)
+    return relay_config(replace(settings, backend=backend), kafka)
+
+
+def _request(config: RelayConfig, options: Options, now_ms: int) -> Request:
+    return Request(
+        delay_topic=f"{config.namespace}/{config.name}",
+        source=config.source.topic,
+        target=config.target.topic,
+        dead_letter=config.dead_letter.topic,
+        rules=options.rules,
+        now_ms=now_ms,
+        trusts_any_clock=options.trusts_any_clock,
+        restarts=options.restarts,
+    )
+
+
 class Audit:
     """One DelayTopic's audit. `run`, write the report where it belongs, and then `done`."""
 
     def __init__(self, spark: SparkSession, settings: Settings, kafka: KafkaClient, options: Options) -> None:
         """`settings` are what is in force; `kafka` says how to reach the cluster."""
-        # No relay is started: which backend it would have plays no part in what records mean.
-        backend = BackendSettings(BackendType.KAFKA_BUCKETS, settings.backend.id, None)
-        self._config: RelayConfig = relay_config(replace(settings, backend=backend), kafka)
+        self._config = _config_of(settings, kafka)
         self._name = f"{settings.namespace}/{settings.name}"
         self._spark = spark
         self._options = options
@@ -112,16 +144,7 @@ class Audit:
 
     def _new_plan(self, now_ms: int, last: Commit | None) -> Plan:
         config, options = self._config, self._options
-        request = Request(
-            delay_topic=self._name,
-            source=config.source.topic,
-            target=config.target.topic,
-            dead_letter=config.dead_letter.topic,
-            rules=options.rules,
-            now_ms=now_ms,
-            trusts_any_clock=options.trusts_any_clock,
-            restarts=options.restarts,
-        )
+        request = _request(config, options, now_ms)
         facts = KafkaFacts(client_settings(config.kafka, options.client))
         allowed = facts.topics_like(topic_matcher(config.target.allowed)) if config.target.allowed else []
         # What records asked for once, they asked for, even if it is not allowed any more.

@@ -19,6 +19,7 @@ from tests.cluster.binaries import HELM_3_VERSION, helm_program, kubernetes_prog
 from tests.cluster.go_builds import ProgramsMissingError, ProgramsNotBuiltError
 from tests.harness.browser import chromium_program
 from tests.integration.slo.spark_jars import spark_jars
+from tests.support.producers import console_producer, other_programs
 
 from delaytopic_cli.embedded.kafka_jars import kafka_runtime
 from delaytopic_cli.errors import EmbeddedServerError
@@ -37,6 +38,8 @@ BUILDS: Final[Mapping[str, Callable[[], object]]] = {
 }
 NIGHTLY_BUILDS: Final[Mapping[str, Callable[[], object]]] = {
     "Helm 3": lambda: helm_program(version=HELM_3_VERSION),
+    "producers in Java, Go and JavaScript": other_programs,
+    "Kafka's console producer": console_producer,
 }
 QUICK_S: Final = 1.0
 

@@ -43,6 +43,9 @@ class PendingReport:
     next_after: Place | None = None
     """The place behind which the next page begins; None when nothing further could be listed."""
     source_partitions: int = 0
+    withdrawn: int | None = None
+    """Pending records that are counted until their time, and not listed, as they were cancelled or replaced; records
+    that have left since the count, too. None where not all are listed."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the document that `-o json` prints."""
@@ -54,6 +57,7 @@ class PendingReport:
             "nextDueMs": self.next_due_ms,
             "ingestLag": self.ingest_lag,
             "dueHistogram": [{"aheadMs": edge_ms, "records": records} for edge_ms, records in self.histogram],
+            "withdrawn": self.withdrawn,
             "complete": self.complete,
             "notes": list(self.notes),
             "relays": [_relay_json(answer) for answer in self.relays],
@@ -61,9 +65,10 @@ class PendingReport:
         }
 
 
-def report(topic: str, answers: Sequence[RelayAnswer], limit: int) -> PendingReport:
+def report(topic: str, answers: Sequence[RelayAnswer], limit: int, *, of_all: bool = False) -> PendingReport:
     """Merge the answers of the relays that serve the topic into one list of at most `limit` records.
 
+    `of_all` says that the relays were asked for all that is pending, whenever it is due.
     `topic` is a source topic, or a DelayTopic's name with or without its namespace. Raises RelayUnreachableError when
     nobody answered, and InputError when none of those who did serves it, or several DelayTopics are meant.
     """
@@ -76,11 +81,12 @@ def report(topic: str, answers: Sequence[RelayAnswer], limit: int) -> PendingRep
     if more and limit:
         notes.insert(0, f"there are more than the limit of {limit}")
         last = min(last, place_of(ordered[:limit][-1])) if ordered else last
+    pending = sum(each.pending for each in lists)
     silent = [answer for answer in answers if answer.document is None]
     return PendingReport(
         delay_topic=lists[0].delay_topic,
         source=lists[0].source,
-        pending=sum(each.pending for each in lists),
+        pending=pending,
         overdue=sum(each.overdue for each in lists),
         next_due_ms=min((each.next_due_ms for each in lists if each.next_due_ms is not None), default=None),
         ingest_lag=sum(each.ingest_lag for each in lists),
@@ -91,6 +97,7 @@ def report(topic: str, answers: Sequence[RelayAnswer], limit: int) -> PendingRep
         relays=[*silent, *(answer for answer in answers if answer.document in lists)],
         next_after=None if last == END else last,
         source_partitions=max(each.source_partitions for each in lists),
+        withdrawn=max(0, pending - len(ordered)) if of_all and not notes and not more else None,
     )
 
 
@@ -175,6 +182,8 @@ def _summary(report: PendingReport, now_ms: int) -> Iterator[str]:
     facts = [f"{report.pending:,} pending", f"{report.overdue:,} overdue"]
     if report.next_due_ms is not None:
         facts.append(f"next due {clock_text(report.next_due_ms, now_ms=now_ms)}")
+    if report.withdrawn:
+        facts.append(f"{report.withdrawn:,} of them cancelled, replaced or just delivered")
     if report.ingest_lag:
         facts.append(f"{report.ingest_lag:,} not yet taken in")
     yield ", ".join(facts)

@@ -17,6 +17,7 @@ from delaytopic_cli.errors import InputError, RelayUnreachableError
 
 TIMEOUT_SECONDS = 20.0
 """A relay may wait for its tick, and then reads its backlog."""
+STATUS_TIMEOUT_SECONDS = 2.0
 MOST_AT_A_TIME = 8
 LONGEST_ANSWER_BYTES = 32 << 20
 
@@ -81,7 +82,7 @@ def ask_relay(url: str, parameters: Mapping[str, int | str], token: str | None =
 def relay_status(url: str) -> RelayStatus:
     """Return the status of the relay at this address, counted once a second. Raises `RelayUnreachableError`."""
     try:
-        with opener_for(url).open(f"{url}/status", timeout=TIMEOUT_SECONDS) as answer:
+        with opener_for(url).open(f"{url}/status", timeout=STATUS_TIMEOUT_SECONDS) as answer:
             return RelayStatus.model_validate_json(answer.read(LONGEST_ANSWER_BYTES))
     except (OSError, http.client.HTTPException, ValueError) as error:
         said = printable_line(str(error)) or type(error).__name__

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -25,6 +26,8 @@ from delaytopic_cli.errors import InputError, TopicError
 
 FLUSH_TIMEOUT_SECONDS = 60.0
 _REPORT_SECONDS = 1.0
+_SLICE_SECONDS = 0.2
+"""The producer does not hear signals while it waits."""
 NUMBER = "{n}"
 
 
@@ -35,11 +38,60 @@ class Sent:
     records: int = 0
     first_due_ms: int | None = None
     last_due_ms: int | None = None
+    interrupted: bool = False
+    """True if the sender was told to stop before the last record: those sent are the first ones."""
 
     def to_json(self) -> dict[str, int | None]:
         """Return the document that `-o json` prints."""
         facts = asdict(self)
-        return {"sent": facts["records"], "firstDueMs": facts["first_due_ms"], "lastDueMs": facts["last_due_ms"]}
+        return {
+            "sent": facts["records"],
+            "firstDueMs": facts["first_due_ms"],
+            "lastDueMs": facts["last_due_ms"],
+            "interrupted": facts["interrupted"],
+        }
+
+
+class Interruption:
+    """Ctrl-C while records are sent: what was begun is completed and counted. A second one ends the wait for Kafka.
+
+    As a context it takes the signal over. Only while the next record is read does the signal end a call; elsewhere it
+    would cost the acknowledgement that is being counted.
+    """
+
+    def __init__(self) -> None:
+        self.times = 0
+        self._reading = False
+        self._former: Any = None
+
+    def __enter__(self) -> Self:
+        """Take the signal over."""
+        self._former = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Give it back."""
+        signal.signal(signal.SIGINT, self._former)
+
+    def _note(self, *_: object) -> None:
+        self.times += 1
+        if self._reading:
+            raise KeyboardInterrupt
+
+    def read(self, records: Iterable[OutgoingRecord]) -> Iterator[OutgoingRecord]:
+        """Yield the records until the signal comes."""
+        iterator = iter(records)
+        while not self.times:
+            try:
+                self._reading = True
+                record = next(iterator, None)
+            except KeyboardInterrupt:
+                return
+            finally:
+                self._reading = False
+            if record is None:
+                return
+            yield record
 
 
 class Sending:
@@ -54,19 +106,41 @@ class Sending:
         self._refusal: KafkaError | None = None
         self._next_report_s = time.monotonic() + _REPORT_SECONDS
 
-    def send_all(self, records: Iterable[OutgoingRecord]) -> Sent:
-        """Produce all and wait for Kafka. Raises TopicError when a record is refused or not acknowledged in time."""
-        for record in records:
-            self._produce(record)
-            self._check()
-        remaining = self._producer.flush(FLUSH_TIMEOUT_SECONDS)
-        self._check()
+    def send_all(self, records: Iterable[OutgoingRecord], interruption: Interruption | None = None) -> Sent:
+        """Produce all and wait for Kafka.
+
+        Raises TopicError when a record is refused or not acknowledged in time, and the InputError of a record that
+        cannot be made; both with the number of those that were sent before.
+        """
+        interruption = interruption or Interruption()
+        try:
+            for record in interruption.read(records):
+                self._produce(record)
+                self._check()
+        except InputError as error:
+            self._flush(interruption)
+            raise InputError(f"{error}; {self._before()}") from error
+        except TopicError as error:
+            self._flush(interruption)
+            raise TopicError(f"{error}; {self._before()}") from error
+        remaining = self._flush(interruption)
+        self.sent.interrupted = interruption.times > 0
+        if self._refusal is not None:
+            raise TopicError(f"{self._refused(self._refusal)}; {self._before()}")
         if remaining:
             raise TopicError(
-                f"Kafka has not acknowledged {remaining} of the records to {self._topic} "
-                f"within {FLUSH_TIMEOUT_SECONDS:.0f} s; they may arrive still"
+                f"Kafka has not acknowledged {remaining} of the records to {self._topic} in time; they may arrive "
+                f"still; {self._before()}"
             )
         return self.sent
+
+    def _flush(self, interruption: Interruption) -> int:
+        """Wait for acknowledgements; returns how many are missing at the end."""
+        give_up_s = time.monotonic() + FLUSH_TIMEOUT_SECONDS
+        while (remaining := self._producer.flush(_SLICE_SECONDS)) and time.monotonic() < give_up_s:
+            if interruption.times > 1:
+                break
+        return remaining
 
     def _produce(self, record: OutgoingRecord) -> None:
         while True:
@@ -81,7 +155,7 @@ class Sending:
             except BufferError:
                 self._producer.poll(0.1)
             except KafkaException as error:
-                raise self._error(error.args[0]) from error
+                raise TopicError(self._refused(error.args[0])) from error
             else:
                 self._producer.poll(0)
                 return
@@ -99,15 +173,21 @@ class Sending:
 
     def _check(self) -> None:
         if self._refusal is not None:
-            raise self._error(self._refusal)
+            raise TopicError(self._refused(self._refusal))
         if time.monotonic() >= self._next_report_s:
             self._next_report_s += _REPORT_SECONDS
             self._report(self.sent.records)
 
-    def _error(self, error: KafkaError) -> TopicError:
-        return TopicError(
-            f"Kafka refused a record to {self._topic}: {error.str()}; {self.sent.records} records were sent before"
-        )
+    def _refused(self, error: KafkaError) -> str:
+        return f"Kafka refused a record to {self._topic}: {error.str()}"
+
+    def _before(self) -> str:
+        return "nothing was sent" if not self.sent.records else f"{records_text(self.sent.records)} sent before"
+
+
+def records_text(records: int) -> str:
+    """Return a number of records in words, with the verb that follows."""
+    return "1 record was" if records == 1 else f"{records:,} records were"
 
 
 class OutgoingRecord(NamedTuple):

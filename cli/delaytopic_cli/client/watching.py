@@ -39,18 +39,34 @@ def receipt_of(headers: Headers | None) -> Receipt | None:
 
 
 def table_head() -> str:
-    """Return the columns' names."""
-    return f"{'DUE':<12}  {'ARRIVED':<12}  {'LATE':>9}  {'KEY':<{_KEY_WIDTH}}  VALUE"
+    """Return what is measured, and the columns' names."""
+    return (
+        "SENT and ARRIVED are after DUE: the relay's clock says when it was sent, this machine's when it arrived.\n"
+        f"{'DUE':<12}  {'SENT':>9}  {'ARRIVED':>9}  {'KEY':<{_KEY_WIDTH}}  VALUE"
+    )
 
 
 def table_line(arrival: Arrival, *, now_ms: int, width: int) -> str:
-    """Return one record in one line of at most `width` columns. LATE is sent minus due, as the relay's receipt says."""
-    receipt = arrival.receipt
-    due = clock_text(receipt.due_ms if receipt else None, now_ms=now_ms)
-    late = milliseconds_text(receipt.lateness_ms if receipt else None)
-    arrived = clock_text(arrival.arrived_ms, now_ms=now_ms)
+    """Return one record in one line of at most `width` columns."""
+    due = clock_text(arrival.receipt.due_ms if arrival.receipt else None, now_ms=now_ms)
+    sent, arrived = (_after(span_ms) for span_ms in (_sent_after_ms(arrival), _arrived_after_ms(arrival)))
     key, value = preview(arrival.key, limit=_KEY_WIDTH), preview(arrival.value, limit=width)
-    return f"{due:<12}  {arrived:<12}  {late:>9}  {key:<{_KEY_WIDTH}}  {value}"[:width]
+    return f"{due:<12}  {sent:>9}  {arrived:>9}  {key:<{_KEY_WIDTH}}  {value}"[:width]
+
+
+def _sent_after_ms(arrival: Arrival) -> int | None:
+    return arrival.receipt.lateness_ms if arrival.receipt else None
+
+
+def _arrived_after_ms(arrival: Arrival) -> int | None:
+    """Return how long after its due time it arrived; negative where the clocks differ."""
+    if arrival.receipt is None or arrival.arrived_ms is None:
+        return None
+    return arrival.arrived_ms - arrival.receipt.due_ms
+
+
+def _after(span_ms: int | None) -> str:
+    return "-" if span_ms is None else f"{'+' if span_ms >= 0 else ''}{milliseconds_text(span_ms)}"
 
 
 def json_line(arrival: Arrival) -> str:
@@ -63,7 +79,8 @@ def json_line(arrival: Arrival) -> str:
             "dueMs": receipt.due_ms if receipt else None,
             "sentMs": receipt.sent_ms if receipt else None,
             "arrivedMs": arrival.arrived_ms,
-            "latenessMs": receipt.lateness_ms if receipt else None,
+            "latenessMs": _sent_after_ms(arrival),
+            "arrivedAfterDueMs": _arrived_after_ms(arrival),
             "source": f"{receipt.topic}:{receipt.partition}:{receipt.offset}" if receipt else None,
             "key": _text(arrival.key),
             "value": _text(arrival.value),

@@ -23,10 +23,9 @@ from delaytopic_cli.client.cancelling import (
 from delaytopic_cli.client.gateway import GatewayClient
 from delaytopic_cli.client.relay_listing import relay_url
 from delaytopic_cli.command_line import echo, echo_json
-from delaytopic_cli.commands.options import client_settings, kafka_options
+from delaytopic_cli.commands.options import client_settings, kafka_options, running_local
 from delaytopic_cli.commands.records import OUTPUT, gateway_options, is_json, named_gateway
 from delaytopic_cli.errors import InputError, RelayUnreachableError
-from delaytopic_cli.local.state import read_running_state
 
 LONGEST_ID_BYTES = 256
 NO_WAIT = click.option("--no-wait", is_flag=True, help="Do not wait until relays have read the cancels.")
@@ -108,7 +107,7 @@ class Addresses:
         if client is not None:
             found = client.topic(topic)
             return ThroughGateway(found), KafkaCancels(kafka, found.source)
-        running = read_running_state() if self.bootstrap_servers is None else None
+        running = running_local() if self.bootstrap_servers is None else None
         if running is None or running.gateway_url is None:
             return None, KafkaCancels(kafka, topic)
         found = GatewayClient(running.gateway_url).topic(topic)

@@ -24,7 +24,7 @@ from delaytopic_cli.client.dead_letters import (
     table_line,
 )
 from delaytopic_cli.client.resending import Resending, read_all
-from delaytopic_cli.command_line import INTERRUPTED, echo
+from delaytopic_cli.command_line import INTERRUPTED, NearChoice, echo
 from delaytopic_cli.commands.options import client_settings, kafka_options
 from delaytopic_cli.commands.send import timing_of
 from delaytopic_cli.errors import CliError, InputError
@@ -34,7 +34,7 @@ _reasons = click.option(
     "reasons",
     metavar="REASON",
     multiple=True,
-    type=click.Choice([str(reason) for reason in DeadLetterReason]),
+    type=NearChoice([str(reason) for reason in DeadLetterReason]),
     help="Only dead letters of this reason, such as malformed-header. Repeatable.",
 )
 
@@ -54,7 +54,7 @@ def dead_letters() -> None:
 @click.argument("topic")
 @_reasons
 @click.option("--limit", type=click.IntRange(min=1), help="The first so many.")
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="Lines for people or JSON.")
+@click.option("-o", "--output", type=NearChoice(["table", "json"]), default="table", help="Lines for people or JSON.")
 @kafka_options
 def list_(
     topic: str,
@@ -93,7 +93,7 @@ def list_(
 @click.option("--after", metavar="DURATION", help="Deliver after this time instead of their own: 90s, 1h30m.")
 @click.option("--at", metavar="TIME", help="Deliver at this time instead: epoch milliseconds or RFC 3339.")
 @click.option("--dry-run", is_flag=True, help="Show what would be sent, and send nothing.")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to print the summary.")
+@click.option("-o", "--output", type=NearChoice(["text", "json"]), default="text", help="How to print the summary.")
 @kafka_options
 def resend(
     topic: str,

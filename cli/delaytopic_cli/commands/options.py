@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import click
 
+from delaytopic_cli.client.known_topics import KnownTopic
 from delaytopic_cli.errors import InputError
-from delaytopic_cli.local.state import read_running_state
+from delaytopic_cli.local.state import NAME_VARIABLE, LocalState, read_running_state, running_states
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -30,18 +31,49 @@ def kafka_options(command: F) -> F:
         multiple=True,
         help="A setting of the Kafka client, such as security.protocol=SASL_SSL. Repeatable.",
     )
-    return bootstrap(settings(command))
+    return bootstrap(settings(local_option(command)))
+
+
+def local_option(command: F) -> F:
+    """Add the option `--local`; `running_local` follows it."""
+    return click.option(
+        "--local",
+        metavar="NAME",
+        envvar=NAME_VARIABLE,
+        show_envvar=True,
+        expose_value=False,
+        callback=_keep_name,
+        help="The running `delaytopic local` to use, by its name. Default: the one that has the topic.",
+    )(command)
+
+
+def _keep_name(context: click.Context, _: click.Parameter, name: str | None) -> None:
+    context.meta[NAME_VARIABLE] = name
+
+
+def running_local() -> LocalState | None:
+    """Return the `delaytopic local` that the command line means, or None; raises InputError where that is not clear."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return read_running_state()
+    return read_running_state(context.params.get("topic"), context.meta.get(NAME_VARIABLE))
 
 
 def client_settings(bootstrap_servers: str | None, pairs: tuple[str, ...]) -> dict[str, str]:
     """Return the Kafka client's settings; raises InputError when no Kafka is named and none runs here."""
     settings = dict(split_pair(pair, "-X") for pair in pairs)
     if bootstrap_servers is None:
-        running = read_running_state()
+        running = running_local()
         if running is None:
             raise InputError("no Kafka: name one with --bootstrap-servers, or start one with: delaytopic local -f FILE")
         bootstrap_servers = running.bootstrap_servers
     return {**settings, "bootstrap.servers": bootstrap_servers}
+
+
+def known_topics(settings: Mapping[str, str]) -> list[KnownTopic]:
+    """Return the DelayTopics that a running `delaytopic local` has on this Kafka."""
+    servers = settings["bootstrap.servers"]
+    return [topic for state in running_states() if state.bootstrap_servers == servers for topic in state.topics]
 
 
 def split_pair(text: str, option: str) -> tuple[str, str]:

@@ -12,9 +12,9 @@ from delaytopic_api.relay import DEFAULT_LIMIT, MOST_LISTED
 from delaytopic_cli.client.pending import report, table_lines
 from delaytopic_cli.client.relay_listing import ask_relays, relay_url
 from delaytopic_cli.client.time_text import duration, instant_ms
-from delaytopic_cli.command_line import echo, echo_json
+from delaytopic_cli.command_line import NearChoice, echo, echo_json
+from delaytopic_cli.commands.options import local_option, running_local
 from delaytopic_cli.errors import InputError
-from delaytopic_cli.local.state import read_running_state
 
 
 @click.command(short_help="List records that wait for their time.")
@@ -39,9 +39,10 @@ from delaytopic_cli.local.state import read_running_state
 @click.option(
     "-o",
     "--output",
-    type=click.Choice(["table", "json"]),
+    type=NearChoice(["table", "json"]),
     help="For people or JSON. Default: a table on a terminal, JSON elsewhere.",
 )
+@local_option
 def pending(
     topic: str,
     relays: tuple[str, ...],
@@ -69,7 +70,7 @@ def pending(
         parameters["dueBefore"] = before_ms(due_before, now_ms=_now_ms())
     if partition is not None:
         parameters["partition"] = partition
-    found = report(topic, ask_relays(relay_urls(relays), parameters), limit)
+    found = report(topic, ask_relays(relay_urls(relays), parameters), limit, of_all=due_before is None and limit > 0)
     if (output or ("table" if sys.stdout.isatty() else "json")) == "json":
         echo_json(found.to_json())
         return
@@ -92,7 +93,7 @@ def relay_urls(named: tuple[str, ...]) -> list[str]:
     """Return the relays that were named, each once, or those that run here; raises InputError when there are none."""
     if named:
         return list(dict.fromkeys(map(relay_url, named)))
-    running = read_running_state()
+    running = running_local()
     if running is None:
         raise InputError("no relay: name its pages with --relay URL, or start one with: delaytopic local -f FILE")
     if not running.relay_urls:

@@ -15,8 +15,8 @@ from delaytopic_cli.client.gateway import GatewayClient, WrittenCommand
 from delaytopic_cli.client.pending import span_text
 from delaytopic_cli.client.time_text import clock_text, duration, instant_ms
 from delaytopic_cli.command_line import echo, echo_json, printable
+from delaytopic_cli.commands.options import local_option, running_local
 from delaytopic_cli.errors import InputError
-from delaytopic_cli.local.state import read_running_state
 
 F = TypeVar("F", bound=Callable[..., Any])
 OUTPUT = click.option(
@@ -61,6 +61,7 @@ def time_options(command: F) -> F:
 @click.argument("topic")
 @click.argument("schedule_id", metavar="ID")
 @gateway_options
+@local_option
 @PARTITION
 @OUTPUT
 def get(topic: str, schedule_id: str, partition: int | None, output: str | None, **gateway: Any) -> None:
@@ -83,6 +84,7 @@ def get(topic: str, schedule_id: str, partition: int | None, output: str | None,
 @click.argument("schedule_id", metavar="ID")
 @time_options
 @gateway_options
+@local_option
 @PARTITION
 @OUTPUT
 def reschedule(
@@ -121,7 +123,7 @@ def new_time(after: str | None, at: str | None, now: bool) -> dict[str, Any]:
 def named_gateway(url: str | None, token_file: Path | None) -> GatewayClient | None:
     """Return the gateway with this address, or that of the running `delaytopic local`; None without both."""
     if url is None:
-        running = read_running_state()
+        running = running_local()
         url = running.gateway_url if running is not None else None
     if url is None:
         return None

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from delaytopic_cli.client.kafka_clients import partitions_of, producer
+from delaytopic_cli.client.known_topics import KnownTopic, objection, warnings
 from delaytopic_cli.client.sending import (
     Addressing,
+    Interruption,
     KeyedValue,
     Sending,
     Sent,
@@ -23,8 +25,8 @@ from delaytopic_cli.client.sending import (
     values_of_lines,
 )
 from delaytopic_cli.client.time_text import clock_text, duration, instant_ms
-from delaytopic_cli.command_line import echo
-from delaytopic_cli.commands.options import client_settings, kafka_options, split_pair
+from delaytopic_cli.command_line import INTERRUPTED, NearChoice, echo, warn
+from delaytopic_cli.commands.options import client_settings, kafka_options, known_topics, split_pair
 from delaytopic_cli.errors import InputError
 
 
@@ -61,12 +63,13 @@ class SendOptions:
 @click.option("--count", type=click.IntRange(min=1), help="Send this many generated records; reads no input.")
 @click.option("--value", metavar="TEXT", help="The value instead of an input. {n}: the record's number.")
 @click.option("--key-separator", metavar="TEXT", help=r"Input lines are KEY, this text, VALUE. \t is a tab.")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to print the summary.")
+@click.option("-o", "--output", type=NearChoice(["text", "json"]), default="text", help="How to print the summary.")
 @kafka_options
-def send(topic: str, **options: Any) -> None:
+def send(topic: str, **options: Any) -> int:
     """Send records to a source TOPIC; they appear on its target topic when they are due.
 
-    Each line of the standard input is the value of one record.
+    Each line of the standard input is the value of one record. After Ctrl-C, or a line that cannot be sent, the number
+    of those that were sent is printed: go on with the line behind them.
 
     \b
     Examples:
@@ -81,12 +84,23 @@ def send(topic: str, **options: Any) -> None:
     timing = timing_of(after=chosen.after, at=chosen.at, spread=chosen.spread, now_ms=_now_ms())
     own_headers = tuple(split_pair(text, "--header") for text in chosen.headers)
     addressing = Addressing(chosen.key, chosen.schedule_id, chosen.to, own_headers)
+    _check(topic, known_topics(client), timing, addressing)
     values, total = _values(chosen, whole=timing.spread_ms is not None)
     partitions_of(client, topic)
     sending = Sending(producer(client), topic, report=_report)
-    sent = sending.send_all(records_to_send(values, addressing, timing, total=total))
+    with Interruption() as interruption:
+        sent = sending.send_all(records_to_send(values, addressing, timing, total=total), interruption)
     as_json = chosen.output == "json"
     echo(json.dumps({"topic": topic, **sent.to_json()}) if as_json else summary(topic, sent, now_ms=_now_ms()))
+    return INTERRUPTED if sent.interrupted else 0
+
+
+def _check(topic: str, known: Sequence[KnownTopic], timing: Timing, addressing: Addressing) -> None:
+    reason = objection(topic, known, timing, addressing, now_ms=_now_ms())
+    if reason is not None:
+        raise InputError(reason)
+    for text in warnings(topic, known, addressing):
+        warn(text)
 
 
 def timing_of(*, after: str | None, at: str | None, spread: str | None, now_ms: int) -> Timing:
@@ -104,11 +118,12 @@ def timing_of(*, after: str | None, at: str | None, spread: str | None, now_ms: 
 def summary(topic: str, sent: Sent, *, now_ms: int) -> str:
     """Return one line for people."""
     records = "1 record" if sent.records == 1 else f"{sent.records:,} records"
+    what = f"interrupted, sent {records}" if sent.interrupted else f"sent {records}"
     first, last = (clock_text(due, now_ms=now_ms) for due in (sent.first_due_ms, sent.last_due_ms))
     if sent.first_due_ms is None:
-        return f"sent {records} to {topic}"
+        return f"{what} to {topic}"
     when = f"due at {first}" if first == last else f"due from {first} to {last}"
-    return f"sent {records} to {topic}, {when}"
+    return f"{what} to {topic}, {when}"
 
 
 def _values(options: SendOptions, *, whole: bool) -> tuple[Iterable[KeyedValue], int | None]:

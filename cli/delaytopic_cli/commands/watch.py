@@ -10,7 +10,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaExcepti
 
 from delaytopic_cli.client.kafka_clients import assignment, committed_reader, headers_of, partitions_of
 from delaytopic_cli.client.watching import Arrival, json_line, receipt_of, table_head, table_line
-from delaytopic_cli.command_line import echo
+from delaytopic_cli.command_line import NearChoice, echo, echo_lines
 from delaytopic_cli.commands.options import client_settings, kafka_options
 from delaytopic_cli.errors import KafkaUnreachableError
 
@@ -19,7 +19,7 @@ from delaytopic_cli.errors import KafkaUnreachableError
 @click.argument("topic")
 @click.option("--from-beginning", is_flag=True, help="Show what is there already, too.")
 @click.option("--limit", type=click.IntRange(min=1), help="End after this many records.")
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="Lines for people or JSON.")
+@click.option("-o", "--output", type=NearChoice(["table", "json"]), default="table", help="Lines for people or JSON.")
 @kafka_options
 def watch(
     topic: str,
@@ -29,10 +29,11 @@ def watch(
     bootstrap_servers: str | None,
     settings: tuple[str, ...],
 ) -> None:
-    """Watch a target TOPIC: each record with its due time, arrival, lateness, key and value.
+    """Watch a target TOPIC: each record with its due time, how long after it was sent and arrived, key and value.
 
-    Only committed records are shown, as a read_committed consumer sees them. ARRIVED is a dash for records that were
-    there before. Ctrl-C ends.
+    SENT is what the relay wrote into the record, by its clock; ARRIVED is when this command read it, by the clock of
+    this machine, and a dash for records that were there before. Only committed records are shown, as a read_committed
+    consumer sees them. Ctrl-C ends.
 
     \b
     Examples:
@@ -45,7 +46,7 @@ def watch(
     try:
         consumer.assign(assignment(topic, partitions, OFFSET_BEGINNING if from_beginning else OFFSET_END))
         if output == "table":
-            echo(table_head())
+            echo_lines(table_head())
         _show(consumer, limit, as_json=output == "json")
     except KeyboardInterrupt:
         echo(err=True)
@@ -57,7 +58,11 @@ def _show(consumer: Consumer, limit: int | None, *, as_json: bool) -> None:
     """Print arrivals until the limit is reached, if there is one."""
     started_ms, shown = _now_ms(), 0
     while limit is None or shown < limit:
-        messages = consumer.consume(500, 0.2)
+        first = consumer.poll(0.2)
+        if first is None:
+            continue
+        # What is there already, without waiting for more: that would count as the record's own time.
+        messages = [first, *consumer.consume(499, 0)]
         now_ms, width = _now_ms(), shutil.get_terminal_size((140, 24)).columns
         for message in messages[: None if limit is None else limit - shown]:
             arrival = _arrival(message, started_ms, now_ms)

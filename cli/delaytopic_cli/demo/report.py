@@ -10,14 +10,12 @@ import sys
 import time
 import webbrowser
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
 import click
 
 from delaytopic_api import Settings
-from delaytopic_api.documents import TopicSettings
 from delaytopic_api.errors import ApiError
 from delaytopic_api.relay import KafkaClient
 from delaytopic_cli.client.kafka_clients import producer
@@ -39,7 +37,6 @@ from delaytopic_slo.model import Report
 from delaytopic_slo.outputs import write_outputs
 from delaytopic_slo.runtime.session import spark_session
 
-BROKERS_CLOCK = {"message.timestamp.type": "LogAppendTime"}
 WINDOW_MS = 10 * 60_000
 ARRIVAL_SECONDS = 90.0
 AHEAD_MS = 5 * 60_000
@@ -54,7 +51,7 @@ def main(file: Path, output: Path, opens: bool) -> None:
     """Deliver 20,000 records with a crash on the way, audit the topics, and show the report."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        report = audited_demo(_by_brokers_clock(read_settings(file)[0]), Scenario(), show_progress)
+        report = audited_demo(read_settings(file)[0], Scenario(), show_progress)
         folder = output / report.delay_topic.replace("/", ".")
         page = write_outputs(report, folder)[1].resolve()
     except SloError as error:
@@ -107,15 +104,6 @@ def _deliver(settings: Settings, scenario: Scenario, servers: Servers, progress:
                 raise RelayError(f"only {arrivals.count:,} of {expected:,} records arrived: {relay.last_words()}")
     finally:
         relay.stop()
-
-
-def _by_brokers_clock(settings: Settings) -> Settings:
-    """Return the DelayTopic with topics that an audit can judge: the broker says when a record was appended."""
-
-    def of(topic: TopicSettings) -> TopicSettings:
-        return replace(topic, config={**topic.config, **BROKERS_CLOCK})
-
-    return replace(settings, source=of(settings.source), target=of(settings.target))
 
 
 if __name__ == "__main__":

@@ -152,7 +152,7 @@ def free_port(*, avoid: frozenset[int] = frozenset()) -> int:
     Raises EmbeddedServerError when none of many candidates is free.
     """
     for port in random.sample(_RANGE, _ATTEMPTS):
-        if port not in avoid and _is_free(port):
+        if port not in avoid and is_free(port):
             return port
     raise EmbeddedServerError(
         f"no free TCP port found on 127.0.0.1 between {_RANGE.start} and {_RANGE.stop}; "
@@ -169,7 +169,8 @@ def accepts_connections(port: int) -> bool:
         return False
 
 
-def _is_free(port: int) -> bool:
+def is_free(port: int) -> bool:
+    """Tell whether nobody listens on 127.0.0.1:`port`."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as candidate:
         candidate.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

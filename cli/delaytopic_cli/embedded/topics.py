@@ -20,7 +20,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public 
 )
 
 from delaytopic_cli.embedded.process import wait_until
-from delaytopic_cli.errors import KafkaUnreachableError, TopicError
+from delaytopic_cli.errors import InputError, KafkaUnreachableError, TopicError
 
 _TIMEOUT_SECONDS = 30.0
 QUIET = logging.getLogger("delaytopic_cli.embedded.kafka")
@@ -38,13 +38,16 @@ class TopicPlan:
     replication_factor: int = 1
 
 
-def create_topics(bootstrap_servers: str, plans: Sequence[TopicPlan]) -> None:
+def create_topics(
+    bootstrap_servers: str, plans: Sequence[TopicPlan], settings: Mapping[str, str] | None = None
+) -> None:
     """Make every topic exist with at least its partitions and with its settings, and wait until all brokers say so.
 
     Idempotent: existing topics keep their records, get missing partitions and the settings of the plan. Raises
-    KafkaUnreachableError when no broker answers and TopicError when Kafka refuses.
+    KafkaUnreachableError when no broker answers and TopicError when Kafka refuses. `settings` are those of the client
+    for a secured Kafka.
     """
-    admin = admin_client(bootstrap_servers)
+    admin = admin_client(bootstrap_servers, settings)
     existing = partitions_by_topic(admin, bootstrap_servers)
     for plan in plans:
         if plan.name not in existing:
@@ -62,10 +65,12 @@ def delete_topics(bootstrap_servers: str, names: Iterable[str]) -> None:
         _result(future, f"delete topic {name}", fine=KafkaError.UNKNOWN_TOPIC_OR_PART)
 
 
-def partitions_by_topic(admin: AdminClient, bootstrap_servers: str) -> dict[str, int]:
+def partitions_by_topic(
+    admin: AdminClient, bootstrap_servers: str, timeout_seconds: float = _TIMEOUT_SECONDS
+) -> dict[str, int]:
     """Return the number of partitions of each topic; raises KafkaUnreachableError when no broker answers."""
     try:
-        topics = admin.list_topics(timeout=_TIMEOUT_SECONDS).topics
+        topics = admin.list_topics(timeout=timeout_seconds).topics
     except KafkaException as error:
         raise KafkaUnreachableError(
             f"no Kafka broker answers at {bootstrap_servers} ({error.args[0].str()}); check the address and the network"
@@ -127,12 +132,20 @@ def _result(future: Future[Any], action: str, *, fine: int | None = None) -> Non
         raise TopicError(f"Kafka did not {action} within {_TIMEOUT_SECONDS:.0f} s") from error
 
 
-def admin_client(bootstrap_servers: str) -> AdminClient:
-    """Return an AdminClient that retries quickly and does not write connection errors on standard error."""
-    return AdminClient(
-        {"bootstrap.servers": bootstrap_servers, "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200},
-        logger=QUIET,
-    )
+def admin_client(bootstrap_servers: str, settings: Mapping[str, str] | None = None) -> AdminClient:
+    """Return an AdminClient that retries quickly and does not write connection errors on standard error.
+
+    Raises InputError for settings that the client does not take.
+    """
+    quick: dict[str, str | int | float] = {
+        "bootstrap.servers": bootstrap_servers,
+        "reconnect.backoff.ms": 20,
+        "reconnect.backoff.max.ms": 200,
+    }
+    try:
+        return AdminClient({**quick, **(settings or {})}, logger=QUIET)
+    except KafkaException as error:
+        raise InputError(f"-X: the Kafka client refuses its settings: {error.args[0].str()}") from error
 
 
 def broker_answers(bootstrap_servers: str, *, timeout_seconds: float = 2.0) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+from pydantic import ValidationError
 
 from delaytopic_api import (
     DelayClass,
@@ -16,15 +18,28 @@ from delaytopic_api import (
     resolve,
 )
 from delaytopic_api.documents import TopicSettings
-from delaytopic_api.relay import HttpServer, KafkaClient, RedisClient, RelayLimits
-from delaytopic_api.values import BackendType, Management, bucket_topics
+from delaytopic_api.relay import HttpServer, KafkaClient, KafkaSecurity, RedisClient, RelayLimits
+from delaytopic_api.values import BackendType, Ids, Management, bucket_topics
+from delaytopic_cli.client.known_topics import KnownTopic
 from delaytopic_cli.embedded.topics import TopicPlan
 from delaytopic_cli.errors import InputError
 
+BROKERS_CLOCK = {"message.timestamp.type": "LogAppendTime"}
 DEFAULT_PARTITIONS = 4
 DEFAULT_MAX_MESSAGE_BYTES = 1_048_588
 DEAD_LETTER_HEADROOM_BYTES = 64 * 1024
 BROKERS_OWN_REPLICATION = -1
+PASSWORD = "sasl.password"
+_SECURITY = {
+    "security.protocol": "protocol",
+    "ssl.ca.location": "ca_file",
+    "ssl.certificate.location": "certificate_file",
+    "ssl.key.location": "key_file",
+    "sasl.mechanism": "mechanism",
+    "sasl.username": "username",
+    PASSWORD: "password_file",
+}
+"""The settings of Kafka clients that relays know, and the fields of their configuration."""
 
 
 def read_settings(file: Path) -> list[Settings]:
@@ -44,6 +59,65 @@ def read_settings(file: Path) -> list[Settings]:
     return [resolve(topic, class_for(topic, classes)) for topic in topics]
 
 
+def check_addresses(bootstrap_servers: str | None, redis_url: str | None) -> None:
+    """Raise InputError for the address of a server that is none."""
+    given = (
+        ("--bootstrap-servers", bootstrap_servers, KafkaClient, "bootstrap_servers"),
+        ("--redis-url", redis_url, RedisClient, "url"),
+    )
+    for option, address, model, field in given:
+        if address is not None:
+            try:
+                model.model_validate({field: address})
+            except ValidationError as error:
+                reason = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+                raise InputError(f"{option}: {reason}") from None  # pydantic's text shows passwords
+
+
+def checked_settings(settings: Mapping[str, str], *, own_cluster: bool) -> dict[str, str]:
+    """Return the settings of clients of the user's Kafka; raises InputError for one that relays do not know."""
+    unknown = sorted(settings.keys() - _SECURITY.keys())
+    if unknown:
+        raise InputError(f"-X: relays do not know {', '.join(unknown)}; they know {', '.join(_SECURITY)}")
+    if settings and not own_cluster:
+        raise InputError("-X is for a Kafka of yours: name it with --bootstrap-servers")
+    return dict(settings)
+
+
+def kafka_client(bootstrap_servers: str, settings: Mapping[str, str], directory: Path) -> KafkaClient:
+    """Return how relays reach Kafka. A password is written to a file in `directory` that only its owner reads.
+
+    Raises InputError for settings that do not go together.
+    """
+    security: dict[str, str] = {_SECURITY[name]: value for name, value in settings.items() if name != PASSWORD}
+    if PASSWORD in settings:
+        file = directory / "kafka-password"
+        file.touch(mode=0o600)
+        file.write_text(settings[PASSWORD], encoding="utf-8")
+        security["password_file"] = str(file)
+    try:
+        return KafkaClient(bootstrap_servers=bootstrap_servers, security=KafkaSecurity.model_validate(security))
+    except ValidationError as error:
+        problem = error.errors()[0]
+        raise InputError(f"-X: {'.'.join(map(str, problem['loc']))}: {problem['msg']}") from None
+
+
+def known_topic(settings: Settings) -> KnownTopic:
+    """Return what senders have to know of a DelayTopic."""
+    schedule = settings.schedule
+    return KnownTopic(
+        name=f"{settings.namespace}/{settings.name}",
+        source=settings.source.topic,
+        target=settings.target.topic,
+        dead_letter=settings.dead_letter.topic,
+        allowed=tuple(settings.allowed_targets),
+        fixed_delay_ms=schedule.delay.ms if schedule.delay is not None else None,
+        max_delay_ms=schedule.max_delay.ms,
+        takes_ids=schedule.delay is None and schedule.ids is not Ids.DISABLED,
+        dialect=str(schedule.dialect),
+    )
+
+
 def topic_plans(all_settings: Iterable[Settings], *, on_own_cluster: bool) -> list[TopicPlan]:
     """Return the topics to create. On the user's own cluster the broker's replication applies, and topics with
     `management: Observe` are left alone.
@@ -52,12 +126,14 @@ def topic_plans(all_settings: Iterable[Settings], *, on_own_cluster: bool) -> li
     for settings in all_settings:
         source, target, dead_letter, history = settings.source, settings.target, settings.dead_letter, settings.history
         partitions = source.partitions or DEFAULT_PARTITIONS
-        of_source = {"message.timestamp.type": "LogAppendTime"} if settings.schedule.delay else {}
+        # As the operator makes them, so that the audit can judge; what exists on the user's own Kafka keeps its clock.
+        of_target = BROKERS_CLOCK if not on_own_cluster else {}
+        of_source = BROKERS_CLOCK if not on_own_cluster or settings.schedule.delay else {}
         of_source |= {"cleanup.policy": "compact"} if settings.schedule.capabilities.tombstones else {}
         room = int(source.config.get("max.message.bytes", DEFAULT_MAX_MESSAGE_BYTES)) + DEAD_LETTER_HEADROOM_BYTES
         wanted = [
             (source, partitions, of_source),
-            (target, target.partitions or partitions, {}),
+            (target, target.partitions or partitions, of_target),
             (dead_letter, dead_letter.partitions or 1, {"max.message.bytes": str(room)}),
             *([(history, history.partitions or partitions, {})] if history is not None else []),
         ]
@@ -70,11 +146,11 @@ def topic_plans(all_settings: Iterable[Settings], *, on_own_cluster: bool) -> li
     return plans
 
 
-def relay_document(settings: Settings, *, bootstrap_servers: str, redis_url: str | None, http_port: int) -> RelayConfig:
+def relay_document(settings: Settings, *, kafka: KafkaClient, redis_url: str | None, http_port: int) -> RelayConfig:
     """Return the document that a relay of this DelayTopic starts with; its pages are for this machine only."""
     return relay_config(
         settings,
-        KafkaClient(bootstrap_servers=bootstrap_servers),
+        kafka,
         RedisClient(url=redis_url) if redis_url is not None else None,
         HttpServer(host="127.0.0.1", port=http_port),
     )

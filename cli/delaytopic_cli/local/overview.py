@@ -7,12 +7,17 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from delaytopic_api import RelayStatus
+from delaytopic_api.relay import RelayState
 from delaytopic_cli.client.lateness import milliseconds_text
 from delaytopic_cli.client.time_text import clock_text
 
+WIDE = 120
+"""From so many columns on, a table of all DelayTopics has room for its headings."""
 WINDOW = 30
 """Over how many readings the lateness is taken."""
 
@@ -35,6 +40,8 @@ class Overview:
     rate: float | None
     late_p99_ms: float | None
     shards: str
+    trouble: str | None = None
+    """What a relay complains of now."""
 
 
 class Counters:
@@ -48,8 +55,15 @@ class Counters:
         self._lateness: deque[Mapping[float, int]] = deque([{}], maxlen=WINDOW)
         self.latest: Overview | None = None
 
-    def take(self, statuses: Sequence[RelayStatus], lateness: Mapping[float, int], *, now_ms: int) -> Overview:
-        """Return the overview of this moment.
+    def take(
+        self,
+        statuses: Sequence[RelayStatus],
+        lateness: Mapping[float, int],
+        trouble: str | None = None,
+        *,
+        now_ms: int,
+    ) -> Overview:
+        """Return the overview of this moment. A relay that waits for Kafka or Redis at its start does not run yet.
 
         `statuses` of the relays that answered; `lateness`: the sum of their histograms, cumulative by upper edge in ms.
         """
@@ -60,7 +74,7 @@ class Counters:
         next_dues = [status.next_due_ms for status in statuses if status.next_due_ms is not None]
         self.latest = Overview(
             name=self._name,
-            relays_running=len(statuses),
+            relays_running=sum(status.state is not RelayState.STARTING for status in statuses),
             relays_wanted=self._relays_wanted,
             pending=sum(status.pending for status in statuses),
             overdue=sum(status.overdue for status in statuses),
@@ -70,6 +84,7 @@ class Counters:
             rate=rate,
             late_p99_ms=percentile_edge(self._lateness[0], self._lateness[-1], 0.99),
             shards=_shards(statuses),
+            trouble=trouble,
         )
         return self.latest
 
@@ -106,28 +121,42 @@ def _shards(statuses: Sequence[RelayStatus]) -> str:
     return ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "none"
 
 
-def overview_table(overviews: Sequence[Overview], *, now_ms: int) -> Table:
-    """Return a table with a row for each DelayTopic."""
-    table = Table(title="delaytopic local", title_justify="left", caption="Ctrl-C ends", caption_justify="left")
-    table.add_column("DelayTopic", no_wrap=True)
-    for name in ("relays", "pending", "overdue", "next due", "delivered", "per s", "late p99", "dead letters"):
+def overview_table(overviews: Sequence[Overview], *, now_ms: int, width: int) -> RenderableType:
+    """Return a table with a row for each DelayTopic; where the terminal is narrow, a table for each."""
+    end = Text("Ctrl-C ends", style="italic")
+    if width >= WIDE:
+        return Group(_table(overviews, now_ms, wide=True), *_troubles(overviews), end)
+    return Group(*(Group(_table([each], now_ms, wide=False), *_troubles([each])) for each in overviews), end)
+
+
+def _table(overviews: Sequence[Overview], now_ms: int, *, wide: bool) -> Table:
+    title = "delaytopic local" if wide else f"{overviews[0].name}: {overviews[0].shards}"
+    padding = (0, 2 if wide else 1, 0, 0)
+    table = Table(title=title, title_justify="left", box=None, padding=padding, header_style="underline")
+    if wide:
+        table.add_column("DelayTopic", no_wrap=True)
+    for name in ("relays", "pending", "overdue", "next due", "delivered", "per s", "late\np99", "dead\nletters"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("shards")
+    if wide:
+        table.add_column("shards")
     for overview in overviews:
-        table.add_row(
-            overview.name,
+        figures = (
             f"{overview.relays_running}/{overview.relays_wanted}",
             f"{overview.pending:,}",
             f"{overview.overdue:,}",
-            clock_text(overview.next_due_ms, now_ms=now_ms),
+            clock_text(overview.next_due_ms, now_ms=now_ms).partition(".")[0],
             f"{overview.delivered:,}",
             _rate_text(overview.rate),
             _lateness_text(overview.late_p99_ms),
             f"{overview.dead_lettered:,}",
-            overview.shards,
-            style="red" if overview.relays_running < overview.relays_wanted else None,
         )
+        row = (overview.name, *figures, overview.shards) if wide else figures
+        table.add_row(*row, style="red" if overview.relays_running < overview.relays_wanted else None)
     return table
+
+
+def _troubles(overviews: Sequence[Overview]) -> list[Text]:
+    return [Text(f"{each.name}: {each.trouble}", style="red") for each in overviews if each.trouble is not None]
 
 
 def overview_line(overview: Overview, *, now_ms: int) -> str:
@@ -144,7 +173,7 @@ def overview_line(overview: Overview, *, now_ms: int) -> str:
         f"late-p99={_lateness_text(overview.late_p99_ms).replace(' ', '')}",
         f"dead-letters={overview.dead_lettered}",
     ]
-    return "  ".join(parts)
+    return "  ".join([*parts, *([f"trouble={overview.trouble}"] if overview.trouble is not None else [])])
 
 
 def _rate_text(rate: float | None) -> str:

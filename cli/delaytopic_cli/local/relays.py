@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import re
 import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -28,6 +31,11 @@ MOST_SHORT_LIVES = 5
 LONGEST_PAUSE_SECONDS = 8.0
 LATENESS = "delaytopic_lateness_seconds"
 _TIMEOUT_SECONDS = 1.0
+FRESH_SECONDS = 12.0
+"""A relay says the same again after ten."""
+_TAIL_BYTES = 8_192
+_COMPLAINTS = ("warning", "error", "critical")
+_THREADS = re.compile(r"^[A-Z0-9_]+ \[[^]]*\] (\[thrd:[^]]*\]: )?")
 Buckets = dict[float, int]
 """Cumulative counts of a lateness histogram by upper edge in milliseconds; the last edge is infinite."""
 
@@ -104,12 +112,20 @@ class RelayProcess:
         reasons = [line["reason"] for line in self._log_lines() if isinstance(line.get("reason"), str)]
         return reasons[-1] if reasons else self._process.log_tail(lines=5)
 
-    def _log_lines(self) -> list[dict[str, Any]]:
-        """Yield its log lines since its last start; lines that are not JSON objects are skipped."""
+    def trouble(self, now_s: float) -> str | None:
+        """Return the last line of its log if that complains, and is not older than a relay repeats itself."""
+        lines = self._log_lines(last_bytes=_TAIL_BYTES)
+        if not lines or lines[-1].get("level") not in _COMPLAINTS or now_s - _epoch_s(lines[-1]) > FRESH_SECONDS:
+            return None
+        return complaint(lines[-1])
+
+    def _log_lines(self, last_bytes: int | None = None) -> list[dict[str, Any]]:
+        """Return its log lines since its last start, or those in the last bytes; what is no JSON object is skipped."""
         if not self.log_file.exists():
             return []
         with self.log_file.open("rb") as log:
-            log.seek(self._log_start)
+            start = 0 if last_bytes is None else log.seek(0, os.SEEK_END) - last_bytes
+            log.seek(max(self._log_start, start))
             parsed = [_parse(line) for line in log]
         return [line for line in parsed if line is not None]
 
@@ -120,6 +136,21 @@ def _parse(line: bytes) -> dict[str, Any] | None:
     except ValueError:
         return None
     return content if isinstance(content, dict) else None
+
+
+def complaint(line: Mapping[str, Any]) -> str:
+    """Return a line of a relay's log in words, the Kafka client's without the names of its threads."""
+    if isinstance(line.get("text"), str):
+        return f"Kafka client: {_THREADS.sub('', line['text'])}"
+    parts = [str(line[name]) for name in ("event", "reason") if name in line]
+    return ": ".join(parts)
+
+
+def _epoch_s(line: Mapping[str, Any]) -> float:
+    try:
+        return datetime.fromisoformat(str(line.get("timestamp"))).timestamp()
+    except ValueError:
+        return 0.0
 
 
 @dataclass(slots=True)

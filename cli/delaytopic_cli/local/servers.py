@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import fcntl
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from delaytopic_cli.embedded.kafka_server import KafkaServer
+from delaytopic_cli.embedded.process import free_port, is_free
 from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_cli.embedded.topics import admin_client, partitions_by_topic
 from delaytopic_cli.errors import InputError
+
+ANSWER_SECONDS = 10.0
+"""The time that a Kafka of the user has to answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +27,8 @@ class Servers:
     bootstrap_servers: str
     redis_url: str | None
     own_cluster: bool
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Of clients of the user's Kafka, such as `security.protocol`."""
 
 
 @contextmanager
@@ -52,21 +59,43 @@ def running_servers(
     directory: Path,
     *,
     bootstrap_servers: str | None = None,
+    settings: Mapping[str, str] | None = None,
     redis_url: str | None = None,
     needs_redis: bool = True,
     progress: Callable[[str], None],
 ) -> Iterator[Servers]:
     """Start what is not given, with the data in `directory`; stop it at the end, Kafka last.
 
-    Raises EmbeddedServerError when a server can't be had or started.
+    Raises EmbeddedServerError when a server can't be had or started, and KafkaUnreachableError when the given Kafka
+    does not answer.
     """
     with ExitStack() as stack:
         own_cluster = bootstrap_servers is not None
         if bootstrap_servers is None:
-            kafka = KafkaServer(directory / "kafka", report=progress)
+            kafka = KafkaServer(directory / "kafka", port=kept_port(directory, "kafka"), report=progress)
             progress("starting Kafka ...")
             bootstrap_servers = stack.enter_context(kafka).bootstrap_servers
+        else:
+            progress(f"asking Kafka at {bootstrap_servers} ...")
+            partitions_by_topic(admin_client(bootstrap_servers, settings), bootstrap_servers, ANSWER_SECONDS)
         if redis_url is None and needs_redis:
             progress("starting Redis ...")
-            redis_url = stack.enter_context(RedisServer(directory / "redis")).url
-        yield Servers(directory, bootstrap_servers, redis_url, own_cluster)
+            redis = RedisServer(directory / "redis", port=kept_port(directory, "redis"))
+            redis_url = stack.enter_context(redis).url
+        yield Servers(directory, bootstrap_servers, redis_url, own_cluster, settings or {})
+
+
+def kept_port(directory: Path, server: str) -> int:
+    """Return the port that the server had with this data, if it is free now, or else another; it is kept for next time.
+
+    So an address that a program was given is good for the next run, too.
+    """
+    file = directory / f"{server}.port"
+    try:
+        port = int(file.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        port = 0
+    if not port or not is_free(port):
+        port = free_port()
+        file.write_text(str(port), encoding="ascii")
+    return port

@@ -18,6 +18,7 @@ from rich.live import Live
 from delaytopic_api import Settings
 from delaytopic_api.values import BackendType
 from delaytopic_cli.client.relay_listing import ask_relays
+from delaytopic_cli.command_line import warn
 from delaytopic_cli.embedded.topics import create_topics
 from delaytopic_cli.gateway.access import LoopbackAccess
 from delaytopic_cli.gateway.app import gateway_app
@@ -27,11 +28,29 @@ from delaytopic_cli.gateway.routes import Route
 from delaytopic_cli.gateway.server import AuditFile, serving
 from delaytopic_cli.gateway.service import Gateway
 from delaytopic_cli.gateway.state import HOW_TO_AUDIT_LOCAL, State, audit_of_report
-from delaytopic_cli.local.documents import BROKERS_OWN_REPLICATION, read_settings, relay_document, topic_plans
+from delaytopic_cli.local.documents import (
+    BROKERS_OWN_REPLICATION,
+    check_addresses,
+    checked_settings,
+    kafka_client,
+    known_topic,
+    read_settings,
+    relay_document,
+    topic_plans,
+)
 from delaytopic_cli.local.overview import Counters, Overview, overview_line, overview_table
 from delaytopic_cli.local.relays import Buckets, RelayProcess, Supervisor, read_lateness, read_status
+from delaytopic_cli.local.rules import check_together
 from delaytopic_cli.local.servers import Servers, data_directory, running_servers
-from delaytopic_cli.local.state import LocalState, read_last_report, remove_state, write_state
+from delaytopic_cli.local.state import (
+    DEFAULT_NAME,
+    NAME_VARIABLE,
+    LocalState,
+    claimed_name,
+    read_last_report,
+    remove_state,
+    write_state,
+)
 
 _TURN_SECONDS = 1.0
 
@@ -47,6 +66,8 @@ class LocalOptions:
     relays: int = 1
     http_port: int = 0
     gateway_port: int = 0
+    name: str | None = None
+    settings: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,32 +82,47 @@ class Group:
 def run_local(options: LocalOptions, console: Console) -> None:
     """Run until KeyboardInterrupt, which ends everything in order; raises CliError and ApiError."""
     all_settings = read_settings(options.file)
+    check_together(all_settings)
+    check_addresses(options.bootstrap_servers, options.redis_url)
+    settings = checked_settings(dict(options.settings), own_cluster=options.bootstrap_servers is not None)
     needs_redis = any(needs_a_redis(settings) for settings in all_settings)
     progress = partial(console.print, markup=False, highlight=False, soft_wrap=True)
     with (
+        claimed_name(options.name) as name,
         data_directory(options.data) as directory,
         running_servers(
             directory,
             bootstrap_servers=options.bootstrap_servers,
+            settings=settings,
             redis_url=options.redis_url,
             needs_redis=needs_redis,
             progress=progress,
         ) as servers,
     ):
+        if options.name is None and name != DEFAULT_NAME:
+            warn(_not_alone(name))
         plans = topic_plans(all_settings, on_own_cluster=servers.own_cluster)
         copies = BROKERS_OWN_REPLICATION if servers.own_cluster else 1
-        create_topics(servers.bootstrap_servers, [*plans, jobs_topic_plan(replication_factor=copies)])
+        jobs_topic = jobs_topic_plan(replication_factor=copies)
+        create_topics(servers.bootstrap_servers, [*plans, jobs_topic], servers.settings)
         groups = relay_groups(all_settings, servers, relays=options.relays, http_port=options.http_port)
         with (
             _running(groups, progress) as supervisor,
             _jobs_of(gateway := _gateway(servers, groups, options.file), servers, progress) as jobs,
             serving(_app(gateway, servers, jobs), options.gateway_port) as address,
-            _findable(servers, groups, address) as publish_state,
+            _findable(name, servers, groups, address) as publish_state,
         ):
             for line in _how_to_reach(servers, all_settings):
                 progress(line)
             progress(f"open:  {address}")
             _show(groups, supervisor, publish_state, console, progress)
+
+
+def _not_alone(name: str) -> str:
+    return (
+        f"another `delaytopic local` runs here; this one is {name}. Commands use the one that has their topic; where "
+        f"both have it, choose with --local {name}, or {NAME_VARIABLE}={name}"
+    )
 
 
 class LocalRoutes:
@@ -119,12 +155,16 @@ class LocalRoutes:
 
 
 def _gateway(servers: Servers, groups: Sequence[Group], file: Path) -> Gateway:
-    cluster = KafkaCluster({"bootstrap.servers": servers.bootstrap_servers})
-    return Gateway(LocalRoutes(groups, servers.directory, file), cluster, ask_relays, _now_ms)
+    routes = LocalRoutes(groups, servers.directory, file)
+    return Gateway(routes, KafkaCluster(_client(servers)), ask_relays, _now_ms)
 
 
 def _jobs_of(gateway: Gateway, servers: Servers, progress: Callable[[str], None]) -> AbstractContextManager[Jobs]:
-    return running_jobs(gateway, {"bootstrap.servers": servers.bootstrap_servers}, JOBS_TOPIC, progress)
+    return running_jobs(gateway, _client(servers), JOBS_TOPIC, progress)
+
+
+def _client(servers: Servers) -> dict[str, str]:
+    return {**servers.settings, "bootstrap.servers": servers.bootstrap_servers}
 
 
 def _app(gateway: Gateway, servers: Servers, jobs: Jobs) -> FastAPI:
@@ -141,6 +181,7 @@ def relay_groups(
 ) -> list[Group]:
     """Make the relay processes of each DelayTopic, not yet started. Their ports count up from `http_port`."""
     groups = []
+    kafka = kafka_client(servers.bootstrap_servers, servers.settings, servers.directory)
     ports = iter(range(http_port, http_port + relays * len(all_settings)) if http_port else ())
     for settings in all_settings:
         full_name = f"{settings.namespace}/{settings.name}"
@@ -148,7 +189,7 @@ def relay_groups(
         for number in range(1, relays + 1):
             document = relay_document(
                 settings,
-                bootstrap_servers=servers.bootstrap_servers,
+                kafka=kafka,
                 redis_url=servers.redis_url if needs_a_redis(settings) else None,
                 http_port=next(ports, 0),
             )
@@ -167,7 +208,9 @@ def take_overview(group: Group) -> Overview:
         if port is not None and status is not None:
             statuses.append(status)
             _add(lateness, read_lateness(port))
-    return group.counters.take(statuses, lateness, now_ms=_now_ms())
+    now_ms = _now_ms()
+    troubles = (relay.trouble(now_ms / 1000) for relay in group.relays)
+    return group.counters.take(statuses, lateness, next(filter(None, troubles), None), now_ms=now_ms)
 
 
 @contextmanager
@@ -182,9 +225,9 @@ def _running(groups: Sequence[Group], progress: Callable[[str], None]) -> Iterat
 
 
 @contextmanager
-def _findable(servers: Servers, groups: Sequence[Group], gateway_url: str) -> Iterator[Callable[[], None]]:
+def _findable(name: str, servers: Servers, groups: Sequence[Group], gateway_url: str) -> Iterator[Callable[[], None]]:
     """Let other commands find this run; what is yielded tells them of relays that have come up since."""
-    sources = tuple(group.settings.source.topic for group in groups)
+    topics = tuple(known_topic(group.settings) for group in groups)
     told: list[LocalState] = []
 
     def publish_state() -> None:
@@ -192,9 +235,10 @@ def _findable(servers: Servers, groups: Sequence[Group], gateway_url: str) -> It
             os.getpid(),
             servers.bootstrap_servers,
             servers.redis_url,
-            sources,
+            topics,
             _relay_urls(groups),
             gateway_url,
+            name,
             str(servers.directory),
         )
         if told != [state]:
@@ -205,7 +249,7 @@ def _findable(servers: Servers, groups: Sequence[Group], gateway_url: str) -> It
     try:
         yield publish_state
     finally:
-        remove_state(os.getpid())
+        remove_state(name)
 
 
 def _relay_urls(groups: Sequence[Group]) -> tuple[str, ...]:
@@ -232,7 +276,8 @@ def _show(
         while True:
             supervisor.tick()
             publish_state()
-            live.update(overview_table([take_overview(group) for group in groups], now_ms=_now_ms()), refresh=True)
+            overviews = [take_overview(group) for group in groups]
+            live.update(overview_table(overviews, now_ms=_now_ms(), width=console.width), refresh=True)
             time.sleep(_TURN_SECONDS)
 
 

@@ -1,16 +1,26 @@
-"""Edge: the file by which the other commands find the `delaytopic local` that runs on this machine."""
+"""Edge: the files by which the other commands find each `delaytopic local` that runs on this machine."""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import chain, count
 from pathlib import Path
+
+from delaytopic_cli.client.known_topics import KnownTopic
+from delaytopic_cli.errors import InputError
+
+DEFAULT_NAME = "local"
+NAME_VARIABLE = "DELAYTOPIC_LOCAL"
 
 
 @dataclass(frozen=True, slots=True)
 class LocalState:
-    """A running `delaytopic local`: its process, where its Kafka is, its source topics, and its relays' pages.
+    """A running `delaytopic local`: its process, where its Kafka is, its DelayTopics, and its relays' pages.
 
     `gateway_url` is where its console and REST are; `directory` its folder.
     """
@@ -18,42 +28,96 @@ class LocalState:
     pid: int
     bootstrap_servers: str
     redis_url: str | None
-    source_topics: tuple[str, ...]
+    topics: tuple[KnownTopic, ...] = ()
     relay_urls: tuple[str, ...] = ()
     gateway_url: str | None = None
+    name: str = DEFAULT_NAME
     directory: str | None = None
 
+    @classmethod
+    def parse(cls, text: str) -> LocalState:
+        """Return what a file says; raises ValueError, TypeError and KeyError for what no `local` wrote."""
+        content = json.loads(text)
+        topics = tuple(KnownTopic(**{**topic, "allowed": tuple(topic["allowed"])}) for topic in content["topics"])
+        return cls(**{**content, "topics": topics, "relay_urls": tuple(content["relay_urls"])})
 
-def state_file() -> Path:
-    """Return `local.json` under $XDG_STATE_HOME/delaytopic, or else under ~/.local/state/delaytopic."""
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "delaytopic" / "local.json"
+
+def state_folder() -> Path:
+    """Return the folder `local` under $XDG_STATE_HOME/delaytopic, or else under ~/.local/state/delaytopic."""
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "delaytopic" / "local"
+
+
+@contextmanager
+def claimed_name(wanted: str | None) -> Iterator[str]:
+    """Yield a name that no other running `local` has: the wanted one, or the first that is free.
+
+    The kernel gives it back when this process ends. Raises InputError when the wanted one is taken.
+    """
+    folder = state_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    names = [wanted] if wanted else chain([DEFAULT_NAME], (f"{DEFAULT_NAME}-{number}" for number in count(2)))
+    for name in names:
+        with (folder / f"{name}.lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                continue
+            yield name
+            return
+    raise InputError(f"--name: another `delaytopic local` named {wanted} runs here; choose another name")
 
 
 def write_state(state: LocalState) -> None:
-    """Say that this process runs; the last one started is the one that is found."""
-    file = state_file()
-    file.parent.mkdir(parents=True, exist_ok=True)
-    draft = file.with_suffix(f".{state.pid}")
+    """Say that this process runs."""
+    folder = state_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    draft = folder / f"{state.name}.{state.pid}"
     draft.write_text(json.dumps(asdict(state)), encoding="utf-8")
-    draft.replace(file)
+    draft.replace(_file(state.name))
 
 
-def read_running_state() -> LocalState | None:
-    """Return the `delaytopic local` that runs now, or None."""
+def running_states() -> list[LocalState]:
+    """Return each `delaytopic local` that runs now, in the order of their names."""
+    files = sorted(state_folder().glob("*.json"))
+    return [state for file in files if (state := _read(file)) is not None and _is_running(state.pid)]
+
+
+def read_running_state(topic: str | None = None, name: str | None = None) -> LocalState | None:
+    """Return the `delaytopic local` that runs now, or None.
+
+    Of several, the one with this name, or else the only one that has the topic. Raises InputError when that leaves
+    several, and when none has the name.
+    """
+    running = running_states()
+    name = name or os.environ.get(NAME_VARIABLE) or None
+    names = ", ".join(state.name for state in running)
+    if name is not None:
+        named = [state for state in running if state.name == name]
+        if not named:
+            raise InputError(f"no `delaytopic local` named {name} runs here; running: {names or 'none'}")
+        return named[0]
+    if topic is not None and len(running) > 1:
+        running = [state for state in running if any(each.is_meant_by(topic) for each in state.topics)] or running
+    if len(running) > 1:
+        choose = f"choose one with --local NAME or {NAME_VARIABLE}=NAME"
+        raise InputError(f"several `delaytopic local` run here: {names}; {choose}")
+    return running[0] if running else None
+
+
+def remove_state(name: str) -> None:
+    """Say that this process, which has the name, has ended."""
+    _file(name).unlink(missing_ok=True)
+
+
+def _file(name: str) -> Path:
+    return state_folder() / f"{name}.json"
+
+
+def _read(file: Path) -> LocalState | None:
     try:
-        content = json.loads(state_file().read_text(encoding="utf-8"))
-        lists = {name: tuple(content[name]) for name in ("source_topics", "relay_urls")}
-        state = LocalState(**{**content, **lists})
+        return LocalState.parse(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, TypeError, KeyError):
         return None
-    return state if _is_running(state.pid) else None
-
-
-def remove_state(pid: int) -> None:
-    """Say that this process has ended; another one's file is left alone."""
-    state = read_running_state()
-    if state is not None and state.pid == pid:
-        state_file().unlink(missing_ok=True)
 
 
 def last_report(directory: Path, namespace: str, name: str) -> Path:

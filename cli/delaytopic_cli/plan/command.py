@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from delaytopic_cli.command_line import echo_lines
+from delaytopic_cli.command_line import NearChoice, echo_lines
 from delaytopic_cli.errors import CannotJudge, CliError
 from delaytopic_cli.kubectl.client import Kubectl
 
@@ -33,7 +33,7 @@ class PlanCommand(click.Command):
     "-f", "--file", "files", multiple=True, required=True, metavar="FILE",
     help="YAML with DelayTopics, DelayClasses and Namespaces; - is standard input. Repeatable.",
 )  # fmt: skip
-@click.option("--against", type=click.Choice(["cluster"]), help="Show only what differs from a cluster.")
+@click.option("--against", type=NearChoice(["cluster"]), help="Show only what differs from a cluster.")
 @click.option("--context", help="The context of your kubeconfig. Default: the current one.")
 @click.option("--kubeconfig", metavar="FILE", help="As of kubectl.")
 @click.option("-n", "--namespace", help="Of DelayTopics that name none. Default: the context's, else default.")
@@ -42,7 +42,7 @@ class PlanCommand(click.Command):
     help="The operator's configuration. Default: the one in the cluster, else the operator's defaults.",
 )  # fmt: skip
 @click.option("--show-objects", is_flag=True, help="Show the documents that would be written, too.")
-@click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
+@click.option("-o", "--output", type=NearChoice(["text", "json", "yaml"]), default="text", show_default=True)
 def plan(
     files: tuple[str, ...],
     against: str | None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,13 @@ from pyspark.sql import SparkSession
 
 from delaytopic_api import Duration, Settings
 from delaytopic_api.relay import KafkaClient
+from delaytopic_cli.command_line import NearChoice
 from delaytopic_cli.commands.options import client_settings, kafka_options, split_pair
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.slo.documents import audited_topics, kafka_of
 from delaytopic_cli.slo.options import DurationOption, ledger_options, rules_of, spark_options
 from delaytopic_cli.slo.publishing import clock_ms, fail, publish, publish_failure, show_progress, tell_local
-from delaytopic_slo.audit import Audit, Options, Reader, report_of
+from delaytopic_slo.audit import Audit, Options, Reader, check_topics, report_of
 from delaytopic_slo.errors import SloError
 from delaytopic_slo.ledger import Ledger
 from delaytopic_slo.pipeline import Progress, silent
@@ -44,7 +45,7 @@ from delaytopic_slo.runtime.session import spark_session
 @click.option("--any-clock", is_flag=True, help="Take CreateTime for when records arrived.")
 @click.option(
     "--reader",
-    type=click.Choice([str(each) for each in Reader]),
+    type=NearChoice([str(each) for each in Reader]),
     default=str(Reader.CLIENT),
     show_default=True,
     help="Who reads Kafka: the relays' client library, or Spark's official connector.",
@@ -75,6 +76,9 @@ def run(**given: Any) -> int:
     progress = silent if given["quiet"] else show_progress
     # As Ctrl-C: the first process of a container ignores what it has no handler for, and its pod waits to be killed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    audited, codes = _with_topics(topics, kafka, client, given)
+    if not audited:
+        return max(codes)
     try:
         progress("starting Spark")
         spark = _spark(given)
@@ -84,7 +88,25 @@ def run(**given: Any) -> int:
     def audit(settings: Settings) -> int:
         return _audit(spark, settings, kafka, client, given, progress)
 
-    return max(_each(spark, audit, topics, given["parallel"]))
+    return max([*codes, *_each(spark, audit, audited, given["parallel"])])
+
+
+def _with_topics(
+    topics: Sequence[Settings], kafka: KafkaClient, client: dict[str, str], given: dict[str, Any]
+) -> tuple[list[Settings], list[int]]:
+    """Return what can be audited, and the exit codes of the others: Spark need not start to say why."""
+    now_ms, audited, codes = clock_ms(), list[Settings](), list[int]()
+    for settings in topics:
+        try:
+            refused = check_topics(settings, kafka, _options(settings, client, given, now_ms), now_ms)
+        except SloError as error:
+            codes.append(publish_failure(error, _name(settings), given))
+            continue
+        if refused is None:
+            audited.append(settings)
+        else:
+            codes.append(publish(refused, given))
+    return audited, codes
 
 
 def _each(spark: SparkSession, audit: Callable[[Settings], int], topics: list[Settings], parallel: int) -> list[int]:
@@ -114,9 +136,22 @@ def _audit(
     progress: Progress,
 ) -> int:
     """Audit one DelayTopic: what goes wrong with it is no matter of the others."""
+    now_ms, name = clock_ms(), _name(settings)
+    progress(f"{name}: auditing")
+    try:
+        audit = Audit(spark, settings, kafka, _options(settings, client, given, now_ms))
+        result = audit.run(now_ms, lambda line: progress(f"{name}: {line}"))
+        code = publish(result, given)
+        tell_local(result, settings, kafka.bootstrap_servers)
+        audit.done()
+    except SloError as error:
+        return publish_failure(error, name, given)
+    return code
+
+
+def _options(settings: Settings, client: dict[str, str], given: dict[str, Any], now_ms: int) -> Options:
     window: Duration = given["window"] or settings.slo.window
-    now_ms = clock_ms()
-    options = Options(
+    return Options(
         ledger=given["ledger"],
         window_ms=window.ms,
         rules=rules_of(settings, given["grace"], given["loss_horizon"], given["retention"]),
@@ -126,17 +161,6 @@ def _audit(
         restarts=given["restart"],
         since_ms=now_ms - given["since"].ms if given["since"] is not None else None,
     )
-    name = _name(settings)
-    progress(f"{name}: auditing")
-    try:
-        audit = Audit(spark, settings, kafka, options)
-        result = audit.run(now_ms, lambda line: progress(f"{name}: {line}"))
-        code = publish(result, given)
-        tell_local(result, settings, kafka.bootstrap_servers)
-        audit.done()
-    except SloError as error:
-        return publish_failure(error, name, given)
-    return code
 
 
 def _name(settings: Settings) -> str:

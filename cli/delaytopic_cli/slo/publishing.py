@@ -10,9 +10,9 @@ from typing import Any, Final
 import click
 
 from delaytopic_api import Settings
-from delaytopic_cli.command_line import echo, printable
+from delaytopic_cli.command_line import echo, printable, styled
 from delaytopic_cli.errors import InputError
-from delaytopic_cli.local.state import last_report, read_running_state
+from delaytopic_cli.local.state import last_report, running_states
 from delaytopic_slo.errors import SloError
 from delaytopic_slo.model import Report, Verdict
 from delaytopic_slo.outputs import push_metrics, write_outputs
@@ -35,9 +35,7 @@ def publish(result: Report, given: dict[str, Any]) -> int:
         push_metrics(result, given["push"])
     if given["status_file"]:
         write_status(result, str(files[1]), given["status_file"])
-    click.echo(
-        f"{click.style(str(result.verdict), fg=_COLOURS[result.verdict], bold=True)}: {printable(result.sentence)}"
-    )
+    click.echo(f"{styled(str(result.verdict), fg=_COLOURS[result.verdict], bold=True)}: {printable(result.sentence)}")
     for reason in result.reasons:
         echo(f"  {reason}")
     if not given["quiet"]:
@@ -48,13 +46,13 @@ def publish(result: Report, given: dict[str, Any]) -> int:
 
 def tell_local(result: Report, settings: Settings, bootstrap_servers: str) -> None:
     """Leave the report with the `delaytopic local` that runs this DelayTopic on this machine, for its console."""
-    local = read_running_state()
-    if (
-        local is None
-        or local.directory is None
-        or local.bootstrap_servers != bootstrap_servers
-        or settings.source.topic not in local.source_topics
-    ):
+    sources = [
+        (state, {topic.source for topic in state.topics})
+        for state in running_states()
+        if state.bootstrap_servers == bootstrap_servers and state.directory is not None
+    ]
+    local = next((state for state, topics in sources if settings.source.topic in topics), None)
+    if local is None or local.directory is None:
         return
     file = last_report(Path(local.directory), settings.namespace, settings.name)
     unfinished = file.with_suffix(".unfinished")
@@ -76,7 +74,7 @@ def publish_failure(error: SloError, delay_topic: str, given: dict[str, Any]) ->
 
 def fail(error: SloError, delay_topic: str = "") -> int:
     """Say why there is no verdict."""
-    begin = " ".join(word for word in (click.style("error:", fg="red"), delay_topic and f"{delay_topic}:") if word)
+    begin = " ".join(word for word in (styled("error:", fg="red"), delay_topic and f"{delay_topic}:") if word)
     for line in str(error).splitlines() or [""]:
         click.echo(f"{begin} {printable(line)}", err=True)
     return CANNOT_JUDGE

@@ -22,6 +22,7 @@ from delaytopic_api.records.headers import (
     DELIVER_TZ,
     RECEIPT,
     Headers,
+    resembled_header,
 )
 from delaytopic_api.records.receipt import Receipt, receipt_form
 
@@ -50,4 +51,5 @@ __all__ = [
     "dead_letter_headers",
     "parse_dead_letter",
     "receipt_form",
+    "resembled_header",
 ]

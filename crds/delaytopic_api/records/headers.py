@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from typing import Final
 
 Headers = list[tuple[str, bytes | None]]
@@ -54,3 +56,36 @@ DEAD_LETTER_AT: Final = "dead-letter-at"
 """The time of the dead letter, epoch milliseconds."""
 DEAD_LETTER_VALUE_OMITTED: Final = "dead-letter-value-omitted"
 """The size of the value in bytes, when the dead-letter topic refused that, too."""
+
+_SEPARATORS: Final = re.compile("[^a-z0-9]+")
+_IN_ORDER: Final = tuple(sorted(CONTROL_HEADERS))
+_SHORTEST_RESEMBLING, _LONGEST_RESEMBLING = 8, 24
+
+
+@lru_cache(maxsize=1024)
+def resembled_header(name: str) -> str | None:
+    """Return the control header that somebody may have meant by another name: `deliver-after` for `Deliver_After`.
+
+    Case, an `X-` before it and what separates the words do not count, nor does one slip: a letter too many, too few,
+    wrong, or two in the wrong order. None for a control header itself, and for what resembles none.
+    """
+    if not _SHORTEST_RESEMBLING <= len(name) <= _LONGEST_RESEMBLING or name[0] not in "dDxX" or name in CONTROL_HEADERS:
+        return None
+    plain = _SEPARATORS.sub("-", name.lower()).removeprefix("x-")
+    return next((control for control in _IN_ORDER if _differ_by_one_slip(plain, control)), None)
+
+
+def _differ_by_one_slip(one: str, other: str) -> bool:
+    if abs(len(one) - len(other)) > 1:
+        return False
+    start = _in_common(one, other)
+    one, other = one[start:], other[start:]
+    end = _in_common(one[::-1], other[::-1])
+    one, other = one[: len(one) - end], other[: len(other) - end]
+    return max(len(one), len(other)) <= 1 or (len(one) == 2 and one == other[::-1])
+
+
+def _in_common(one: str, other: str) -> int:
+    """Return how many characters both begin with."""
+    shorter = min(len(one), len(other))
+    return next((place for place in range(shorter) if one[place] != other[place]), shorter)

@@ -160,6 +160,10 @@ class RelayStatus(_Status):
     """Replaced by a newer schedule of the same id, since the start."""
     cancelled_total: Int64
     """Since the start."""
+    misspelt_total: Int64 = 0
+    """Records without a control header, and with a header whose name resembles one, since the start."""
+    misspelt_header: str | None = None
+    """The name of the last such header, such as `Deliver-After`."""
     busy_rate: Annotated[float, Field(allow_inf_nan=False, ge=0, le=2**63)] | None = None
     """Delivered per second while busy; null before it was ever busy."""
     pending: Int64

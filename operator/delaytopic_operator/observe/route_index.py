@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any, Final, NamedTuple
 
@@ -293,6 +293,16 @@ def _has_room(entry: _Entry, elders: Elders) -> bool:
 def _matters(entry: _Entry | None) -> object:
     """Return the part of it that concerns others."""
     return entry[2:] if entry is not None else None
+
+
+def conflicts_among(all_settings: Sequence[Settings]) -> dict[Key, RouteConflict]:
+    """The DelayTopics of one Kafka that are refused beside each other; those that come first are the older ones."""
+    one_cluster = frozenset({"the only one"})
+    routes = [
+        Route(Key(settings.namespace, settings.name), place, one_cluster, _uses_of(settings))
+        for place, settings in enumerate(all_settings)
+    ]
+    return conflicts(routes)
 
 
 def _uses_of(settings: Settings) -> tuple[Use, ...]:

@@ -38,10 +38,13 @@ class Forms(NamedTuple):
 NATIVE_FORMS: Final = Forms({}, untouched)
 
 
-def dialect_for(config: RelayConfig) -> Dialect:
-    """The dialect that `schedule.dialect` names, with the rules of this DelayTopic."""
+def dialect_for(config: RelayConfig, misspelt: Callable[[str], None] | None = None) -> Dialect:
+    """The dialect that `schedule.dialect` names, with the rules of this DelayTopic.
+
+    `misspelt` hears of header names that resemble a control header's, in the native one.
+    """
     name = config.schedule.dialect
-    return _native(config) if name is DialectName.NATIVE else _FOREIGN[name](config)
+    return _native(config, misspelt) if name is DialectName.NATIVE else _FOREIGN[name](config)
 
 
 def forms_for(config: RelayConfig) -> Forms:
@@ -52,7 +55,7 @@ def forms_for(config: RelayConfig) -> Forms:
     return Forms(writers, current.letter if current is not None else untouched)
 
 
-def _native(config: RelayConfig) -> Dialect:
+def _native(config: RelayConfig, misspelt: Callable[[str], None] | None) -> Dialect:
     schedule = config.schedule
     return NativeDialect(
         NativePolicy(
@@ -60,7 +63,8 @@ def _native(config: RelayConfig) -> Dialect:
             default_delay_ms=schedule.default_delay.ms if schedule.default_delay is not None else None,
             delay_ms=schedule.delay.ms if schedule.delay is not None else None,
             ids_enabled=schedule.ids is Ids.BY_HEADER,
-        )
+        ),
+        misspelt,
     )
 
 

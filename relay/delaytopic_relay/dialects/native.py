@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from delaytopic_api.records import (
@@ -18,6 +18,8 @@ from delaytopic_api.records import (
     DELIVER_TO,
     DELIVER_TZ,
     DeadLetterReason,
+    Headers,
+    resembled_header,
 )
 from delaytopic_relay.core.commands import (
     MAX_HEADERS,
@@ -42,12 +44,15 @@ from delaytopic_relay.dialects.reading import (
     too_many_headers,
     unreadable_headers,
 )
-from delaytopic_relay.dialects.times import LAST_INSTANT_MS, delay_ms, delay_text, instant_ms, is_instant
+from delaytopic_relay.dialects.times import LAST_INSTANT_MS, delay_ms, delay_text, instant_ms, instant_text, is_instant
 
 AT_ONCE_MS = 0
 """Due time of a record that is to leave at once and has no timestamp."""
 Controls = Mapping[str, bytes | None]
 """The control headers of a record; of a repeated one the last."""
+MOST_NAMES = 16
+"""Of a record's header names, those that are compared with control headers': whoever writes records chooses them."""
+_FIRST_LETTERS = "dDxX"
 _TIMESTAMP_NOT_AVAILABLE = 0
 _NOT_PLAIN = -1
 _AN_INSTANT = (
@@ -84,10 +89,15 @@ class NativeDialect:
     no other. The rest goes the careful way, which would give the same for the plain ones.
     """
 
-    __slots__ = ("_implied_delay_ms", "_last_timestamp_ms", "_max_delay_ms", "_policy")
+    __slots__ = ("_implied_delay_ms", "_last_timestamp_ms", "_max_delay_ms", "_misspelt", "_policy")
 
-    def __init__(self, policy: NativePolicy) -> None:
-        """One dialect for one DelayTopic; it keeps no state between records."""
+    def __init__(self, policy: NativePolicy, misspelt: Callable[[str], None] | None = None) -> None:
+        """One dialect for one DelayTopic; it keeps no state between records.
+
+        `misspelt` hears of records without a control header that have one of a name that resembles one. It changes
+        nothing of how they are read.
+        """
+        self._misspelt = misspelt
         self._policy = policy
         self._implied_delay_ms = policy.implied_delay_ms or 0
         # Up to this timestamp, whatever `maxDelay` allows is an instant.
@@ -115,6 +125,8 @@ class NativeDialect:
         if kind != _TIMESTAMP_NOT_AVAILABLE and 0 <= timestamp_ms <= self._last_timestamp_ms:
             if control == NO_CONTROL_HEADER:
                 due_ms = timestamp_ms + self._implied_delay_ms
+                if headers and self._misspelt is not None:
+                    self._note_misspelt(headers)
             elif headers and control >= 0:
                 due_ms = self._plain_due_ms(headers[control], timestamp_ms)
         # A record that was consumed has an offset; the client's type allows None for one not sent yet.
@@ -124,6 +136,12 @@ class NativeDialect:
             record = Record(offset, message.key(), message.value(), headers, known_ms)
             return read_carefully(self._policy, record, control)
         return Schedule(due_ms, offset, message.key(), message.value(), headers, control)
+
+    def _note_misspelt(self, headers: Headers) -> None:
+        for name, _ in headers[:MOST_NAMES]:
+            if name[:1] in _FIRST_LETTERS and self._misspelt is not None and resembled_header(name) is not None:
+                self._misspelt(name)
+                return
 
     def _plain_due_ms(self, header: tuple[str, bytes | None], timestamp_ms: int) -> int:
         name, text = header
@@ -239,7 +257,10 @@ def _expires_ms(controls: Controls, due_ms: int) -> int | None:
         return None
     expires_ms = _instant(DELIVER_EXPIRES_AT, controls[DELIVER_EXPIRES_AT])
     if expires_ms < due_ms:
-        detail = f"header {DELIVER_EXPIRES_AT} is {due_ms - expires_ms} ms before the record is due ({due_ms})"
+        detail = (
+            f"header {DELIVER_EXPIRES_AT} is {instant_text(expires_ms)}, before the record is due:"
+            f" {instant_text(due_ms)}"
+        )
         raise RecordError(DeadLetterReason.CONTRADICTORY_HEADERS, detail)
     return expires_ms
 

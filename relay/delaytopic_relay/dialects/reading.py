@@ -14,7 +14,7 @@ import msgspec
 from delaytopic_api.records import RECEIPT, DeadLetterReason, Headers
 from delaytopic_api.values import topic_matcher
 from delaytopic_relay.core.commands import MAX_HEADERS, Command, Halt, Reject, SourceMessage
-from delaytopic_relay.dialects.times import delay_text, is_instant
+from delaytopic_relay.dialects.times import delay_text, instant_text, is_instant
 
 MAX_ID_BYTES = 256
 _TOPIC_NAME = re.compile(rb"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
@@ -96,12 +96,15 @@ def malformed(name: str, allowed: str, value: bytes | None) -> RecordError:
 
 
 def shown(value: bytes | None) -> str:
-    """A header's value for a detail: ASCII, and of bounded length whatever the producer wrote."""
+    """A header's value for a detail: ASCII, and of bounded length whatever the producer wrote; bytes that are no text
+    as Python escapes them.
+    """
     if value is None:
         return "null"
     if not value:
         return "empty"
-    text = repr(value[:_SHOWN_CHARACTERS])  # a repr is longer than its value: what is cut off here cannot fit
+    # A repr is longer than its value: what is cut off here cannot fit. Its b is left out.
+    text = repr(value[:_SHOWN_CHARACTERS])[1:]
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 
 
@@ -161,7 +164,8 @@ def due_within(policy: Policy, timestamp_ms: int, due_ms: int) -> int:
     if due_ms - timestamp_ms <= policy.max_delay_ms:
         return due_ms
     detail = (
-        f"the record is due at {due_ms}, {delay_text(due_ms - timestamp_ms)} after its timestamp {timestamp_ms};"
+        f"the record is due at {instant_text(due_ms)}, {delay_text(due_ms - timestamp_ms)} after its timestamp"
+        f" {instant_text(timestamp_ms)};"
         f" this DelayTopic allows at most {delay_text(policy.max_delay_ms)} (schedule.maxDelay)"
     )
     raise RecordError(DeadLetterReason.BEYOND_MAX_DELAY, detail)

@@ -23,6 +23,7 @@ from delaytopic_relay.dialects.reading import (
     seconds_ms,
     timestamp_of,
 )
+from delaytopic_relay.dialects.times import delay_text, instant_text
 from delaytopic_relay.dialects.writing import Companion, Departure, ReadBy, Written, tombstone, untouched
 
 EPOCH: Final = "scheduler-epoch"
@@ -83,8 +84,8 @@ class SchedulerDialect:
         timestamp_ms, grace_ms = timestamp_of(record, f"header {EPOCH}"), self._rules.grace_ms
         if grace_ms is not None and timestamp_ms - due_ms > grace_ms:
             detail = (
-                f"it was due at {due_ms}, {timestamp_ms - due_ms} ms before its timestamp;"
-                f" this DelayTopic allows {grace_ms} ms (schedule.scheduler.graceInterval)"
+                f"it was due at {instant_text(due_ms)}, {delay_text(timestamp_ms - due_ms)} before its timestamp;"
+                f" this DelayTopic allows {delay_text(grace_ms)} (schedule.scheduler.graceInterval)"
             )
             raise RecordError(DeadLetterReason.EXPIRED, detail)
         return due_within(self._policy, timestamp_ms, due_ms)

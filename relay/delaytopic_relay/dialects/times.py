@@ -7,7 +7,7 @@ Python's `int` takes, are refused.
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 
 from delaytopic_api.values import Duration
@@ -51,6 +51,14 @@ def delay_ms(text: bytes) -> int | None:
 def delay_text(milliseconds: int) -> str:
     """A delay as the YAML would say it, as far as the YAML could."""
     return Duration.of_ms(milliseconds) if milliseconds <= _LONGEST_DURATION.ms else f"more than {_LONGEST_DURATION}"
+
+
+def instant_text(milliseconds: int) -> str:
+    """A point in time as RFC 3339 in UTC, or as epoch milliseconds where no calendar has it."""
+    if not is_instant(milliseconds):
+        return f"epoch {milliseconds} ms"
+    seconds, rest_ms = divmod(milliseconds, 1_000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest_ms:03d}Z"
 
 
 @lru_cache(maxsize=1024)

@@ -81,7 +81,7 @@ class RelayMetrics(Collector):
         self._commits = MillisecondHistogram(DURATION_EDGES_MS)
         self._puts = MillisecondHistogram(DURATION_EDGES_MS)
         self._superseded = self._cancelled = self._too_late = 0
-        self._backlog_errors = self._foreign_entries = 0
+        self._backlog_errors = self._foreign_entries = self._misspelt = 0
         # Series that start with their first event have no rate for it: all known ones start at 0.
         self._dead_letters = Counter(dict.fromkeys(map(str, DeadLetterReason), 0))
         self._recoveries = Counter(dict.fromkeys(RECOVERY_CAUSES, 0))
@@ -134,6 +134,11 @@ class RelayMetrics(Collector):
         with self._lock:
             self._foreign_entries += 1
 
+    def add_misspelt(self) -> None:
+        """A record without a control header has a header that resembles one."""
+        with self._lock:
+            self._misspelt += 1
+
     def set_backlog(self, status: RelayStatus) -> None:
         """Set what is pending, as of the latest count."""
         self._status = status
@@ -164,6 +169,8 @@ class RelayMetrics(Collector):
         yield self._counter("backlog_errors", "Times that the backlog did not answer.", self._backlog_errors)
         text = "Entries of the backlog or the group's metadata that were skipped, as no relay of this group wrote them."
         yield self._counter("foreign_entries", text, self._foreign_entries)
+        text = "Records without a control header, and with a header whose name resembles one."
+        yield self._counter("misspelt_header_records", text, self._misspelt)
 
     def _histograms(self) -> Iterator[Metric]:
         yield self._histogram("lateness", "Sent minus due.", self._lateness)

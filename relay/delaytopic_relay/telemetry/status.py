@@ -110,6 +110,8 @@ class Counters:
     dead_lettered: int = 0
     superseded: int = 0
     cancelled: int = 0
+    misspelt: int = 0
+    misspelt_header: str | None = None
     busy_rate: float | None = None
 
 
@@ -140,6 +142,8 @@ def relay_status(
         dead_lettered_total=counters.dead_lettered,
         superseded_total=counters.superseded,
         cancelled_total=counters.cancelled,
+        misspelt_total=counters.misspelt,
+        misspelt_header=counters.misspelt_header,
         busy_rate=counters.busy_rate,
         pending=whole.pending,
         overdue=whole.overdue,

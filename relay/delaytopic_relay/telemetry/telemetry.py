@@ -7,6 +7,7 @@ from operator import attrgetter
 
 import structlog
 
+from delaytopic_api.records import resembled_header
 from delaytopic_api.relay import RelayConfig, RelayState, RelayStatus
 from delaytopic_relay.core.commands import Outbound, Reject, Schedule
 from delaytopic_relay.core.recovery import Plan
@@ -40,7 +41,7 @@ class Telemetry:
         self._started_at_ms = clock.now_ms()
         self._done = Counters()
         self._loop_snapshot = LoopSnapshot(RelayState.STARTING)
-        self._status = self._counted()
+        self._status = self.status()
         self._turned_ms = self._snapshot_ms = clock.monotonic_ms()
         self._window = (self._snapshot_ms, 0, 0)
         self._trouble: str | None = "starting"
@@ -104,7 +105,7 @@ class Telemetry:
         self._loop_snapshot = loop.snapshot()
         self._trouble = None if loop.joined else "waiting for the group to assign shards"
         self._measure_capacity(loop.idle_ms)
-        self._status = self._counted()
+        self._status = self.status()
         self.metrics.set_backlog(self._status)
 
     def _measure_capacity(self, idle_ms: int) -> None:
@@ -115,7 +116,8 @@ class Telemetry:
             self._done.busy_rate = done * 1_000 / busy_ms
         self._window = (self._turned_ms, self._done.delivered, idle_ms)
 
-    def _counted(self) -> RelayStatus:
+    def status(self) -> RelayStatus:
+        """Return what this relay does, as of now."""
         now_ms = self._clock.now_ms()
         return relay_status(self._config, self._relay, self._started_at_ms, now_ms, self._done, self._loop_snapshot)
 
@@ -199,6 +201,14 @@ class Telemetry:
         if isinstance(error, BacklogUnavailable):
             self.metrics.add_backlog_error()
         self._say("not available", str(error))
+
+    def misspelt(self, name: str) -> None:
+        """Count a record without a control header whose header `name` resembles one."""
+        self._done.misspelt += 1
+        self._done.misspelt_header = name
+        self.metrics.add_misspelt()
+        meant = f"the header {name!r} is no control header; did its producer mean {resembled_header(name)}?"
+        self._say("delivered as if it named no time", meant, key="misspelt")
 
     def _say(self, event: str, reason: str, *, key: str | None = None, **more: int) -> None:
         """Log a trouble, and the same again only after a while; `key` tells what the same is, if not the reason."""

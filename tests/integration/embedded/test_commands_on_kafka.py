@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import io
 import json
+import signal
+import subprocess
+import sys
+from subprocess import PIPE
 
 import pytest
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
+from tests.support.child_process import hearing_ctrl_c
 
 from delaytopic_api import Receipt
 from delaytopic_cli.__main__ import run
 from delaytopic_cli.client.topic_reader import read_topic
+from delaytopic_cli.embedded.process import wait_until
 from delaytopic_cli.embedded.topics import TopicPlan, admin_client, create_topics, partitions_by_topic
 from delaytopic_cli.judge.verdict import Coordinates, Headers
 
@@ -50,7 +56,7 @@ def test_many_records_are_sent_and_summed_up(broker: str, topic: str, capsys: py
 
     assert (code, json.loads(capsys.readouterr().out)) == (
         0,
-        {"topic": topic, "sent": 5_000, "firstDueMs": 1_000, "lastDueMs": 6_000},
+        {"topic": topic, "sent": 5_000, "firstDueMs": 1_000, "lastDueMs": 6_000, "interrupted": False},
     )
     assert len(contents(broker, topic)) == 5_000
 
@@ -108,7 +114,37 @@ def test_a_record_that_kafka_refuses_is_a_clear_error(
     code = run(["send", topic, "-b", broker, "--value", "v" * 2_000])
 
     assert code == 4
-    assert capsys.readouterr().err.startswith(f"error: Kafka refused a record to {topic}: ")
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: Kafka refused a record to {topic}: ")
+    assert error.endswith("; nothing was sent\n")
+
+
+def test_a_line_that_cannot_be_sent_is_named_with_the_number_of_those_before_it(
+    broker: str, topic: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"k1|one\nk2|two\nthree\nk4|four\n")))
+
+    code = run(["send", topic, "-b", broker, "--after", "5s", "--key-separator", "|"])
+
+    text = "error: line 3 of the input has no key separator '|'; 2 records were sent before\n"
+    assert (code, capsys.readouterr().err) == (2, text)
+    assert [value for _, value, _ in contents(broker, topic)] == [b"one", b"two"]
+
+
+def test_ctrl_c_while_lines_are_awaited_says_how_many_were_sent(broker: str, topic: str) -> None:
+    command = [sys.executable, "-m", "delaytopic_cli", "send", topic, "-b", broker, "--after", "5s", "-o", "json"]
+    with hearing_ctrl_c(), subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"one\ntwo\n")
+        process.stdin.flush()
+        assert wait_until(lambda: len(contents(broker, topic)) == 2, timeout_seconds=30)
+        process.send_signal(signal.SIGINT)
+        assert process.stdout is not None
+        assert process.stderr is not None
+        said, complained = process.stdout.read(), process.stderr.read()
+
+    summary = json.loads(said)
+    assert (process.returncode, complained, summary["sent"], summary["interrupted"]) == (130, b"", 2, True)
 
 
 def test_the_reader_knows_where_each_record_was(broker: str, topic: str) -> None:

@@ -191,6 +191,40 @@ def test_a_relay_that_was_killed_is_started_again_and_its_backlog_arrives(
     assert values == sorted(f"record {number}" for number in range(1, 11))
 
 
+def test_a_redis_that_does_not_answer_is_named_in_the_overview(local: Local) -> None:
+    redis = next(pid for pid, command in local.children().items() if "valkey-server" in command)
+
+    os.kill(redis, signal.SIGSTOP)
+    try:
+        assert run(["send", "shop.delayed", "--after", "1h", "--value", "never"]) == 0
+        local.wait_for("shop/reminders", "  trouble=not available: Redis at ")
+    finally:
+        os.kill(redis, signal.SIGCONT)
+
+
+def test_the_status_of_a_running_local_has_its_delay_topics(local: Local, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["send", "post.delayed", "--header", "Deliver-After=1h", "--value", "at once"]) == 0
+    local.wait_for("post/letters", "trouble=delivered as if it named no time")
+    capsys.readouterr()
+
+    assert run(["status"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"local (process {local.process.pid}): Kafka 127.0.0.1:")
+    assert lines[1].startswith("  shop/reminders: 1 relay, ")
+    assert lines[3].endswith("left as if they named no time: 1, with a header Deliver-After")
+
+    assert run(["status", "-o", "json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert [topic["name"] for topic in found["delayTopics"]] == ["shop/reminders", "post/letters"]
+
+
+def test_what_a_local_knows_of_its_topics_saves_a_record_from_the_wrong_one(
+    local: Local, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["send", "shop.reminders", "--after", "1h", "--value", "never"]) == 2
+    assert "shop.reminders is the target topic of shop/reminders" in capsys.readouterr().err
+
+
 def test_a_second_local_on_the_same_folder_is_refused(local: Local, capsys: pytest.CaptureFixture[str]) -> None:
     code = run(["local", "-f", str(local.file), "--data", str(local.data)])
 

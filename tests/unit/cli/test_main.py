@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,10 @@ from delaytopic_cli.client.sending import Sent, Timing
 from delaytopic_cli.commands.send import summary, timing_of
 from delaytopic_cli.errors import InputError
 
-COMMANDS = ["local", "send", "cancel", "get", "reschedule", "watch", "pending", "dead-letters", "gateway", "plan"]
+COMMANDS = [
+    *("init", "validate", "local", "status", "send", "cancel", "get", "reschedule", "watch", "pending", "dead-letters"),
+    *("gateway", "plan"),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -27,24 +31,10 @@ def test_help_lists_the_commands_in_the_order_of_use() -> None:
     text = CliRunner().invoke(cli, ["--help"], prog_name="delaytopic").output
 
     commands = [line.split()[0] for line in text.split("Commands:\n")[1].splitlines() if line[2] != " "]
-    assert commands == [
-        "local",
-        "send",
-        "cancel",
-        "get",
-        "reschedule",
-        "watch",
-        "pending",
-        "dead-letters",
-        "gateway",
-        "plan",
-        "slo",
-    ]
+    assert commands == [*COMMANDS, "slo"]
 
 
-@pytest.mark.parametrize(
-    "command", ["local", "send", "cancel", "get", "reschedule", "watch", "pending", "dead-letters", "gateway", "plan"]
-)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_the_help_of_each_command_has_examples(command: str) -> None:
     text = CliRunner().invoke(cli, [command, "--help"]).output
 
@@ -94,7 +84,16 @@ def test_every_problem_of_a_document_has_its_line(tmp_path: Path, capsys: pytest
 
 def test_an_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["sned"]) == 2
-    assert "No such command 'sned'" in capsys.readouterr().err
+    assert "No such command 'sned'. Did you mean send?" in capsys.readouterr().err
+
+
+def test_a_choice_that_is_none_is_answered_with_the_one_that_it_resembles(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["dead-letters", "list", "x.dlq", "--reason", "malformed-headers"]) == 2
+    assert "Did you mean malformed-header" in capsys.readouterr().err
+
+
+def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (run(["--version"]), capsys.readouterr().out) == (0, f"delaytopic {version('delaytopic')}\n")
 
 
 def test_a_refused_client_setting_is_a_clear_line(capsys: pytest.CaptureFixture[str]) -> None:

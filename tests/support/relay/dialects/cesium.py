@@ -7,6 +7,7 @@ was not yet due when it was read; here both go by the record's timestamp, so tha
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 from tests.support.relay.dialects.table import Arrived, Case, Headers, Origin, Outcome, Produced, Refused, Stage, Table
 
@@ -53,13 +54,20 @@ def _too_long(name: str, value: bytes, due_ms: int | None, delay_ms: int, after:
     def outcome(origin: Origin) -> Outcome:
         due = origin.timestamp_ms + delay_ms if due_ms is None else due_ms
         detail = (
-            f"the record is due at {due}, {after} after its timestamp {origin.timestamp_ms};"
+            f"the record is due at {written(due)}, {after} after its timestamp {written(origin.timestamp_ms)};"
             f" this DelayTopic allows at most 1h (schedule.maxDelay)"
         )
         error = [("cesium-error-reason", b"over-max-delay"), ("cesium-error-detail", detail.encode())]
         return Refused("beyond-max-delay", KEY, VALUE, [(name, value), *OWN, *error, *_provenance(origin)])
 
     return Case(Produced(KEY, VALUE, [(name, value), *OWN]), outcome)
+
+
+def written(milliseconds: int) -> str:
+    """Return a time as details of dead letters have it."""
+    if milliseconds > 253_402_300_799_999:
+        return f"epoch {milliseconds} ms"
+    return datetime.fromtimestamp(milliseconds / 1_000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def cases(stage: Stage) -> Mapping[str, Case]:
@@ -92,16 +100,16 @@ def cases(stage: Stage) -> Mapping[str, Case]:
                 [("delay-by", b"mine"), *_provenance(origin), ("cesium-scheduled-for", soon)],
             ),
         ),
-        "words": _malformed(after, b"soon", "b'soon'"),
-        "a sign": _malformed(after, b"+5", "b'+5'"),
-        "a negative delay": _malformed(after, b"-5", "b'-5'"),
-        "a blank": _malformed(after, b" 5", "b' 5'"),
-        "a fraction": _malformed(after, b"1.5", "b'1.5'"),
+        "words": _malformed(after, b"soon", "'soon'"),
+        "a sign": _malformed(after, b"+5", "'+5'"),
+        "a negative delay": _malformed(after, b"-5", "'-5'"),
+        "a blank": _malformed(after, b" 5", "' 5'"),
+        "a fraction": _malformed(after, b"1.5", "'1.5'"),
         "empty": _malformed(after, b"", "empty"),
         "null": _malformed(at, None, "null"),
-        "twenty digits": _malformed(at, b"1" * 20, f"b'{'1' * 20}'"),
-        "more than a long": _malformed(at, b"9223372036854775808", "b'9223372036854775808'"),
-        "eight bytes": _malformed(after, b"\x00" * 7 + b"\x05", "b'\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x05'"),
+        "twenty digits": _malformed(at, b"1" * 20, f"'{'1' * 20}'"),
+        "more than a long": _malformed(at, b"9223372036854775808", "'9223372036854775808'"),
+        "eight bytes": _malformed(after, b"\x00" * 7 + b"\x05", "'\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x05'"),
         "a delay too long": _too_long(after, b"%d" % (HOUR_MS + 1), None, HOUR_MS + 1, "1h1ms"),
         "the largest long": _too_long(at, b"9223372036854775807", (1 << 63) - 1, 0, "more than 99999h"),
     }
@@ -150,10 +158,10 @@ def binary_cases(stage: Stage) -> Mapping[str, Case]:
         "a delay": _sent(stage, (after, long(700)), delay_ms=700),
         "before 1970": _sent(stage, (at, long(-5)), due_ms=0),
         "eight digits": _bad_digits(at),
-        "seven bytes": malformed(after, b"\x00" * 7, "b'\\x00\\x00\\x00\\x00\\x00\\x00\\x00'"),
+        "seven bytes": malformed(after, b"\x00" * 7, "'\\x00\\x00\\x00\\x00\\x00\\x00\\x00'"),
         "null": malformed(after, None, "null"),
         "a negative delay": malformed(
-            after, long(-1), "b'\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff'", "a delay from 0 ms on"
+            after, long(-1), "'\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff'", "a delay from 0 ms on"
         ),
     }
 

@@ -85,15 +85,15 @@ def cases(stage: Stage) -> Mapping[str, Case]:
         "no topic": _bad(_record(soon), no_to),
         "a cancel without an id": _bad(_record(_action(b"CANCEL")), no_id.format("CANCEL")),
         "a replacement without an id": _bad(_record(_action(b"REPLACE"), soon, target), no_id.format("REPLACE")),
-        "words": _bad(_record(_at("tomorrow"), target), iso.format("b'tomorrow'")),
+        "words": _bad(_record(_at("tomorrow"), target), iso.format("'tomorrow'")),
         "an unknown action": _bad(
             _record(_action(b"MOVE"), soon, target),
-            "header x-scheduler-action must be ADD, CANCEL or REPLACE, but is b'MOVE'",
+            "header x-scheduler-action must be ADD, CANCEL or REPLACE, but is 'MOVE'",
             reason="unknown-action",
         ),
         "a recurring schedule": _bad(
             _record(_action(b"CRON_ADD"), _id(b"e"), ("x-scheduler-cron-expr", b"* * * * *"), target),
-            "header x-scheduler-action is b'CRON_ADD': recurring schedules are not supported yet",
+            "header x-scheduler-action is 'CRON_ADD': recurring schedules are not supported yet",
             reason="unsupported",
         ),
         "a forbidden topic": _bad(

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from delaytopic_api.records import DeadLetterReason, headers
 
 
@@ -46,3 +48,27 @@ def test_the_reasons_of_dead_letters_are_stable_tokens() -> None:
         "too-many-ids",
         "refused-by-kafka",
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("Deliver-After", "deliver-after"),
+        ("DELIVER_AT", "deliver-at"),
+        ("deliverAfter", "deliver-after"),
+        ("X-Deliver-At", "deliver-at"),
+        ("deliver-att", "deliver-at"),
+        ("delvier-at", "deliver-at"),
+        ("delivery-id", "deliver-id"),
+        ("deliver-expire-at", "deliver-expires-at"),
+        ("deliver-at", None),
+        ("delay-receipt", None),
+        ("deliver-time", None),
+        ("deliver-at-last", None),
+        ("traceparent", None),
+        ("", None),
+        ("d" * 1_000, None),
+    ],
+)
+def test_a_name_resembles_a_control_header_or_none(name: str, meant: str | None) -> None:
+    assert headers.resembled_header(name) == meant

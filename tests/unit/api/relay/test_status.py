@@ -52,6 +52,8 @@ ON_THE_WIRE = {
     "deadLetteredTotal": 4,
     "supersededTotal": 5,
     "cancelledTotal": 6,
+    "misspeltTotal": 0,
+    "misspeltHeader": None,
     "busyRate": None,
     "pending": 7,
     "overdue": 0,

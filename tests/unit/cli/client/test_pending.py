@@ -6,7 +6,7 @@ import pytest
 from tests.support.relay.listings import AS_OF_MS, pending_list
 
 from delaytopic_api.relay import DueBin, PendingList, PendingRecord, PendingShard
-from delaytopic_cli.client.pending import LAST_OFFSET, LAST_PARTITION, PendingReport, report
+from delaytopic_cli.client.pending import LAST_OFFSET, LAST_PARTITION, PendingReport, report, table_lines
 from delaytopic_cli.client.relay_listing import RelayAnswer
 from delaytopic_cli.errors import CliError, InputError, RelayUnreachableError
 
@@ -56,6 +56,16 @@ def test_counts_are_added_up() -> None:
 
     assert (found.pending, found.overdue, found.next_due_ms, found.ingest_lag) == (11, 3, 30, 7)
     assert found.histogram == [(1_000, 4)]
+
+
+def test_what_is_counted_and_not_listed_was_withdrawn() -> None:
+    told = answers(relay(0, record(5, 0, 1), pending=3), relay(1, pending=1))
+
+    whole, part, cut = report(SOURCE, told, 100, of_all=True), report(SOURCE, told, 100), report(SOURCE, told, 0)
+
+    assert (whole.withdrawn, part.withdrawn, cut.withdrawn) == (3, None, None)
+    summary = list(table_lines(whole, now_ms=0, width=80))[1]
+    assert summary == "4 pending, 0 overdue, 3 of them cancelled, replaced or just delivered"
 
 
 @pytest.mark.parametrize("topic", [SOURCE, "shop/reminders", "reminders"])
@@ -167,6 +177,7 @@ def test_the_report_as_json_has_everything() -> None:
         "nextDueMs": 5,
         "ingestLag": 0,
         "dueHistogram": [{"aheadMs": 1_000, "records": 1}],
+        "withdrawn": None,
         "complete": True,
         "notes": [],
         "relays": [

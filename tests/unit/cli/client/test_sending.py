@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
+
 import pytest
 
 from delaytopic_api import Duration
 from delaytopic_api.records import Headers
 from delaytopic_cli.client.sending import (
     Addressing,
+    Interruption,
     KeyedValue,
     OutgoingRecord,
     Timing,
@@ -17,6 +21,7 @@ from delaytopic_cli.client.sending import (
 )
 from delaytopic_cli.errors import InputError
 
+RECORD = OutgoingRecord(b"k", b"v", [])
 AFTER_5S = Timing(after=Duration("5s"))
 
 
@@ -115,3 +120,33 @@ def test_a_cancel_goes_where_its_schedule_went() -> None:
 )
 def test_the_due_time_of_a_sent_record(headers: Headers, expected: int | None) -> None:
     assert due_ms(headers, 1_000) == expected
+
+
+def test_a_signal_ends_the_reading_of_records_and_those_read_before_stay() -> None:
+    def interrupted() -> Iterator[OutgoingRecord]:
+        yield RECORD
+        signal.raise_signal(signal.SIGINT)
+        yield RECORD
+
+    with Interruption() as interruption:
+        read = list(interruption.read(interrupted()))
+
+    assert (read, interruption.times) == ([RECORD], 1)
+
+
+def test_a_signal_elsewhere_is_heard_before_the_next_record_and_costs_nothing() -> None:
+    read = []
+    with Interruption() as interruption:
+        for record in interruption.read([RECORD, RECORD]):
+            signal.raise_signal(signal.SIGINT)
+            read.append(record)
+
+    assert (read, interruption.times) == ([RECORD], 1)
+
+
+def test_a_signal_is_everybodys_again_afterwards() -> None:
+    former = signal.getsignal(signal.SIGINT)
+    with Interruption():
+        assert signal.getsignal(signal.SIGINT) != former
+
+    assert signal.getsignal(signal.SIGINT) == former

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from delaytopic_api import Receipt
 from delaytopic_cli.client.watching import Arrival, json_line, preview, receipt_of, table_head, table_line
@@ -21,11 +22,17 @@ def test_no_receipt_or_a_strange_one_is_none() -> None:
     assert receipt_of([("delay-receipt", b"paid")]) is None
 
 
-def test_a_line_shows_times_lateness_key_and_value() -> None:
+def test_a_line_shows_how_long_after_its_due_time_a_record_was_sent_and_arrived() -> None:
     line = table_line(ARRIVAL, now_ms=1_795_262_400_060, width=140)
 
-    assert line.split()[2:] == ["7", "ms", "customer-1", "tea", "is", "ready"]
-    assert table_head().split() == ["DUE", "ARRIVED", "LATE", "KEY", "VALUE"]
+    assert line.split()[1:] == ["+7", "ms", "+50", "ms", "customer-1", "tea", "is", "ready"]
+    assert table_head().splitlines()[1].split() == ["DUE", "SENT", "ARRIVED", "KEY", "VALUE"]
+
+
+def test_a_clock_behind_the_relays_shows() -> None:
+    early = replace(ARRIVAL, arrived_ms=1_795_262_399_990)
+
+    assert "+7 ms     -10 ms" in table_line(early, now_ms=1_795_262_400_060, width=140)
 
 
 def test_a_line_fits_the_terminal() -> None:
@@ -42,6 +49,7 @@ def test_a_json_line_has_everything() -> None:
         "sentMs": 1_795_262_400_007,
         "arrivedMs": 1_795_262_400_050,
         "latenessMs": 7,
+        "arrivedAfterDueMs": 50,
         "source": "shop.delayed:3:17",
         "key": "customer-1",
         "value": "tea is ready",

@@ -92,7 +92,10 @@ def nothing_runs_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_into_a_pipe_it_writes_json(pages: Pages, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["pending", SOURCE, "--relay", pages.url]) == 0
 
-    assert json.loads(capsys.readouterr().out) == report(SOURCE, [RelayAnswer(pages.url, LIST)], 100).to_json()
+    assert (
+        json.loads(capsys.readouterr().out)
+        == report(SOURCE, [RelayAnswer(pages.url, LIST)], 100, of_all=True).to_json()
+    )
 
 
 def test_options_become_parameters(pages: Pages) -> None:
@@ -108,7 +111,7 @@ def test_a_relay_that_is_named_twice_is_asked_once(pages: Pages) -> None:
 
 
 def test_without_a_relay_those_of_the_running_local_are_asked(pages: Pages) -> None:
-    write_state(LocalState(os.getpid(), "127.0.0.1:1", None, (SOURCE,), (pages.url,)))
+    write_state(LocalState(os.getpid(), "127.0.0.1:1", None, (), (pages.url,)))
 
     assert (run(["pending", "reminders"]), pages.asked) == (0, ["limit=100"])
 
@@ -236,7 +239,7 @@ def test_wrong_input_is_one_clear_line(arguments: list[str], line: str, capsys: 
 
 
 def test_a_local_whose_relays_are_not_up_yet_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    write_state(LocalState(os.getpid(), "127.0.0.1:1", None, (SOURCE,)))
+    write_state(LocalState(os.getpid(), "127.0.0.1:1", None))
 
     assert run(["pending", SOURCE]) == 2
     assert "not up yet" in capsys.readouterr().err

@@ -5,10 +5,21 @@ from pathlib import Path
 import pytest
 
 from delaytopic_api import InvalidDocument, Refused
+from delaytopic_api.relay import KafkaClient, SaslMechanism, SecurityProtocol
+from delaytopic_cli.client.known_topics import KnownTopic
 from delaytopic_cli.embedded.topics import TopicPlan
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.judge.reading import Rules, rules_of
-from delaytopic_cli.local.documents import read_settings, relay_document, topic_plans
+from delaytopic_cli.local.documents import (
+    BROKERS_CLOCK,
+    check_addresses,
+    checked_settings,
+    kafka_client,
+    known_topic,
+    read_settings,
+    relay_document,
+    topic_plans,
+)
 
 HEAD = "apiVersion: delaytopic.dev/v1alpha1\nkind: DelayTopic\nmetadata: {name: reminders, namespace: shop}\nspec:\n"
 PLAIN = HEAD + "  source: {topic: a}\n  target: {topic: b, allowed: ['shop.*']}\n"
@@ -25,8 +36,8 @@ def test_two_topic_names_are_enough(tmp_path: Path) -> None:
     plans = topic_plans(read_settings(file_with(tmp_path, PLAIN)), on_own_cluster=False)
 
     assert plans == [
-        TopicPlan("a", 4, {"retention.ms": str(WEEK_AND_MONTH_MS)}, 1),
-        TopicPlan("b", 4, {}, 1),
+        TopicPlan("a", 4, {"retention.ms": str(WEEK_AND_MONTH_MS), **BROKERS_CLOCK}, 1),
+        TopicPlan("b", 4, BROKERS_CLOCK, 1),
         TopicPlan("a.dlq", 1, {"max.message.bytes": str(1_048_588 + 65_536)}, 1),
     ]
 
@@ -47,10 +58,10 @@ def test_what_is_written_wins_and_big_records_have_room_in_the_dead_letter_topic
     ]
 
 
-def test_a_fixed_delay_needs_the_brokers_time(tmp_path: Path) -> None:
+def test_a_fixed_delay_needs_the_brokers_time_on_any_cluster(tmp_path: Path) -> None:
     text = PLAIN + "  schedule: {delay: 30s}\n"
 
-    source = topic_plans(read_settings(file_with(tmp_path, text)), on_own_cluster=False)[0]
+    source = topic_plans(read_settings(file_with(tmp_path, text)), on_own_cluster=True)[0]
 
     assert source.config["message.timestamp.type"] == "LogAppendTime"
 
@@ -68,7 +79,8 @@ def test_observed_topics_of_ones_own_cluster_are_left_alone(tmp_path: Path) -> N
 def test_the_relays_document_names_servers_and_topics(tmp_path: Path) -> None:
     settings = read_settings(file_with(tmp_path, PLAIN))[0]
 
-    document = relay_document(settings, bootstrap_servers="127.0.0.1:9", redis_url="redis://127.0.0.1:8/0", http_port=7)
+    kafka = KafkaClient(bootstrap_servers="127.0.0.1:9")
+    document = relay_document(settings, kafka=kafka, redis_url="redis://127.0.0.1:8/0", http_port=7)
 
     assert document.to_document() | {"schedule": None, "limits": None} == {
         "apiVersion": "delaytopic.dev/v1alpha1",
@@ -139,3 +151,62 @@ def test_the_audits_rules_follow_from_the_document(tmp_path: Path) -> None:
         fixed_delay_ms=None,
         uses_ids=False,
     )
+
+
+@pytest.mark.parametrize(
+    ("servers", "redis", "line"),
+    [
+        ("foo", None, "--bootstrap-servers: is not a list of servers; write host:port, several separated by commas"),
+        (None, "foo", '--redis-url: "foo" is not the URL of a Redis; write it like redis://host:6379/0 or'),
+        (None, "redis://u:secret@h", "--redis-url: must not hold credentials"),
+    ],
+)
+def test_the_address_of_a_server_that_is_none_is_one_line(servers: str | None, redis: str | None, line: str) -> None:
+    with pytest.raises(InputError) as caught:
+        check_addresses(servers, redis)
+
+    assert str(caught.value).startswith(line)
+    assert "secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_senders_know_what_the_document_says(tmp_path: Path) -> None:
+    text = PLAIN + "  schedule: {maxDelay: 1h, ids: Disabled}\n"
+
+    assert known_topic(read_settings(file_with(tmp_path, text))[0]) == KnownTopic(
+        "shop/reminders", "a", "b", "a.dlq", ("shop.*",), None, 3_600_000, takes_ids=False
+    )
+
+
+def test_settings_of_a_secured_kafka_become_those_of_relays_and_the_password_a_file_for_its_owner(
+    tmp_path: Path,
+) -> None:
+    given = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.username": "u", "sasl.password": "p"}
+
+    security = kafka_client("k:9", checked_settings(given, own_cluster=True), tmp_path).security
+
+    assert (security.protocol, security.mechanism, security.username) == (
+        SecurityProtocol.SASL_SSL,
+        SaslMechanism.PLAIN,
+        "u",
+    )
+    file = Path(security.password_file or "")
+    assert (file.read_text(encoding="utf-8"), file.stat().st_mode & 0o777) == ("p", 0o600)
+
+
+@pytest.mark.parametrize(
+    ("settings", "own_cluster", "line"),
+    [
+        ({"linger.ms": "5"}, True, "-X: relays do not know linger.ms; they know security.protocol, "),
+        ({"security.protocol": "SSL"}, False, "-X is for a Kafka of yours: name it with --bootstrap-servers"),
+        ({"security.protocol": "SASL_SSL"}, True, "-X: "),
+        ({"security.protocol": "TLS"}, True, "-X: protocol: "),
+    ],
+)
+def test_settings_that_relays_cannot_use_are_refused(
+    settings: dict[str, str], own_cluster: bool, line: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError) as caught:
+        kafka_client("k:9", checked_settings(settings, own_cluster=own_cluster), tmp_path)
+
+    assert str(caught.value).startswith(line)

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import io
 import math
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from delaytopic_api import RelayStatus
+from delaytopic_api.relay import RelayState
 from delaytopic_cli.local.overview import Counters, Overview, overview_line, overview_table, percentile_edge
 
 
@@ -137,12 +139,47 @@ def test_an_overview_in_one_line() -> None:
     ]
 
 
-def test_an_overview_as_a_table() -> None:
-    console = Console(width=140, file=io.StringIO())
-    with console.capture() as capture:
-        console.print(overview_table([OVERVIEW], now_ms=0))
+def test_a_trouble_is_at_the_end_of_the_line() -> None:
+    line = overview_line(replace(OVERVIEW, trouble="Redis is not available"), now_ms=0)
 
-    row = next(line for line in capture.get().splitlines() if "shop/reminders" in line)
-    assert row.replace("│", " ").split() == [
+    assert line.endswith("  dead-letters=4  trouble=Redis is not available")
+
+
+def shown(overviews: list[Overview], width: int) -> list[str]:
+    console = Console(width=width, file=io.StringIO())
+    with console.capture() as capture:
+        console.print(overview_table(overviews, now_ms=0, width=width))
+    return capture.get().splitlines()
+
+
+def test_an_overview_as_a_table() -> None:
+    row = next(line for line in shown([OVERVIEW], 140) if "shop/reminders" in line)
+
+    assert row.split() == [
         *("shop/reminders", "1/2", "12,000", "3", "-", "5,000", "512", "<=", "20", "ms", "4", "4", "Delivering")
     ]
+
+
+@pytest.mark.parametrize("width", [80, 140])
+def test_no_heading_is_cut(width: int) -> None:
+    busy = replace(OVERVIEW, pending=12_345_678, overdue=123_456, delivered=12_345_678, next_due_ms=1_000)
+    lines = shown([busy], width)
+
+    headings = " ".join(line for line in lines[1:4])
+    assert "…" not in "".join(lines)
+    assert max(map(len, lines)) <= width
+    for word in ("relays", "pending", "overdue", "next due", "delivered", "per s", "late", "p99", "dead", "letters"):
+        assert word in headings
+
+
+@pytest.mark.parametrize("width", [80, 140])
+def test_troubles_stand_below_their_table(width: int) -> None:
+    assert "shop/reminders: Redis is not available" in shown(
+        [replace(OVERVIEW, trouble="Redis is not available")], width
+    )
+
+
+def test_a_relay_that_still_waits_at_its_start_does_not_run() -> None:
+    waiting = status("a").model_copy(update={"state": RelayState.STARTING})
+
+    assert Counters("shop/reminders", 1).take([waiting], {}, now_ms=0).relays_running == 0

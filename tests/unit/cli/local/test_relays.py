@@ -132,3 +132,38 @@ def test_without_a_reason_the_last_words_are_the_end_of_the_log(relay: ScriptedR
     relay.log_file.write_text("Traceback\nValueError: oops\n", encoding="utf-8")
 
     assert relay.last_words() == "Traceback\nValueError: oops"
+
+
+WARNING = {
+    "event": "waiting",
+    "reason": "Kafka does not answer",
+    "level": "warning",
+    "timestamp": "1970-01-01T00:01:40Z",
+}
+CLIENT = {
+    "event": "kafka client",
+    "text": "FAIL [vm-1#consumer-2] [thrd:GroupCoordinator]: GroupCoordinator: h:9: Timed out",
+    "level": "warning",
+    "timestamp": "1970-01-01T00:01:40Z",
+}
+INFO = {"event": "started", "level": "info", "timestamp": "1970-01-01T00:01:41Z"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "now_s", "trouble"),
+    [
+        ([], 100.0, None),
+        ([INFO, WARNING], 100.0, "waiting: Kafka does not answer"),
+        ([INFO, WARNING], 111.0, "waiting: Kafka does not answer"),
+        ([INFO, WARNING], 113.0, None),
+        ([WARNING, INFO], 101.0, None),
+        ([CLIENT], 101.0, "Kafka client: GroupCoordinator: h:9: Timed out"),
+        ([{**WARNING, "timestamp": "soon"}], 101.0, None),
+    ],
+)
+def test_what_a_relay_complained_of_last_is_its_trouble_for_a_while(
+    relay: ScriptedRelay, lines: list[dict[str, str]], now_s: float, trouble: str | None
+) -> None:
+    relay.log_file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+    assert relay.trouble(now_s) == trouble

@@ -195,6 +195,6 @@ def signals() -> Iterator[None]:
 def test_a_run_that_is_asked_to_end_does_so_as_after_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "topics.yaml"
     file.write_text(TOPIC % "orders", encoding="utf-8")
-    monkeypatch.setattr("delaytopic_cli.slo.commands.spark_session", lambda **_: signal.raise_signal(signal.SIGTERM))
+    monkeypatch.setattr("delaytopic_cli.slo.commands.check_topics", lambda *_: signal.raise_signal(signal.SIGTERM))
 
     assert run(["slo", "run", "-f", str(file), "-b", "127.0.0.1:1", "--quiet"]) == INTERRUPTED

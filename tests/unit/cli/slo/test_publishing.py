@@ -15,6 +15,7 @@ from tests.unit.slo.sample_report import NOW_MS, sample_report
 
 from delaytopic_api.documents import MOST_FAULTY_HOURS, Condition, ConditionStatus, SloStatus
 from delaytopic_cli.__main__ import cli
+from delaytopic_cli.client.known_topics import KnownTopic
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.local.state import LocalState, read_last_report, write_state
 from delaytopic_cli.slo.documents import audited_topics
@@ -72,8 +73,9 @@ def test_the_local_session_whose_topic_was_audited_gets_the_report(
     folder.mkdir()
     topic = audited_topics(str(write_topic(tmp_path)), None)[0]
     found = []
-    for sources, directory in (((), folder), (("a",), folder / "gone"), (("a",), folder)):
-        write_state(LocalState(os.getpid(), "kafka:1", None, sources, directory=str(directory)))
+    known = KnownTopic("shop/orders", topic.source.topic, topic.target.topic, topic.dead_letter.topic)
+    for topics, directory in (((), folder), ((known,), folder / "gone"), ((known,), folder)):
+        write_state(LocalState(os.getpid(), "kafka:1", None, topics, directory=str(directory)))
         tell_local(sample_report(), topic, "kafka:1")
         found.append(read_last_report(folder, "shop", "orders"))
     tell_local(sample_report(faulty=False), topic, "kafka:2")

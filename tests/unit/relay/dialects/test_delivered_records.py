@@ -85,7 +85,7 @@ def test_a_dead_letter_is_the_untouched_record_with_reason_detail_source_and_tim
             *user,
             ("deliver-action", b"explode"),
             ("dead-letter-reason", b"unknown-action"),
-            ("dead-letter-detail", b"header deliver-action must be schedule or cancel, but is b'explode'"),
+            ("dead-letter-detail", b"header deliver-action must be schedule or cancel, but is 'explode'"),
             ("dead-letter-source", b"shop.reminders.delayed:3:41"),
             ("dead-letter-at", b"1795269605001"),
         ],

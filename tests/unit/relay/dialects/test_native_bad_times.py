@@ -85,7 +85,7 @@ NO_DURATION: list[bytes] = [
 def shown(value: bytes | None) -> str:
     if value is None:
         return "null"
-    text = repr(value) if value else "empty"
+    text = repr(value)[1:] if value else "empty"
     return text if len(text) <= 64 else f"{text[:64]}..."
 
 
@@ -123,7 +123,7 @@ def test_a_time_header_that_cannot_be_read_is_malformed_even_beside_one_that_can
     command = native().read(message)
 
     allowed = AN_INSTANT if bad[0] == "deliver-at" else A_DELAY
-    detail = f"header {bad[0]} must be {allowed}, but is b'soon'"
+    detail = f"header {bad[0]} must be {allowed}, but is 'soon'"
     assert command == reject(message, DeadLetterReason.MALFORMED_HEADER, detail)
 
 
@@ -137,21 +137,21 @@ def test_a_repeated_header_whose_last_value_cannot_be_read_is_malformed() -> Non
 
 
 @pytest.mark.parametrize(
-    ("header", "due_ms", "delay"),
+    ("header", "due", "delay"),
     [
-        (("deliver-at", b"%d" % (TIMESTAMP_MS + 30 * DAY_MS + 1)), TIMESTAMP_MS + 30 * DAY_MS + 1, "720h1ms"),
-        (("deliver-after", b"721h"), TIMESTAMP_MS + 721 * 3_600_000, "721h"),
-        (("deliver-at", b"9999-12-31T23:59:59Z"), 253_402_300_799_000, "more than 99999h"),
-        (("deliver-after", b"253402300799999"), TIMESTAMP_MS + 253_402_300_799_999, "more than 99999h"),
+        (("deliver-at", b"%d" % (TIMESTAMP_MS + 30 * DAY_MS + 1)), "2026-12-21T14:00:00.001Z", "720h1ms"),
+        (("deliver-after", b"721h"), "2026-12-21T15:00:00.000Z", "721h"),
+        (("deliver-at", b"9999-12-31T23:59:59Z"), "9999-12-31T23:59:59.000Z", "more than 99999h"),
+        (("deliver-after", b"253402300799999"), "epoch 255197570399999 ms", "more than 99999h"),
     ],
 )
-def test_what_is_due_beyond_the_longest_delay_is_refused(header: Header, due_ms: int, delay: str) -> None:
+def test_what_is_due_beyond_the_longest_delay_is_refused(header: Header, due: str, delay: str) -> None:
     message = record(header)
 
     command = native().read(message)
 
     detail = (
-        f"the record is due at {due_ms}, {delay} after its timestamp {TIMESTAMP_MS};"
+        f"the record is due at {due}, {delay} after its timestamp 2026-11-21T14:00:00.000Z;"
         " this DelayTopic allows at most 720h (schedule.maxDelay)"
     )
     assert command == reject(message, DeadLetterReason.BEYOND_MAX_DELAY, detail)

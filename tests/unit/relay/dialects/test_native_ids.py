@@ -18,7 +18,7 @@ def test_an_id_is_any_1_to_256_bytes(identity: bytes) -> None:
 
 @pytest.mark.parametrize(
     ("identity", "shown"),
-    [(None, "null"), (b"", "empty"), (b"i" * 257, f"b'{'i' * 62}...")],
+    [(None, "null"), (b"", "empty"), (b"i" * 257, f"'{'i' * 63}...")],
 )
 def test_any_other_id_is_malformed(identity: bytes | None, shown: str) -> None:
     message = record(("deliver-id", identity))
@@ -47,7 +47,7 @@ def test_the_action_cancel_withdraws_an_id() -> None:
 
 @pytest.mark.parametrize(
     ("action", "shown"),
-    [(b"explode", "b'explode'"), (b"Cancel", "b'Cancel'"), (b"cancel ", "b'cancel '"), (b"", "empty"), (None, "null")],
+    [(b"explode", "'explode'"), (b"Cancel", "'Cancel'"), (b"cancel ", "'cancel '"), (b"", "empty"), (None, "null")],
 )
 def test_any_other_action_is_unknown(action: bytes | None, shown: str) -> None:
     message = record(("deliver-action", action), ("deliver-id", b"a"))

@@ -4,10 +4,21 @@ from typing import NoReturn
 
 import pytest
 from confluent_kafka import Message
-from tests.support.relay.native_records import KEY, OFFSET, TIMESTAMP_MS, VALUE, Header, native, record, schedule
+from tests.support.relay.native_records import (
+    KEY,
+    OFFSET,
+    POLICY,
+    TIMESTAMP_MS,
+    VALUE,
+    Header,
+    native,
+    record,
+    schedule,
+)
 
 from delaytopic_api.records import DeadLetterReason
 from delaytopic_relay.core.commands import MAX_HEADERS, NO_CONTROL_HEADER, SEVERAL_CONTROL_HEADERS, Reject, Schedule
+from delaytopic_relay.dialects.native import NativeDialect
 
 USER_HEADERS: list[Header] = [
     ("trace", b"1"),
@@ -103,3 +114,24 @@ def test_a_record_with_more_headers_than_a_relay_carries_is_dead_lettered_withou
         "it has more than 256 headers, which no relay carries: they are missing here; the record in the source topic "
         "has them",
     )
+
+
+@pytest.mark.parametrize(
+    ("headers", "heard"),
+    [
+        ([("Deliver-After", b"5s")], ["Deliver-After"]),
+        ([("trace", b"1"), ("deliver_at", b"5"), ("Deliver-Id", b"x")], ["deliver_at"]),
+        ([("deliver-after", b"5s"), ("Deliver-Id", b"x")], []),
+        ([("trace", b"1"), ("", b""), ("delay-receipt", b"x")], []),
+        ([*[("a", b"")] * 16, ("Deliver-After", b"5s")], []),
+    ],
+)
+def test_a_record_without_a_control_header_whose_header_resembles_one_is_heard_of_and_read_as_it_is(
+    headers: list[Header], heard: list[str]
+) -> None:
+    names: list[str] = []
+    message = record(*headers)
+
+    command = NativeDialect(POLICY, names.append).read(message)
+
+    assert (names, command) == (heard, native().read(message))

@@ -100,12 +100,14 @@ def test_commits_and_puts_are_measured_in_seconds() -> None:
     metrics.observe_put(2)
     metrics.add_backlog_error()
     metrics.add_foreign_entry()
+    metrics.add_misspelt()
 
     assert samples(metrics, "delaytopic_commit_seconds_sum") == {None: 0.257}
     assert samples(metrics, "delaytopic_commit_seconds_count") == {None: 2}
     assert samples(metrics, "delaytopic_backlog_write_seconds_sum") == {None: 0.002}
     assert samples(metrics, "delaytopic_backlog_errors_total") == {None: 1}
     assert samples(metrics, "delaytopic_foreign_entries_total") == {None: 1}
+    assert samples(metrics, "delaytopic_misspelt_header_records_total") == {None: 1}
 
 
 def test_the_backlog_is_that_of_the_latest_status() -> None:

@@ -43,3 +43,19 @@ def status_of(host: str, port: int) -> int:
         return connection.getresponse().status
     finally:
         connection.close()
+
+
+def test_misspelt_headers_are_counted_and_the_last_one_is_named(tmp_path: Path) -> None:
+    route = Route(Servers("127.0.0.1:1", "redis://127.0.0.1:1/0"), tmp_path, "route", {})
+    telemetry = Telemetry(route.config(), "relay-0", SystemClock())
+
+    with capture_logs() as lines:
+        telemetry.misspelt("Deliver-At")
+        telemetry.misspelt("deliver_after")
+    status = telemetry.status()
+
+    assert (status.misspelt_total, status.misspelt_header) == (2, "deliver_after")
+    assert b"delaytopic_misspelt_header_records_total" in telemetry.metrics.render()
+    assert [line["reason"] for line in lines] == [
+        "the header 'Deliver-At' is no control header; did its producer mean deliver-at?"
+    ]

@@ -1,0 +1,16 @@
+"""DelayTopics of one file that cannot go together, by the operator's own rules. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from delaytopic_api import Settings
+from delaytopic_cli.errors import InputError
+from delaytopic_operator.planning import conflicts_among
+
+
+def check_together(all_settings: Sequence[Settings]) -> None:
+    """Raise InputError, with a line for each DelayTopic that the operator would refuse beside those before it."""
+    refused = conflicts_among(all_settings)
+    if refused:
+        raise InputError("\n".join(f"DelayTopic {key}: {conflict.sentence}" for key, conflict in refused.items()))

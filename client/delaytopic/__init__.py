@@ -1,0 +1,1 @@
+"""Delayed delivery for Apache Kafka, as producers use it: see `delaytopic.client`."""

@@ -1,0 +1,192 @@
+"""Schedule, replace and cancel records of a DelayTopic, through a producer of confluent-kafka.
+
+    delayed = DelayedTopic(Producer({"bootstrap.servers": "kafka:9092"}), "shop.reminders.delayed")
+    delayed.schedule(b"pay your order", id="order-17", after=timedelta(hours=1))
+    delayed.cancel("order-17")
+
+What is written is the record contract: `docs/reference/record-contract.md`. The import brings no library.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Protocol
+
+from delaytopic_api.records import (
+    ACTION_CANCEL,
+    CONTROL_HEADERS,
+    DELIVER_ACTION,
+    DELIVER_AFTER,
+    DELIVER_AT,
+    DELIVER_EXPIRES_AT,
+    DELIVER_ID,
+    DELIVER_TO,
+    Headers,
+)
+
+__all__ = ["DelayedTopic", "ProducerLike", "partition_of"]
+
+LONGEST_ID_BYTES: Final = 256
+METADATA_TIMEOUT_S: Final = 10.0
+METADATA_FRESH_S: Final = 300.0
+"""The time after which the topic is asked again for its partitions; clients of Kafka do so by default, too."""
+_EPOCH: Final = datetime.fromtimestamp(0, UTC)
+_MILLISECOND: Final = timedelta(milliseconds=1)
+
+Text = str | bytes
+Delivered = Callable[[Any, Any], None]
+"""Called with an error or None, and the message, as confluent-kafka does."""
+
+
+class ProducerLike(Protocol):
+    """The part of `confluent_kafka.Producer` that is used."""
+
+    def produce(self, topic: str, *args: Any, **kwargs: Any) -> Any:
+        """Queue one record."""
+        ...
+
+    def list_topics(self, *args: Any, **kwargs: Any) -> Any:
+        """Return what the cluster knows of topics."""
+        ...
+
+
+class DelayedTopic:
+    """The source topic of a DelayTopic, to send to.
+
+    Relays keep ids per partition, so all that is sent with one id has to reach one partition. Each record that has a
+    key goes to the partition that Java's producers choose for it, whatever `partitioner` this producer is set to:
+    producers of all languages can replace and cancel what others scheduled.
+
+    Methods queue a record as `produce` does, and raise what it raises: BufferError when the queue is full. Call the
+    producer's `poll` and `flush` as usual. Safe in several threads where the producer is.
+    """
+
+    def __init__(self, producer: ProducerLike, topic: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """Ask nothing yet: the number of partitions is asked for with the first record that has a key."""
+        self._producer = producer
+        self._topic = topic
+        self._clock = clock
+        self._partitions = 0
+        self._fresh_until_s = 0.0
+
+    def schedule(  # noqa: PLR0913  # all but the value by name
+        self,
+        value: Text | None,
+        *,
+        key: Text | None = None,
+        id: Text | None = None,
+        at: datetime | int | None = None,
+        after: timedelta | None = None,
+        to: str | None = None,
+        expires_at: datetime | int | None = None,
+        headers: Sequence[tuple[str, Text | None]] = (),
+        on_delivery: Delivered | None = None,
+    ) -> None:
+        """Send a record that is delivered at a time, or after a delay; with neither, as the DelayTopic says.
+
+        Times are datetimes with a zone, or epoch milliseconds. `id` names the schedule, so that a later record can
+        replace or cancel it; the key is the id unless one is given, and has to be the same then. Raises ValueError for
+        what the relay would refuse.
+        """
+        if at is not None and after is not None:
+            raise ValueError("set at or after, not both")
+        taken = sorted({name for name, _ in headers} & CONTROL_HEADERS)
+        if taken:
+            raise ValueError(f"the headers {', '.join(taken)} are set by the arguments of this method")
+        control: Headers = []
+        if at is not None:
+            control.append((DELIVER_AT, _instant("at", at)))
+        if after is not None:
+            control.append((DELIVER_AFTER, _delay(after)))
+        if id is not None:
+            control.append((DELIVER_ID, _identity(id)))
+        if to is not None:
+            control.append((DELIVER_TO, to.encode("ascii")))
+        if expires_at is not None:
+            control.append((DELIVER_EXPIRES_AT, _instant("expires_at", expires_at)))
+        own: Headers = [(name, _bytes(content)) for name, content in headers]
+        self._produce(value, key if key is not None else id, [*own, *control], on_delivery)
+
+    def replace(self, value: Text | None, *, id: Text, **options: Any) -> None:
+        """Send a record that takes the place of the pending one with this id; `options` are those of `schedule`.
+
+        The old record is dropped when this one is read, whatever both are due. If it has been delivered already, this
+        one is delivered in addition.
+        """
+        self.schedule(value, id=id, **options)
+
+    def cancel(self, id: Text, *, key: Text | None = None, on_delivery: Delivered | None = None) -> None:
+        """Withdraw the pending record with this id; `key` is the one that it was sent with, if that is not the id.
+
+        A cancel of what has been delivered does nothing.
+        """
+        control: Headers = [(DELIVER_ID, _identity(id)), (DELIVER_ACTION, ACTION_CANCEL)]
+        self._produce(None, key if key is not None else id, control, on_delivery)
+
+    def _produce(self, value: Text | None, key: Text | None, headers: Headers, on_delivery: Delivered | None) -> None:
+        arguments: dict[str, Any] = {"on_delivery": on_delivery} if on_delivery is not None else {}
+        known = _bytes(key)
+        if known is not None:
+            arguments["partition"] = partition_of(known, self._partition_count())
+        self._producer.produce(self._topic, value=_bytes(value), key=known, headers=headers, **arguments)
+
+    def _partition_count(self) -> int:
+        if self._clock() >= self._fresh_until_s:
+            found = self._producer.list_topics(self._topic, timeout=METADATA_TIMEOUT_S).topics[self._topic]
+            if found.error is not None or not found.partitions:
+                raise ValueError(f"the topic {self._topic} cannot be sent to: {found.error or 'it has no partition'}")
+            self._partitions = len(found.partitions)
+            self._fresh_until_s = self._clock() + METADATA_FRESH_S
+        return self._partitions
+
+
+def partition_of(key: bytes, partitions: int) -> int:
+    """Return the partition that producers in Java choose for a key: Kafka's murmur2."""
+    return (_murmur2(key) & 0x7FFFFFFF) % partitions
+
+
+def _murmur2(data: bytes) -> int:
+    """Return the hash that `org.apache.kafka.common.utils.Utils.murmur2` computes, without its sign."""
+    length = len(data)
+    mixed = 0x9747B28C ^ length
+    whole = length & ~3
+    for start in range(0, whole, 4):
+        word = int.from_bytes(data[start : start + 4], "little") * 0x5BD1E995 & 0xFFFFFFFF
+        word = (word ^ word >> 24) * 0x5BD1E995 & 0xFFFFFFFF
+        mixed = mixed * 0x5BD1E995 & 0xFFFFFFFF ^ word
+    if whole < length:
+        mixed = (mixed ^ int.from_bytes(data[whole:], "little")) * 0x5BD1E995 & 0xFFFFFFFF
+    mixed = (mixed ^ mixed >> 13) * 0x5BD1E995 & 0xFFFFFFFF
+    return mixed ^ mixed >> 15
+
+
+def _bytes(text: Text | None) -> bytes | None:
+    return text.encode() if isinstance(text, str) else text
+
+
+def _identity(id: Text) -> bytes:
+    identity = _bytes(id)
+    if not identity or len(identity) > LONGEST_ID_BYTES:
+        raise ValueError(f"an id has 1 to {LONGEST_ID_BYTES} bytes")
+    return identity
+
+
+def _instant(name: str, moment: datetime | int) -> bytes:
+    if isinstance(moment, int):
+        milliseconds = moment
+    elif moment.utcoffset() is None:
+        raise ValueError(f"{name} has no time zone: write datetime.now(UTC) + ..., or epoch milliseconds")
+    else:
+        # Rounded up: nothing is due before the moment that was meant.
+        milliseconds = -((_EPOCH - moment) // _MILLISECOND)
+    if not 0 <= milliseconds <= 253_402_300_799_999:
+        raise ValueError(f"{name} is not between 1970 and the year 9999")
+    return b"%d" % milliseconds
+
+
+def _delay(after: timedelta) -> bytes:
+    if after < timedelta(0):
+        raise ValueError("after is negative")
+    return b"%d" % -(-after // _MILLISECOND)

@@ -1,0 +1,158 @@
+"""What `delaytopic.client` hands to a producer, and that its import brings no library."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from delaytopic.client import DelayedTopic, partition_of
+
+TOPIC = "shop.delayed"
+AT = datetime(2026, 11, 21, 15, 1, 26, 270_000, tzinfo=timezone(timedelta(hours=1)))
+
+
+class Recorder:
+    """A producer that keeps what it is given, for a topic of 12 partitions."""
+
+    def __init__(self) -> None:
+        self.records: list[dict[str, Any]] = []
+        self.asked = 0
+        self.partitions = 12
+
+    def produce(self, topic: str, *args: Any, **kwargs: Any) -> None:
+        self.records.append({"topic": topic, **kwargs})
+
+    def list_topics(self, *args: Any, **kwargs: Any) -> Any:
+        self.asked += 1
+        partitions = dict.fromkeys(range(self.partitions))
+        return SimpleNamespace(topics={TOPIC: SimpleNamespace(error=None, partitions=partitions)})
+
+
+@pytest.fixture
+def producer() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture
+def delayed(producer: Recorder) -> DelayedTopic:
+    return DelayedTopic(producer, TOPIC)
+
+
+@pytest.mark.parametrize(
+    ("key", "hashed"),
+    [
+        (b"21", -973932308),
+        (b"foobar", -790332482),
+        (b"a-little-bit-long-string", -985981536),
+        (b"a-little-bit-longer-string", -1486304829),
+        (b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58897971),
+        (b"abc", 479470107),
+    ],
+)
+def test_a_key_goes_where_kafkas_own_test_says(key: bytes, hashed: int) -> None:
+    assert partition_of(key, 1 << 31) == hashed & 0x7FFFFFFF
+
+
+def test_a_schedule_has_its_time_its_id_and_the_partition_of_its_key(producer: Recorder, delayed: DelayedTopic) -> None:
+    delayed.schedule("pay", id="order-17", after=timedelta(hours=1), headers=[("trace", "1"), ("none", None)])
+
+    assert producer.records == [
+        {
+            "topic": TOPIC,
+            "value": b"pay",
+            "key": b"order-17",
+            "partition": partition_of(b"order-17", 12),
+            "headers": [("trace", b"1"), ("none", None), ("deliver-after", b"3600000"), ("deliver-id", b"order-17")],
+        }
+    ]
+
+
+def test_a_cancel_goes_where_the_record_went(producer: Recorder, delayed: DelayedTopic) -> None:
+    delayed.schedule("pay", id="order-17", key="customer-4", at=AT)
+    delayed.replace("pay now", id="order-17", key="customer-4", at=AT)
+    delayed.cancel("order-17", key="customer-4")
+
+    assert {(record["key"], record["partition"]) for record in producer.records} == {
+        (b"customer-4", partition_of(b"customer-4", 12))
+    }
+    assert producer.records[2]["headers"] == [("deliver-id", b"order-17"), ("deliver-action", b"cancel")]
+    assert producer.records[2]["value"] is None
+
+
+def test_a_record_without_a_key_goes_where_the_producer_sends_it(producer: Recorder, delayed: DelayedTopic) -> None:
+    delayed.schedule(b"tea", to="shop.vip", expires_at=1_795_269_700_000)
+
+    headers = [("deliver-to", b"shop.vip"), ("deliver-expires-at", b"1795269700000")]
+    assert producer.records == [{"topic": TOPIC, "value": b"tea", "key": None, "headers": headers}]
+    assert producer.asked == 0
+
+
+@pytest.mark.parametrize(
+    ("at", "milliseconds"),
+    [
+        (AT, b"1795269686270"),
+        (1_795_269_686_270, b"1795269686270"),
+        (datetime(1970, 1, 1, 0, 0, 0, 1, tzinfo=UTC), b"1"),
+        (datetime(1970, 1, 1, tzinfo=UTC), b"0"),
+    ],
+)
+def test_a_moment_is_written_so_that_nothing_is_early(
+    producer: Recorder, delayed: DelayedTopic, at: datetime | int, milliseconds: bytes
+) -> None:
+    delayed.schedule(b"x", at=at)
+
+    assert producer.records[0]["headers"] == [("deliver-at", milliseconds)]
+
+
+def test_a_delay_is_rounded_up_to_milliseconds(producer: Recorder, delayed: DelayedTopic) -> None:
+    delayed.schedule(b"x", after=timedelta(microseconds=1_001))
+
+    assert producer.records[0]["headers"] == [("deliver-after", b"2")]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        (lambda topic: topic.schedule(b"x", at=AT, after=timedelta(1)), "set at or after"),
+        (lambda topic: topic.schedule(b"x", at=datetime(2026, 1, 1)), "at has no time zone"),
+        (lambda topic: topic.schedule(b"x", at=-1), "at is not between 1970"),
+        (lambda topic: topic.schedule(b"x", after=timedelta(-1)), "after is negative"),
+        (lambda topic: topic.schedule(b"x", id=""), "an id has 1 to 256 bytes"),
+        (lambda topic: topic.cancel(b"i" * 257), "an id has 1 to 256 bytes"),
+        (lambda topic: topic.schedule(b"x", headers=[("deliver-at", b"1")]), "the headers deliver-at are set by"),
+    ],
+)
+def test_what_the_relay_would_refuse_is_not_sent(
+    producer: Recorder, delayed: DelayedTopic, wrong: Callable[[DelayedTopic], None], text: str
+) -> None:
+    with pytest.raises(ValueError, match=text):
+        wrong(delayed)
+    assert producer.records == []
+
+
+def test_the_topic_is_asked_for_its_partitions_now_and_then(producer: Recorder) -> None:
+    now_s = [0.0]
+    delayed = DelayedTopic(producer, TOPIC, clock=lambda: now_s[0])
+    delayed.cancel("a")
+    producer.partitions = 24
+    delayed.cancel("a")
+    now_s[0] = 300.0
+    delayed.cancel("a")
+
+    partitions = [record["partition"] for record in producer.records]
+    assert partitions == [partition_of(b"a", 12), partition_of(b"a", 12), partition_of(b"a", 24)]
+    assert producer.asked == 2
+
+
+def test_the_import_brings_no_library() -> None:
+    script = "import sys; import delaytopic.client; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    packages = {name.partition(".")[0] for name in done.stdout.split()}
+    assert packages & {"confluent_kafka", "pydantic", "click", "yaml"} == set()
