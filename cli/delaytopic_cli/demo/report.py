@@ -72,7 +72,7 @@ def audited_demo(settings: Settings, scenario: Scenario, progress: Callable[[str
         running_servers(directory, needs_redis=needs_a_redis(settings), progress=progress) as servers,
     ):
         create_topics(servers.bootstrap_servers, topic_plans([settings], on_own_cluster=False))
-        _deliver(settings, scenario, servers, progress)
+        remark = _deliver(settings, scenario, servers, progress)
         options = Options(
             ledger=str(directory / "ledger"), window_ms=WINDOW_MS, rules=rules_of(settings, None, None, None), client={}
         )
@@ -81,10 +81,11 @@ def audited_demo(settings: Settings, scenario: Scenario, progress: Callable[[str
         audit = Audit(spark_session(), settings, kafka, options)
         report = audit.run(clock_ms() + AHEAD_MS, progress)
         audit.done()
-        return report
+        return report.model_copy(update={"remarks": [remark]})
 
 
-def _deliver(settings: Settings, scenario: Scenario, servers: Servers, progress: Callable[[str], None]) -> None:
+def _deliver(settings: Settings, scenario: Scenario, servers: Servers, progress: Callable[[str], None]) -> str:
+    """Send the records, and kill the relay while they are delivered; returns a sentence that says so."""
     client = {"bootstrap.servers": servers.bootstrap_servers}
     relay = relay_groups([settings], servers)[0].relays[0]
     relay.start()
@@ -99,11 +100,13 @@ def _deliver(settings: Settings, scenario: Scenario, servers: Servers, progress:
             time.sleep(max(0, start_ms + scenario.kill_after_ms - clock_ms()) / 1000)
             relay.kill()
             relay.start()
-            progress(f"killed the relay after {arrivals.count:,} arrivals, and started it again")
+            killed = f"The relay was killed after {arrivals.count:,} arrivals, and started again."
+            progress(killed)
             if not wait_until(lambda: arrivals.count >= expected, timeout_seconds=ARRIVAL_SECONDS):
                 raise RelayError(f"only {arrivals.count:,} of {expected:,} records arrived: {relay.last_words()}")
     finally:
         relay.stop()
+    return killed
 
 
 if __name__ == "__main__":

@@ -69,3 +69,9 @@ def test_the_page_escapes_names_and_reasons_wherever_they_stand() -> None:
 
     assert "<script" not in page
     assert page.count("&lt;script&gt;") == 10
+
+
+def test_the_page_has_the_remarks_of_whoever_ran_the_audit() -> None:
+    report = sample_report().model_copy(update={"remarks": ["The relay was killed <b>twice</b>."]})
+
+    assert "<p>The relay was killed &lt;b&gt;twice&lt;/b&gt;.</p>" in html_page(report)
