@@ -1,4 +1,4 @@
-"""The cost of an SLO audit on this machine: `python -m bench.slo [--only digests|hour|backlog] [--records N]`.
+"""The cost of an SLO audit on this machine: `python -m bench.slo [--only digests|hour|backlog|history] [--records N]`.
 
 Run from the repository's root. Needs the `slo` extra; Kafka comes with the packages. The audit runs as a process of its
 own, as it would in a CronJob, with a heap of 1 GiB.
@@ -23,7 +23,8 @@ from delaytopic_cli.embedded.kafka_server import KafkaServer
 GOAL_DIGEST_ROWS_PER_SECOND = 8_000_000
 GOAL_HOUR_SECONDS = 40.0
 DIGEST_ROWS = 10_000_000
-PARTS = ("digests", "readers", "hour", "backlog")
+PARTS = ("digests", "readers", "hour", "backlog", "history")
+HISTORY_HOURS = (1, 720)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -32,7 +33,7 @@ PARTS = ("digests", "readers", "hour", "backlog")
 @click.option("--pending", default=2_000_000, show_default=True, help="Of the backlog.")
 @click.option("--jars", default="", help="The official connector's jars, to measure it, too.")
 def main(only: tuple[str, ...], records: int, pending: int, jars: str) -> None:
-    """Measure digests from Parquet, both readers, a cold audit of an hour, and the same beside a backlog.
+    """Measure digests from Parquet, both readers, a cold audit of an hour, and the same beside a backlog or a history.
 
     A missed goal is a result. Figures go to standard output as JSON, progress to standard error.
     """
@@ -41,6 +42,8 @@ def main(only: tuple[str, ...], records: int, pending: int, jars: str) -> None:
     with tempfile.TemporaryDirectory(prefix="bench-slo-") as folder:
         if "digests" in chosen:
             results["digests"] = _digests(Path(folder))
+        if "history" in chosen:
+            results["history"] = {hours: _history(hours, records, Path(folder)) for hours in HISTORY_HOURS}
         if {"readers", "hour", "backlog"} & set(chosen):
             with KafkaServer(Path(folder) / "kafka") as kafka:
                 results |= _on_kafka(kafka, Path(folder), chosen, records, pending, jars)
@@ -53,6 +56,16 @@ def _digests(folder: Path) -> dict[str, object]:
     rate = 2 * DIGEST_ROWS / measured["seconds"]
     _say(f"digests: {rate / 1e6:.1f} million rows/s (goal {GOAL_DIGEST_ROWS_PER_SECOND / 1e6:.0f})")
     return {"rows": 2 * DIGEST_ROWS, **measured, "rowsPerSecond": round(rate), "peakMemoryMiB": cost.peak_mib}
+
+
+def _history(hours: int, records: int, folder: Path) -> dict[str, object]:
+    """The same hour after a short time and a long one."""
+    cost = run_watched(
+        [sys.executable, "-m", "bench.slo.history", str(hours), str(records), str(folder / f"history-{hours}")]
+    )
+    measured: dict[str, object] = json.loads(cost.output)
+    _say(f"after {hours} hours: {measured}, {cost.peak_mib} MiB at most")
+    return {**measured, "peakMemoryMiB": cost.peak_mib}
 
 
 def _on_kafka(
