@@ -82,6 +82,10 @@ class Source(Protocol):
         """Return where the source's records begin and end now."""
         ...
 
+    def end(self, partition: int) -> int:
+        """Return where the source ends now, with what is in open transactions. Raises `KafkaUnavailable`."""
+        ...
+
     def ends(self, partitions: Iterable[int]) -> dict[int, int]:
         """The ends as last seen: for lag, without waiting for an answer."""
         ...

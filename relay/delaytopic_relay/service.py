@@ -17,7 +17,7 @@ import structlog
 from delaytopic_api.errors import ApiError
 from delaytopic_api.loading import load_relay_config
 from delaytopic_api.relay import RelayConfig
-from delaytopic_api.values import Guarantee
+from delaytopic_api.values import CAPABILITIES, Guarantee
 from delaytopic_relay.backlog.opening import open_backlog
 from delaytopic_relay.backlog.protocol import Backlog
 from delaytopic_relay.backlog.signing import signer_of
@@ -177,7 +177,14 @@ class Service:
                 dialect=dialect_for(config, telemetry.misspelt),
                 addressing=self._addressing(topics),
                 manager=backlog.manager,
-                takeover=Takeover(source, target, backlog, telemetry, may_be_fenced),
+                takeover=Takeover(
+                    source,
+                    target,
+                    backlog,
+                    telemetry,
+                    may_be_fenced,
+                    scouts=CAPABILITIES[config.schedule.dialect].postpones,
+                ),
                 pace=pace,
                 memory_bytes=config.limits.memory.value,
                 clock=clock,

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import cast
 
 from tests.simulation.plans.plan import Produce, Recipe, Setup
+from tests.simulation.plans.workloads import MESSAGES
 from tests.simulation.relays import dialect_of
 from tests.simulation.world.kafka import Kafka
 from tests.simulation.world.source_log import SourceRecord, SourceTransaction
+from tests.support.relay import markers
 
 from delaytopic_api.records import Headers
 from delaytopic_relay.core.commands import Schedule
@@ -47,6 +49,8 @@ class Applications:
     def _append(self, shard: int, recipe: Recipe, transaction: SourceTransaction | None) -> int:
         if self._setup.scheduler:
             return self._append_scheduled(shard, recipe, transaction)
+        if self._setup.redelivery:
+            return self._append_marker(shard, recipe, transaction)
         value = None if recipe.cancel else recipe.value
         headers = [*self._absolute(recipe.others), *self._when(recipe)]
         return self._kafka.source[shard].append(self._kafka.now_ms, b"k", value, headers or None, transaction)
@@ -66,6 +70,22 @@ class Applications:
         value = None if recipe.cancel else recipe.value or b""
         at = None if recipe.cancel else headers
         return self._kafka.source[shard].append(self._kafka.now_ms, name, value, at, transaction)
+
+    def _append_marker(self, shard: int, recipe: Recipe, transaction: SourceTransaction | None) -> int:
+        """Append the recipe as a consumer of a queue writes it: its name is the message's offset there."""
+        self._unnamed += recipe.name is None
+        message = MESSAGES.index(recipe.name) if recipe.name is not None else len(MESSAGES) + self._unnamed
+        due_ms = self._kafka.now_ms + (recipe.due_ms or 0) if recipe.at_ms is None else recipe.at_ms
+        after_ms = max(0, due_ms - self._kafka.now_ms)
+        if recipe.cancel:
+            value = markers.end(0, message)
+        elif recipe.keeps:
+            value = markers.keep_alive(0, message, after_ms)
+        else:
+            value = markers.start(0, message, after_ms, b"k", recipe.value or b"")
+        if ("deliver-at", b"soon") in recipe.others:
+            value = b"soon"
+        return self._kafka.source[shard].append(self._kafka.now_ms, b"queue", value, [*recipe.others], transaction)
 
     def _absolute(self, headers: Sequence[tuple[str, bytes | None]]) -> Headers:
         """A time with a plus is relative to now."""

@@ -62,6 +62,7 @@ PATHS_OF_BUCKETS = (
     *("path: recovery put off, BucketLost", "path: recovery put off, corrupt"),
 )
 """Some of these histories have Redis in turn."""
+PATHS_OF_MARKERS = tuple(f"path: {name}" for name in ("put off", "withdrawn on its way", "looked ahead"))
 ENOUGH_RUNS = 10_000
 """From so many histories on, none of these may be at zero."""
 
@@ -71,6 +72,8 @@ EXPECTED: dict[str, Names] = {
     "RedisZset": (FAULTS, PATHS),
     "KafkaBuckets": (FAULTS_OF_BUCKETS, PATHS_OF_BUCKETS),
     "Scheduler": (FAULTS, PATHS),
+    "Redelivery": (FAULTS, (*PATHS, *PATHS_OF_MARKERS)),
+    "RedeliveryBuckets": (FAULTS_OF_BUCKETS, (*PATHS_OF_BUCKETS, *PATHS_OF_MARKERS)),
 }
 
 

@@ -12,10 +12,11 @@ from tests.simulation.world.kafka import Commit, Kafka, Life, Sent
 from tests.simulation.world.source_log import SourceRecord
 from tests.simulation.world.transactions import State
 
-from delaytopic_api.records import RECEIPT
-from delaytopic_relay.core.commands import Cancel, Command, DueKey, Schedule
+from delaytopic_api.records import RECEIPT, RESTATED
+from delaytopic_relay.core.commands import Cancel, Command, DueKey, Postpone, Schedule, rank_of
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.delivery.outbound import source_of
+from delaytopic_relay.dialects.redelivery import ENDED
 
 Place = tuple[int, int]
 """Shard and source offset."""
@@ -103,8 +104,31 @@ class Outcome:
             if name is not None
             and _name(other.command) == name
             and other.place[0] == accepted.place[0]
-            and other.place > accepted.place
+            and _rank(other.command) > _rank(accepted.command)
         ]
+
+    def origin(self, accepted: Accepted) -> Accepted:
+        """Return the record of an application that a schedule began as, however often a relay has put it off."""
+        while isinstance(accepted.command, Schedule) and accepted.command.rank is not None:
+            (text,) = (value for name, value in accepted.record.record_headers or () if name == RESTATED)
+            _, shard, offset, _ = (text or b"").split(b":", 3)
+            accepted = self.source[int(shard), int(offset)]
+        return accepted
+
+    def of_applications(self, shard: int, name: bytes) -> list[Accepted]:
+        """Return the commands with an id that applications have produced, in their order."""
+        return [
+            accepted
+            for place, accepted in sorted(self.source.items())
+            if place[0] == shard
+            and isinstance(accepted.command, Schedule | Cancel | Postpone)
+            and accepted.command.id == name
+            and _rank(accepted.command) == place[1]
+        ]
+
+
+def _rank(command: Command) -> int:
+    return rank_of(command) if isinstance(command, Schedule | Cancel) else command.offset
 
 
 def _name(command: Command) -> bytes | None:
@@ -116,7 +140,7 @@ def outcome_of(setup: Setup, kafka: Kafka, probes: Set[Place], *, rested: bool) 
     read = dialect_of(setup).read
     accepted = [Accepted(record, read(record)) for log in kafka.source.values() for record in log.accepted()]
     stones = [_delivered(sent) for sent in kafka.stones if sent.transaction is None or sent.transaction.number >= 0]
-    source = {entry.place: entry for entry in accepted if not _is_stone(entry.record)}
+    source = {entry.place: entry for entry in accepted if not _is_stone(entry.record) and not _is_end(entry)}
     seen = [_delivered(sent) for sent in kafka.read_committed()]
     delivered = [each for each in seen if each.sent.record.topic != HISTORY]
     copies = [each for each in seen if each.sent.record.topic == HISTORY]
@@ -127,6 +151,12 @@ def outcome_of(setup: Setup, kafka: Kafka, probes: Set[Place], *, rested: bool) 
 def _is_stone(record: SourceRecord) -> bool:
     """Return whether a relay has written it: no application of these histories cancels with headers."""
     return record.record_value is None and any(name == RECEIPT for name, _ in record.record_headers or ())
+
+
+def _is_end(entry: Accepted) -> bool:
+    """Return whether a relay has written it, to end a message: no application has a part in it."""
+    names = {name for name, _ in entry.record.record_headers or ()}
+    return ENDED in names or (RESTATED in names and isinstance(entry.command, Cancel))
 
 
 def _delivered(sent: Sent) -> Delivered:

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from tests.simulation import redelivery
 from tests.simulation.outcome import Accepted, Delivered, Outcome
 from tests.simulation.relays import OTHER, TARGET
 from tests.simulation.world.kafka import START_MS
 from tests.simulation.world.refusing import BAD_VALUES, HOPELESS
 
-from delaytopic_api.records import CONTROL_HEADERS, RECEIPT, DeadLetterReason, Receipt, parse_dead_letter
-from delaytopic_relay.core.commands import Cancel, DueKey, Schedule
+from delaytopic_api.records import CONTROL_HEADERS, RECEIPT, RESTATED, DeadLetterReason, Receipt, parse_dead_letter
+from delaytopic_relay.core.commands import Cancel, DueKey, Postpone, Schedule
 from delaytopic_relay.core.progress import Progress
 
 LATE_MS = 250
@@ -25,10 +26,10 @@ Promise = Callable[[Outcome], Complaints]
 
 
 def lost(outcome: Outcome) -> Complaints:
-    """P1: a record is delivered, dead-lettered, withdrawn by a later command, or itself a cancel."""
+    """P1: a record is delivered, dead-lettered, withdrawn by a later command, or itself no schedule."""
     seen = {delivered.place for delivered in outcome.delivered}
     for accepted in outcome.source.values():
-        if accepted.place not in seen and not isinstance(accepted.command, Cancel):
+        if accepted.place not in seen and not isinstance(accepted.command, Cancel | Postpone):
             if isinstance(accepted.command, Schedule) and outcome.later_commands(accepted):
                 continue
             yield f"lost: {_text(accepted)}"
@@ -126,6 +127,9 @@ def altered(outcome: Outcome) -> Complaints:
     if outcome.setup.scheduler:
         yield from _altered_schedules(outcome)
         return
+    if outcome.setup.redelivery:
+        yield from redelivery.altered(outcome)
+        return
     for delivered, accepted in _deliveries(outcome):
         record, sent = accepted.record, delivered.sent.record
         kept = [header for header in record.record_headers or [] if header[0] not in CONTROL_HEADERS]
@@ -154,7 +158,7 @@ def altered_dead_letters(outcome: Outcome) -> Complaints:
         record, sent = outcome.source[delivered.place].record, delivered.sent.record
         if record.record_value not in (sent.value, HOPELESS):
             yield f"altered: the dead letter of {delivered.place} has the value {sent.value!r}"
-        own = list(record.record_headers or [])
+        own = [header for header in record.record_headers or [] if header[0] != RESTATED]
         if sent.headers[: len(own)] != own and record.record_value != HOPELESS:
             yield f"altered: the dead letter of {delivered.place} has the headers {sent.headers}"
 
@@ -164,16 +168,21 @@ def misplaced(outcome: Outcome) -> Complaints:
     for delivered in outcome.delivered:
         accepted = outcome.source[delivered.place]
         command = accepted.command
-        if isinstance(command, Cancel):
-            yield f"misplaced: {_text(accepted)} is a cancel"
-        elif not delivered.dead and (not isinstance(command, Schedule) or command.value in BAD_VALUES):
+        if isinstance(command, Cancel | Postpone):
+            yield f"misplaced: {_text(accepted)} is no schedule"
+        elif not delivered.dead and (not isinstance(command, Schedule) or _is_bad(outcome, command)):
             yield f"misplaced: {_text(accepted)} was delivered"
-        elif delivered.dead and isinstance(command, Schedule) and command.value not in BAD_VALUES:
+        elif delivered.dead and isinstance(command, Schedule) and not _is_bad(outcome, command):
             letter = parse_dead_letter(delivered.sent.record.headers)
             assert letter is not None
             expired = letter.reason == DeadLetterReason.EXPIRED and letter.at_ms > (command.expires_ms or letter.at_ms)
             if not expired:
                 yield f"misplaced: {_text(accepted)} is a dead letter: {letter.detail}"
+
+
+def _is_bad(outcome: Outcome, schedule: Schedule) -> bool:
+    """Tell whether Kafka refuses what a schedule delivers."""
+    return (redelivery.payload_of(schedule) if outcome.setup.redelivery else schedule.value) in BAD_VALUES
 
 
 def not_withdrawn(outcome: Outcome) -> Complaints:
@@ -238,6 +247,10 @@ PROMISES: Sequence[Promise] = (
     not_withdrawn,
     wrongly_withdrawn,
     ledger,
+    redelivery.twice,
+    redelivery.after_its_end,
+    redelivery.before_its_deadline,
+    redelivery.without_its_end,
 )
 
 

@@ -28,6 +28,7 @@ from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
 from delaytopic_relay.dialects import Forms
 from delaytopic_relay.dialects.native import NativeDialect, NativePolicy
 from delaytopic_relay.dialects.reading import RoutePolicy, TopicGlobs
+from delaytopic_relay.dialects.redelivery import RedeliveryDialect
 from delaytopic_relay.dialects.scheduler import SchedulerDialect, SchedulerRules
 from delaytopic_relay.dialects.writing import ReadBy
 from delaytopic_relay.engine.loop import Loop, Parts
@@ -50,14 +51,23 @@ SUSPENSIONS: Mapping[str, Suspension] = {
 }
 
 
-SCHEDULER = SchedulerDialect(RoutePolicy(TARGET, TopicGlobs([OTHER]), MAX_DELAY_MS), SchedulerRules(history=HISTORY))
-FORMS = Forms({int(ReadBy.SCHEDULER): SCHEDULER.write}, SCHEDULER.letter)
+POLICY = RoutePolicy(TARGET, TopicGlobs([OTHER]), MAX_DELAY_MS)
+SCHEDULER = SchedulerDialect(POLICY, SchedulerRules(history=HISTORY))
+REDELIVERY = RedeliveryDialect(POLICY)
+FORMS = Forms(
+    {int(ReadBy.SCHEDULER): SCHEDULER.write, int(ReadBy.REDELIVERY): REDELIVERY.write},
+    REDELIVERY.letter,
+    {int(ReadBy.REDELIVERY): REDELIVERY.restate},
+)
+"""The dead letters of both are those of Redelivery, which leave out a header that the other never has."""
 
 
 def dialect_of(setup: Setup) -> Dialect:
     """Up to a hundred days, ids, and one other topic."""
     if setup.scheduler:
         return SCHEDULER
+    if setup.redelivery:
+        return REDELIVERY
     return NativeDialect(NativePolicy(TARGET, TopicGlobs([OTHER]), MAX_DELAY_MS, delay_ms=setup.delay_ms))
 
 
@@ -112,7 +122,9 @@ class Relay:
                 dialect=dialect_of(setup),
                 addressing=addressing,
                 manager=backlog.manager,
-                takeover=Takeover(self.source, self.target, backlog, self.events, lambda owner: True),
+                takeover=Takeover(
+                    self.source, self.target, backlog, self.events, lambda owner: True, scouts=setup.redelivery
+                ),
                 pace=Pace(setup.precision_ms, setup.transactional),
                 memory_bytes=setup.memory_bytes,
                 clock=self.clock,

@@ -36,6 +36,8 @@ def _told(action: Action) -> str:
 def _record(recipe: Recipe) -> str:
     if recipe.cancel:
         what = "a cancel"
+    elif recipe.keeps:
+        what = f"a KEEPALIVE of {recipe.due_ms} ms"
     elif recipe.at_ms is not None:
         what = f"a record due at {recipe.at_ms}"
     elif recipe.due_ms is not None:

@@ -58,6 +58,8 @@ def _rows(settings: Settings, written: Mapping[str, Any]) -> Iterator[_Row]:
             yield _Row(f"spec.schedule.cesium.{field}", value)
     for field, value in (schedule.scheduler.to_document() if schedule.scheduler is not None else {}).items():
         yield _Row(f"spec.schedule.scheduler.{field}", value)
+    for field, value in (schedule.redelivery.to_document() if schedule.redelivery is not None else {}).items():
+        yield _Row(f"spec.schedule.redelivery.{field}", value)
     yield _Row("spec.precision", settings.precision, ("defaults.precision", "limits.minPrecision"))
     yield _Row("spec.guarantee", settings.guarantee, ("defaults.guarantee",))
     yield _Row("spec.backend.type", settings.backend.type, ("backend.type",))

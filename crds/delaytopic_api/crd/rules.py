@@ -134,6 +134,11 @@ RULES: Final[Mapping[type[Model], tuple[Rule, ...]]] = {
             "is only for dialect Scheduler",
             "scheduler",
         ),
+        Rule(
+            "!has(self.redelivery) || (has(self.dialect) && self.dialect == 'Redelivery')",
+            "is only for dialect Redelivery",
+            "redelivery",
+        ),
         Rule("!has(self.ids) || self.ids != 'ByKey'", "must be ByHeader or Disabled", "ids"),
         Rule("!has(self.delay) || !has(self.defaultDelay)", _NO_USE, "defaultDelay"),
         Rule("!has(self.delay) || !has(self.maxDelay)", _NO_USE, "maxDelay"),

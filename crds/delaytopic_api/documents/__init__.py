@@ -11,7 +11,13 @@ from delaytopic_api.documents.connection import (
     Tls,
 )
 from delaytopic_api.documents.delay_class import AccessSpec, DelayClass, RelayTemplate
-from delaytopic_api.documents.delay_topic import CesiumSpec, DelayTopic, DelayTopicSpec, SchedulerSpec
+from delaytopic_api.documents.delay_topic import (
+    CesiumSpec,
+    DelayTopic,
+    DelayTopicSpec,
+    RedeliverySpec,
+    SchedulerSpec,
+)
 from delaytopic_api.documents.metadata import (
     API_VERSION,
     DEFAULT_CLASS_ANNOTATION,
@@ -77,6 +83,7 @@ __all__ = [
     "NamespacedMetadata",
     "Ownership",
     "PlannedAction",
+    "RedeliverySpec",
     "RedisConnection",
     "RelayFleetStatus",
     "RelaySpec",

@@ -65,6 +65,14 @@ class SchedulerSpec(Model):
     own day. Later they go to the dead-letter topic. Absent: they are delivered, however late."""
 
 
+class RedeliverySpec(Model):
+    """Rules of the dialect Redelivery."""
+
+    max_redeliveries: Annotated[int, Field(strict=True, ge=0, le=10_000)] | None = None
+    """A message that was redelivered so often goes to the dead-letter topic instead. Consumers have to copy the header
+    redelivery-count of a message into its start marker. Absent: no bound."""
+
+
 class ScheduleSpec(Model):
     """The way records state their due time, and the longest delay."""
 
@@ -72,7 +80,8 @@ class ScheduleSpec(Model):
     """Native: the headers deliver-at, deliver-after and their companions. The others read the records of another
     service as they are: BlackBox, a JSON value with topic, message and countdown; Cesium, the headers of cesium-kafka;
     Timebridge, those of kafka-timebridge; Kaspr, those of Kaspr's scheduler; Karafka, those of Karafka Pro's scheduled
-    messages; Scheduler, those of etf1's kafka-message-scheduler; SchedulerJson, the JSON of sky-uk's."""
+    messages; Scheduler, those of etf1's kafka-message-scheduler; SchedulerJson, the JSON of sky-uk's; Redelivery, the
+    markers of Splunk's kafka-mq-go."""
     default_delay: Delay | None = None
     """For records without a time header. Absent: they are delivered at once."""
     delay: FixedDelay | None = None
@@ -87,6 +96,8 @@ class ScheduleSpec(Model):
     """Rules of the dialect Cesium."""
     scheduler: SchedulerSpec | None = None
     """Rules of the dialect Scheduler."""
+    redelivery: RedeliverySpec | None = None
+    """Rules of the dialect Redelivery."""
 
     @model_validator(mode="after")
     def _rules(self) -> Self:
@@ -106,6 +117,11 @@ class ScheduleSpec(Model):
                 self.scheduler is None or self.dialect is Dialect.SCHEDULER,
                 "scheduler",
                 f"is only for dialect Scheduler, not for {self.dialect}",
+            ),
+            (
+                self.redelivery is None or self.dialect is Dialect.REDELIVERY,
+                "redelivery",
+                f"is only for dialect Redelivery, not for {self.dialect}",
             ),
             (not native or self.ids is not Ids.BY_KEY, "ids", "must be ByHeader or Disabled"),
             (not (fixed and self.default_delay is not None), "defaultDelay", no_use),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from delaytopic_api.documents.connection import KafkaConnection, RedisConnection, SigningKeySecret
-from delaytopic_api.documents.delay_topic import CesiumSpec, SchedulerSpec
+from delaytopic_api.documents.delay_topic import CesiumSpec, RedeliverySpec, SchedulerSpec
 from delaytopic_api.values.choices import (
     CAPABILITIES,
     AutoscalingMode,
@@ -51,6 +51,8 @@ class ScheduleSettings:
     """Rules of the dialect Cesium, where they are written."""
     scheduler: SchedulerSpec | None = None
     """Rules of the dialect Scheduler, where they are written."""
+    redelivery: RedeliverySpec | None = None
+    """Rules of the dialect Redelivery, where they are written."""
 
     @property
     def capabilities(self) -> Capabilities:

@@ -111,6 +111,7 @@ def relay_config(
             ids=schedule.ids,
             cesium=schedule.cesium,
             scheduler=schedule.scheduler,
+            redelivery=schedule.redelivery,
         ),
         precision=settings.precision,
         guarantee=settings.guarantee,
@@ -195,6 +196,7 @@ def _schedule(spec: DelayTopicSpec, defaults: DefaultsSpec, limits: LimitsSpec) 
         ids=schedule.ids or default_ids,
         cesium=schedule.cesium,
         scheduler=schedule.scheduler,
+        redelivery=schedule.redelivery,
     )
 
 

@@ -21,6 +21,7 @@ from delaytopic_api.records.headers import (
     DELIVER_TO,
     DELIVER_TZ,
     RECEIPT,
+    RESTATED,
     Headers,
     resembled_header,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "DELIVER_TO",
     "DELIVER_TZ",
     "RECEIPT",
+    "RESTATED",
     "DeadLetter",
     "DeadLetterReason",
     "Headers",

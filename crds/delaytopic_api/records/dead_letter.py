@@ -37,6 +37,7 @@ class DeadLetterReason(StrEnum):
     TOO_LARGE = "too-large"
     TOO_MANY_HEADERS = "too-many-headers"
     TOO_MANY_IDS = "too-many-ids"
+    TOO_MANY_REDELIVERIES = "too-many-redeliveries"
     REFUSED_BY_KAFKA = "refused-by-kafka"
 
 

@@ -46,6 +46,10 @@ ACTION_CANCEL: Final = b"cancel"
 RECEIPT: Final = "delay-receipt"
 """On every delivered record; see `Receipt`."""
 
+RESTATED: Final = "delay-restated"
+"""On what a relay writes into its own source again: `<due>:<partition>:<offset>:<rank>:<topic>`, of the record that it
+stands for. `rank` is the source offset that it counts as; without a due time it withdraws."""
+
 DEAD_LETTER_REASON: Final = "dead-letter-reason"
 """A token of `DeadLetterReason`."""
 DEAD_LETTER_DETAIL: Final = "dead-letter-detail"

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from delaytopic_api.documents.delay_topic import CesiumSpec, Delay, FixedDelay, Precision, SchedulerSpec
+from delaytopic_api.documents.delay_topic import CesiumSpec, Delay, FixedDelay, Precision, RedeliverySpec, SchedulerSpec
 from delaytopic_api.documents.metadata import ApiVersion
 from delaytopic_api.documents.model import Model, require
 from delaytopic_api.errors import InvalidText
@@ -81,6 +81,8 @@ class RelaySchedule(Model):
     """Rules of the dialect Cesium; absent for the defaults."""
     scheduler: SchedulerSpec | None = None
     """Rules of the dialect Scheduler; absent for the defaults."""
+    redelivery: RedeliverySpec | None = None
+    """Rules of the dialect Redelivery; absent for the defaults."""
 
 
 class RelayBackend(Model):

@@ -18,6 +18,7 @@ class Dialect(StrEnum):
     KARAFKA = "Karafka"
     SCHEDULER = "Scheduler"
     SCHEDULER_JSON = "SchedulerJson"
+    REDELIVERY = "Redelivery"
 
 
 class CesiumNumbers(StrEnum):
@@ -67,6 +68,8 @@ class Capabilities(NamedTuple):
     """Whether a tombstone follows each delivery into the source, which is compacted then."""
     history: bool = False
     """Whether a copy of each delivery goes to a history topic."""
+    postpones: bool = False
+    """Whether a record may put off another: the relay then writes what was put off into its source again."""
 
 
 CAPABILITIES: Final[Mapping[Dialect, Capabilities]] = {
@@ -78,6 +81,7 @@ CAPABILITIES: Final[Mapping[Dialect, Capabilities]] = {
     Dialect.KARAFKA: Capabilities(Ids.BY_KEY, tombstones=True),
     Dialect.SCHEDULER: Capabilities(Ids.BY_KEY, tombstones=True, history=True),
     Dialect.SCHEDULER_JSON: Capabilities(Ids.BY_KEY, tombstones=True),
+    Dialect.REDELIVERY: Capabilities(Ids.BY_KEY, postpones=True),
 }
 
 

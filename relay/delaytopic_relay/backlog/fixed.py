@@ -46,7 +46,7 @@ class FixedShard:
         self._last_due_ms = 0
         self.size = 0
         self.far_bytes = 0
-        self.replaying = self.must_put = self.refuses_ids = False
+        self.replaying = self.must_put = self.refuses_ids = self.scouts = False
         self.ids_bytes = 0
         self.counted = True
         self.share: Share | None = None
@@ -86,6 +86,12 @@ class FixedShard:
             self.size += self._sizes[-1]
         self.position = max(self.position, next_position)
         return NOTHING
+
+    def scout(self, commands: Sequence[Command], found: Mapping[bytes, IdState]) -> None:
+        """Nothing is ever written into the source."""
+
+    def not_written(self, offsets: Iterable[int]) -> None:
+        """Nothing is ever written into the source."""
 
     def take_due(self, now_ms: int, limit: int) -> Outbound:
         """Remove and return what is due, and the refused records before it."""

@@ -50,6 +50,9 @@ class Shard(Protocol):
         """Return whether records taken in before are being read again; until that is over nothing is delivered."""
         ...
 
+    scouts: bool
+    """Whether the source is still looked through for what relays have written into it; nothing is delivered then."""
+
     @property
     def size(self) -> int:
         """Return about how many bytes of memory the schedules take."""
@@ -99,6 +102,14 @@ class Shard(Protocol):
 
     def ingest(self, commands: Sequence[Command], next_position: int, found: Mapping[bytes, IdState]) -> Outbound:
         """Sort a chunk, with the backlog's answer for `unknown_ids`, and return what leaves at once."""
+        ...
+
+    def scout(self, commands: Sequence[Command], found: Mapping[bytes, IdState]) -> None:
+        """Take note of what relays have written into the source, of commands that are read properly later on."""
+        ...
+
+    def not_written(self, offsets: Iterable[int]) -> None:
+        """Take note that schedules at these offsets are dead letters, and not in the source once more."""
         ...
 
     def reached_end(self, end: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -62,6 +63,9 @@ class Schedule(msgspec.Struct, array_like=True, gc=False):
     SEVERAL_CONTROL_HEADERS: then the sender looks for them by name. Below those it names another dialect, which writes
     the record anew when it leaves. `timestamp_ms` is the record's own, for dialects that pass it on. The fields, in
     this order, are the wire format of a segment's entry.
+
+    `rank` is the source offset that it counts as among the commands of its id, where that is not its own: a relay has
+    written it again for one that was put off.
     """
 
     due_ms: int
@@ -74,13 +78,33 @@ class Schedule(msgspec.Struct, array_like=True, gc=False):
     target: str | None = None
     expires_ms: int | None = None
     timestamp_ms: int | None = None
+    rank: int | None = None
 
 
 class Cancel(msgspec.Struct, gc=False):
-    """Withdraw the pending schedules that carry this id and were produced before this record."""
+    """Withdraw the pending schedules that carry this id and were produced before this record.
+
+    `rank` is the offset that it counts as, where that is not its own: a relay has written it.
+    """
 
     offset: int
     id: bytes
+    rank: int | None = None
+
+
+class Postpone(msgspec.Struct, gc=False):
+    """Put off the pending schedule that carries this id: it is not due before `due_ms`.
+
+    Nothing pending is put off to an earlier time. Key, value and headers are for its dead letter.
+    """
+
+    offset: int
+    id: bytes
+    due_ms: int
+    key: bytes | None = None
+    value: bytes | None = None
+    headers: Headers | None = None
+    timestamp_ms: int | None = None
 
 
 class Reject(msgspec.Struct, gc=False):
@@ -108,7 +132,12 @@ class Halt(msgspec.Struct, gc=False):
     detail: str
 
 
-Command = Schedule | Cancel | Reject | Ignore | Halt
+Command = Schedule | Cancel | Postpone | Reject | Ignore | Halt
+
+
+def rank_of(command: Schedule | Cancel) -> int:
+    """Return the source offset that a command counts as among those of its id."""
+    return command.offset if command.rank is None else command.rank
 
 
 class Dialect(Protocol):
@@ -119,6 +148,18 @@ class Dialect(Protocol):
         ...
 
 
+class Restated(NamedTuple):
+    """A command that the relay writes into the source, in the transaction that moves past the one it stands for.
+
+    With `due_ms` it is the schedule, put off to that time. Without, the schedule was written so and is withdrawn by
+    what came in front of it. Either counts as the command at `rank`.
+    """
+
+    schedule: Schedule
+    rank: int
+    due_ms: int | None = None
+
+
 class Outbound(NamedTuple):
     """Schedules to deliver and rejects to dead-letter, in order, and how often an id took effect."""
 
@@ -127,6 +168,7 @@ class Outbound(NamedTuple):
     superseded: int = 0
     cancelled: int = 0
     too_late: int = 0
+    restated: Sequence[Restated] = ()
 
 
 NOTHING = Outbound([], [])

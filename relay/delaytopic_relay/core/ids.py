@@ -1,49 +1,84 @@
-"""Replace and cancel: which command is the latest for an id that still has schedules pending.
+"""Replace, cancel and put off: which command is the latest for an id that still has schedules pending.
 
 A schedule is superseded when a later command carries its id. An entry lives until the last pending
 schedule with the id has passed; entries of schedules in the backlog live there too, because the
 command itself may be below the offset that a successor reads from.
+
+What was put off cannot wait under another key than its record's: when it leaves, it is written into the source again,
+and is on its way (a `Flight`) until it is read there. Commands that lie between count as later than it: it has the rank
+of the command that has put it off. docs/adr/0022 has the argument.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from delaytopic_relay.core.commands import Cancel, Command, DueKey, Schedule
+from delaytopic_relay.core.commands import (
+    NOTHING_DELIVERED,
+    Cancel,
+    Command,
+    DueKey,
+    Postpone,
+    Restated,
+    Schedule,
+    rank_of,
+)
 
 
 class IdEntry(NamedTuple):
     """The latest command for an id that has schedules in the backlog, as it is stored there.
 
     `offset` is that command's source offset; `until_due_ms` and `until_offset` are the key of the
-    last pending schedule with the id: past it the entry is of no more use.
+    last pending schedule with the id: past it the entry is of no more use. `postponed` is as in `IdState`.
     """
 
     offset: int
     until_due_ms: int
     until_offset: int
+    postponed: DueKey | None = None
+
+    def numbers(self) -> tuple[int, ...]:
+        """Return the entry as the numbers that are stored: three, and two more of one that is put off."""
+        plain = (self.offset, self.until_due_ms, self.until_offset)
+        return plain if self.postponed is None else (*plain, *self.postponed)
+
+    @classmethod
+    def of(cls, numbers: Sequence[int]) -> IdEntry:
+        """Read the numbers back. Raises `ValueError`."""
+        offset, until_due_ms, until_offset, *postponed = numbers
+        if not postponed:
+            return cls(offset, until_due_ms, until_offset)
+        due_ms, by = postponed
+        return cls(offset, until_due_ms, until_offset, DueKey(due_ms, by))
 
 
 class IdState(NamedTuple):
-    """The latest command of an id; `until` is the key of its last pending schedule.
+    """The latest schedule or cancel of an id; `until` is the key of its last pending schedule.
 
     `withdrawn` says that no schedule of the id is in effect any more: the latest was a cancel, or has left.
+    `postponed` is the latest time that the one in effect was put off to, and the offset of the last command to do so.
     """
 
     offset: int
     withdrawn: bool
     until: DueKey
     stored: bool
+    postponed: DueKey | None = None
 
     def to_entry(self) -> IdEntry:
         """Return the entry that the backlog stores: the lowest bit of the offset tells `withdrawn`."""
-        return IdEntry(self.offset * 2 + self.withdrawn, self.until.due_ms, self.until.offset)
+        return IdEntry(self.offset * 2 + self.withdrawn, self.until.due_ms, self.until.offset, self.postponed)
+
+    def puts_off(self, schedule: Schedule) -> bool:
+        """Tell whether a schedule that is in effect is due later than its record says."""
+        return self.postponed is not None and self.postponed.due_ms > schedule.due_ms
 
 
 def from_entry(entry: IdEntry) -> IdState:
     """Read an entry of the backlog back."""
-    return IdState(entry.offset >> 1, bool(entry.offset & 1), DueKey(entry.until_due_ms, entry.until_offset), True)
+    until = DueKey(entry.until_due_ms, entry.until_offset)
+    return IdState(entry.offset >> 1, bool(entry.offset & 1), until, True, entry.postponed)
 
 
 class Effect(NamedTuple):
@@ -55,28 +90,57 @@ class Effect(NamedTuple):
 
 def apply_schedule(known: IdState | None, schedule: Schedule, *, far: bool) -> Effect:
     """A schedule with an id replaces the pending one; `far` ones go to the backlog."""
-    key = DueKey(schedule.due_ms, schedule.offset)
+    key, rank = DueKey(schedule.due_ms, schedule.offset), rank_of(schedule)
     if known is None:
-        return Effect(IdState(schedule.offset, False, key, far), False)
-    if schedule.offset < known.offset:
+        return Effect(IdState(rank, False, key, far), False)
+    if rank < known.offset:
         return Effect(known._replace(until=max(known.until, key), stored=known.stored or far), False)
-    withdrew = not known.withdrawn and schedule.offset > known.offset
-    return Effect(IdState(schedule.offset, False, max(known.until, key), known.stored or far), withdrew)
+    withdrew = not known.withdrawn and rank > known.offset
+    postponed = known.postponed if rank == known.offset else None
+    return Effect(IdState(rank, False, max(known.until, key), known.stored or far, postponed), withdrew)
 
 
 def apply_done(known: IdState | None, schedule: Schedule) -> Effect:
     """A schedule that has left, or leaves at once, outranks the older ones of its id and is itself pending no more."""
-    if known is None or schedule.offset < known.offset:
+    rank = rank_of(schedule)
+    if known is None or rank < known.offset:
         return Effect(known, False)
-    withdrew = schedule.offset > known.offset and not known.withdrawn
-    return Effect(known._replace(offset=schedule.offset, withdrawn=True), withdrew)
+    withdrew = rank > known.offset and not known.withdrawn
+    return Effect(known._replace(offset=rank, withdrawn=True, postponed=None), withdrew)
 
 
 def apply_cancel(known: IdState | None, cancel: Cancel) -> Effect:
     """A cancel withdraws what is pending; without anything pending it is too late, and leaves nothing."""
-    if known is None or cancel.offset <= known.offset:
+    rank = rank_of(cancel)
+    if known is None or rank <= known.offset:
         return Effect(known, False)
-    return Effect(known._replace(offset=cancel.offset, withdrawn=True), not known.withdrawn)
+    return Effect(known._replace(offset=rank, withdrawn=True, postponed=None), not known.withdrawn)
+
+
+def apply_postpone(known: IdState | None, postpone: Postpone) -> IdState | None:
+    """Put off what is pending; without anything pending, or to an earlier time, nothing changes."""
+    if known is None or known.withdrawn or postpone.offset <= known.offset:
+        return known
+    former = known.postponed or NOTHING_DELIVERED
+    latest = DueKey(max(former.due_ms, postpone.due_ms), max(former.offset, postpone.offset))
+    return known._replace(postponed=latest)
+
+
+class Flight(NamedTuple):
+    """Commands of one id that relays have written into the source and that are not read there yet.
+
+    `ranks` are theirs, in the order in which they are there. `position` is where whoever comes next has to begin to
+    read, so that what lies in front of them is known. `origin` is the offset of the schedule that the last one stands
+    for, -1 where that is not known.
+    """
+
+    ranks: tuple[int, ...]
+    position: int
+    origin: int = -1
+
+    def and_then(self, rank: int, origin: int = -1) -> Flight:
+        """Return it with one command more."""
+        return Flight((*self.ranks, rank), self.position, origin)
 
 
 class IdTable:
@@ -88,13 +152,18 @@ class IdTable:
         self._found: Mapping[bytes, IdState] = {}
         self._to_put: dict[bytes, IdState] = {}
         self._to_forget: set[bytes] = set()
+        self._flights: dict[bytes, Flight] = {}
+        """In the order of their positions. Their states stay in memory."""
+        self._restated: list[Restated] = []
+        self.puts_off = False
+        """Whether anything was ever put off here: the pages ask."""
 
     def __len__(self) -> int:
         return len(self._states)
 
     def unknown(self, commands: Iterable[Command]) -> list[bytes]:
         """The ids that the backlog has to be asked about before these commands are applied."""
-        named = (command for command in commands if isinstance(command, Schedule | Cancel))
+        named = (command for command in commands if isinstance(command, Schedule | Cancel | Postpone))
         names = {command.id for command in named if command.id is not None}
         return [name for name in names if name not in self._states and name not in self._to_put]
 
@@ -102,6 +171,7 @@ class IdTable:
         """Take note of what the backlog knows; entries whose last schedule has passed are to be forgotten."""
         self._found = {name: state for name, state in found.items() if state.until > cursor}
         self._to_forget.update(name for name in found if name not in self._found)
+        self.puts_off = self.puts_off or any(state.postponed is not None for state in found.values())
 
     def schedule(self, schedule: Schedule, *, far: bool) -> bool:
         """Apply a schedule with an id; whether it withdrew a pending one."""
@@ -116,7 +186,17 @@ class IdTable:
         effect = apply_cancel(self._known(cancel.id), cancel)
         if effect.state is not None:
             self._keep(cancel.id, effect.state, None)
+        if cancel.rank is not None:
+            self._land(cancel.id, cancel.rank)
         return effect.withdrew
+
+    def postpone(self, postpone: Postpone) -> None:
+        """Apply a command that puts off what is pending."""
+        known = self._known(postpone.id)
+        state = apply_postpone(known, postpone)
+        if state is not None and state is not known:
+            self._keep(postpone.id, state, None)
+            self.puts_off = True
 
     def done(self, schedule: Schedule) -> bool:
         """Apply a schedule that is done or leaves at once; whether it withdrew a pending one."""
@@ -124,6 +204,8 @@ class IdTable:
         effect = apply_done(self._known(schedule.id), schedule)
         if effect.state is not None:
             self._keep(schedule.id, effect.state, None)
+        if schedule.rank is not None:
+            self._land(schedule.id, schedule.rank)
         return effect.withdrew
 
     def _known(self, name: bytes) -> IdState | None:
@@ -137,6 +219,126 @@ class IdTable:
             self._last_in_memory[name] = max(in_memory, self._last_in_memory.get(name, in_memory))
         if in_memory is not None or name in self._states:
             self._states[name] = state
+
+    # -- what is written into the source again
+
+    def arrive(self, schedule: Schedule, position: int, *, far: bool) -> None:
+        """Apply a schedule that was written again, and is read for the first time.
+
+        What came in front of it may have withdrawn it, or put it off further. Both are said behind it, for whoever
+        reads it without what came before.
+        """
+        assert schedule.id is not None
+        known, flight = self._known(schedule.id), self._flights.get(schedule.id)
+        self.schedule(schedule, far=far)
+        self._land(schedule.id, rank_of(schedule))
+        if known is None or flight is None:
+            return
+        if known.offset > rank_of(schedule):
+            self._restated.append(Restated(schedule, rank_of(schedule) + 1))
+        elif known.puts_off(schedule):
+            state = self._known(schedule.id)
+            assert state is not None
+            self._put_off(schedule, state, position)
+
+    def leaves_at_once(self, schedule: Schedule, position: int) -> bool:
+        """Apply a schedule that was written again and is past due when it is read; whether it is delivered."""
+        assert schedule.id is not None
+        known = self._known(schedule.id)
+        if known is not None and known.offset == rank_of(schedule) and known.puts_off(schedule):
+            self._put_off(schedule, known, position)
+            return False
+        in_effect = known is None or known.offset <= rank_of(schedule)
+        self.done(schedule)
+        return in_effect
+
+    def _put_off(self, schedule: Schedule, state: IdState, position: int) -> None:
+        """Have a schedule written again: from now on that is what counts.
+
+        The backlog is not told. It may hear of more than is committed, and would not know the schedule any more if that
+        has to be written again.
+        """
+        assert schedule.id is not None
+        assert state.postponed is not None
+        due_ms, rank = state.postponed
+        self._restated.append(Restated(schedule, rank, due_ms))
+        former = self._flights.get(schedule.id, Flight((), position))
+        self._flights[schedule.id] = former.and_then(rank, schedule.offset)
+        self._states[schedule.id] = state._replace(offset=rank, withdrawn=False, postponed=None, stored=False)
+
+    def take_restated(self) -> Sequence[Restated]:
+        """Return what has to be written into the source, and forget it."""
+        taken, self._restated = tuple(self._restated), []
+        return taken
+
+    def announce(self, command: Schedule | Cancel, position: int) -> None:
+        """Take note of a command that some relay has written into the source, and that will be read later on."""
+        assert command.id is not None
+        known = self._known(command.id)
+        if isinstance(command, Schedule):
+            state = apply_schedule(known, command, far=False).state
+        else:
+            nothing = IdState(-1, True, NOTHING_DELIVERED, False)
+            state = apply_cancel(known or nothing, command).state
+        assert state is not None
+        former = self._flights.get(command.id, Flight((), position))
+        self._flights[command.id] = former.and_then(rank_of(command))
+        self._states[command.id] = state
+
+    def refused(self, schedule: Schedule) -> None:
+        """A schedule that was written again is a dead letter instead."""
+        assert schedule.id is not None
+        self._land(schedule.id, rank_of(schedule))
+
+    def not_written(self, offsets: Iterable[int]) -> None:
+        """The schedules at these offsets could not be written again: they are dead letters instead."""
+        origins = {*offsets}
+        for name, flight in [*self._flights.items()]:
+            if flight.origin in origins:
+                self._states[name] = self._states[name]._replace(withdrawn=True, postponed=None)
+                self._keep_flight(name, Flight(flight.ranks[:-1], flight.position))
+
+    def _land(self, name: bytes, rank: int) -> None:
+        """A command that was on its way is here, and with it all that were written before."""
+        flight = self._flights.get(name)
+        if flight is not None:
+            self._keep_flight(name, flight._replace(ranks=tuple(r for r in flight.ranks if r > rank)))
+
+    def _keep_flight(self, name: bytes, flight: Flight) -> None:
+        """Keep what is still on its way of an id; with nothing, its state is needed for what is in memory alone."""
+        if flight.ranks:
+            self._flights[name] = flight
+            return
+        del self._flights[name]
+        if name not in self._last_in_memory:
+            self._states.pop(name, None)
+
+    @property
+    def held_from(self) -> int | None:
+        """The offset that whoever comes next has to read from, so that it knows of what is on its way."""
+        return next((flight.position for flight in self._flights.values()), None)
+
+    def until_restated(self, commands: Sequence[Command], position: int) -> Sequence[Command]:
+        """Return the commands before the first for which something would have to be written into the source.
+
+        `position` is the committed one: for what is below that was done.
+        """
+        if not self._flights:
+            return commands
+        touched: set[bytes] = set()
+        for place, command in enumerate(commands):
+            if not isinstance(command, Schedule | Cancel | Postpone) or command.id not in self._flights:
+                continue
+            assert command.id is not None
+            state = self._states[command.id]
+            if isinstance(command, Schedule) and command.rank is not None and command.offset >= position:
+                if command.id in touched or state.offset > command.rank or state.puts_off(command):
+                    return commands[:place]
+            else:
+                touched.add(command.id)
+        return commands
+
+    # -- the backlog
 
     @property
     def must_put(self) -> bool:
@@ -167,31 +369,46 @@ class IdTable:
             self._states[name] = state
             self._last_in_memory[name] = max(key, self._last_in_memory.get(name, key))
 
-    def without_superseded(self, taken: list[Schedule]) -> list[Schedule]:
-        """Of schedules that leave memory in order, those that no later command withdrew."""
+    def without_superseded(self, taken: list[Schedule], position: int) -> list[Schedule]:
+        """Of schedules that leave memory in order, those that no later command withdrew or put off.
+
+        `position` is the offset up to which all was read.
+        """
         if not self._states:
             return taken
-        return [schedule for schedule in taken if schedule.id is None or self._leave(schedule.id, schedule)]
+        return [schedule for schedule in taken if schedule.id is None or self._leave(schedule.id, schedule, position)]
 
-    def _leave(self, name: bytes, schedule: Schedule) -> bool:
-        """A schedule leaves memory; whether it is still in effect."""
+    def _leave(self, name: bytes, schedule: Schedule, position: int) -> bool:
+        """A schedule leaves memory; whether it is delivered."""
         state = self._states.get(name)
         if state is None:
             return True
-        key = DueKey(schedule.due_ms, schedule.offset)
-        in_effect = state.offset <= schedule.offset
-        if state.until <= key:
-            self._to_forget.update([name] if state.stored else [])
-        elif in_effect:
-            self._keep(name, state._replace(offset=schedule.offset, withdrawn=True), None)
-        if key >= self._last_in_memory[name]:
-            del self._states[name], self._last_in_memory[name]
-        return in_effect
+        key, rank = DueKey(schedule.due_ms, schedule.offset), rank_of(schedule)
+        in_effect = state.offset <= rank
+        is_last = state.until <= key
+        if is_last and state.stored:
+            state = state._replace(stored=False)
+            self._to_forget.add(name)
+        put_off = in_effect and state.puts_off(schedule)
+        if put_off:
+            self._put_off(schedule, state, position)
+        elif in_effect and (not is_last or name in self._flights):
+            self._keep(name, state._replace(offset=rank, withdrawn=True, postponed=None), None)
+        if key >= self._last_in_memory.get(name, key):
+            self._last_in_memory.pop(name, None)
+            if name not in self._flights:
+                del self._states[name]
+        return in_effect and not put_off
 
     def in_effect(self, schedule: Schedule) -> bool:
         """Return whether a schedule in memory would be delivered if its time came now; nothing is changed."""
         state = self._states.get(schedule.id) if schedule.id is not None else None
-        return state is None or state.offset <= schedule.offset
+        return state is None or state.offset <= rank_of(schedule)
+
+    def put_off_to(self, schedule: Schedule) -> int | None:
+        """Return the time that a schedule in memory is put off to; None if its own counts."""
+        state = self._states.get(schedule.id) if schedule.id is not None else None
+        return state.postponed.due_ms if state is not None and state.postponed and state.puts_off(schedule) else None
 
     def to_forget(self) -> list[bytes]:
         """Entries in the backlog that are of no more use once the cursor is committed."""

@@ -11,9 +11,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from delaytopic_api.relay import BucketStatus
 from delaytopic_relay.core.calendar import SLOT_BITS, Calendar, bytes_of
-from delaytopic_relay.core.commands import NOTHING, Cancel, Command, DueKey, Outbound, Reject, Schedule
+from delaytopic_relay.core.commands import NOTHING, Cancel, Command, DueKey, Outbound, Postpone, Reject, Schedule
 from delaytopic_relay.core.ids import IdState, IdTable
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.suspension import until_departure
@@ -73,6 +75,8 @@ class ShardCore(ABC):
         self.ids = IdTable()
         self.admission = Admission(progress.terms)
         self.replay_until = progress.position
+        self.scouts = False
+        """Whether it is still being looked ahead for commands that relays have written into the source."""
         self._horizon_ms = horizon_ms
         self._frontier_ms = 0
         self._loaded_until_ms = 0
@@ -100,11 +104,12 @@ class ShardCore(ABC):
     @property
     def replaying(self) -> bool:
         """Return whether records taken in before are being read again; until that is over nothing is delivered."""
-        return self.position < self.replay_until
+        return self.position < self.replay_until or self.scouts
 
     def without_departures(self, commands: Sequence[Command], now_ms: int) -> Sequence[Command]:
         """Return those of a chunk that can be taken in while only what is due by then may leave."""
-        return until_departure(commands, self.cursor, self.replay_until, now_ms)
+        kept = until_departure(commands, self.cursor, self.replay_until, now_ms)
+        return self.ids.until_restated(kept, self.replay_until)
 
     @property
     def size(self) -> int:
@@ -135,6 +140,20 @@ class ShardCore(ABC):
 
     # -- taking in
 
+    def scout(self, commands: Sequence[Command], found: Mapping[bytes, IdState]) -> None:
+        """Take note of what relays have written into the source, of commands that are read properly later on.
+
+        `found` is as for `ingest`.
+        """
+        self.ids.learn(found, self.cursor)
+        for command in commands:
+            if isinstance(command, Schedule | Cancel) and command.rank is not None:
+                self.ids.announce(command, self.position)
+
+    def not_written(self, offsets: Iterable[int]) -> None:
+        """Take note that schedules at these offsets are dead letters, and not in the source once more."""
+        self.ids.not_written(offsets)
+
     def unknown_ids(self, commands: Sequence[Command]) -> Sequence[bytes]:
         """Return the ids that the backlog has to be asked about before these commands are taken in."""
         return self.ids.unknown(commands)
@@ -162,8 +181,7 @@ class ShardCore(ABC):
                     self._past(command, leaving, counts)
                     continue
                 if command.id is not None:
-                    withdrew = self.ids.schedule(command, far=due_ms >= frontier_ms)
-                    counts[0] += withdrew and command.offset >= self.replay_until
+                    counts[0] += self._named(command, far=due_ms >= frontier_ms)
                 if due_ms < frontier_ms:
                     near.append(command)
                 else:
@@ -171,15 +189,36 @@ class ShardCore(ABC):
             elif type(command) is Reject:
                 if command.offset >= self.replay_until:
                     leaving.rejects.append(command)
-            elif isinstance(command, Cancel):
-                withdrew = self.ids.cancel(command)
-                if command.offset >= self.replay_until:
-                    counts[1 if withdrew else 2] += 1
+            else:
+                self._other(command, leaving, counts)
         self.calendar.add(near, only_here=True)
         self._keep_far(far)
         self.position = max(self.position, next_position)
         leaving.schedules.sort(key=_key)
-        return leaving._replace(superseded=counts[0], cancelled=counts[1], too_late=counts[2])
+        superseded, cancelled, too_late = counts
+        return Outbound(*leaving[:2], superseded, cancelled, too_late, self.ids.take_restated())
+
+    def _named(self, schedule: Schedule, *, far: bool) -> bool:
+        """Apply a schedule with an id; whether it withdrew a pending one for the first time."""
+        fresh = schedule.offset >= self.replay_until
+        if schedule.rank is not None and fresh:
+            self.ids.arrive(schedule, self.position, far=far)
+            return False
+        return self.ids.schedule(schedule, far=far) and fresh
+
+    def _other(self, command: Command, leaving: Outbound, counts: list[int]) -> None:
+        """Apply a command that delivers nothing; one that puts off may be refused by the terms at its offset."""
+        fresh = command.offset >= self.replay_until
+        if type(command) is Cancel:
+            withdrew = self.ids.cancel(command)
+            if fresh and command.rank is None:
+                counts[1 if withdrew else 2] += 1
+        elif type(command) is Postpone:
+            refused = self.admission.refuse_postponing(command)
+            if refused is None:
+                self.ids.postpone(command)
+            elif fresh:
+                leaving.rejects.append(refused)
 
     def _admitted(self, commands: Sequence[Command], rejects: list[Reject]) -> Sequence[Command]:
         """Return those that the terms at their offsets allow.
@@ -199,6 +238,9 @@ class ShardCore(ABC):
             return commands
         rejects += [reject for reject in refused if reject.offset >= self.replay_until]
         gone = {reject.offset for reject in refused}
+        for schedule in doubtful:
+            if schedule.rank is not None and schedule.offset in gone:
+                self.ids.refused(schedule)
         return [command for command in commands if command.offset not in gone]
 
     def _large(self, commands: Sequence[Command]) -> Mapping[int, int]:
@@ -208,6 +250,10 @@ class ShardCore(ABC):
     def _past(self, schedule: Schedule, leaving: Outbound, counts: list[int]) -> None:
         """A schedule at or below the cursor: done, if it was taken in before; otherwise it leaves at once."""
         fresh = schedule.offset >= self.replay_until
+        if schedule.rank is not None and fresh:
+            if self.ids.leaves_at_once(schedule, self.position):
+                leaving.schedules.append(schedule)
+            return
         if schedule.id is not None:
             withdrew = self.ids.done(schedule)
             counts[0] += withdrew and fresh
@@ -221,14 +267,18 @@ class ShardCore(ABC):
     # -- delivering
 
     def take_due(self, now_ms: int, limit: int) -> Outbound:
-        """Remove and return what is due, in order; superseded and cancelled ones are done, and left out."""
+        """Remove and return what is due, in order; superseded and cancelled ones are done, and left out.
+
+        One that was put off is done, too, by being written into the source again.
+        """
         if self.replaying:
             return NOTHING
         taken = self.calendar.take(min(now_ms, self._loaded_until_ms - 1), limit)
         if not taken:
             return NOTHING
         self.cursor = max(self.cursor, DueKey(taken[-1].due_ms, taken[-1].offset))
-        return Outbound(self.ids.without_superseded(taken), [])
+        due = self.ids.without_superseded(taken, self.position)
+        return Outbound(due, [], restated=self.ids.take_restated())
 
     def _keep_far(self, far: list[Schedule]) -> None:
         """Keep what waits for the next put."""
@@ -246,6 +296,8 @@ class ShardCore(ABC):
         """Return what to commit now. Only true when nothing waits for a put and all that was handed out is sent."""
         lowest = self.calendar.lowest_offset()
         offset = self.position if lowest is None else min(self.position, lowest)
+        if (held := self.ids.held_from) is not None:
+            offset = min(offset, held)
         position = max(self.position, self.replay_until)
         return Progress(offset, position, self.cursor, owner, terms=self.admission.kept(self.cursor))
 
@@ -275,29 +327,38 @@ class ShardCore(ABC):
     def first_in_memory(self, wanted: Wanted) -> tuple[list[Schedule], int | None]:
         """Return the first schedules that are in effect, and from when on some could not be looked at."""
         found: list[Schedule] = []
+        put_off: list[Schedule] = []
         allowance = MOST_LOOKED_AT
         all_count = not len(self.ids) and wanted.takes is None
         for start_ms, slot in self.calendar.upcoming():
             if start_ms >= wanted.before_ms or len(found) >= wanted.records:
                 break
-            if start_ms + SLOT_MS <= wanted.from_ms:
+            if start_ms + SLOT_MS <= wanted.from_ms and not self.ids.puts_off:
                 continue
             if len(slot.entries) - slot.head > allowance and not slot.in_order:
-                return found, start_ms
+                return [*found, *put_off], start_ms
             last = slot.head + (min(allowance, wanted.records) if slot.in_order and all_count else allowance)
-            found += self._in_effect(slot.entries[slot.head : last], wanted)
+            found += self._in_effect(slot.entries[slot.head : last], wanted, put_off)
             if last < len(slot.entries) and len(found) < wanted.records:
-                return found, slot.entries[last].due_ms
+                return [*found, *put_off], slot.entries[last].due_ms
             allowance -= min(last, len(slot.entries)) - slot.head
-        return found, None
+        return [*found, *put_off], None
 
-    def _in_effect(self, schedules: Sequence[Schedule], wanted: Wanted) -> Iterable[Schedule]:
-        """Return those of a slot that are wanted and would be delivered; of copies one."""
-        in_effect = {
-            (schedule.due_ms, schedule.offset): schedule
-            for schedule in schedules
-            if wanted.takes_in_time(schedule) and (schedule.id is None or self.ids.in_effect(schedule))
-        }
+    def _in_effect(self, schedules: Sequence[Schedule], wanted: Wanted, put_off: list[Schedule]) -> Iterable[Schedule]:
+        """Return those of a slot that are wanted and would be delivered; of copies one.
+
+        What is put off has its new time, and goes to `put_off`: it may come after what was not looked at.
+        """
+        in_effect: dict[tuple[int, int], Schedule] = {}
+        for schedule in schedules:
+            if schedule.id is not None and not self.ids.in_effect(schedule):
+                continue
+            due_ms = self.ids.put_off_to(schedule) if self.ids.puts_off else None
+            if due_ms is not None:
+                later = msgspec.structs.replace(schedule, due_ms=due_ms)
+                put_off += [later] if wanted.takes_in_time(later) else []
+            elif wanted.takes_in_time(schedule):
+                in_effect[schedule.due_ms, schedule.offset] = schedule
         return in_effect.values()
 
     def bucket_status(self) -> list[BucketStatus]:

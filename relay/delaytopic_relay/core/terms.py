@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from delaytopic_api.records import DeadLetterReason
 from delaytopic_relay.core.bucket_state import number_of
-from delaytopic_relay.core.commands import DueKey, Reject, Schedule
+from delaytopic_relay.core.commands import DueKey, Postpone, Reject, Schedule
 
 LEAST_TOLERANCE_MS = 3_600_000
 TOLERANCE_SHARE = 8
@@ -115,13 +115,9 @@ class Admission:
 
     def refusal(self, schedule: Schedule, size: int = 0) -> Reject | None:
         """Return why the terms in force at its offset do not allow a schedule of this size; None if they do."""
-        terms = self._kept[bisect_right(self._kept, schedule.offset, key=_since) - 1]
+        terms = self._at(schedule.offset)
         if schedule.due_ms > terms.latest_ms:
-            detail = (
-                f"it is due at {schedule.due_ms}, and no record is taken in now that is due after {terms.latest_ms}: "
-                "its timestamp is ahead of the clock, and schedule.maxDelay counts from there"
-            )
-            return self._refused(schedule, DeadLetterReason.BEYOND_MAX_DELAY, detail)
+            return self._too_late(schedule, terms)
         if schedule.id is not None and not terms.ids:
             detail = (
                 "too many schedules with an id wait in this partition (limits.idMemory), so that none is taken in "
@@ -129,6 +125,21 @@ class Admission:
             )
             return self._refused(schedule, DeadLetterReason.TOO_MANY_IDS, detail)
         return self._too_large(schedule, size, terms.record_bytes) if size > terms.record_bytes else None
+
+    def refuse_postponing(self, postpone: Postpone) -> Reject | None:
+        """Return why the terms in force at its offset do not allow the time that something is put off to."""
+        terms = self._at(postpone.offset)
+        return self._too_late(postpone, terms) if postpone.due_ms > terms.latest_ms else None
+
+    def _at(self, offset: int) -> Terms:
+        return self._kept[bisect_right(self._kept, offset, key=_since) - 1]
+
+    def _too_late(self, command: Schedule | Postpone, terms: Terms) -> Reject:
+        detail = (
+            f"it is due at {command.due_ms}, and no record is taken in now that is due after {terms.latest_ms}: "
+            "its timestamp is ahead of the clock, and schedule.maxDelay counts from there"
+        )
+        return self._refused(command, DeadLetterReason.BEYOND_MAX_DELAY, detail)
 
     def refuse_moved(self, schedule: Schedule, size: int, record_bytes: int) -> Reject:
         """Refuse one that another backlog took in and this one cannot take; the ones before it are decided, too."""
@@ -149,7 +160,7 @@ class Admission:
         detail = f"it takes {size} bytes in a bucket topic, which allows {record_bytes} (max.message.bytes)"
         return self._refused(schedule, DeadLetterReason.TOO_LARGE, detail)
 
-    def _refused(self, schedule: Schedule, reason: DeadLetterReason, detail: str) -> Reject:
+    def _refused(self, schedule: Schedule | Postpone, reason: DeadLetterReason, detail: str) -> Reject:
         self._ever_refused = self._last_refused = True
         offset, key, value, headers = schedule.offset, schedule.key, schedule.value, schedule.headers
         return Reject(offset, key, value, headers, reason, detail, schedule.timestamp_ms)

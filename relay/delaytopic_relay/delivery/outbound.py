@@ -10,6 +10,7 @@ from delaytopic_api.records import (
     CONTROL_HEADERS,
     DEAD_LETTER_SOURCE,
     RECEIPT,
+    RESTATED,
     DeadLetter,
     DeadLetterReason,
     Headers,
@@ -17,7 +18,7 @@ from delaytopic_api.records import (
     receipt_form,
 )
 from delaytopic_api.values import Partitioning, is_reserved
-from delaytopic_relay.core.commands import ANY_PARTITION, NO_CONTROL_HEADER, Reject, Schedule
+from delaytopic_relay.core.commands import ANY_PARTITION, NO_CONTROL_HEADER, Reject, Restated, Schedule
 from delaytopic_relay.dialects import NATIVE_FORMS, Forms
 from delaytopic_relay.dialects.reading import RecordError, TopicGlobs
 from delaytopic_relay.dialects.writing import Companion, Departure, Written
@@ -134,7 +135,7 @@ class Addressing:
         self._partitions = partitions
         self._limit = limit
         self._further = further
-        self._writers, self._letter = forms
+        self._writers, self._letter, self._restaters = forms
         self._next_partition = 0
         self.certain_bytes = 0
         """Values up to this size need no check; set from the target's limit."""
@@ -217,6 +218,36 @@ class Addressing:
         for companion in () if small else records[1:]:
             objection = objection or self._too_large(schedule, companion)
         return objection or records
+
+    def restated(self, shard: int, restated: Sequence[Restated], sent_ms: int) -> tuple[list[Outgoing], list[Reject]]:
+        """The records for the source itself, and the schedules that cannot be written there once more."""
+        departure = Departure(self._source, shard, sent_ms)
+        records: list[Outgoing] = []
+        rejects: list[Reject] = []
+        for each in restated:
+            record = self._restated(each, departure)
+            if isinstance(record, Outgoing):
+                records.append(record)
+            elif each.due_ms is not None:
+                rejects.append(record)
+        return records, rejects
+
+    def _restated(self, restated: Restated, departure: Departure) -> Outgoing | Reject:
+        schedule = restated.schedule
+        restater = self._restaters.get(schedule.control)
+        if restater is None:
+            detail = "it was put off by a record of another dialect than its own"
+            return _reject(schedule, DeadLetterReason.UNSUPPORTED, detail)
+        refused = self.refused.get((departure.partition, schedule.offset))
+        if refused is not None:
+            self._used_refusals.add((departure.partition, schedule.offset))
+            return _reject(schedule, refused.reason, refused.detail)
+        try:
+            written = restater(restated, departure)
+        except RecordError as error:
+            return _reject(schedule, error.reason, error.detail)
+        record = _outgoing(written.topic, written, written.headers, written.partition)
+        return self._too_large(schedule, record) or record
 
     def _partition_of(self, topic: str, written: Written, shard: int) -> int:
         if written.partition == ANY_PARTITION and written.partition_key is None:
@@ -317,12 +348,13 @@ def _reject(schedule: Schedule, reason: DeadLetterReason, detail: str) -> Reject
 def source_of(headers: Headers) -> tuple[int | None, int | None, bool]:
     """Find an outgoing record's source partition and offset, and whether it is a dead letter.
 
-    It says so in its own provenance headers, of which the last is ours.
+    It says so in its own provenance headers, of which the last is ours. The header of what goes into the source once
+    more begins as a receipt does.
     """
     for name, value in reversed(headers):
         if value is None:
             continue
-        if name == RECEIPT:
+        if name in (RECEIPT, RESTATED):
             _, shard, offset, _ = value.split(b":", 3)
             return int(shard), int(offset), False
         if name == DEAD_LETTER_SOURCE:

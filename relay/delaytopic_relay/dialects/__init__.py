@@ -6,6 +6,7 @@ Pure: a dialect is made once, and reads every record by itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from delaytopic_api.documents import CesiumSpec
@@ -19,10 +20,11 @@ from delaytopic_relay.dialects.karafka import KarafkaDialect
 from delaytopic_relay.dialects.kaspr import KasprDialect
 from delaytopic_relay.dialects.native import NativeDialect, NativePolicy
 from delaytopic_relay.dialects.reading import RoutePolicy, TopicGlobs
+from delaytopic_relay.dialects.redelivery import RedeliveryDialect
 from delaytopic_relay.dialects.scheduler import SchedulerDialect, SchedulerRules
 from delaytopic_relay.dialects.scheduler_json import SchedulerJsonDialect
 from delaytopic_relay.dialects.timebridge import TimebridgeDialect
-from delaytopic_relay.dialects.writing import LetterWriter, Writer, WritingDialect, untouched
+from delaytopic_relay.dialects.writing import LetterWriter, ReadBy, Restater, Writer, WritingDialect, untouched
 
 __all__ = ["NATIVE_FORMS", "Forms", "dialect_for", "forms_for"]
 
@@ -33,6 +35,8 @@ class Forms(NamedTuple):
     writers: Mapping[int, Writer]
     """By `Schedule.control`. All dialects': what waits was read by the one that the DelayTopic had then."""
     letter: LetterWriter
+    restaters: Mapping[int, Restater] = MappingProxyType({})
+    """Of dialects that put off, likewise."""
 
 
 NATIVE_FORMS: Final = Forms({}, untouched)
@@ -52,7 +56,8 @@ def forms_for(config: RelayConfig) -> Forms:
     foreign = {name: make(config) for name, make in _FOREIGN.items()}
     current = foreign.get(config.schedule.dialect)
     writers = {int(dialect.read_by): dialect.write for dialect in foreign.values()}
-    return Forms(writers, current.letter if current is not None else untouched)
+    restaters = {int(ReadBy.REDELIVERY): _redelivery(config).restate}
+    return Forms(writers, current.letter if current is not None else untouched, restaters)
 
 
 def _native(config: RelayConfig, misspelt: Callable[[str], None] | None) -> Dialect:
@@ -93,6 +98,11 @@ def _scheduler(config: RelayConfig) -> SchedulerDialect:
     )
 
 
+def _redelivery(config: RelayConfig) -> RedeliveryDialect:
+    rules = config.schedule.redelivery
+    return RedeliveryDialect(_policy(config), rules.max_redeliveries if rules is not None else None)
+
+
 _FOREIGN: Final[Mapping[DialectName, Callable[[RelayConfig], WritingDialect]]] = {
     DialectName.BLACK_BOX: lambda config: BlackBoxDialect(_policy(config)),
     DialectName.CESIUM: _cesium,
@@ -101,4 +111,5 @@ _FOREIGN: Final[Mapping[DialectName, Callable[[RelayConfig], WritingDialect]]] =
     DialectName.KARAFKA: lambda config: KarafkaDialect(_policy(config)),
     DialectName.SCHEDULER: _scheduler,
     DialectName.SCHEDULER_JSON: lambda config: SchedulerJsonDialect(_policy(config)),
+    DialectName.REDELIVERY: _redelivery,
 }

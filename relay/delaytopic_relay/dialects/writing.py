@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from delaytopic_api.records import Headers
-from delaytopic_relay.core.commands import ANY_PARTITION, Command, Reject, Schedule, SourceMessage
+from delaytopic_relay.core.commands import ANY_PARTITION, Command, Reject, Restated, Schedule, SourceMessage
 
 
 class ReadBy(IntEnum):
@@ -27,6 +27,7 @@ class ReadBy(IntEnum):
     KARAFKA = -7
     SCHEDULER = -8
     SCHEDULER_JSON = -9
+    REDELIVERY = -10
 
 
 class Departure(NamedTuple):
@@ -62,6 +63,10 @@ class Written(msgspec.Struct, gc=False):
 
 Writer = Callable[[Schedule, Departure], Written]
 """Raises `RecordError` for a schedule that it cannot write: then somebody else wrote it into the backlog."""
+
+
+Restater = Callable[[Restated, Departure], Companion]
+"""Writes what a dialect that puts off has to say in its own source. Raises `RecordError` as a `Writer` does."""
 
 
 class Letter(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from delaytopic_api.relay import RelayState
 from delaytopic_relay.backlog.protocol import BacklogManager, Shard
-from delaytopic_relay.core.commands import Command, Dialect, Halt, Outbound, Schedule
+from delaytopic_relay.core.commands import Cancel, Command, Dialect, Halt, Outbound, Reject, Schedule
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.suspension import NOTHING_DUE_MS, Suspension
 from delaytopic_relay.core.terms import NEVER_MS
@@ -90,6 +90,9 @@ class Loop:
         self._max_delay_ms = parts.max_delay_ms
         self._id_bytes = parts.id_bytes
         self._deferred: dict[int, Sequence[Command]] = {}
+        self._scouting: dict[int, int] = {}
+        """The offsets up to which partitions are looked through, before they are read from where they stand."""
+        self._scouted: set[int] = set()
         self._halted: dict[int, str] = {}
         """Partitions that are read no further, and the record that is the reason."""
         self._clock = parts.clock
@@ -146,7 +149,9 @@ class Loop:
             self._committed.pop(partition, None)
             self._deferred.pop(partition, None)
             self._halted.pop(partition, None)
+            self._scouting.pop(partition, None)
         self._paused -= partitions
+        self._scouted -= partitions
         self._takeover.forget(partitions)
 
     # -- running
@@ -183,6 +188,7 @@ class Loop:
                 raise self._lost
             for partition, batch in batches.items():
                 self._ingest(partition, batch)
+            self._end_scouting()
             self._apply_deferred()
             self._recover_assigned()
             self._deliver()
@@ -224,6 +230,8 @@ class Loop:
         self._paused.clear()
         self._deferred.clear()
         self._halted.clear()
+        self._scouting.clear()
+        self._scouted.clear()
         self._open = self._moved = False
         self._sent = 0
         self._tick_sent.clear()
@@ -241,7 +249,9 @@ class Loop:
         if self._target_is_spent:
             self._target.replace()
             self._target_is_spent = False
-        for partition, (shard, plan) in self._takeover.recover(dict(self.waiting)).items():
+        for partition, (shard, plan, scout_until) in self._takeover.recover(dict(self.waiting)).items():
+            if scout_until is not None:
+                self._scouting[partition] = scout_until
             cause = self.waiting.pop(partition)
             self.shards[partition] = shard
             self._committed[partition] = plan.progress
@@ -257,6 +267,9 @@ class Loop:
         read = self._dialect.read
         commands: Sequence[Command] = [read(message) for message in batch.messages]
         end = batch.end
+        if partition in self._scouting:
+            self._scout(partition, shard, commands, end)
+            return
         if self._suspension.ingest:
             commands = [command for command in commands if command.offset < shard.replay_until]
             end = min(end, shard.replay_until) if end is not None else None
@@ -269,6 +282,23 @@ class Loop:
         if end is not None and partition not in self._deferred and end > shard.position:
             shard.reached_end(end)
             self._note_moved()
+
+    def _scout(self, partition: int, shard: Shard, commands: Sequence[Command], end: int | None) -> None:
+        """Note what relays have written into the source; what lies in front of it is read with that in mind."""
+        restated = [c for c in commands if isinstance(c, Schedule | Cancel) and c.rank is not None]
+        if restated:
+            shard.scout(restated, self._manager.look_up(shard, shard.unknown_ids(restated)))
+        reached = max(end or 0, commands[-1].offset + 1 if commands else 0)
+        if reached >= self._scouting[partition]:
+            self._scouted.add(partition)
+
+    def _end_scouting(self) -> None:
+        """Read what was looked through."""
+        for partition in [*self._scouted]:
+            self._source.read_from(partition, self._committed[partition].offset)
+            self._scouted.discard(partition)
+            del self._scouting[partition]
+            self.shards[partition].scouts = False
 
     def _until_halt(self, partition: int, shard: Shard, commands: Sequence[Command]) -> Sequence[Command]:
         """Return the commands before the record that halts the partition, which nobody has passed before."""
@@ -320,7 +350,7 @@ class Loop:
             before = shard.cursor
             leaving = shard.take_due(now_ms, DUE_LIMIT)
             self._behind = self._behind or len(leaving.schedules) >= DUE_LIMIT
-            if leaving.schedules or leaving.rejects:
+            if leaving.schedules or leaving.rejects or leaving.restated:
                 self._send(partition, leaving, now_ms)
             elif shard.cursor != before:
                 self._note_moved()
@@ -334,18 +364,23 @@ class Loop:
     def _send(self, partition: int, leaving: Outbound, decided_ms: int) -> None:
         """Send what was decided to leave at that time; a clock that was set back since does not make it early."""
         self._events.commands(leaving)
-        if not leaving.schedules and not leaving.rejects:
+        if not leaving.schedules and not leaving.rejects and not leaving.restated:
             return
         if self._learn is not None and (named := {s.target for s in leaving.schedules if s.target is not None}):
             self._learn(named)
         now_ms = max(decided_ms, self._clock.now_ms())
         records, late_rejects = self._addressing.records(partition, leaving.schedules, now_ms)
-        rejects = [*leaving.rejects, *late_rejects]
+        not_written: list[Reject] = []
+        if leaving.restated:
+            restated, not_written = self._addressing.restated(partition, leaving.restated, now_ms)
+            records += restated
+            self.shards[partition].not_written([reject.offset for reject in not_written])
+        rejects = [*leaving.rejects, *late_rejects, *not_written]
         self._begin()
         if not self._sent:
             self._tick_started_ms = self._clock.monotonic_ms()
         if not self._pace.transactional:
-            self._tick_sent.append((partition, leaving.schedules))
+            self._tick_sent.append((partition, [*leaving.schedules, *(each.schedule for each in leaving.restated)]))
         self._sent += len(records) + len(rejects)
         self._target.send(records)
         if rejects:
@@ -417,6 +452,7 @@ class Loop:
         rejects, unknown = dead_letters_for(refusals, self._tick_sent)
         now_ms = self._clock.now_ms()
         for partition, of_shard in rejects.items():
+            self.shards[partition].not_written([reject.offset for reject in of_shard])
             self._target.send(self._addressing.dead_letters(partition, of_shard, now_ms))
             self._events.sent([], of_shard, [], now_ms)
         return [*unknown, *self._target.flush()]

@@ -38,6 +38,8 @@ class Recovered(NamedTuple):
 
     shard: Shard
     plan: Plan
+    scout_until: int | None = None
+    """The offset up to which the source is looked through before it is read; None where it need not be."""
 
 
 class Takeover:
@@ -50,13 +52,19 @@ class Takeover:
         backlog: Backlog,
         events: LoopEvents,
         may_be_fenced: Callable[[str], bool],
+        *,
+        scouts: bool = False,
     ) -> None:
-        """`may_be_fenced` tells the `transactional.id`s of the own group from others."""
+        """`may_be_fenced` tells the `transactional.id`s of the own group from others.
+
+        With `scouts` the dialect writes commands into the source, which count before they are read.
+        """
         self._source = source
         self._target = target
         self._backlog = backlog
         self._events = events
         self._may_be_fenced = may_be_fenced
+        self._scouts = scouts
         self._fenced: dict[int, str] = {}
         """The former owner of each partition that was fenced since the partition came to us. Without it, one that works
         on elsewhere would be fenced with each try."""
@@ -76,12 +84,22 @@ class Takeover:
         for partition, plan in plans.items():
             try:
                 opened = self._backlog.open(partition, plan)
-                self._source.read_from(partition, plan.progress.offset)
+                scout_until = self._scout_until(partition, plan)
+                begin = plan.progress.offset if scout_until is None else plan.progress.position
+                self._source.read_from(partition, begin)
             except (Unavailable, BacklogMoved) as error:
                 self._events.stuck(partition, error)
             else:
-                recovered[partition] = Recovered(opened, plan)
+                opened.scouts = scout_until is not None
+                recovered[partition] = Recovered(opened, plan, scout_until)
         return recovered
+
+    def _scout_until(self, partition: int, plan: Plan) -> int | None:
+        """Return the source's end, behind all that former owners have written into it."""
+        if not self._scouts:
+            return None
+        end = self._source.end(partition)
+        return end if end > plan.progress.position else None
 
     def forget(self, partitions: Iterable[int]) -> None:
         """Forget what was done for partitions that leave: until they come back, a fenced owner may begin anew."""

@@ -205,8 +205,15 @@ class KafkaSource:
 
     def bounds(self, shard: int) -> Bounds:
         """Ask the broker."""
+        return self._bounds(self._consumer, shard)
+
+    def end(self, shard: int) -> int:
+        """Ask the broker, for what is not yet committed, too."""
+        return self._bounds(self._doubtful, shard).end
+
+    def _bounds(self, consumer: Consumer, shard: int) -> Bounds:
         try:
-            found = self._consumer.get_watermark_offsets(TopicPartition(self._topic, shard), timeout=REQUEST_TIMEOUT_S)
+            found = consumer.get_watermark_offsets(TopicPartition(self._topic, shard), timeout=REQUEST_TIMEOUT_S)
         except KafkaException as error:
             raise KafkaUnavailable(f"offsets of {self._topic}[{shard}]: {error.args[0].str()}") from error
         if found is None:

@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import NamedTuple
 
+import msgspec
+
 from delaytopic_relay.backlog.protocol import PendingReader, SliceGone
 from delaytopic_relay.backlog.slices import LEVELS
 from delaytopic_relay.backlog.store import Slice
-from delaytopic_relay.core.commands import Schedule
-from delaytopic_relay.core.ids import from_entry
+from delaytopic_relay.core.commands import Schedule, rank_of
+from delaytopic_relay.core.ids import IdState, from_entry
 from delaytopic_relay.errors import ConfigurationError, CorruptState, Unavailable
 from delaytopic_relay.pending.query import EVERYTHING, PendingQuery, Place
 from delaytopic_relay.pending.snapshot import ShardCopy
@@ -297,18 +299,30 @@ class _Search:
             and (schedule.due_ms, schedule.offset) > copy.cursor
             and schedule.due_ms < before_ms
         ]
-        if self._query.selection != EVERYTHING:
-            takes = self._query.selection.takes
-            waiting = [schedule for schedule in waiting if takes(copy.partition, schedule)]
         names = list({schedule.id: None for schedule in waiting if schedule.id is not None})
-        if not names:
+        if names:
+            latest = _latest(reader, copy, names)
+            in_effect = (_as_put_off(schedule, latest.get(schedule.id)) for schedule in waiting)
+            waiting = [schedule for schedule in in_effect if schedule is not None and schedule.due_ms < before_ms]
+        if self._query.selection == EVERYTHING:
             return waiting
-        latest = _latest(reader, copy, names)
-        return [schedule for schedule in waiting if latest.get(schedule.id, -1) <= schedule.offset]
+        takes = self._query.selection.takes
+        return [schedule for schedule in waiting if takes(copy.partition, schedule)]
 
 
-def _latest(reader: PendingReader, copy: ShardCopy, names: Sequence[bytes]) -> Mapping[bytes | None, int]:
-    """The offset of the latest command of each id, as of the copy.
+def _as_put_off(schedule: Schedule, state: IdState | None) -> Schedule | None:
+    """Return a schedule with the time that it is put off to; None for one that is withdrawn."""
+    if state is None:
+        return schedule
+    if state.offset > rank_of(schedule):
+        return None
+    if state.postponed is None or not state.puts_off(schedule):
+        return schedule
+    return msgspec.structs.replace(schedule, due_ms=state.postponed.due_ms)
+
+
+def _latest(reader: PendingReader, copy: ShardCopy, names: Sequence[bytes]) -> Mapping[bytes | None, IdState]:
+    """The latest command of each id, as of the copy.
 
     A command that came after the copy has hidden the one before it; its id is taken for unchanged.
     """
@@ -317,11 +331,7 @@ def _latest(reader: PendingReader, copy: ShardCopy, names: Sequence[bytes]) -> M
         for name, entry in zip(names, reader.ids(copy.partition, names), strict=True)
         if entry is not None
     }
-    return {
-        name: state.offset
-        for name, state in states.items()
-        if state.until > copy.cursor and state.offset < copy.ingested
-    }
+    return {name: state for name, state in states.items() if state.until > copy.cursor and state.offset < copy.ingested}
 
 
 def _by_partition(group: Iterable[Chapter]) -> dict[int, list[Slice]]:

@@ -14,8 +14,10 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from delaytopic_api.errors import MalformedHeader
 from delaytopic_api.records import RECEIPT, Headers, Receipt, parse_dead_letter
 from delaytopic_api.relay import RelayConfig
+from delaytopic_api.values import CAPABILITIES
 from delaytopic_relay.core import Cancel, Schedule, SourceMessage
 from delaytopic_relay.dialects import dialect_for
+from delaytopic_slo.errors import CannotJudge
 from delaytopic_slo.model.manifest import Role
 from delaytopic_slo.model.words import Kind
 
@@ -49,7 +51,14 @@ Decode = Callable[[Any], Row]
 
 
 def decoder_for(role: Role, topic: str, config: RelayConfig) -> Decode:
-    """Return the function that reads the records of one topic."""
+    """Return the function that reads the records of one topic. Raises `CannotJudge` for a dialect that puts off."""
+    if CAPABILITIES[config.schedule.dialect].postpones:
+        raise CannotJudge(
+            [
+                f"the dialect {config.schedule.dialect} puts records off, and writes them into the source again: the"
+                " audit cannot follow them yet, so this DelayTopic is not audited"
+            ]
+        )
     if role is Role.SOURCE:
         return _source_decoder(config)
     return _target_decoder(topic, config.source.topic) if role is Role.TARGET else _letter_decoder(topic, config)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Sequence
 
 from tests.simulation.mutants.table import MUTANTS
 from tests.simulation.plans.bucket_planning import bucket_plan_for
-from tests.simulation.plans.plan import Plan
+from tests.simulation.plans.plan import Plan, Produce, Recipe
 from tests.simulation.plans.planning import plan_for
+from tests.simulation.plans.workloads import MESSAGES
+
+OF_OTHERS = ("deliver-to", "deliver-after", "deliver-expires-at")
+"""Headers that only the native dialect reads."""
+KEPT_FOR_MS = (0, 50, 400, 400, 2_000, 2_000, 9_000, 10_000, 11_000, 15_000, 40_000, 150_000)
 
 
 def scheduler_plan_for(seed: int) -> Plan:
@@ -16,10 +22,47 @@ def scheduler_plan_for(seed: int) -> Plan:
     return plan._replace(setup=plan.setup._replace(scheduler=True, delay_ms=None))
 
 
+def redelivery_plan_for(seed: int) -> Plan:
+    """A history of a DelayTopic whose records put off others, with Redis."""
+    return _with_markers(plan_for(seed), seed)
+
+
+def redelivery_bucket_plan_for(seed: int) -> Plan:
+    """The same with bucket topics, or both backends in turn."""
+    return _with_markers(bucket_plan_for(seed), seed)
+
+
+def _with_markers(plan: Plan, seed: int) -> Plan:
+    """Make of a plan's records markers of few messages: each has several of them."""
+    rng = random.Random(seed)
+    names = MESSAGES[: rng.choice([2, 6, 30])]
+    keeps = rng.choice([0.2, 0.4, 0.6])
+    actions = [
+        action._replace(recipes=tuple(_marker(recipe, rng, names, keeps) for recipe in action.recipes))
+        if isinstance(action, Produce)
+        else action
+        for action in plan.actions
+    ]
+    return Plan(plan.setup._replace(redelivery=True, delay_ms=None), tuple(actions))
+
+
+def _marker(recipe: Recipe, rng: random.Random, names: Sequence[bytes], keeps: float) -> Recipe:
+    others = [(name, value) for name, value in recipe.others if name not in OF_OTHERS]
+    if rng.random() < 0.1:
+        return recipe._replace(name=None, cancel=False, others=others)
+    name, kind = rng.choice(names), rng.random()
+    if kind < keeps:
+        after_ms = rng.choice(KEPT_FOR_MS)
+        return recipe._replace(name=name, due_ms=after_ms, at_ms=None, cancel=False, keeps=True, others=others)
+    return recipe._replace(name=name, cancel=kind < keeps + 0.1, others=others)
+
+
 PLANS: dict[str, Callable[[int], Plan]] = {
     "RedisZset": plan_for,
     "KafkaBuckets": bucket_plan_for,
     "Scheduler": scheduler_plan_for,
+    "Redelivery": redelivery_plan_for,
+    "RedeliveryBuckets": redelivery_bucket_plan_for,
 }
 
 

@@ -35,6 +35,8 @@ class Setup(NamedTuple):
     """True if segments are signed: "" is never, "same" with the same key, "changing" as `KEYS` of `relays` says."""
     scheduler: bool = False
     """True for the dialect Scheduler: ids by key, tombstones, history."""
+    redelivery: bool = False
+    """True for the dialect Redelivery: markers that put off, and what was put off in the source again."""
     backends: str = ""
     """A letter for each relay in turn: "B" for one with bucket topics, "R" for one with Redis; "" is all with Redis."""
 
@@ -47,6 +49,8 @@ class Recipe(NamedTuple):
     at_ms: int | None = None
     name: bytes | None = None
     cancel: bool = False
+    keeps: bool = False
+    """A marker that puts off, of the dialect Redelivery."""
     value: bytes | None = b"v"
     others: Sequence[tuple[str, bytes | None]] = ()
     """Further headers, in front of those that say when."""

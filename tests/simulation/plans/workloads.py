@@ -16,6 +16,8 @@ FAR_MS = (10_999, 11_000, 15_000, 20_000, 40_000, 150_000, 3_000_000, 100_000_00
 INSTANTS_MS = tuple(START_MS + after_ms for after_ms in (3_000, 12_000, 20_000, 20_001, 45_000))
 """Many records are due on these."""
 NAMES = (b"a", b"b", b"c")
+MESSAGES = (*NAMES, *(b"%d" % number for number in range(30)))
+"""All names."""
 STRANGE: tuple[Headers, ...] = (
     [("trace", b"1"), ("trace", b"2")],
     [("", None)],

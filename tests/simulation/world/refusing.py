@@ -11,13 +11,19 @@ HOPELESS = b"too large for the dead-letter topic, too"
 BAD_VALUES = (REFUSED, TOO_LARGE, HOPELESS)
 
 
+def is_refused_again(record: Outgoing) -> bool:
+    """Tell whether Kafka refuses a record that goes into the source once more: its payload is one that is refused."""
+    return record.topic == "source" and (record.value or b"").endswith(REFUSED)
+
+
 def refusal_of(record: Outgoing, *, careful: bool) -> Refusal | None:
     """None for a record that Kafka takes; whose record it was is only known when records go one by one."""
     shard, offset, dead = source_of(record.headers)
     refused = record.value == HOPELESS if dead else record.value in BAD_VALUES
-    if not refused:
+    again = is_refused_again(record)
+    if not refused and not again:
         return None
-    too_large = record.value != REFUSED
+    too_large = record.value != REFUSED and not again
     if not careful:
         return Refusal("refused", too_large)
     return Refusal("refused", too_large, shard, offset, dead)

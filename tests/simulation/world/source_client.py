@@ -117,6 +117,10 @@ class SimulatedSource:
         log = self._kafka.source[shard]
         return self._ask("bounds", lambda: Bounds(log.low, log.stable_end))
 
+    def end(self, shard: int) -> int:
+        self._kafka.counts["path: looked ahead"] += 1
+        return self._ask("bounds", lambda: len(self._kafka.source[shard].entries))
+
     def ends(self, shards: Iterable[int]) -> dict[int, int]:
         return {shard: self._kafka.source[shard].stable_end for shard in shards if shard in self._owned}
 

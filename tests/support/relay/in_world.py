@@ -123,6 +123,8 @@ class Setup(NamedTuple):
     """Instead of the native one; `forms` are those of what it reads."""
     forms: Forms = NATIVE_FORMS
     partition_count: PartitionCount = lambda topic: None
+    postpones: bool = False
+    """As the dialect's capability of that name."""
 
 
 USUAL = Setup()
@@ -152,7 +154,9 @@ def start(world: World, store: BacklogStore, name: str = "relay", setup: Setup =
             dialect=setup.dialect or NativeDialect(native_policy(setup.delay_ms)),
             addressing=addressing,
             manager=backlog.manager,
-            takeover=Takeover(source, target, backlog, events, lambda owner: owner not in setup.strangers),
+            takeover=Takeover(
+                source, target, backlog, events, lambda owner: owner not in setup.strangers, scouts=setup.postpones
+            ),
             pace=Pace(50, setup.transactional),
             memory_bytes=setup.memory_bytes,
             clock=clock,

@@ -6,7 +6,8 @@
     {<backend id>:<shard>}:sizes                  hash    <start ms>:<width ms> -> bytes of the slice's segments;
                                                           total -> of all slices; position -> as of which write
     {<backend id>:<shard>}:s:<start ms>:<width ms>  list  the slice's segments, in the order they were put
-    {<backend id>:<shard>}:ids                    hash    deliver-id -> <offset>:<until due ms>:<until offset>
+    {<backend id>:<shard>}:ids                    hash    deliver-id -> <offset>:<until due ms>:<until offset>; of
+                                                          what is put off also :<due ms>:<offset of who put it off>
 
 `slices` is the schedule, read page by page in the order of time. `counts` tells of each slice whether all is there that
 was put, and how much is due when; `sizes` how much memory they take. The braces are a hash tag: all keys of a shard
@@ -114,7 +115,7 @@ def decode_count(text: bytes | None, key: bytes) -> int:
 
 def encode_id_entry(entry: IdEntry) -> bytes:
     """The text of an id's entry."""
-    return b"%d:%d:%d" % entry
+    return b":".join(b"%d" % number for number in entry.numbers())
 
 
 def decode_id_entry(text: bytes | None, key: bytes) -> IdEntry | None:
@@ -122,8 +123,7 @@ def decode_id_entry(text: bytes | None, key: bytes) -> IdEntry | None:
     if text is None:
         return None
     try:
-        offset, until_due_ms, until_offset = text.split(b":")
-        return IdEntry(int(offset), int(until_due_ms), int(until_offset))
+        return IdEntry.of([*map(int, text.split(b":"))])
     except ValueError:
         raise _not_ours(key, text) from None
 

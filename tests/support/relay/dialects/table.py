@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from delaytopic_api.records import DEAD_LETTER_REASON, RECEIPT, Receipt, parse_dead_letter
+from delaytopic_api.records import DEAD_LETTER_REASON, RECEIPT, RESTATED, Receipt, parse_dead_letter
+from delaytopic_relay.dialects.redelivery import ENDED
 
 Headers = Sequence[tuple[str, bytes | None]]
 
@@ -125,7 +126,11 @@ def seen(topic: str, key: bytes | None, value: bytes | None, headers: Headers) -
 
 
 def beside_of(topic: str, partition: int, key: bytes | None, value: bytes | None, headers: Headers) -> Beside:
-    """Read back what was written with a delivery, in a topic that has a place for it: the source, or a history."""
+    """Read back what was written with a delivery, in a topic that has a place for it: the source, or a history.
+
+    What says where it stands, or when it was written, is left out.
+    """
     name, _ = headers[-1]
-    assert name == RECEIPT, headers
-    return Beside(topic, key, value, [*headers[:-1]], partition if value is None else None)
+    assert name in (RECEIPT, RESTATED), headers
+    in_source = value is None or name == RESTATED or any(other == ENDED for other, _ in headers)
+    return Beside(topic, key, value, [*headers[:-1]], partition if in_source else None)

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tests.support.relay.dialects import black_box, cesium, karafka, kaspr, scheduler, scheduler_json, timebridge
+from tests.support.relay.dialects import (
+    black_box,
+    cesium,
+    karafka,
+    kaspr,
+    redelivery,
+    scheduler,
+    scheduler_json,
+    timebridge,
+)
 from tests.support.relay.dialects.table import Table
 
 TABLES: Mapping[str, Table] = {
@@ -18,6 +27,8 @@ TABLES: Mapping[str, Table] = {
     "Scheduler": scheduler.TABLE,
     "Scheduler, an hour of grace": scheduler.BOUNDED,
     "SchedulerJson": scheduler_json.TABLE,
+    "Redelivery": redelivery.TABLE,
+    "Redelivery, twice at most": redelivery.BOUNDED,
 }
 IN_MEMORY: Mapping[str, Table] = {**TABLES, "Scheduler, since yesterday": scheduler.DAILY}
 """With those that a real clock could pass midnight in."""

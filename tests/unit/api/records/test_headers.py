@@ -46,6 +46,7 @@ def test_the_reasons_of_dead_letters_are_stable_tokens() -> None:
         "too-large",
         "too-many-headers",
         "too-many-ids",
+        "too-many-redeliveries",
         "refused-by-kafka",
     }
 

@@ -84,6 +84,19 @@ def test_a_compacted_source_is_refused_only_where_records_have_no_names() -> Non
     assert by_key.stalled is None
 
 
+def test_a_source_of_markers_keeps_what_waits_for_longer_than_the_longest_delay() -> None:
+    plan = World().plan(wanted(schedule={"dialect": "Redelivery", "maxDelay": "12h"}))
+
+    made = {action.name: dict(action.config) for action in plan.actions if isinstance(action, CreateTopic)}
+    assert [*made] == [DEAD_LETTER, TARGET, SOURCE]
+    assert made[SOURCE] == {
+        "cleanup.policy": "delete",
+        "message.timestamp.type": "LogAppendTime",
+        "retention.bytes": "-1",
+        "retention.ms": str((12 + 168) * 3_600_000),
+    }
+
+
 def test_what_is_about_to_be_made_is_written_down_before() -> None:
     plan = World().plan(wanted())
 

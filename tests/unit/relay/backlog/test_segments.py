@@ -26,6 +26,7 @@ SCHEDULES = st.builds(
     id=BYTES,
     target=st.none() | st.text(max_size=9),
     expires_ms=st.none() | st.integers(0, 10**14),
+    rank=st.none() | st.integers(0, 2**53),
 )
 
 
@@ -37,17 +38,20 @@ def test_schedules_come_back_from_a_segment_as_they_were(schedules: list[Schedul
 
 def test_the_wire_format_is_a_version_byte_and_a_msgpack_array_of_arrays() -> None:
     # Given a schedule that has every field
-    entry = Schedule(5, 7, b"k", None, [("a", b"1"), ("b", None)], 0, b"id", "t", 9, 3)
+    entry = Schedule(5, 7, b"k", None, [("a", b"1"), ("b", None)], 0, b"id", "t", 9, 3, 6)
 
     data = encode_segment([entry])
 
-    assert data == bytes.fromhex("01 91 9a 05 07 c4016b c0 92 92 a161 c40131 92 a162 c0 00 c4026964 a174 09 03")
+    assert data == bytes.fromhex("01 91 9b 05 07 c4016b c0 92 92 a161 c40131 92 a162 c0 00 c4026964 a174 09 03 06")
 
 
-def test_an_entry_without_the_record_s_timestamp_is_read_as_relays_of_before_wrote_it() -> None:
-    data = bytes.fromhex("01 91 99 05 07 c4016b c0 92 92 a161 c40131 92 a162 c0 00 c4026964 a174 09")
+@pytest.mark.parametrize(("count", "tail", "fields"), [("99", "", ()), ("9a", "03", (3,))])
+def test_an_entry_without_the_last_fields_is_read_as_relays_of_before_wrote_it(
+    count: str, tail: str, fields: tuple[int, ...]
+) -> None:
+    data = bytes.fromhex(f"01 91 {count} 05 07 c4016b c0 92 92 a161 c40131 92 a162 c0 00 c4026964 a174 09 {tail}")
 
-    assert decode_segment(data) == [Schedule(5, 7, b"k", None, [("a", b"1"), ("b", None)], 0, b"id", "t", 9)]
+    assert decode_segment(data) == [Schedule(5, 7, b"k", None, [("a", b"1"), ("b", None)], 0, b"id", "t", 9, *fields)]
 
 
 def test_a_segment_of_another_version_names_both_versions_and_says_what_to_do() -> None:

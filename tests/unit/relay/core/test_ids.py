@@ -170,14 +170,14 @@ def test_of_several_schedules_with_an_id_only_the_last_leaves() -> None:
     first, second, third = (schedule(50 + offset, offset, A) for offset in range(3))
     table = table_with(first, second, third)
 
-    assert table.without_superseded([first, second, third]) == [third]
+    assert table.without_superseded([first, second, third], 0) == [third]
 
 
 def test_a_replacement_with_an_earlier_time_leaves_and_the_older_one_does_not() -> None:
     older, newer = schedule(90, 0, A), schedule(50, 1, A)
     table = table_with(older, newer)
 
-    assert (table.without_superseded([newer]), table.without_superseded([older])) == ([newer], [])
+    assert (table.without_superseded([newer], 0), table.without_superseded([older], 0)) == ([newer], [])
 
 
 def test_schedules_without_an_id_or_with_another_id_are_not_touched() -> None:
@@ -185,7 +185,7 @@ def test_schedules_without_an_id_or_with_another_id_are_not_touched() -> None:
     table = table_with(other, withdrawn)
     table.cancel(cancel(3, A))
 
-    assert table.without_superseded([plain, other, withdrawn]) == [plain, other]
+    assert table.without_superseded([plain, other, withdrawn], 0) == [plain, other]
 
 
 def test_a_cancelled_schedule_does_not_leave() -> None:
@@ -194,7 +194,7 @@ def test_a_cancelled_schedule_does_not_leave() -> None:
 
     withdrew = table.cancel(cancel(1, A))
 
-    assert (withdrew, table.without_superseded([entry])) == (True, [])
+    assert (withdrew, table.without_superseded([entry], 0)) == (True, [])
 
 
 def test_a_schedule_after_the_cancel_leaves() -> None:
@@ -203,7 +203,7 @@ def test_a_schedule_after_the_cancel_leaves() -> None:
     table.cancel(cancel(1, A))
     table.schedule(newer, far=False)
 
-    assert table.without_superseded([older, newer]) == [newer]
+    assert table.without_superseded([older, newer], 0) == [newer]
 
 
 def test_a_cancel_before_any_schedule_is_too_late_and_keeps_nothing() -> None:
@@ -212,7 +212,7 @@ def test_a_cancel_before_any_schedule_is_too_late_and_keeps_nothing() -> None:
     withdrew = table.cancel(cancel(0, A))
     table.schedule(schedule(50, 1, A), far=False)
 
-    assert (withdrew, table.without_superseded([schedule(50, 1, A)])) == (False, [schedule(50, 1, A)])
+    assert (withdrew, table.without_superseded([schedule(50, 1, A)], 0)) == (False, [schedule(50, 1, A)])
 
 
 def test_memory_forgets_an_id_with_its_last_schedule() -> None:
@@ -221,7 +221,7 @@ def test_memory_forgets_an_id_with_its_last_schedule() -> None:
     sizes = [len(table)]
 
     for entry in (newer, older):
-        table.without_superseded([entry])
+        table.without_superseded([entry], 0)
         sizes.append(len(table))
 
     assert sizes == [1, 1, 0]
@@ -277,13 +277,13 @@ def test_an_older_schedule_that_comes_from_the_backlog_after_its_replacement_lef
     older, newer = schedule(99_000, 4, A), schedule(50, 7, A)
     table = told(IdTable(), {A: stored(older, older)})
     table.schedule(newer, far=False)
-    table.without_superseded([newer])
+    table.without_superseded([newer], 0)
     put(table)
 
     # When the older one is loaded, and the backlog says what it knows
     told(table, {A: stored(newer, older)}, key_of(newer)).loaded([older])
 
-    assert table.without_superseded([older]) == []
+    assert table.without_superseded([older], 0) == []
 
 
 def test_a_schedule_loaded_from_the_backlog_leaves_when_it_is_the_latest() -> None:
@@ -291,7 +291,7 @@ def test_a_schedule_loaded_from_the_backlog_leaves_when_it_is_the_latest() -> No
     table = told(IdTable(), {A: stored(entry, entry)})
     table.loaded([entry, schedule(99_001, 5)])
 
-    assert table.without_superseded([entry]) == [entry]
+    assert table.without_superseded([entry], 0) == [entry]
 
 
 def test_an_older_schedule_loaded_beside_its_replacement_does_not_leave_and_the_replacement_does() -> None:
@@ -301,7 +301,7 @@ def test_an_older_schedule_loaded_beside_its_replacement_does_not_leave_and_the_
     table.schedule(newer, far=False)
     table.loaded([older])
 
-    assert table.without_superseded([older, newer]) == [newer]
+    assert table.without_superseded([older, newer], 0) == [newer]
     assert len(table) == 0
 
 
@@ -310,11 +310,11 @@ def test_a_replacement_in_memory_is_still_cancelled_after_the_older_one_was_load
     table = told(IdTable(), {A: stored(older, older)})
     table.schedule(newer, far=False)
     table.loaded([older])
-    table.without_superseded([older])
+    table.without_superseded([older], 0)
 
     table.cancel(cancel(9, A))
 
-    assert table.without_superseded([newer]) == []
+    assert table.without_superseded([newer], 0) == []
 
 
 def test_an_entry_is_to_be_forgotten_when_the_last_schedule_of_its_id_left() -> None:
@@ -322,9 +322,9 @@ def test_an_entry_is_to_be_forgotten_when_the_last_schedule_of_its_id_left() -> 
     table = told(IdTable(), {A: stored(last, last)})
     table.loaded([first, last])
 
-    table.without_superseded([first])
+    table.without_superseded([first], 0)
     after_first = table.to_forget()
-    table.without_superseded([last])
+    table.without_superseded([last], 0)
 
     assert (after_first, table.to_forget()) == ([], [A])
 
@@ -334,7 +334,7 @@ def test_an_entry_stays_while_a_schedule_of_its_id_is_still_in_the_backlog() -> 
     table = told(IdTable(), {A: stored(waiting, waiting)})
     table.loaded([loaded])
 
-    table.without_superseded([loaded])
+    table.without_superseded([loaded], 0)
 
     assert (table.to_forget(), len(table)) == ([], 0)
 
@@ -374,7 +374,7 @@ def test_a_delivered_schedule_that_is_read_again_keeps_withdrawing_the_older_one
 
     table.done(newer)
 
-    assert table.without_superseded([older]) == []
+    assert table.without_superseded([older], 0) == []
 
 
 def test_a_delivered_schedule_that_is_read_again_is_written_when_the_older_one_is_in_the_backlog() -> None:
@@ -393,7 +393,7 @@ def test_when_the_latest_has_left_the_backlog_is_told_that_the_older_one_waits_i
     table.schedule(newer, far=False)
     put(table)
 
-    assert table.without_superseded([newer]) == [newer]
+    assert table.without_superseded([newer], 0) == [newer]
     assert put(table) == {A: IdEntry(7 * 2 + 1, 99_000, 4)}
 
 
@@ -408,4 +408,4 @@ def test_what_is_read_again_in_the_same_order_ends_in_the_same_state() -> None:
         table.cancel(cancel(1, A))
         table.schedule(last, far=False)
 
-    assert (table.without_superseded([last]), table.without_superseded([first])) == ([last], [])
+    assert (table.without_superseded([last], 0), table.without_superseded([first], 0)) == ([last], [])

@@ -6,6 +6,8 @@ import pytest
 from tests.unit.slo.messages import FakeMessage, config_for
 
 from delaytopic_api.records import DeadLetter, dead_letter_headers
+from delaytopic_api.values import Dialect
+from delaytopic_slo.errors import CannotJudge
 from delaytopic_slo.model.manifest import Role
 from delaytopic_slo.model.words import Kind
 from delaytopic_slo.reading.connector import ConnectorMessage
@@ -101,3 +103,11 @@ def test_the_connectors_rows_with_unreadable_names_are_rejected_like_the_clients
     message = ConnectorMessage({**row, "timestampType": 1, "timestamp_ms": AT})
 
     assert decoder_for(Role.SOURCE, "a", CONFIG)(message)[0] == Kind.REJECT
+
+
+@pytest.mark.parametrize("role", Role)
+def test_a_dialect_that_puts_records_off_is_not_judged(role: Role) -> None:
+    schedule = CONFIG.schedule.model_copy(update={"dialect": Dialect.REDELIVERY})
+
+    with pytest.raises(CannotJudge, match="the dialect Redelivery puts records off"):
+        decoder_for(role, "a", CONFIG.model_copy(update={"schedule": schedule}))

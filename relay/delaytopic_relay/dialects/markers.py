@@ -1,0 +1,131 @@
+"""The markers of kafka-mq-go, as protobuf writes them (`kafka_mq_v1.proto`).
+
+Read by hand: a message of six fields needs forty lines, and a library for them would be the relay's largest dependency.
+What protobuf lets a reader do with what it does not know is done here: unknown fields are skipped, of a repeated field
+the last counts, an absent one has its type's zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from delaytopic_api.records import DeadLetterReason
+from delaytopic_relay.dialects.reading import RecordError
+
+START: Final = 0
+END: Final = 1
+KEEPALIVE: Final = 2
+_VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5
+_FIXED_LENGTHS: Final = {_FIXED_64: 8, _FIXED_32: 4}
+_VERSION, _TYPE, _MESSAGE_ID, _REDELIVER_AFTER, _KEY, _VALUE = range(1, 7)
+_PARTITION, _OFFSET = 1, 2
+_WIRE_TYPES: Final = {_VERSION: 0, _TYPE: 0, _MESSAGE_ID: 2, _REDELIVER_AFTER: 0, _KEY: 2, _VALUE: 2}
+_ID_WIRE_TYPES: Final = {_PARTITION: 0, _OFFSET: 0}
+_LONGEST_VARINT: Final = 10
+_LARGEST_PARTITION: Final = (1 << 31) - 1
+_LARGEST_OFFSET: Final = (1 << 63) - 1
+
+
+class Marker(msgspec.Struct, gc=False):
+    """A marker; `value` is None where it has none, or an empty one, which protobuf does not tell apart."""
+
+    version: int = 0
+    type: int = START
+    partition: int = -1
+    offset: int = -1
+    redeliver_after_ms: int = 0
+    key: bytes = b""
+    value: bytes | None = None
+
+
+def decode_marker(data: bytes) -> Marker:
+    """Read a marker. Raises `RecordError` for what is none, and for one that names no message."""
+    marker, identity = Marker(), None
+    for field, value in _fields(data, _WIRE_TYPES):
+        if isinstance(value, bytes):
+            if field == _MESSAGE_ID:
+                # Of a repeated message protobuf merges the fields, which is what both one after the other say.
+                identity = (identity or b"") + value
+            elif field == _KEY:
+                marker.key = value
+            else:
+                marker.value = value or None
+        elif field == _VERSION:
+            marker.version = value
+        elif field == _TYPE:
+            marker.type = value
+        else:
+            marker.redeliver_after_ms = value
+    if identity is None:
+        raise _malformed("it has no message_id")
+    found = dict(_fields(identity, _ID_WIRE_TYPES))
+    partition, offset = found.get(_PARTITION, 0), found.get(_OFFSET, 0)
+    assert isinstance(partition, int)
+    assert isinstance(offset, int)
+    if partition > _LARGEST_PARTITION or offset > _LARGEST_OFFSET:
+        raise _malformed("its message_id has a negative partition or offset")
+    marker.partition, marker.offset = partition, offset
+    return marker
+
+
+def _fields(data: bytes, wire_types: dict[int, int]) -> Iterator[tuple[int, int | bytes]]:
+    """Yield the known fields of a message, in their order."""
+    at, end = 0, len(data)
+    while at < end:
+        tag, at = _varint(data, at)
+        field, wire_type = tag >> 3, tag & 7
+        value: int | bytes
+        if wire_type == _VARINT:
+            value, at = _varint(data, at)
+        elif wire_type == _BYTES or wire_type in _FIXED_LENGTHS:
+            length = _FIXED_LENGTHS.get(wire_type)
+            if length is None:
+                length, at = _varint(data, at)
+            if length > end - at:
+                raise _malformed(f"it ends within field {field}")
+            value, at = data[at : at + length], at + length
+        else:
+            raise _malformed(f"field {field} has wire type {wire_type}")
+        expected = wire_types.get(field)
+        if field == 0 or (expected is not None and expected != wire_type):
+            raise _malformed(f"field {field} has wire type {wire_type}")
+        if expected is not None:
+            yield field, value
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return the number that begins at a place, and the place behind it."""
+    number = 0
+    for length, byte in enumerate(data[at : at + _LONGEST_VARINT]):
+        number |= (byte & 0x7F) << (7 * length)
+        if byte < 0x80:
+            return number & 0xFFFF_FFFF_FFFF_FFFF, at + length + 1
+    raise _malformed("it ends within a number, or has one of more than 10 bytes")
+
+
+def _malformed(why: str) -> RecordError:
+    detail = f"the value is not the marker that this dialect reads: {why}"
+    return RecordError(DeadLetterReason.MALFORMED_VALUE, detail)
+
+
+def encode_varint(number: int) -> bytes:
+    """Write a number from 0 on."""
+    written = bytearray()
+    while number > 0x7F:
+        written.append(number & 0x7F | 0x80)
+        number >>= 7
+    written.append(number)
+    return bytes(written)
+
+
+def encode_end(partition: int, offset: int) -> bytes:
+    """Write the marker that ends a message, as its Go client does: zeros are left out."""
+    identity = b"".join(
+        bytes([field << 3]) + encode_varint(number)
+        for field, number in ((_PARTITION, partition), (_OFFSET, offset))
+        if number
+    )
+    return bytes([_TYPE << 3, END, _MESSAGE_ID << 3 | _BYTES, len(identity)]) + identity

@@ -1,0 +1,173 @@
+"""The Redelivery dialect: the markers of Splunk's kafka-mq-go.
+
+A START marker has a message of some queue redelivered, unless an END marker withdraws it before its deadline; a
+KEEPALIVE marker puts the deadline off. The message's place in the queue topic names it, together with the record key,
+which is the queue's id. What was redelivered gets an END marker in the source.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from delaytopic_api.records import RESTATED, DeadLetterReason, Headers
+from delaytopic_relay.core.commands import (
+    MAX_HEADERS,
+    Cancel,
+    Command,
+    Ignore,
+    Postpone,
+    Reject,
+    Restated,
+    Schedule,
+    SourceMessage,
+)
+from delaytopic_relay.dialects.markers import END, KEEPALIVE, START, Marker, decode_marker, encode_end, encode_varint
+from delaytopic_relay.dialects.reading import (
+    MAX_ID_BYTES,
+    Policy,
+    Record,
+    RecordError,
+    due_within,
+    last_values,
+    malformed,
+    read_by,
+    shown,
+    timestamp_of,
+)
+from delaytopic_relay.dialects.writing import Companion, Departure, Letter, ReadBy, Written, without
+
+COUNT: Final = "redelivery-count"
+"""On a redelivered message the number of its redeliveries; clients copy it into the markers of the message."""
+ENDED: Final = "delay-ended"
+"""On the END marker that a relay writes. A receipt would not tell: a client may copy that of a redelivered message."""
+_MAX_QUEUE_BYTES: Final = MAX_ID_BYTES - 15
+"""Of a record key, beside a partition and an offset."""
+_OWN: Final = frozenset({RESTATED})
+_CONTROLS: Final = frozenset({RESTATED, COUNT})
+_COUNT_FORM: Final = re.compile(rb"[0-9]{1,9}")
+_RESTATED_FORM: Final = re.compile(rb"([0-9]{0,15}):[0-9]{1,10}:[0-9]{1,19}:([0-9]{1,18}):[a-zA-Z0-9._-]{1,249}")
+
+
+class RedeliveryDialect:
+    """Reads and writes the records of one DelayTopic."""
+
+    read_by = ReadBy.REDELIVERY
+
+    def __init__(self, policy: Policy, max_redeliveries: int | None = None) -> None:
+        """`max_redeliveries` is None for no bound."""
+        self._policy = policy
+        self._max_redeliveries = max_redeliveries
+
+    def read(self, message: SourceMessage) -> Command:
+        """The record's command; never raises."""
+        return read_by(self._command, message)
+
+    def _command(self, record: Record) -> Command:
+        if record.value is None:
+            raise RecordError(DeadLetterReason.MALFORMED_VALUE, "the value must be a marker, but is null")
+        marker = decode_marker(record.value)
+        if marker.version != 0:
+            detail = f"the marker has version {marker.version}: this relay reads version 0 (V1)"
+            raise RecordError(DeadLetterReason.UNSUPPORTED, detail)
+        identity = _identity(record, marker)
+        headers = last_values(record.headers)
+        due_ms, rank = _restated(record.offset, headers.get(RESTATED))
+        if marker.type == START:
+            return self._start(record, marker, identity, due_ms, rank if due_ms is not None else None)
+        if marker.type == END:
+            return Ignore(record.offset) if ENDED in headers else Cancel(record.offset, identity, rank)
+        if marker.type == KEEPALIVE:
+            due_ms = self._due_ms(record, marker)
+            return Postpone(
+                record.offset, identity, due_ms, record.key, record.value, record.headers, record.timestamp_ms
+            )
+        detail = f"the marker has type {marker.type}: this relay reads START (0), END (1) and KEEPALIVE (2)"
+        raise RecordError(DeadLetterReason.UNKNOWN_ACTION, detail)
+
+    def _start(self, record: Record, marker: Marker, identity: bytes, due_ms: int | None, rank: int | None) -> Schedule:
+        if len(record.headers or ()) >= MAX_HEADERS and rank is None:
+            detail = f"it has {MAX_HEADERS} headers: one more, which a relay adds to what is put off, is too many"
+            raise RecordError(DeadLetterReason.TOO_MANY_HEADERS, detail)
+        _count(record.headers)
+        # What was put off has a time that `maxDelay` allowed for its KEEPALIVE marker.
+        due_ms = self._due_ms(record, marker) if due_ms is None else due_ms
+        return Schedule(
+            due_ms,
+            record.offset,
+            record.key,
+            record.value,
+            record.headers,
+            self.read_by,
+            identity,
+            timestamp_ms=record.timestamp_ms,
+            rank=rank,
+        )
+
+    def _due_ms(self, record: Record, marker: Marker) -> int:
+        timestamp_ms = timestamp_of(record, "field redeliver_after_ms")
+        return due_within(self._policy, timestamp_ms, timestamp_ms + marker.redeliver_after_ms)
+
+    def write(self, schedule: Schedule, departure: Departure) -> Written:
+        """The message, under its queue's id, with the number of its redeliveries; the END marker of its START."""
+        marker = decode_marker(schedule.value or b"")
+        count, most = _count(schedule.headers), self._max_redeliveries
+        if most is not None and count >= most:
+            detail = (
+                f"it was redelivered {count} times, and nobody has ended it;"
+                f" this DelayTopic allows {most} (schedule.redelivery.maxRedeliveries)"
+            )
+            raise RecordError(DeadLetterReason.TOO_MANY_REDELIVERIES, detail)
+        headers = [*without(schedule.headers, _CONTROLS), (COUNT, b"%d" % (count + 1))]
+        end = _end(schedule, departure, [(ENDED, b"redelivered")])
+        return Written(marker.key, marker.value, headers, companions=[end])
+
+    def restate(self, restated: Restated, departure: Departure) -> Companion:
+        """The START marker again, with the time that it is put off to, or the END marker of one that is withdrawn."""
+        schedule, rank, due_ms = restated
+        due = b"%d" % due_ms if due_ms is not None else b""
+        place = (due, departure.partition, schedule.offset, rank, departure.source.encode())
+        own: Headers = [(RESTATED, b"%b:%d:%d:%d:%b" % place)]
+        if due_ms is None:
+            return _end(schedule, departure, own)
+        headers = [*without(schedule.headers, _OWN), *own]
+        return Companion(departure.source, schedule.key, schedule.value, headers, departure.partition)
+
+    def letter(self, reject: Reject, departure: Departure) -> Letter:
+        """The marker as it was produced."""
+        return Letter(reject.key, reject.value, without(reject.headers, _OWN))
+
+
+def _identity(record: Record, marker: Marker) -> bytes:
+    queue = record.key
+    if not queue or len(queue) > _MAX_QUEUE_BYTES:
+        detail = f"the record key is the queue's id: it must be 1 to {_MAX_QUEUE_BYTES} bytes, but is {shown(queue)}"
+        raise RecordError(DeadLetterReason.MALFORMED_KEY, detail)
+    return encode_varint(marker.partition) + encode_varint(marker.offset) + queue
+
+
+def _count(headers: Headers | None) -> int:
+    values = last_values(headers)
+    if COUNT not in values:
+        return 0
+    text = values[COUNT]
+    if text is None or not _COUNT_FORM.fullmatch(text):
+        raise malformed(COUNT, "a number of up to 9 digits", text)
+    return int(text)
+
+
+def _restated(offset: int, text: bytes | None) -> tuple[int | None, int | None]:
+    """Return the due time and the rank that a relay has written on a marker.
+
+    Somebody else may have written such a header: one that no relay can have written counts for nothing.
+    """
+    found = _RESTATED_FORM.fullmatch(text) if text is not None else None
+    if found is None or int(found[2]) >= offset:
+        return None, None
+    return int(found[1]) if found[1] else None, int(found[2])
+
+
+def _end(schedule: Schedule, departure: Departure, headers: Headers) -> Companion:
+    marker = decode_marker(schedule.value or b"")
+    value = encode_end(marker.partition, marker.offset)
+    return Companion(departure.source, schedule.key, value, headers, departure.partition)
