@@ -90,7 +90,9 @@ class Effect(NamedTuple):
 
 def apply_schedule(known: IdState | None, schedule: Schedule, *, far: bool) -> Effect:
     """A schedule with an id replaces the pending one; `far` ones go to the backlog."""
-    key, rank = DueKey(schedule.due_ms, schedule.offset), rank_of(schedule)
+    key, rank = DueKey(schedule.due_ms, schedule.offset), schedule.rank
+    if rank is None:
+        rank = schedule.offset
     if known is None:
         return Effect(IdState(rank, False, key, far), False)
     if rank < known.offset:
@@ -383,22 +385,25 @@ class IdTable:
         state = self._states.get(name)
         if state is None:
             return True
-        key, rank = DueKey(schedule.due_ms, schedule.offset), rank_of(schedule)
+        key, rank = DueKey(schedule.due_ms, schedule.offset), schedule.rank
+        if rank is None:
+            rank = schedule.offset
         in_effect = state.offset <= rank
         is_last = state.until <= key
         if is_last and state.stored:
             state = state._replace(stored=False)
             self._to_forget.add(name)
-        put_off = in_effect and state.puts_off(schedule)
-        if put_off:
+        delivered = in_effect
+        if in_effect and state.postponed is not None and state.puts_off(schedule):
             self._put_off(schedule, state, position)
+            delivered = False
         elif in_effect and (not is_last or name in self._flights):
             self._keep(name, state._replace(offset=rank, withdrawn=True, postponed=None), None)
         if key >= self._last_in_memory.get(name, key):
             self._last_in_memory.pop(name, None)
             if name not in self._flights:
                 del self._states[name]
-        return in_effect and not put_off
+        return delivered
 
     def in_effect(self, schedule: Schedule) -> bool:
         """Return whether a schedule in memory would be delivered if its time came now; nothing is changed."""

@@ -7,9 +7,12 @@ from typing import Any
 
 from tests.simulation.mutants.breaking import BrokenTarget, Mutant, Patch, with_target
 
+from delaytopic_relay.core.commands import Restated, Schedule
+from delaytopic_relay.core.ids import IdState, IdTable
 from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.dialects import scheduler
 from delaytopic_relay.engine.loop import Loop
+from delaytopic_relay.engine.recovery import Takeover
 
 
 def tombstones_cancel() -> Sequence[Patch]:
@@ -47,6 +50,48 @@ def tombstones_in_a_transaction_of_their_own() -> Sequence[Patch]:
     return [*with_target(Later), (Loop, "_close_tick", close_tick)]
 
 
+def put_off_in_a_transaction_of_its_own() -> Sequence[Patch]:
+    return tombstones_in_a_transaction_of_their_own()
+
+
+def forgets_what_is_on_its_way() -> Sequence[Patch]:
+    original = IdTable._put_off
+
+    def put_off(self: IdTable, schedule: Schedule, *arguments: Any) -> None:
+        original(self, schedule, *arguments)
+        del self._flights[schedule.id or b""]
+
+    return [(IdTable, "_put_off", put_off)]
+
+
+def lets_go_of_the_offset() -> Sequence[Patch]:
+    return [(IdTable, "held_from", property(lambda self: None))]
+
+
+def does_not_look_ahead() -> Sequence[Patch]:
+    return [(Takeover, "_scout_until", lambda self, partition, plan: None)]
+
+
+def says_no_withdrawal() -> Sequence[Patch]:
+    original = IdTable.take_restated
+
+    def take_restated(self: IdTable) -> Sequence[Restated]:
+        return [restated for restated in original(self) if restated.due_ms is not None]
+
+    return [(IdTable, "take_restated", take_restated)]
+
+
+def tells_the_backlog() -> Sequence[Patch]:
+    original = IdTable._put_off
+
+    def put_off(self: IdTable, schedule: Schedule, state: IdState, position: int) -> None:
+        original(self, schedule, state, position)
+        name = schedule.id or b""
+        self._keep(name, self._states[name]._replace(stored=state.stored), None)
+
+    return [(IdTable, "_put_off", put_off)]
+
+
 MUTANTS = (
     Mutant(
         "tombstones-cancel",
@@ -61,4 +106,30 @@ MUTANTS = (
         tombstones_in_a_transaction_of_their_own,
         "Scheduler",
     ),
+    Mutant(
+        "put-off-later",
+        "what is put off is written into the source in the transaction after the one that calls it done",
+        put_off_in_a_transaction_of_its_own,
+        "Redelivery",
+    ),
+    Mutant(
+        "put-off-forgotten",
+        "forgets an id that is put off until it is read again: an END in between ends nothing",
+        forgets_what_is_on_its_way,
+        "Redelivery",
+    ),
+    Mutant(
+        "put-off-not-held",
+        "commits L past what lies in front of something that is put off and not read yet",
+        lets_go_of_the_offset,
+        "Redelivery",
+    ),
+    Mutant("put-off-unforeseen", "takes over without looking ahead", does_not_look_ahead, "Redelivery"),
+    Mutant(
+        "put-off-for-good",
+        "says nothing behind what was put off and has been withdrawn on its way",
+        says_no_withdrawal,
+        "Redelivery",
+    ),
+    Mutant("put-off-told", "tells the backlog what is on its way", tells_the_backlog, "Redelivery"),
 )
