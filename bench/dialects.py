@@ -12,6 +12,7 @@ from bench.clock import now_ms
 from bench.records import headers_of, key_of, value_of
 from delaytopic_api.records import Headers
 from delaytopic_api.values import Dialect
+from delaytopic_relay.dialects.markers import encode_varint
 
 Written = tuple[bytes, bytes, Headers]
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -89,6 +90,15 @@ def _scheduler_json(sequence: int, due_ms: int | None, target: str) -> Written:
     return key_of(sequence), json.dumps(schedule).encode(), []
 
 
+def _redelivery(sequence: int, due_ms: int | None, target: str) -> Written:
+    # As a countdown: of the record's timestamp. Fields 3, 4, 5 and 6 of a START marker.
+    after_ms = max(0, (due_ms or 0) - int(now_ms()))
+    place = b"\x10" + encode_varint(sequence + 1)
+    fields = ((b"\x1a", place), (b"\x2a", key_of(sequence)), (b"\x32", value_of(sequence)))
+    texts = b"".join(tag + encode_varint(len(text)) + text for tag, text in fields)
+    return key_of(sequence), texts + b"\x20" + encode_varint(after_ms), headers_of(None)
+
+
 def _with(*controls: tuple[str, bytes]) -> Headers:
     return [*headers_of(None), *controls]
 
@@ -108,5 +118,6 @@ OTHERS: Final[Mapping[Dialect, Speech]] = {
         Speech(Dialect.KARAFKA, _karafka, 1_000),
         Speech(Dialect.SCHEDULER, _scheduler, 1_000),
         Speech(Dialect.SCHEDULER_JSON, _scheduler_json),
+        Speech(Dialect.REDELIVERY, _redelivery),
     )
 }

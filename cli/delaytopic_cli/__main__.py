@@ -18,7 +18,7 @@ _COMMANDS = {
     ),
     "status": Lazy("delaytopic_cli.commands.status:status", "Show how the DelayTopics of `delaytopic local` do."),
     "send": Lazy("delaytopic_cli.commands.send:send", "Send records that are delivered at their own time.", "client"),
-    "cancel": Lazy("delaytopic_cli.commands.cancel:cancel", "Cancel a pending record by its id.", "client"),
+    "cancel": Lazy("delaytopic_cli.commands.cancel:cancel", "Cancel pending records by their ids.", "client"),
     "get": Lazy("delaytopic_cli.commands.records:get", "Show a pending record by its id.", "client"),
     "reschedule": Lazy("delaytopic_cli.commands.records:reschedule", "Give a pending record another time.", "client"),
     "watch": Lazy("delaytopic_cli.commands.watch:watch", "Watch delivered records arrive.", "client"),

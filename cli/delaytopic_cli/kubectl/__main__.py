@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import version
 
 import click
 
-from delaytopic_cli.command_line import LazyGroup, run_group
+from delaytopic_cli.command_line import Lazy, LazyGroup, run_group, version_option
 
 PROGRAM = "kubectl delaytopic"
 _COMMANDS = {
-    "status": "delaytopic_cli.kubectl.status:status",
-    "why-scale": "delaytopic_cli.kubectl.status:why_scale",
-    "pending": "delaytopic_cli.kubectl.pending:pending",
-    "get": "delaytopic_cli.kubectl.records:get",
-    "cancel": "delaytopic_cli.kubectl.records:cancel",
-    "reschedule": "delaytopic_cli.kubectl.records:reschedule",
-    "dead-letters": "delaytopic_cli.kubectl.dead_letters:dead_letters",
-    "pause": "delaytopic_cli.kubectl.annotate:pause",
-    "resume": "delaytopic_cli.kubectl.annotate:resume",
-    "reconcile": "delaytopic_cli.kubectl.annotate:reconcile",
-    "drain": "delaytopic_cli.kubectl.drain:drain",
+    "status": Lazy("delaytopic_cli.kubectl.status:status", "How one DelayTopic does, as a page; or all, as a table."),
+    "why-scale": Lazy("delaytopic_cli.kubectl.status:why_scale", "Why there are as many relays as there are."),
+    "pending": Lazy("delaytopic_cli.kubectl.pending:pending", "List records that wait for their time."),
+    "get": Lazy("delaytopic_cli.kubectl.records:get", "Show a pending record by its id."),
+    "cancel": Lazy("delaytopic_cli.kubectl.records:cancel", "Cancel pending records by their ids."),
+    "reschedule": Lazy("delaytopic_cli.kubectl.records:reschedule", "Give a pending record another time."),
+    "dead-letters": Lazy("delaytopic_cli.kubectl.dead_letters:dead_letters", "List dead letters, and send them again."),
+    "pause": Lazy("delaytopic_cli.kubectl.annotate:pause", "Let the operator change nothing; relays run on."),
+    "resume": Lazy("delaytopic_cli.kubectl.annotate:resume", "Undo pause."),
+    "reconcile": Lazy("delaytopic_cli.kubectl.annotate:reconcile", "Ask the operator to look now."),
+    "drain": Lazy("delaytopic_cli.kubectl.drain:drain", "Remove a DelayTopic once everything pending has left."),
 }
 
 
@@ -30,7 +29,7 @@ _COMMANDS = {
     lazy_commands=_COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(version("delaytopic"), message="%(prog)s %(version)s")
+@version_option
 def cli() -> None:
     """See how DelayTopics do and what waits in them; cancel and move records; hold or remove DelayTopics.
 

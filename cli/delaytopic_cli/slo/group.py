@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import click
 
-from delaytopic_cli.command_line import LazyGroup
+from delaytopic_cli.command_line import Lazy, LazyGroup
 
 # Spark is imported by the commands: the help of `delaytopic` needs none.
 _COMMANDS = {
-    "run": "delaytopic_cli.slo.commands:run",
-    "report": "delaytopic_cli.slo.commands:report",
-    "prepare": "delaytopic_cli.slo.commands:prepare",
-    "export": "delaytopic_cli.slo.export:export",
+    "run": Lazy("delaytopic_cli.slo.commands:run", "Read what is new, judge it, and write the report.", "slo"),
+    "report": Lazy(
+        "delaytopic_cli.slo.commands:report", "Write the last run's report again, for another window.", "slo"
+    ),
+    "prepare": Lazy(
+        "delaytopic_cli.slo.commands:prepare", "Let Java learn once what audits do: they take less time.", "slo"
+    ),
+    "export": Lazy("delaytopic_cli.slo.export:export", "Write the objectives for OpenSLO's or Sloth's tools.", "slo"),
 }
 
 

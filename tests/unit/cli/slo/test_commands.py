@@ -137,6 +137,7 @@ def test_settings_of_spark_are_given_by_conf(tmp_path: Path, monkeypatch: pytest
         asked.append(given)
         raise SparkMissingError("no Java")
 
+    monkeypatch.setattr("delaytopic_cli.slo.commands.check_topics", lambda *_: None)
     monkeypatch.setattr("delaytopic_cli.slo.commands.spark_session", without_java)
     command = ["slo", "run", "-f", str(file), "-b", "127.0.0.1:1", "--quiet", "--master", "k8s://https://a"]
 
@@ -156,6 +157,7 @@ def test_an_audit_that_fails_is_no_matter_of_the_next_one(
     def failing(_spark: object, settings: Settings, *_given: object) -> None:
         raise LedgerError(f"no ledger of {settings.name}")
 
+    monkeypatch.setattr("delaytopic_cli.slo.commands.check_topics", lambda *_: None)
     monkeypatch.setattr("delaytopic_cli.slo.commands.spark_session", lambda **_: None)
     monkeypatch.setattr("delaytopic_cli.slo.commands.Audit", failing)
 
@@ -176,6 +178,7 @@ def test_delay_topics_are_audited_side_by_side_if_asked_for(tmp_path: Path, monk
         together.wait()
         raise LedgerError("all are here")
 
+    monkeypatch.setattr("delaytopic_cli.slo.commands.check_topics", lambda *_: None)
     monkeypatch.setattr("delaytopic_cli.slo.commands.spark_session", lambda **_: None)
     monkeypatch.setattr("delaytopic_cli.slo.commands.Audit", waiting_for_the_others)
 
