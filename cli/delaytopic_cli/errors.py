@@ -81,7 +81,7 @@ class RecordMissingError(CliError):
 
 
 class ConflictError(CliError):
-    """What is asked for does not fit the DelayTopic, or the record as it is now."""
+    """A request that does not fit the DelayTopic, or the record as it is now."""
 
     exit_code = 5
 

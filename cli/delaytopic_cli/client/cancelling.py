@@ -94,7 +94,7 @@ class Commands(Protocol):
 
     @property
     def everywhere(self) -> bool:
-        """Whether a cancel can be written to all partitions."""
+        """True if a cancel can be written to all partitions."""
         ...
 
     def ends(self) -> Ends:
@@ -116,9 +116,9 @@ class Cancelled:
     name: str
     outcome: Outcome
     partitions: Sequence[int] = ()
-    """Where the cancel was written."""
+    """The partitions that the cancel was written to."""
     listed: bool = False
-    """Whether the id was seen pending; else the cancel went to all partitions."""
+    """True if the id was seen pending; else the cancel went to all partitions."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the part of the document that `-o json` prints."""

@@ -81,7 +81,7 @@ class StoredRecord(NamedTuple):
 
     @property
     def letter(self) -> DeadLetter | None:
-        """What a relay wrote last; None where it cannot be read, or no relay wrote the record."""
+        """The headers that a relay wrote last; None where they cannot be read, or no relay wrote the record."""
         try:
             return parse_dead_letter(self.headers)
         except MalformedHeader:

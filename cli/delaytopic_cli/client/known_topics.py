@@ -1,4 +1,4 @@
-"""What is known of a DelayTopic before a record is sent to it, and what a sender would get wrong. Pure."""
+"""Facts on a DelayTopic that a sender has to know, and objections to what it would get wrong. Pure."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ class Outcome:
     from_first: bool = False
     """True where no earlier sending is remembered."""
     sent_before: list[Place] = field(default_factory=list)
-    """Those that were named, and sent by an earlier call."""
+    """The places that were named, and sent by an earlier call."""
     complete: bool = True
     """False where it ended before the end, as it was told to: the same call goes on."""
 

@@ -1,4 +1,4 @@
-"""Who may read and write, and what every request has to keep to."""
+"""Rights to read and write, and the rules that every request has to keep."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ class Guard:
 
 
 class Rights:
-    """What the caller of the request that is being answered may do."""
+    """The rights of the caller of the request that is being answered."""
 
     def __init__(self, access: Access) -> None:
         """Asks `access` each time."""

@@ -66,11 +66,11 @@ class DelayTopicDocument(Model):
     dialect: str
     """The way in which records say when they are due."""
     can_schedule: bool
-    """Whether records can be written here."""
+    """True if records can be written here."""
     can_cancel: bool
-    """Whether records with an id can be cancelled here."""
+    """True if records with an id can be cancelled here."""
     can_move: bool
-    """Whether records with an id can get another time here."""
+    """True if records with an id can get another time here."""
     pending: int | None
     """Taken in and not yet delivered; null when no relay answers."""
     overdue: int | None = None
@@ -84,11 +84,11 @@ class DelayTopicDocument(Model):
     lateness_p99_ms: int | None = Field(None, alias="latenessP99Ms")
     """99 of 100 records of the last half minute were at most this late; null where the gateway does not measure it."""
     ready: ReadyDocument | None = None
-    """Whether the operator finds it ready; null without an operator."""
+    """The condition Ready; null without an operator."""
     audit: AuditDocument | None = None
     """The audit's last verdict; null when there is none."""
     notes: list[str] = Field([])
-    """What is not known, and why."""
+    """Remarks on what is not known, with the reason."""
 
 
 class RecordPage(Model):
@@ -99,7 +99,7 @@ class RecordPage(Model):
     next: str | None
     """Give it as `after` for the next page; null when there is none."""
     complete: bool
-    """Whether everything that was asked for is in this page."""
+    """True if everything that was asked for is in this page."""
     notes: list[str]
     """Why it is not complete."""
 
@@ -161,7 +161,7 @@ class NewRecord(Model):
     deliver_at: Time | None = None
     """When it is due."""
     deliver_after: Span | None = None
-    """How long after now it is due."""
+    """The time from now until it is due."""
     id: str | None = Field(None, min_length=1, max_length=256)
     """By which it can be cancelled and replaced. Without a key it is the key, too."""
     key: str | None = None
@@ -210,7 +210,7 @@ class NewTime(Model):
     deliver_at: Time | None = None
     """When it is due."""
     deliver_after: Span | None = None
-    """How long after now it is due."""
+    """The time from now until it is due."""
 
     def due_ms(self, now_ms: int) -> int:
         """Return the due time. Raises `InputError`."""

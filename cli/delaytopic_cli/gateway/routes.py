@@ -30,7 +30,7 @@ class Route:
     fixed_delay: bool
     max_delay_ms: int
     writable: bool = True
-    """Whether who asks may write here, and see what records hold."""
+    """True if who asks may write here, and see what records hold."""
 
     @classmethod
     def of(cls, settings: Settings) -> Route:
@@ -56,18 +56,18 @@ class Route:
 
     @property
     def may_cancel(self) -> bool:
-        """Whether a pending record with an id can be cancelled."""
+        """True if a pending record with an id can be cancelled."""
         dialects = (Dialect.NATIVE, Dialect.SCHEDULER, Dialect.SCHEDULER_JSON)
         return self.writable and self.ids is not Ids.DISABLED and self.dialect in dialects
 
     @property
     def may_move(self) -> bool:
-        """Whether a pending record with an id can get another time."""
+        """True if a pending record with an id can get another time."""
         return self.writable and self.ids is not Ids.DISABLED and self.dialect is Dialect.NATIVE
 
     @property
     def may_schedule(self) -> bool:
-        """Whether the gateway can write new records."""
+        """True if the gateway can write new records."""
         return self.writable and self.dialect is Dialect.NATIVE
 
 
@@ -100,7 +100,7 @@ class Cluster(Protocol):
 
     @property
     def bootstrap_servers(self) -> str:
-        """Where it is."""
+        """Its address."""
         ...
 
     @property

@@ -1,4 +1,4 @@
-"""What a gateway does, over ports: it asks relays, and writes what a producer would. It keeps nothing."""
+"""The service of a gateway, over ports: it asks relays, and writes what a producer would. It keeps nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a DelayTopic beside its records: the audit's last verdict, readiness and lateness. Pure.
+"""The state of a DelayTopic beside its records: the audit's last verdict, readiness and lateness. Pure.
 
 On a cluster the status has it, with `delaytopic local` the report that an audit on this machine wrote.
 """
@@ -54,7 +54,7 @@ class AuditDocument(Model):
     lateness_p99_ms: int | None = Field(None, alias="latenessP99Ms")
     """99 of 100 records were at most this late."""
     report: str | None = None
-    """Where the whole report is: an address, or a file where the audit ran."""
+    """The place of the whole report: an address, or a file where the audit ran."""
 
 
 class ReadyDocument(Model):
@@ -70,7 +70,7 @@ class ReadyDocument(Model):
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What is known of a DelayTopic beside its records. Nothing is guessed: None stands for not known."""
+    """The state of a DelayTopic beside its records. Nothing is guessed: None stands for not known."""
 
     ready: ReadyDocument | None = None
     audit: AuditDocument | None = None

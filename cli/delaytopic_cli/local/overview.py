@@ -41,7 +41,7 @@ class Overview:
     late_p99_ms: float | None
     shards: str
     trouble: str | None = None
-    """What a relay complains of now."""
+    """The relay's complaint now."""
 
 
 class Counters:

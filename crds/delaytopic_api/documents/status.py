@@ -140,7 +140,7 @@ class BacklogStatus(_Status):
 
 
 RecordCount = Annotated[int, Field(ge=0, le=2**53)]
-"""What an audit's pod counted: the API server takes no larger numbers, and would refuse the whole status."""
+"""A count of an audit's pod: the API server takes no larger numbers, and would refuse the whole status."""
 
 
 class SloObjectiveStatus(_Status):
@@ -209,7 +209,7 @@ class SloStatus(_Status):
     budget_left_percent: Annotated[str | None, Field(max_length=32)] = None
     """The share of the error budget that is left, over the objective's own window; below zero when it is overspent."""
     objectives: Annotated[list[SloObjectiveStatus], Field(max_length=8)] | None = None
-    """Those that are promised, each graded apart."""
+    """The objectives that are promised, each graded apart."""
     burn_rates: Annotated[list[SloBurnRateStatus], Field(max_length=8)] | None = None
     """Shortest window first."""
     faults: Annotated[list[SloFaultsStatus], Field(max_length=MOST_FAULTY_HOURS)] | None = None

@@ -51,7 +51,7 @@ class SourceSpec(TopicSpec):
 
     @property
     def is_compacted(self) -> bool | None:
-        """Whether it is to be compacted; None where nothing is written."""
+        """True if it is to be compacted; None where nothing is written."""
         policy = self.config.get("cleanup.policy")
         return None if policy is None else "compact" in policy
 

@@ -40,7 +40,7 @@ class PendingHeader(_Pending):
 
 
 class PendingContent(_Pending):
-    """What a record holds, whole."""
+    """The content of a record, whole."""
 
     key: str | None = None
     """Its key; null for a null key, or one that is no UTF-8 text."""
@@ -82,7 +82,7 @@ class PendingRecord(_Pending):
     expires_ms: EpochMs | None = None
     """The last instant at which its delivery is of use; null without one."""
     content: PendingContent | None = None
-    """What it holds; null unless contents were asked for."""
+    """Its content; null unless contents were asked for."""
 
 
 class PendingShard(_Pending):

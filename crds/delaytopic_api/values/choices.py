@@ -65,11 +65,11 @@ class Capabilities(NamedTuple):
     ids: Ids
     """The way in which a record names a schedule."""
     tombstones: bool = False
-    """Whether a tombstone follows each delivery into the source, which is compacted then."""
+    """True if a tombstone follows each delivery into the source, which is compacted then."""
     history: bool = False
-    """Whether a copy of each delivery goes to a history topic."""
+    """True if a copy of each delivery goes to a history topic."""
     postpones: bool = False
-    """Whether a record may put off another: the relay then writes what was put off into its source again."""
+    """True if a record may put off another: the relay then writes what was put off into its source again."""
 
 
 CAPABILITIES: Final[Mapping[Dialect, Capabilities]] = {

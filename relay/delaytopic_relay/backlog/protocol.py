@@ -51,7 +51,7 @@ class Shard(Protocol):
         ...
 
     scouts: bool
-    """Whether the source is still looked through for what relays have written into it; nothing is delivered then."""
+    """True if the source is still looked through for what relays have written into it; nothing is delivered then."""
 
     @property
     def size(self) -> int:

@@ -158,7 +158,7 @@ class IdTable:
         """In the order of their positions. Their states stay in memory."""
         self._restated: list[Restated] = []
         self.puts_off = False
-        """Whether anything was ever put off here: the pages ask."""
+        """True if anything was ever put off here: the pages ask."""
 
     def __len__(self) -> int:
         return len(self._states)

@@ -76,7 +76,7 @@ class ShardCore(ABC):
         self.admission = Admission(progress.terms)
         self.replay_until = progress.position
         self.scouts = False
-        """Whether it is still being looked ahead for commands that relays have written into the source."""
+        """True if it is still being looked ahead for commands that relays have written into the source."""
         self._horizon_ms = horizon_ms
         self._frontier_ms = 0
         self._loaded_until_ms = 0

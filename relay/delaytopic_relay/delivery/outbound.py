@@ -65,7 +65,7 @@ TopicLimit = Callable[[str], int | None]
 
 
 PartitionCount = Callable[[str], int | None]
-"""How many partitions a topic has; None where that is not known."""
+"""The number of partitions of a topic; None where that is not known."""
 
 
 class FurtherTargets:

@@ -47,7 +47,7 @@ _OTHER_REASON: Final = b"unrelayable"
 
 
 class CesiumRules(NamedTuple):
-    """What becomes of bad records, how numbers are written, and whether deliveries tell where they come from."""
+    """The fate of bad records, the form of numbers, and whether deliveries tell where they come from."""
 
     on_malformed: OnMalformed = OnMalformed.DEAD_LETTER
     on_beyond_max_delay: OnBeyondMaxDelay = OnBeyondMaxDelay.DEAD_LETTER

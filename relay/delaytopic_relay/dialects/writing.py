@@ -55,7 +55,7 @@ class Written(msgspec.Struct, gc=False):
     value: bytes | None
     headers: Headers
     partition: int = ANY_PARTITION
-    """Where the record asks for one."""
+    """The partition, if the record asks for one."""
     partition_key: bytes | None = None
     """The key that chooses the partition instead of the record's own."""
     companions: Sequence[Companion] = ()

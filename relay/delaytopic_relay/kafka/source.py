@@ -33,7 +33,7 @@ REQUEST_TIMEOUT_S = 10.0
 LEAVE_TIMEOUT_S = 2.0
 MEMBER_NAME = "group.instance.id"
 ENDS_AGAIN_S = 5.0
-"""How old the end of a paused partition may be."""
+"""The age that the end of a paused partition may have."""
 
 Group = Sequence[SourceMessage]
 AskEnds = Callable[[Collection[int]], Mapping[int, "Future[ListOffsetsResultInfo]"]]

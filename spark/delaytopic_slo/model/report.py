@@ -253,7 +253,7 @@ class Report(Model):
     reasons: list[str] = Field(default_factory=list)
     """Reasons why there is no verdict, one sentence each."""
     remarks: list[str] = Field(default_factory=list)
-    """What a reader should know of the run, one sentence each; `make report` says that it killed the relay."""
+    """Remarks on the run, one sentence each; `make report` says that it killed the relay."""
     generated_at_ms: int
     """The time at which this document was made."""
     source: str = ""

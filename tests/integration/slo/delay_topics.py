@@ -97,6 +97,6 @@ class AuditedTopic:
         return Ledger(spark, str(self.folder), f"tests/{self.name}")
 
     def producer(self) -> Producer:
-        """That keeps the order of what it is given."""
+        """A topic that keeps the order of what it is given."""
         settings = {"bootstrap.servers": self.bootstrap_servers, "enable.idempotence": True, "linger.ms": 5}
         return Producer({**settings, "queue.buffering.max.messages": 500_000})

@@ -9,5 +9,5 @@ from images.tools.jars import jar_folder
 
 @cache
 def spark_jars() -> list[str]:
-    """Those of the lock."""
+    """The jars of the lock."""
     return sorted(str(jar) for jar in jar_folder(lambda _line: None).iterdir())

@@ -1,4 +1,4 @@
-"""What `slo run` finds out before it starts Spark."""
+"""Checks of `slo run` before it starts Spark."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ WRITERS = 8
 
 @pytest.fixture(params=["a folder", "S3"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where ledgers are: an empty folder of this machine, or of a real S3 server."""
+    """The place of ledgers: an empty folder of this machine, or of a real S3 server."""
     if request.param == "a folder":
         return str(tmp_path)
     s3: S3Server = request.getfixturevalue("s3")

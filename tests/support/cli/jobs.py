@@ -112,7 +112,7 @@ class World:
         return {partition: len(records) for partition, records in self.source.items()}
 
     def waiting(self, partition: int) -> list[Schedule]:
-        """What the relay knows of and is in effect."""
+        """Return the records in effect that the relay knows of."""
         found: dict[bytes | int, Schedule] = {}
         for offset, record in enumerate(self.source[partition][: self.ingested(partition)]):
             if isinstance(record, bytes):
@@ -166,7 +166,7 @@ class Desk(Scene):
     world: World
     log: MemoryJobLog
     lines: list[str]
-    """What it says to people."""
+    """Its lines for people."""
 
 
 @contextmanager

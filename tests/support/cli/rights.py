@@ -1,4 +1,4 @@
-"""Who may do what with a gateway, as a test says."""
+"""Rights to a gateway, as a test gives them."""
 
 from __future__ import annotations
 

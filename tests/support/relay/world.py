@@ -60,7 +60,7 @@ class World:
 
     @property
     def delivered(self) -> list[tuple[int, Outgoing]]:
-        """What a `read_committed` consumer sees, each with the time of its sending."""
+        """Return the records that a `read_committed` consumer sees, each with the time of its sending."""
         return [(sent.at_ms, sent.record) for sent in self.kafka.read_committed()]
 
     @property

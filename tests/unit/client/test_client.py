@@ -1,4 +1,4 @@
-"""What `delaytopic.client` hands to a producer, and that its import brings no library."""
+"""Records that `delaytopic.client` hands to a producer, and its import, which brings no library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who asks, and what he may do: the documents of Kubernetes' reviews, and the rules for a proxy's headers. Pure."""
+"""Callers and their rights: the documents of Kubernetes' reviews, and the rules for a proxy's headers. Pure."""
 
 from __future__ import annotations
 

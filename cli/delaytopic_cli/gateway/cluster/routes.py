@@ -22,16 +22,16 @@ _ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 
 class Served(NamedTuple):
-    """What a gateway serves of the DelayTopics of a cluster."""
+    """The DelayTopics of a cluster that a gateway serves."""
 
     namespaces: Mapping[Route, str]
     """Each DelayTopic, and the namespace where its relays run."""
     elsewhere: int = 0
-    """How many others use another Kafka, or a connection of their own."""
+    """The number of others that use another Kafka, or a connection of their own."""
     refused: int = 0
-    """How many others the operator has not accepted as they are now."""
+    """The number of others that the operator has not accepted as they are now."""
     states: Mapping[str, State] = MappingProxyType({})
-    """What their statuses say, by full name."""
+    """The words of their statuses, by full name."""
 
 
 def served(

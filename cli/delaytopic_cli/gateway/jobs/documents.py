@@ -52,7 +52,7 @@ class NewJob(Model):
     id: JobId | None = None
     """Its name. Asked for twice by one name, it is done once. Default: a new one."""
     action: Action
-    """What is done with them."""
+    """The action on them."""
     selector: JobSelector
     """Which records."""
     deliver_at: Time | None = None
@@ -85,19 +85,19 @@ class JobDocument(Model):
     id: str
     """Its name in its DelayTopic."""
     action: Action
-    """What is done."""
+    """The action."""
     deliver_at: int | None
     """The new time of moved records; null where each has its own."""
     move_by_ms: int | None
-    """How much later each is due than it was."""
+    """The time by which each is due later than it was."""
     selector: Selector
     """Which records are meant; without keys for who may not write."""
     state: State
     """Running, Done, Failed or Cancelled."""
     message: str | None
-    """What it waits for, or why it ended."""
+    """The reason why it waits or ended."""
     created_by: str | None
-    """Who asked for it; null where people have no names."""
+    """The name of who asked for it; null where people have no names."""
     created_ms: int
     """When it was asked for."""
     updated_ms: int
@@ -117,7 +117,7 @@ class JobDocument(Model):
     done_up_to_ms: int | None
     """Everything due before this time is done; null while nothing is, or when it is all done."""
     notes: list[str]
-    """What is left out."""
+    """Remarks on parts that are left out."""
 
 
 class JobCount(Model):
@@ -126,7 +126,7 @@ class JobCount(Model):
     matched: int
     """So many records match now."""
     complete: bool
-    """Whether there was time to count all; if not, there are more."""
+    """True if there was time to count all; if not, there are more."""
 
 
 def job_document(job: Job, route: Route) -> JobDocument:

@@ -19,7 +19,7 @@ from delaytopic_cli.gateway.commands import cancelling, demand_cancels, demand_m
 from delaytopic_cli.gateway.routes import Route
 
 GUARD_MS: Final = 30_000
-"""What is due sooner is neither moved nor released: relays could deliver it before they have read of its new time."""
+"""Records that are due sooner are neither moved nor released: relays could deliver them before they read of it."""
 BATCH_RECORDS: Final = 1_000
 """Commands in one transaction. While it is open, relays read nothing behind it in its partition."""
 BEFORE_ALL: Final = (-1, -1)
@@ -29,7 +29,7 @@ Place = tuple[int, int]
 
 
 class Action(StrEnum):
-    """What is done with the records."""
+    """The action on the records."""
 
     CANCEL = "Cancel"
     MOVE = "Move"
@@ -37,7 +37,7 @@ class Action(StrEnum):
 
 
 class State(StrEnum):
-    """How far a job is."""
+    """The progress of a job."""
 
     RUNNING = "Running"
     DONE = "Done"
@@ -94,7 +94,7 @@ class Part(_Stored):
     offset: int = -1
     """The place up to which it is done: the offset among what is due then."""
     done: bool = False
-    """Whether nothing is left in it."""
+    """True if nothing is left in it."""
 
     @property
     def place(self) -> Place:
@@ -122,17 +122,17 @@ class Job(_Stored):
     source: str
     """The DelayTopic's source topic."""
     action: Action
-    """What is done."""
+    """The action."""
     due_ms: int | None = None
     """The new time of moved records."""
     after_ms: int | None = None
-    """How long after the job was made that is, where it was given so."""
+    """The time from the making of the job until then, where it was given so."""
     shift_ms: int | None = None
-    """What is added to the due time of each moved record."""
+    """The time that is added to the due time of each moved record."""
     selector: Selector
     """With which records."""
     created_by: str = ""
-    """Who asked for it, where people have names."""
+    """The name of who asked for it, where people have names."""
     created_ms: int
     """When it was asked for."""
     updated_ms: int
@@ -140,9 +140,9 @@ class Job(_Stored):
     ended_ms: int | None = None
     """When it ended."""
     state: State = State.RUNNING
-    """How far it is."""
+    """Its progress."""
     message: str | None = None
-    """What it waits for, or why it ended."""
+    """The reason why it waits or ended."""
     expected: int | None = None
     """So many records matched when it began; null while they are counted."""
     matched: int = 0
@@ -163,7 +163,7 @@ class Job(_Stored):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more is done."""
+        """True if nothing more is done."""
         return self.state is not State.RUNNING
 
     @property

@@ -34,7 +34,7 @@ COUNT_S: Final = 10.0
 
 
 class Order(NamedTuple):
-    """What somebody asks for."""
+    """A job that somebody asks for."""
 
     id: str
     action: Action
@@ -42,16 +42,16 @@ class Order(NamedTuple):
     due_ms: int | None = None
     """The new time; else it is the old one and `shift_ms`."""
     after_ms: int | None = None
-    """How long from now the new time is."""
+    """The time from now until the new due time."""
     shift_ms: int | None = None
 
 
 class Count(NamedTuple):
-    """How many records match now."""
+    """The number of records that match now."""
 
     matched: int
     complete: bool
-    """Whether there was time to count all."""
+    """True if there was time to count all."""
 
 
 class SeenJob(NamedTuple):

@@ -222,7 +222,7 @@ class Counting:
 
     @property
     def done(self) -> bool:
-        """Whether all are counted."""
+        """True if all are counted."""
         return not self._left
 
     def step(self, route: Route) -> None:

@@ -21,7 +21,7 @@ from delaytopic_cli.gateway.letters.window import LONGEST_CURSOR, Letter, Letter
 MOST_LETTERS: Final = 1_000
 """Of a page."""
 MOST_PLACES: Final = 100
-"""That one request names."""
+"""The number that one request names at most."""
 MOST_TOLD: Final = 100
 """Dead letters that are told one by one as incomplete."""
 LONGEST_DETAIL: Final = 2_000
@@ -59,11 +59,11 @@ class DeadLetterDocument(Model):
     omitted_bytes: int | None = None
     """The size of a value that the relay left out, as it was too large for the dead-letter topic, too."""
     sent_again: bool | None = None
-    """Whether it was sent again; null where the gateway may not know."""
+    """True if it was sent again; null where the gateway may not know."""
     cannot_be_sent: str | None = None
     """Why it cannot be sent again from here; null if it can, and in lists."""
     content: PendingContent | None = None
-    """What it holds, with the headers that its producer wrote; null in lists."""
+    """Its content, with the headers that its producer wrote; null in lists."""
 
 
 class DeadLetterPage(Model):
@@ -72,15 +72,15 @@ class DeadLetterPage(Model):
     dead_letters: list[DeadLetterDocument]
     """The newest that were asked for."""
     reasons: dict[str, int]
-    """How many there are of each reason, among those that were looked at."""
+    """The number for each reason, among those that were looked at."""
     looked_at: int
     """So many offsets of the dead-letter topic were looked at."""
     next: str | None
     """Give it as `after` for older ones; null when there are none."""
     complete: bool
-    """Whether all dead letters of this DelayTopic were counted."""
+    """True if all dead letters of this DelayTopic were counted."""
     notes: list[str]
-    """What is left out, and why."""
+    """Remarks on parts that are left out, with the reason."""
 
 
 class DeadLetterSelection(Model):
@@ -106,7 +106,7 @@ class Resend(Model):
     deliver_at: Time | None = None
     """When they are due, in place of their own times."""
     deliver_after: Span | None = None
-    """How long after now they are due, in place of their own times."""
+    """The time from now until they are due, in place of their own times."""
     dry_run: bool = False
     """Count what would be sent, and send nothing."""
 
@@ -135,24 +135,24 @@ class NotSent(Model):
 
 
 class ResendResult(Model):
-    """What was sent again. Kafka has it."""
+    """The outcome of sending again. Kafka has the records."""
 
     sent: int
     """So many dead letters were sent."""
     to: dict[str, int]
-    """How many of them to which topic."""
+    """The number of them for each topic."""
     sent_before: list[str]
     """Places that were named, and left out, as they were sent before."""
     incomplete: list[NotSent]
     """The first that were left out, as they lack a part."""
     incomplete_count: int
-    """How many were left out for that."""
+    """The number that was left out for that."""
     from_first: bool
-    """Whether no earlier sending is remembered."""
+    """True if no earlier sending is remembered."""
     complete: bool
-    """Whether the end was reached; else the same request goes on."""
+    """True if the end was reached; else the same request goes on."""
     dry_run: bool
-    """Whether nothing was sent."""
+    """True if nothing was sent."""
 
 
 def is_token(reason: str) -> bool:

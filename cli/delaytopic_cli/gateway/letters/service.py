@@ -1,4 +1,4 @@
-"""What a gateway does with dead letters, for who asks: each DelayTopic's own, with its own source."""
+"""The service of a gateway for dead letters: each DelayTopic's own, with its own source."""
 
 from __future__ import annotations
 

@@ -21,11 +21,11 @@ LONGEST_CURSOR: Final = 4_096
 
 
 class Letter(NamedTuple):
-    """What is kept of a dead letter for a list: neither its value nor its headers."""
+    """The part of a dead letter that is kept for a list: neither its value nor its headers."""
 
     place: Place
     said: DeadLetter
-    """What the relay says of it."""
+    """The relay's own words on it."""
     key: bytes | None
     """The beginning."""
     key_bytes: int | None
@@ -55,7 +55,7 @@ class Window:
     """The newest records of a dead-letter topic, or those below a page, as far as they were looked at."""
 
     letters: Sequence[Letter]
-    """Those of one DelayTopic."""
+    """The letters of one DelayTopic."""
     looked_at: int
     """Offsets, those of other DelayTopics among them."""
     reached: Before
@@ -77,9 +77,9 @@ class LetterPage(NamedTuple):
     """By reason, of all that were looked at."""
     looked_at: int
     older: Before | None
-    """Where the next page begins; None when nothing older is left."""
+    """The beginning of the next page; None when nothing older is left."""
     is_whole: bool
-    """Whether all were counted."""
+    """True if all were counted."""
 
 
 def page_of(window: Window, reasons: Set[str], limit: int) -> LetterPage:

@@ -49,7 +49,7 @@ class Cluster(Scene):
     bank: str
 
     def all(self) -> Sequence[Route]:
-        """Those of the API server, each with one record that waits."""
+        """The DelayTopics of the API server, each with one record that waits."""
         found = self.routes.all()
         self.waiting = {route: [(2, TIMER if route.name == "timers" else TEA)] for route in found}
         return found

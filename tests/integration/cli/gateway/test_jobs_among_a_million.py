@@ -40,7 +40,7 @@ LOAD = b"x" * 100
 
 
 class Arrived(NamedTuple):
-    """What a reader of the target saw."""
+    """The records that a reader of the target saw."""
 
     pending: Counter[int]
     load: Counter[bytes]

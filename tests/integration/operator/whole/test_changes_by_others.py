@@ -19,7 +19,7 @@ from delaytopic_operator.observe.fleet import Fleet
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 
 NOTICED_SECONDS = 100.0
-"""What was read of a topic counts for a minute."""
+"""The time for which a reading of a topic counts."""
 
 
 @pytest.fixture(scope="module")

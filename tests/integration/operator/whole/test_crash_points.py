@@ -194,7 +194,7 @@ class Outcome:
     died: str | None
     """At which call."""
     after: bool
-    """Whether it was after the call."""
+    """True if it was after the call."""
     state: dict[str, Any]
     writes: list[str]
 

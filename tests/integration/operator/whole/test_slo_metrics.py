@@ -1,4 +1,4 @@
-"""What an audit found reaches status and metrics page of a real operator, and goes with the DelayTopic."""
+"""Findings of an audit reach status and metrics page of a real operator, and go with the DelayTopic."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Stage(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Where a record was, and when it left."""
+    """The place of a record, and the time at which it left."""
 
     topic: str
     partition: int

@@ -20,7 +20,7 @@ class Part(Model):
     """A part."""
 
     size: Quantity
-    """How large."""
+    """The size."""
 
 
 class Whole(Model):
@@ -34,7 +34,7 @@ class Whole(Model):
     parts: Annotated[list[Part], Field(max_length=3, default_factory=list)]
     """Several."""
     count: Annotated[int, Checked(positive, Rule("self > 0", "must be more"), minimum=0)] = 7
-    """How many."""
+    """The number."""
     since: AwareDatetime | None = None
     """When."""
     anything: Annotated[KubernetesObject, Field(default_factory=dict)]

@@ -1,4 +1,4 @@
-"""What `delaytopic gateway` takes from its options and files."""
+"""Options and files of `delaytopic gateway`."""
 
 from __future__ import annotations
 

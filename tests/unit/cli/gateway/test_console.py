@@ -36,7 +36,7 @@ def scene(served: Scene) -> Scene:
 
 
 def texts(page: str) -> str:
-    """What a reader sees, in one line."""
+    """Return the text that a reader sees, in one line."""
     return " ".join(re.sub(r"<[^>]+>", " ", page).split())
 
 

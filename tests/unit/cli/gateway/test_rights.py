@@ -1,4 +1,4 @@
-"""What a caller sees and may do, by rights that a test names; who he is says his token."""
+"""Callers with rights that a test names, told apart by their tokens: what each sees and may do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a status or a report says of a DelayTopic, and how documents and pages tell it."""
+"""Statuses and reports of a DelayTopic, and the documents and pages that tell of them."""
 
 from __future__ import annotations
 

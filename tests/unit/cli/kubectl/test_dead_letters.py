@@ -145,7 +145,7 @@ def test_letters_that_are_left_out_are_named(scene: Scene, tmp_path: Path, capsy
 
 
 def turn(count: int, *, complete: bool) -> dict[str, Any]:
-    """What a gateway answers of one of several turns."""
+    """The answer of a gateway to one of several turns."""
     return {"sent": count, "to": {SOURCE: count}, "fromFirst": True, "complete": complete, "dryRun": False}
 
 

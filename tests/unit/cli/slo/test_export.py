@@ -33,7 +33,7 @@ def topic(name: str = "reminders", objective: str = "99.95%", window: str = "720
 
 
 def exported(folder: Path, text: str, form: str, *more: str) -> list[dict[str, Any]]:
-    """What the command prints."""
+    """Return what the command prints."""
     (folder / "topics.yaml").write_text(text, encoding="utf-8")
     words = ["slo", "export", "-f", str(folder / "topics.yaml"), *([form] if form else []), *more]
     result = CliRunner().invoke(cli, words, catch_exceptions=False, standalone_mode=False)

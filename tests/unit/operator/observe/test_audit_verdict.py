@@ -1,4 +1,4 @@
-"""What the operator takes from the termination message of an audit, and from the audit before it."""
+"""The verdict that the operator takes from the termination message of an audit, and from the audit before it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def fault(hour: int, records: int, objective: str = "Complete") -> dict[str, Any
 
 
 def figures(*faults: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """What an audit with a verdict writes into the part for the status."""
+    """The part for the status that an audit with a verdict writes."""
     objectives = [
         {"name": "Timely", "objective": "99.9%", "attainment": "99%", "bad": 5},
         {"name": "Complete", "objective": "100%", "attainment": "99%", "bad": sum(each["records"] for each in faults)},
@@ -52,7 +52,7 @@ def status_of(verdict: AuditVerdict | None) -> dict[str, Any]:
 
 
 def after(*audits: dict[str, Any]) -> AuditVerdict | None:
-    """What is known after these audits, each heard of in turn and its pod removed."""
+    """The knowledge after these audits, each heard of in turn and its pod removed."""
     verdict = None
     for audit in audits:
         verdict = last_verdict([audit], status_of(verdict) if verdict is not None else {}, NOW_MS)

@@ -31,7 +31,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "audit": {"schedule": "H H * * *", "ledger": "s3a://audits/ledger"},
     },
 }
-"""How the operator is configured, by the name of the file."""
+"""The operator's configuration, by the name of the file."""
 
 
 class _Dumper(yaml.SafeDumper):

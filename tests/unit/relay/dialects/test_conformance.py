@@ -1,4 +1,4 @@
-"""What comes of records as other services' clients produce them: a whole relay, on a Kafka in memory.
+"""Conformance of records as other services' clients produce them: a whole relay, on a Kafka in memory.
 
 `tests/integration/promises/test_dialects.py` runs the same tables on a real one.
 """

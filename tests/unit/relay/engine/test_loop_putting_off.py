@@ -59,7 +59,7 @@ def seen(world: World) -> list[Seen]:
 
 
 def written(world: World, header: str) -> int:
-    """How many records with a header relays have written into the source."""
+    """Count the records with a header that relays have written into the source."""
     return sum(any(name == header for name, _ in stone.headers) for stone in world.stones)
 
 

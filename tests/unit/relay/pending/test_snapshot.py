@@ -21,7 +21,7 @@ from delaytopic_relay.pending.query import PendingQuery
 from delaytopic_relay.pending.snapshot import ShardCopy, copy_of, may_be_copied
 
 NOW_MS = 1_024_000
-"""Where a second and a slot of the calendar begin."""
+"""A moment at which a second and a slot of the calendar begin."""
 CLAIM = StoreVersion("me", 1, 0)
 
 

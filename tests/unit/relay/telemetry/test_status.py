@@ -16,7 +16,7 @@ from delaytopic_relay.core.commands import Command
 from delaytopic_relay.telemetry.status import BacklogStats, backlog_stats, bin_edges_ms, total
 
 NOW_MS = 1_024_000
-"""Where a second and a slot of the calendar begin."""
+"""A moment at which a second and a slot of the calendar begin."""
 LOOK_AHEAD_MS = 60_000
 EDGES_MS = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 60_000)
 SLOT_MS = 1 << SLOT_BITS

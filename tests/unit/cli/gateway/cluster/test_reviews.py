@@ -1,4 +1,4 @@
-"""What a request shows of who makes it, and the questions to the API server."""
+"""Callers as requests show them, and the questions to the API server."""
 
 from __future__ import annotations
 

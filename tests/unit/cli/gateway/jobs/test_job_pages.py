@@ -28,7 +28,7 @@ def desk() -> Iterator[Desk]:
 
 
 def texts(page: str) -> str:
-    """What a reader sees, in one line."""
+    """Return the text that a reader sees, in one line."""
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", page)).split())
 
 

@@ -77,7 +77,7 @@ def world_of(*records: tuple[int, int, bytes | None]) -> World:
 
 
 def written(world: World) -> Counter[bytes]:
-    """How many cancels there are of each id."""
+    """Count the cancels of each id."""
     return Counter(each for records in world.source.values() for each in records if isinstance(each, bytes))
 
 
