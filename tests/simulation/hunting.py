@@ -16,6 +16,8 @@ from tests.simulation.plans.families import PLANS, plans_for_mutant
 from tests.simulation.plans.plan import Plan
 from tests.simulation.promises import complaints
 
+from delaytopic_cli.embedded.die_with_parent import kill_me_when_my_parent_ends
+
 PORTION = 25
 
 
@@ -72,7 +74,8 @@ def first_caught(mutant: str, seeds: int) -> int | None:
 
 def workers() -> ProcessPoolExecutor:
     """One process for each core; spawned, as forking beside threads is not safe."""
-    return ProcessPoolExecutor(os.cpu_count(), get_context("spawn"))
+    # Interrupted or killed, the run takes them along: by themselves they would end their portions first.
+    return ProcessPoolExecutor(os.cpu_count(), get_context("spawn"), kill_me_when_my_parent_ends)
 
 
 def hunt(

@@ -21,8 +21,7 @@ _EXIT_CANNOT_RUN = 127
 def main(arguments: list[str]) -> int:
     """Arm the kernel's signal, then become the program; returns an exit code only when that was not possible."""
     starter, command = int(arguments[0]), arguments[1:]
-    if sys.platform == "linux":
-        _kill_me_when_my_parent_ends()
+    kill_me_when_my_parent_ends()
     if os.getppid() != starter:
         return _EXIT_PARENT_GONE  # it died before the signal was armed
     try:
@@ -32,8 +31,10 @@ def main(arguments: list[str]) -> int:
     return _EXIT_CANNOT_RUN
 
 
-def _kill_me_when_my_parent_ends() -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
+def kill_me_when_my_parent_ends() -> None:
+    """Have the kernel kill this process once the thread that started it is gone; nothing where it is not Linux."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
 
 
 if __name__ == "__main__":
