@@ -35,5 +35,5 @@ _RULES: Final[tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...]] = (
     (rf"^  {_AGE} +(?=Normal|Warning)", "  <age>   "),  # events of a status page
     (rf" +{_AGE}(?= +\d+:\d+ )", _to_the_right("<age>")),  # how far ahead, of pending records
     (rf"\b{_AGE} ago\b", "<age> ago"),
-    (r"  +\d+ ms\b", _to_the_right("<n> ms")),  # how late, of watched records
+    (r"  +\+?[\d.,]+ m?s\b", _to_the_right("<n> ms")),  # how long after its due time, of a watched record
 )
