@@ -13,6 +13,7 @@ from tests.support.operator.app_team import AppTeam
 from tests.support.operator.platform import Platform
 from tests.support.operator.running_platform import RunPlatform
 from tests.support.relay.faults import assert_exact
+from tests.support.relay.process import wait_for
 
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.resources import child_name
@@ -49,6 +50,11 @@ def test_a_pod_that_is_deleted_by_force_while_its_relay_is_frozen_delays_its_par
 
     team.await_delivered(len(DELAYS_MS))
     assert_exact(team.verdict())
+    wait_for(lambda: told(platform), platform.operator.why)
+    assert told(platform) == [f"{gone.name} is gone, and its partitions were given to other relays"]
+
+
+def told(platform: Platform) -> list[str]:
+    """Return what events tell of relays that are gone; they are written when all else is done."""
     events = platform.client.get(f"/apis/events.k8s.io/v1/namespaces/{platform.team}/events")["items"]
-    told = [each["note"] for each in events if each["reason"] == "RelayGone"]
-    assert told == [f"{gone.name} is gone, and its partitions were given to other relays"]
+    return [each["note"] for each in events if each["reason"] == "RelayGone"]
