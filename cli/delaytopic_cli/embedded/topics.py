@@ -48,7 +48,7 @@ def create_topics(
     for a secured Kafka.
     """
     admin = admin_client(bootstrap_servers, settings)
-    existing = partitions_by_topic(admin, bootstrap_servers)
+    existing = partitions_by_topic(admin, bootstrap_servers, _TIMEOUT_SECONDS)
     for plan in plans:
         if plan.name not in existing:
             _create(admin, plan)
