@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -96,6 +96,16 @@ def test_the_report_counts_what_was_found(audited_truth: Audited) -> None:
     assert {each.finding: each.records for each in report.findings} == {
         name: len(places) for name, places in found.items() if places
     }
+
+
+def test_faults_of_objectives_of_all_records_are_told_by_the_hour(audited_truth: Audited) -> None:
+    report = audited_truth.reports[-1]
+
+    by_objective: Counter[str] = Counter()
+    for hour in report.faulty_hours:
+        by_objective[hour.objective] += hour.records
+    assert set(by_objective) == {"Complete", "Unique", "NotEarly"}
+    assert by_objective == {each.name: each.bad for each in report.objectives if each.objective == "100%"}
 
 
 def test_a_provisional_loss_is_healed_by_a_late_arrival_and_counts_as_late_from_then_on(audited_truth: Audited) -> None:
