@@ -205,10 +205,15 @@ def test_a_redis_that_does_not_answer_is_named_in_the_overview(local: Local) -> 
 def test_the_status_of_a_running_local_has_its_delay_topics(local: Local, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["send", "post.delayed", "--header", "Deliver-After=1h", "--value", "at once"]) == 0
     local.wait_for("post/letters", "trouble=delivered as if it named no time")
-    capsys.readouterr()
 
-    assert run(["status"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    def status_lines() -> list[str]:
+        capsys.readouterr()
+        assert run(["status"]) == 0
+        return capsys.readouterr().out.splitlines()
+
+    # The overview has the trouble from the relay's log, and the status from its page, which is made once a second.
+    assert wait_until(lambda: len(status_lines()) > 3, timeout_seconds=PATIENCE_SECONDS)
+    lines = status_lines()
     assert lines[0].startswith(f"local (process {local.process.pid}): Kafka 127.0.0.1:")
     assert lines[1].startswith("  shop/reminders: 1 relay, ")
     assert lines[3].endswith("left as if they named no time: 1, with a header Deliver-After")
