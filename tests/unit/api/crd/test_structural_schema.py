@@ -42,7 +42,7 @@ class Whole(Model):
 
 
 SIZE = {
-    "description": "How large.",
+    "description": "The size.",
     "anyOf": [{"type": "integer"}, {"type": "string"}],
     "pattern": Quantity.schema["pattern"],
     "x-kubernetes-int-or-string": True,
@@ -67,7 +67,7 @@ FIELDS = {
         },
     },
     "count": {
-        "description": "How many. Default: 7.",
+        "description": "The number. Default: 7.",
         "type": "integer",
         "format": "int64",
         "minimum": 0,
