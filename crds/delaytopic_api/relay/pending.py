@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from base64 import b64encode
 from codecs import getincrementaldecoder
-from typing import Final
+from collections.abc import Iterable
+from typing import Final, Self
 
 from pydantic import ConfigDict
 
@@ -54,6 +55,27 @@ class PendingContent(_Pending):
     """All headers in their order."""
     timestamp_ms: EpochMs | None = None
     """Its timestamp; null where the dialect has no use for it."""
+
+    @classmethod
+    def of(
+        cls,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Iterable[tuple[str, bytes | None]],
+        timestamp_ms: int | None,
+    ) -> Self:
+        """Return the content of a record, each part as text or, if it is none, as base64."""
+        texts = [text_or_base64(part, None) for part in (key, value)]
+        (key_text, key_base64), (value_text, value_base64) = texts
+        shown = [(name, *text_or_base64(content, None)) for name, content in headers]
+        return cls(
+            key=key_text,
+            key_base64=key_base64,
+            value=value_text,
+            value_base64=value_base64,
+            headers=[PendingHeader(name=name, value=text, value_base64=encoded) for name, text, encoded in shown],
+            timestamp_ms=timestamp_ms,
+        )
 
 
 class PendingRecord(_Pending):

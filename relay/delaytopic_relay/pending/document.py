@@ -8,7 +8,6 @@ from typing import NamedTuple
 from delaytopic_api.relay import (
     LARGEST_ANSWER_BYTES,
     PendingContent,
-    PendingHeader,
     PendingList,
     PendingRecord,
     PendingShard,
@@ -80,20 +79,7 @@ def _shown(records: Sequence[Listed]) -> Sequence[Listed]:
 
 
 def _content(schedule: Schedule) -> PendingContent:
-    key, key_base64 = text_or_base64(schedule.key, None)
-    value, value_base64 = text_or_base64(schedule.value, None)
-    headers = []
-    for name, content in schedule.headers or ():
-        text, encoded = text_or_base64(content, None)
-        headers.append(PendingHeader(name=name, value=text, value_base64=encoded))
-    return PendingContent(
-        key=key,
-        key_base64=key_base64,
-        value=value,
-        value_base64=value_base64,
-        headers=headers,
-        timestamp_ms=schedule.timestamp_ms,
-    )
+    return PendingContent.of(schedule.key, schedule.value, schedule.headers or (), schedule.timestamp_ms)
 
 
 def _counted(status: RelayStatus, query: PendingQuery) -> RelayStatus | ShardStatus:

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from delaytopic_api.documents.model import Model
-from delaytopic_api.relay import PendingContent, PendingHeader, text_or_base64
+from delaytopic_api.relay import PendingContent, text_or_base64
 from delaytopic_cli.client.dead_letters import Place, StoredRecord, own_headers
 from delaytopic_cli.client.resending import Outcome
 from delaytopic_cli.client.sending import Timing
@@ -200,20 +200,8 @@ def letter_page(page: LetterPage, notes: Sequence[str], *, with_contents: bool) 
 
 def content_document(record: StoredRecord) -> PendingContent:
     """Return what a dead letter holds, with the headers of the record that it was."""
-    key, key_base64 = text_or_base64(record.key, None)
-    value, value_base64 = text_or_base64(record.value, None)
-    headers = []
-    for name, content in own_headers(record.headers or [], record.letter):
-        text, encoded = text_or_base64(content, None)
-        headers.append(PendingHeader(name=name, value=text, value_base64=encoded))
-    return PendingContent(
-        key=key,
-        key_base64=key_base64,
-        value=value,
-        value_base64=value_base64,
-        headers=headers,
-        timestamp_ms=record.timestamp_ms,
-    )
+    headers = own_headers(record.headers or [], record.letter)
+    return PendingContent.of(record.key, record.value, headers, record.timestamp_ms)
 
 
 def resend_result(outcome: Outcome, *, dry_run: bool) -> ResendResult:
