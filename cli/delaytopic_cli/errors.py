@@ -52,6 +52,10 @@ class TopicError(CliError):
     exit_code = 4
 
 
+class RightMissingError(TopicError):
+    """The login lacks a right in Kafka; the text says which."""
+
+
 class SupersededError(TopicError):
     """Another one has begun to do the same, and goes on behind what this one did."""
 

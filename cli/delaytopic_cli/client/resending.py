@@ -39,6 +39,7 @@ from delaytopic_cli.errors import (
     ConflictError,
     InputError,
     KafkaUnreachableError,
+    RightMissingError,
     SupersededError,
     TopicError,
 )
@@ -60,6 +61,14 @@ _RIGHTS = {
     KafkaError.GROUP_AUTHORIZATION_FAILED: "READ on group {group}",
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "WRITE on transactional id {group}/all",
 }
+_NO_COORDINATOR_YET = frozenset(
+    {
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    }
+)
+"""While a group's coordinator is being made or moves. The client passes them on and does not try again."""
 _PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
 
 
@@ -96,12 +105,7 @@ def committed_progress(consumer: Consumer, topic: str, ends: Mapping[int, int]) 
 
     Raises TopicError where it is of another topic of this name, and InputError where it cannot be read.
     """
-    try:
-        found = consumer.committed([TopicPartition(topic, each) for each in ends], TIMEOUT_SECONDS)
-    except KafkaException as error:
-        raise _translated(error.args[0], topic) from error
-    if refused := next((each.error for each in found if each.error is not None), None):
-        raise _translated(refused, topic)
+    found = _committed(consumer, topic, ends)
     if all(each.offset < 0 for each in found):
         return {}
     progress = {each.partition: Progress.parse(max(0, each.offset), each.metadata) for each in found}
@@ -112,6 +116,23 @@ def committed_progress(consumer: Consumer, topic: str, ends: Mapping[int, int]) 
                 f"delete the consumer group {group_of(topic)}, and all of the topic is sent"
             )
     return progress
+
+
+def _committed(consumer: Consumer, topic: str, partitions: Iterable[int]) -> list[TopicPartition]:
+    """Return what the group has committed, when it has a coordinator. Raises `CliError`s."""
+    give_up_s = time.monotonic() + TIMEOUT_SECONDS
+    while True:
+        try:
+            found = consumer.committed([TopicPartition(topic, each) for each in partitions], TIMEOUT_SECONDS)
+        except KafkaException as exception:
+            error = exception.args[0]
+        else:
+            error = next((each.error for each in found if each.error is not None), None)
+            if error is None:
+                return found
+        if error.code() not in _NO_COORDINATOR_YET or time.monotonic() > give_up_s:
+            raise _translated(error, topic)
+        time.sleep(_GATHER_SECONDS)
 
 
 def read_records(
@@ -431,8 +452,11 @@ class Resending:
 def _translated(error: KafkaError, topic: str) -> CliError:
     if error.code() in _FENCED:
         return SupersededError(f"another dead-letters resend of {topic} has started after this one, which ends for it")
-    if error.retriable() or error.code() in (KafkaError._TIMED_OUT, KafkaError._TRANSPORT):
+    passing = {KafkaError._TIMED_OUT, KafkaError._TRANSPORT, *_NO_COORDINATOR_YET}
+    if error.retriable() or error.code() in passing:
         return KafkaUnreachableError(f"Kafka does not answer: {error.str()}")
     needed = _RIGHTS.get(error.code())
-    needs = f"; this login needs {needed.format(topic=topic, group=group_of(topic))}" if needed is not None else ""
-    return TopicError(f"Kafka refused: {error.str()}{needs}")
+    if needed is None:
+        return TopicError(f"Kafka refused: {error.str()}")
+    needs = needed.format(topic=topic, group=group_of(topic))
+    return RightMissingError(f"Kafka refused: {error.str()}; this login needs {needs}")

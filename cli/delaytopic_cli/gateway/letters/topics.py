@@ -21,7 +21,7 @@ from delaytopic_cli.client.resending import (
     group_of,
     read_records,
 )
-from delaytopic_cli.errors import CliError, ConflictError, KafkaUnreachableError, TopicError
+from delaytopic_cli.errors import CliError, ConflictError, KafkaUnreachableError, RightMissingError, TopicError
 from delaytopic_cli.gateway.letters.window import Before, Letter, Window
 
 ROUNDS: Final = (250, 2_000, 7_750)
@@ -146,7 +146,7 @@ class KafkaLetterTopics:
         """Return what was sent again; empty where the login may not know, as lists need not."""
         try:
             return committed_progress(consumer, topic, ends) or dict.fromkeys(ends, Progress())
-        except CliError:
+        except RightMissingError:
             return {}
 
     @contextmanager
