@@ -4,8 +4,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
-# Tests run file by file, as many processes as there are processors, with servers in common. How late records are cannot
-# be measured beside other tests: what has the mark `alone` runs afterwards, one by one.
+# Tests run file by file, in half more processes than there are processors, with servers in common. How late records
+# are cannot be measured beside other tests: what has the mark `alone` runs afterwards, one by one.
 TOGETHER  := --numprocesses=auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 EVERY_DAY := not backlog and not nightly and not e2e
 # Which backend `make demo` shows, and whose histories `make simulate` runs: RedisZset or KafkaBuckets; for histories

@@ -30,3 +30,7 @@ settings.load_profile("any-machine")
 
 def pytest_configure(config: pytest.Config) -> None:
     plugin.register(config)
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    return plugin.workers(config)

@@ -43,6 +43,15 @@ def register(config: pytest.Config) -> None:
     count_managed_processes()
 
 
+def workers(config: pytest.Config) -> int:
+    """Return how many processes run tests: those of every day wait for servers two thirds of their time.
+
+    A night computes more, and has as many as there are processors.
+    """
+    processors = os.cpu_count() or 1
+    return processors if _is_of_night(config) else processors + (processors + 1) // 2
+
+
 def _end_with_the_parent() -> None:
     """Have the kernel kill this worker when the run is killed; its servers and relays die with it in the same way."""
     parent = os.getppid()
@@ -146,6 +155,9 @@ def write_durations(file: Path, seconds: dict[str, float]) -> None:
 def _durations_file(config: pytest.Config) -> Path:
     """Return the file for this selection of tests: of one file, a night runs other tests than a day."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / _DURATIONS / ("durations-nightly.json" if _is_of_night(config) else "durations.json")
+
+
+def _is_of_night(config: pytest.Config) -> bool:
     selection = str(config.getoption("markexpr"))
-    of_night = "nightly" in selection and "not nightly" not in selection
-    return cache / _DURATIONS / ("durations-nightly.json" if of_night else "durations.json")
+    return "nightly" in selection and "not nightly" not in selection
