@@ -12,11 +12,13 @@ from delaytopic_api import Duration
 from delaytopic_api.documents import ApiVersion, KubernetesObject, Model, require
 from delaytopic_api.errors import ApiError
 from delaytopic_api.loading import parse_yaml, validate
-from delaytopic_api.values import Glob, Namespace, Sha256, between
+from delaytopic_api.values import Glob, Namespace, SecretName, Sha256, between
 from delaytopic_operator.errors import ConfigurationError
 
 Image = Annotated[str, Field(min_length=1, max_length=512)]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000)]
+AccountName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
+SparkSetting = Annotated[str, Field(pattern=r"^spark\.[A-Za-z0-9_.-]+$", max_length=253)]
 Label = Annotated[str, Field(min_length=1, max_length=317)]
 
 
@@ -42,12 +44,21 @@ class AuditConfig(Model):
     ledger: Annotated[str, Field(min_length=1, max_length=2_048)] | None = None
     """A URL that Spark takes, or a path below the volume; the DelayTopic's namespace and name are added."""
     reports_url: Annotated[str, Field(pattern="^https?://", max_length=1_024)] | None = None
-    """The URL at which the folder `reports` of the volume is served, for `status.slo.report`. Absent: a path in the
-    volume."""
+    """The URL at which the folder `reports` of the volume, or beside the ledger, is served, for `status.slo.report`.
+    Absent: its place in the volume or in the store."""
     master: str = "local[*]"
     """Spark's master."""
     resources: KubernetesObject = {"requests": {"cpu": "500m", "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
     """Requests and limits of the container."""
+    conf: Annotated[dict[SparkSetting, Annotated[str, Field(max_length=4_096)]], Field(max_length=100)] = {}
+    """Settings of Spark, and with `spark.hadoop.` before them of Hadoop, such as the endpoint of an S3. No secrets: who
+    may see pods sees them."""
+    credentials_secret: SecretName | None = None
+    """A Secret in the namespaces where relays run: its keys are environment variables of the audits and of nothing
+    else, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."""
+    service_account: AccountName | None = None
+    """A ServiceAccount in the namespaces where relays run, which audits have in place of their relays' own: one that a
+    cloud gives rights to the ledger (workload identity)."""
     volume: KubernetesObject | None = None
     """A volume (as in a pod, without its name) that holds the ledger, below /var/lib/delaytopic. Each audit has its own
     folder of it and no other; where the volume's kind ignores fsGroup, user 65532 has to be able to write to these."""
@@ -58,9 +69,9 @@ class AuditConfig(Model):
         require(
             (self.schedule is None or kept, "ledger", "must be a URL, or in a volume: what runs remember has to last"),
             (
-                self.reports_url is None or self.volume is not None,
+                self.reports_url is None or kept,
                 "reportsUrl",
-                "needs a volume: without one reports are gone with their pods",
+                "needs a volume or a ledger that is a URL: without them reports are gone with their pods",
             ),
         )
         return self

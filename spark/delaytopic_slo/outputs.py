@@ -1,27 +1,26 @@
-"""Edge: the files of a report, each whole or not at all, and the push gateway."""
+"""Edge: the files of a report, each whole or not at all, in a folder or in a store, and the push gateway."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Final
 
 from prometheus_client import push_to_gateway
 
 from delaytopic_slo.errors import SettingsError, SloError
+from delaytopic_slo.ledger.files import Files
 from delaytopic_slo.model.report import Report
 from delaytopic_slo.report.html.page import html_page
 from delaytopic_slo.report.prometheus import prometheus_text, registry_of
 
+PAGE: Final = "report.html"
 PUSH_TIMEOUT_SECONDS = 10
 
 
 def write_outputs(report: Report, folder: Path) -> list[Path]:
     """Write report.json, report.html and metrics.prom; raises SettingsError when the folder cannot be written to."""
-    texts = {
-        "report.json": report.model_dump_json(by_alias=True, exclude_none=True, indent=2) + "\n",
-        "report.html": html_page(report),
-        "metrics.prom": prometheus_text(report),
-    }
+    texts = _texts(report)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
@@ -31,6 +30,21 @@ def write_outputs(report: Report, folder: Path) -> list[Path]:
     except OSError as error:
         raise SettingsError(f"--output: {folder} cannot be written to: {error.strerror}") from error
     return [folder / name for name in texts]
+
+
+def put_outputs(report: Report, files: Files) -> str:
+    """Write the same files where Spark's file systems reach; return the place of the page. Raises LedgerError."""
+    for name, text in _texts(report).items():
+        files.put(name, text)
+    return files.place(PAGE)
+
+
+def _texts(report: Report) -> dict[str, str]:
+    return {
+        "report.json": report.model_dump_json(by_alias=True, exclude_none=True, indent=2) + "\n",
+        PAGE: html_page(report),
+        "metrics.prom": prometheus_text(report),
+    }
 
 
 def push_metrics(report: Report, gateway: str) -> None:

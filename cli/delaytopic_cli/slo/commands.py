@@ -18,7 +18,7 @@ from delaytopic_cli.commands.options import client_settings, kafka_options, spli
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.slo.documents import audited_topics, kafka_of
 from delaytopic_cli.slo.options import DurationOption, ledger_options, rules_of, spark_options
-from delaytopic_cli.slo.publishing import clock_ms, fail, publish, publish_failure, show_progress, tell_local
+from delaytopic_cli.slo.publishing import clock_ms, fail, is_url, publish, publish_failure, show_progress, tell_local
 from delaytopic_slo.audit import Audit, Options, Reader, check_topics, report_of
 from delaytopic_slo.errors import SloError
 from delaytopic_slo.ledger import Ledger
@@ -76,7 +76,8 @@ def run(**given: Any) -> int:
     progress = silent if given["quiet"] else show_progress
     # As Ctrl-C: the first process of a container ignores what it has no handler for, and its pod waits to be killed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    audited, codes = _with_topics(topics, kafka, client, given)
+    # Without Spark no store takes a report that there is no verdict.
+    audited, codes = (topics, []) if is_url(given["output"]) else _with_topics(topics, kafka, client, given)
     if not audited:
         return max(codes)
     try:
@@ -141,7 +142,7 @@ def _audit(
     try:
         audit = Audit(spark, settings, kafka, _options(settings, client, given, now_ms))
         result = audit.run(now_ms, lambda line: progress(f"{name}: {line}"))
-        code = publish(result, given)
+        code = publish(result, given, spark)
         tell_local(result, settings, kafka.bootstrap_servers)
         audit.done()
     except SloError as error:
@@ -195,7 +196,7 @@ def report(**given: Any) -> int:
         if last is None:
             raise InputError(f"--ledger: no run of {given['name']} is in {ledger.place}")
         window_ms = given["window"].ms if given["window"] is not None else last.plan.rules.window_ms
-        return publish(report_of(ledger, last, window_ms, clock_ms()), given)
+        return publish(report_of(ledger, last, window_ms, clock_ms()), given, spark)
     except SloError as error:
         return publish_failure(error, given["name"], given)
 

@@ -41,7 +41,11 @@ def ledger_options(command: F) -> F:
             help="Folder or URL for what runs remember: any that Spark's file systems take.",
         ),
         click.option(
-            "--output", default="slo-report", show_default=True, metavar="DIR", help="Folder for the reports."
+            "--output",
+            default="slo-report",
+            show_default=True,
+            metavar="PLACE",
+            help="Folder or URL for the reports: any that Spark's file systems take.",
         ),
         click.option("--window", type=DurationOption(), help="What the report covers. Default: the SLO's own window."),
         click.option("--push", metavar="URL", help="Push the metrics to this Prometheus push gateway, too."),

@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+from pyspark.sql import SparkSession
 
 from delaytopic_api import Settings
 from delaytopic_cli.command_line import echo, printable, styled
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.local.state import last_report, running_states
 from delaytopic_slo.errors import SloError
+from delaytopic_slo.ledger.files import Files
 from delaytopic_slo.model import Report, Verdict
-from delaytopic_slo.outputs import push_metrics, write_outputs
+from delaytopic_slo.outputs import push_metrics, put_outputs, write_outputs
 from delaytopic_slo.report import no_verdict, slo_condition, slo_status
 
 CANNOT_JUDGE = 2
@@ -27,19 +29,27 @@ LARGEST_BYTES: Final = 4_096
 _CUT: Final = "..."
 
 
-def publish(result: Report, given: dict[str, Any]) -> int:
-    """Write the outputs, say the verdict, and return its exit code; raises SloError."""
-    folder = Path(given["output"]) / result.delay_topic.replace("/", ".")
-    files = write_outputs(result, folder)
+def is_url(output: str) -> bool:
+    """Tell whether reports go to a store that only Spark's file systems reach."""
+    return "://" in output
+
+
+def publish(result: Report, given: dict[str, Any], spark: SparkSession | None = None) -> int:
+    """Write the outputs, say the verdict, and return its exit code; raises SloError. A URL needs Spark."""
+    folder = result.delay_topic.replace("/", ".")
+    if spark is not None and is_url(given["output"]):
+        page = put_outputs(result, Files(spark, f"{given['output'].rstrip('/')}/{folder}"))
+    else:
+        page = str(write_outputs(result, Path(given["output"]) / folder)[1])
     if given["push"]:
         push_metrics(result, given["push"])
     if given["status_file"]:
-        write_status(result, str(files[1]), given["status_file"])
+        write_status(result, page, given["status_file"])
     click.echo(f"{styled(str(result.verdict), fg=_COLOURS[result.verdict], bold=True)}: {printable(result.sentence)}")
     for reason in result.reasons:
         echo(f"  {reason}")
     if not given["quiet"]:
-        click.echo(f"  {files[1]}")
+        click.echo(f"  {page}")
     missed_is_success = given["exit_zero"] and result.verdict is Verdict.MISSED
     return 0 if missed_is_success else EXIT_CODES[result.verdict]
 

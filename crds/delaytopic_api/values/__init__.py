@@ -34,7 +34,7 @@ from delaytopic_api.values.choices import (
 )
 from delaytopic_api.values.cluster_rules import Checked, Rule
 from delaytopic_api.values.duration import Duration, between
-from delaytopic_api.values.names import Glob, Namespace, Sha256, covers, glob_matcher, topic_matcher
+from delaytopic_api.values.names import Glob, Namespace, SecretName, Sha256, covers, glob_matcher, topic_matcher
 from delaytopic_api.values.percent import Percent
 from delaytopic_api.values.quantity import Quantity
 
@@ -63,6 +63,7 @@ __all__ = [
     "Quantity",
     "Rule",
     "ScaleToZero",
+    "SecretName",
     "Sha256",
     "Suspend",
     "TopicProvisioning",

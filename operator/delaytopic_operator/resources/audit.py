@@ -123,7 +123,7 @@ def audit_cron_job(identity: RelayIdentity, kafka_files: Iterable[SecretFile], c
 def report_address(key: Key, audit: AuditConfig, told: str | None) -> str | None:
     """Return where people find the report that an audit says it has written; None: it was gone with the pod."""
     if told is None or audit.reports_url is None:
-        return told if audit.volume is not None else None
+        return told if audit.volume is not None or _is_url(audit) else None
     return f"{audit.reports_url.rstrip('/')}/{key.namespace}.{key.name}/report.html"
 
 
@@ -147,7 +147,8 @@ def _pod(identity: RelayIdentity, kafka_files: tuple[SecretFile, ...], config: O
         temporary_volume(TEMPORARY_SIZE),
         *secret_volumes(kafka_files),
     ]
-    spec = pod_spec(config, identity.child, _container(identity, kafka_files, config), volumes)
+    account = config.audit.service_account or identity.child
+    spec = pod_spec(config, account, _container(identity, kafka_files, config), volumes)
     if config.audit.volume is not None:
         volumes.append({"name": "ledger", **config.audit.volume})
         spec["securityContext"] |= {"fsGroup": IMAGE_GROUP, "fsGroupChangePolicy": "OnRootMismatch"}
@@ -167,7 +168,7 @@ def _container(identity: RelayIdentity, kafka_files: tuple[SecretFile, ...], con
     ]
     if audit.volume is not None:
         mounts += _ledger_mounts(identity.key, audit)
-    return {
+    container = {
         "name": "audit",
         "image": config.images.audit,
         "imagePullPolicy": config.images.pull_policy,
@@ -182,6 +183,9 @@ def _container(identity: RelayIdentity, kafka_files: tuple[SecretFile, ...], con
         "securityContext": container_security(),
         "volumeMounts": mounts,
     }
+    if audit.credentials_secret is not None:
+        container["envFrom"] = [{"secretRef": {"name": audit.credentials_secret}}]
+    return container
 
 
 def _ledger_mounts(key: Key, audit: AuditConfig) -> list[Document]:
@@ -200,12 +204,13 @@ def _arguments(key: Key, audit: AuditConfig) -> list[str]:
         "--name": str(key),
         "--relay-config": CONFIG_FILE,
         "--ledger": _ledger(audit),
-        "--output": f"{LEDGER_FOLDER if audit.volume is not None else TEMPORARY_FOLDER}/{REPORTS_FOLDER}",
+        "--output": f"{LEDGER_FOLDER if audit.volume is not None else _ledger(audit).rstrip('/')}/{REPORTS_FOLDER}",
         "--master": audit.master,
         "--memory": f"{_heap_mib(audit)}m",
         "--status-file": STATUS_FILE,
     }
-    return ["slo", "run", *(word for option in options.items() for word in option), "--exit-zero"]
+    conf = (word for name, value in sorted(audit.conf.items()) for word in ("--conf", f"{name}={value}"))
+    return ["slo", "run", *(word for option in options.items() for word in option), *conf, "--exit-zero"]
 
 
 def _ledger(audit: AuditConfig) -> str:

@@ -25,11 +25,12 @@ class Files:
         """`root` is a local folder or a URL. Raises LedgerError when no file system takes it."""
         self.root = root.rstrip("/") or "/"
         self._jvm: Any = spark._jvm
+        self._gateway: Any = spark.sparkContext._gateway
         configuration = spark._jsc.hadoopConfiguration()
         try:
             self._system = self._path("").getFileSystem(configuration)
         except Py4JJavaError as error:
-            raise LedgerError(f"{root} is no place for a ledger: {_said(error)}") from error
+            raise LedgerError(f"{root} is no place for files: {_said(error)}") from error
         # Checksum files beside local files only stand in the way of people who look.
         self._system.setWriteChecksum(False)
 
@@ -68,6 +69,29 @@ class Files:
                 raise LedgerError(f"{self.place(name)} cannot be written: {_said(error)}") from error
         if self.read(name) != text:
             raise OvertakenError(f"{self.place(name)} is there already: another audit of this DelayTopic was quicker")
+
+    def put(self, name: str, text: str) -> None:
+        """Write a file whole or not at all, in the place of one that is there."""
+        with self._named(name, "written"):
+            if self._system.hasPathCapability(self._path(name), CONDITIONAL):
+                # An object store shows nothing before the last byte.
+                self._write(self._system.create(self._path(name), True), text)
+                return
+            folder, _, last = name.rpartition("/")
+            unfinished = self._path(f"{folder}/.{last}.{token_hex(4)}" if folder else f".{last}.{token_hex(4)}")
+            try:
+                self._write(self._system.create(unfinished, False), text)
+                self._replace(unfinished, self._path(name))
+            finally:
+                self._system.delete(unfinished, False)
+
+    def _replace(self, unfinished: Any, name: Any) -> None:
+        """Rename, over what is there: of Hadoop's interfaces only this one does that."""
+        hadoop = self._jvm.org.apache.hadoop.fs
+        overwrite = self._gateway.new_array(hadoop.Options.Rename, 1)
+        overwrite[0] = hadoop.Options.Rename.OVERWRITE
+        context = hadoop.FileContext.getFileContext(self._system.getUri(), self._system.getConf())
+        context.rename(self._system.makeQualified(unfinished), self._system.makeQualified(name), overwrite)
 
     def _create(self, name: str, text: str) -> None:
         """Create a file that nobody sees before it is whole. When there is one, nothing happens, or any error."""

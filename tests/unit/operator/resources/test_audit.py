@@ -109,6 +109,40 @@ def test_a_ledger_that_would_not_last_is_refused_at_the_operators_start() -> Non
         audited({"schedule": "0 * * * *", "ledger": "ledger"})
 
 
+def test_reports_go_to_the_volume_or_beside_a_ledger_that_is_a_url() -> None:
+    outputs: dict[str, dict[str, Any]] = {
+        "/var/lib/delaytopic/reports": VOLUME | URL,
+        "s3a://audits/ledger/reports": URL,
+    }
+
+    for place, audit in outputs.items():
+        words = container(audited(audit))["args"]
+        assert words[words.index("--output") + 1] == place
+
+
+def test_settings_of_spark_are_handed_on(tmp_path: Any) -> None:
+    conf = {"spark.hadoop.fs.s3a.endpoint": "https://s3.example?a=b", "spark.sql.shuffle.partitions": "8"}
+
+    assert options(audited(URL | {"conf": conf}), tmp_path)["conf"] == conf
+
+
+@pytest.mark.parametrize("name", ["fs.s3a.endpoint", "spark.a b", "spark."])
+def test_a_setting_that_is_none_of_sparks_is_refused_at_the_operators_start(name: str) -> None:
+    with pytest.raises(InvalidDocument, match=r"audit\.conf"):
+        audited(URL | {"conf": {name: "1"}})
+
+
+def test_credentials_and_an_account_are_those_of_audits_alone() -> None:
+    found = audited(URL | {"credentialsSecret": "audit-s3", "serviceAccount": "audits"})
+
+    pod = job(found)["template"]["spec"]
+    assert pod["serviceAccountName"] == "audits"
+    assert container(found)["envFrom"] == [{"secretRef": {"name": "audit-s3"}}]
+    relay = found.child("Deployment")["spec"]["template"]["spec"]
+    assert relay["serviceAccountName"] != "audits"
+    assert "envFrom" not in relay["containers"][0]
+
+
 def test_a_volume_can_be_written_to_by_a_process_that_is_not_root() -> None:
     pod = job(audited(VOLUME))["template"]["spec"]
 
