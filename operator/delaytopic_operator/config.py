@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from delaytopic_api import Duration
-from delaytopic_api.documents import ApiVersion, KubernetesObject, Model, require
+from delaytopic_api.documents import ApiVersion, KubernetesObject, Model, SparkConf, require
 from delaytopic_api.errors import ApiError
 from delaytopic_api.loading import parse_yaml, validate
 from delaytopic_api.values import Glob, Namespace, SecretName, Sha256, between
@@ -18,7 +18,6 @@ from delaytopic_operator.errors import ConfigurationError
 Image = Annotated[str, Field(min_length=1, max_length=512)]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000)]
 AccountName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
-SparkSetting = Annotated[str, Field(pattern=r"^spark\.[A-Za-z0-9_.-]+$", max_length=253)]
 Label = Annotated[str, Field(min_length=1, max_length=317)]
 
 
@@ -50,7 +49,7 @@ class AuditConfig(Model):
     """Spark's master."""
     resources: KubernetesObject = {"requests": {"cpu": "500m", "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
     """Requests and limits of the container."""
-    conf: Annotated[dict[SparkSetting, Annotated[str, Field(max_length=4_096)]], Field(max_length=100)] = {}
+    conf: SparkConf = {}
     """Settings of Spark, and with `spark.hadoop.` before them of Hadoop, such as the endpoint of an S3. No secrets: who
     may see pods sees them."""
     credentials_secret: SecretName | None = None

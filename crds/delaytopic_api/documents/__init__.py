@@ -26,7 +26,7 @@ from delaytopic_api.documents.metadata import (
     NamespacedMetadata,
 )
 from delaytopic_api.documents.model import Model, require
-from delaytopic_api.documents.relays import KubernetesObject, RelaySpec
+from delaytopic_api.documents.relays import KubernetesObject, RelaySpec, SparkConf
 from delaytopic_api.documents.settings import (
     AutoscalingSettings,
     BackendSettings,
@@ -97,6 +97,7 @@ __all__ = [
     "SloObjectiveStatus",
     "SloSettings",
     "SloStatus",
+    "SparkConf",
     "Tls",
     "TopicSettings",
     "TopicSpec",

@@ -10,7 +10,7 @@ from delaytopic_api.documents.connection import KafkaConnection, RedisConnection
 from delaytopic_api.documents.delay_topic import DrainTimeout, LongDelay, Precision
 from delaytopic_api.documents.metadata import DEFAULT_CLASS_ANNOTATION, ApiVersion, ClusterMetadata
 from delaytopic_api.documents.model import Model, require
-from delaytopic_api.documents.relays import KubernetesObject, Utilization
+from delaytopic_api.documents.relays import KubernetesObject, SparkConf, Utilization
 from delaytopic_api.documents.topics import LONGEST_RETENTION
 from delaytopic_api.errors import InvalidText
 from delaytopic_api.values.choices import BackendType, Guarantee, TopicProvisioning
@@ -153,6 +153,15 @@ class RelayTemplate(Model):
     """The longest time that a relay takes to hand over when its pod is told to stop."""
 
 
+class AuditTemplate(Model):
+    """Settings of the audits of the class's DelayTopics."""
+
+    resources: KubernetesObject = {}
+    """Requests and limits. Absent: the operator's."""
+    conf: SparkConf = {}
+    """Settings of Spark, beside the operator's and before them."""
+
+
 class DelayClassSpec(Model):
     """Connections, defaults, limits and access that the class gives."""
 
@@ -172,6 +181,8 @@ class DelayClassSpec(Model):
     """For what a DelayTopic does not say."""
     relay: RelayTemplate = RelayTemplate()
     """Settings that all relays of the class share."""
+    audit: AuditTemplate = AuditTemplate()
+    """Settings of the audits of the class's DelayTopics."""
 
     @model_validator(mode="after")
     def _rules(self) -> Self:

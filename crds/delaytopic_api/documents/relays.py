@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from delaytopic_api.documents.model import Model, require
 from delaytopic_api.errors import InvalidText
@@ -25,6 +26,21 @@ _NUMBER = "double(self.replace('%', ''))"
 Utilization = Annotated[
     Percent, Checked(_sensible, Rule(f"{_NUMBER} >= 10.0 && {_NUMBER} <= 95.0", "must be between 10% and 95%"))
 ]
+
+
+def _names_of_spark(conf: dict[str, str]) -> dict[str, str]:
+    for name in conf:
+        if re.fullmatch(r"spark\.[A-Za-z0-9_.-]{1,247}", name) is None:
+            raise InvalidText(
+                f'"{name}" is no setting of Spark; their names begin with spark., of Hadoop\'s spark.hadoop.'
+            )
+    return conf
+
+
+SparkConf = Annotated[
+    dict[str, Annotated[str, Field(max_length=4_096)]], Field(max_length=100), AfterValidator(_names_of_spark)
+]
+"""Settings of Spark by their names."""
 KubernetesObject = Annotated[dict[str, Any], Field(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})]
 
 

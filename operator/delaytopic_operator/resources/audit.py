@@ -41,8 +41,8 @@ from delaytopic_operator.resources.pod import (
 
 DOCUMENTS_KEY: Final = "documents.yaml"
 
-_NOT_AUDITED = ("relay", "relayNamespace", "autoscaling")
-"""The fields about relays: an audit does not read them, and they change often."""
+_NOT_AUDITED = ("relay", "relayNamespace", "autoscaling", "audit")
+"""The fields about pods: an audit does not read them, and they change often."""
 DOCUMENTS_FOLDER: Final = "/etc/delaytopic/audit"
 LEDGER_FOLDER: Final = "/var/lib/delaytopic"
 REPORTS_FOLDER: Final = "reports"
@@ -251,5 +251,14 @@ def audit_children(
     documents = [audit_config_map(identity, topic, delay_class)]
     if config.network_policy == "Create":
         documents.append(audit_network_policy(identity))
-    documents.append(audit_cron_job(identity, connection_files(settings).kafka_files, config))
+    documents.append(audit_cron_job(identity, connection_files(settings).kafka_files, _of_class(config, delay_class)))
     return [stamped(each) for each in documents]
+
+
+def _of_class(config: OperatorConfig, delay_class: DelayClass | None) -> OperatorConfig:
+    """Return the configuration with what the class says of its audits."""
+    if delay_class is None:
+        return config
+    template, audit = delay_class.spec.audit, config.audit
+    of_class = {"resources": template.resources or audit.resources, "conf": audit.conf | template.conf}
+    return config.model_copy(update={"audit": audit.model_copy(update=of_class)})

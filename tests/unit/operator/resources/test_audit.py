@@ -126,6 +126,17 @@ def test_settings_of_spark_are_handed_on(tmp_path: Any) -> None:
     assert options(audited(URL | {"conf": conf}), tmp_path)["conf"] == conf
 
 
+def test_what_a_class_says_of_its_audits_comes_before_the_operators_own(tmp_path: Any) -> None:
+    operators = {"conf": {"spark.a": "operator", "spark.b": "operator"}, "resources": {"limits": {"memory": "2Gi"}}}
+    of_class = {"conf": {"spark.b": "class"}, "resources": {"limits": {"memory": "8Gi"}}}
+
+    found = route(config={"audit": URL | operators}, of_class={"audit": of_class})
+
+    params = options(found, tmp_path)
+    assert (params["conf"], params["memory"]) == ({"spark.a": "operator", "spark.b": "class"}, "4096m")
+    assert container(found)["resources"] == {"limits": {"memory": "8Gi"}}
+
+
 @pytest.mark.parametrize("name", ["fs.s3a.endpoint", "spark.a b", "spark."])
 def test_a_setting_that_is_none_of_sparks_is_refused_at_the_operators_start(name: str) -> None:
     with pytest.raises(InvalidDocument, match=r"audit\.conf"):
