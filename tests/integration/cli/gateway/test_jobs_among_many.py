@@ -38,7 +38,7 @@ class Size(NamedTuple):
     spread_ms: int
 
 
-NIGHT = Size(200_000, 20_000, 4 * 60_000, 60_000)
+NIGHT = Size(200_000, 20_000, 3 * 60_000, 60_000)
 MILLION = Size(1_000_000, 100_000, 12 * 60_000, 3 * 60_000)
 RATE = 1_000
 """Further records in a second, which wait for a second or two."""
