@@ -48,7 +48,7 @@ test-nightly: $(STAMP) ## What is long and rare: more faults, crash points, brok
 	@$(BIN)/python -m pytest -m "nightly and not alone" $(TOGETHER); together=$$?; \
 		$(BIN)/python -m pytest -m "nightly and alone" && exit $$together
 
-backlog: $(STAMP) ## A million records that wait for up to a month, with each backend: restart, size, memory
+backlog: $(STAMP) ## A million records that wait for up to a month, with each backend: restart, size, memory; jobs among them
 	@$(BIN)/python -m pytest -s -m backlog
 
 simulate: $(STAMP) ## Histories full of crashes against the production relay: RUNS=10000 SEED=0 BACKEND=RedisZset

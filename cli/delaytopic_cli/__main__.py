@@ -21,6 +21,7 @@ _COMMANDS = {
     "cancel": Lazy("delaytopic_cli.commands.cancel:cancel", "Cancel pending records by their ids.", "client"),
     "get": Lazy("delaytopic_cli.commands.records:get", "Show a pending record by its id.", "client"),
     "reschedule": Lazy("delaytopic_cli.commands.records:reschedule", "Give a pending record another time.", "client"),
+    "jobs": Lazy("delaytopic_cli.commands.jobs:jobs", "Cancel, move or release many records.", "client"),
     "watch": Lazy("delaytopic_cli.commands.watch:watch", "Watch delivered records arrive.", "client"),
     "pending": Lazy("delaytopic_cli.commands.pending:pending", "List records that wait for their time.", "client"),
     "dead-letters": Lazy(

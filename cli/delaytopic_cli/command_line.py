@@ -169,6 +169,16 @@ def echo_json(value: Any, *, indent: int | None = None) -> None:
     echo_lines(json.dumps(value, ensure_ascii=False, indent=indent))
 
 
+def echo_document(value: Any, form: str) -> None:
+    """Print a document as `json` or `yaml`."""
+    if form == "json":
+        echo_json(value)
+        return
+    import yaml  # noqa: PLC0415  # few ask for it, and every command would wait for it
+
+    echo_lines(yaml.safe_dump(value, allow_unicode=True, sort_keys=False).rstrip("\n"))
+
+
 def printable(text: str) -> str:
     r"""Return the text with everything that is not printable as JSON has it, such as `\u001b` for the escape character.
 

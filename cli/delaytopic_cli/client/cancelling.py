@@ -16,7 +16,6 @@ from delaytopic_cli.client.relay_listing import ask_relays, relay_status
 from delaytopic_cli.errors import (
     CliError,
     GatewayUnreachableError,
-    InputError,
     RecordMissingError,
     RelayUnreachableError,
 )
@@ -343,15 +342,7 @@ class RelayPages:
         return all(positions.get(partition, -1) >= end for partition, end in ends.items())
 
     def _report(self, parameters: Mapping[str, int | str], limit: int) -> PendingReport:
-        answers = ask_relays(self.urls, parameters)
-        try:
-            return report(self.topic, answers, limit)
-        except InputError as error:
-            silent = [f"{answer.url} {answer.problem}" for answer in answers if answer.document is None]
-            if not silent:
-                raise
-            # Those that say nothing may be the ones that serve it.
-            raise RelayUnreachableError(f"{error}, and others did not answer: {'; '.join(silent)}") from error
+        return report(self.topic, ask_relays(self.urls, parameters), limit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,12 @@ from delaytopic_cli.errors import (
 
 TIMEOUT_SECONDS = 30.0
 _WARNING: Final = re.compile(r'199 \S+ "(.*)"')
+_OF_A_JOB: Final = frozenset(
+    {
+        *("id", "action", "deliverAt", "moveByMs", "selector", "state", "message", "createdBy", "createdMs"),
+        *("endedMs", "expected", "matched", "written", "skipped", "doneUpToMs", "notes"),
+    }
+)
 _ERRORS: dict[int, type[CliError]] = {
     400: InputError,
     401: UnauthenticatedError,
@@ -144,6 +150,34 @@ class GatewayTopic:
         found: dict[str, Any] = self.client.ask("POST", f"{self._base}/dead-letters/resend", document)
         return found
 
+    def jobs(self) -> list[dict[str, Any]]:
+        """Return the jobs, the last one first."""
+        return _parsed(lambda found: [_job(each) for each in found], self.client.ask("GET", self._jobs))
+
+    def job(self, name: str) -> dict[str, Any]:
+        """Return a job. Raises RecordMissingError."""
+        return _parsed(_job, self.client.ask("GET", self._job(name)))
+
+    def count_job(self, document: dict[str, Any]) -> dict[str, Any]:
+        """Return how many records a job would mean now: `matched`, and whether that is `complete`."""
+        found: dict[str, Any] = self.client.ask("POST", self._jobs, {**document, "dryRun": True})
+        return found
+
+    def start_job(self, document: dict[str, Any]) -> dict[str, Any]:
+        """Start a job, or return the one that was started by the same id. Raises ConflictError."""
+        return _parsed(_job, self.client.ask("POST", self._jobs, document))
+
+    def stop_job(self, name: str) -> dict[str, Any]:
+        """Stop a job. Raises RecordMissingError, and ConflictError for one that is over."""
+        return _parsed(_job, self.client.ask("DELETE", self._job(name)))
+
+    @property
+    def _jobs(self) -> str:
+        return f"{self._base}/jobs"
+
+    def _job(self, name: str) -> str:
+        return f"{self._jobs}/{quote(name, safe='')}"
+
     @property
     def _base(self) -> str:
         return f"/v1/delaytopics/{quote(self.namespace, safe='')}/{quote(self.name, safe='')}"
@@ -159,13 +193,19 @@ T = TypeVar("T")
 def _parsed(read: Callable[[Any], T], document: Any) -> T:
     try:
         return read(document)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise GatewayUnreachableError(f"the gateway's answer is not the one that was asked for: {error}") from error
 
 
 def _written(document: Any) -> WrittenCommand:
     due_ms = document.get("dueMs")
     return WrittenCommand(int(document["partition"]), int(document["offset"]), None if due_ms is None else int(due_ms))
+
+
+def _job(document: Any) -> dict[str, Any]:
+    if not document.keys() >= _OF_A_JOB:
+        raise ValueError(f"a job without {', '.join(sorted(_OF_A_JOB - document.keys()))}")
+    return dict(document)
 
 
 def _names(document: dict[str, Any]) -> tuple[str, ...]:

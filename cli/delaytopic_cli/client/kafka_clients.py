@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import time
 import uuid
-from collections.abc import Mapping
-from typing import cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar, cast
 
-from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from delaytopic_api.records import Headers
@@ -15,7 +17,17 @@ from delaytopic_cli.embedded.topics import QUIET
 from delaytopic_cli.errors import InputError, KafkaUnreachableError, TopicError
 
 METADATA_TIMEOUT_SECONDS = 10.0
+FENCED: Final = frozenset({KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED})
+"""The codes that a producer gets whose transactional id another one has taken over."""
+_PURGED: Final = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
+_FLUSH_SECONDS = 0.1
+_REQUEST_BYTES = 64 << 10
+"""Of one request to a partition: a topic may allow no more than its largest record."""
+_LARGEST_REQUEST_BYTES = 64 << 20
 Settings = Mapping[str, str]
+T = TypeVar("T")
+Refused = list[tuple[T, KafkaError]]
+"""What Kafka refused of a batch: what its caller calls the record, and the reason."""
 
 
 def producer(settings: Settings) -> Producer:
@@ -30,6 +42,54 @@ def producer(settings: Settings) -> Producer:
         },
         logger=QUIET,
     )
+
+
+def transactional(transactional_id: str, timeout_ms: int) -> Settings:
+    """Return the settings of a producer that writes in transactions whatever Kafka takes, each record for itself.
+
+    `timeout_ms` is the time for which one that was killed may hold up readers.
+    """
+    return {
+        "transactional.id": transactional_id,
+        "transaction.timeout.ms": str(timeout_ms),
+        "message.max.bytes": str(_LARGEST_REQUEST_BYTES),
+        "batch.size": str(_REQUEST_BYTES),
+    }
+
+
+def noting(refused: Refused[T], name: T) -> Callable[[KafkaError | None, Any], None]:
+    """Return the callback of a delivery that notes a refusal; what is thrown away behind another one is none."""
+
+    def note(error: KafkaError | None, message: Any) -> None:
+        if error is not None and error.code() not in _PURGED:
+            refused.append((name, error))
+
+    return note
+
+
+def flush(producer: Producer, refused: Sequence[object], seconds: float) -> int:
+    """Wait until all is acknowledged, something is refused or the time is over; return how many records are left.
+
+    In a transaction what comes behind a refused record is not sent any more: a wait for it would last its whole time.
+    """
+    give_up_s = time.monotonic() + seconds
+    while (left := producer.flush(_FLUSH_SECONDS)) and not refused and time.monotonic() < give_up_s:
+        pass
+    return left
+
+
+@contextmanager
+def raised_by_the_client() -> Iterator[None]:
+    """Raise the `KafkaException` of the body, whichever way the client raises it.
+
+    A fatal error is raised out of whichever call serves callbacks, as a mere cause if one is called after it.
+    """
+    try:
+        yield
+    except SystemError as error:
+        if isinstance(error.__cause__, KafkaException):
+            raise error.__cause__ from error
+        raise
 
 
 def committed_reader(settings: Settings, *, at_end_events: bool = False) -> Consumer:

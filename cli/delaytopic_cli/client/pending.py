@@ -70,7 +70,8 @@ def report(topic: str, answers: Sequence[RelayAnswer], limit: int, *, of_all: bo
 
     `of_all` says that the relays were asked for all that is pending, whenever it is due.
     `topic` is a source topic, or a DelayTopic's name with or without its namespace. Raises RelayUnreachableError when
-    nobody answered, and InputError when none of those who did serves it, or several DelayTopics are meant.
+    nobody answered who serves it and some did not answer, and InputError when all did and none serves it, or when
+    several DelayTopics are meant.
     """
     lists = _lists_of(topic, answers)
     notes = list(_notes(lists, answers))
@@ -115,13 +116,19 @@ def _last_place(one: PendingList) -> Place:
 
 def _lists_of(topic: str, answers: Sequence[RelayAnswer]) -> list[PendingList]:
     every = [answer.document for answer in answers if answer.document is not None]
+    silent = "; ".join(f"{answer.url} {answer.problem}" for answer in answers if answer.document is None)
     if not every:
-        said = "; ".join(f"{answer.url} {answer.problem}" for answer in answers)
-        raise RelayUnreachableError(f"no relay told what is pending: {said}")
+        raise RelayUnreachableError(f"no relay told what is pending: {silent}; ask again when they answer")
     lists = [each for each in every if topic in _names(each)]
     served = sorted({f"{each.delay_topic} (source {each.source})" for each in lists or every})
+    if not lists and silent:
+        # Those that say nothing may be the ones that serve it.
+        raise RelayUnreachableError(
+            f"no relay of {topic} answered: those that did serve {', '.join(served)}, and {silent}; if one of these "
+            "serves it, ask again when it answers"
+        )
     if not lists:
-        raise InputError(f"none of the relays that answered serves {topic}; they serve {', '.join(served)}")
+        raise InputError(f"none of the relays serves {topic}; they serve {', '.join(served)}")
     if len(served) > 1:
         raise InputError(f"{topic} is the name of several DelayTopics here: {', '.join(served)}; write one of these")
     return lists

@@ -32,7 +32,19 @@ from delaytopic_cli.client.dead_letters import (
     missing_part,
     second_sending,
 )
-from delaytopic_cli.client.kafka_clients import Settings, committed_reader, headers_of, partitions_of, producer
+from delaytopic_cli.client.kafka_clients import (
+    FENCED,
+    Refused,
+    Settings,
+    committed_reader,
+    flush,
+    headers_of,
+    noting,
+    partitions_of,
+    producer,
+    raised_by_the_client,
+    transactional,
+)
 from delaytopic_cli.embedded.topics import QUIET
 from delaytopic_cli.errors import (
     CliError,
@@ -48,28 +60,21 @@ PREFIX = "delaytopic-resend."
 """Begins the names of the consumer group and of the transactional ids; the topic's name follows."""
 BATCH_RECORDS = 500
 BATCH_BYTES = 8 << 20
-LARGEST_REQUEST_BYTES = 64 << 20
 MOST_METADATA = 4_000
 """Characters that a broker keeps beside an offset, but for a few (`offset.metadata.max.bytes`)."""
 MOST_OF_PLACES = 3_000
 """Of these: what is sent by reasons and sources has to find room beside single places."""
 TIMEOUT_SECONDS = 30.0
 _GATHER_SECONDS = 0.05
-_FENCED = frozenset({KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED})
+_MOVING = frozenset(
+    {KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS}
+)
+"""While a group's coordinator is being made or moves. The client passes them on and does not try again."""
 _RIGHTS = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "READ on topic {topic}",
     KafkaError.GROUP_AUTHORIZATION_FAILED: "READ on group {group}",
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "WRITE on transactional id {group}/all",
 }
-_NO_COORDINATOR_YET = frozenset(
-    {
-        KafkaError.NOT_COORDINATOR,
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-    }
-)
-"""While a group's coordinator is being made or moves. The client passes them on and does not try again."""
-_PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
 
 
 def committed_ends(settings: Settings, topic: str, partitions: int | None = None) -> dict[int, int]:
@@ -130,7 +135,7 @@ def _committed(consumer: Consumer, topic: str, partitions: Iterable[int]) -> lis
             error = next((each.error for each in found if each.error is not None), None)
             if error is None:
                 return found
-        if error.code() not in _NO_COORDINATOR_YET or time.monotonic() > give_up_s:
+        if error.code() not in _MOVING or time.monotonic() > give_up_s:
             raise _translated(error, topic)
         time.sleep(_GATHER_SECONDS)
 
@@ -331,12 +336,8 @@ class Resending:
         """Fence all others, whose progress is final from then on."""
         if self._dry_run:
             return
-        transactional: dict[str, Any] = {
-            "transactional.id": f"{self.group}/all",
-            "transaction.timeout.ms": int(TIMEOUT_SECONDS * 1000),
-            "message.max.bytes": LARGEST_REQUEST_BYTES,
-        }
-        self._producer = producer({**self._settings, **transactional})
+        own = transactional(f"{self.group}/all", int(TIMEOUT_SECONDS * 1000))
+        self._producer = producer({**self._settings, **own})
         with self._translating():
             self._producer.init_transactions(TIMEOUT_SECONDS)
 
@@ -410,31 +411,24 @@ class Resending:
             self.outcome.in_doubt = records
             producer.commit_transaction(TIMEOUT_SECONDS)
         except BaseException:
-            with suppress(KafkaException):
+            with suppress(KafkaException, SystemError):
                 producer.abort_transaction(TIMEOUT_SECONDS)
                 self.outcome.in_doubt = 0
             raise
 
     def _produce(self, producer: Producer, batch: _Batch) -> None:
-        refused: list[tuple[Place, KafkaError]] = []
-
-        def noting(place: Place) -> Callable[[KafkaError | None, Message], None]:
-            def note(error: KafkaError | None, message: Message) -> None:
-                if error is not None and error.code() not in _PURGED:
-                    refused.append((place, error))
-
-            return note
-
+        refused: Refused[Place] = []
         for place, (topic, partition, key, value, headers) in batch.records:
             number = -1 if partition is None else partition
             try:
-                producer.produce(topic, value, key, number, on_delivery=noting(place), headers=[*headers])
+                producer.produce(topic, value, key, number, on_delivery=noting(refused, place), headers=[*headers])
             except KafkaException as exception:
                 refused.append((place, exception.args[0]))
                 break
-        remaining = producer.flush(TIMEOUT_SECONDS)
-        for place, error in refused[:1]:
-            if error.code() in _FENCED:
+        remaining = flush(producer, refused, TIMEOUT_SECONDS)
+        if refused:
+            place, error = _at_fault(refused, batch)
+            if error.code() in FENCED:
                 raise KafkaException(error)
             needs = "; this login needs WRITE on the topic" if error.code() in _RIGHTS else ""
             raise TopicError(f"Kafka refused {place}: {error.str()}{needs}")
@@ -444,16 +438,24 @@ class Resending:
     @contextmanager
     def _translating(self) -> Iterator[None]:
         try:
-            yield
+            with raised_by_the_client():
+                yield
         except KafkaException as error:
             raise _translated(error.args[0], self._topic) from error
 
 
+def _at_fault(refused: Refused[Place], batch: _Batch) -> tuple[Place, KafkaError]:
+    """Return the record to blame: of several too large ones, which may have shared a request, the largest."""
+    if refused[0][1].code() != KafkaError.MSG_SIZE_TOO_LARGE:
+        return refused[0]
+    sizes = {place: len(sending.value or b"") for place, sending in batch.records}
+    return max(refused, key=lambda each: sizes[each[0]])
+
+
 def _translated(error: KafkaError, topic: str) -> CliError:
-    if error.code() in _FENCED:
+    if error.code() in FENCED:
         return SupersededError(f"another dead-letters resend of {topic} has started after this one, which ends for it")
-    passing = {KafkaError._TIMED_OUT, KafkaError._TRANSPORT, *_NO_COORDINATOR_YET}
-    if error.retriable() or error.code() in passing:
+    if error.retriable() or error.code() in {KafkaError._TIMED_OUT, KafkaError._TRANSPORT, *_MOVING}:
         return KafkaUnreachableError(f"Kafka does not answer: {error.str()}")
     needed = _RIGHTS.get(error.code())
     if needed is None:

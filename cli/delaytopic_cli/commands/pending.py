@@ -16,6 +16,19 @@ from delaytopic_cli.command_line import NearChoice, echo, echo_json
 from delaytopic_cli.commands.options import local_option, running_local
 from delaytopic_cli.errors import InputError
 
+DUE_BEFORE = click.option(
+    "--due-before", metavar="TIME", help="Only what is due before: epoch ms, RFC 3339, or from now: 90s, 1h30m."
+)
+LIMIT = click.option(
+    "--limit", default=DEFAULT_LIMIT, show_default=True, type=click.IntRange(0, MOST_LISTED), help="The first so many."
+)
+LIST_OUTPUT = click.option(
+    "-o",
+    "--output",
+    type=NearChoice(["table", "json"]),
+    help="For people or JSON. Default: a table on a terminal, JSON elsewhere.",
+)
+
 
 @click.command(short_help="List records that wait for their time.")
 @click.argument("topic")
@@ -29,19 +42,10 @@ from delaytopic_cli.errors import InputError
     help="The pages of a relay, such as http://10.0.0.7:8080. Repeatable: name all relays of the DelayTopic. "
     "Default: those of the running `delaytopic local`.",
 )
-@click.option(
-    "--due-before", metavar="TIME", help="Only what is due before: epoch ms, RFC 3339, or from now: 90s, 1h30m."
-)
-@click.option(
-    "--limit", default=DEFAULT_LIMIT, show_default=True, type=click.IntRange(0, MOST_LISTED), help="The first so many."
-)
+@DUE_BEFORE
+@LIMIT
 @click.option("--partition", type=click.IntRange(min=0), help="Only this partition of the source topic.")
-@click.option(
-    "-o",
-    "--output",
-    type=NearChoice(["table", "json"]),
-    help="For people or JSON. Default: a table on a terminal, JSON elsewhere.",
-)
+@LIST_OUTPUT
 @local_option
 def pending(
     topic: str,
@@ -78,15 +82,15 @@ def pending(
         echo(line)
 
 
-def before_ms(text: str, *, now_ms: int) -> int:
-    """Return a point in time, or a duration from now; raises InputError."""
+def before_ms(text: str, *, now_ms: int, option: str = "--due-before") -> int:
+    """Return a point in time, or a duration from now; raises InputError that names the option."""
     try:
         return instant_ms(text)
     except InputError as no_time:
         try:
             return now_ms + duration(text).ms
         except InputError:
-            raise InputError(f"--due-before: {no_time}; or a duration from now: 90s, 1h30m") from no_time
+            raise InputError(f"{option}: {no_time}; or a duration from now: 90s, 1h30m") from no_time
 
 
 def relay_urls(named: tuple[str, ...]) -> list[str]:

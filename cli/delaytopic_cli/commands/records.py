@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from delaytopic_api.relay import PendingRecord
-from delaytopic_cli.client.gateway import GatewayClient, WrittenCommand
+from delaytopic_cli.client.gateway import GatewayClient, GatewayTopic, WrittenCommand
 from delaytopic_cli.client.pending import span_text
 from delaytopic_cli.client.time_text import clock_text, duration, instant_ms
 from delaytopic_cli.command_line import echo, echo_json, printable
@@ -19,6 +21,10 @@ from delaytopic_cli.commands.options import local_option, running_local
 from delaytopic_cli.errors import InputError
 
 F = TypeVar("F", bound=Callable[..., Any])
+Reach = Callable[[], AbstractContextManager[GatewayTopic]]
+"""Reaches the DelayTopic that a command means, anew each time: a gateway may have another address by then."""
+AtGateway = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""Adds what names a DelayTopic and its gateway, handed over as one argument `reach`."""
 OUTPUT = click.option(
     "-o", "--output", type=click.Choice(["text", "json"]), help="Default: text on a terminal, JSON elsewhere."
 )
@@ -45,6 +51,25 @@ def gateway_options(command: F) -> F:
     return gateway(token_file(command))
 
 
+def at_gateway(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument TOPIC and the options that name its gateway, handed over as one argument `reach`."""
+
+    @click.argument("topic")
+    @gateway_options
+    @local_option
+    @wraps(command)
+    def called(*arguments: Any, topic: str, gateway: str | None, token_file: Path | None, **options: Any) -> Any:
+        return command(*arguments, reach=lambda: nullcontext(_client(gateway, token_file).topic(topic)), **options)
+
+    return called
+
+
+def move_options(command: F) -> F:
+    """Add the argument ID and the options of a command that calls `move`."""
+    identity = click.argument("schedule_id", metavar="ID")
+    return identity(time_options(PARTITION(OUTPUT(command))))
+
+
 def time_options(command: F) -> F:
     """Add the options `--after`, `--at` and `--now`, of which `new_time` makes one."""
     options = (
@@ -58,13 +83,11 @@ def time_options(command: F) -> F:
 
 
 @click.command(short_help="Show a pending record by its id.")
-@click.argument("topic")
+@at_gateway
 @click.argument("schedule_id", metavar="ID")
-@gateway_options
-@local_option
 @PARTITION
 @OUTPUT
-def get(topic: str, schedule_id: str, partition: int | None, output: str | None, **gateway: Any) -> None:
+def get(reach: Reach, schedule_id: str, partition: int | None, output: str | None) -> None:
     """Show the pending record with this ID, whole: when it is due, its key, value and headers.
 
     TOPIC is the source topic, or the DelayTopic's name with or without its namespace.
@@ -76,27 +99,14 @@ def get(topic: str, schedule_id: str, partition: int | None, output: str | None,
       delaytopic get shop/reminders order-17 --token-file token \\
           --gateway https://delays.example.com
     """
-    show_record(_client(**gateway).topic(topic).record(schedule_id, partition), output)
+    with reach() as topic:
+        show_record(topic.record(schedule_id, partition), output)
 
 
 @click.command(short_help="Give a pending record another time.")
-@click.argument("topic")
-@click.argument("schedule_id", metavar="ID")
-@time_options
-@gateway_options
-@local_option
-@PARTITION
-@OUTPUT
-def reschedule(
-    topic: str,
-    schedule_id: str,
-    partition: int | None,
-    output: str | None,
-    after: str | None,
-    at: str | None,
-    now: bool,
-    **gateway: Any,
-) -> None:
+@at_gateway
+@move_options
+def reschedule(reach: Reach, **asked: Any) -> None:
     """Give the pending record with this ID another time; key, value and headers stay.
 
     It travels through the source topic as a record that replaces the pending one. What is due within five seconds is
@@ -107,8 +117,23 @@ def reschedule(
       delaytopic reschedule shop.reminders.delayed order-17 --after 2h
       delaytopic reschedule shop/reminders order-17 --now
     """
+    move(reach, **asked)
+
+
+def move(
+    reach: Reach,
+    schedule_id: str,
+    partition: int | None,
+    output: str | None,
+    after: str | None,
+    at: str | None,
+    now: bool,
+) -> None:
+    """Give a pending record another time, and print where the move is. Raises `CliError`s."""
     time_asked = new_time(after, at, now)
-    show_move(schedule_id, _client(**gateway).topic(topic).move(schedule_id, partition, time_asked), output)
+    with reach() as topic:
+        moved = topic.move(schedule_id, partition, time_asked)
+    show_move(schedule_id, moved, output)
 
 
 def new_time(after: str | None, at: str | None, now: bool) -> dict[str, Any]:

@@ -16,6 +16,7 @@ _COMMANDS = {
     "get": Lazy("delaytopic_cli.kubectl.records:get", "Show a pending record by its id."),
     "cancel": Lazy("delaytopic_cli.kubectl.records:cancel", "Cancel pending records by their ids."),
     "reschedule": Lazy("delaytopic_cli.kubectl.records:reschedule", "Give a pending record another time."),
+    "jobs": Lazy("delaytopic_cli.kubectl.jobs:jobs", "Cancel, move or release many records."),
     "dead-letters": Lazy("delaytopic_cli.kubectl.dead_letters:dead_letters", "List dead letters, and send them again."),
     "pause": Lazy("delaytopic_cli.kubectl.annotate:pause", "Let the operator change nothing; relays run on."),
     "resume": Lazy("delaytopic_cli.kubectl.annotate:resume", "Undo pause."),

@@ -12,11 +12,9 @@ import click
 from delaytopic_cli.client.gateway import GatewayTopic
 from delaytopic_cli.client.time_text import clock_text, duration, instant_ms
 from delaytopic_cli.command_line import echo, echo_json
-from delaytopic_cli.commands.records import is_json
+from delaytopic_cli.commands.records import OUTPUT, Reach, is_json
 from delaytopic_cli.errors import CliError, InputError
-from delaytopic_cli.kubectl.client import Kubectl
-from delaytopic_cli.kubectl.delay_topic import delay_topic, with_kubectl
-from delaytopic_cli.kubectl.gateway import Gateways, with_gateway
+from delaytopic_cli.kubectl.gateway import at_gateway
 
 MOST_OF_A_PAGE = 1_000
 MOST_PLACES = 100
@@ -43,17 +41,11 @@ def dead_letters() -> None:
 
 
 @dead_letters.command("list", short_help="List dead letters with their reasons, the newest first.")
-@click.argument("name")
+@at_gateway
 @_reasons
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="The newest so many.")
-@click.option(
-    "-o", "--output", type=click.Choice(["text", "json"]), help="Default: text on a terminal, JSON elsewhere."
-)
-@with_kubectl
-@with_gateway
-def list_(
-    name: str, reasons: tuple[str, ...], limit: int, output: str | None, kubectl: Kubectl, gateways: Gateways
-) -> None:
+@OUTPUT
+def list_(reach: Reach, reasons: tuple[str, ...], limit: int, output: str | None) -> None:
     """List the dead letters of a DelayTopic, the newest first. AGAIN says whether it was sent again.
 
     Key, size and detail are shown to who may write: details quote headers.
@@ -63,7 +55,7 @@ def list_(
       kubectl delaytopic dead-letters list order-reminders -n shop
       kubectl delaytopic dead-letters list order-reminders --limit 5 -o json
     """
-    with gateways.topic(delay_topic(kubectl, name)) as topic:
+    with reach() as topic:
         page = listed(topic, reasons, limit)
     if is_json(output):
         echo_json(page)
@@ -111,21 +103,15 @@ def _key(letter: dict[str, Any]) -> str:
 
 
 @dead_letters.command("resend", short_help="Send dead letters to their source topic again.")
-@click.argument("name")
+@at_gateway
 @click.argument("places", nargs=-1, metavar="[PARTITION:OFFSET]...")
 @click.option("--all", "everything", is_flag=True, help="Everything that was not sent again before.")
 @_reasons
 @click.option("--after", metavar="DURATION", help="Deliver after this time instead of their own: 90s, 1h30m.")
 @click.option("--at", metavar="TIME", help="Deliver at this time instead: epoch milliseconds or RFC 3339.")
 @click.option("--dry-run", is_flag=True, help="Count what would be sent, and send nothing.")
-@click.option(
-    "-o", "--output", type=click.Choice(["text", "json"]), help="Default: text on a terminal, JSON elsewhere."
-)
-@with_kubectl
-@with_gateway
-def resend(
-    name: str, places: tuple[str, ...], output: str | None, kubectl: Kubectl, gateways: Gateways, **asked: Any
-) -> None:
+@OUTPUT
+def resend(reach: Reach, places: tuple[str, ...], output: str | None, **asked: Any) -> None:
     """Send dead letters of a DelayTopic to the source topic again, each once: what was sent before is left out.
 
     With --all and --reason, all of these reasons.
@@ -136,7 +122,7 @@ def resend(
       kubectl delaytopic dead-letters resend order-reminders --all --dry-run
     """
     document = request(places, **asked)
-    with gateways.topic(delay_topic(kubectl, name)) as topic:
+    with reach() as topic:
         result = sent(topic.resend, document)
     if is_json(output):
         echo_json(result)

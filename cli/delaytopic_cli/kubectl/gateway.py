@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -17,7 +17,7 @@ from delaytopic_cli.command_line import echo
 from delaytopic_cli.commands.records import read_token
 from delaytopic_cli.errors import CliError, GatewayUnreachableError, RecordMissingError, UnauthenticatedError
 from delaytopic_cli.kubectl.client import IN_CLUSTER, Kubectl, KubectlFailed
-from delaytopic_cli.kubectl.delay_topic import Document, full_name
+from delaytopic_cli.kubectl.delay_topic import Document, delay_topic, full_name, with_kubectl
 from delaytopic_cli.kubectl.pending import OPERATOR_NAMESPACE
 from delaytopic_cli.kubectl.port_forward import PortForwards
 
@@ -182,5 +182,26 @@ def with_gateway(command: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         gateways = Gateways(kubectl, gateway_namespace, gateway_service, token_file)
         return command(*arguments, kubectl=kubectl, gateways=gateways, **options)
+
+    return called
+
+
+def at_gateway(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument NAME of a DelayTopic and all that reaches its gateway, handed over as one argument `reach`."""
+
+    @click.argument("name")
+    @with_kubectl
+    @with_gateway
+    @wraps(command)
+    def called(*arguments: Any, name: str, kubectl: Kubectl, gateways: Gateways, **options: Any) -> Any:
+        document: list[Document] = []
+
+        def reach() -> AbstractContextManager[GatewayTopic]:
+            # Only when it is needed: what is wrong with the command line is told first.
+            if not document:
+                document.append(delay_topic(kubectl, name))
+            return gateways.topic(document[0])
+
+        return command(*arguments, reach=reach, **options)
 
     return called

@@ -11,11 +11,10 @@ from typing import Any
 
 import click
 
-from delaytopic_api.relay import DEFAULT_LIMIT, MOST_LISTED
 from delaytopic_cli.client.pending import report, table_lines
 from delaytopic_cli.client.relay_listing import MOST_AT_A_TIME, RelayAnswer, ask_relay
 from delaytopic_cli.command_line import echo, echo_json
-from delaytopic_cli.commands.pending import before_ms
+from delaytopic_cli.commands.pending import DUE_BEFORE, LIMIT, LIST_OUTPUT, before_ms
 from delaytopic_cli.errors import CliError
 from delaytopic_cli.kubectl.client import Kubectl, KubectlFailed
 from delaytopic_cli.kubectl.delay_topic import delay_topic, full_name, with_kubectl
@@ -27,18 +26,9 @@ OPERATOR_NAMESPACE = "delaytopic-system"
 
 @click.command(short_help="List records that wait for their time.")
 @click.argument("name")
-@click.option(
-    "--due-before", metavar="TIME", help="Only what is due before: epoch ms, RFC 3339, or from now: 90s, 1h30m."
-)
-@click.option(
-    "--limit", default=DEFAULT_LIMIT, show_default=True, type=click.IntRange(0, MOST_LISTED), help="The first so many."
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json"]),
-    help="For people or JSON. Default: a table on a terminal, JSON elsewhere.",
-)
+@DUE_BEFORE
+@LIMIT
+@LIST_OUTPUT
 @with_kubectl
 def pending(name: str, due_before: str | None, limit: int, output: str | None, kubectl: Kubectl) -> None:
     """List what waits in a DelayTopic, in the order of delivery. Values and headers are never shown.

@@ -11,11 +11,11 @@ from delaytopic_cli.client.cancelling import ThroughGateway
 from delaytopic_cli.client.pending import report
 from delaytopic_cli.command_line import echo
 from delaytopic_cli.commands.cancel import NO_WAIT, ids_of, run_cancels
-from delaytopic_cli.commands.records import OUTPUT, PARTITION, new_time, show_move, show_record, time_options
+from delaytopic_cli.commands.records import OUTPUT, PARTITION, Reach, move, move_options, show_record
 from delaytopic_cli.errors import ConflictError, RecordMissingError, RelayUnreachableError
 from delaytopic_cli.kubectl.client import Kubectl
 from delaytopic_cli.kubectl.delay_topic import Document, delay_topic, full_name, with_kubectl
-from delaytopic_cli.kubectl.gateway import Gateways, NoGateway, with_gateway
+from delaytopic_cli.kubectl.gateway import Gateways, NoGateway, at_gateway, with_gateway
 from delaytopic_cli.kubectl.pending import ask_pods, running_pods
 
 
@@ -51,22 +51,9 @@ def get(
 
 
 @click.command(short_help="Give a pending record another time.")
-@click.argument("name")
-@click.argument("schedule_id", metavar="ID")
-@time_options
-@PARTITION
-@OUTPUT
-@with_kubectl
-@with_gateway
-def reschedule(
-    name: str,
-    schedule_id: str,
-    partition: int | None,
-    output: str | None,
-    kubectl: Kubectl,
-    gateways: Gateways,
-    **time: Any,
-) -> None:
+@at_gateway
+@move_options
+def reschedule(reach: Reach, **asked: Any) -> None:
     """Give the pending record of a DelayTopic with this ID another time; key, value and headers stay.
 
     What is due within five seconds is not moved: it is about to be delivered.
@@ -76,22 +63,15 @@ def reschedule(
       kubectl delaytopic reschedule order-reminders order-17 --after 2h -n shop
       kubectl delaytopic reschedule order-reminders order-17 --now
     """
-    time_asked = new_time(**time)
-    with gateways.topic(delay_topic(kubectl, name)) as topic:
-        moved = topic.move(schedule_id, partition, time_asked)
-    show_move(schedule_id, moved, output)
+    move(reach, **asked)
 
 
 @click.command(short_help="Cancel pending records by their ids.")
-@click.argument("name")
+@at_gateway
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @NO_WAIT
 @OUTPUT
-@with_kubectl
-@with_gateway
-def cancel(
-    name: str, ids: tuple[str, ...], no_wait: bool, output: str | None, kubectl: Kubectl, gateways: Gateways
-) -> int:
+def cancel(reach: Reach, ids: tuple[str, ...], no_wait: bool, output: str | None) -> int:
     """Cancel what is pending in a DelayTopic with these IDs, wherever in it they wait.
 
     Without an ID, the lines of the standard input are the ids.
@@ -108,7 +88,7 @@ def cancel(
       kubectl delaytopic cancel order-reminders < ids.txt
     """
     names = ids_of(ids)
-    with gateways.topic(delay_topic(kubectl, name)) as topic:
+    with reach() as topic:
         through = ThroughGateway(topic)
         return run_cancels(through, through, names, no_wait=no_wait, output=output)
 

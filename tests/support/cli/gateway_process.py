@@ -84,7 +84,7 @@ class GatewayProcess(ChildProcess):
         self.config.write_text(json.dumps(settings.__dict__), encoding="utf-8")
         self.log_file = directory / f"{name}.log"
         self.base = f"/v1/delaytopics/{settings.namespace}/{settings.name}"
-        self._url = ""
+        self.url = ""
 
     def start(self) -> Self:
         """Start it, and wait until it serves."""
@@ -95,7 +95,7 @@ class GatewayProcess(ChildProcess):
             lines = self.log_file.read_text(encoding="utf-8")[started_at:].splitlines()
             return next((line for line in lines if line.startswith("http://")), "")
 
-        self._url = wait_for(url, self.why)
+        self.url = wait_for(url, self.why)
         return self
 
     def why(self) -> str:
@@ -106,7 +106,7 @@ class GatewayProcess(ChildProcess):
         """Return status and document of an answer; `path` follows that of the DelayTopic."""
         body = None if document is None else json.dumps(document).encode()
         headers = {"Content-Type": "application/json"}
-        request = urllib.request.Request(self._url + self.base + path, body, headers, method=method)
+        request = urllib.request.Request(self.url + self.base + path, body, headers, method=method)
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
                 return answer.status, json.load(answer)

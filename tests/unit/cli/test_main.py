@@ -15,8 +15,8 @@ from delaytopic_cli.commands.send import summary, timing_of
 from delaytopic_cli.errors import InputError
 
 COMMANDS = [
-    *("init", "validate", "local", "status", "send", "cancel", "get", "reschedule", "watch", "pending", "dead-letters"),
-    *("gateway", "plan"),
+    *("init", "validate", "local", "status", "send", "cancel", "get", "reschedule", "jobs", "watch", "pending"),
+    *("dead-letters", "gateway", "plan"),
 ]
 
 

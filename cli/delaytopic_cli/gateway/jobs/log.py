@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Final
+from typing import Final
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public names, re-exported
@@ -16,7 +16,16 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public name
 )
 from pydantic import ValidationError
 
-from delaytopic_cli.client.kafka_clients import committed_reader, producer
+from delaytopic_cli.client.kafka_clients import (
+    FENCED,
+    Refused,
+    committed_reader,
+    flush,
+    noting,
+    producer,
+    raised_by_the_client,
+    transactional,
+)
 from delaytopic_cli.client.sending import OutgoingRecord
 from delaytopic_cli.embedded.process import wait_until
 from delaytopic_cli.embedded.topics import QUIET, TopicPlan
@@ -32,17 +41,11 @@ TOPIC_SETTINGS: Final = {"cleanup.policy": "compact,delete", "retention.ms": "25
 TIMEOUT_S: Final = 30.0
 TRANSACTION_MS: Final = 10_000
 """So long a gateway that was killed may hold up readers of a source partition, and what the broker takes to look."""
-BATCH_BYTES: Final = 64 << 10
-"""Of one request to a partition: a topic may allow no more than its largest record."""
-LARGEST_REQUEST_BYTES: Final = 64 << 20
 CLOSE_S: Final = 1.0
 """A question to a broker that does not answer is not waited for."""
-FLUSH_S: Final = 0.1
 APPEARS_S: Final = 10.0
 LOOK_S: Final = 5.0
 """So often the topic is looked for while there is none."""
-_FENCED: Final = frozenset({KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED})
-_PURGED: Final = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
 
 
 def jobs_topic_plan(name: str = JOBS_TOPIC, replication_factor: int = 1) -> TopicPlan:
@@ -216,15 +219,7 @@ class KafkaJobWriter:
         """Fence whoever had the job. Raises `TopicError`, `Fenced`, `InDoubt`."""
         self._topic = topic
         self._key = key
-        self._producer: Producer = producer(
-            {
-                **settings,
-                "transactional.id": f"{topic}/{key}",
-                "transaction.timeout.ms": str(TRANSACTION_MS),
-                "message.max.bytes": str(LARGEST_REQUEST_BYTES),
-                "batch.size": str(BATCH_BYTES),
-            }
-        )
+        self._producer: Producer = producer({**settings, **transactional(f"{topic}/{key}", TRANSACTION_MS)})
         try:
             self._producer.init_transactions(TIMEOUT_S)
         except KafkaException as error:
@@ -232,24 +227,23 @@ class KafkaJobWriter:
 
     def commit(self, job: Job, topic: str = "", partition: int = 0, commands: Sequence[OutgoingRecord] = ()) -> None:
         """See `JobWriter.commit`."""
-        refused: list[tuple[int, KafkaError]] = []
+        refused: Refused[int] = []
         try:
-            self._producer.begin_transaction()
-            for number, command in enumerate(commands):
-                self._produce(topic, partition, command, _noting(refused, number))
-            document = OutgoingRecord(self._key.encode(), job.model_dump_json(by_alias=True).encode(), [])
-            self._produce(self._topic, 0, document, _noting(refused, -1))
-            self._flush(refused)
-            if refused:
-                raise self._refusal(refused, commands)
-            self._producer.commit_transaction(TIMEOUT_S)
-        except (KafkaException, SystemError) as error:
+            with raised_by_the_client():
+                self._producer.begin_transaction()
+                for number, command in enumerate(commands):
+                    self._produce(topic, partition, command, noting(refused, number))
+                document = OutgoingRecord(self._key.encode(), job.model_dump_json(by_alias=True).encode(), [])
+                self._produce(self._topic, 0, document, noting(refused, -1))
+                left = flush(self._producer, refused, TIMEOUT_S)
+                if refused:
+                    raise self._refusal(refused, commands)
+                if left:
+                    raise InDoubt(f"Kafka did not acknowledge a batch of {self._key} in {TIMEOUT_S:.0f} s")
+                self._producer.commit_transaction(TIMEOUT_S)
+        except KafkaException as error:
             self._abort()
-            # A fatal error is raised out of whichever call serves callbacks, as a mere cause if one is called after it.
-            cause = error.__cause__ if isinstance(error, SystemError) else error
-            if not isinstance(cause, KafkaException):
-                raise
-            raise self._translated(cause.args[0]) from error
+            raise self._translated(error.args[0]) from error
         except BaseException:
             self._abort()
             raise
@@ -258,13 +252,6 @@ class KafkaJobWriter:
         """See `JobWriter.close`."""
         self._abort()
         self._producer.purge()
-
-    def _flush(self, refused: Sequence[object]) -> None:
-        """Wait until all is acknowledged or something refused: what comes behind that is not sent any more."""
-        give_up_s = time.monotonic() + TIMEOUT_S
-        while self._producer.flush(FLUSH_S) and not refused:
-            if time.monotonic() > give_up_s:
-                raise InDoubt(f"Kafka did not acknowledge a batch of {self._key} in {TIMEOUT_S:.0f} s")
 
     def _produce(self, topic: str, partition: int, record: OutgoingRecord, note: Callable[..., None]) -> None:
         self._producer.produce(topic, record.value, record.key, partition, on_delivery=note, headers=[*record.headers])
@@ -284,7 +271,7 @@ class KafkaJobWriter:
     def _translated(self, error: KafkaError) -> Exception:
         if error.code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
             return TopicError(f"Kafka refused the job {self._key}: the gateway's user needs {_rights(self._topic)}")
-        if error.code() in _FENCED or error.fatal():
+        if error.code() in FENCED or error.fatal():
             return Fenced(f"the job {self._key} was taken over")
         if error.retriable() or error.code() in (KafkaError._TIMED_OUT, KafkaError._TRANSPORT):
             return InDoubt(f"Kafka does not answer: {error.str()}")
@@ -329,11 +316,3 @@ def _ends(admin: AdminClient, places: Sequence[TopicPartition]) -> list[int]:
         return [found[place].result().offset for place in places]
     except KafkaException as error:
         raise KafkaUnreachableError(f"Kafka does not tell the end of a topic: {error.args[0].str()}") from error
-
-
-def _noting(refused: list[tuple[int, KafkaError]], number: int) -> Callable[[KafkaError | None, Any], None]:
-    def note(error: KafkaError | None, message: Any) -> None:
-        if error is not None and error.code() not in _PURGED:
-            refused.append((number, error))
-
-    return note

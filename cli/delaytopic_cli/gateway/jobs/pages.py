@@ -10,12 +10,12 @@ from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse, Response
 
-from delaytopic_cli.client.pending import span_text
+from delaytopic_cli.client.jobs import SKIPPED_WORDS, action_text
 from delaytopic_cli.gateway.access import Right
 from delaytopic_cli.gateway.console import SEARCH, Console, form_of, path_of
 from delaytopic_cli.gateway.documents import delay_topic_document
 from delaytopic_cli.gateway.jobs.documents import JobDocument, NewJob, job_document
-from delaytopic_cli.gateway.jobs.job import GUARD_MS, Action, Reason, State
+from delaytopic_cli.gateway.jobs.job import GUARD_MS, Action, State
 from delaytopic_cli.gateway.jobs.keeper import Jobs
 from delaytopic_cli.gateway.jobs.rest import demand_jobs
 from delaytopic_cli.gateway.routes import Route
@@ -24,14 +24,6 @@ from delaytopic_cli.gateway.service import Gateway
 REFRESH_S: Final = 2
 _TIMES: Final = ("deliverAt", "deliverAfter", "moveBy")
 _DONE: Final = {Action.CANCEL: "cancelled", Action.MOVE: "moved", Action.RELEASE: "released"}
-_WORDS: Final = {
-    Reason.NO_ID: "without an id",
-    Reason.TOO_NEAR: "due too soon",
-    Reason.EXPIRES: "expire before the new time",
-    Reason.TOO_FAR: "beyond schedule.maxDelay",
-    Reason.TOO_LARGE: "too large for Kafka",
-    Reason.GONE: "gone before their turn",
-}
 
 
 class JobPages:
@@ -56,7 +48,7 @@ class JobPages:
             what=self._what(job),
             selector=_selector(job.selector.model_dump(by_alias=True, exclude_none=True)),
             done_word=_DONE[job.action],
-            skipped=[(_WORDS[Reason(reason)], count) for reason, count in job.skipped.items()],
+            skipped=[(SKIPPED_WORDS[reason], count) for reason, count in job.skipped.items()],
             runs=job.state is State.RUNNING,
             refresh_s=REFRESH_S,
             **self._common(route),
@@ -77,7 +69,7 @@ class JobPages:
         return self._console.page(
             "jobs_confirm.html",
             fields={**given, **selector, "id": new.id},
-            what=_action_text(new.action, order.due_ms, order.after_ms, order.shift_ms, self._console.clock),
+            what=action_text(new.action, order.due_ms, order.after_ms, order.shift_ms, self._console.clock),
             action=new.action,
             count=count,
             guard_s=GUARD_MS // 1_000,
@@ -100,22 +92,11 @@ class JobPages:
         return [job_document(job, route) for job in demand_jobs(self._jobs).all(route)]
 
     def _what(self, job: JobDocument) -> str:
-        return _action_text(job.action, job.deliver_at, None, job.move_by_ms, self._console.clock)
+        return action_text(job.action, job.deliver_at, None, job.move_by_ms, self._console.clock)
 
     @staticmethod
     def _common(route: Route) -> dict[str, Any]:
         return {"path": path_of(route), "topic": delay_topic_document(route, None), "writable": route.writable}
-
-
-def _action_text(action: Action, due_ms: int | None, after_ms: int | None, shift_ms: int | None, clock: Any) -> str:
-    if action is not Action.MOVE:
-        return {Action.CANCEL: "Cancel", Action.RELEASE: "Release now"}[action]
-    if after_ms is not None:
-        return f"Move to {span_text(after_ms)} from now"
-    if due_ms is not None:
-        return f"Move to {clock(due_ms)}"
-    later = (shift_ms or 0) >= 0
-    return f"Move by {span_text(abs(shift_ms or 0))}, {'later' if later else 'earlier'}"
 
 
 def _selector(given: Mapping[str, Any]) -> list[tuple[str, Any, bool]]:

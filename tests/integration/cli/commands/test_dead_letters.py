@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,7 +22,11 @@ from tests.unit.cli.test_command_line import HARMLESS, HOSTILE
 
 from delaytopic_api.records import DeadLetter, dead_letter_headers
 from delaytopic_cli.__main__ import run
+from delaytopic_cli.client import resending
+from delaytopic_cli.client.dead_letters import Choice, SecondSending, StoredRecord
+from delaytopic_cli.client.resending import Resending
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+from delaytopic_cli.errors import SupersededError
 
 pytestmark = pytest.mark.integration
 
@@ -320,6 +325,43 @@ def test_what_kafka_refuses_is_told_with_its_place_and_nothing_of_its_batch_is_s
     assert error[0].startswith("error: Kafka refused 0:")
     assert error[1] == "error: sent again for certain: 0 dead letters; give the same command again"
     assert letters.sent() == []
+
+
+def test_one_that_is_refused_is_told_at_once_though_others_wait_behind_it(
+    letters: Letters, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given records of one partition, of which Kafka takes all but the third
+    create_topics(letters.broker, [TopicPlan(letters.source, PARTITIONS, {"max.message.bytes": "100000"})])
+    found = [DeadLetter("expired", "why", letters.source, 0, number, AT_MS) for number in range(40)]
+    sizes = [120_000 if number == 2 else 20_000 for number in range(40)]
+    records = [
+        Sent(b"k", b"v" * size, [*OWN, *dead_letter_headers(letter)], 0)
+        for letter, size in zip(found, sizes, strict=True)
+    ]
+    produce(letters.broker, letters.topic, records)
+
+    began_s = time.monotonic()
+    code = letters.resend("--all")
+    took_s = time.monotonic() - began_s
+
+    assert (code, letters.sent()) == (4, [])
+    assert capsys.readouterr().err.startswith("error: Kafka refused 0:2: ")
+    assert took_s < resending.TIMEOUT_SECONDS / 2
+
+
+def test_who_is_fenced_while_records_are_produced_says_so(letters: Letters) -> None:
+    letters.write("expired", "expired")
+    settings, choice = {"bootstrap.servers": letters.broker}, Choice()
+
+    def overtake(record: StoredRecord, sending: SecondSending) -> None:
+        if record.place.offset == 0:
+            Resending(settings, letters.topic, choice).send_all()
+
+    older = Resending(settings, letters.topic, choice, show=overtake)
+    with pytest.raises(SupersededError):
+        older.send_all()
+
+    assert (older.outcome.certain, letters.sent()) == ("sent again for certain: 0 dead letters", letters.written)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from tests.support.relay.process import RelayProcess, wait_for
 from tests.support.relay.records import BUCKETS_NIGHTLY, MakeRoute, Sent, at, now_ms, produce
 from tests.support.relay.route import PARTITIONS, Route
 from tests.support.relay.routes import STEADY
+
+from delaytopic_cli.__main__ import run
 
 pytestmark = [pytest.mark.integration, pytest.mark.takes_long("a gateway starts three times, beside Kafka and a relay")]
 
@@ -51,6 +54,14 @@ def carried_out(gateway: GatewayProcess, document: dict[str, Any], *, killed: bo
     return found
 
 
+def by_command(gateway: GatewayProcess, capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    """Return what `delaytopic jobs start` prints."""
+    name = gateway.base.removeprefix("/v1/delaytopics/")
+    assert run(["jobs", "start", name, *arguments, "--gateway", gateway.url]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
 def waiting(gateway: GatewayProcess) -> int:
     return len(gateway.ask("GET", "/records?limit=10000")[1]["records"])
 
@@ -60,7 +71,9 @@ def counts(job: dict[str, Any]) -> tuple[str, int, int, int, dict[str, int]]:
 
 
 @BUCKETS_NIGHTLY
-def test_each_record_gets_its_command_once_though_the_gateway_is_killed(make_route: MakeRoute, tmp_path: Path) -> None:
+def test_each_record_gets_its_command_once_though_the_gateway_is_killed(
+    make_route: MakeRoute, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     # Given records of four kinds that wait for an hour
     route = make_route(schedule={"maxDelay": "12h"}, limits=STEADY)
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
@@ -73,7 +86,7 @@ def test_each_record_gets_its_command_once_though_the_gateway_is_killed(make_rou
     try:
         # When some are cancelled, some moved, and then all that are left released
         each = RECORDS // len(GROUPS)
-        dry = gateway.ask("POST", "/jobs", {"action": "Cancel", "selector": {"idPrefix": "drop-"}, "dryRun": True})
+        dry = by_command(gateway, capsys, "cancel", "--id-prefix", "drop-", "--dry-run")
         jobs = [
             carried_out(gateway, {"id": name, **document}, killed=name != "releases")
             for name, document in {
@@ -83,13 +96,13 @@ def test_each_record_gets_its_command_once_though_the_gateway_is_killed(make_rou
             }.items()
         ]
         wait_for(lambda: waiting(gateway) == each, relay.why)
-        last = carried_out(gateway, {"action": "Release", "selector": {}}, killed=False)
+        last = by_command(gateway, capsys, "release", "--all", "--yes", "--follow")
         wait_for(lambda: waiting(gateway) == 0, relay.why)
     finally:
         gateway.stop_whatever_happens()
 
     # Then the counts are exact, and each record that was not cancelled was delivered once
-    assert dry == (200, {"matched": each, "complete": True})
+    assert dry == {"matched": each, "complete": True}
     assert [counts(job) for job in (*jobs, last)] == [
         ("Done", each, each, each, {}),
         ("Done", each, each, each, {}),

@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.usefi
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 HOUR_MS = 3_600_000
 NAME = "reminders"
-IDS = ("shown", "moved", "cancelled", "cancelled too", "kept")
+IDS = ("shown", "moved", "cancelled", "cancelled too", "kept", "of a job", "of a job too")
 READ = ("delaytopic.dev", ["delaytopics"], ["get"])
 WRITE = ("delaytopic.dev", ["delaytopics/records"], ["update"])
 REACH = (
@@ -184,6 +184,20 @@ def test_records_are_cancelled_and_what_is_not_pending_is_told(editor: User, wai
     ]
     assert editor("get", "cancelled")[0] == 5
     assert editor("get", "kept")[0] == 0
+
+
+def test_all_that_match_are_moved_by_a_job(editor: User, viewer: User, waiting: int) -> None:
+    asked = ["move", "--by", "1h", "--id-prefix", "of a job"]
+
+    counted = editor("jobs start", *asked, "--dry-run", "-o", "table")
+    refused = viewer("jobs start", *asked, "--yes")
+    code, output, _ = editor("jobs start", *asked, "--yes", "--follow")
+
+    job = json.loads(output)
+    assert (counted[:2], refused[:2]) == ((0, "2 records match now\n"), (1, ""))
+    assert (code, job["state"], job["written"], job["skipped"]) == (0, "Done", 2, {})
+    assert json.loads(viewer("jobs list")[1]) == [job]
+    wait_for(lambda: json.loads(editor("get", "of a job too")[1])["dueMs"] == waiting + HOUR_MS)
 
 
 def test_dead_letters_are_listed_and_sent_again(

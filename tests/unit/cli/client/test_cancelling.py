@@ -275,8 +275,8 @@ def relay_of(delay_topic: str, source: str) -> Iterator[str]:
 
 def test_a_relay_that_does_not_answer_may_be_the_one_that_serves_the_topic() -> None:
     with relay_of("post/letters", "post.delayed") as url:
-        with pytest.raises(RelayUnreachableError, match="others did not answer: http://localhost:1 does not answer"):
+        with pytest.raises(RelayUnreachableError, match=r"no relay of shop\.delayed answered: .*localhost:1 does not"):
             RelayPages("shop.delayed", [url, "http://localhost:1"]).find("a")
-        with pytest.raises(InputError, match="none of the relays that answered serves"):
+        with pytest.raises(InputError, match="none of the relays serves"):
             RelayPages("shop.delayed", [url]).find("a")
         assert RelayPages("letters", [url, "http://localhost:1"]).source() == "post.delayed"

@@ -143,7 +143,8 @@ def test_when_no_relay_answers_the_error_names_each() -> None:
 
     assert isinstance(error, RelayUnreachableError)
     assert str(error) == (
-        "no relay told what is pending: http://a does not answer: refused; http://b answered 404: no such page"
+        "no relay told what is pending: http://a does not answer: refused; http://b answered 404: no such page; "
+        "ask again when they answer"
     )
 
 
@@ -152,7 +153,19 @@ def test_when_nobody_serves_the_topic_the_error_says_what_they_serve() -> None:
 
     assert isinstance(error, InputError)
     assert str(error) == (
-        "none of the relays that answered serves shop.oders; they serve shop/reminders (source shop.reminders.delayed)"
+        "none of the relays serves shop.oders; they serve shop/reminders (source shop.reminders.delayed)"
+    )
+
+
+def test_while_a_relay_is_silent_that_may_serve_the_topic_the_caller_is_not_blamed() -> None:
+    silent = RelayAnswer("http://b", problem="does not answer: refused")
+
+    error = refusal("shop/orders", [*answers(relay(0)), silent])
+
+    assert isinstance(error, RelayUnreachableError)
+    assert str(error) == (
+        "no relay of shop/orders answered: those that did serve shop/reminders (source shop.reminders.delayed), and "
+        "http://b does not answer: refused; if one of these serves it, ask again when it answers"
     )
 
 

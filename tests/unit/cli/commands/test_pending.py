@@ -187,7 +187,8 @@ def test_nobody_there_is_an_error_with_the_address(pages: Pages, capsys: pytest.
 
     assert run(["pending", SOURCE, "--relay", "127.0.0.1:1"]) == 5
     assert capsys.readouterr().err == (
-        "error: no relay told what is pending: http://127.0.0.1:1 does not answer: [Errno 111] Connection refused\n"
+        "error: no relay told what is pending: http://127.0.0.1:1 does not answer: [Errno 111] Connection refused; "
+        "ask again when they answer\n"
     )
 
 
@@ -196,7 +197,8 @@ def test_a_relay_that_cannot_answer_now_says_why(pages: Pages, capsys: pytest.Ca
 
     assert run(["pending", SOURCE, "--relay", pages.url]) == 5
     assert capsys.readouterr().err == (
-        f"error: no relay told what is pending: {pages.url} answered 503: the loop is busy\n"
+        f"error: no relay told what is pending: {pages.url} answered 503: the loop is busy; "
+        "ask again when they answer\n"
     )
 
 

@@ -169,9 +169,8 @@ def test_a_pod_that_nobody_may_forward_to_is_one_line_without_commands_for_the_t
 ) -> None:
     scripted.write(one=failing(f"Error from server (Forbidden): {HOSTILE}"))
 
-    assert printed(capsys) == (
-        5, "", f"error: no relay told what is pending: relays/one the cluster says: {HARMLESS}\n",
-    )  # fmt: skip
+    said = f"no relay told what is pending: relays/one the cluster says: {HARMLESS}"
+    assert printed(capsys) == (5, "", f"error: {said}; ask again when they answer\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
