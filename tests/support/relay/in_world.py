@@ -6,12 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tests.simulation.world.bucket_log import SimulatedBucketLog
 from tests.support.relay.quiet_events import QuietEvents
-from tests.support.relay.world import World, WorldClock, WorldSource, WorldTarget
+from tests.support.relay.world import World, WorldClock, WorldGate, WorldSource, WorldTarget
 
 from delaytopic_api.records import Headers
-from delaytopic_api.values import Partitioning
+from delaytopic_api.values import Partitioning, source_mark
 from delaytopic_relay.backlog.fixed import FixedBacklog
+from delaytopic_relay.backlog.kafka.backlog import BucketBacklog
+from delaytopic_relay.backlog.kafka.ranges import BucketRules
+from delaytopic_relay.backlog.kafka.topics import BucketNames
 from delaytopic_relay.backlog.protocol import Backlog, EmptyReader
 from delaytopic_relay.backlog.redis.backlog import RedisBacklog
 from delaytopic_relay.backlog.redis.partition import UNLIMITED_BYTES
@@ -125,10 +129,16 @@ class Setup(NamedTuple):
     partition_count: PartitionCount = lambda topic: None
     postpones: bool = False
     """As the dialect's capability of that name."""
+    buckets: int = 0
+    """Bucket topics, which are the backlog instead of the store if there are any."""
 
 
 USUAL = Setup()
 FURTHER = FurtherTargets(["other"], "delaytopic.team.shop")
+
+
+def _rules(buckets: int) -> BucketRules:
+    return BucketRules(HORIZON_MS, buckets, source_mark(SOURCE))
 
 
 def native_policy(delay_ms: int | None = None) -> NativePolicy:
@@ -142,7 +152,11 @@ def start(world: World, store: BacklogStore, name: str = "relay", setup: Setup =
     source = WorldSource(world, setup.shards, setup.chunk)
     target = setup.target(world, name if setup.transactional else "")
     backlog: Backlog = FixedBacklog(HORIZON_MS)
-    if setup.delay_ms is None:
+    if setup.buckets:
+        log, rules = SimulatedBucketLog(world.kafka, WorldGate(world), PLENTY), _rules(setup.buckets)
+        names = BucketNames(SOURCE)
+        backlog = BucketBacklog(log, names, rules, clock, events, lambda _: EmptyReader(), setup.signer)
+    elif setup.delay_ms is None:
         backlog = in_redis = RedisBacklog(store, name, HORIZON_MS, clock, events, EmptyReader, setup.signer)
         in_redis.share_bytes = setup.share_bytes
     addressing = Addressing(SOURCE, TARGET, DEAD, Partitioning.BY_KEY, 4, setup.limit, FURTHER, setup.forms)

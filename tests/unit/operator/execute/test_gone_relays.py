@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
-from tests.support.operator.scenes import POD
+from tests.support.operator.scenes import CONFIG, POD
 from tests.unit.operator.decide.test_planner import look
 from tests.unit.operator.scaling.steps import Reconciliation, growing
 
 from delaytopic_operator.decide.plan import RemoveMembers
 from delaytopic_operator.decide.planner import DRY_RUN, plan
 from delaytopic_operator.errors import KafkaUnavailable
+from delaytopic_operator.observe.observer import Observer
 
 GONE = frozenset({"relay-0", "relay-2"})
 
@@ -59,6 +61,21 @@ def test_a_dry_run_takes_nobody_out_and_remembers_nothing() -> None:
     reconciliation.run()
 
     assert (reconciliation.in_group, reconciliation.noted) == (["relay-2"], [])
+
+
+def test_a_restart_in_place_removes_no_member_and_a_pod_that_is_replaced_one() -> None:
+    nothing: Any = None
+    observer, removed = Observer(nothing, nothing, nothing, CONFIG), list[str]()
+    replaced = [("relay-1", "relay-2")] * 3 + [("relay-1", "relay-3")] * 3
+    for names in replaced:
+        pods = [{**POD, "metadata": {**POD["metadata"], "name": name}} for name in names]
+        seen = growing()
+        seen = observer._with_gone_relays(replace(seen, fleet=replace(seen.fleet, pods=pods)))
+        actions = plan(seen).actions
+        removed += [name for action in actions if isinstance(action, RemoveMembers) for name in action.names]
+        observer.note_relays(seen)
+
+    assert removed == ["relay-2"]
 
 
 @pytest.mark.parametrize(("phase", "living"), [("Running", True), ("Pending", True), ("Failed", False)])

@@ -1,0 +1,212 @@
+"""Costs of a record that no machine makes better or worse: each is counted, and an accidental doubling fails."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
+
+import pytest
+from tests.simulation.world.redis_server import RedisClient, RedisServer
+from tests.simulation.world.store_client import Line
+from tests.support.relay.in_world import Relay, Setup, deliveries, start
+from tests.support.relay.memory_store import MemoryBacklogStore
+from tests.support.relay.world import World, WorldGate
+
+from delaytopic_api.records import Headers
+from delaytopic_relay.backlog.redis.connection import Client, RedisConnection
+from delaytopic_relay.backlog.redis.store import RedisBacklogStore
+
+VALUE = bytes(200)
+USER_HEADERS: Headers = [("content-type", b"application/json"), ("trace-id", bytes(16)), ("tenant", b"shop")]
+KEY_BYTES = 10
+SHARDS = (0, 1, 2)
+ALL = Setup(shards=SHARDS)
+RECORDS = 6_000
+LEAD_MS, SPREAD_MS, REST_MS = 30_000, 20_000, 2_000
+TICK_MS = 5
+
+
+class CountingClient:
+    """Counts the requests that a client of Redis waits for, of which a pipeline is one, and the bytes of scripts."""
+
+    def __init__(self, client: RedisClient, counts: Counter[str]) -> None:
+        self._client = client
+        self._counts = counts
+
+    def __getattr__(self, name: str) -> Any:
+        return self._counted(name, getattr(self._client, name))
+
+    def pipeline(self, *, transaction: bool) -> Any:
+        pipeline: Any = self._client.pipeline(transaction=transaction)
+        pipeline.execute = self._counted("pipeline", pipeline.execute)
+        return pipeline
+
+    def _counted(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*arguments: Any) -> Any:
+            self._counts[name] += 1
+            self._counts["bytes"] += sum(len(each) for each in arguments if isinstance(each, bytes))
+            return call(*arguments)
+
+        return counted
+
+
+class Costs(NamedTuple):
+    """Requests to Redis and their bytes, and deliveries."""
+
+    round_trips: Counter[str]
+    delivered: int
+
+
+def produce(world: World, number: int, due_ms: int) -> None:
+    headers: Headers = [*USER_HEADERS, ("deliver-at", b"%d" % due_ms)]
+    world.produce(number % len(SHARDS), b"%0*d" % (KEY_BYTES, number), VALUE, headers)
+
+
+def user_bytes() -> int:
+    """Return the bytes of a record that its application wrote."""
+    return KEY_BYTES + len(VALUE) + size_of(USER_HEADERS)
+
+
+def size_of(headers: Headers) -> int:
+    return sum(len(name) + len(value or b"") for name, value in headers)
+
+
+def counted_redis(world: World, counts: Counter[str]) -> RedisBacklogStore:
+    line = Line(world.kafka, WorldGate(world), lambda: False, lambda: AssertionError("a Redis that is there"))
+    client = cast(Client, CountingClient(RedisClient(RedisServer(), line), counts))
+    return RedisBacklogStore(RedisConnection(client, "redis"), "shop.reminders")
+
+
+@pytest.fixture(scope="module")
+def redis_costs() -> Costs:
+    """Records through Redis that are due evenly over some time, long after they were sent."""
+    world, counts = World(), Counter[str]()
+    relay = start(world, counted_redis(world, counts), setup=ALL)
+    first_ms = world.now_ms + LEAD_MS
+    for number in range(RECORDS):
+        produce(world, number, first_ms + number * SPREAD_MS // RECORDS)
+    relay.run(LEAD_MS + SPREAD_MS + REST_MS, step_ms=100)
+    return Costs(counts, len(deliveries(world)))
+
+
+@pytest.mark.parametrize(
+    ("request_", "most"),
+    [
+        # Each shard's tick is one script with all of its slices; once a second what is done is dropped.
+        ("evalsha", 15),
+        # A slice of a second has a hundred records of a shard; several thin slices come in one answer.
+        ("pipeline", 14),
+    ],
+)
+def test_round_trips_to_redis_are_a_few_for_a_thousand_records(redis_costs: Costs, request_: str, most: float) -> None:
+    per_thousand = redis_costs.round_trips[request_] * 1_000 / redis_costs.delivered
+
+    assert redis_costs.delivered == RECORDS
+    assert per_thousand <= most
+
+
+def test_an_idle_shard_asks_redis_once_a_second(redis_costs: Costs) -> None:
+    # For the position of its backlog, to notice a server that lost something.
+    per_shard_and_second = redis_costs.round_trips["get"] * 1_000 / (LEAD_MS + SPREAD_MS + REST_MS) / len(SHARDS)
+
+    assert per_shard_and_second <= 1.1
+
+
+def test_redis_is_sent_little_more_than_the_record(redis_costs: Costs) -> None:
+    # A packed record has the application's bytes, due time and offset; keys and positions are those of a script.
+    per_record = redis_costs.round_trips["bytes"] / redis_costs.delivered
+
+    assert per_record - user_bytes() <= 64
+
+
+def steady(*, transactional: bool, seconds: int = 3, per_second: int = 1_000) -> Relay:
+    """Let a thousand records a second come and leave a second later."""
+    world = World()
+    relay = start(world, MemoryBacklogStore(), setup=ALL._replace(transactional=transactional))
+    relay.run(1_000, TICK_MS)
+    relay.events.counts.clear()
+    step = per_second * TICK_MS // 1_000
+    for tick in range(seconds * 1_000 // TICK_MS):
+        for number in range(tick * step, (tick + 1) * step):
+            produce(world, number, world.now_ms + 1_000)
+        relay.run(TICK_MS, TICK_MS)
+    relay.run(1_500, TICK_MS)
+    return relay
+
+
+@pytest.mark.parametrize(("transactional", "most"), [(True, 36), (False, 3)])
+def test_commits_are_as_many_as_the_precision_needs(transactional: bool, most: float) -> None:
+    # A transaction collects for half of the precision (50 ms), and waits for the last one's markers. Without
+    # transactions a commit bounds only what a crash repeats: two a second.
+    relay = steady(transactional=transactional)
+
+    commits = relay.events.counts["commits"] / 3
+
+    assert len(deliveries(relay.world)) == 3_000
+    assert commits <= most
+
+
+def test_a_delivery_has_one_header_more_than_was_sent_and_it_is_short() -> None:
+    relay = steady(transactional=True, seconds=1)
+
+    records = [record for _, record in relay.world.delivered]
+    sizes = [len(r.key or b"") + len(r.value or b"") + size_of(r.headers) for r in records]
+
+    assert {len(record.headers) for record in records} == {len(USER_HEADERS) + 1}
+    assert max(sizes) - user_bytes() <= 48
+
+
+def bucket_bytes(wait_ms: int) -> float:
+    """Return the bytes that bucket topics take for each record that waits so long."""
+    world, records = World(), 3_000
+    relay = start(world, MemoryBacklogStore(), setup=ALL._replace(buckets=12))
+    relay.run(1_000, 100)
+    for number in range(records):
+        produce(world, number, world.now_ms + wait_ms + number * 10)
+    relay.run(wait_ms + records * 10 + 1_000, 250)
+    assert len(deliveries(world)) == records
+    stored = [sent for log in world.kafka.stored.values() for sent in log if sent is not None]
+    return sum(len(sent.record.value or b"") for sent in stored) / records
+
+
+@pytest.mark.parametrize(("wait_ms", "most"), [(30_000, 650), (300_000, 1_400)])
+def test_bucket_topics_take_a_record_once_for_each_bucket_that_it_passes(wait_ms: int, most: float) -> None:
+    assert bucket_bytes(wait_ms) <= most
+
+
+def blocks() -> int:
+    gc.collect()
+    return sys.getallocatedblocks()
+
+
+def test_a_record_that_waits_in_memory_is_a_few_objects() -> None:
+    # The schedule, its list of headers, its due time and its offset; one more would fail.
+    world, records = World(), 3_000
+    relay = start(world, MemoryBacklogStore(), setup=ALL)
+    relay.run(1_000)
+    for number in range(records):
+        produce(world, number, world.now_ms + 5_000 + number)
+    before = blocks()
+
+    relay.run(500)
+
+    assert sum(shard.calendar.count for shard in cast(Any, relay.loop.shards.values())) == records
+    assert (blocks() - before) / records <= 5.4
+
+
+def test_a_delivery_allocates_a_few_objects_of_its_own() -> None:
+    # The record, its list of headers and its receipt; the simulated Kafka adds the entry in its log.
+    world, records = World(), 3_000
+    relay = start(world, MemoryBacklogStore(), setup=ALL)
+    for number in range(records):
+        produce(world, number, world.now_ms + 2_000)
+    relay.run(1_000)
+    before = blocks()
+
+    relay.run(1_500)
+
+    assert len(world.kafka.target) == records
+    assert (blocks() - before) / records <= 4.9
