@@ -9,8 +9,8 @@ from typing import Any
 import click
 import pytest
 import yaml
+from tests.support.pages import PAGES, commands, yaml_texts
 from tests.support.paths import ROOT
-from tests.unit.docs.pages import PAGES, commands, yaml_texts
 
 from delaytopic_api import DelayClass, DelayTopic, load_document
 from delaytopic_api.policy import refusals
