@@ -14,7 +14,15 @@ from typing import Final
 import click
 
 from release.package import ROOT, built, run, tried
-from release.versions import PLACES, ReleaseError, checked, project_version, release_notes, released_changelog
+from release.versions import (
+    PLACES,
+    ReleaseError,
+    checked,
+    project_version,
+    release_notes,
+    released_changelog,
+    with_changes,
+)
 
 CHANGELOG: Final = "CHANGELOG.md"
 NO_ENGINE: Final = "no container engine answers (docker info): images and their bills of materials are left out"
@@ -56,9 +64,11 @@ def _copied(place: Path, version: str) -> Path:
     run(["git", "clone", "--quiet", ROOT, source])
     for name, change in PLACES.items():
         _rewrite(source / name, change((source / name).read_text(encoding="utf-8"), version))
-    changelog = (source / CHANGELOG).read_text(encoding="utf-8")
     today = datetime.now(UTC).date().isoformat()
-    _rewrite(source / CHANGELOG, released_changelog(changelog, version, today))
+    changelog = released_changelog((source / CHANGELOG).read_text(encoding="utf-8"), version, today)
+    _rewrite(source / CHANGELOG, changelog)
+    chart = source / "charts/delaytopic/Chart.yaml"
+    _rewrite(chart, with_changes(chart.read_text(encoding="utf-8"), release_notes(changelog, version)))
     # What follows from the version: the Kustomize base, pages, values.
     run([sys.executable, "-m", "charts.tools"], source)
     return source
