@@ -95,8 +95,8 @@ images: $(STAMP) ## Build the container images of relay, operator and audit (nee
 package: $(STAMP) ## Make sdist and wheel in dist/, and try the wheel in clean environments
 	@$(BIN)/python -m release.package
 
-release: $(STAMP) ## Make all that a release publishes, in build/release/VERSION: VERSION=0.2.0 [WRITE=1]; publishes nothing
-	@$(BIN)/python -m release $(VERSION) $(if $(WRITE),--write)
+release: $(STAMP) ## Make all that a release publishes, in build/release/VERSION: VERSION=0.2.0 [WRITE=1] [PUSH=REGISTRY]; publishes nothing else
+	@$(BIN)/python -m release $(VERSION) $(if $(WRITE),--write) $(if $(PUSH),--push $(PUSH))
 
 crds: $(STAMP) ## Generate crds/*.yaml from the models, and of the chart and the Kustomize base what follows from them
 	@$(BIN)/python -m delaytopic_api.crd

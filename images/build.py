@@ -12,7 +12,7 @@ from images.tools.docker import Docker
 from images.tools.errors import ImagesError
 from images.tools.places import ROOT
 from images.tools.project_wheel import Project
-from images.tools.sizes import ImageSize, size_json, size_table
+from images.tools.sizes import size_json, size_table
 
 _NAMES = [image.name for image in IMAGE_LIST]
 _ALL = ",".join(_NAMES)
@@ -34,17 +34,32 @@ def chosen_images(context: click.Context, parameter: click.Parameter, value: str
 )
 @click.option("--source", default=ROOT, type=click.Path(path_type=Path), help="The checkout.", show_default="this one")
 @click.option("--sbom", type=click.Path(path_type=Path), help="Write each bill of materials to NAME.cdx.json here.")
+@click.option("--archive", type=click.Path(path_type=Path), help="Write each image to NAME-TAG.tar here.")
+@click.option("--push", "registry", default="", help="Push them to this registry when all are built.")
 @click.option("-o", "--output", default="table", type=click.Choice(["table", "json"]), help="How sizes are printed.")
-def main(base: str, tag: str, images: tuple[Image, ...], source: Path, sbom: Path | None, output: str) -> None:
+def main(
+    base: str,
+    tag: str,
+    images: tuple[Image, ...],
+    source: Path,
+    sbom: Path | None,
+    archive: Path | None,
+    registry: str,
+    output: str,
+) -> None:
     """Build the images, with the docker command's engine, from wheels that pip downloads outside of it."""
     docker, order = Docker(), Order(Project(source.resolve()), base, tag)
-    sizes: list[ImageSize] = []
     try:
-        for size in build_images(order, images, docker, lambda line: click.echo(line, err=True)):
-            sizes.append(size)
+        sizes = list(build_images(order, images, docker, lambda line: click.echo(line, err=True)))
+        for size in sizes:
             if sbom is not None:
                 sbom.mkdir(parents=True, exist_ok=True)
                 (sbom / f"{size.name}.cdx.json").write_bytes(docker.read_file(size.reference, SBOM_FILE))
+            if archive is not None:
+                archive.mkdir(parents=True, exist_ok=True)
+                docker.save(size.reference, archive / f"{size.name}-{size.reference.rpartition(':')[2]}.tar")
+        for size in sizes if registry else ():
+            click.echo(f"pushed {docker.push(size.reference, registry)}", err=True)
     except ImagesError as error:
         click.echo(f"images.build: {error}", err=True)
         sys.exit(1)

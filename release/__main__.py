@@ -12,12 +12,23 @@ from pathlib import Path
 from typing import Final
 
 import click
+from images.tools.bill import bill_of_materials
+from images.tools.catalogue import IMAGE_LIST
 
 from release.package import ROOT, built, run, tried
-from release.versions import PLACES, ReleaseError, checked, project_version, release_notes, released_changelog
+from release.versions import (
+    PLACES,
+    ReleaseError,
+    checked,
+    project_version,
+    release_notes,
+    released_changelog,
+    with_changes,
+)
 
 CHANGELOG: Final = "CHANGELOG.md"
-NO_ENGINE: Final = "no container engine answers (docker info): images and their bills of materials are left out"
+NO_ENGINE: Final = "no container engine answers (docker info): images are left out"
+PUBLISHED: Final = ("*.whl", "*.tar.gz", "*.tgz", "images/*.tar", "sbom/*.json")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -25,15 +36,18 @@ NO_ENGINE: Final = "no container engine answers (docker info): images and their 
 @click.option("--write", is_flag=True, help="Put the version into this checkout, too; commit and tag it yourself.")
 @click.option("--no-images", is_flag=True, help="Leave the images out, which need a container engine.")
 @click.option("--base", default="", help="The images' base, as of images.build.")
-def main(version: str, write: bool, no_images: bool, base: str) -> None:
+@click.option("--push", default="", metavar="REGISTRY", help="Push the images there, which publishes them.")
+def main(version: str, write: bool, no_images: bool, base: str, push: str) -> None:
     """Make wheels, images, bills of materials, the chart's package and checksums in build/release/VERSION.
 
-    Nothing is published, and without --write nothing in this checkout changes: the last lines say what to do then.
+    Without --push nothing is published, and without --write nothing in this checkout changes: the last lines say what
+    to do then.
     """
+    options = [part for option, value in (("--base", base), ("--push", push)) if value for part in (option, value)]
     place = ROOT / "build/release" / version
     try:
         source = _copied(place, version)
-        for line in _made(place, source, version, images=not no_images, base=base):
+        for line in _made(place, source, version, options if not no_images else None):
             click.echo(line, err=True)
         if write:
             for name in _changed(source):
@@ -56,9 +70,11 @@ def _copied(place: Path, version: str) -> Path:
     run(["git", "clone", "--quiet", ROOT, source])
     for name, change in PLACES.items():
         _rewrite(source / name, change((source / name).read_text(encoding="utf-8"), version))
-    changelog = (source / CHANGELOG).read_text(encoding="utf-8")
     today = datetime.now(UTC).date().isoformat()
-    _rewrite(source / CHANGELOG, released_changelog(changelog, version, today))
+    changelog = released_changelog((source / CHANGELOG).read_text(encoding="utf-8"), version, today)
+    _rewrite(source / CHANGELOG, changelog)
+    chart = source / "charts/delaytopic/Chart.yaml"
+    _rewrite(chart, with_changes(chart.read_text(encoding="utf-8"), release_notes(changelog, version)))
     # What follows from the version: the Kustomize base, pages, values.
     run([sys.executable, "-m", "charts.tools"], source)
     return source
@@ -68,8 +84,8 @@ def _rewrite(file: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8")
 
 
-def _made(place: Path, source: Path, version: str, *, images: bool, base: str) -> Iterator[str]:
-    """Make everything; yield a line for each part."""
+def _made(place: Path, source: Path, version: str, images: list[str] | None) -> Iterator[str]:
+    """Make everything; yield a line for each part. `images` are options of their build; None: there are to be none."""
     yield "sdist and wheel, and the wheel in clean environments"
     tried(built(source, place))
     yield "the chart's package"
@@ -77,11 +93,15 @@ def _made(place: Path, source: Path, version: str, *, images: bool, base: str) -
     from tests.cluster.binaries import helm_program  # noqa: PLC0415
 
     run([helm_program(), "package", source / "charts/delaytopic", "--destination", place], source)
-    if images and _has_engine():
-        yield "images and their bills of materials"
-        options = ["--base", base] if base else []
-        run([sys.executable, "-m", "images.build", "--tag", version, "--sbom", place / "sbom", *options], source)
-    elif images:
+    yield "bills of materials of the images"
+    (place / "sbom").mkdir()
+    for image in IMAGE_LIST:
+        bill = bill_of_materials(image, version, source)
+        (place / "sbom" / f"{image.name}.cdx.json").write_text(bill, encoding="utf-8")
+    if images is not None and _has_engine():
+        yield "images"
+        run([sys.executable, "-m", "images.build", "--tag", version, "--archive", place / "images", *images], source)
+    elif images is not None:
         yield NO_ENGINE
     notes = release_notes((source / CHANGELOG).read_text(encoding="utf-8"), version)
     (place / "NOTES.md").write_text(notes, encoding="utf-8")
@@ -96,9 +116,11 @@ def _has_engine() -> bool:
 
 
 def _checksums(place: Path) -> str:
-    files = [*place.glob("*.whl"), *place.glob("*.tar.gz"), *place.glob("*.tgz"), *place.glob("sbom/*.json")]
-    lines = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.relative_to(place)}" for file in sorted(files)]
-    return "\n".join(lines) + "\n"
+    lines = []
+    for file in sorted(found for pattern in PUBLISHED for found in place.glob(pattern)):
+        with file.open("rb") as content:
+            lines.append(f"{hashlib.file_digest(content, 'sha256').hexdigest()}  {file.relative_to(place)}\n")
+    return "".join(lines)
 
 
 def _changed(source: Path) -> list[str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
 VERSION: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)((?:a|b|rc)\d+)?")
 """A release of PEP 440 that is one of Semantic Versioning, too, but for the mark of a candidate."""
+CHANGES: Final = "  artifacthub.io/changes: |\n"
+"""The last annotation of Chart.yaml."""
 UNRELEASED: Final = "## [Unreleased]\n"
 
 
@@ -60,7 +63,10 @@ def _pyproject(text: str, version: str) -> str:
 def _chart(text: str, version: str) -> str:
     of_chart = chart_version(version)
     text = _once(text, r"^version: .*$", f"version: {of_chart}", "Chart.yaml")
-    return _once(text, r"^appVersion: .*$", f'appVersion: "{version}"', "Chart.yaml")
+    text = _once(text, r"^appVersion: .*$", f'appVersion: "{version}"', "Chart.yaml")
+    candidate = "true" if of_chart != version else "false"
+    text = _once(text, r"/prerelease: .*$", f'/prerelease: "{candidate}"', "Chart.yaml")
+    return re.sub(r'image: "(.+):[^:]*"', rf'image: "\1:{version}"', text)
 
 
 def _images(text: str, version: str) -> str:
@@ -86,6 +92,19 @@ def released_changelog(text: str, version: str, day: str) -> str:
     if f"## [{version}]" in text:
         raise ReleaseError(f"CHANGELOG.md has {version} already")
     return f"{before}{head}\n## [{version}] - {day}\n{rest}"
+
+
+def with_changes(chart: str, notes: str) -> str:
+    """Return Chart.yaml with the entries of release notes, as Artifact Hub shows them."""
+    before, head, _ = chart.partition(CHANGES)
+    if not head:
+        raise ReleaseError(f"Chart.yaml has no {CHANGES.strip()}")
+    lines = []
+    for section in re.split(r"^### ", notes, flags=re.MULTILINE)[1:]:
+        kind = section.split(maxsplit=1)[0].lower()
+        for entry in re.split(r"^- ", section, flags=re.MULTILINE)[1:]:
+            lines.append(f"    - {json.dumps({'kind': kind, 'description': ' '.join(entry.split())})}\n")
+    return "".join([before, head, *lines])
 
 
 def release_notes(changelog: str, version: str) -> str:

@@ -30,6 +30,14 @@ _OBJECT = {"type": "object"}
 _TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
 _OBJECTS = {"type": "array", "items": {"type": "object"}}
 _NAMES = {"type": "array", "items": _NAME, "uniqueItems": True}
+_REFERENCES = {
+    "type": "array",
+    "items": {"type": "object", "required": ["name"], "additionalProperties": False, "properties": {"name": _TEXT}},
+}
+_NOT_ROOT = {
+    "type": "object",
+    "properties": {"runAsNonRoot": {"const": True}, "runAsUser": {"type": "integer", "minimum": 1}},
+}
 _AMOUNTS = {"type": "object", "additionalProperties": {"type": ["string", "number"]}}
 _RESOURCES = {
     "type": "object",
@@ -41,14 +49,14 @@ TYPES: Final[Mapping[str, Schema]] = {
     "nameOverride": _TEXT,
     "fullnameOverride": _TEXT,
     "commonLabels": _TEXTS,
-    "images.registry": _TEXT,
+    "global.imageRegistry": _TEXT,
     **{
-        f"images.{name}.{field}": schema
-        for name in ("operator", "relay", "gateway", "audit")
+        f"{image}.{field}": schema
+        for image in ("image", "relay.image", "gateway.image", "audit.image", "redis.image")
         for field, schema in (("repository", _REPOSITORY), ("tag", _TAG), ("digest", _DIGEST))
     },
-    "images.pullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},
-    "images.pullSecrets": {"type": "array", "items": _TEXT},
+    "image.pullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},
+    "imagePullSecrets": _REFERENCES,
     "watchNamespaces": _NAMES,
     "relayNamespaces": _NAMES,
     "createRelayNamespaces": _SWITCH,
@@ -56,12 +64,14 @@ TYPES: Final[Mapping[str, Schema]] = {
     "secretNamespaces": _NAMES,
     "secretsEverywhere": _SWITCH,
     "strimziNamespaces": _NAMES,
-    "replicas": {"type": "integer", "minimum": 1, "maximum": 5},
+    "replicaCount": {"type": "integer", "minimum": 1, "maximum": 5},
     "resources": _RESOURCES,
-    "verbose": _SWITCH,
+    "logLevel": {"enum": ["debug", "info", "warning", "error"]},
     "extraEnv": _OBJECTS,
     "podAnnotations": _TEXTS,
     "podLabels": _TEXTS,
+    "podSecurityContext": {**_NOT_ROOT, "required": ["runAsNonRoot"]},
+    "securityContext": _NOT_ROOT,
     "nodeSelector": _TEXTS,
     "tolerations": _OBJECTS,
     "affinity": _OBJECT,
@@ -77,7 +87,7 @@ TYPES: Final[Mapping[str, Schema]] = {
     "rbac.create": _SWITCH,
     "rbac.aggregate": _SWITCH,
     "gateway.enabled": _SWITCH,
-    "gateway.replicas": {"type": "integer", "minimum": 1, "maximum": 5},
+    "gateway.replicaCount": {"type": "integer", "minimum": 1, "maximum": 5},
     "gateway.kafkaConfig.secret": _TEXT,
     "gateway.kafkaConfig.key": {"type": "string", "minLength": 1},
     "gateway.relayToken.secret": _TEXT,
@@ -99,9 +109,6 @@ TYPES: Final[Mapping[str, Schema]] = {
     "defaultClass.name": {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$"},
     "defaultClass.spec": _OBJECT,
     "redis.enabled": _SWITCH,
-    "redis.image.repository": _REPOSITORY,
-    "redis.image.tag": _TAG,
-    "redis.image.digest": _DIGEST,
     "redis.user": {"type": "integer", "minimum": 0},
     "redis.relayNamespaces": _NAMES,
     "redis.maxmemory": {"type": "string", "pattern": "^[0-9]+(kb|mb|gb)$"},
@@ -109,12 +116,14 @@ TYPES: Final[Mapping[str, Schema]] = {
     "redis.storage.enabled": _SWITCH,
     "redis.storage.size": _QUANTITY,
     "redis.storage.className": _TEXT,
-    "monitoring.podMonitors.enabled": _SWITCH,
-    "monitoring.podMonitors.labels": _TEXTS,
-    "monitoring.podMonitors.interval": _DURATION,
-    "monitoring.rules.enabled": _SWITCH,
-    "monitoring.rules.labels": _TEXTS,
-    "monitoring.rules.runbookUrl": {"type": "string", "pattern": "^https?://.+/$"},
+    **{
+        f"monitoring.{monitor}.{field}": schema
+        for monitor in ("podMonitor", "serviceMonitor")
+        for field, schema in (("enabled", _SWITCH), ("labels", _TEXTS), ("interval", _DURATION))
+    },
+    "monitoring.prometheusRule.enabled": _SWITCH,
+    "monitoring.prometheusRule.labels": _TEXTS,
+    "monitoring.prometheusRule.runbookUrl": {"type": "string", "pattern": "^https?://\\S*[{]page[}]\\S*$"},
     "monitoring.dashboards.enabled": _SWITCH,
     "monitoring.dashboards.labels": _TEXTS,
     "monitoring.dashboards.annotations": _TEXTS,
@@ -135,9 +144,10 @@ _LEDGER_LASTS: Final = {
 """The rule that OperatorConfig checks with code: an audit's ledger is in a store or in a volume."""
 
 
-def values_schema(values: list[Value], class_definition: Schema) -> str:
+def values_schema(values: list[Value], former: Mapping[str, str], class_definition: Schema) -> str:
     """The schema as text; `class_definition` is the CustomResourceDefinition of DelayClass.
 
+    It takes values by their `former` names, which map to the present ones: a template refuses these, in better words.
     Raises KeyError for a value without a type.
     """
     settings, definitions = _operator_settings()
@@ -150,11 +160,14 @@ def values_schema(values: list[Value], class_definition: Schema) -> str:
     for value in values:
         schema = settings if value.path == "operator" else TYPES[value.path]
         _put(root, value.path.split("."), {"description": value.description, **schema})
+    for path, present in former.items():
+        _put(root, path.split("."), {"description": f"Refused: it is now {present}."})
     root["properties"]["defaultClass"] |= {
         "if": {"properties": {"create": {"const": True}}},
         "then": {"properties": {"spec": _class_spec(class_definition)}},
     }
-    root["properties"]["global"] = {"description": "For parent charts; not used.", "type": "object"}
+    # Parent charts put there what they like.
+    root["properties"]["global"]["additionalProperties"] = True
     return json.dumps(root, indent=2) + "\n"
 
 

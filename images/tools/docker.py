@@ -48,6 +48,18 @@ class Docker:
         if self.size(reference) is None:
             self._run("pull", "--quiet", reference)
 
+    def save(self, reference: str, file: Path) -> None:
+        """Write an image to an archive, which `docker load` and `skopeo` take."""
+        self._run("save", f"--output={file}", reference)
+
+    def push(self, reference: str, registry: str) -> str:
+        """Push an image to a registry; return its name there, by its digest."""
+        there = f"{registry.rstrip('/')}/{reference}"
+        self._run("tag", reference, there)
+        self._run("push", "--quiet", there)
+        known = json.loads(self._inspect(there, "{{json .RepoDigests}}") or "[]")
+        return next(str(name) for name in known if name.startswith(f"{there.rpartition(':')[0]}@"))
+
     def read_file(self, reference: str, path: str) -> bytes:
         """A file of an image; nothing of it is run."""
         container = self._run("create", reference).decode().strip()

@@ -14,7 +14,7 @@ import structlog
 from delaytopic_operator.config import OperatorConfig, read_operator_config
 from delaytopic_operator.errors import ConfigurationError, OperatorError
 from delaytopic_operator.kube.login import ClusterLogin
-from delaytopic_operator.runtime.logs import configure_logs
+from delaytopic_operator.runtime.logs import LEVELS, configure_logs
 from delaytopic_operator.runtime.manager import MakeReconciler, Service
 
 EXIT_FAILED = 1
@@ -47,9 +47,15 @@ def operator_command(make_reconciler: MakeReconciler) -> click.Command:
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         help="How to reach the cluster from outside. Without it: as the ServiceAccount of the operator's pod.",
     )
-    @click.option("--verbose", is_flag=True, help="Log more, also what the libraries say.")
-    def main(path: Path | None, kubeconfig: Path | None, verbose: bool) -> None:
-        configure_logs(verbose)
+    @click.option(
+        "--log-level",
+        type=click.Choice(LEVELS),
+        default="info",
+        show_default=True,
+        help="What is less is not logged; with debug the libraries say more, too.",
+    )
+    def main(path: Path | None, kubeconfig: Path | None, log_level: str) -> None:
+        configure_logs(log_level)
         stop = _stop_on_signals()
         try:
             config = read_operator_config(path) if path is not None else OperatorConfig()

@@ -15,6 +15,7 @@ from tests.cluster.kube_client import Object
 
 VALUES = sorted((CHART / "ci").glob("*-values.yaml"))
 """Files of values that the chart is rendered with, beside its own."""
+BARE = CHART / "ci/bare-values.yaml"
 EVERYTHING = CHART / "ci/everything-values.yaml"
 TRY = CHART / "ci/try-values.yaml"
 NAMESPACES = (NAMESPACE, "shop", "billing", "kafka", "delay-relays", "elsewhere")

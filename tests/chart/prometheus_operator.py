@@ -14,7 +14,7 @@ from tests.cluster.go_builds import ProgramsMissingError
 
 VERSION: Final = "v0.85.0"
 _MODULE: Final = "github.com/prometheus-operator/prometheus-operator"
-_KINDS: Final = ("podmonitors", "prometheusrules")
+_KINDS: Final = ("podmonitors", "servicemonitors", "prometheusrules")
 _DOWNLOAD_SECONDS: Final = 300.0
 
 

@@ -15,7 +15,7 @@ from tests.cluster.kube_client import Object
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 
 # Instances of definitions that come with the release, or with Prometheus' operator; a namespace may exist already.
-UNKNOWN = ("DelayClass", "PodMonitor", "PrometheusRule", "Namespace")
+UNKNOWN = ("DelayClass", "PodMonitor", "ServiceMonitor", "PrometheusRule", "Namespace")
 
 
 def _placed(documents: list[Object], namespace: str) -> Iterator[Object]:

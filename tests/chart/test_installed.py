@@ -9,7 +9,7 @@ import pytest
 import yaml
 from charts.tools.kustomize import BASE, NAMESPACE
 from charts.tools.places import CHART, GITOPS
-from tests.chart.helm import EVERYTHING, NAMESPACES, RESTRICTED, TRY, ChartHelm, named
+from tests.chart.helm import BARE, EVERYTHING, NAMESPACES, RESTRICTED, TRY, ChartHelm, named
 from tests.chart.prometheus_operator import monitoring_definitions
 from tests.chart.rights import granted
 from tests.cluster.access import Access, allowed
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.night
 
 DEFINITIONS = ["delayclasses.delaytopic.dev", "delaytopics.delaytopic.dev"]
 DRAIN_SECONDS = 300.0
-MONITORS = ("PodMonitor", "PrometheusRule")
+MONITORS = ("PodMonitor", "ServiceMonitor", "PrometheusRule")
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def _version(metadata: dict[str, Any]) -> str:
 def test_the_api_server_accepts_monitors_and_rules_without_a_warning(
     empty_cluster: OwnControlPlane, helm: ChartHelm
 ) -> None:
-    documents = helm.template("--values", str(EVERYTHING))
+    documents = [*helm.template("--values", str(EVERYTHING)), *helm.template("--values", str(BARE))]
     read_by_prometheus = [each for each in documents if each["kind"] in MONITORS]
 
     result = empty_cluster.kubectl.run(

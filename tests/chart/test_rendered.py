@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,10 @@ import redis
 import yaml
 from charts.tools.kustomize import NAMESPACE
 from charts.tools.places import CHART, ROOT
-from tests.chart.helm import EVERYTHING, TRY, VALUES, ChartHelm, named, of_kind, settings
+from mkdocs.config import load_config
+from mkdocs.structure.files import get_files
+from mkdocs.structure.nav import get_navigation
+from tests.chart.helm import BARE, EVERYTHING, TRY, VALUES, ChartHelm, named, of_kind, settings
 from tests.chart.pod_rules import broken_rules
 from tests.cluster.helm import HelmError
 
@@ -140,7 +144,7 @@ def test_changed_settings_roll_the_operator_and_the_same_ones_do_not(helm: Chart
         template = named(helm.template(*options), "Deployment")["spec"]["template"]
         return str(template["metadata"]["annotations"]["delaytopic.dev/config-hash"])
 
-    before, again, changed = stamp(), stamp("--set", "replicas=3"), stamp("--set", "operator.workers=3")
+    before, again, changed = stamp(), stamp("--set", "replicaCount=3"), stamp("--set", "operator.workers=3")
 
     assert before == again
     assert before != changed
@@ -157,12 +161,12 @@ def test_the_operator_answers_its_probes_on_the_port_that_it_serves(helm: ChartH
     ]
     assert (container["command"], container["args"]) == (
         ["delaytopic-operator"],
-        ["--config=/etc/delaytopic/operator.yaml"],
+        ["--config=/etc/delaytopic/operator.yaml", "--log-level=info"],
     )
 
 
 def test_a_budget_of_disruptions_is_made_only_where_it_would_not_block_every_drain(helm: ChartHelm) -> None:
-    of_two, of_one = helm.template(), helm.template("--set", "replicas=1")
+    of_two, of_one = helm.template(), helm.template("--set", "replicaCount=1")
 
     assert named(of_two, "PodDisruptionBudget")["spec"]["maxUnavailable"] == 1
     assert of_kind(of_one, "PodDisruptionBudget") == []
@@ -272,6 +276,17 @@ def test_no_user_is_set_where_openshift_assigns_one(helm: ChartHelm) -> None:
     assert contexts == [{"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}] * 2
 
 
+def test_a_security_context_is_that_of_operator_and_gateway_and_what_it_says_not_stays_restricted(
+    helm: ChartHelm,
+) -> None:
+    documents = helm.template(*_options(EVERYTHING))
+
+    contexts = [each["spec"]["template"]["spec"]["securityContext"] for each in of_kind(documents, "Deployment")]
+
+    restricted = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    assert contexts == [{**restricted, "runAsUser": 1000, "fsGroup": 1000}] * 2
+
+
 def test_a_real_redis_with_the_settings_of_the_chart_is_one_that_relays_have_nothing_to_say_against(
     helm: ChartHelm, tmp_path: Path
 ) -> None:
@@ -297,6 +312,27 @@ def test_relays_serve_their_metrics_where_the_pod_monitor_looks(helm: ChartHelm)
     assert [each["port"] for each in monitor["podMetricsEndpoints"]] == ports
 
 
+def test_service_monitors_find_services_that_select_the_pods_of_operator_and_relays(helm: ChartHelm) -> None:
+    documents = helm.template(*_options(BARE), "--set", "relayNamespaces={shop}")
+
+    monitors = {each["metadata"]["name"]: each["spec"] for each in of_kind(documents, "ServiceMonitor")}
+    found = {
+        name: {
+            each["metadata"]["namespace"]: each["spec"]["selector"]
+            for each in of_kind(documents, "Service")
+            if spec["selector"]["matchLabels"].items() <= each["metadata"]["labels"].items()
+            and [port["name"] for port in each["spec"]["ports"]] == [port["port"] for port in spec["endpoints"]]
+        }
+        for name, spec in monitors.items()
+    }
+    relays = {"app.kubernetes.io/name": "delaytopic-relay"}
+    assert found == {
+        "delaytopic-operator": {NAMESPACE: OPERATOR_LABELS},
+        "delaytopic-relays": {NAMESPACE: relays, "shop": relays},
+    }
+    assert [spec["namespaceSelector"]["matchNames"] for spec in monitors.values()] == [[NAMESPACE], [NAMESPACE, "shop"]]
+
+
 def test_the_chart_has_the_version_of_the_package() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
 
@@ -314,7 +350,7 @@ def test_relay_namespaces_enforce_pod_security_and_outlive_the_release(helm: Cha
 
 
 def test_what_watches_it_is_made_only_on_request(helm: ChartHelm) -> None:
-    kinds = {"PodMonitor": 2, "PrometheusRule": 1}
+    kinds = {"PodMonitor": 2, "ServiceMonitor": 0, "PrometheusRule": 1}
 
     without, with_all = helm.template(), helm.template(*_options(EVERYTHING))
 
@@ -335,8 +371,26 @@ def test_alerts_name_the_published_pages(helm: ChartHelm) -> None:
         if "alert" in each
     }
 
-    assert urls["DelayTopicNotReady"] == "https://wiki.example/delays/DelayTopicNotReady.md"
-    assert all(url.startswith("https://wiki.example/delays/") for url in urls.values())
+    assert urls["DelayTopicNotReady"] == "https://wiki.example/delays#DelayTopicNotReady"
+    assert urls["DelaySLOFastBurn"] == "https://wiki.example/delays#DelaySLOBurn"
+    assert all(url.startswith("https://wiki.example/delays#") for url in urls.values())
+
+
+def test_alerts_lead_to_pages_that_the_site_has_in_its_navigation(helm: ChartHelm) -> None:
+    config = load_config(str(ROOT / "mkdocs.yml"))
+    config = config.plugins.on_config(config)
+    pages = {f"{config.site_url}{page.file.url}" for page in get_navigation(get_files(config), config).pages}
+
+    rule = named(helm.template("--set", "monitoring.prometheusRule.enabled=true"), "PrometheusRule")
+    urls = {
+        each["annotations"]["runbook_url"]
+        for group in rule["spec"]["groups"]
+        for each in group["rules"]
+        if "alert" in each
+    }
+
+    assert len(urls) > 10
+    assert urls - pages == set()
 
 
 def test_labels_of_prometheus_expressions_reach_the_cluster_as_they_are(helm: ChartHelm) -> None:
@@ -363,18 +417,61 @@ def test_two_releases_in_one_cluster_share_no_role(helm: ChartHelm) -> None:
     assert roles("one") & roles("other") == set()
 
 
+def test_values_by_former_names_are_refused_with_the_present_ones(any_helm: ChartHelm, tmp_path: Path) -> None:
+    former = {
+        "replicas": 1,
+        "verbose": False,
+        "images": {
+            "registry": "",
+            "operator": {"tag": "1.0"},
+            "relay": {"digest": ""},
+            "gateway": {"repository": "g"},
+            "audit": {"repository": "a"},
+            "pullPolicy": "Always",
+            "pullSecrets": [],
+        },
+        "gateway": {"replicas": 3},
+        "monitoring": {"podMonitors": {"enabled": True}, "rules": {"runbookUrl": "https://wiki/"}},
+    }
+    values = tmp_path / "values.yaml"
+    values.write_text(yaml.safe_dump(former))
+
+    with pytest.raises(HelmError) as refusal:
+        any_helm.template(*_options(values))
+
+    assert re.findall(r"^(\S+) is now (.+)$", str(refusal.value), re.MULTILINE) == [
+        ("gateway.replicas", "gateway.replicaCount"),
+        ("images.audit.repository", "audit.image.repository"),
+        ("images.gateway.repository", "gateway.image.repository"),
+        ("images.operator.tag", "image.tag"),
+        ("images.pullPolicy", "image.pullPolicy"),
+        ("images.pullSecrets", "imagePullSecrets, each as {name: ...}"),
+        ("images.registry", "global.imageRegistry"),
+        ("images.relay.digest", "relay.image.digest"),
+        ("monitoring.podMonitors.enabled", "monitoring.podMonitor.enabled"),
+        ("monitoring.rules.runbookUrl", "monitoring.prometheusRule.runbookUrl"),
+        ("replicas", "replicaCount"),
+        ("verbose", "logLevel: debug"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         (["replica=3"], "additional properties 'replica' not allowed"),
-        (["replicas=two"], "at '/replicas': got string, want integer"),
-        (["replicas=0"], "at '/replicas': minimum: got 0, want 1"),
+        (["replicaCount=two"], "at '/replicaCount': got string, want integer"),
+        (["replicaCount=0"], "at '/replicaCount': minimum: got 0, want 1"),
         (
-            ["images.pullPolicy=Sometimes"],
-            "at '/images/pullPolicy': value must be one of 'Always', 'IfNotPresent', 'Never'",
+            ["image.pullPolicy=Sometimes"],
+            "at '/image/pullPolicy': value must be one of 'Always', 'IfNotPresent', 'Never'",
         ),
-        (["images.operator.tag=latest"], "the tag of image delaytopic/operator is latest: name a version, or a digest"),
-        (["images.operator.digest=sha256:12"], "at '/images/operator/digest': 'sha256:12' does not match pattern"),
+        (["image.tag=latest"], "the tag of image delaytopic/operator is latest: name a version, or a digest"),
+        (["relay.image.digest=sha256:12"], "at '/relay/image/digest': 'sha256:12' does not match pattern"),
+        (["imagePullSecrets={registry}"], "at '/imagePullSecrets/0': got string, want object"),
+        (["logLevel=loud"], "at '/logLevel': value must be one of 'debug', 'info', 'warning', 'error'"),
+        (["podSecurityContext.runAsNonRoot=false"], "at '/podSecurityContext/runAsNonRoot': value must be true"),
+        (["podSecurityContext.runAsNonRoot=null"], "at '/podSecurityContext': missing property 'runAsNonRoot'"),
+        (["securityContext.runAsUser=0"], "at '/securityContext/runAsUser': minimum: got 0, want 1"),
         (["operator.resync=7days"], "at '/operator/resync': '7days' does not match pattern"),
         (["operator.namespace=other"], "at '/operator': additional properties 'namespace' not allowed"),
         (["operator.audit.when=noon"], "at '/operator/audit': additional properties 'when' not allowed"),
@@ -400,7 +497,18 @@ def test_two_releases_in_one_cluster_share_no_role(helm: ChartHelm) -> None:
             "at '/defaultClass/spec/backend/type': value must be one of",
         ),
         (["redis.maxmemory=lots"], "at '/redis/maxmemory': 'lots' does not match pattern"),
-        (["monitoring.rules.runbookUrl=wiki"], "at '/monitoring/rules/runbookUrl': 'wiki' does not match pattern"),
+        (
+            ["monitoring.prometheusRule.runbookUrl=https://wiki/"],
+            "at '/monitoring/prometheusRule/runbookUrl': 'https://wiki/' does not match pattern",
+        ),
+        (
+            ["monitoring.podMonitor.enabled=true", "monitoring.serviceMonitor.enabled=true"],
+            "would both scrape the same pods: enable one of them",
+        ),
+        (
+            ["monitoring.serviceMonitor.enabled=true", "relaysEverywhere=true"],
+            "relays everywhere would need a Service in every namespace: use monitoring.podMonitor",
+        ),
         (["resources.request.cpu=1"], "at '/resources': additional properties 'request' not allowed"),
         (["secretsEverywhere=maybe"], "at '/secretsEverywhere': got string, want boolean"),
     ],

@@ -50,7 +50,7 @@ app.kubernetes.io/component: {{ .component }}
 {{- fail (printf "the tag of image %s is latest: name a version, or a digest, so that all pods run the same" .image.repository) -}}
 {{- end -}}
 {{- $repository := .image.repository -}}
-{{- with .root.Values.images.registry }}{{- $repository = printf "%s/%s" (trimSuffix "/" .) $repository }}{{- end -}}
+{{- with .root.Values.global.imageRegistry }}{{- $repository = printf "%s/%s" (trimSuffix "/" .) $repository }}{{- end -}}
 {{- if .image.digest -}}
 {{- printf "%s@%s" $repository .image.digest -}}
 {{- else -}}
@@ -87,19 +87,6 @@ app.kubernetes.io/component: {{ .component }}
 {{- $rules | toYaml -}}
 {{- end -}}
 
-{{- /* No user: the image has one that is not root, and OpenShift gives each namespace its own. */ -}}
-{{- define "delaytopic.podSecurityContext" -}}
-runAsNonRoot: true
-seccompProfile: {type: RuntimeDefault}
-{{- end -}}
-
-{{- define "delaytopic.containerSecurityContext" -}}
-allowPrivilegeEscalation: false
-readOnlyRootFilesystem: true
-capabilities: {drop: [ALL]}
-{{- end -}}
-
-{{- /* OperatorConfig: what follows from the release, and what the values say of it. */ -}}
 {{- /* The token that relays know the gateway by: made once, kept by upgrades, and the same in all that is rendered. */ -}}
 {{- define "delaytopic.relayToken" -}}
 {{- $given := .Values.gateway.relayToken -}}
@@ -120,12 +107,13 @@ capabilities: {drop: [ALL]}
 {{- end -}}
 {{- end -}}
 
+{{- /* OperatorConfig: what follows from the release, and what the values say of it. */ -}}
 {{- define "delaytopic.operatorConfig" -}}
 {{- $images := dict
-      "relay" (include "delaytopic.image" (dict "root" . "image" .Values.images.relay))
-      "audit" (include "delaytopic.image" (dict "root" . "image" .Values.images.audit)) -}}
-{{- if ne .Values.images.pullPolicy "IfNotPresent" }}{{- $_ := set $images "pullPolicy" .Values.images.pullPolicy }}{{- end -}}
-{{- with .Values.images.pullSecrets }}{{- $_ := set $images "pullSecrets" . }}{{- end -}}
+      "relay" (include "delaytopic.image" (dict "root" . "image" .Values.relay.image))
+      "audit" (include "delaytopic.image" (dict "root" . "image" .Values.audit.image)) -}}
+{{- if ne .Values.image.pullPolicy "IfNotPresent" }}{{- $_ := set $images "pullPolicy" .Values.image.pullPolicy }}{{- end -}}
+{{- range .Values.imagePullSecrets }}{{- $_ := set $images "pullSecrets" (append ($images.pullSecrets | default list) .name) }}{{- end -}}
 {{- $config := dict
       "apiVersion" "delaytopic.dev/v1alpha1"
       "kind" "OperatorConfig"

@@ -12,6 +12,7 @@ from structlog.typing import EventDict, WrappedLogger
 
 from delaytopic_process.log_lines import set_up_lines
 
+LEVELS: Final = ("debug", "info", "warning", "error")
 REDACTED: Final = "<redacted>"
 NOISY: Final = ("kopf", "aiohttp", "asyncio", "urllib3", "kubernetes")
 """Libraries that tell of every event, or of every request."""
@@ -21,14 +22,16 @@ _URL_CREDENTIALS = re.compile(r"(\w+://)[^\s/@]*@")
 _BEARER = re.compile(r"(bearer )[-._~+/=\w]+", re.IGNORECASE)
 
 
-def configure_logs(verbose: bool = False, stream: TextIO | None = None) -> None:
+def configure_logs(level: str = "info", stream: TextIO | None = None) -> None:
     """Set up structlog and `logging` for the whole process; `stream` is standard error unless given."""
-    set_up_lines(guard, logging.DEBUG if verbose else logging.INFO, stream if stream is not None else sys.stderr)
+    least = logging.getLevelNamesMapping()[level.upper()]
+    set_up_lines(guard, least, stream if stream is not None else sys.stderr)
     root = logging.getLogger()
     root.handlers[:] = [_ToStructlog()]
-    root.setLevel(logging.INFO)
+    # Debug lines of libraries tell of every byte.
+    root.setLevel(max(least, logging.INFO))
     for name in NOISY:
-        logging.getLogger(name).setLevel(logging.INFO if verbose else logging.WARNING)
+        logging.getLogger(name).setLevel(logging.INFO if least < logging.INFO else max(least, logging.WARNING))
 
 
 def guard(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:

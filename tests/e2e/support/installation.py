@@ -25,11 +25,9 @@ NEVER = "0 0 1 1 *"
 def chart_values(images: Images) -> dict[str, Any]:
     """Two operators, quick to look, for a cluster of two cores."""
     return {
-        "images": {
-            "operator": _image(images["operator"]),
-            "relay": _image(images["relay"]),
-            "audit": _image(images["audit"]),
-        },
+        "image": _image(images["operator"]),
+        "relay": {"image": _image(images["relay"])},
+        "audit": {"image": _image(images["audit"])},
         "relayNamespaces": [RELAY_NAMESPACE],
         "createRelayNamespaces": True,
         "monitoring": {"dashboards": {"enabled": True}},
@@ -47,6 +45,13 @@ def chart_values(images: Images) -> dict[str, Any]:
             },
         },
     }
+
+
+def former_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Name the same values as charts did that had `images` in place of `image`."""
+    images = {"operator": values["image"], "relay": values["relay"]["image"], "audit": values["audit"]["image"]}
+    others = {name: value for name, value in values.items() if name not in ("image", "relay", "audit")}
+    return {**others, "images": images}
 
 
 def delay_class() -> dict[str, Any]:

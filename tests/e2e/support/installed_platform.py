@@ -6,6 +6,7 @@ import secrets
 from pathlib import Path
 from typing import NamedTuple, Self
 
+import yaml
 from charts.tools.places import CHART
 from tests.cluster.awaiting import await_condition, await_object, condition_of
 from tests.cluster.helm import Helm
@@ -21,6 +22,7 @@ from tests.e2e.support.installation import (
     Images,
     chart_values,
     delay_class,
+    former_values,
     namespace,
 )
 from tests.e2e.support.kubeconfig import client_of
@@ -78,7 +80,10 @@ class InstalledPlatform:
 
     def upgrade(self, chart: Path, images: Images) -> None:
         """Bring the release to a chart and images, and wait until its operators run."""
-        self._helm.install(RELEASE, chart, OPERATOR_NAMESPACE, chart_values(images), "--wait", "--timeout=4m")
+        values = chart_values(images)
+        if "image" not in yaml.safe_load((chart / "values.yaml").read_text(encoding="utf-8")):
+            values = former_values(values)
+        self._helm.install(RELEASE, chart, OPERATOR_NAMESPACE, values, "--wait", "--timeout=4m")
         await_rollout(self.client, OPERATOR_NAMESPACE, RELEASE, 2, seconds=180)
 
     def install_infrastructure(self) -> None:

@@ -51,7 +51,7 @@ def written(directory: Path, document: object) -> Path:
 def test_help_says_what_it_does_and_how_it_ends() -> None:
     text = CliRunner().invoke(operator_command(RecordingReconciler), ["--help"]).output
 
-    assert all(word in text for word in ("--config", "--kubeconfig", "--verbose", "Exit codes", "SIGTERM", "/readyz"))
+    assert all(word in text for word in ("--config", "--kubeconfig", "--log-level", "Exit codes", "SIGTERM", "/readyz"))
 
 
 def test_outside_of_a_cluster_it_says_what_to_give_it(monkeypatch: pytest.MonkeyPatch) -> None:

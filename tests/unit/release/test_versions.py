@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 from release.versions import (
+    CHANGES,
     PLACES,
     ReleaseError,
     chart_version,
@@ -11,6 +13,7 @@ from release.versions import (
     project_version,
     release_notes,
     released_changelog,
+    with_changes,
 )
 from tests.support.paths import ROOT
 
@@ -58,8 +61,28 @@ def test_each_place_of_the_version_in_this_checkout_takes_another_one(name: str)
     changed = PLACES[name](text, "7.8.9")
 
     differs = [line for line, before in zip(changed.splitlines(), text.splitlines(), strict=True) if line != before]
-    assert len(differs) == {"pyproject.toml": 1}.get(name, 2)
+    assert len(differs) == {"pyproject.toml": 1, "charts/delaytopic/Chart.yaml": 6}.get(name, 2)
     assert all("7.8.9" in line for line in differs)
+
+
+def test_a_candidate_is_one_for_the_catalogue_too() -> None:
+    text = (ROOT / "charts/delaytopic/Chart.yaml").read_text(encoding="utf-8")
+
+    assert PLACES["charts/delaytopic/Chart.yaml"](text, "7.8.9rc1").count('/prerelease: "true"') == 1
+
+
+def test_the_catalogue_gets_each_entry_of_the_notes_with_its_kind_in_place_of_those_before() -> None:
+    notes = "### Changed (breaking)\n\n- One: `a`\n  goes on.\n- Two.\n\n### Fixed\n\n- Three.\n"
+
+    chart = f"annotations:\n{CHANGES}    - {{kind: added}}\n"
+
+    (text,) = yaml.safe_load(with_changes(chart, notes))["annotations"].values()
+
+    assert yaml.safe_load(text) == [
+        {"kind": "changed", "description": "One: `a` goes on."},
+        {"kind": "changed", "description": "Two."},
+        {"kind": "fixed", "description": "Three."},
+    ]
 
 
 def test_a_place_that_no_longer_names_the_version_is_told() -> None:

@@ -51,3 +51,22 @@ def test_secrets_are_left_out(stream: io.StringIO) -> None:
     assert (line["password"], line["token"], line["secretName"], line["lag_ms"]) == (
         "<redacted>", "<redacted>", "kafka", 3,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("level", "said"),
+    [
+        ("debug", ["debug", "info", "a library's info", "warning", "a library's warning"]),
+        ("info", ["info", "warning", "a library's warning"]),
+        ("warning", ["warning", "a library's warning"]),
+        ("error", []),
+    ],
+)
+def test_a_level_is_that_of_the_operator_and_of_its_libraries(stream: io.StringIO, level: str, said: list[str]) -> None:
+    configure_logs(level, stream)
+
+    for name in ("debug", "info", "warning"):
+        structlog.get_logger().log(logging.getLevelNamesMapping()[name.upper()], name)
+        logging.getLogger("kopf").log(logging.getLevelNamesMapping()[name.upper()], f"a library's {name}")
+
+    assert [line["event"] for line in lines(stream)] == said
