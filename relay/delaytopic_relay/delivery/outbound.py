@@ -132,6 +132,7 @@ class Addressing:
         self._target = target
         self._dead_letter = dead_letter
         self._partitioning = partitioning
+        self._same_partition = partitioning is Partitioning.SAME_PARTITION
         self._partitions = partitions
         self._limit = limit
         self._further = further
@@ -165,11 +166,7 @@ class Addressing:
             elif control == NO_CONTROL_HEADER:
                 headers = [*headers, receipt] if headers else [receipt]
             elif control in writers:
-                written = self._written(schedule, departure, receipt)
-                if isinstance(written, Reject):
-                    rejects.append(written)
-                else:
-                    records += written
+                self._write(records, rejects, schedule, departure, receipt)
                 continue
             else:
                 headers = [*(h for h in headers or () if h[0] not in CONTROL_HEADERS), receipt]
@@ -195,29 +192,35 @@ class Addressing:
             ]
         return records, rejects
 
-    def _written(self, schedule: Schedule, departure: Departure, receipt: tuple[str, bytes]) -> list[Outgoing] | Reject:
-        """Return a schedule of another dialect as the records that it becomes, all of which fit, or none."""
+    def _write(
+        self,
+        records: list[Outgoing],
+        rejects: list[Reject],
+        schedule: Schedule,
+        departure: Departure,
+        receipt: tuple[str, bytes],
+    ) -> None:
+        """Add the records that a schedule of another dialect becomes, if all of them fit, or why they do not."""
+        topic, partition = self._target, departure.partition if self._same_partition else ANY_PARTITION
         try:
             written = self._writers[schedule.control](schedule, departure)
-            topic = schedule.target or self._target
-            partition = self._partition_of(topic, written, departure.partition)
+            if schedule.target is not None or written.partition >= 0 or written.partition_key is not None:
+                topic = schedule.target or topic
+                partition = self._partition_of(topic, written, departure.partition)
         except RecordError as error:
-            return _reject(schedule, error.reason, error.detail)
-        companions = written.companions
-        if companions:
-            # Those may have the very same list of headers.
-            records = [_outgoing(topic, written, [*written.headers, receipt], partition)]
-            records += [_outgoing(c.topic, c, [*c.headers, receipt], c.partition) for c in companions]
-        else:
-            written.headers.append(receipt)
-            records = [_outgoing(topic, written, written.headers, partition)]
-        small = written.value is None or len(written.value) <= self.certain_bytes
-        if small and not self.refused and schedule.expires_ms is None and schedule.target is None:
-            return records
-        objection = self._objection(departure.partition, schedule, records[0], departure.sent_ms)
-        for companion in () if small else records[1:]:
-            objection = objection or self._too_large(schedule, companion)
-        return objection or records
+            rejects.append(_reject(schedule, error.reason, error.detail))
+            return
+        all_of, value = _all_of(written, topic, partition, receipt), written.value
+        small = value is None or len(value) <= self.certain_bytes
+        if not small or self.refused or schedule.expires_ms is not None or schedule.target is not None:
+            objection = self._objection(departure.partition, schedule, all_of[0], departure.sent_ms)
+            # What goes along is no larger than the record.
+            for companion in () if small else all_of[1:]:
+                objection = objection or self._too_large(schedule, companion)
+            if objection is not None:
+                rejects.append(objection)
+                return
+        records += all_of
 
     def restated(self, shard: int, restated: Sequence[Restated], sent_ms: int) -> tuple[list[Outgoing], list[Reject]]:
         """The records for the source itself, and the schedules that cannot be written there once more."""
@@ -264,7 +267,7 @@ class Addressing:
         return written.partition
 
     def _partition(self, shard: int) -> int:
-        return shard if self._partitioning is Partitioning.SAME_PARTITION else ANY_PARTITION
+        return shard if self._same_partition else ANY_PARTITION
 
     def _turn(self) -> int:
         self._next_partition = (self._next_partition + 1) % self._partitions
@@ -333,6 +336,18 @@ class Addressing:
             for place in self._used_refusals:
                 self.refused.pop(place, None)
         self._used_refusals.clear()
+
+
+def _all_of(written: Written, topic: str, partition: int, receipt: tuple[str, bytes]) -> list[Outgoing]:
+    headers = written.headers
+    headers.append(receipt)
+    all_of = [_outgoing(topic, written, headers, partition)]
+    for companion in written.companions:
+        own = companion.headers
+        if own is not headers:
+            own.append(receipt)
+        all_of.append(_outgoing(companion.topic, companion, own, companion.partition))
+    return all_of
 
 
 def _outgoing(topic: str, record: Written | Companion, headers: Headers, partition: int) -> Outgoing:

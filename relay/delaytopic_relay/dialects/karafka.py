@@ -26,7 +26,6 @@ from delaytopic_relay.dialects.reading import (
     due_within,
     identity_by_key,
     is_by_relay,
-    last_values,
     malformed,
     read_by,
     seconds_ms,
@@ -44,6 +43,8 @@ KEY: Final = "schedule_target_key"
 PARTITION_KEY: Final = "schedule_target_partition_key"
 _SUPPORTED: Final = re.compile(rb"[01](\.[0-9]{1,9}){0,2}")
 _OUR_VERSION: Final = b"1.0.0"
+_OF_TOMBSTONE: Final = {VERSION: (VERSION, _OUR_VERSION), KIND: (KIND, b"tombstone")}
+_NEEDS_TIMESTAMP: Final = f"header {EPOCH}"
 _PARTITION: Final = re.compile(rb"[0-9]{1,9}")
 
 
@@ -56,60 +57,60 @@ class KarafkaDialect:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._target = NamedTarget(policy, f"header {TOPIC}")
+        self._from: tuple[Departure | None, Headers] = (None, [])
+        """The beginning of the place of all that leaves a partition in one instant."""
 
     def read(self, message: SourceMessage) -> Command:
         """The record's command; never raises."""
         return read_by(self._command, message)
 
     def _command(self, record: Record) -> Command:
-        values = last_values(record.headers)
+        values = dict(record.headers or ())
         kind, version = values.get(KIND), values.get(VERSION)
         if kind == b"tombstone" and is_by_relay(record):
             return Ignore(record.offset)
-        if version is None or not _SUPPORTED.fullmatch(version):
+        if version != _OUR_VERSION and (version is None or not _SUPPORTED.fullmatch(version)):
             detail = f"header {VERSION} must be a version up to 1, but is {shown(version)}"
             raise RecordError(DeadLetterReason.UNSUPPORTED, detail)
+        if kind == b"schedule":
+            return self._schedule(record, values)
         if kind in {b"cancel", b"tombstone"}:
             return Cancel(record.offset, identity_by_key(record))
-        if kind != b"schedule":
-            detail = f"header {KIND} must be schedule, cancel or tombstone, but is {shown(kind)}"
-            raise RecordError(DeadLetterReason.UNKNOWN_ACTION, detail)
-        return self._schedule(record, values)
+        detail = f"header {KIND} must be schedule, cancel or tombstone, but is {shown(kind)}"
+        raise RecordError(DeadLetterReason.UNKNOWN_ACTION, detail)
 
     def _schedule(self, record: Record, values: Mapping[str, bytes | None]) -> Schedule:
         identity = identity_by_key(record)
         due_ms = seconds_ms(EPOCH, values.get(EPOCH))
-        due_ms = due_within(self._policy, timestamp_of(record, f"header {EPOCH}"), due_ms)
+        due_ms = due_within(self._policy, timestamp_of(record, _NEEDS_TIMESTAMP), due_ms)
         target = self._target(values.get(TOPIC))
-        _partition(values)
+        if PARTITION in values:
+            _partition(values)
         return Schedule(due_ms, record.offset, record.key, record.value, record.headers, self.read_by, identity, target)
 
     def write(self, schedule: Schedule, departure: Departure) -> Written:
         """The record with its source's place, under the key that it asks for, and the tombstone of its schedule."""
-        values = last_values(schedule.headers)
-        place: Headers = [
-            ("schedule_source_topic", departure.source.encode()),
-            ("schedule_source_partition", b"%d" % departure.partition),
-            ("schedule_source_offset", b"%d" % schedule.offset),
-            ("schedule_source_key", schedule.key),
-        ]
-        stone = tombstone(schedule, departure, _of_tombstone(schedule))
-        headers = [*(schedule.headers or ()), *place]
-        partition_key = values.get(PARTITION_KEY)
-        return Written(values.get(KEY), schedule.value, headers, _partition(values), partition_key, [stone])
+        produced = schedule.headers or ()
+        values = dict(produced)
+        if self._from[0] is not departure:
+            self._from = (departure, _place(departure))
+        offset = ("schedule_source_offset", b"%d" % schedule.offset)
+        headers = [*produced, *self._from[1], offset, ("schedule_source_key", schedule.key)]
+        # The record's headers, with version and kind in their places those of a tombstone.
+        stone = tombstone(schedule, departure, [*[_OF_TOMBSTONE.get(each[0], each) for each in produced], offset])
+        partition = _partition(values) if PARTITION in values else ANY_PARTITION
+        return Written(values.get(KEY), schedule.value, headers, partition, values.get(PARTITION_KEY), (stone,))
 
 
 def _partition(values: Mapping[str, bytes | None]) -> int:
-    if PARTITION not in values:
-        return ANY_PARTITION
     text = values[PARTITION]
     if text is None or not _PARTITION.fullmatch(text):
         raise malformed(PARTITION, "the number of a partition", text)
     return int(text)
 
 
-def _of_tombstone(schedule: Schedule) -> Headers:
-    """Return the record's headers, with version and kind in their places those of a tombstone."""
-    instead = {VERSION: _OUR_VERSION, KIND: b"tombstone"}
-    headers = [(name, instead.get(name, value)) for name, value in schedule.headers or ()]
-    return [*headers, ("schedule_source_offset", b"%d" % schedule.offset)]
+def _place(departure: Departure) -> Headers:
+    return [
+        ("schedule_source_topic", departure.source.encode()),
+        ("schedule_source_partition", b"%d" % departure.partition),
+    ]

@@ -3,10 +3,14 @@
 Read by hand: a message of six fields needs forty lines, and a library for them would be the relay's largest dependency.
 What protobuf lets a reader do with what it does not know is done here: unknown fields are skipped, of a repeated field
 the last counts, an absent one has its type's zero.
+
+Protobuf's own writers write each field once, in the order of their numbers: markers of that form are read by a pattern,
+which takes a third of the time.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -25,6 +29,18 @@ _PARTITION, _OFFSET = 1, 2
 _WIRE_TYPES: Final = {_VERSION: 0, _TYPE: 0, _MESSAGE_ID: 2, _REDELIVER_AFTER: 0, _KEY: 2, _VALUE: 2}
 _ID_WIRE_TYPES: Final = {_PARTITION: 0, _OFFSET: 0}
 _LONGEST_VARINT: Final = 10
+_USUAL: Final = re.compile(
+    rb"(?:\x10([\x00-\x7f]))?"
+    rb"\x1a([\x00-\x7f])((?:\x08([\x80-\xff]{0,3}[\x00-\x7f]))?(?:\x10([\x80-\xff]{0,7}[\x00-\x7f]))?)"
+    rb"(?:\x20([\x80-\xff]{0,7}[\x00-\x7f]))?"
+    rb"(?:\x2a([\x00-\x7f]))?"
+)
+"""A marker's fields in the order of their numbers, up to the length of its key; numbers of 28 and 56 bits at most."""
+_VALUE_TAG: Final = b"\x32"
+_PARTITION_TAG: Final = bytes([_PARTITION << 3])
+_OFFSET_TAG: Final = bytes([_OFFSET << 3])
+_END_TAGS: Final = bytes([_TYPE << 3, END, _MESSAGE_ID << 3 | _BYTES])
+_ONE_BYTE: Final = tuple(bytes([number]) for number in range(0x80))
 _LARGEST_PARTITION: Final = (1 << 31) - 1
 _LARGEST_OFFSET: Final = (1 << 63) - 1
 
@@ -43,6 +59,56 @@ class Marker(msgspec.Struct, gc=False):
 
 def decode_marker(data: bytes) -> Marker:
     """Read a marker. Raises `RecordError` for what is none, and for one that names no message."""
+    return decode_usual(data) or decode_any(data)
+
+
+def decode_usual(data: bytes) -> Marker | None:
+    """Read a marker in the form that protobuf's writers give it; None for any other."""
+    match = _USUAL.match(data)
+    if match is None:
+        return None
+    type_, place_bytes, place, partition, offset, after_ms, key_bytes = match.groups()
+    at, end = match.end(), len(data)
+    if place_bytes[0] != len(place):
+        return None
+    key = b""
+    if key_bytes is not None:
+        begin, at = at, at + key_bytes[0]
+        key = data[begin:at]
+    value = None
+    if at != end:
+        # The last field: a tag, a length of one or two bytes, and all that is left.
+        length = data[at + 1 : at + 3]
+        if data[at : at + 1] != _VALUE_TAG or len(length) < 2:
+            return None
+        if length[0] < 0x80:
+            value, expected = data[at + 2 :], length[0]
+        else:
+            value, expected = data[at + 3 :], length[0] & 0x7F | length[1] << 7
+        if not value or len(value) != expected or length[1] >= 0x80 <= length[0]:
+            return None
+    return Marker(
+        0,
+        type_[0] if type_ is not None else START,
+        _number(partition) if partition is not None else 0,
+        _number(offset) if offset is not None else 0,
+        _number(after_ms) if after_ms is not None else 0,
+        key,
+        value,
+    )
+
+
+def _number(varint: bytes) -> int:
+    if len(varint) == 1:
+        return varint[0]
+    number = 0
+    for byte in reversed(varint):
+        number = number << 7 | byte & 0x7F
+    return number
+
+
+def decode_any(data: bytes) -> Marker:
+    """Read a marker in any form, field by field; raises as `decode_marker` does."""
     marker, identity = Marker(), None
     for field, value in _fields(data, _WIRE_TYPES):
         if isinstance(value, bytes):
@@ -113,6 +179,8 @@ def _malformed(why: str) -> RecordError:
 
 def encode_varint(number: int) -> bytes:
     """Write a number from 0 on."""
+    if number < 0x80:
+        return _ONE_BYTE[number]
     written = bytearray()
     while number > 0x7F:
         written.append(number & 0x7F | 0x80)
@@ -123,9 +191,7 @@ def encode_varint(number: int) -> bytes:
 
 def encode_end(partition: int, offset: int) -> bytes:
     """Write the marker that ends a message, as its Go client does: zeros are left out."""
-    identity = b"".join(
-        bytes([field << 3]) + encode_varint(number)
-        for field, number in ((_PARTITION, partition), (_OFFSET, offset))
-        if number
-    )
-    return bytes([_TYPE << 3, END, _MESSAGE_ID << 3 | _BYTES, len(identity)]) + identity
+    identity = _PARTITION_TAG + encode_varint(partition) if partition else b""
+    if offset:
+        identity += _OFFSET_TAG + encode_varint(offset)
+    return _END_TAGS + _ONE_BYTE[len(identity)] + identity

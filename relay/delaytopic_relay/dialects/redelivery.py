@@ -8,6 +8,7 @@ which is the queue's id. What was redelivered gets an END marker in the source.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from delaytopic_api.records import RESTATED, DeadLetterReason, Headers
@@ -29,7 +30,6 @@ from delaytopic_relay.dialects.reading import (
     Record,
     RecordError,
     due_within,
-    last_values,
     malformed,
     read_by,
     shown,
@@ -43,6 +43,7 @@ ENDED: Final = "delay-ended"
 """On the END marker that a relay writes. A receipt would not tell: a client may copy that of a redelivered message."""
 _MAX_QUEUE_BYTES: Final = MAX_ID_BYTES - 15
 """Of a record key, beside a partition and an offset."""
+_REDELIVERED: Final = (ENDED, b"redelivered")
 _OWN: Final = frozenset({RESTATED})
 _CONTROLS: Final = frozenset({RESTATED, COUNT})
 _COUNT_FORM: Final = re.compile(rb"[0-9]{1,9}")
@@ -71,9 +72,11 @@ class RedeliveryDialect:
             detail = f"the marker has version {marker.version}: this relay reads version 0 (V1)"
             raise RecordError(DeadLetterReason.UNSUPPORTED, detail)
         identity = _identity(record, marker)
-        headers = last_values(record.headers)
-        due_ms, rank = _restated(record.offset, headers.get(RESTATED))
+        headers = dict(record.headers or ())
+        due_ms, rank = _restated(record.offset, headers[RESTATED]) if RESTATED in headers else (None, None)
         if marker.type == START:
+            _refuse_more_headers(record, put_off=due_ms is not None)
+            _count(headers)
             return self._start(record, marker, identity, due_ms, rank if due_ms is not None else None)
         if marker.type == END:
             return Ignore(record.offset) if ENDED in headers else Cancel(record.offset, identity, rank)
@@ -86,10 +89,6 @@ class RedeliveryDialect:
         raise RecordError(DeadLetterReason.UNKNOWN_ACTION, detail)
 
     def _start(self, record: Record, marker: Marker, identity: bytes, due_ms: int | None, rank: int | None) -> Schedule:
-        if len(record.headers or ()) >= MAX_HEADERS and rank is None:
-            detail = f"it has {MAX_HEADERS} headers: one more, which a relay adds to what is put off, is too many"
-            raise RecordError(DeadLetterReason.TOO_MANY_HEADERS, detail)
-        _count(record.headers)
         # What was put off has a time that `maxDelay` allowed for its KEEPALIVE marker.
         due_ms = self._due_ms(record, marker) if due_ms is None else due_ms
         return Schedule(
@@ -111,16 +110,18 @@ class RedeliveryDialect:
     def write(self, schedule: Schedule, departure: Departure) -> Written:
         """The message, under its queue's id, with the number of its redeliveries; the END marker of its START."""
         marker = decode_marker(schedule.value or b"")
-        count, most = _count(schedule.headers), self._max_redeliveries
+        produced = schedule.headers or ()
+        count, most = _count(dict(produced)), self._max_redeliveries
         if most is not None and count >= most:
             detail = (
                 f"it was redelivered {count} times, and nobody has ended it;"
                 f" this DelayTopic allows {most} (schedule.redelivery.maxRedeliveries)"
             )
             raise RecordError(DeadLetterReason.TOO_MANY_REDELIVERIES, detail)
-        headers = [*without(schedule.headers, _CONTROLS), (COUNT, b"%d" % (count + 1))]
-        end = _end(schedule, departure, [(ENDED, b"redelivered")])
-        return Written(marker.key, marker.value, headers, companions=[end])
+        headers = [header for header in produced if header[0] not in _CONTROLS]
+        headers.append((COUNT, b"%d" % (count + 1)))
+        end = _end(schedule, marker, departure, [_REDELIVERED])
+        return Written(marker.key, marker.value, headers, companions=(end,))
 
     def restate(self, restated: Restated, departure: Departure) -> Companion:
         """The START marker again, with the time that it is put off to, or the END marker of one that is withdrawn."""
@@ -129,7 +130,7 @@ class RedeliveryDialect:
         place = (due, departure.partition, schedule.offset, rank, departure.source.encode())
         own: Headers = [(RESTATED, b"%b:%d:%d:%d:%b" % place)]
         if due_ms is None:
-            return _end(schedule, departure, own)
+            return _end(schedule, decode_marker(schedule.value or b""), departure, own)
         headers = [*without(schedule.headers, _OWN), *own]
         return Companion(departure.source, schedule.key, schedule.value, headers, departure.partition)
 
@@ -146,11 +147,16 @@ def _identity(record: Record, marker: Marker) -> bytes:
     return encode_varint(marker.partition) + encode_varint(marker.offset) + queue
 
 
-def _count(headers: Headers | None) -> int:
-    values = last_values(headers)
-    if COUNT not in values:
+def _refuse_more_headers(record: Record, *, put_off: bool) -> None:
+    if not put_off and len(record.headers or ()) >= MAX_HEADERS:
+        detail = f"it has {MAX_HEADERS} headers: one more, which a relay adds to what is put off, is too many"
+        raise RecordError(DeadLetterReason.TOO_MANY_HEADERS, detail)
+
+
+def _count(headers: Mapping[str, bytes | None]) -> int:
+    if COUNT not in headers:
         return 0
-    text = values[COUNT]
+    text = headers[COUNT]
     if text is None or not _COUNT_FORM.fullmatch(text):
         raise malformed(COUNT, "a number of up to 9 digits", text)
     return int(text)
@@ -167,7 +173,6 @@ def _restated(offset: int, text: bytes | None) -> tuple[int | None, int | None]:
     return int(found[1]) if found[1] else None, int(found[2])
 
 
-def _end(schedule: Schedule, departure: Departure, headers: Headers) -> Companion:
-    marker = decode_marker(schedule.value or b"")
+def _end(schedule: Schedule, marker: Marker, departure: Departure, headers: Headers) -> Companion:
     value = encode_end(marker.partition, marker.offset)
     return Companion(departure.source, schedule.key, value, headers, departure.partition)

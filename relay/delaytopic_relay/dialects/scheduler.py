@@ -29,6 +29,7 @@ from delaytopic_relay.dialects.writing import Companion, Departure, ReadBy, Writ
 EPOCH: Final = "scheduler-epoch"
 TARGET_TOPIC: Final = "scheduler-target-topic"
 TARGET_KEY: Final = "scheduler-target-key"
+_NEEDS_TIMESTAMP: Final = f"header {EPOCH}"
 _DAY_MS: Final = 86_400_000
 
 
@@ -66,7 +67,8 @@ class SchedulerDialect:
         identity, values = identity_by_key(record), first_values(record.headers)
         due_ms = self._due_ms(record, seconds_ms(EPOCH, values.get(EPOCH)))
         target = self._target(values.get(TARGET_TOPIC))
-        expires_ms = self._expires_ms(due_ms)
+        since_days = self._rules.since_days
+        expires_ms = _expires_ms(due_ms, since_days) if since_days is not None else None
         return Schedule(
             due_ms,
             record.offset,
@@ -81,7 +83,7 @@ class SchedulerDialect:
         )
 
     def _due_ms(self, record: Record, due_ms: int) -> int:
-        timestamp_ms, grace_ms = timestamp_of(record, f"header {EPOCH}"), self._rules.grace_ms
+        timestamp_ms, grace_ms = timestamp_of(record, _NEEDS_TIMESTAMP), self._rules.grace_ms
         if grace_ms is not None and timestamp_ms - due_ms > grace_ms:
             detail = (
                 f"it was due at {instant_text(due_ms)}, {delay_text(timestamp_ms - due_ms)} before its timestamp;"
@@ -89,12 +91,6 @@ class SchedulerDialect:
             )
             raise RecordError(DeadLetterReason.EXPIRED, detail)
         return due_within(self._policy, timestamp_ms, due_ms)
-
-    def _expires_ms(self, due_ms: int) -> int | None:
-        if self._rules.since_days is None:
-            return None
-        last_day_ms = due_ms - due_ms % _DAY_MS + self._rules.since_days * _DAY_MS
-        return last_day_ms + _DAY_MS - 1
 
     def write(self, schedule: Schedule, departure: Departure) -> Written:
         """The record with its place, under the key that it asks for; its tombstone; its copy for the history."""
@@ -105,8 +101,14 @@ class SchedulerDialect:
             ("scheduler-topic", departure.source.encode()),
         ]
         # An empty header is what its Go client makes of a record without a key.
-        key = first_values(schedule.headers).get(TARGET_KEY)
-        companions = [tombstone(schedule, departure, headers)]
-        if self._rules.history is not None:
-            companions.append(Companion(self._rules.history, key, schedule.value, headers))
-        return Written(key, schedule.value, headers, companions=companions)
+        key = dict(reversed(headers)).get(TARGET_KEY)
+        stone, history = tombstone(schedule, departure, headers), self._rules.history
+        if history is None:
+            return Written(key, schedule.value, headers, companions=(stone,))
+        copy = Companion(history, key, schedule.value, headers)
+        return Written(key, schedule.value, headers, companions=(stone, copy))
+
+
+def _expires_ms(due_ms: int, since_days: int) -> int:
+    last_day_ms = due_ms - due_ms % _DAY_MS + since_days * _DAY_MS
+    return last_day_ms + _DAY_MS - 1

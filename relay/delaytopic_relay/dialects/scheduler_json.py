@@ -21,13 +21,13 @@ from delaytopic_relay.dialects.reading import (
     due_within,
     identity_by_key,
     is_by_relay,
-    last_values,
     read_by,
     timestamp_of,
 )
 from delaytopic_relay.dialects.writing import Departure, ReadBy, Written, tombstone, untouched
 
 EXPIRED: Final = "schedule:expired"
+_EXPIRED: Final = (EXPIRED, b"true")
 
 
 class _Schedule(msgspec.Struct):
@@ -57,10 +57,10 @@ class SchedulerJsonDialect:
 
     def _command(self, record: Record) -> Command:
         if record.value is None:
-            own = is_by_relay(record) or (last_values(record.headers).get(EXPIRED) or b"").lower() == b"true"
+            own = is_by_relay(record) or (dict(record.headers or ()).get(EXPIRED) or b"").lower() == b"true"
             return Ignore(record.offset) if own else Cancel(record.offset, identity_by_key(record))
         identity, wished = identity_by_key(record), decoded(_decoder, record.value)
-        if len(wished.headers or ()) > MAX_HEADERS:
+        if wished.headers is not None and len(wished.headers) > MAX_HEADERS:
             detail = f"field headers has more than {MAX_HEADERS} headers, which no relay carries"
             raise RecordError(DeadLetterReason.TOO_MANY_HEADERS, detail)
         due_ms = due_within(self._policy, timestamp_of(record, "field time"), max(0, wished.time))
@@ -70,5 +70,6 @@ class SchedulerJsonDialect:
     def write(self, schedule: Schedule, departure: Departure) -> Written:
         """The record that the value describes, and the tombstone of its schedule."""
         wished = decoded(_decoder, schedule.value)
-        stone = tombstone(schedule, departure, [(EXPIRED, b"true")])
-        return Written(wished.key, wished.value, [*(wished.headers or {}).items()], companions=[stone])
+        stone = tombstone(schedule, departure, [_EXPIRED])
+        headers = [*wished.headers.items()] if wished.headers is not None else []
+        return Written(wished.key, wished.value, headers, companions=(stone,))

@@ -15,17 +15,16 @@ from delaytopic_relay.dialects.reading import (
     Record,
     RecordError,
     due_within,
-    last_values,
     read_by,
     timestamp_of,
 )
 from delaytopic_relay.dialects.times import rfc_3339_ms
-from delaytopic_relay.dialects.writing import Departure, Letter, ReadBy, Written, without
+from delaytopic_relay.dialects.writing import Departure, Letter, ReadBy, Written
 
 WHEN: Final = "X-Timebridge-When"
 WHERE: Final = "X-Timebridge-Where"
 ERROR: Final = "X-Timebridge-Error"
-_CONTROLS: Final = frozenset({WHEN, WHERE})
+_NEEDS_TIMESTAMP: Final = f"header {WHEN}"
 
 
 class TimebridgeDialect:
@@ -42,21 +41,29 @@ class TimebridgeDialect:
         return read_by(self._command, message)
 
     def _command(self, record: Record) -> Command:
-        values = last_values(record.headers)
-        for name in (WHEN, WHERE):
-            if not values.get(name):
-                raise RecordError(DeadLetterReason.MALFORMED_HEADER, f"{name} header is missing")
-        when_ms = rfc_3339_ms(values[WHEN] or b"")
+        when = where = None
+        # A table of all headers would cost twice as much (0.7 us): each of their names is hashed for the first time.
+        for name, value in record.headers or ():
+            if name == WHEN:
+                when = value
+            elif name == WHERE:
+                where = value
+        if not when or not where:
+            missing = WHERE if when else WHEN
+            raise RecordError(DeadLetterReason.MALFORMED_HEADER, f"{missing} header is missing")
+        when_ms = rfc_3339_ms(when)
         if when_ms is None:
             detail = f"{WHEN} header is invalid, RFC3339 format expected"
             raise RecordError(DeadLetterReason.MALFORMED_HEADER, detail)
-        due_ms = due_within(self._policy, timestamp_of(record, f"header {WHEN}"), max(0, when_ms))
-        target = self._target(values[WHERE])
+        timestamp_ms = timestamp_of(record, _NEEDS_TIMESTAMP)
+        due_ms = due_within(self._policy, timestamp_ms, when_ms if when_ms > 0 else 0)
+        target = self._target(where)
         return Schedule(due_ms, record.offset, record.key, record.value, record.headers, self.read_by, target=target)
 
     def write(self, schedule: Schedule, departure: Departure) -> Written:
         """The record without the two headers."""
-        return Written(schedule.key, schedule.value, without(schedule.headers, _CONTROLS))
+        headers = [header for header in schedule.headers or () if header[0] != WHEN and header[0] != WHERE]
+        return Written(schedule.key, schedule.value, headers)
 
     def letter(self, reject: Reject, departure: Departure) -> Letter:
         """The record untouched, with the error."""

@@ -18,6 +18,10 @@ LAST_INSTANT_MS = 253_402_300_799_999
 _LONGEST_DURATION = Duration("99999h")
 
 _MAX_DURATION_BYTES = 28
+_UTC = (b"Z", b"z")
+_POINT = ord(".")
+_SECOND_BYTES = len("2026-11-21T14:01:26")
+_MOST_FRACTION_DIGITS = 9
 _RFC_3339 = re.compile(rb"(\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)")
 
 
@@ -83,6 +87,16 @@ def rfc_3339_ms(text: bytes) -> int | None:
 
     A fraction finer than a millisecond counts up, so that nothing is due before the instant written.
     """
+    # Most are in UTC, and of a second that was read just before: those need no pattern (0.4 us instead of 0.8).
+    if text[-1:] in _UTC and (second_ms := _utc_second_ms(text[:_SECOND_BYTES])) is not None:
+        digits = text[_SECOND_BYTES + 1 : -1]
+        if digits.isdigit() and text[_SECOND_BYTES] == _POINT and len(digits) <= _MOST_FRACTION_DIGITS:
+            return second_ms - (-int(digits.ljust(_MOST_FRACTION_DIGITS, b"0")) // 1_000_000)
+        return second_ms if len(text) == _SECOND_BYTES + 1 else None
+    return _by_pattern(text)
+
+
+def _by_pattern(text: bytes) -> int | None:
     match = _RFC_3339.fullmatch(text)
     if match is None:
         return None
@@ -90,12 +104,18 @@ def rfc_3339_ms(text: bytes) -> int | None:
     second_ms = _second_ms(second, offset)
     if second_ms is None or fraction is None:
         return second_ms
-    return second_ms - (-int(fraction.ljust(9, b"0")) // 1_000_000)
+    return second_ms - (-int(fraction.ljust(_MOST_FRACTION_DIGITS, b"0")) // 1_000_000)
+
+
+@lru_cache(maxsize=1024)
+def _utc_second_ms(text: bytes) -> int | None:
+    # Cached, as many records are due in the same second; of bounded length, so that the cache stays small.
+    return _by_pattern(b"%bZ" % text)
 
 
 @lru_cache(maxsize=1024)
 def _second_ms(second: bytes, offset: bytes) -> int | None:
-    # Cached, as many records are due in the same second; only texts of the pattern above come here.
+    # Cached likewise; only texts of the pattern above come here.
     try:
         instant = datetime.fromisoformat(f"{second.decode()}{offset.decode()}".upper())
     except ValueError:

@@ -39,7 +39,10 @@ class Departure(NamedTuple):
 
 
 class Companion(msgspec.Struct, gc=False):
-    """A record that is written in the transaction of a delivery: all of them are visible, or none."""
+    """A record that is written in the transaction of a delivery: all of them are visible, or none.
+
+    The list of headers is new, or that of the delivery itself: the receipt is appended to it.
+    """
 
     topic: str
     key: bytes | None

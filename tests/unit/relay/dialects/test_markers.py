@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.support.properties import QUICK
 from tests.support.relay import markers
 
-from delaytopic_relay.dialects.markers import Marker, decode_marker, encode_end, encode_varint
+from delaytopic_relay.dialects.markers import Marker, decode_any, decode_marker, decode_usual, encode_end, encode_varint
 from delaytopic_relay.dialects.reading import RecordError
 
 # Derived by hand from the rules of protobuf: a field's tag is its number times 8 plus its wire type, numbers have seven
@@ -80,3 +80,30 @@ def test_what_is_no_marker_says_why(data: str, why: str) -> None:
 
 def test_the_bits_beyond_a_number_of_64_are_dropped() -> None:
     assert decode_marker(bytes.fromhex("1a00 20 ffffffffffffffffff7f")).redeliver_after_ms == (1 << 64) - 1
+
+
+PLACES = st.tuples(st.integers(0, (1 << 28) - 1), st.integers(0, (1 << 56) - 1), st.integers(0, (1 << 56) - 1))
+TEXTS = st.binary(max_size=20), st.binary(max_size=300)
+
+
+@QUICK
+@given(st.integers(0, 2), PLACES, *TEXTS)
+def test_what_protobuf_writes_is_read_the_short_way(
+    kind: int, numbers: tuple[int, int, int], key: bytes, value: bytes
+) -> None:
+    written = markers.marker(kind, *numbers, key, value)
+
+    assert decode_usual(written) == decode_any(written)
+
+
+@QUICK
+@given(PLACES, *TEXTS, st.lists(st.tuples(st.integers(0, 40), st.integers(0, 255)), min_size=1, max_size=3))
+def test_other_bytes_are_read_alike_the_short_way_or_not_at_all(
+    numbers: tuple[int, int, int], key: bytes, value: bytes, changes: list[tuple[int, int]]
+) -> None:
+    written = bytearray(markers.marker(0, *numbers, key, value))
+    for place, byte in changes:
+        written[place % len(written)] = byte
+    found = decode_usual(bytes(written))
+
+    assert found is None or found == decode_any(bytes(written))
