@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,8 @@ from docs.site.hooks import DOCS, with_links_outside
 from tests.support.paths import ROOT
 
 FOLDER = DOCS / "reference"
+SHALLOW = re.compile(r"^ {1,3}(?:```|\|)", re.MULTILINE)
+"""A block or a table that the site's Markdown does not take as a part of the list that it stands in."""
 
 
 def test_the_site_is_built_without_a_warning_and_has_every_page(tmp_path: Path) -> None:
@@ -24,6 +27,10 @@ def test_the_site_is_built_without_a_warning_and_has_every_page(tmp_path: Path) 
     pages = {page.relative_to(DOCS).with_suffix("") for page in DOCS.rglob("*.md")} - {Path("adr/template")}
     built = {page.parent.relative_to(tmp_path) for page in tmp_path.rglob("index.html")}
     assert built == {Path() if page == Path("index") else page for page in pages}
+
+
+def test_what_belongs_to_an_item_of_a_list_is_indented_by_four_so_that_the_list_goes_on() -> None:
+    assert [str(page) for page in DOCS.rglob("*.md") if SHALLOW.search(page.read_text(encoding="utf-8"))] == []
 
 
 @pytest.mark.parametrize(
