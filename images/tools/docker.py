@@ -57,8 +57,11 @@ class Docker:
         there = f"{registry.rstrip('/')}/{reference}"
         self._run("tag", reference, there)
         self._run("push", "--quiet", there)
-        known = json.loads(self._inspect(there, "{{json .RepoDigests}}") or "[]")
-        return next(str(name) for name in known if name.startswith(f"{there.rpartition(':')[0]}@"))
+        known = json.loads(self._inspect(there, "{{json .RepoDigests}}") or "null")
+        names = [str(name) for name in known or () if name.startswith(f"{there.rpartition(':')[0]}@")]
+        if not names:
+            raise DockerError(f"{there} was pushed, and the engine does not know its digest")
+        return names[0]
 
     def read_file(self, reference: str, path: str) -> bytes:
         """A file of an image; nothing of it is run."""

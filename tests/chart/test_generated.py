@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 from charts.tools.generated import generated_files
 from charts.tools.kustomize import kustomize_base
+from charts.tools.olm_bundle import BUNDLE, olm_bundle
 from charts.tools.pages import with_part
 from charts.tools.places import CHART, CRDS, GITOPS, ROOT, text_of
 from charts.tools.values_schema import TYPES
@@ -31,10 +33,18 @@ def test_the_chart_holds_every_definition_and_no_other_file() -> None:
 
 
 @pytest.mark.integration
-def test_the_kustomize_base_is_up_to_date(helm: ChartHelm) -> None:
-    files = kustomize_base(helm.program)
+@pytest.mark.parametrize("made", [kustomize_base, olm_bundle], ids=lambda made: made.__name__)
+def test_what_follows_from_the_rendered_chart_is_up_to_date(
+    helm: ChartHelm, made: Callable[[Path], dict[Path, str]]
+) -> None:
+    files = made(helm.program)
 
-    assert {path.name: text_of(path) for path in files} == {path.name: text for path, text in files.items()}, HINT
+    assert {path: text_of(path) for path in files} == files, HINT
+
+
+@pytest.mark.integration
+def test_the_bundle_of_olm_has_no_file_that_is_left_over(helm: ChartHelm) -> None:
+    assert {path for path in BUNDLE.rglob("*") if path.is_file()} <= olm_bundle(helm.program).keys()
 
 
 def test_every_value_is_described() -> None:

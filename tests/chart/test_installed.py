@@ -9,8 +9,9 @@ import pytest
 import yaml
 from charts.tools.kustomize import BASE, NAMESPACE
 from charts.tools.places import CHART, GITOPS
+from tests.chart.foreign_definitions import foreign_definitions
 from tests.chart.helm import BARE, EVERYTHING, NAMESPACES, RESTRICTED, TRY, ChartHelm, named
-from tests.chart.prometheus_operator import monitoring_definitions
+from tests.chart.keda_page import SCALED
 from tests.chart.rights import granted
 from tests.cluster.access import Access, allowed
 from tests.cluster.binaries import Programs
@@ -32,7 +33,7 @@ MONITORS = ("PodMonitor", "ServiceMonitor", "PrometheusRule")
 def empty_cluster(kubernetes_programs: Programs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnControlPlane]:
     """Without the project's definitions: the chart brings them."""
     with OwnControlPlane(kubernetes_programs, tmp_path_factory.mktemp("empty-cluster")) as plane:
-        plane.kubectl.apply(prepared(monitoring_definitions))
+        plane.kubectl.apply(prepared(foreign_definitions))
         plane.kubectl.apply(_namespace(name) for name in NAMESPACES)
         yield plane
 
@@ -87,6 +88,16 @@ def test_the_api_server_accepts_monitors_and_rules_without_a_warning(
     )
 
     assert {each["kind"] for each in read_by_prometheus} == set(MONITORS)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_the_api_server_accepts_the_scaled_objects_of_the_page_with_the_definition_of_keda(
+    empty_cluster: OwnControlPlane,
+) -> None:
+    result = empty_cluster.kubectl.run(
+        "apply", "--server-side", "--dry-run=server", "-f", "-", given=yaml.safe_dump_all(SCALED)
+    )
+
     assert (result.returncode, result.stderr) == (0, "")
 
 

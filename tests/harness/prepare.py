@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
 from images.tools.errors import ImagesError
-from tests.chart.prometheus_operator import monitoring_definitions
+from tests.chart.foreign_definitions import foreign_definitions
 from tests.chart.promtool import prometheus_program, promtool_program
 from tests.cluster.binaries import HELM_3_VERSION, helm_program, kubernetes_programs, s3_program
 from tests.cluster.go_builds import ProgramsMissingError, ProgramsNotBuiltError
@@ -29,7 +29,7 @@ DOWNLOADS: Final[Mapping[str, Callable[[], object]]] = {
     "Spark's jars for Kafka and S3": spark_jars,
     "Chromium": chromium_program,
     "Prometheus": lambda: (promtool_program(), prometheus_program()),
-    "definitions of the Prometheus operator": monitoring_definitions,
+    "definitions of other operators": foreign_definitions,
 }
 BUILDS: Final[Mapping[str, Callable[[], object]]] = {
     "Kubernetes": kubernetes_programs,
