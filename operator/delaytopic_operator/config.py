@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from delaytopic_api import Duration
-from delaytopic_api.documents import ApiVersion, KubernetesObject, Model, SparkConf, require
+from delaytopic_api.documents import API_VERSION, ApiVersion, KubernetesObject, Model, SparkConf, require
 from delaytopic_api.errors import ApiError
 from delaytopic_api.loading import parse_yaml, validate
 from delaytopic_api.values import Glob, Namespace, SecretName, Sha256, between
@@ -103,7 +103,7 @@ class GatewayConfig(Model):
 class OperatorConfig(Model):
     """All that the operator needs to know."""
 
-    api_version: ApiVersion = "delaytopic.dev/v1alpha1"
+    api_version: ApiVersion = ApiVersion(API_VERSION)
     """delaytopic.dev/v1alpha1"""
     kind: Literal["OperatorConfig"] = "OperatorConfig"
     """OperatorConfig"""

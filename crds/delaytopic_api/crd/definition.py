@@ -6,11 +6,11 @@ from typing import Any
 
 from delaytopic_api.crd.kinds import Kind, Scale
 from delaytopic_api.crd.schema import Schema, structural_schema
-from delaytopic_api.documents.metadata import API_VERSION, GROUP
+from delaytopic_api.documents.metadata import API_VERSION, GROUP, ApiVersion
 
 
 def custom_resource_definition(kind: Kind) -> dict[str, Any]:
-    """Of one kind, in the one version there is."""
+    """Of one kind, in all versions that are served."""
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -26,18 +26,18 @@ def custom_resource_definition(kind: Kind) -> dict[str, Any]:
                 "shortNames": [kind.short_name],
                 "categories": ["delay"],
             },
-            "versions": [_version(kind)],
+            "versions": [_version(kind, version) for version in ApiVersion],
         },
     }
 
 
-def _version(kind: Kind) -> dict[str, Any]:
+def _version(kind: Kind, version: ApiVersion) -> dict[str, Any]:
     selectable = [{"jsonPath": path} for path in kind.selectable]
     subresources = _subresources(kind)
     return {
-        "name": API_VERSION.rpartition("/")[2],
+        "name": version.rpartition("/")[2],
         "served": True,
-        "storage": True,
+        "storage": version == API_VERSION,
         **({"subresources": subresources} if subresources else {}),
         **({"selectableFields": selectable} if selectable else {}),
         "additionalPrinterColumns": [column.document() for column in kind.columns],

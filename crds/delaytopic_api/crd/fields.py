@@ -28,7 +28,7 @@ def with_tables(page: str) -> str:
 def fields_table(kind: str, part: str) -> str:
     """All fields below `spec` or `status` of a kind, in the order of the models."""
     known = next(each for each in KINDS if each.name == kind)
-    version = custom_resource_definition(known)["spec"]["versions"][0]
+    version = next(each for each in custom_resource_definition(known)["spec"]["versions"] if each["storage"])
     schema = version["schema"]["openAPIV3Schema"]["properties"][part]
     return _HEAD + "".join(_rows(schema, ""))
 

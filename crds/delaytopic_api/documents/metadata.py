@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from enum import StrEnum
+from typing import Final
 
 from pydantic import AwareDatetime, ConfigDict
 
@@ -10,8 +11,16 @@ from delaytopic_api.documents.model import Model
 from delaytopic_api.values.names import ClassName, Namespace, ObjectName
 
 GROUP: Final = "delaytopic.dev"
-API_VERSION: Final = "delaytopic.dev/v1alpha1"
-ApiVersion = Literal["delaytopic.dev/v1alpha1"]
+
+
+class ApiVersion(StrEnum):
+    """The versions of documents that are read: the definitions serve each of them."""
+
+    V1ALPHA1 = "delaytopic.dev/v1alpha1"
+
+
+API_VERSION: Final = ApiVersion.V1ALPHA1.value
+"""The version that the API server stores, that the operator asks for, and that is written."""
 DEFAULT_CLASS_ANNOTATION: Final = "delaytopic.dev/is-default-class"
 
 

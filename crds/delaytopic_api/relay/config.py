@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from delaytopic_api.documents.delay_topic import CesiumSpec, Delay, FixedDelay, Precision, RedeliverySpec, SchedulerSpec
-from delaytopic_api.documents.metadata import ApiVersion
+from delaytopic_api.documents.metadata import API_VERSION, ApiVersion
 from delaytopic_api.documents.model import Model, require
 from delaytopic_api.errors import InvalidText
 from delaytopic_api.relay.connection import FilePath, KafkaClient, RedisClient
@@ -153,7 +153,7 @@ class RelayLimits(Model):
 class RelayConfig(Model):
     """All that a relay needs to know."""
 
-    api_version: ApiVersion = "delaytopic.dev/v1alpha1"
+    api_version: ApiVersion = ApiVersion(API_VERSION)
     """delaytopic.dev/v1alpha1"""
     kind: Literal["RelayConfig"] = "RelayConfig"
     """RelayConfig"""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
+
+from delaytopic_api.documents import API_VERSION, ApiVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +27,8 @@ class Kind:
         return "/".join([*parts, self.plural, *filter(None, (name, subresource))])
 
 
-DELAY_TOPIC: Final = Kind("delaytopic.dev/v1alpha1", "DelayTopic", "delaytopics")
-DELAY_CLASS: Final = Kind("delaytopic.dev/v1alpha1", "DelayClass", "delayclasses", namespaced=False)
+DELAY_TOPIC: Final = Kind(API_VERSION, "DelayTopic", "delaytopics")
+DELAY_CLASS: Final = Kind(API_VERSION, "DelayClass", "delayclasses", namespaced=False)
 NAMESPACE: Final = Kind("v1", "Namespace", "namespaces", namespaced=False)
 CONFIG_MAP: Final = Kind("v1", "ConfigMap", "configmaps")
 SECRET: Final = Kind("v1", "Secret", "secrets")
@@ -43,7 +46,10 @@ ALL: Final = (
     DELAY_TOPIC, DELAY_CLASS, NAMESPACE, CONFIG_MAP, SECRET, SERVICE_ACCOUNT, POD, EVENT, DEPLOYMENT,
     POD_DISRUPTION_BUDGET, NETWORK_POLICY, CRON_JOB, LEASE, KAFKA_TOPIC,
 )  # fmt: skip
-_BY_DOCUMENT = {(kind.api_version, kind.name): kind for kind in ALL}
+_BY_DOCUMENT: Final[Mapping[tuple[str, str], Kind]] = {
+    **{(kind.api_version, kind.name): kind for kind in ALL},
+    **{(version.value, kind.name): kind for version in ApiVersion for kind in (DELAY_TOPIC, DELAY_CLASS)},
+}
 
 
 def kind_of(document: dict[str, object]) -> Kind:

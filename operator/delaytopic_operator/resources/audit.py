@@ -83,7 +83,7 @@ def audit_config_map(identity: RelayIdentity, topic: DelayTopic, delay_class: De
 def _document(document: DelayTopic | DelayClass, named: Document) -> Document:
     """Return it as its author wrote it: an audit of another release has other defaults, and knows fewer fields."""
     spec = {field: value for field, value in _written(document.spec).items() if field not in _NOT_AUDITED}
-    return {"apiVersion": document.api_version, "kind": document.kind, "metadata": named, "spec": spec}
+    return {"apiVersion": document.api_version.value, "kind": document.kind, "metadata": named, "spec": spec}
 
 
 def _written(model: Model) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from tests.support.paths import ROOT
 from delaytopic_api.crd import KINDS, custom_resource_definition
 from delaytopic_api.crd.__main__ import file_name, file_text
 from delaytopic_api.crd.kinds import Kind
+from delaytopic_api.documents import API_VERSION, GROUP, ApiVersion
 
 CRDS = ROOT / "crds"
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -74,3 +75,11 @@ def test_other_defaults_are_described() -> None:
     described = fields(KINDS[0])[".spec.target.partitioning"]["description"]
 
     assert described.endswith("RoundRobin: each in turn. Default: ByKey.")
+
+
+@each_kind
+def test_every_version_that_is_read_is_served_and_the_one_that_is_written_is_stored(kind: Kind) -> None:
+    versions = custom_resource_definition(kind)["spec"]["versions"]
+
+    assert [f"{GROUP}/{each['name']}" for each in versions if each["served"]] == [*ApiVersion]
+    assert [f"{GROUP}/{each['name']}" for each in versions if each["storage"]] == [API_VERSION]
