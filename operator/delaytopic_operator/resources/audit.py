@@ -240,10 +240,9 @@ def audit_children(
 ) -> list[Document]:
     """The documents to apply beside those of `children`, whose ServiceAccount and ConfigMap they use; in this order.
 
-    None when the operator is configured without audits, or the dialect is one that the audit cannot follow. Raises
-    `Refused` where `children` does.
+    None when the operator is configured without audits. Raises `Refused` where `children` does.
     """
-    if config.audit.schedule is None or settings.schedule.capabilities.postpones:
+    if config.audit.schedule is None:
         return []
     if problems := relay_problems(settings, topic.spec.relay, delay_class.spec.relay if delay_class else None):
         raise Refused(problems)

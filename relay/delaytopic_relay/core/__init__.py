@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from delaytopic_relay.core.commands import Cancel, Command, Dialect, Reject, Schedule, SourceMessage
+from delaytopic_relay.core.commands import Cancel, Command, Dialect, Ignore, Postpone, Reject, Schedule, SourceMessage
 
-__all__ = ["Cancel", "Command", "Dialect", "Reject", "Schedule", "SourceMessage"]
+__all__ = ["Cancel", "Command", "Dialect", "Ignore", "Postpone", "Reject", "Schedule", "SourceMessage"]

@@ -16,7 +16,7 @@ LOG_BASE: Final = math.log(BUCKET_BASE)
 
 
 class Kind(IntEnum):
-    """The kind of a row. Asks are on the source topic, outcomes on the others."""
+    """The kind of a row. Asks are on the source topic, outcomes on the others, but for `PUT_OFF`."""
 
     SCHEDULE = 0
     """An ask: deliver this record."""
@@ -30,6 +30,12 @@ class Kind(IntEnum):
     """An outcome: a record on the dead-letter topic."""
     FOREIGN = 5
     """A record on a target or dead-letter topic that no relay of this source wrote."""
+    POSTPONE = 6
+    """Puts an ask off by its id."""
+    PUT_OFF = 7
+    """An outcome: the ask was written into the source again, with its new time. There it is an ask of its own."""
+    IGNORED = 8
+    """A record on the source topic that asks for nothing, as a relay wrote it beside a delivery."""
 
 
 class Outcome(StrEnum):

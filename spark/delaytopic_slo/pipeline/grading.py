@@ -17,8 +17,8 @@ from delaytopic_slo.model.rules import Rules
 from delaytopic_slo.model.words import MINUTE_MS, Kind, minute_of
 from delaytopic_slo.pipeline.ports import Progress
 from delaytopic_slo.tables.digests import digests, disagreeing_minutes, merged
-from delaytopic_slo.tables.frames import is_kind
-from delaytopic_slo.tables.judging import judged_alike, judged_one_by_one, withdrawals
+from delaytopic_slo.tables.frames import is_kind, is_put_off
+from delaytopic_slo.tables.judging import judged_alike, judged_one_by_one, postponements, withdrawals
 from delaytopic_slo.tables.minutes import deadline_within, ranges_of, within
 from delaytopic_slo.tables.schemas import COMMANDS, DIGESTS, PARTS, RECORDS, WITHDRAWALS
 from delaytopic_slo.tables.verdicts import findings, histogram, sums, telling_minutes, verdicts
@@ -172,7 +172,9 @@ def _withdrawn(rules: Rules, ledger: Ledger, folder: str, records: DataFrame, ru
         return ledger.read([], "withdrawn", WITHDRAWALS)
     schedules = records.filter(is_kind(Kind.SCHEDULE))
     commands = ledger.read(with_commands, "commands", COMMANDS)
-    return ledger.write(folder, "withdrawn", withdrawals(schedules, commands, rules.grace_ms))
+    puts_off = not commands.filter(is_kind(Kind.POSTPONE) | is_put_off()).isEmpty()
+    ended = (postponements if puts_off else withdrawals)(schedules, commands, rules.grace_ms)
+    return ledger.write(folder, "withdrawn", ended)
 
 
 def _records_of(ledger: Ledger, runs: Sequence[Run], graded: Sequence[MinuteRange]) -> DataFrame:

@@ -68,11 +68,11 @@ def _counts(extract: DataFrame, plan: Plan) -> list[Row]:
 
     `least_ms`: how far the append times of a target partition lie behind what the receipts say, at least.
     """
-    late_in = tables.is_kind(Kind.SCHEDULE) & (sf.col("due_ms") < sf.col("append_ms"))
     grouped = extract.groupBy("kind", "topic", "at_partition", "by_broker", _scoped(plan)).agg(
         sf.count(sf.lit(1)).alias("records"),
         sf.count_if(sf.col("id_hash").isNotNull()).alias("named"),
-        sf.count_if(late_in).alias("overdue"),
+        sf.count_if(tables.is_overdue()).alias("overdue"),
+        sf.count_if(tables.is_put_off()).alias("put_off"),
         sf.min(sf.col("append_ms") - sf.col("sent_ms")).alias("least_ms"),
     )
     return grouped.collect()
@@ -113,28 +113,26 @@ def _extract(
 def _outcomes(
     extract: DataFrame, counts: Sequence[Row], ledger: Ledger, folder: str, last: Commit | None, overdue: bool
 ) -> DataFrame:
-    """Return deliveries and dead letters, at the deadlines of the asks that they answer."""
+    """Return deliveries, dead letters and what was put off, at the deadlines of the asks that they answer."""
     runs = last.runs if last is not None else []
     folders = [run.folder for run in runs if run.overdue] + ([folder] if overdue else [])
     delivered = tables.deliveries(extract, ledger.read(folders, "overdue", OVERDUE) if folders else None)
-    if not any(row.kind == Kind.DEAD_LETTER for row in counts):
+    if not any(row.kind == Kind.DEAD_LETTER or row.put_off for row in counts):
         return delivered
     forgotten = last.forgotten if last is not None else []
-    asks = tables.asks(extract)
-    older = _runs_with_asks_of(extract, runs)
+    asks, answers = tables.asks(extract), tables.answers(extract)
+    older = _runs_with_asks_of(answers, runs)
     if older:
-        letters = extract.filter(tables.is_kind(Kind.DEAD_LETTER)).select("partition", "offset")
         before = ledger.read([run.folder for run in older], "records", RECORDS)
         before = before.filter(tables.is_kind(Kind.SCHEDULE, Kind.REJECT))
-        asks = asks.unionByName(before.join(letters, ["partition", "offset"], "left_semi").select(*RECORDS.names))
-    return delivered.unionByName(tables.dead_letters(extract, asks, forgotten))
+        asks = asks.unionByName(before.join(answers, ["partition", "offset"], "left_semi").select(*RECORDS.names))
+    return delivered.unionByName(tables.answered(answers, asks, forgotten))
 
 
-def _runs_with_asks_of(extract: DataFrame, runs: Iterable[Run]) -> list[Run]:
-    """Return the runs that may have read the source records of these dead letters."""
-    letters = extract.filter(tables.is_kind(Kind.DEAD_LETTER))
+def _runs_with_asks_of(answers: DataFrame, runs: Iterable[Run]) -> list[Run]:
+    """Return the runs that may have read the source records of these outcomes."""
     least, most = sf.min("offset").alias("least"), sf.max("offset").alias("most")
-    bounds = {row.partition: row for row in letters.groupBy("partition").agg(least, most).collect()}
+    bounds = {row.partition: row for row in answers.groupBy("partition").agg(least, most).collect()}
     return [
         run
         for run in runs
@@ -157,7 +155,7 @@ def _scoped(plan: Plan) -> Column:
 def _require_brokers_clock(plan: Plan, counts: Sequence[Row]) -> None:
     if plan.trusts_any_clock:
         return
-    judged = (Kind.SCHEDULE, Kind.REJECT, Kind.CANCEL, Kind.DELIVERED)
+    judged = (Kind.SCHEDULE, Kind.REJECT, Kind.CANCEL, Kind.POSTPONE, Kind.DELIVERED)
     doubtful = [row for row in counts if row.kind in judged and not row.by_broker]
     reasons = []
     for topic in sorted({_topic_of(plan, row) for row in doubtful}):
@@ -188,6 +186,6 @@ def _topics_read(plan: Plan, counts: Sequence[Row]) -> list[TopicRead]:
 
 def _topic_of(plan: Plan, row: Row) -> str:
     """Return the topic that a row was read from; asks name the topic that they want instead."""
-    if row.kind in (Kind.SCHEDULE, Kind.REJECT, Kind.CANCEL):
+    if row.kind in (Kind.SCHEDULE, Kind.REJECT, Kind.CANCEL, Kind.POSTPONE, Kind.IGNORED):
         return plan.source
     return plan.dead_letter if row.kind == Kind.DEAD_LETTER else str(row.topic)

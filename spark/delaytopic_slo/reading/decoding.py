@@ -12,15 +12,14 @@ from typing import Any, Final, Protocol
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from delaytopic_api.errors import MalformedHeader
-from delaytopic_api.records import RECEIPT, Headers, Receipt, parse_dead_letter
+from delaytopic_api.records import RECEIPT, RESTATED, Headers, Receipt, parse_dead_letter
 from delaytopic_api.relay import RelayConfig
-from delaytopic_api.values import CAPABILITIES
-from delaytopic_relay.core import Cancel, Schedule, SourceMessage
+from delaytopic_relay.core import Cancel, Ignore, Postpone, Schedule, SourceMessage
 from delaytopic_relay.dialects import dialect_for
-from delaytopic_slo.errors import CannotJudge
 from delaytopic_slo.model.manifest import Role
 from delaytopic_slo.model.words import Kind
 
+_LARGEST: Final = (1 << 63) - 1
 LOG_APPEND_TIME: Final = 2
 """Of the client library's kinds of timestamp the one that a broker gives."""
 
@@ -51,14 +50,7 @@ Decode = Callable[[Any], Row]
 
 
 def decoder_for(role: Role, topic: str, config: RelayConfig) -> Decode:
-    """Return the function that reads the records of one topic. Raises `CannotJudge` for a dialect that puts off."""
-    if CAPABILITIES[config.schedule.dialect].postpones:
-        raise CannotJudge(
-            [
-                f"the dialect {config.schedule.dialect} puts records off, and writes them into the source again: the"
-                " audit cannot follow them yet, so this DelayTopic is not audited"
-            ]
-        )
+    """Return the function that reads the records of one topic."""
     if role is Role.SOURCE:
         return _source_decoder(config)
     return _target_decoder(topic, config.source.topic) if role is Role.TARGET else _letter_decoder(topic, config)
@@ -79,6 +71,7 @@ def id_hash_of(identity: bytes) -> int:
 def _source_decoder(config: RelayConfig) -> Decode:
     read, default_target = dialect_for(config).read, config.target.topic
     schedule, reject, cancel = int(Kind.SCHEDULE), int(Kind.REJECT), int(Kind.CANCEL)
+    postpone, ignored = int(Kind.POSTPONE), int(Kind.IGNORED)
 
     def decode(message: Message) -> Row:
         command = read(message)
@@ -88,13 +81,28 @@ def _source_decoder(config: RelayConfig) -> Decode:
             id_hash = None if command.id is None else id_hash_of(command.id)
             target = command.target or default_target
             at = (schedule, partition, command.offset, command.due_ms, append_ms, by_broker)
-            return (*at, None, id_hash, target, None, None, None)
-        if type(command) is Cancel:
+            put_off = None if command.rank is None else _put_off(message)
+            return (*at, None, id_hash, target, None, put_off, None)
+        if type(command) is Cancel and command.rank is None:
             at_cancel = (cancel, partition, command.offset, None, append_ms, by_broker)
             return (*at_cancel, None, id_hash_of(command.id), None, None, None, None)
+        if type(command) is Postpone:
+            at_postpone = (postpone, partition, command.offset, command.due_ms, append_ms, by_broker)
+            return (*at_postpone, None, id_hash_of(command.id), None, None, None, None)
+        if type(command) is Ignore or type(command) is Cancel:
+            # What a relay withdraws it does for a command that is there, too: that one is judged by.
+            at_ignored = (ignored, partition, command.offset, None, append_ms, by_broker)
+            return (*at_ignored, None, None, None, None, None, None)
         return (reject, partition, command.offset, None, append_ms, by_broker, None, None, None, None, None, None)
 
     return decode
+
+
+def _put_off(message: Message) -> int:
+    """Return the offset of the schedule that a relay has put off, and wrote again as this record."""
+    headers: Headers = message.headers() or []
+    stated = dict(headers)[RESTATED] or b""
+    return min(int(stated.split(b":")[2]), _LARGEST)
 
 
 def _target_decoder(topic: str, source: str) -> Decode:

@@ -23,8 +23,11 @@ def minute() -> Column:
 
 
 def asks(extract: DataFrame) -> DataFrame:
-    """Return schedules at the later of due time and append time, rejects at their append time."""
-    on_schedule = sf.greatest("due_ms", "append_ms")
+    """Return schedules at the later of due time and append time, rejects at their append time.
+
+    What a relay has written again late is as late as it is.
+    """
+    on_schedule = sf.when(is_put_off(), sf.col("due_ms")).otherwise(sf.greatest("due_ms", "append_ms"))
     deadline = sf.when(is_kind(Kind.SCHEDULE), on_schedule).otherwise(sf.col("append_ms"))
     return (
         extract.filter(is_kind(Kind.SCHEDULE, Kind.REJECT)).withColumn("deadline_ms", deadline).select(*RECORDS.names)
@@ -33,14 +36,18 @@ def asks(extract: DataFrame) -> DataFrame:
 
 def commands(extract: DataFrame) -> DataFrame:
     """Return the commands that name an id."""
-    named = is_kind(Kind.SCHEDULE, Kind.CANCEL) & sf.col("id_hash").isNotNull()
+    named = is_kind(Kind.SCHEDULE, Kind.CANCEL, Kind.POSTPONE) & sf.col("id_hash").isNotNull()
     return extract.filter(named).select(*COMMANDS.names)
 
 
 def overdue(extract: DataFrame) -> DataFrame:
     """Return schedules that were due before they were appended."""
-    late_in = is_kind(Kind.SCHEDULE) & (sf.col("due_ms") < sf.col("append_ms"))
-    return extract.filter(late_in).select(*OVERDUE.names)
+    return extract.filter(is_overdue()).select(*OVERDUE.names)
+
+
+def is_overdue() -> Column:
+    """Return the condition that a row is a schedule that was due before it was appended."""
+    return is_kind(Kind.SCHEDULE) & sf.col("at_offset").isNull() & (sf.col("due_ms") < sf.col("append_ms"))
 
 
 def deliveries(extract: DataFrame, all_overdue: DataFrame | None) -> DataFrame:
@@ -54,13 +61,33 @@ def deliveries(extract: DataFrame, all_overdue: DataFrame | None) -> DataFrame:
     return found.withColumn("deadline_ms", deadline).select(*RECORDS.names)
 
 
-def dead_letters(extract: DataFrame, known_asks: DataFrame, forgotten: Iterable[Range] = ()) -> DataFrame:
-    """Return dead letters at the deadlines of their source records; of unknown ones, when they were appended.
+def answers(extract: DataFrame) -> DataFrame:
+    """Return dead letters, and what was put off: outcomes that do not know the deadlines of their source records."""
+    put_off = extract.filter(is_put_off()).withColumns(
+        {
+            "kind": sf.lit(int(Kind.PUT_OFF)).cast("byte"),
+            "offset": sf.col("at_offset"),
+            "at_partition": sf.col("partition"),
+            "at_offset": sf.col("offset"),
+            # No target: a minute with it is judged record by record.
+            "topic": sf.lit(None).cast("string"),
+        }
+    )
+    return extract.filter(is_kind(Kind.DEAD_LETTER)).unionByName(put_off)
+
+
+def is_put_off() -> Column:
+    """Return the condition that a row is an ask that stands for one that was put off."""
+    return is_kind(Kind.SCHEDULE) & sf.col("at_offset").isNotNull()
+
+
+def answered(found: DataFrame, known_asks: DataFrame, forgotten: Iterable[Range] = ()) -> DataFrame:
+    """Return such outcomes at the deadlines of their source records; of unknown ones, when they were appended.
 
     Those of `forgotten` source records are at the beginning of time, which every ledger has forgotten.
     """
     known = known_asks.select("partition", "offset", sf.col("deadline_ms").alias("asked_ms"))
-    found = extract.filter(is_kind(Kind.DEAD_LETTER)).join(known, ["partition", "offset"], "left")
+    found = found.join(known, ["partition", "offset"], "left")
     unknown = sf.when(_in_any(forgotten), sf.lit(0).cast("long")).otherwise(sf.col("append_ms"))
     return found.withColumn("deadline_ms", sf.coalesce("asked_ms", unknown)).select(*RECORDS.names)
 
@@ -71,7 +98,7 @@ def in_scope(rows: DataFrame, first_offsets: dict[int, int]) -> DataFrame:
     for partition, first in sorted(first_offsets.items()):
         if first > 0:
             before = before | ((sf.col("partition") == partition) & (sf.col("offset") < first))
-    return rows.filter(~(before & is_kind(Kind.DELIVERED, Kind.DEAD_LETTER)))
+    return rows.filter(~(before & is_kind(Kind.DELIVERED, Kind.DEAD_LETTER, Kind.PUT_OFF)))
 
 
 def _in_any(ranges: Iterable[Range]) -> Column:

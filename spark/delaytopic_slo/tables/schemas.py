@@ -37,7 +37,8 @@ EXTRACT: Final = _table(
     reason=_TEXT,
 )
 """One row a record read. `partition` and `offset` are always those of the source record. `append_ms` is the record's
-own timestamp, `by_broker` whether it is LogAppendTime. `topic` is where an ask wants to go, and where an outcome is."""
+own timestamp, `by_broker` whether it is LogAppendTime. `topic` is where an ask wants to go, and where an outcome is.
+`at_offset` of an ask is the source offset of the one that was put off, and that it stands for."""
 
 RECORDS: Final = _table(
     deadline_ms=_LONG,
@@ -55,8 +56,10 @@ RECORDS: Final = _table(
 )
 """Asks and outcomes, each at its deadline: due time, or when the source record was appended if that was later."""
 
-COMMANDS: Final = _table(partition=_INT, id_hash=_LONG, offset=_LONG, append_ms=_LONG, kind=_BYTE)
-"""Schedules and cancels with an id."""
+COMMANDS: Final = _table(
+    partition=_INT, id_hash=_LONG, offset=_LONG, append_ms=_LONG, kind=_BYTE, due_ms=_LONG, at_offset=_LONG
+)
+"""Schedules and cancels with an id, and what puts one off."""
 
 OVERDUE: Final = _table(partition=_INT, offset=_LONG, append_ms=_LONG)
 """Schedules that were due before they were appended: their outcomes don't know their deadline."""
@@ -64,8 +67,12 @@ OVERDUE: Final = _table(partition=_INT, offset=_LONG, append_ms=_LONG)
 DIGESTS: Final = _table(minute=_LONG, partition=_INT, kind=_BYTE, records=_LONG, hashes=_LONG, offsets=_LONG)
 """Count, XOR of hashes and sum of offsets, for one side of one source partition in one minute."""
 
-WITHDRAWALS: Final = _table(minute=_LONG, partition=_INT, offset=_LONG, by=_BYTE, certain=_TRUTH)
-"""Schedules that a later command of their id ended (`by` SCHEDULE: replaced), or may have ended."""
+WITHDRAWALS: Final = _table(
+    minute=_LONG, partition=_INT, offset=_LONG, by=_BYTE, certain=_TRUTH, from_ms=_LONG, until_ms=_LONG
+)
+"""Schedules that a later command of their id ended (`by` SCHEDULE: replaced), put off or may have ended.
+
+One that is put off has its new time between `from_ms`, which was surely read in time, and `until_ms`."""
 
 JUDGED: Final = _table(
     minute=_LONG,

@@ -15,7 +15,7 @@ from delaytopic_slo.model.rules import Rules
 from delaytopic_slo.model.words import MINUTE_MS, Kind, bucket_value_ms
 from delaytopic_slo.tables import frames as tables
 from delaytopic_slo.tables.digests import digests, disagreeing_minutes, merged
-from delaytopic_slo.tables.judging import judged_alike, judged_one_by_one, withdrawals
+from delaytopic_slo.tables.judging import judged_alike, judged_one_by_one, postponements, withdrawals
 from delaytopic_slo.tables.schemas import COMMANDS, EXTRACT, JUDGED, RECORDS, WITHDRAWALS
 from delaytopic_slo.tables.verdicts import bucket_of, findings, sums, verdicts
 
@@ -79,9 +79,21 @@ def test_deliveries_learn_the_deadline_of_records_that_were_overdue_on_arrival(s
 def test_dead_letters_take_the_deadline_of_their_source_record_or_their_own_time(spark: SparkSession) -> None:
     extract = frame(spark, EXTRACT, ask(0, 500), letter(0, 900), letter(7, 950))
 
-    found = tables.dead_letters(extract, tables.asks(extract)).collect()
+    found = tables.answered(tables.answers(extract), tables.asks(extract)).collect()
 
     assert {row.offset: row.deadline_ms for row in found} == {0: 500, 7: 950}
+
+
+def test_what_is_put_off_answers_the_ask_that_it_stands_for_and_is_one_itself(spark: SparkSession) -> None:
+    extract = frame(spark, EXTRACT, ask(0, 500), ask(3, 9_000, append_ms=501, at_offset=0))
+
+    asks = tables.asks(extract)
+    found = tables.answered(tables.answers(extract), asks).collect()
+
+    assert sorted((row.offset, row.deadline_ms) for row in asks.collect()) == [(0, 500), (3, 9_000)]
+    assert [(row.kind, row.offset, row.at_offset, row.deadline_ms, row.due_ms) for row in found] == [
+        (Kind.PUT_OFF, 0, 3, 500, 9_000)
+    ]
 
 
 def test_outcomes_of_records_from_before_the_audit_are_out_of_scope(spark: SparkSession) -> None:
@@ -134,6 +146,96 @@ def test_a_later_command_of_the_id_withdraws_a_schedule_up_to_the_grace_after_it
 
     assert {row.offset: row.certain for row in found} == {0: True, 1: False, 2: False}
     assert {row.by for row in found} == {Kind.CANCEL}
+
+
+def command(kind: Kind, offset: int, append_ms: int, due_ms: int | None = None, **more: Any) -> dict[str, Any]:
+    """A command of the only id."""
+    row = {"kind": int(kind), "partition": 0, "id_hash": 1, "offset": offset, "append_ms": append_ms, "due_ms": due_ms}
+    return {**row, "deadline_ms": due_ms, **more}
+
+
+def start(offset: int, append_ms: int, due_ms: int, stands_for: int | None = None) -> dict[str, Any]:
+    return command(Kind.SCHEDULE, offset, append_ms, due_ms, at_offset=stands_for)
+
+
+def keep_alive(offset: int, append_ms: int, due_ms: int) -> dict[str, Any]:
+    return command(Kind.POSTPONE, offset, append_ms, due_ms)
+
+
+def end(offset: int, append_ms: int) -> dict[str, Any]:
+    return command(Kind.CANCEL, offset, append_ms)
+
+
+FIRST, LATER = start(0, 0, 10_000), keep_alive(1, 5_000, 15_000)
+PUT_OFF: dict[str, tuple[list[dict[str, Any]], dict[int, tuple[object, ...]]]] = {
+    "nobody puts it off": ([FIRST], {}),
+    "it is put off": ([FIRST, LATER, start(2, 10_001, 15_000, 0)], {0: (Kind.POSTPONE, True, 15_000, 15_000)}),
+    "the latest time counts": (
+        [FIRST, LATER, keep_alive(2, 6_000, 12_000)],
+        {0: (Kind.POSTPONE, True, 15_000, 15_000)},
+    ),
+    "a shorter time counts for nothing": ([FIRST, keep_alive(1, 5_000, 9_000)], {}),
+    "it may have come too late": ([FIRST, keep_alive(1, 9_001, 15_000)], {0: (Kind.POSTPONE, False, None, 15_000)}),
+    "a relay puts it off by itself": ([FIRST, start(2, 10_001, 15_000, 0)], {}),
+    "it is ended before its new time": ([FIRST, LATER, end(2, 14_000)], {0: (Kind.CANCEL, True, 15_000, 15_000)}),
+    "it is ended while it is on its way": (
+        [FIRST, LATER, end(2, 10_001), start(3, 10_002, 15_000, 0), end(4, 99_000)],
+        {0: (Kind.CANCEL, True, 15_000, 15_000), 3: (Kind.CANCEL, True, None, None)},
+    ),
+    "another one begins while it is on its way": (
+        [FIRST, LATER, start(2, 10_001, 30_000), start(3, 10_002, 15_000, 0)],
+        {0: (Kind.SCHEDULE, True, 15_000, 15_000), 3: (Kind.SCHEDULE, True, None, None)},
+    ),
+    "it is put off again, and ended": (
+        [
+            *(FIRST, LATER, start(2, 10_001, 15_000, 0)),
+            *(keep_alive(3, 12_000, 20_000), start(4, 15_001, 20_000, 2), end(5, 19_000)),
+        ],
+        {
+            0: (Kind.CANCEL, True, 15_000, 20_000),
+            2: (Kind.CANCEL, True, 20_000, 20_000),
+            4: (Kind.CANCEL, True, None, None),
+        },
+    ),
+}
+
+
+def test_what_puts_a_schedule_off_and_ends_it_is_told_by_the_commands_of_others(spark: SparkSession) -> None:
+    commands = [row | {"partition": place} for place, (rows, _) in enumerate(PUT_OFF.values()) for row in rows]
+    schedules = frame(spark, RECORDS, *(each for each in commands if each["kind"] == Kind.SCHEDULE))
+
+    found = postponements(schedules, frame(spark, COMMANDS, *commands), grace_ms=1_000).collect()
+
+    told = {(row.partition, row.offset): (row.by, row.certain, row.from_ms, row.until_ms) for row in found}
+    assert told == {
+        (place, offset): row for place, (_, expected) in enumerate(PUT_OFF.values()) for offset, row in expected.items()
+    }
+
+
+def put_off_to(offset: int, due_ms: int) -> dict[str, Any]:
+    """The outcome of a schedule that was written again."""
+    return {**ask(offset, 5, kind=int(Kind.PUT_OFF)), "due_ms": due_ms}
+
+
+def test_what_is_put_off_to_the_time_that_was_promised_counts_as_replaced(spark: SparkSession) -> None:
+    promised = {"minute": 0, "partition": 0, "by": int(Kind.POSTPONE), "certain": False}
+    window = {"from_ms": 90_000, "until_ms": 95_000}
+    moves = {0: 90_000, 1: 95_000, 2: 89_999, 3: 95_001, 4: None}
+    put_off = [put_off_to(offset, due_ms) for offset, due_ms in moves.items() if due_ms]
+    both = [ask(5, 5), arrival(5, 5, 6), put_off_to(5, 90_000)]
+    records = frame(spark, RECORDS, *(ask(offset, 5) for offset in moves), *put_off, *both, put_off[0] | {"offset": 7})
+    ended = [{**promised, **window, "offset": offset} for offset in moves]
+
+    judged = judged_one_by_one(records, frame(spark, WITHDRAWALS, *ended), RULES).collect()
+
+    assert {row.offset: (row.outcome, row.copies, row.unwanted) for row in judged} == {
+        0: ("replaced", 0, False),
+        1: ("replaced", 0, False),
+        2: ("lost", 0, False),
+        3: ("lost", 0, False),
+        4: ("lost", 0, False),
+        5: ("delivered", 1, True),
+    }
 
 
 def test_where_digests_agree_each_outcome_is_judged_by_itself(spark: SparkSession) -> None:

@@ -24,6 +24,7 @@ class FakeMessage:
     headers_: Any = None
     append_ms: int = 1_795_269_686_270
     kind: int = LOG_APPEND_TIME
+    content: bytes | None = b"v"
 
     def topic(self) -> str:
         return self.at[0]
@@ -41,7 +42,7 @@ class FakeMessage:
         return b"k"
 
     def value(self) -> bytes | None:
-        return b"v"
+        return self.content
 
     def headers(self) -> Headers | None:
         if isinstance(self.headers_, BaseException):

@@ -59,7 +59,8 @@ def test_a_job_is_started_followed_to_its_end_and_shown(desk: Desk, capsys: pyte
 
 
 def test_a_dry_run_counts_and_starts_nothing(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
-    start = ["jobs", "start", "reminders", "cancel", "--key-prefix", "b", "--dry-run"]
+    within = ["--due-from", str(NOW_MS), "--due-before", str(NOW_MS + 2 * HOUR_MS), "--partition", "1"]
+    start = ["jobs", "start", "reminders", "cancel", "--key-prefix", "b", *within, "--dry-run"]
     assert run([*start, "-o", "table"]) == 0
     assert run(start) == 0
 

@@ -237,7 +237,3 @@ def test_audits_with_an_h_do_not_all_begin_at_once() -> None:
 def test_other_schedules_are_taken_as_they_are() -> None:
     for schedule in ("5 * * * *", "@hourly", "*/10 2,4 * * THU"):
         assert spread_schedule(schedule, Key("shop", "orders")) == schedule
-
-
-def test_a_dialect_that_the_audit_cannot_follow_has_none() -> None:
-    assert audited(URL, schedule={"dialect": "Redelivery"}).audit() == []

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.relay import markers
 from tests.unit.slo.messages import FakeMessage, config_for
 
 from delaytopic_api.records import DeadLetter, dead_letter_headers
+from delaytopic_api.relay import RelayConfig
 from delaytopic_api.values import Dialect
-from delaytopic_slo.errors import CannotJudge
 from delaytopic_slo.model.manifest import Role
 from delaytopic_slo.model.words import Kind
 from delaytopic_slo.reading.connector import ConnectorMessage
@@ -105,9 +106,54 @@ def test_the_connectors_rows_with_unreadable_names_are_rejected_like_the_clients
     assert decoder_for(Role.SOURCE, "a", CONFIG)(message)[0] == Kind.REJECT
 
 
-@pytest.mark.parametrize("role", Role)
-def test_a_dialect_that_puts_records_off_is_not_judged(role: Role) -> None:
-    schedule = CONFIG.schedule.model_copy(update={"dialect": Dialect.REDELIVERY})
+START, END = markers.start(3, 8, 5_000, b"k", b"v"), markers.end(3, 8)
+NAME = id_hash_of(b"\x03\x08k")
+IGNORED = (Kind.IGNORED, 2, 7, None, AT, True, None, None, None, None, None, None)
 
-    with pytest.raises(CannotJudge, match="the dialect Redelivery puts records off"):
-        decoder_for(role, "a", CONFIG.model_copy(update={"schedule": schedule}))
+
+@pytest.mark.parametrize(
+    ("value", "headers", "row"),
+    [
+        (START, None, (Kind.SCHEDULE, 2, 7, AT + 5_000, AT, True, None, NAME, "b", None, None, None)),
+        (
+            START,
+            [("delay-restated", b"%d:2:4:6:a" % (AT + 9_000))],
+            (Kind.SCHEDULE, 2, 7, AT + 9_000, AT, True, None, NAME, "b", None, 4, None),
+        ),
+        (
+            START,
+            [("delay-restated", b"%d:2:9999999999999999999:6:a" % AT)],
+            (Kind.SCHEDULE, 2, 7, AT, AT, True, None, NAME, "b", None, (1 << 63) - 1, None),
+        ),
+        (
+            markers.keep_alive(3, 8, 6_000),
+            None,
+            (Kind.POSTPONE, 2, 7, AT + 6_000, AT, True, None, NAME, None, None, None, None),
+        ),
+        (END, None, (Kind.CANCEL, 2, 7, None, AT, True, None, NAME, None, None, None, None)),
+        (END, [("delay-ended", b"redelivered")], IGNORED),
+        (END, [("delay-restated", b":2:4:6:a")], IGNORED),
+        (b"\xff", None, (Kind.REJECT, 2, 7, None, AT, True, None, None, None, None, None, None)),
+    ],
+)
+def test_markers_become_asks_and_what_relays_write_beside_them_none(
+    value: bytes, headers: object, row: tuple[object, ...]
+) -> None:
+    decode = decoder_for(Role.SOURCE, "a", config_of(Dialect.REDELIVERY))
+
+    assert decode(FakeMessage(("a", 2, 7), headers, content=value)) == row
+
+
+@pytest.mark.parametrize("dialect", [Dialect.SCHEDULER, Dialect.SCHEDULER_JSON])
+def test_a_tombstone_that_a_relay_has_written_asks_for_nothing(dialect: Dialect) -> None:
+    headers = [("delay-receipt", b"1795269686270:2:3:1795269686271:a")]
+    decode = decoder_for(Role.SOURCE, "a", config_of(dialect))
+
+    found = [decode(FakeMessage(("a", 2, 7), each, content=None))[0] for each in (headers, None)]
+
+    assert found == [Kind.IGNORED, Kind.CANCEL]
+
+
+def config_of(dialect: Dialect) -> RelayConfig:
+    schedule = CONFIG.schedule.model_copy(update={"dialect": dialect})
+    return CONFIG.model_copy(update={"schedule": schedule})
