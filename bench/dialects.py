@@ -91,12 +91,15 @@ def _scheduler_json(sequence: int, due_ms: int | None, target: str) -> Written:
 
 
 def _redelivery(sequence: int, due_ms: int | None, target: str) -> Written:
-    # As a countdown: of the record's timestamp. Fields 3, 4, 5 and 6 of a START marker.
+    # As a countdown: of the record's timestamp. Fields 3, 4, 5 and 6 of a START marker, in protobuf's order.
     after_ms = max(0, (due_ms or 0) - int(now_ms()))
-    place = b"\x10" + encode_varint(sequence + 1)
-    fields = ((b"\x1a", place), (b"\x2a", key_of(sequence)), (b"\x32", value_of(sequence)))
-    texts = b"".join(tag + encode_varint(len(text)) + text for tag, text in fields)
-    return key_of(sequence), texts + b"\x20" + encode_varint(after_ms), headers_of(None)
+    place = _text(b"\x1a", b"\x10" + encode_varint(sequence + 1))
+    key, value = _text(b"\x2a", key_of(sequence)), _text(b"\x32", value_of(sequence))
+    return key_of(sequence), place + b"\x20" + encode_varint(after_ms) + key + value, headers_of(None)
+
+
+def _text(tag: bytes, text: bytes) -> bytes:
+    return tag + encode_varint(len(text)) + text
 
 
 def _with(*controls: tuple[str, bytes]) -> Headers:

@@ -48,12 +48,15 @@ def _dialect_table(measured: Measured) -> Table:
             f"{each.ratio:.2f}",
             each.goal,
             each.verdict or "",
+            f"{each.records}",
+            f"{each.written_ratio:.2f}",
             f"{each.rate:,.0f}",
             " ".join(f"{rate:,.0f}" for rate in each.rates),
         )
         for each in dialects(measured)
     ]
-    return Table(("dialect, inside the horizon", "of native", "goal", "verdict", "records/s", "each run"), rows)
+    headings = ("of native", "goal", "verdict", "records each", "written, of native", "deliveries/s", "each run")
+    return Table(("dialect, inside the horizon", *headings), rows)
 
 
 def _backlog_table(measured: Measured) -> Table:

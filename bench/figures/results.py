@@ -19,7 +19,7 @@ from bench.figures.goals import (
     all_of,
 )
 from bench.figures.statistics import Lateness, in_and_out_rate, median, median_ratio
-from delaytopic_api.values import Dialect, Guarantee
+from delaytopic_api.values import CAPABILITIES, Dialect, Guarantee
 
 IN_JSON = frozenset({Dialect.BLACK_BOX, Dialect.SCHEDULER_JSON})
 JUDGED_PER_SECOND = 10_000
@@ -64,11 +64,18 @@ class Throughput:
     verdict: Verdict | None = None
     of_at_least_once: float | None = None
     """With ExactlyOnce: to the same case with AtLeastOnce."""
+    records: int = 1
+    """Records that are written with each delivery."""
 
     @property
     def rate(self) -> float:
         """The median."""
         return median(self.rates)
+
+    @property
+    def written_ratio(self) -> float:
+        """The ratio in records written, where the measure writes one with each delivery."""
+        return self.ratio * self.records
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +121,7 @@ def _case(measured: Measured, case: Case, guarantee: Guarantee) -> Throughput:
 
 
 def dialects(measured: Measured) -> list[Throughput]:
-    """The dialects beside the native one, which is the measure; each delivery counts as one record."""
+    """The dialects beside the native one, which is the measure; the goals count deliveries."""
     native = measured.dialects.get(Dialect.NATIVE, [])
     return [_dialect(dialect, rates, native) for dialect, rates in measured.dialects.items()]
 
@@ -124,7 +131,15 @@ def _dialect(dialect: Dialect, rates: list[float], native: list[float]) -> Throu
     if dialect is Dialect.NATIVE:
         return Throughput(str(dialect), rates, ratio)
     goal = JSON_DIALECT if dialect in IN_JSON else DIALECT
-    return Throughput(str(dialect), rates, ratio, f">= {goal.limit:.2f}", goal.judge(ratio))
+    return Throughput(
+        str(dialect), rates, ratio, f">= {goal.limit:.2f}", goal.judge(ratio), records=records_written(dialect)
+    )
+
+
+def records_written(dialect: Dialect) -> int:
+    """Return how many records a delivery is: itself, what ends its schedule in the source, a copy for the history."""
+    _, tombstones, history, postpones = CAPABILITIES[dialect]
+    return 1 + (tombstones or postpones) + history
 
 
 def timings(measured: Measured) -> list[Timing]:
@@ -159,7 +174,7 @@ def document(machine: dict[str, Any], scale: dict[str, int], measured: Measured,
         "throughput": [_throughput_entry(each) for each in throughputs(measured)],
         "redis": _backlog_entry(measured, Case.REDIS),
         "buckets": _backlog_entry(measured, Case.BUCKETS),
-        "dialects": [_throughput_entry(each) for each in dialects(measured)],
+        "dialects": [_dialect_entry(each) for each in dialects(measured)],
         "lateness": [_timing_entry(each) for each in timings(measured)],
         "bursts": [
             {"case": each.name, "ms": each.ms, "goal": each.goal, "verdict": each.verdict}
@@ -188,6 +203,19 @@ def _throughput_entry(each: Throughput) -> dict[str, Any]:
         "goal": each.goal or None,
         "verdict": each.verdict,
         "perSecond": round(each.rate),
+        "runsPerSecond": _rounded(each.rates),
+    }
+
+
+def _dialect_entry(each: Throughput) -> dict[str, Any]:
+    return {
+        "dialect": each.name,
+        "ratioToNative": round(each.ratio, 3),
+        "recordsPerDelivery": each.records,
+        "writtenRatioToNative": round(each.written_ratio, 3),
+        "goal": each.goal or None,
+        "verdict": each.verdict,
+        "deliveriesPerSecond": round(each.rate),
         "runsPerSecond": _rounded(each.rates),
     }
 

@@ -4,6 +4,7 @@ from typing import cast
 
 import pytest
 from bench.clock import now_ms
+from bench.dialect_costs import STEPS, Way
 from bench.dialects import NATIVE, OTHERS, Speech
 from bench.processes.measured import by_record, relay_config
 from bench.records import key_of
@@ -63,3 +64,10 @@ def test_a_record_has_the_key_of_its_sequence_number(speech: Speech) -> None:
     key, _, _ = speech.write(7, 0, "target")
 
     assert key == key_of(7)
+
+
+@pytest.mark.parametrize("speech", EVERY, ids=lambda speech: str(speech.dialect))
+def test_each_step_of_a_delivery_has_its_cost_and_writes_what_is_counted(speech: Speech) -> None:
+    costs = Way(speech, 250).go()
+
+    assert [*costs] == [*STEPS]

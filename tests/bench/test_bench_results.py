@@ -5,10 +5,10 @@ import json
 from bench.cases import Case
 from bench.figures.goals import Verdict
 from bench.figures.report import tables
-from bench.figures.results import Measured, Throughput, Timing, bursts, document, throughputs, timings
+from bench.figures.results import Measured, Throughput, Timing, bursts, dialects, document, throughputs, timings
 from bench.figures.statistics import Lateness
 
-from delaytopic_api.values import Guarantee
+from delaytopic_api.values import Dialect, Guarantee
 
 PLAIN, EXACT = Guarantee.AT_LEAST_ONCE, Guarantee.EXACTLY_ONCE
 
@@ -125,3 +125,16 @@ def test_what_was_not_measured_has_no_table() -> None:
     found = list(tables(Measured(null=[1.0]), 50_000))
 
     assert [table.headings[0] for table in found] == ["throughput"]
+
+
+def test_a_dialect_is_judged_by_its_deliveries_and_shown_by_what_it_writes_with_them() -> None:
+    rates = {Dialect.NATIVE: [100.0], Dialect.SCHEDULER: [40.0], Dialect.REDELIVERY: [50.0], Dialect.BLACK_BOX: [60.0]}
+
+    found = dialects(Measured(dialects=rates))
+
+    assert [(each.name, each.records, each.written_ratio, each.verdict) for each in found] == [
+        ("Native", 1, 1.0, None),
+        ("Scheduler", 3, 0.4 * 3, Verdict.MISSED),
+        ("Redelivery", 2, 1.0, Verdict.MISSED),
+        ("BlackBox", 1, 0.6, Verdict.OK),
+    ]

@@ -192,7 +192,7 @@ class IdTable:
         return effect.withdrew
 
     def _first_in_memory(self, name: bytes, schedule: Schedule) -> None:
-        """Keep the first schedule of an id, as most are: the same as for any, at a third of the cost (0.5 us)."""
+        """Keep the first schedule of an id, as most are: the same as for any other, for 0.8 us less."""
         offset, new = schedule.offset, tuple.__new__
         key = new(DueKey, (schedule.due_ms, offset))
         self._states[name] = new(IdState, (offset, False, key, False, None))

@@ -210,17 +210,23 @@ class Addressing:
         except RecordError as error:
             rejects.append(_reject(schedule, error.reason, error.detail))
             return
-        all_of, value = _all_of(written, topic, partition, receipt), written.value
+        headers, value = written.headers, written.value
+        headers.append(receipt)
+        # A third of what the named tuple's own constructor takes.
+        record = tuple.__new__(Outgoing, (topic, value, written.key, headers, partition))
+        along = [_along(companion, headers, receipt) for companion in written.companions] if written.companions else ()
         small = value is None or len(value) <= self.certain_bytes
         if not small or self.refused or schedule.expires_ms is not None or schedule.target is not None:
-            objection = self._objection(departure.partition, schedule, all_of[0], departure.sent_ms)
+            objection = self._objection(departure.partition, schedule, record, departure.sent_ms)
             # What goes along is no larger than the record.
-            for companion in () if small else all_of[1:]:
+            for companion in () if small else along:
                 objection = objection or self._too_large(schedule, companion)
             if objection is not None:
                 rejects.append(objection)
                 return
-        records += all_of
+        records.append(record)
+        if along:
+            records += along
 
     def restated(self, shard: int, restated: Sequence[Restated], sent_ms: int) -> tuple[list[Outgoing], list[Reject]]:
         """The records for the source itself, and the schedules that cannot be written there once more."""
@@ -338,20 +344,15 @@ class Addressing:
         self._used_refusals.clear()
 
 
-def _all_of(written: Written, topic: str, partition: int, receipt: tuple[str, bytes]) -> list[Outgoing]:
-    headers = written.headers
-    headers.append(receipt)
-    all_of = [_outgoing(topic, written, headers, partition)]
-    for companion in written.companions:
-        own = companion.headers
-        if own is not headers:
-            own.append(receipt)
-        all_of.append(_outgoing(companion.topic, companion, own, companion.partition))
-    return all_of
+def _along(companion: Companion, headers: Headers, receipt: tuple[str, bytes]) -> Outgoing:
+    """Return the record that goes along with one of these headers, which it may share."""
+    own = companion.headers
+    if own is not headers:
+        own.append(receipt)
+    return _outgoing(companion.topic, companion, own, companion.partition)
 
 
-def _outgoing(topic: str, record: Written | Companion, headers: Headers, partition: int) -> Outgoing:
-    # A third of what the named tuple's own constructor takes.
+def _outgoing(topic: str, record: Companion, headers: Headers, partition: int) -> Outgoing:
     return tuple.__new__(Outgoing, (topic, record.value, record.key, headers, partition))
 
 

@@ -23,14 +23,13 @@ from delaytopic_relay.dialects.reading import (
     Policy,
     Record,
     RecordError,
-    due_within,
+    due_at,
     identity_by_key,
     is_by_relay,
     malformed,
     read_by,
     seconds_ms,
     shown,
-    timestamp_of,
 )
 from delaytopic_relay.dialects.writing import Departure, ReadBy, Written, tombstone, untouched
 
@@ -82,7 +81,7 @@ class KarafkaDialect:
     def _schedule(self, record: Record, values: Mapping[str, bytes | None]) -> Schedule:
         identity = identity_by_key(record)
         due_ms = seconds_ms(EPOCH, values.get(EPOCH))
-        due_ms = due_within(self._policy, timestamp_of(record, _NEEDS_TIMESTAMP), due_ms)
+        due_ms = due_at(self._policy, record, _NEEDS_TIMESTAMP, due_ms)
         target = self._target(values.get(TOPIC))
         if PARTITION in values:
             _partition(values)

@@ -20,11 +20,10 @@ from delaytopic_relay.dialects.reading import (
     Policy,
     Record,
     RecordError,
-    due_within,
+    due_at,
     malformed,
     read_by,
     shown,
-    timestamp_of,
 )
 from delaytopic_relay.dialects.times import rfc_3339_ms
 from delaytopic_relay.dialects.writing import Departure, Letter, ReadBy, Written, without
@@ -56,8 +55,10 @@ class KasprDialect:
         return read_by(self._command, message)
 
     def _command(self, record: Record) -> Command:
-        # Of the scheduler's headers alone: their table costs less than one of all.
-        values = dict([header for header in record.headers or () if header[0] in _CONTROLS])
+        values: dict[str, bytes | None] = {}
+        for name, value in record.headers or ():
+            if name in _CONTROLS:
+                values[name] = value
         action = values.get(ACTION, _ADD)
         if action == _ADD and not values.get(REQUEST_ID):
             return self._schedule(record, values, None)
@@ -80,8 +81,7 @@ class KasprDialect:
         deliver_at, deliver_to = values.get(DELIVER_AT), values.get(DELIVER_TO)
         if not deliver_at or not deliver_to:
             _require(values, DELIVER_AT, DELIVER_TO)
-        timestamp_ms = timestamp_of(record, _NEEDS_TIMESTAMP)
-        due_ms = due_within(self._policy, timestamp_ms, _instant_ms(deliver_at))
+        due_ms = due_at(self._policy, record, _NEEDS_TIMESTAMP, _instant_ms(deliver_at))
         target = self._target(deliver_to)
         return Schedule(due_ms, record.offset, record.key, record.value, record.headers, self.read_by, identity, target)
 

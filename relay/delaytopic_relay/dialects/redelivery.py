@@ -46,6 +46,7 @@ _MAX_QUEUE_BYTES: Final = MAX_ID_BYTES - 15
 _REDELIVERED: Final = (ENDED, b"redelivered")
 _OWN: Final = frozenset({RESTATED})
 _CONTROLS: Final = frozenset({RESTATED, COUNT})
+_OURS: Final = frozenset({RESTATED, COUNT, ENDED})
 _COUNT_FORM: Final = re.compile(rb"[0-9]{1,9}")
 _RESTATED_FORM: Final = re.compile(rb"([0-9]{0,15}):[0-9]{1,10}:[0-9]{1,19}:([0-9]{1,18}):[a-zA-Z0-9._-]{1,249}")
 
@@ -72,7 +73,10 @@ class RedeliveryDialect:
             detail = f"the marker has version {marker.version}: this relay reads version 0 (V1)"
             raise RecordError(DeadLetterReason.UNSUPPORTED, detail)
         identity = _identity(record, marker)
-        headers = dict(record.headers or ())
+        headers: dict[str, bytes | None] = {}
+        for name, value in record.headers or ():
+            if name in _OURS:
+                headers[name] = value
         due_ms, rank = _restated(record.offset, headers[RESTATED]) if RESTATED in headers else (None, None)
         if marker.type == START:
             _refuse_more_headers(record, put_off=due_ms is not None)
@@ -110,15 +114,15 @@ class RedeliveryDialect:
     def write(self, schedule: Schedule, departure: Departure) -> Written:
         """The message, under its queue's id, with the number of its redeliveries; the END marker of its START."""
         marker = decode_marker(schedule.value or b"")
-        produced = schedule.headers or ()
-        count, most = _count(dict(produced)), self._max_redeliveries
+        produced, most = schedule.headers or (), self._max_redeliveries
+        headers = [header for header in produced if header[0] not in _CONTROLS]
+        count = _count(dict(produced)) if len(headers) < len(produced) else 0
         if most is not None and count >= most:
             detail = (
                 f"it was redelivered {count} times, and nobody has ended it;"
                 f" this DelayTopic allows {most} (schedule.redelivery.maxRedeliveries)"
             )
             raise RecordError(DeadLetterReason.TOO_MANY_REDELIVERIES, detail)
-        headers = [header for header in produced if header[0] not in _CONTROLS]
         headers.append((COUNT, b"%d" % (count + 1)))
         end = _end(schedule, marker, departure, [_REDELIVERED])
         return Written(marker.key, marker.value, headers, companions=(end,))

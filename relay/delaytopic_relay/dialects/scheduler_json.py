@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from delaytopic_api.records import DeadLetterReason
+from delaytopic_api.records import DeadLetterReason, Headers
 from delaytopic_relay.core.commands import MAX_HEADERS, Cancel, Command, Ignore, Schedule, SourceMessage
 from delaytopic_relay.dialects.reading import (
     NamedTarget,
@@ -18,11 +18,10 @@ from delaytopic_relay.dialects.reading import (
     Record,
     RecordError,
     decoded,
-    due_within,
+    due_at,
     identity_by_key,
     is_by_relay,
     read_by,
-    timestamp_of,
 )
 from delaytopic_relay.dialects.writing import Departure, ReadBy, Written, tombstone, untouched
 
@@ -63,7 +62,7 @@ class SchedulerJsonDialect:
         if wished.headers is not None and len(wished.headers) > MAX_HEADERS:
             detail = f"field headers has more than {MAX_HEADERS} headers, which no relay carries"
             raise RecordError(DeadLetterReason.TOO_MANY_HEADERS, detail)
-        due_ms = due_within(self._policy, timestamp_of(record, "field time"), max(0, wished.time))
+        due_ms = due_at(self._policy, record, "field time", max(0, wished.time))
         target = self._target(wished.topic.encode(), DeadLetterReason.MALFORMED_VALUE)
         return Schedule(due_ms, record.offset, record.key, record.value, record.headers, self.read_by, identity, target)
 
@@ -71,5 +70,5 @@ class SchedulerJsonDialect:
         """The record that the value describes, and the tombstone of its schedule."""
         wished = decoded(_decoder, schedule.value)
         stone = tombstone(schedule, departure, [_EXPIRED])
-        headers = [*wished.headers.items()] if wished.headers is not None else []
+        headers: Headers = [*wished.headers.items()] if wished.headers is not None else []
         return Written(wished.key, wished.value, headers, companions=(stone,))

@@ -14,9 +14,8 @@ from delaytopic_relay.dialects.reading import (
     Policy,
     Record,
     RecordError,
-    due_within,
+    due_at,
     read_by,
-    timestamp_of,
 )
 from delaytopic_relay.dialects.times import rfc_3339_ms
 from delaytopic_relay.dialects.writing import Departure, Letter, ReadBy, Written
@@ -42,7 +41,7 @@ class TimebridgeDialect:
 
     def _command(self, record: Record) -> Command:
         when = where = None
-        # A table of all headers would cost twice as much (0.7 us): each of their names is hashed for the first time.
+        # A table of all headers would take longer (0.54 us instead of 0.47): each name is hashed for the first time.
         for name, value in record.headers or ():
             if name == WHEN:
                 when = value
@@ -55,8 +54,7 @@ class TimebridgeDialect:
         if when_ms is None:
             detail = f"{WHEN} header is invalid, RFC3339 format expected"
             raise RecordError(DeadLetterReason.MALFORMED_HEADER, detail)
-        timestamp_ms = timestamp_of(record, _NEEDS_TIMESTAMP)
-        due_ms = due_within(self._policy, timestamp_ms, when_ms if when_ms > 0 else 0)
+        due_ms = due_at(self._policy, record, _NEEDS_TIMESTAMP, when_ms if when_ms > 0 else 0)
         target = self._target(where)
         return Schedule(due_ms, record.offset, record.key, record.value, record.headers, self.read_by, target=target)
 
