@@ -68,7 +68,7 @@ def _plots(figures: Sequence[Figure]) -> dict[str, tuple[str, str]]:
     ):
         rows = [_bar(figure) for figure in figures if figure.table == table and figure.name == name]
         if rows:
-            found[f"performance-{file}.svg"] = title, bars(title, "", rows)
+            found[f"performance-{file}.svg"] = title, bars(title, rows)
     for file, title, axes, series in (
         ("lateness", "Lateness, p99", ("records/s", "ms"), dict(_lateness(figures))),
         ("pending", "Rates with so many pending", ("pending", "records/s"), dict(_pending(figures))),
@@ -80,7 +80,7 @@ def _plots(figures: Sequence[Figure]) -> dict[str, tuple[str, str]]:
 
 def _bar(figure: Figure) -> Bar:
     goal = figure.goal.limit.limit if figure.goal is not None else None
-    return Bar(figure.case, figure.median, min(figure.runs), max(figure.runs), goal)
+    return Bar(figure.case, figure.unit.text(figure.median), figure.median, min(figure.runs), max(figure.runs), goal)
 
 
 def _lateness(figures: Sequence[Figure]) -> Iterator[tuple[str, list[tuple[float, float]]]]:

@@ -9,15 +9,16 @@ from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT = 720, 360
 LEFT, RIGHT, TOP, BOTTOM = 70, 210, 50, 50
-BAR_HEIGHT, BAR_LEFT = 26, 290
+BAR_HEIGHT, BAR_LEFT = 26, 330
 COLOURS = ("#1b6ca8", "#c8553d", "#588b8b", "#8a5a83", "#d19c1d", "#555555")
 INK, GRID = "#222222", "#dddddd"
 
 
 class Bar(NamedTuple):
-    """One figure: its median, its range, and a goal if there is one."""
+    """One figure: its median, also as a text, its range, and a goal if there is one."""
 
     label: str
+    text: str
     median: float
     least: float
     most: float
@@ -27,7 +28,7 @@ class Bar(NamedTuple):
 Points = Sequence[tuple[float, float]]
 
 
-def bars(title: str, unit: str, found: Sequence[Bar]) -> str:
+def bars(title: str, found: Sequence[Bar]) -> str:
     """Horizontal bars; thin lines are ranges, dashed ones goals."""
     longest = max([1e-9, *(each.most for each in found), *(each.goal or 0 for each in found)])
     scale = (WIDTH - BAR_LEFT - 80) / longest
@@ -46,7 +47,7 @@ def bars(title: str, unit: str, found: Sequence[Bar]) -> str:
         if each.goal is not None:
             at = BAR_LEFT + each.goal * scale
             parts.append(_line((at, top + 1), (at, top + BAR_HEIGHT - 1), COLOURS[1], dashed=True))
-        parts.append(_text(BAR_LEFT + each.most * scale + 8, middle + 4, f"{each.median:,.4g} {unit}".strip(), "start"))
+        parts.append(_text(BAR_LEFT + each.most * scale + 8, middle + 4, each.text, "start"))
     return _svg(height, parts)
 
 

@@ -80,7 +80,7 @@ def test_plots_are_well_formed_and_say_what_they_show() -> None:
 
 
 def test_bars_are_as_long_as_their_medians() -> None:
-    root = ElementTree.fromstring(bars("a < b", "s", [Bar("one", 1, 1, 1), Bar("two", 2, 1, 3, goal=3)]))
+    root = ElementTree.fromstring(bars("a < b", [Bar("one", "1 s", 1, 1, 1), Bar("two", "2 s", 2, 1, 3, goal=3)]))
 
     rectangles = root.findall("{http://www.w3.org/2000/svg}rect")[1:]
     one, two = (float(each.attrib["width"]) for each in rectangles)
