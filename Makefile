@@ -21,7 +21,7 @@ SEED ?= 0
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo test pytest prepare test-unit test-nightly backlog simulate mutants bench-quick bench-slo simulate-scaling report e2e e2e-smoke cluster cluster-down up down tour images package release crds docs docs-serve lint format clean
+.PHONY: help install demo test pytest prepare test-unit test-nightly backlog simulate mutants bench bench-quick bench-slo simulate-scaling report e2e e2e-smoke cluster cluster-down up down tour images package release crds docs docs-serve lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,7 +57,10 @@ simulate: $(STAMP) ## Histories full of crashes against the production relay: RU
 mutants: $(STAMP) ## Whether the simulation notices a relay that is broken on purpose; writes the table of them
 	@$(BIN)/python -m tests.simulation --mutants
 
-bench-quick: $(STAMP) ## Measure delivery on this machine, in a few minutes
+bench: $(STAMP) ## Measure all of delivery on this machine, in under 20 minutes; writes docs/performance.md
+	@$(BIN)/python -m bench
+
+bench-quick: $(STAMP) ## Of `bench` what takes a few minutes; writes no page
 	@$(BIN)/python -m bench.quick
 
 simulate-scaling: $(STAMP) ## Compare the autoscaling rule with an HPA and with fixed numbers, in a simulated day

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from redis import Redis
+
 from bench.records import PARTITIONS
 from delaytopic_api.relay import RedisClient, RelayBackend, RelayConfig
 from delaytopic_api.values import BackendType, bucket_topics
@@ -32,12 +34,18 @@ class Bed:
         """Create topics, timed by the broker."""
         create_topics(self.bootstrap_servers, [TopicPlan(topic, PARTITIONS, LOG_APPEND_TIME) for topic in topics])
 
-    def create_buckets(self, config: RelayConfig) -> None:
-        """Create what the relay's backend needs."""
-        horizon_ms, max_delay_ms = config.limits.horizon.ms, config.schedule.max_delay.ms
-        if config.backend.type is BackendType.KAFKA_BUCKETS:
-            topics = bucket_topics(config.backend.id, horizon_ms, max_delay_ms)
-            create_topics(self.bootstrap_servers, [TopicPlan(each.name, PARTITIONS, each.config) for each in topics])
+    def create_buckets(self, config: RelayConfig) -> list[str]:
+        """Create the topics that the relay's backend needs, if any, and return their names."""
+        if config.backend.type is not BackendType.KAFKA_BUCKETS:
+            return []
+        topics = bucket_topics(config.backend.id, config.limits.horizon.ms, config.schedule.max_delay.ms)
+        create_topics(self.bootstrap_servers, [TopicPlan(each.name, PARTITIONS, each.config) for each in topics])
+        return [each.name for each in topics]
+
+    def forget_backlogs(self) -> None:
+        """Empty Redis, so that millions of records make room."""
+        with Redis.from_url(self.redis_url) as client:
+            client.flushall(asynchronous=True)
 
     def backend(self, name: str, kind: BackendType = BackendType.REDIS_ZSET) -> RelayBackend:
         """Return the backend of what is not due soon."""

@@ -3,24 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from functools import partial
 
-from bench.backlog import Backlog
 from bench.bed import Bed
-from bench.cases import BACKENDS, Case, Group, Scale
+from bench.cases.backlog import Backlog
+from bench.cases.contenders import DESCRIBED, DESIGN, GUARANTEES, PROMPT_RELAYS, RELAYS, Contender
+from bench.cases.described import LOAD, run_described
+from bench.cases.flow import run_flow
+from bench.cases.horizon import Agenda, plan, run_within_horizon
+from bench.cases.lateness import lateness_in
+from bench.cases.pending import Growing
+from bench.cases.restart import run_restart
+from bench.cases.throughput import Rate, measure_filling, run_fixed_delay, run_null, run_past_due
 from bench.clock import now_ms, sleep_until
 from bench.dialects import NATIVE, OTHERS, Speech
 from bench.errors import Unmeasurable
-from bench.figures.results import Measured
-from bench.horizon import Agenda, plan, run_within_horizon
-from bench.lateness import PLAN, run_lateness
-from bench.throughput import Rate, measure_filling, run_fixed_delay, run_null
+from bench.figures.names import (
+    APPENDED,
+    CAUGHT_UP,
+    FIRST,
+    INTO,
+    LAST,
+    LONGEST,
+    MEMORY,
+    NULL,
+    OUT,
+    P50,
+    P99,
+    P999,
+    RATE,
+    START,
+    TRANSACTIONAL_NULL,
+    TWICE,
+    TWO_RELAYS,
+    Table,
+    at_rate,
+    with_pending,
+)
+from bench.figures.results import Results, Unit, complete
+from bench.figures.statistics import Lateness
+from bench.processes.plan import Plan
+from bench.selection import BACKENDS, GROWING, THROUGHPUT, Case, Group, Scale, Sizes
 from delaytopic_api.values import Dialect, Guarantee
 
 WARM_UP_RECORDS = 150_000
 WARM_UPS = 2
 ATTEMPTS = 4
-GUARANTEES = (Guarantee.AT_LEAST_ONCE, Guarantee.EXACTLY_ONCE)
 BACKLOGS = {Group.REDIS: Case.REDIS, Group.BUCKETS: Case.BUCKETS}
+MOST_RUNS = {Group.DIALECTS: 1, Group.LATENESS: 2, Group.PAST_DUE: 2, Group.RESTART: 2}
+"""Of cases that take minutes; for all others the rounds count."""
 
 Report = Callable[[str], None]
 
@@ -28,79 +59,98 @@ Report = Callable[[str], None]
 class Conductor:
     """One run of the benchmark."""
 
-    def __init__(self, bed: Bed, groups: Collection[Group], runs: int, records: int | None, report: Report) -> None:
-        """`records` None: as many as the null relay copies in a second. `report` gets a line a step."""
+    def __init__(self, bed: Bed, groups: Collection[Group], sizes: Sizes, runs: int, report: Report) -> None:
+        """Without a scale among the sizes it is what the null relay copies in a second. `report` gets a line a step."""
         self._bed = bed
         self._groups = groups
+        self._sizes = sizes
         self._runs = runs
-        self._records = records
         self._report = report
         self._started = 0
-        self._backlogs: list[tuple[Case, Guarantee, Backlog]] = []
+        self._backlogs: list[tuple[str, Backlog]] = []
         self._fill_rate = 0.0
         self._agendas: dict[Dialect, Agenda] = {}
         """Of dialects for which the first one was too tight."""
-        self.scale = Scale.of(0)
-        self.measured = Measured()
+        self.scale = sizes.scale or Scale.of(0)
+        self.results = Results()
+        self.unmeasured: dict[tuple[Table, str], str] = {}
+        """Why there are no figures of a case."""
 
-    def run(self) -> Measured:
+    def run(self) -> Results:
         """Everything; backlogs are filled in the rounds and drained at the end, when much of them is due."""
-        if set(self._groups) - {Group.LATENESS}:
+        compared = set(self._groups) & set(THROUGHPUT)
+        if compared:
             self._prepare()
-            for number in range(1, self._runs + 1):
-                self._round(f"round {number}")
-        if Group.LATENESS in self._groups:
-            self._lateness()
+        for number in range(1, self._runs + 1):
+            title = f"round {number}"
+            groups = {group for group in self._groups if number <= MOST_RUNS.get(group, number)}
+            if compared:
+                self._round(title, groups)
+            if Group.PAST_DUE in groups:
+                self._past_due(title)
+            if Group.LATENESS in groups:
+                self._lateness(title)
+            if Group.RESTART in groups:
+                self._restart(title)
         self._drain()
-        return self.measured
+        if Group.PENDING in self._groups:
+            self._pending()
+        complete(self.results)
+        return self.results
 
     def _name(self, what: str, guarantee: Guarantee | None = None) -> str:
         """A name for topics, groups and logs that says what it is, and is new."""
         self._started += 1
         return "-".join(("bench", f"{self._started:02}", what, *([str(guarantee).lower()] if guarantee else [])))
 
+    def _try(self, table: Table, case: str, measure: Callable[[], None]) -> None:
+        """Go on without a case for which this machine is too slow, or too busy; once is enough."""
+        if (table, case) in self.unmeasured:
+            return
+        try:
+            measure()
+        except Unmeasurable as error:
+            self.unmeasured[table, case] = str(error)
+            self.results.forget(table, case)
+            self._report(f"not measured: {error}")
+
     # -- throughput
 
     def _prepare(self) -> None:
         """First runs of the null relay warm the broker up and say how many records it copies in a second."""
+        warm_up = self._sizes.scale.copied if self._sizes.scale else WARM_UP_RECORDS
         first = [
-            run_null(self._bed, self._name("null"), WARM_UP_RECORDS, transactional=False).per_second
-            for _ in range(WARM_UPS)
+            run_null(self._bed, self._name("null"), warm_up, transactional=False).per_second for _ in range(WARM_UPS)
         ]
-        self.scale = Scale.of(self._records) if self._records else Scale.for_rate(max(first))
+        self.scale = self._sizes.scale or Scale.for_rate(max(first))
         self._report(
             f"{self.scale.copied:,} records for the null relay, {self.scale.within_horizon:,} and "
             f"{self.scale.backlog:,} for relays with delays"
         )
         self._fill_rate = measure_filling(self._bed, self._name("filling"), self.scale.within_horizon)
 
-    def _round(self, title: str) -> None:
+    def _round(self, title: str, groups: Collection[Group]) -> None:
         for group, case in BACKLOGS.items():
-            for guarantee in GUARANTEES if group in self._groups else ():
-                self._fill(title, case, guarantee)
+            for guarantee in GUARANTEES if group in groups else ():
+                fill = partial(self._fill, title, case, guarantee)
+                self._try(Table.BACKLOG, f"{case}, {guarantee}", fill)
         self._nulls(title)
-        if Group.FIXED in self._groups:
+        if Group.FIXED in groups:
             for guarantee in GUARANTEES:
                 rate = run_fixed_delay(self._bed, self._name("fixed", guarantee), self.scale.copied, guarantee)
-                self._note(title, Case.FIXED, guarantee, rate)
-        if Group.HORIZON in self._groups:
+                self._note(title, Table.THROUGHPUT, f"{Case.FIXED}, {guarantee}", rate)
+        if Group.HORIZON in groups:
             for guarantee in GUARANTEES:
-                self._note(title, Case.HORIZON, guarantee, self._within_horizon(guarantee))
-
-        if Group.DIALECTS in self._groups:
-            self._dialects(title)
-
-    def _dialects(self, title: str) -> None:
-        """Each beside the native one in the same round."""
-        for speech in (NATIVE, *OTHERS.values()):
-            rate = self._within_horizon(Guarantee.AT_LEAST_ONCE, speech)
-            self.measured.dialects.setdefault(speech.dialect, []).append(rate.per_second)
-            self._say(title, f"dialect {speech.dialect}", rate)
+                self._note(title, Table.THROUGHPUT, f"{Case.HORIZON}, {guarantee}", self._within_horizon(guarantee))
+        if Group.DIALECTS in groups:
+            for speech in (NATIVE, *OTHERS.values()):
+                rate = self._within_horizon(Guarantee.AT_LEAST_ONCE, speech)
+                self._note(title, Table.DIALECTS, speech.dialect, rate)
 
     def _within_horizon(self, guarantee: Guarantee, speech: Speech = NATIVE) -> Rate:
         """The due times are set before the source is filled: on a busy machine it can take more than one attempt."""
         records = self.scale.within_horizon
-        first = plan(records, self._fill_rate, max(self.measured.null))
+        first = plan(records, self._fill_rate, max(self.results.runs(Table.THROUGHPUT, NULL, RATE)))
         agenda = self._agendas.get(speech.dialect, first)
         for _ in range(ATTEMPTS):
             try:
@@ -112,16 +162,13 @@ class Conductor:
         raise Unmeasurable("delays inside the horizon: this machine is too busy, or too slow for so many --records")
 
     def _nulls(self, title: str) -> None:
-        for transactional, rates in ((False, self.measured.null), (True, self.measured.null_transactional)):
+        for case, transactional in ((NULL, False), (TRANSACTIONAL_NULL, True)):
             rate = run_null(self._bed, self._name("null"), self.scale.copied, transactional=transactional)
-            rates.append(rate.per_second)
-            self._say(title, f"null relay{', transactional' if transactional else ''}", rate)
+            self._note(title, Table.THROUGHPUT, case, rate)
 
-    def _note(self, title: str, case: Case, guarantee: Guarantee, rate: Rate) -> None:
-        self.measured.add_rate(case, guarantee, rate.per_second)
-        self._say(title, f"{case}, {guarantee}", rate)
-
-    def _say(self, title: str, what: str, rate: Rate) -> None:
+    def _note(self, title: str, table: Table, case: str, rate: Rate, name: str = RATE) -> None:
+        self.results.add(table, case, name, Unit.PER_SECOND, rate.per_second)
+        what = case if name == RATE else f"{case}, {name.partition(',')[0]}"
         self._report(f"{title}: {what}: {rate.per_second:,.0f} records/s ({rate.records:,} in {rate.seconds:.2f} s)")
 
     # -- the backlog
@@ -131,36 +178,104 @@ class Conductor:
         name = self._name(str(backend).lower(), guarantee)
         backlog = Backlog(self._bed, name, self.scale.backlog, guarantee, backend)
         filled = backlog.fill()
-        self._backlogs.append((case, guarantee, backlog))
-        self.measured.filled.setdefault((case, guarantee), []).append(filled.rate.per_second)
-        self._remember_memory(case, guarantee, filled.peak_memory_bytes)
-        self._say(title, f"into {backend}, {guarantee}", filled.rate)
+        self._backlogs.append((f"{case}, {guarantee}", backlog))
+        self._note(title, Table.BACKLOG, f"{case}, {guarantee}", filled.rate, INTO)
+        self._remember_memory(f"{case}, {guarantee}", filled.peak_memory_bytes)
 
     def _drain(self) -> None:
-        for case, guarantee, backlog in self._backlogs:
+        for case, backlog in self._backlogs:
             wait_s = (backlog.ripe_at_ms - now_ms()) / 1_000
             if wait_s > 0:
                 self._report(f"in {wait_s:.0f} s enough of the backlog is due")
                 sleep_until(backlog.ripe_at_ms)
-            drained = backlog.drain()
-            self.measured.drained.setdefault((case, guarantee), []).append(drained.rate.per_second)
-            self._remember_memory(case, guarantee, drained.peak_memory_bytes)
-            self._say("at the end", f"out of {BACKENDS[case]}, {guarantee}", drained.rate)
-        self.measured.combine_backlogs()
+            self._try(Table.BACKLOG, case, partial(self._drain_one, case, backlog))
 
-    def _remember_memory(self, case: Case, guarantee: Guarantee, peak_bytes: int) -> None:
-        known = self.measured.peak_memory_bytes
-        known[case, guarantee] = max(peak_bytes, known.get((case, guarantee), 0))
+    def _drain_one(self, case: str, backlog: Backlog) -> None:
+        drained = backlog.drain()
+        self._note("at the end", Table.BACKLOG, case, drained.rate, OUT)
+        self._remember_memory(case, drained.peak_memory_bytes)
 
-    # -- lateness
+    def _remember_memory(self, case: str, peak_bytes: int) -> None:
+        self.results.add(Table.BACKLOG, case, MEMORY, Unit.MIB, peak_bytes / (1 << 20))
 
-    def _lateness(self) -> None:
-        for guarantee in GUARANTEES:
-            found = run_lateness(self._bed, self._name("lateness", guarantee), guarantee)
-            for phase, lateness in found.phases:
-                self.measured.lateness[guarantee, phase.per_second] = lateness
-            self.measured.burst_ms[guarantee] = found.burst_ms
-            figures = ", ".join(
-                f"p99 {lateness.p99_ms:.0f} ms at {phase.per_second:,}/s" for phase, lateness in found.phases
+    def _pending(self) -> None:
+        for backend, guarantee in GROWING:
+            growing = Growing(
+                self._bed, self._name(str(backend).lower(), guarantee), guarantee, backend, self._sizes.ripe
             )
-            self._report(f"lateness, {guarantee}: {figures}; {PLAN.burst:,} at once in {found.burst_ms:,.0f} ms")
+            for pending in self._sizes.pending:
+                case = with_pending(backend, guarantee, pending)
+                self._try(Table.PENDING, case, partial(self._level, growing, pending, case))
+            growing.close()
+            self._bed.forget_backlogs()
+
+    def _level(self, growing: Growing, pending: int, case: str) -> None:
+        level = growing.level(pending)
+        self._note("pending", Table.PENDING, case, level.into, INTO)
+        self._note("pending", Table.PENDING, case, level.out, OUT)
+        self.results.add(Table.PENDING, case, START, Unit.SECONDS, level.first_delivery_ms / 1_000)
+        self.results.add(Table.PENDING, case, MEMORY, Unit.MIB, level.peak_memory_bytes / (1 << 20))
+        self._report(f"pending: {case}: first delivery {level.first_delivery_ms:,.0f} ms after the start")
+
+    # -- what is past due, lateness, restarts
+
+    def _past_due(self, title: str) -> None:
+        records = self._sizes.past_due
+        for contender in (*RELAYS, DESIGN):
+            rate = run_past_due(self._bed, self._name("past-due", contender.guarantee), records, contender)
+            self._note(title, Table.PAST_DUE, contender.name, rate)
+        for contender in RELAYS:
+            name = self._name("past-due-by-two", contender.guarantee)
+            rate = run_past_due(self._bed, name, records, contender, processes=2)
+            self._note(title, Table.PAST_DUE, f"{contender.name}{TWO_RELAYS}", rate)
+        if title == "round 1":
+            self._note(title, Table.PAST_DUE, DESCRIBED.name, run_described(self._bed, self._name("described")))
+
+    def _lateness(self, title: str) -> None:
+        for contender in (*PROMPT_RELAYS, DESIGN):
+            for load in self._sizes.loads:
+                self._load(title, contender, load)
+        if title == "round 1":
+            self._load(title, DESCRIBED, LOAD)
+
+    def _load(self, title: str, contender: Contender, load: Plan) -> None:
+        run = lateness_in(load, run_flow(self._bed, self._name("lateness", contender.guarantee), contender, load))
+        for phase, lateness in run.arrived:
+            self._note_lateness(at_rate(contender.name, phase.per_second), lateness)
+        for phase, lateness in run.appended if contender.transactional else ():
+            self._note_lateness(at_rate(f"{contender.name}{APPENDED}", phase.per_second), lateness)
+        if run.burst_ms is not None:
+            case = f"{contender.name}, {load.burst:,}"
+            self.results.add(Table.BURST, case, LAST, Unit.SECONDS, run.burst_ms / 1_000)
+        figures = ", ".join(
+            f"p99 {lateness.p99_ms:,.0f} ms at {phase.per_second:,}/s" for phase, lateness in run.arrived
+        )
+        burst = f"; {load.burst:,} at once in {run.burst_ms:,.0f} ms" if run.burst_ms is not None else ""
+        self._report(f"{title}: lateness, {contender.name}: {figures}{burst}")
+
+    def _note_lateness(self, case: str, lateness: Lateness) -> None:
+        for name, value in (
+            (P50, lateness.p50_ms),
+            (P99, lateness.p99_ms),
+            (P999, lateness.p999_ms),
+            (LONGEST, lateness.max_ms),
+        ):
+            self.results.add(Table.LATENESS, case, name, Unit.MS, value)
+
+    def _restart(self, title: str) -> None:
+        for contender in (*PROMPT_RELAYS, DESIGN):
+            self._try(Table.RESTART, contender.name, partial(self._kill, title, contender))
+
+    def _kill(self, title: str, contender: Contender) -> None:
+        sizes, name = self._sizes, self._name("restart", contender.guarantee)
+        gap = run_restart(self._bed, name, contender, sizes.restart, sizes.kill_after_s)
+        for figure, unit, value in (
+            (FIRST, Unit.SECONDS, gap.first_ms / 1_000),
+            (CAUGHT_UP, Unit.SECONDS, gap.caught_up_ms / 1_000),
+            (TWICE, Unit.COUNT, gap.twice),
+        ):
+            self.results.add(Table.RESTART, contender.name, figure, unit, value)
+        self._report(
+            f"{title}: killed, {contender.name}: first delivery after {gap.first_ms:,.0f} ms, caught up after "
+            f"{gap.caught_up_ms:,.0f} ms, {gap.twice} twice"
+        )

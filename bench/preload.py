@@ -41,9 +41,9 @@ class Preload:
         self._producer.init_transactions(TIMEOUT_SECONDS)
         self._producer.begin_transaction()
 
-    def fill(self, records: int, due_ms: Sequence[int] | None) -> None:
-        """Produce the sequence numbers 0 to `records` - 1, with due times if given."""
-        for sequence in range(records):
+    def fill(self, records: int, due_ms: Sequence[int] | None, first: int = 0) -> None:
+        """Produce so many sequence numbers from `first` on; `due_ms` has the due time of each, from 0 on, or none."""
+        for sequence in range(first, first + records):
             self._produce(sequence, partition_of(sequence), due_ms[sequence] if due_ms is not None else None)
             if sequence % POLL_EVERY == 0:
                 self._producer.poll(0)

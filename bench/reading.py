@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from bench.errors import PromiseBroken, Stalled
 from bench.processes.quiet import QUIET
 from bench.records import PARTITIONS, VALUE_BYTES, headers_of, sequence_of
-from delaytopic_api.records import RECEIPT, Headers, Receipt
+from delaytopic_api.records import DELIVER_AT, RECEIPT, Headers, Receipt
 
 LIMIT = 1_000
 TIMEOUT_SECONDS = 60.0
@@ -33,7 +33,11 @@ class Delivered:
     offset: array[int] = field(default_factory=_column)
     appended_ms: array[int] = field(default_factory=_column)
     due_ms: array[int] = field(default_factory=_column)
-    """From the receipt; empty when receipts were not asked for."""
+    """From the receipt or, where a relay that is not ours wrote none, the header; empty when not asked for."""
+
+    def places_of(self, sequences: range) -> list[int]:
+        """Return which entries have these sequence numbers."""
+        return [place for place, sequence in enumerate(self.sequence) if sequence in sequences]
 
     def last_offsets(self, places: Iterable[int] | None = None) -> dict[int, int]:
         """The highest offset of each partition among these entries (all)."""
@@ -89,4 +93,9 @@ def _note(delivered: Delivered, message: Message, receipts: bool) -> None:
     delivered.offset.append(message.offset() or 0)
     delivered.appended_ms.append(message.timestamp()[1])
     if receipts:
-        delivered.due_ms.append(Receipt.parse(dict(headers).get(RECEIPT)).due_ms)
+        delivered.due_ms.append(_due_ms(dict(headers)))
+
+
+def _due_ms(headers: Mapping[str, bytes | None]) -> int:
+    receipt = headers.get(RECEIPT)
+    return int(headers[DELIVER_AT] or 0) if receipt is None else Receipt.parse(receipt).due_ms

@@ -1,17 +1,39 @@
-"""Goals of the figures, and the verdicts. Pure."""
+"""Goals of the figures, what bounds each, and the verdicts. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
+
+from bench.figures.names import (
+    CAUGHT_UP,
+    FIRST,
+    LAST,
+    OF_DESIGN,
+    OF_NATIVE,
+    OF_NULL,
+    OF_SMALLER,
+    P50,
+    P99,
+    P99_OF_DESIGN,
+    START,
+    TWICE,
+    Name,
+    Table,
+    at_rate,
+    with_pending,
+)
+from bench.selection import GROWING, Case
+from delaytopic_api.values import Dialect, Guarantee
 
 
 class Verdict(StrEnum):
     """A figure, its goal, and whether it is reached."""
 
-    OK = "ok"
-    MISSED = "missed"
+    MET = "met"
+    MISSED = "not met"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +44,11 @@ class AtLeast:
 
     def judge(self, value: float) -> Verdict:
         """The verdict on a figure."""
-        return Verdict.OK if value >= self.limit else Verdict.MISSED
+        return Verdict.MET if value >= self.limit else Verdict.MISSED
+
+    def __str__(self) -> str:
+        """Such as `>= 0.3`."""
+        return f">= {self.limit:g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,33 +59,65 @@ class AtMost:
 
     def judge(self, value: float) -> Verdict:
         """The verdict on a figure."""
-        return Verdict.OK if value <= self.limit else Verdict.MISSED
+        return Verdict.MET if value <= self.limit else Verdict.MISSED
+
+    def __str__(self) -> str:
+        """Such as `<= 50`."""
+        return f"<= {self.limit:g}"
 
 
-Goal = AtLeast | AtMost
+class Goal(NamedTuple):
+    """A limit, and the reason why nobody gets much beyond it."""
+
+    limit: AtLeast | AtMost
+    bound: str
 
 
-def all_of(*verdicts: Verdict) -> Verdict:
-    """One verdict of several."""
-    return Verdict.OK if all(verdict is Verdict.OK for verdict in verdicts) else Verdict.MISSED
+OBJECTS: Final = "a record is a dozen Python objects, made once and read once"
+COLD: Final = "the same, and each object is a cache miss by the time the record is due"
+PACKED: Final = "the same, and packing, unpacking and one more way through Redis"
+STORED: Final = "the same, and packing, unpacking and one more way through Kafka"
+PRODUCING: Final = "producing with headers, and a receipt for each record"
+SHARED: Final = "producer, broker, relay and reader share the processors: whoever waits for one is late"
+COMMITS: Final = "the transaction, which collects for half of the precision, and its markers"
+STARTING: Final = "Python's start and imports, and what the relay asks Kafka before it reads"
+POSITIONS: Final = "Redis and the broker look the same number of places up, whatever else is there"
+JSON: Final = "values in JSON are parsed for every record"
+HEADERS: Final = "headers of their own are parsed and written for every record"
+
+PLAIN, EXACT = Guarantee.AT_LEAST_ONCE, Guarantee.EXACTLY_ONCE
+IN_JSON: Final = (Dialect.BLACK_BOX, Dialect.SCHEDULER_JSON)
+THROUGHPUT: Final = (
+    (Case.FIXED, 0.75, 0.62, OBJECTS),
+    (Case.HORIZON, 0.50, 0.42, COLD),
+    (Case.REDIS, 0.33, 0.30, PACKED),
+    (Case.BUCKETS, 0.33, 0.30, STORED),
+)
 
 
-FIXED_DELAY: Final = AtLeast(0.60)
-"""Of the plain null relay's rate, with AtLeastOnce."""
-WITHIN_HORIZON: Final = AtLeast(0.45)
-"""Of the plain null relay's rate, with AtLeastOnce."""
-BACKLOG: Final = AtLeast(0.30)
-"""Of the plain null relay's rate, in and out, with AtLeastOnce."""
-DIALECT: Final = AtLeast(0.80)
-"""Of the native dialect's rate inside the horizon, with AtLeastOnce."""
-JSON_DIALECT: Final = AtLeast(0.60)
-"""The same, for records in JSON."""
-EXACTLY_ONCE: Final = AtLeast(0.75)
-"""Of the same case's rate with AtLeastOnce."""
+def _goals() -> Iterator[tuple[Name, Goal]]:
+    for case, plain, exact, bound in THROUGHPUT:
+        for guarantee, limit in ((PLAIN, plain), (EXACT, exact)):
+            yield (Table.THROUGHPUT, f"{case}, {guarantee}", OF_NULL), Goal(AtLeast(limit), bound)
+    yield (Table.PAST_DUE, PLAIN, OF_DESIGN), Goal(AtLeast(5), PRODUCING)
+    yield (Table.PAST_DUE, EXACT, OF_DESIGN), Goal(AtLeast(3.5), PRODUCING)
+    yield (Table.LATENESS, at_rate(PLAIN, 10_000), P50), Goal(AtMost(3), SHARED)
+    yield (Table.LATENESS, at_rate(PLAIN, 10_000), P99_OF_DESIGN), Goal(AtMost(1), SHARED)
+    yield (Table.LATENESS, at_rate(EXACT, 10_000), P99), Goal(AtMost(50), COMMITS)
+    yield (Table.LATENESS, at_rate(PLAIN, 40_000), P99), Goal(AtMost(60), SHARED)
+    yield (Table.LATENESS, at_rate(EXACT, 40_000), P99), Goal(AtMost(100), SHARED)
+    for guarantee in (PLAIN, EXACT):
+        yield (Table.BURST, f"{guarantee}, 50,000", LAST), Goal(AtMost(1), PRODUCING)
+        yield (Table.RESTART, guarantee, FIRST), Goal(AtMost(1.5), STARTING)
+        yield (Table.RESTART, guarantee, CAUGHT_UP), Goal(AtMost(2.5), STARTING)
+    yield (Table.RESTART, EXACT, TWICE), Goal(AtMost(0), "nothing: the progress is part of the transaction")
+    for kind in GROWING:
+        yield (Table.PENDING, with_pending(*kind, 1_000_000), START), Goal(AtMost(1.5), STARTING)
+        yield (Table.PENDING, with_pending(*kind, 4_000_000), OF_SMALLER), Goal(AtLeast(0.9), POSITIONS)
+    for dialect in Dialect:
+        if dialect is not Dialect.NATIVE:
+            limit, bound = (0.6, JSON) if dialect in IN_JSON else (0.8, HEADERS)
+            yield (Table.DIALECTS, dialect, OF_NATIVE), Goal(AtLeast(limit), bound)
 
-AT_LEAST_ONCE_P50_MS: Final = AtMost(3)
-AT_LEAST_ONCE_P99_MS: Final = AtMost(20)
-EXACTLY_ONCE_P50_MS: Final = AtMost(30)
-EXACTLY_ONCE_P99_MS: Final = AtMost(80)
-BURST_MS: Final = AtMost(1_000)
-"""From the due time that all share until the last is visible."""
+
+GOALS: Final[Mapping[Name, Goal]] = dict(_goals())

@@ -1,139 +1,166 @@
-"""The results of a run: what was measured, and the verdicts that follow. Pure."""
+"""The results of a run: figures by table, case and name, each with the values of its runs. Pure."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
-from bench.cases import GOALS, Case
-from bench.figures.goals import (
-    AT_LEAST_ONCE_P50_MS,
-    AT_LEAST_ONCE_P99_MS,
-    BURST_MS,
-    DIALECT,
-    EXACTLY_ONCE,
-    EXACTLY_ONCE_P50_MS,
-    EXACTLY_ONCE_P99_MS,
-    JSON_DIALECT,
-    Verdict,
-    all_of,
+from bench.figures.goals import GOALS, Goal, Verdict
+from bench.figures.names import (
+    DESIGN,
+    INTO,
+    NULL,
+    OF_DESIGN,
+    OF_NATIVE,
+    OF_NULL,
+    OF_PLAIN,
+    OF_SMALLER,
+    OUT,
+    P99,
+    P99_OF_DESIGN,
+    RATE,
+    TRANSACTIONAL_NULL,
+    TWO_RELAYS,
+    WRITTEN_OF_NATIVE,
+    Name,
+    Table,
+    at_rate,
+    with_pending,
 )
-from bench.figures.statistics import Lateness, in_and_out_rate, median, median_ratio
+from bench.figures.statistics import in_and_out_rate, median
+from bench.selection import GROWING, WHOLE, Case
 from delaytopic_api.values import CAPABILITIES, Dialect, Guarantee
 
-IN_JSON = frozenset({Dialect.BLACK_BOX, Dialect.SCHEDULER_JSON})
+
+class Unit(StrEnum):
+    """What a figure counts."""
+
+    PER_SECOND = "records/s"
+    RATIO = "ratio"
+    MS = "ms"
+    SECONDS = "s"
+    COUNT = "records"
+    MIB = "MiB"
+
+    def text(self, value: float) -> str:
+        """Return a value as tables show it; the unit of a ratio, rate or number is in the heading."""
+        match self:
+            case Unit.RATIO:
+                return f"{value:.2f}"
+            case Unit.SECONDS:
+                return f"{value:.2f} s"
+            case Unit.MS | Unit.MIB:
+                return f"{value:,.0f} {self}"
+        return f"{value:,.0f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure; the runs are in the order of the rounds."""
+
+    table: str
+    case: str
+    name: str
+    unit: Unit
+    runs: Sequence[float]
+
+    @property
+    def median(self) -> float:
+        """The median of the runs."""
+        return median(self.runs)
+
+    @property
+    def goal(self) -> Goal | None:
+        """The goal; None where there is none."""
+        return GOALS.get((self.table, self.case, self.name))
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Whether the median reaches the goal."""
+        return self.goal.limit.judge(self.median) if self.goal is not None else None
+
+    def text(self) -> str:
+        """The median and, of several runs that differ, their range."""
+        least, most = self.unit.text(min(self.runs)), self.unit.text(max(self.runs))
+        suffix = f" ({least} to {most})" if least != most else ""
+        return self.unit.text(self.median) + suffix
+
+    def document(self) -> dict[str, Any]:
+        """All of it, for JSON."""
+        goal = self.goal
+        return {
+            "table": str(self.table),
+            "case": self.case,
+            "figure": self.name,
+            "unit": str(self.unit),
+            "median": round(self.median, 4),
+            "runs": [round(value, 4) for value in self.runs],
+            "goal": str(goal.limit) if goal is not None else None,
+            "verdict": self.verdict,
+        }
+
+
+class Results:
+    """Figures in the order in which they were first noted."""
+
+    def __init__(self) -> None:
+        self._figures: dict[Name, tuple[Unit, list[float]]] = {}
+
+    def add(self, table: Table, case: str, name: str, unit: Unit, value: float) -> None:
+        """Note the value of one run."""
+        self._figures.setdefault((table, case, name), (unit, []))[1].append(value)
+
+    def forget(self, table: Table, case: str) -> None:
+        """Drop a case that was not measured in every round: the others would be compared with other rounds."""
+        for name in [name for name in self._figures if name[:2] == (table, case)]:
+            del self._figures[name]
+
+    def runs(self, table: Table, case: str, name: str) -> list[float]:
+        """Return the values of the runs; none if it was not measured."""
+        return self._figures.get((table, case, name), (Unit.COUNT, []))[1]
+
+    def compare(self, table: Table, case: str, name: str, other: str, called: str) -> None:
+        """Note the ratios of a figure to that of another case in the same rounds, as far as both were measured.
+
+        A machine that gets faster or slower from round to round changes both alike, so that their ratio stays.
+        """
+        for value, base in zip(self.runs(table, case, name), self.runs(table, other, name), strict=False):
+            self.add(table, case, called, Unit.RATIO, value / base if base else 0.0)
+
+    def figures(self) -> list[Figure]:
+        """Return all."""
+        return [Figure(*name, unit, runs) for name, (unit, runs) in self._figures.items() if runs]
+
+
 JUDGED_PER_SECOND = 10_000
-"""The load that the goals for lateness are about."""
+MEASURE_OF_PENDING = 100_000
 
 
-@dataclass(slots=True)
-class Measured:
-    """Rates in records per second, in the order of the runs; lateness of each load."""
-
-    null: list[float] = field(default_factory=list)
-    null_transactional: list[float] = field(default_factory=list)
-    rates: dict[tuple[Case, Guarantee], list[float]] = field(default_factory=dict)
-    filled: dict[tuple[Case, Guarantee], list[float]] = field(default_factory=dict)
-    drained: dict[tuple[Case, Guarantee], list[float]] = field(default_factory=dict)
-    lateness: dict[tuple[Guarantee, int], Lateness] = field(default_factory=dict)
-    burst_ms: dict[Guarantee, float] = field(default_factory=dict)
-    dialects: dict[Dialect, list[float]] = field(default_factory=dict)
-    """Inside the horizon, with AtLeastOnce; the native one among them."""
-    peak_memory_bytes: dict[tuple[Case, Guarantee], int] = field(default_factory=dict)
-    """The most that a relay had resident with a backlog."""
-
-    def add_rate(self, case: Case, guarantee: Guarantee, rate: float) -> None:
-        """Note a run."""
-        self.rates.setdefault((case, guarantee), []).append(rate)
-
-    def combine_backlogs(self) -> None:
-        """Turn the rates in and out of each run into one."""
-        for case, rates in self.filled.items():
-            self.rates[case] = [in_and_out_rate(*pair) for pair in zip(rates, self.drained[case], strict=True)]
-
-
-@dataclass(frozen=True, slots=True)
-class Throughput:
-    """A case's figures."""
-
-    name: str
-    rates: list[float]
-    ratio: float
-    """To the null relay: the median of the rounds' ratios."""
-    goal: str = ""
-    verdict: Verdict | None = None
-    of_at_least_once: float | None = None
-    """With ExactlyOnce: to the same case with AtLeastOnce."""
-    records: int = 1
-    """Records that are written with each delivery."""
-
-    @property
-    def rate(self) -> float:
-        """The median."""
-        return median(self.rates)
-
-    @property
-    def written_ratio(self) -> float:
-        """The ratio in records written, where the measure writes one with each delivery."""
-        return self.ratio * self.records
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """A load's lateness."""
-
-    name: str
-    lateness: Lateness
-    goal: str = ""
-    verdict: Verdict | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Burst:
-    """The time that a burst took from its due time."""
-
-    name: str
-    ms: float
-    goal: str
-    verdict: Verdict
-
-
-def throughputs(measured: Measured) -> list[Throughput]:
-    """The null relays and all cases; nothing if the null relay was not measured."""
-    if not measured.null:
-        return []
-    found = [Throughput("null relay", measured.null, 1.0)]
-    if measured.null_transactional:
-        ratio = median_ratio(measured.null_transactional, measured.null)
-        found.append(Throughput("null relay, transactional", measured.null_transactional, ratio))
-    return found + [_case(measured, case, guarantee) for case, guarantee in measured.rates]
-
-
-def _case(measured: Measured, case: Case, guarantee: Guarantee) -> Throughput:
-    rates = measured.rates[case, guarantee]
-    name, ratio = f"{case}, {guarantee}", median_ratio(rates, measured.null)
-    if guarantee is Guarantee.AT_LEAST_ONCE:
-        goal = GOALS[case]
-        return Throughput(name, rates, ratio, f">= {goal.limit:.2f}", goal.judge(ratio))
-    share = median_ratio(rates, measured.rates[case, Guarantee.AT_LEAST_ONCE])
-    text = f">= {EXACTLY_ONCE.limit:.2f} of AtLeastOnce"
-    return Throughput(name, rates, ratio, text, EXACTLY_ONCE.judge(share), share)
-
-
-def dialects(measured: Measured) -> list[Throughput]:
-    """The dialects beside the native one, which is the measure; the goals count deliveries."""
-    native = measured.dialects.get(Dialect.NATIVE, [])
-    return [_dialect(dialect, rates, native) for dialect, rates in measured.dialects.items()]
-
-
-def _dialect(dialect: Dialect, rates: list[float], native: list[float]) -> Throughput:
-    ratio = median_ratio(rates, native)
-    if dialect is Dialect.NATIVE:
-        return Throughput(str(dialect), rates, ratio)
-    goal = JSON_DIALECT if dialect in IN_JSON else DIALECT
-    return Throughput(
-        str(dialect), rates, ratio, f">= {goal.limit:.2f}", goal.judge(ratio), records=records_written(dialect)
-    )
+def complete(results: Results) -> None:
+    """Add what follows from what was measured: the rates of backlogs in and out, and the ratios."""
+    plain, exact = Guarantee.AT_LEAST_ONCE, Guarantee.EXACTLY_ONCE
+    for case in Case:
+        for guarantee in (plain, exact):
+            name = f"{case}, {guarantee}"
+            filled, drained = (results.runs(Table.BACKLOG, name, figure) for figure in (INTO, OUT))
+            for into, out in zip(filled, drained, strict=False):
+                results.add(Table.THROUGHPUT, name, RATE, Unit.PER_SECOND, in_and_out_rate(into, out))
+            results.compare(Table.THROUGHPUT, name, RATE, NULL, OF_NULL)
+        results.compare(Table.THROUGHPUT, f"{case}, {exact}", RATE, f"{case}, {plain}", OF_PLAIN)
+    results.compare(Table.THROUGHPUT, TRANSACTIONAL_NULL, RATE, NULL, OF_NULL)
+    for dialect in Dialect:
+        results.compare(Table.DIALECTS, dialect, RATE, Dialect.NATIVE, OF_NATIVE)
+        for ratio in results.runs(Table.DIALECTS, dialect, OF_NATIVE):
+            results.add(Table.DIALECTS, dialect, WRITTEN_OF_NATIVE, Unit.RATIO, ratio * records_written(dialect))
+    for guarantee in (plain, exact):
+        for relays in ("", TWO_RELAYS):
+            results.compare(Table.PAST_DUE, f"{guarantee}{relays}", RATE, DESIGN, OF_DESIGN)
+    ours, theirs = (at_rate(who, JUDGED_PER_SECOND) for who in (plain, DESIGN))
+    results.compare(Table.LATENESS, ours, P99, theirs, P99_OF_DESIGN)
+    for backend, guarantee in GROWING:
+        _compare_pending(results, backend, guarantee)
 
 
 def records_written(dialect: Dialect) -> int:
@@ -142,96 +169,29 @@ def records_written(dialect: Dialect) -> int:
     return 1 + (tombstones or postpones) + history
 
 
-def timings(measured: Measured) -> list[Timing]:
-    """Lateness by guarantee and load; the goals are about one of the loads."""
-    return [_timing(guarantee, load, found) for (guarantee, load), found in measured.lateness.items()]
+def _compare_pending(results: Results, backend: str, guarantee: str) -> None:
+    """Note the rates in and out with more pending, of those with the number that is the measure."""
+    rates: dict[int, float] = {}
+    for pending in WHOLE.pending:
+        into, out = (
+            results.runs(Table.PENDING, with_pending(backend, guarantee, pending), name) for name in (INTO, OUT)
+        )
+        if into and out:
+            rates[pending] = in_and_out_rate(median(into), median(out))
+    for pending, rate in rates.items():
+        if pending > MEASURE_OF_PENDING and MEASURE_OF_PENDING in rates:
+            name = with_pending(backend, guarantee, pending)
+            results.add(Table.PENDING, name, OF_SMALLER, Unit.RATIO, rate / rates[MEASURE_OF_PENDING])
 
 
-def _timing(guarantee: Guarantee, per_second: int, found: Lateness) -> Timing:
-    name = f"{guarantee}, {per_second:,}/s"
-    if per_second != JUDGED_PER_SECOND:
-        return Timing(name, found)
-    p50, p99 = AT_LEAST_ONCE_P50_MS, AT_LEAST_ONCE_P99_MS
-    if guarantee is Guarantee.EXACTLY_ONCE:
-        p50, p99 = EXACTLY_ONCE_P50_MS, EXACTLY_ONCE_P99_MS
-    verdict = all_of(p50.judge(found.p50_ms), p99.judge(found.p99_ms))
-    return Timing(name, found, f"<= {p50.limit:.0f} / {p99.limit:.0f} ms", verdict)
+def document(machine: dict[str, Any], sizes: dict[str, Any], figures: Iterable[Figure]) -> dict[str, Any]:
+    """All of a run, for JSON; rates in records a second."""
+    return {"machine": machine, "sizes": sizes, "figures": [figure.document() for figure in figures]}
 
 
-def bursts(measured: Measured, records: int) -> list[Burst]:
-    """The bursts of so many records."""
+def figures_of(results: dict[str, Any]) -> list[Figure]:
+    """The inverse of `document`."""
     return [
-        Burst(f"{guarantee}, {records:,}", ms, f"<= {BURST_MS.limit / 1_000:.1f} s", BURST_MS.judge(ms))
-        for guarantee, ms in measured.burst_ms.items()
+        Figure(each["table"], each["case"], each["figure"], Unit(each["unit"]), each["runs"])
+        for each in results["figures"]
     ]
-
-
-def document(machine: dict[str, Any], scale: dict[str, int], measured: Measured, burst_records: int) -> dict[str, Any]:
-    """All of it, for JSON; rates in records per second, times in milliseconds."""
-    return {
-        "machine": machine,
-        "records": scale,
-        "throughput": [_throughput_entry(each) for each in throughputs(measured)],
-        "redis": _backlog_entry(measured, Case.REDIS),
-        "buckets": _backlog_entry(measured, Case.BUCKETS),
-        "dialects": [_dialect_entry(each) for each in dialects(measured)],
-        "lateness": [_timing_entry(each) for each in timings(measured)],
-        "bursts": [
-            {"case": each.name, "ms": each.ms, "goal": each.goal, "verdict": each.verdict}
-            for each in bursts(measured, burst_records)
-        ],
-    }
-
-
-def _backlog_entry(measured: Measured, case: Case) -> dict[str, Any]:
-    return {
-        str(guarantee): {
-            "inPerSecond": _rounded(rates),
-            "outPerSecond": _rounded(measured.drained.get((case, guarantee), [])),
-            "relayPeakMemoryBytes": measured.peak_memory_bytes.get((case, guarantee)),
-        }
-        for (of, guarantee), rates in measured.filled.items()
-        if of is case
-    }
-
-
-def _throughput_entry(each: Throughput) -> dict[str, Any]:
-    return {
-        "case": each.name,
-        "ratioToNull": round(each.ratio, 3),
-        "ratioToAtLeastOnce": None if each.of_at_least_once is None else round(each.of_at_least_once, 3),
-        "goal": each.goal or None,
-        "verdict": each.verdict,
-        "perSecond": round(each.rate),
-        "runsPerSecond": _rounded(each.rates),
-    }
-
-
-def _dialect_entry(each: Throughput) -> dict[str, Any]:
-    return {
-        "dialect": each.name,
-        "ratioToNative": round(each.ratio, 3),
-        "recordsPerDelivery": each.records,
-        "writtenRatioToNative": round(each.written_ratio, 3),
-        "goal": each.goal or None,
-        "verdict": each.verdict,
-        "deliveriesPerSecond": round(each.rate),
-        "runsPerSecond": _rounded(each.rates),
-    }
-
-
-def _timing_entry(each: Timing) -> dict[str, Any]:
-    late = each.lateness
-    return {
-        "case": each.name,
-        "records": late.records,
-        "p50Ms": late.p50_ms,
-        "p99Ms": late.p99_ms,
-        "maxMs": late.max_ms,
-        "goal": each.goal or None,
-        "verdict": each.verdict,
-    }
-
-
-def _rounded(rates: list[float]) -> list[int]:
-    return [round(rate) for rate in rates]

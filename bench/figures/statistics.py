@@ -23,14 +23,6 @@ def percentile(ordered: Sequence[float], percent: float) -> float:
     return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)]
 
 
-def median_ratio(values: Sequence[float], bases: Sequence[float]) -> float:
-    """The median of the ratios of values and bases that were measured beside each other; ValueError for none.
-
-    A machine that gets faster or slower from round to round changes both of a pair alike, so that their ratio stays.
-    """
-    return median([value / base for value, base in zip(values, bases, strict=True)])
-
-
 @dataclass(frozen=True, slots=True)
 class Lateness:
     """Lateness of a set of records, in milliseconds."""
@@ -38,13 +30,15 @@ class Lateness:
     records: int
     p50_ms: float
     p99_ms: float
+    p999_ms: float
     max_ms: float
 
 
 def lateness_of(values_ms: Iterable[float]) -> Lateness:
     """The figures of the report; raises ValueError for none."""
     ordered = sorted(values_ms)
-    return Lateness(len(ordered), percentile(ordered, 50), percentile(ordered, 99), ordered[-1] if ordered else 0)
+    p50_ms, p99_ms, p999_ms = (percentile(ordered, percent) for percent in (50, 99, 99.9))
+    return Lateness(len(ordered), p50_ms, p99_ms, p999_ms, ordered[-1])
 
 
 def in_and_out_rate(in_rate: float, out_rate: float) -> float:

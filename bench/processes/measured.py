@@ -36,14 +36,15 @@ STOP_SECONDS = 30.0
 
 
 class BenchProcess:
-    """A process that copies or relays, with its log in a file."""
+    """A process that copies or relays, with its log in a file; one that reads a source has a consumer group."""
 
-    def __init__(self, name: str, command: Sequence[str], directory: Path) -> None:
+    def __init__(self, name: str, command: Sequence[str], directory: Path, group: str = "") -> None:
         self.name = name
+        self.group = group
         self._process = ManagedProcess(name, [sys.executable, "-m", *command], log_file=directory / f"{name}.log")
 
     def start(self) -> None:
-        """Start it; it needs a second or two until it reads."""
+        """Start it, or start it again after a kill; it needs a second or two until it reads."""
         self._process.start()
 
     def check(self) -> None:
@@ -84,44 +85,58 @@ class NullRelay(BenchProcess):
     def __init__(
         self, name: str, directory: Path, *, bootstrap_servers: str, source: str, target: str, transactional: bool
     ) -> None:
-        self.group = f"null.{name}"
-        command = [
-            "bench.processes.null_relay",
-            "--bootstrap-servers",
-            bootstrap_servers,
-            "--source",
-            source,
-            "--target",
-            target,
-        ]
-        command += ["--group", self.group]
+        group = f"null.{name}"
+        command = ["bench.processes.null_relay", "--bootstrap-servers", bootstrap_servers, "--group", group]
+        command += ["--source", source, "--target", target]
         if transactional:
-            command += ["--transactional-id", self.group]
-        super().__init__(name, command, directory)
+            command += ["--transactional-id", group]
+        super().__init__(name, command, directory, group)
+
+
+class RedisDesign(BenchProcess):
+    """The well-known design: a sorted set that is polled."""
+
+    def __init__(
+        self,
+        name: str,
+        directory: Path,
+        *,
+        bootstrap_servers: str,
+        redis_url: str,
+        source: str,
+        target: str,
+        as_described: bool,
+    ) -> None:
+        group = f"design.{name}"
+        command = ["bench.processes.redis_design", "--bootstrap-servers", bootstrap_servers, "--group", group]
+        command += ["--source", source, "--target", target, "--redis-url", redis_url]
+        super().__init__(name, [*command, *(["--as-described"] if as_described else [])], directory, group)
 
 
 class Relay(BenchProcess):
-    """One relay of a DelayTopic."""
+    """One relay of a DelayTopic, under a name of its own in its group, as the operator starts it."""
 
     def __init__(self, name: str, directory: Path, config: RelayConfig) -> None:
         """Writes the configuration into the directory."""
         self.config = config
-        self.group = config.group_id
         self._status_url = f"http://{config.http.host}:{config.http.port}/status"
         path = directory / f"{name}.yaml"
         document = config.model_dump(mode="json", by_alias=True, exclude_none=True)
         path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
-        super().__init__(name, ["delaytopic_relay", "--config", str(path)], directory)
+        command = ["delaytopic_relay", "--config", str(path), "--name", name]
+        super().__init__(name, command, directory, config.group_id)
 
     def wait_until_it_delivers(self) -> None:
         """Wait until it owns all partitions and has recovered them."""
+        wait_until_all_deliver([self])
 
-        def delivers() -> bool:
-            self.check()
-            status = self.status()
-            return status is not None and status.state is RelayState.RUNNING and _all_deliver(status)
-
-        wait_for(delivers, f"{self.name}: owning all partitions", timeout_s=START_SECONDS)
+    def delivering(self) -> int:
+        """Return how many partitions it owns and has recovered."""
+        self.check()
+        status = self.status()
+        if status is None or status.state is not RelayState.RUNNING:
+            return 0
+        return sum(shard.state is ShardState.DELIVERING for shard in status.shards)
 
     def status(self) -> RelayStatus | None:
         """Return the status of the relay; None while it does not answer."""
@@ -132,9 +147,14 @@ class Relay(BenchProcess):
             return None
 
 
-def _all_deliver(status: RelayStatus) -> bool:
-    delivering = [shard for shard in status.shards if shard.state is ShardState.DELIVERING]
-    return len(delivering) == PARTITIONS
+def wait_until_all_deliver(relays: Sequence[Relay]) -> None:
+    """Wait until relays of one group own all partitions, in equal shares, and have recovered them."""
+    share = PARTITIONS // len(relays)
+
+    def all_deliver() -> bool:
+        return all(relay.delivering() == share for relay in relays)
+
+    wait_for(all_deliver, f"{relays[0].name}: owning all partitions", timeout_s=START_SECONDS)
 
 
 def by_record(dialect: Dialect = Dialect.NATIVE) -> RelaySchedule:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from bench.figures.statistics import Lateness, in_and_out_rate, lateness_of, median, median_ratio, percentile
+from bench.figures.statistics import Lateness, in_and_out_rate, lateness_of, median, percentile
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,33 +47,12 @@ def test_there_is_no_statistic_of_nothing(statistic: object) -> None:
         statistic([])
 
 
-def test_lateness_is_summed_up_in_four_figures() -> None:
+def test_lateness_is_summed_up_in_five_figures() -> None:
     late_ms = [*range(1, 100), 1_000]
 
     found = lateness_of(reversed(late_ms))
 
-    assert found == Lateness(records=100, p50_ms=50, p99_ms=99, max_ms=1_000)
-
-
-def test_a_machine_that_gets_faster_all_the_time_does_not_change_the_ratio() -> None:
-    null, relay = [100.0, 200.0, 400.0], [50.0, 100.0, 200.0]
-
-    found = median_ratio(relay, null)
-
-    assert found == 0.5
-
-
-def test_one_disturbed_round_does_not_change_the_ratio() -> None:
-    null, relay = [100.0, 100.0, 100.0], [60.0, 5.0, 60.0]
-
-    found = median_ratio(relay, null)
-
-    assert found == 0.6
-
-
-def test_ratios_are_of_pairs_only() -> None:
-    with pytest.raises(ValueError, match="argument 2 is longer"):
-        median_ratio([1.0], [1.0, 2.0])
+    assert found == Lateness(records=100, p50_ms=50, p99_ms=99, p999_ms=1_000, max_ms=1_000)
 
 
 def test_the_times_in_and_out_add_up() -> None:

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from bench.cases.throughput import all_there, source_ends
 from bench.errors import Stalled
-from bench.throughput import all_there, source_ends
 from bench.watch import Sample, seen_at_ms
 
 

@@ -1,25 +1,25 @@
-"""Throughput of relays that read a source to its end and need not wait: null relay and fixed delay."""
+"""Throughput of relays that read a source to its end and need not wait: null relay, fixed delay, what is past due."""
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bench.bed import Bed
+from bench.cases.contenders import Contender, relay_of
 from bench.clock import now_ms
 from bench.figures.tally import require_each_once, tally
 from bench.preload import Preload
-from bench.processes.measured import BenchProcess, NullRelay, Relay, fixed, relay_config
+from bench.processes.measured import BenchProcess, NullRelay, Relay, fixed, wait_until_all_deliver
 from bench.reading import Delivered, read_target
 from bench.records import PARTITIONS
 from bench.watch import Sample, Watch, seen_at_ms
-from delaytopic_api.relay import RelaySchedule
-from delaytopic_api.values import BackendType, Guarantee
+from delaytopic_api.values import Guarantee
 
 TIMEOUT_SECONDS = 90.0
-PRECISION = "100ms"
-"""Ticks of 50 ms, with ExactlyOnce."""
 FIXED_DELAY = "1ms"
+PAST_MS = 1_000
 AHEAD = 2
 """Offsets of a source partition that are taken before the start: a record, and the marker of its transaction."""
 
@@ -88,63 +88,69 @@ def run_null(bed: Bed, name: str, records: int, *, transactional: bool) -> Rate:
         target=target,
         transactional=transactional,
     )
-    watch = Watch(bed.bootstrap_servers, source=source, target=target, group=relay.group)
-    return _read_through(bed, relay, watch, records, transactional=transactional)
+    return _read_through(bed, [relay], (source, target), records, transactional=transactional)
 
 
 def run_fixed_delay(bed: Bed, name: str, records: int, guarantee: Guarantee) -> Rate:
     """A relay with a fixed delay that is over for all records when they become readable."""
     source, target = f"{name}.source", f"{name}.target"
     bed.create(source, target, f"{target}.dlq")
-    relay = relay_of(bed, name, source, target, guarantee, fixed(FIXED_DELAY))
-    watch = Watch(bed.bootstrap_servers, source=source, target=target, group=relay.group)
-    return _read_through(bed, relay, watch, records, transactional=guarantee is Guarantee.EXACTLY_ONCE)
+    relay = relay_of(bed, name, (source, target), guarantee, fixed(FIXED_DELAY))
+    transactional = guarantee is Guarantee.EXACTLY_ONCE
+    return _read_through(bed, [relay], (source, target), records, transactional=transactional)
 
 
-def _read_through(bed: Bed, relay: BenchProcess, watch: Watch, records: int, *, transactional: bool) -> Rate:
+def run_past_due(bed: Bed, name: str, records: int, contender: Contender, processes: int = 1) -> Rate:
+    """Records whose time is over when they become readable; one process or several deliver them."""
+    source, target = f"{name}.source", f"{name}.target"
+    bed.create(source, target, f"{target}.dlq")
+    run = [contender.make(bed, name, source, target, number) for number in range(1, processes + 1)]
+    due_ms = array("q", [int(now_ms()) - PAST_MS]) * (records + PARTITIONS)
+    return _read_through(bed, run, (source, target), records, due_ms, transactional=contender.transactional)
+
+
+def _read_through(
+    bed: Bed,
+    processes: Sequence[BenchProcess],
+    topics: tuple[str, str],
+    records: int,
+    due_ms: array[int] | None = None,
+    *,
+    transactional: bool,
+) -> Rate:
     """All records become readable in one instant to a relay that is running; from then until the last is there.
 
     One record in each partition goes ahead, so that all connections are made and everything has been done once.
     """
-    preload = Preload(bed.bootstrap_servers, watch.source)
-    preload.add(range(records, records + PARTITIONS), None)
-    preload.show()
-    relay.start()
+    (source, target), name = topics, processes[0].name
+    watch = Watch(bed.bootstrap_servers, source=source, target=target, group=processes[0].group)
+    preload = Preload(bed.bootstrap_servers, source)
+    ahead = range(records, records + PARTITIONS)
+    preload.add(ahead, due_ms[0] if due_ms is not None else None)
+
+    def check() -> None:
+        for process in processes:
+            process.check()
+
     try:
-        preload.fill(records, None)
+        for process in processes:
+            process.start()
+        if len(relays := [each for each in processes if isinstance(each, Relay)]) > 1:
+            wait_until_all_deliver(relays)
+        preload.show()
+        preload.fill(records, due_ms)
         warm = all_there(PARTITIONS, [1] * PARTITIONS, transactional=transactional)
-        watch.until(warm, f"{relay.name}: the first records", timeout_s=TIMEOUT_SECONDS, healthy=relay.check)
+        watch.until(warm, f"{name}: the first records", timeout_s=TIMEOUT_SECONDS, healthy=check)
         start_ms = preload.show()
         ends = [end + AHEAD for end in source_ends(records)]
         done = all_there(records + PARTITIONS, ends, transactional=transactional)
-        watch.until(done, relay.name, timeout_s=TIMEOUT_SECONDS, healthy=relay.check)
-        relay.stop()
+        watch.until(done, name, timeout_s=TIMEOUT_SECONDS, healthy=check)
+        for process in processes:
+            process.stop()
     finally:
-        relay.kill()
-    delivered = read_target(bed.bootstrap_servers, watch.target, receipts=False)
-    bed.delete(watch.source, watch.target)
-    require_each_once(relay.name, tally(delivered.sequence, records + PARTITIONS))
+        for process in processes:
+            process.kill()
+    delivered = read_target(bed.bootstrap_servers, target, receipts=False)
+    bed.delete(source, target)
+    require_each_once(name, tally(delivered.sequence, records + PARTITIONS))
     return Rate(records, (end_ms(delivered, watch.samples, transactional=transactional) - start_ms) / 1_000)
-
-
-def relay_of(
-    bed: Bed,
-    name: str,
-    source: str,
-    target: str,
-    guarantee: Guarantee,
-    schedule: RelaySchedule,
-    backend: BackendType = BackendType.REDIS_ZSET,
-) -> Relay:
-    """A relay between two topics, not yet started."""
-    config = relay_config(
-        name,
-        bootstrap_servers=bed.bootstrap_servers,
-        backend=bed.backend(name, backend),
-        source=source,
-        target=target,
-        guarantee=guarantee,
-        precision=PRECISION,
-        schedule=schedule,
-    )
-    return Relay(name, bed.directory, config)

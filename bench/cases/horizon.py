@@ -6,6 +6,8 @@ from array import array
 from dataclasses import dataclass
 
 from bench.bed import Bed
+from bench.cases.contenders import relay_of
+from bench.cases.throughput import TIMEOUT_SECONDS, Rate, all_there, end_ms, source_ends
 from bench.clock import now_ms, sleep_until
 from bench.dialects import NATIVE, Speech
 from bench.errors import Unmeasurable
@@ -14,7 +16,6 @@ from bench.preload import Preload
 from bench.processes.measured import Relay, by_record
 from bench.reading import Delivered, read_target
 from bench.records import PARTITIONS, spread
-from bench.throughput import TIMEOUT_SECONDS, Rate, all_there, end_ms, relay_of, source_ends
 from bench.watch import Watch
 from delaytopic_api.values import Guarantee
 
@@ -56,7 +57,7 @@ def run_within_horizon(
     """
     source, target = f"{name}.source", f"{name}.target"
     bed.create(source, target, f"{target}.dlq", f"{target}.history")
-    relay = relay_of(bed, name, source, target, guarantee, by_record(speech.dialect))
+    relay = relay_of(bed, name, (source, target), guarantee, by_record(speech.dialect))
     transactional = guarantee is Guarantee.EXACTLY_ONCE
     watch = Watch(bed.bootstrap_servers, source=source, target=target, group=relay.group)
     relay.start()

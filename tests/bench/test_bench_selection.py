@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from bench.cases import Scale
-from bench.horizon import DUE_PER_MS, LATEST_MS, Agenda, plan
+from bench.cases.horizon import DUE_PER_MS, LATEST_MS, Agenda, plan
+from bench.selection import Scale
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -7,6 +7,8 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 from bench.bed import Bed
+from bench.cases.contenders import relay_of
+from bench.cases.throughput import TIMEOUT_SECONDS, Rate, source_ends
 from bench.clock import now_ms
 from bench.errors import Unmeasurable
 from bench.figures.tally import require_each_once, require_none_early, tally
@@ -14,7 +16,6 @@ from bench.preload import Preload
 from bench.processes.measured import by_record
 from bench.reading import Delivered, read_target
 from bench.records import PARTITIONS, spread
-from bench.throughput import TIMEOUT_SECONDS, Rate, relay_of, source_ends
 from bench.watch import Sample, Watch, seen_at_ms
 from delaytopic_api.values import BackendType, Guarantee
 
@@ -46,7 +47,7 @@ class Backlog:
         self._records = records
         self._transactional = guarantee is Guarantee.EXACTLY_ONCE
         self._source, self._target = f"{name}.source", f"{name}.target"
-        self._relay = relay_of(bed, name, self._source, self._target, guarantee, by_record(), backend)
+        self._relay = relay_of(bed, name, (self._source, self._target), guarantee, by_record(), backend)
         self._due_ms: array[int] = array("q")
 
     def fill(self) -> Moved:
@@ -104,7 +105,11 @@ class Backlog:
         delivered = read_target(self._bed.bootstrap_servers, self._target, receipts=False)
         self._bed.delete(self._source, self._target)
         self._check(delivered, settled_ms)
-        return Moved(self._rate(delivered, watch.samples), memory)
+        backlog = range(self._records)
+        rate = rate_of_overdue(
+            self._name, delivered, backlog, self._due_ms, watch.samples if self._transactional else None
+        )
+        return Moved(rate, memory)
 
     def _wait_until_caught_up(self, watch: Watch) -> int:
         """Until the relay says that it has delivered what was due a moment before; returns that moment."""
@@ -128,24 +133,25 @@ class Backlog:
         require_each_once(self._name, tally(delivered.sequence, len(due_ms), wanted))
         require_none_early(self._name, [due_ms[sequence] for sequence in delivered.sequence], delivered.appended_ms)
 
-    def _rate(self, delivered: Delivered, samples: list[Sample]) -> Rate:
-        """Of the records that were due when the first one left, without the first tenth of them.
-
-        Some records are on their way before the producer has made its connections: they would count, but not the time.
-        """
-        appended_ms = delivered.appended_ms
-        backlog = [place for place, sequence in enumerate(delivered.sequence) if sequence < self._records]
-        first_ms = min(appended_ms[place] for place in backlog)
-        overdue = [place for place in backlog if self._due_ms[delivered.sequence[place]] <= first_ms]
-        if len(overdue) < FEWEST:
-            raise Unmeasurable(f"{self._name}: only {len(overdue)} records were due; give it more --records")
-        overdue.sort(key=appended_ms.__getitem__)
-        settled = len(overdue) // 10
-        if self._transactional:
-            last_ms = seen_at_ms(samples, delivered.last_offsets(overdue))
-        else:
-            last_ms = appended_ms[overdue[-1]]
-        return Rate(len(overdue) - settled, (last_ms - appended_ms[overdue[settled]]) / 1_000)
-
     def _watch(self) -> Watch:
         return Watch(self._bed.bootstrap_servers, source=self._source, target=self._target, group=self._relay.group)
+
+
+def rate_of_overdue(
+    name: str, delivered: Delivered, backlog: range, due_ms: array[int], samples: list[Sample] | None = None
+) -> Rate:
+    """Return the rate of the records of a backlog that were due when the first one left, without the first tenth.
+
+    The last is there when it was appended or, with samples, when a `read_committed` reader could see it.
+    Some records are on their way before the producer has made its connections: they would count, but not the time.
+    """
+    appended_ms = delivered.appended_ms
+    places = delivered.places_of(backlog)
+    first_ms = min(appended_ms[place] for place in places)
+    overdue = [place for place in places if due_ms[delivered.sequence[place]] <= first_ms]
+    if len(overdue) < FEWEST:
+        raise Unmeasurable(f"{name}: only {len(overdue)} records were due; give it more --records")
+    overdue.sort(key=appended_ms.__getitem__)
+    settled = len(overdue) // 10
+    last_ms = seen_at_ms(samples, delivered.last_offsets(overdue)) if samples is not None else appended_ms[overdue[-1]]
+    return Rate(len(overdue) - settled, (last_ms - appended_ms[overdue[settled]]) / 1_000)

@@ -1,0 +1,1 @@
+"""The cases: each runs one thing once, and returns its figures."""

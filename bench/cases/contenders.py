@@ -1,0 +1,75 @@
+"""The relays that are measured beside each other: ours with both guarantees, and the well-known design."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from bench.bed import Bed
+from bench.processes.measured import BenchProcess, RedisDesign, Relay, by_record, relay_config
+from delaytopic_api.relay import RelaySchedule
+from delaytopic_api.values import BackendType, Guarantee
+
+PRECISION = "100ms"
+"""Ticks of 50 ms, with ExactlyOnce."""
+PROMPT = {Guarantee.AT_LEAST_ONCE: "10ms", Guarantee.EXACTLY_ONCE: "50ms"}
+"""The precision where lateness is measured."""
+
+
+class Contender(NamedTuple):
+    """A kind of relay; without a guarantee it is the well-known design."""
+
+    name: str
+    guarantee: Guarantee | None = None
+    prompt: bool = False
+    as_described: bool = False
+
+    @property
+    def transactional(self) -> bool:
+        """Return whether a record counts when a `read_committed` reader sees it, and none may come twice."""
+        return self.guarantee is Guarantee.EXACTLY_ONCE
+
+    def make(self, bed: Bed, name: str, source: str, target: str, number: int = 1) -> BenchProcess:
+        """A process between two topics, not yet started; several of one name share the work."""
+        if self.guarantee is None:
+            return RedisDesign(
+                name,
+                bed.directory,
+                bootstrap_servers=bed.bootstrap_servers,
+                redis_url=bed.redis_url,
+                source=source,
+                target=target,
+                as_described=self.as_described,
+            )
+        precision = PROMPT[self.guarantee] if self.prompt else PRECISION
+        return relay_of(bed, name, (source, target), self.guarantee, by_record(), precision=precision, number=number)
+
+
+GUARANTEES = (Guarantee.AT_LEAST_ONCE, Guarantee.EXACTLY_ONCE)
+RELAYS = tuple(Contender(str(guarantee), guarantee) for guarantee in GUARANTEES)
+PROMPT_RELAYS = tuple(relay._replace(prompt=True) for relay in RELAYS)
+DESIGN = Contender("Redis design")
+DESCRIBED = Contender("Redis design, as described", as_described=True)
+
+
+def relay_of(
+    bed: Bed,
+    name: str,
+    topics: tuple[str, str],
+    guarantee: Guarantee,
+    schedule: RelaySchedule,
+    backend: BackendType = BackendType.REDIS_ZSET,
+    precision: str = PRECISION,
+    number: int = 1,
+) -> Relay:
+    """A relay between source and target, not yet started; the first, or a further one, of its DelayTopic."""
+    config = relay_config(
+        name,
+        bootstrap_servers=bed.bootstrap_servers,
+        backend=bed.backend(name, backend),
+        source=topics[0],
+        target=topics[1],
+        guarantee=guarantee,
+        precision=precision,
+        schedule=schedule,
+    )
+    return Relay(f"{name}-{number}", bed.directory, config)

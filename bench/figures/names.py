@@ -1,0 +1,48 @@
+"""Names of tables and figures, by which results, goals, tables and plots find each other. Pure."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+Name = tuple[str, str, str]
+"""Table, case, figure."""
+
+
+class Table(StrEnum):
+    """The tables of a report, in their order."""
+
+    THROUGHPUT = "throughput"
+    BACKLOG = "backlog of ten minutes"
+    DIALECTS = "dialects, inside the horizon"
+    PAST_DUE = "past due"
+    LATENESS = "lateness at the target"
+    BURST = "due in one instant"
+    RESTART = "killed and started again in place"
+    PENDING = "with so many pending"
+
+
+RATE: Final = "records/s"
+INTO, OUT, MEMORY = "in, records/s", "out, records/s", "relay's peak memory"
+NULL, TRANSACTIONAL_NULL = "null relay", "null relay, transactional"
+OF_NULL, OF_PLAIN, OF_NATIVE, OF_DESIGN = "of null", "of AtLeastOnce", "of native", "of the Redis design"
+WRITTEN_OF_NATIVE: Final = "written, of native"
+"""In records written, where a delivery is several."""
+P50, P99, P999, LONGEST = "p50", "p99", "p99.9", "max"
+P99_OF_DESIGN: Final = "p99 of the Redis design"
+LAST: Final = "until the last"
+FIRST, CAUGHT_UP, TWICE = "until the first delivery", "until caught up", "twice"
+START, OF_SMALLER = "start to first delivery", "in and out, of that at 100,000"
+DESIGN: Final = "Redis design"
+APPENDED: Final = ", when appended"
+TWO_RELAYS: Final = ", 2 relays"
+
+
+def at_rate(who: str, per_second: int) -> str:
+    """Name a load."""
+    return f"{who}, {per_second:,}/s"
+
+
+def with_pending(backend: str, guarantee: str, pending: int) -> str:
+    """Name a size of a backlog."""
+    return f"{backend}, {guarantee}, {pending:,}"

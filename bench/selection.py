@@ -1,0 +1,127 @@
+"""The cases of a run and their sizes. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bench.processes.plan import Phase, Plan
+from delaytopic_api.values import BackendType, Guarantee
+
+
+class Group(StrEnum):
+    """The groups that `--only` chooses from."""
+
+    FIXED = "fixed"
+    HORIZON = "horizon"
+    REDIS = "redis"
+    BUCKETS = "buckets"
+    DIALECTS = "dialects"
+    LATENESS = "lateness"
+    PAST_DUE = "past-due"
+    RESTART = "restart"
+    PENDING = "pending"
+
+
+THROUGHPUT = (Group.FIXED, Group.HORIZON, Group.REDIS, Group.BUCKETS, Group.DIALECTS)
+"""The groups that are compared with the null relay."""
+QUICK = (*THROUGHPUT, Group.LATENESS)
+
+
+class Case(StrEnum):
+    """A case that is compared with the null relay."""
+
+    FIXED = "fixed delay"
+    HORIZON = "delays inside the horizon"
+    REDIS = "Redis, 10 minutes, in and out"
+    BUCKETS = "Kafka buckets, 10 minutes, in and out"
+
+
+BACKENDS: dict[Case, BackendType] = {Case.REDIS: BackendType.REDIS_ZSET, Case.BUCKETS: BackendType.KAFKA_BUCKETS}
+"""The cases with a backlog, and where it waits."""
+
+GROWING: tuple[tuple[BackendType, Guarantee], ...] = (
+    (BackendType.REDIS_ZSET, Guarantee.EXACTLY_ONCE),
+    (BackendType.KAFKA_BUCKETS, Guarantee.EXACTLY_ONCE),
+)
+"""The backlogs that grow to millions. With the other guarantee the half second between two commits would be most of
+what is measured of the way in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Numbers of records of the cases beside the null relay, so that all take a second or a few on any machine."""
+
+    copied: int
+    """By the null relays and with a fixed delay."""
+    within_horizon: int
+    """All in memory at once."""
+    backlog: int
+    """On the way to the backlog."""
+
+    @classmethod
+    def of(cls, records: int) -> Scale:
+        """From the number for the null relay."""
+        return cls(
+            records, min(MOST_IN_MEMORY, records * 6 // 10), min(LARGEST_BACKLOG, max(SMALLEST_BACKLOG, records))
+        )
+
+    @classmethod
+    def for_rate(cls, null_rate: float) -> Scale:
+        """From what the null relay does in a second."""
+        return cls.of(min(MOST, max(FEWEST, int(null_rate) // 10_000 * 10_000)))
+
+
+FEWEST = 150_000
+MOST = 500_000
+SMALLEST_BACKLOG = 150_000
+LARGEST_BACKLOG = 250_000
+"""Spread over ten minutes: 250 to 400 a second."""
+MOST_IN_MEMORY = 200_000
+"""A relay stops reading when it holds 256 MiB, as it counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Numbers of records of the cases that stand for themselves. `loads` run one after another, each alone."""
+
+    loads: tuple[Plan, ...]
+    past_due: int
+    restart: Plan
+    kill_after_s: float
+    pending: tuple[int, ...]
+    ripe: int
+    """Of a backlog of millions: how many are due while it is measured."""
+    scale: Scale | None = None
+    """None: as the null relay says."""
+
+
+WHOLE = Sizes(
+    loads=(
+        Plan((Phase(1_000, 3), Phase(10_000, 4), Phase(20_000, 4)), burst=50_000),
+        Plan((Phase(40_000, 4),), burst=0),
+    ),
+    past_due=200_000,
+    restart=Plan((Phase(2_000, 10),), burst=0),
+    kill_after_s=5,
+    pending=(10_000, 100_000, 1_000_000, 4_000_000),
+    ripe=96_000,
+)
+QUICK_SIZES = Sizes(
+    loads=(Plan((Phase(2_000, 4), Phase(10_000, 5)), burst=50_000),),
+    past_due=WHOLE.past_due,
+    restart=WHOLE.restart,
+    kill_after_s=WHOLE.kill_after_s,
+    pending=(),
+    ripe=WHOLE.ripe,
+)
+SHAKE_OUT = Sizes(
+    loads=(Plan((Phase(100, 2), Phase(500, 2)), burst=1_000), Plan((Phase(1_000, 2),), burst=0)),
+    past_due=4_000,
+    restart=Plan((Phase(200, 10),), burst=0),
+    kill_after_s=5,
+    pending=(1_000, 4_000),
+    ripe=6_000,
+    scale=Scale(copied=10_000, within_horizon=10_000, backlog=40_000),
+)
+"""So small that all cases run through on any machine, and no figure means anything."""
