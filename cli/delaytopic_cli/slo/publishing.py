@@ -46,6 +46,8 @@ def publish(result: Report, given: dict[str, Any], spark: SparkSession | None = 
     if given["status_file"]:
         write_status(result, page, given["status_file"])
     click.echo(f"{styled(str(result.verdict), fg=_COLOURS[result.verdict], bold=True)}: {printable(result.sentence)}")
+    if result.exhaustion is not None:
+        echo(f"  {result.exhaustion.sentence}")
     for reason in result.reasons:
         echo(f"  {reason}")
     if not given["quiet"]:

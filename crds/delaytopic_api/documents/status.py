@@ -208,6 +208,9 @@ class SloStatus(_Status):
     """The share of records that were not late."""
     budget_left_percent: Annotated[str | None, Field(max_length=32)] = None
     """The share of the error budget that is left, over the objective's own window; below zero when it is overspent."""
+    budget_exhausted_at: AwareDatetime | None = None
+    """The time at which the error budget is spent, if records go on being late or lost at the present pace; absent when
+    it lasts for the objective's own window."""
     objectives: Annotated[list[SloObjectiveStatus], Field(max_length=8)] | None = None
     """The objectives that are promised, each graded apart."""
     burn_rates: Annotated[list[SloBurnRateStatus], Field(max_length=8)] | None = None

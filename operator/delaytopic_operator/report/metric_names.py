@@ -124,6 +124,12 @@ SLO_LATENESS: Final = MetricName(
 SLO_BUDGET_LEFT: Final = MetricName(
     "delaytopic_slo_budget_remaining_ratio", "gauge", "The share of the error budget that is left.", DELAY_TOPIC
 )
+SLO_BUDGET_EXHAUSTED: Final = MetricName(
+    "delaytopic_slo_budget_exhausted_timestamp_seconds",
+    "gauge",
+    "When the error budget is spent at the present pace; absent while it lasts.",
+    DELAY_TOPIC,
+)
 SLO_BURN_RATE: Final = MetricName(
     "delaytopic_slo_burn_rate",
     "gauge",
@@ -135,7 +141,7 @@ SLO_BURN_BAD: Final = MetricName(
 )
 SLO: Final = (
     SLO_OBJECTIVE, SLO_THRESHOLD, SLO_AUDIT_DUE, SLO_VERDICT, SLO_GENERATED, SLO_WINDOW_END, SLO_ATTAINMENT, SLO_BAD,
-    SLO_NEWLY_BAD, SLO_LATENESS, SLO_BUDGET_LEFT, SLO_BURN_RATE, SLO_BURN_BAD,
+    SLO_NEWLY_BAD, SLO_LATENESS, SLO_BUDGET_LEFT, SLO_BUDGET_EXHAUSTED, SLO_BURN_RATE, SLO_BURN_BAD,
 )  # fmt: skip
 
 OPERATOR: Final = (

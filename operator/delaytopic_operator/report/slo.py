@@ -100,6 +100,8 @@ def _told(slo: SloStatus) -> Iterator[Sample]:
     left = _number(slo.budget_left_percent)
     if left is not None:
         yield Sample(names.SLO_BUDGET_LEFT, (), left)
+    if slo.budget_exhausted_at is not None:
+        yield Sample(names.SLO_BUDGET_EXHAUSTED, (), slo.budget_exhausted_at.timestamp())
     for burn in slo.burn_rates or ():
         rate = _number(burn.rate)
         if rate is not None and _duration_ms(burn.window) is not None:

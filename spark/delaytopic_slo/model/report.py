@@ -207,6 +207,19 @@ class BurnRate(Model):
     """1 spends exactly the budget; null when nothing was due."""
 
 
+class Exhaustion(Model):
+    """The time at which the error budget is spent, if records go on being late or lost at the present pace."""
+
+    window: str
+    """The window of `burnRates` that stands for the pace: the shortest that alerts, else the longest up to 72h."""
+    rate: float
+    """Its burn rate."""
+    at_ms: int | None
+    """The time; the end of what is graded when it is spent already, null when it lasts for the objective's window."""
+    sentence: str
+    """For people."""
+
+
 class FaultyHour(Model):
     """Records that broke an objective of 100 % and were due within one hour."""
 
@@ -274,6 +287,8 @@ class Report(Model):
     """Over the objective's own window."""
     burn_rates: list[BurnRate] = Field(default_factory=list)
     """Shortest first."""
+    exhaustion: Exhaustion | None = None
+    """Null when nothing was due, or without a budget."""
     bin_edges_ms: list[int] = Field(default_factory=list)
     """Upper edges of the bins of `spans`."""
     spans: list[Span] = Field(default_factory=list)

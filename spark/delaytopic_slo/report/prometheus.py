@@ -19,6 +19,7 @@ HELP: Final = {
     "records": "Records of the window, by what became of them.",
     "lateness_seconds": "Arrival minus deadline of delivered records.",
     "budget_remaining_ratio": "The share of the error budget that is left.",
+    "budget_exhausted_timestamp_seconds": "When the error budget is spent at the present pace; absent while it lasts.",
     "burn_rate": "How many times faster than allowed the error budget was spent.",
     "burn_bad_records": "Records that were late or lost.",
 }
@@ -79,6 +80,8 @@ def _lateness(report: Report) -> Iterator[Sample]:
 def _spending(report: Report) -> Iterator[Sample]:
     if report.budget is not None and report.budget.remaining is not None:
         yield "budget_remaining_ratio", {}, report.budget.remaining
+    if report.exhaustion is not None and report.exhaustion.at_ms is not None:
+        yield "budget_exhausted_timestamp_seconds", {}, report.exhaustion.at_ms / 1000
     for burn in report.burn_rates:
         if burn.rate is not None:
             yield "burn_rate", {"window": burn.window}, burn.rate

@@ -25,6 +25,7 @@ from delaytopic_slo.model.report import (
     WorstMinute,
 )
 from delaytopic_slo.model.words import FAULTS, MINUTE_MS, Finding, bucket_value_ms
+from delaytopic_slo.report.exhaustion import exhaustion
 from delaytopic_slo.report.objectives import MinuteCounts, added, budget, burn_rates, faulty_hours, objectives
 
 MOST_SPANS = 96
@@ -78,6 +79,8 @@ def make_report(commit: Commit, window: MinuteRange, gathered: Gathered, now_ms:
     missed = [objective for objective in graded if objective.verdict is Verdict.MISSED]
     first = gathered.first_minute if gathered.first_minute is not None else window.end
     latest = max((span.latest_ms for span in gathered.spans if span.latest_ms is not None), default=None)
+    left = budget(gathered.ages, rules, commit.closed_minute, first)
+    rates = burn_rates(gathered.ages, rules, commit.closed_minute)
     return Report(
         delay_topic=commit.plan.delay_topic,
         verdict=Verdict.MISSED if missed else Verdict.MET,
@@ -90,8 +93,9 @@ def make_report(commit: Commit, window: MinuteRange, gathered: Gathered, now_ms:
         objectives=graded,
         counts=counts,
         lateness=_lateness(_total(gathered.histogram.values()), latest),
-        budget=budget(gathered.ages, rules, commit.closed_minute, first),
-        burn_rates=burn_rates(gathered.ages, rules, commit.closed_minute),
+        budget=left,
+        burn_rates=rates,
+        exhaustion=exhaustion(left, rates, commit.closed_minute * MINUTE_MS),
         bin_edges_ms=list(BIN_EDGES_MS),
         spans=_spans(window, gathered.spans, gathered.histogram),
         worst_minutes=_worst(gathered.worst),

@@ -31,6 +31,7 @@ def slo_status(report: Report, place: str | None) -> SloStatus:
         return SloStatus(verdict=verdict, audited_at=audited_at, report=place)
     timely = next((each for each in report.objectives if each.name is ObjectiveName.TIMELY), None)
     late = report.lateness
+    spent_ms = report.exhaustion.at_ms if report.exhaustion is not None else None
     return SloStatus(
         verdict=verdict,
         audited_at=audited_at,
@@ -42,6 +43,7 @@ def slo_status(report: Report, place: str | None) -> SloStatus:
         lateness_p999=_duration(late.p999_ms) if late is not None else None,
         attainment_percent=timely.attainment if timely is not None else None,
         budget_left_percent=_left(report),
+        budget_exhausted_at=_instant(spent_ms) if spent_ms is not None else None,
         objectives=[_objective(each) for each in report.objectives if each.verdict is not Verdict.NOT_PROMISED],
         burn_rates=[_burn_rate(each, each.rate) for each in report.burn_rates if each.rate is not None] or None,
         faults=[
@@ -74,6 +76,8 @@ def _figures(report: Report) -> Iterator[str]:
     left = _left(report)
     if timely is not None and timely.attainment is not None and left is not None:
         yield f"{timely.attainment} on time, of {timely.objective}; error budget left: {left}."
+    if report.exhaustion is not None and report.exhaustion.at_ms is not None:
+        yield report.exhaustion.sentence
 
 
 def _left(report: Report) -> str | None:

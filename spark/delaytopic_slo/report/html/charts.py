@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from delaytopic_slo.model.report import Report, Span
-from delaytopic_slo.report.html.text import instant, milliseconds, number, share
 from delaytopic_slo.report.objectives import bad_of, due_of
+from delaytopic_slo.report.text import instant, milliseconds, number, share
 
 BOX: Final = 1_000
 """The width of a drawing; its height is 100."""

@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from delaytopic_slo.model.report import Counts, ObjectiveName, Report, Verdict
 from delaytopic_slo.report.html.charts import BOX, attainment_chart, budget_left, lateness_chart
-from delaytopic_slo.report.html.text import NOTHING, instant, instant_ms, milliseconds, number, share
+from delaytopic_slo.report.text import NOTHING, instant, instant_ms, milliseconds, number, share
 
 _VERDICTS = {
     Verdict.MET: "Objectives met",

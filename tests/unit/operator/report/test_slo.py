@@ -37,6 +37,7 @@ SLO: dict[str, Any] = {
     "latenessP999": "3s744ms",
     "attainmentPercent": "99.8%",
     "budgetLeftPercent": "-77.32%",
+    "budgetExhaustedAt": instant(AUDITED_MS + HOUR_MS),
     "objectives": [
         {"name": "Timely", "objective": "99.5%", "attainment": "99.8%", "bad": 2},
         {"name": "Complete", "objective": "100%", "attainment": "99.9%", "bad": 1, "newlyBad": 1},
@@ -98,6 +99,7 @@ def test_the_last_audit_is_told_as_the_status_has_it() -> None:
         "lateness_seconds 0.99": 0.269,
         "lateness_seconds 0.999": 3.744,
         "budget_remaining_ratio": -0.7732,
+        "budget_exhausted_timestamp_seconds": (AUDITED_MS + HOUR_MS) / 1_000,
         "burn_rate 1h": 14.5,
         "burn_bad_records 1h": 29,
         "burn_rate 720h": 0.0051,

@@ -23,6 +23,7 @@ def test_the_status_carries_the_figures_and_the_place_of_the_report() -> None:
         "latenessP999": "3s744ms",
         "attainmentPercent": "99.8226%",
         "budgetLeftPercent": "-77.3205%",
+        "budgetExhaustedAt": "2026-11-21T14:00:00Z",
         "objectives": [
             {"name": "Timely", "objective": "99.9%", "attainment": "99.8226%", "bad": 1_398},
             {"name": "Complete", "objective": "100%", "attainment": "99.9996%", "bad": 3},
@@ -58,7 +59,9 @@ def test_the_condition_says_how_the_budget_stands_and_nothing_of_it_where_nothin
     idle = sample_report(faulty=False).model_copy(update={"objectives": [], "budget": None, "sentence": "Idle."})
 
     assert met.message.endswith(" on time as agreed. 99.9993% on time, of 99.9%; error budget left: 99.3658%.")
-    assert missed.message.endswith(" 99.8226% on time, of 99.9%; error budget left: -77.3205%.")
+    assert missed.message.endswith(
+        " 99.8226% on time, of 99.9%; error budget left: -77.3205%. The error budget is spent."
+    )
     assert slo_condition(idle, 3, None).message == "Idle."
 
 

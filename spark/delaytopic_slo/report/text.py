@@ -35,6 +35,15 @@ def milliseconds(value: float | None) -> str:
     return f"{value / 3_600_000:.3g} h"
 
 
+def rough_length(length_ms: int) -> str:
+    """Return a length of time as people say it: what lies days ahead is not known to the minute."""
+    if length_ms < 2 * 3_600_000:
+        return f"{max(1, round(length_ms / 60_000))} min"
+    if length_ms < 48 * 3_600_000:
+        return f"{length_ms / 3_600_000:.1f} h"
+    return f"{length_ms / 86_400_000:.1f} days"
+
+
 def share(part: int, whole: int) -> str:
     """Return a share as percent, never rounded up."""
     return percent_text(Fraction(part, whole)) if whole else NOTHING
