@@ -22,10 +22,11 @@ MANIFESTS = Path(__file__).parents[1] / "manifests"
 
 
 def test_the_chart_runs_the_images_that_are_built() -> None:
-    values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))["images"]
+    values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
 
     assert {image.name: image.repository for image in IMAGE_LIST} == {
-        name: values[name]["repository"] for name in ("relay", "operator", "gateway", "audit")
+        "operator": values["image"]["repository"],
+        **{name: values[name]["image"]["repository"] for name in ("relay", "gateway", "audit")},
     }
 
 
