@@ -7,28 +7,31 @@ import sys
 from delaytopic_process.extras import missing_package
 
 try:
+    from delaytopic_operator.class_reconciler import ClassReconciler
     from delaytopic_operator.command_line import operator_command
     from delaytopic_operator.execute.executor import Executor
     from delaytopic_operator.execute.ledgers import RolloutLedger, ScalingLedger
     from delaytopic_operator.execute.topics import TopicsExecutor
     from delaytopic_operator.kafka.admin import KafkaClusters
     from delaytopic_operator.observe.cluster import ClusterObserver
+    from delaytopic_operator.observe.delay_class import ClassObserver
     from delaytopic_operator.observe.observer import Observer
     from delaytopic_operator.observe.topics import TopicsObserver
     from delaytopic_operator.reconciler import Reconciler
     from delaytopic_operator.report.status import StatusMetrics, StatusWriter
-    from delaytopic_operator.runtime.manager import Shell
+    from delaytopic_operator.runtime.manager import Reconcilers, Shell
 except ModuleNotFoundError as error:
     sys.exit(f"error: {missing_package(error, 'operator')}")
 
 
-def make_reconciler(shell: Shell) -> Reconciler:
-    """Put the parts of a reconciliation together."""
+def make_reconcilers(shell: Shell) -> Reconcilers:
+    """Put the parts of reconciliations together."""
     config, kube, store = shell.config, shell.kube, shell.store
     kafka = KafkaClusters(lambda: _may_write(shell), shell.metrics.observe_kafka)
     topics = TopicsObserver(kafka, kube)
-    return Reconciler(
-        Observer(ClusterObserver(kube, store, shell.pages, config), topics, store, config),
+    cluster = ClusterObserver(kube, store, shell.pages, config)
+    reconciler = Reconciler(
+        Observer(cluster, topics, store, config),
         Executor(kube, store.get, TopicsExecutor(topics, kube), config, shell.guard, shell.metrics.add_drift),
         StatusWriter(kube, shell.events, config),
         StatusMetrics(shell.metrics),
@@ -36,13 +39,15 @@ def make_reconciler(shell: Shell) -> Reconciler:
         ScalingLedger(config.scale_steps_per_minute),
         RolloutLedger(config.rollouts),
     )
+    classes = ClassReconciler(ClassObserver(cluster, kafka, store, config), kube, shell.events, store)
+    return Reconcilers(reconciler, classes)
 
 
 def _may_write(shell: Shell) -> None:
     shell.guard()
 
 
-main = operator_command(make_reconciler)
+main = operator_command(make_reconcilers)
 
 if __name__ == "__main__":
     main()

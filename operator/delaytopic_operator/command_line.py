@@ -15,7 +15,7 @@ from delaytopic_operator.config import OperatorConfig, read_operator_config
 from delaytopic_operator.errors import ConfigurationError, OperatorError
 from delaytopic_operator.kube.login import ClusterLogin
 from delaytopic_operator.runtime.logs import LEVELS, configure_logs
-from delaytopic_operator.runtime.manager import MakeReconciler, Service
+from delaytopic_operator.runtime.manager import MakeReconcilers, Service
 
 EXIT_FAILED = 1
 EXIT_MISCONFIGURED = 2
@@ -32,7 +32,7 @@ stopped, 1 failed, 2 misconfigured (the last line says what to change).
 log = structlog.get_logger()
 
 
-def operator_command(make_reconciler: MakeReconciler) -> click.Command:
+def operator_command(make_reconcilers: MakeReconcilers) -> click.Command:
     """The command `delaytopic-operator`."""
 
     @click.command(name="delaytopic-operator", help=HELP, context_settings={"help_option_names": ["-h", "--help"]})
@@ -59,7 +59,7 @@ def operator_command(make_reconciler: MakeReconciler) -> click.Command:
         stop = _stop_on_signals()
         try:
             config = read_operator_config(path) if path is not None else OperatorConfig()
-            Service(config, ClusterLogin(kubeconfig), make_reconciler).run(stop)
+            Service(config, ClusterLogin(kubeconfig), make_reconcilers).run(stop)
         except ConfigurationError as error:
             log.critical("misconfigured", reason=str(error))
             sys.exit(EXIT_MISCONFIGURED)

@@ -20,7 +20,7 @@ _CONSTANTS: Final = {name: value for name, value in vars(kinds).items() if isins
 _BY_NAME: Final = {kind.name: kind for kind in kinds.ALL}
 _VERBS: Final = {"get": "get", "list": "list", "pages": "list", "patch": "patch", "delete": "delete"}
 """Of the methods of KubeApi whose first argument is a kind."""
-_WRITTEN_OTHERWISE: Final = (kinds.EVENT, kinds.LEASE, kinds.DELAY_TOPIC)
+_WRITTEN_OTHERWISE: Final = (kinds.EVENT, kinds.LEASE, kinds.DELAY_TOPIC, kinds.DELAY_CLASS)
 """Documents of these kinds are not applied like relays: see `_special`."""
 
 
@@ -64,9 +64,10 @@ def _special() -> Iterator[Access]:
     methods = {call.func.attr for call in _calls() if isinstance(call.func, ast.Attribute)}
     yield from (access(verb, kinds.LEASE) for verb in ("create", "update"))
     yield access("create", kinds.EVENT)
-    yield access("patch", kinds.DELAY_TOPIC)
-    if "apply_status" in methods:
-        yield access("patch", kinds.DELAY_TOPIC, "status")
+    for kind in (kinds.DELAY_TOPIC, kinds.DELAY_CLASS):
+        yield access("patch", kind)
+        if "apply_status" in methods:
+            yield access("patch", kind, "status")
 
 
 def _calls() -> Iterator[ast.Call]:

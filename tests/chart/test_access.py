@@ -10,7 +10,7 @@ from tests.cluster.access import Access
 from delaytopic_operator.model import kinds
 from delaytopic_operator.runtime.manager import LEASE_NAME
 
-SCOPES = ("Cluster", "DelayTopics", "Relays", "Secrets", "Strimzi", "Own")
+SCOPES = ("Cluster", "DelayTopics", "Default", "Relays", "Secrets", "Strimzi", "Own")
 
 
 def test_every_call_of_the_code_is_allowed_by_the_table_and_nothing_else_is() -> None:

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.integration
 def test_the_operator_has_the_rights_of_the_table_and_no_others_by_namespace(helm: ChartHelm) -> None:
     documents = helm.template("--values", str(EVERYTHING))
 
-    found = {namespace: granted(documents, "operator-of-delays", namespace) for namespace in NAMESPACES}
+    found = {namespace: granted(documents, "operator-of-delays", namespace) for namespace in (*NAMESPACES, "default")}
 
     assert found == {
         NAMESPACE: documented(["Cluster", "Relays", "Secrets", "Own"]),
@@ -22,6 +22,7 @@ def test_the_operator_has_the_rights_of_the_table_and_no_others_by_namespace(hel
         "billing": documented(["Cluster", "DelayTopics", "Secrets"]),
         "kafka": documented(["Cluster", "Strimzi"]),
         "elsewhere": documented(["Cluster"]),
+        "default": documented(["Cluster", "Default"]),
     }
 
 

@@ -96,10 +96,13 @@ KINDS: Final = (
         short_name="dclass",
         scope="Cluster",
         columns=(
+            Column("Accepted", _condition("Accepted", "status")),
+            Column("Users", ".status.users", "integer"),
             Column("Default", r".metadata.annotations.delaytopic\.dev/is-default-class"),
             Column("Backend", ".spec.backend.type"),
             Column("Brokers", ".spec.connection.bootstrapServers"),
             Column("Relay-Namespace", ".spec.relayNamespace", priority=DETAIL),
+            Column("Message", _condition("Accepted", "message"), priority=DETAIL),
             AGE,
         ),
     ),

@@ -8,7 +8,7 @@ from typing import Any, Final, get_args
 from delaytopic_api.crd.rules import rules_of
 from delaytopic_api.documents.model import Model
 from delaytopic_api.documents.relays import RelaySpec
-from delaytopic_api.documents.status import DelayTopicStatus
+from delaytopic_api.documents.status import DelayClassStatus, DelayTopicStatus
 from delaytopic_api.values.cluster_rules import KEY
 
 Schema = dict[str, Any]
@@ -16,7 +16,10 @@ Schema = dict[str, Any]
 STORED_DEFAULTS: Final[Mapping[type[Model], frozenset[str]]] = {RelaySpec: frozenset({"replicas"})}
 """Defaults that the API server writes into objects: the scale subresource needs a number to read. All others are only
 described, so that they, or those of a class, may change without touching objects."""
-LIST_KEYS: Final[Mapping[type[Model], Mapping[str, str]]] = {DelayTopicStatus: {"conditions": "type"}}
+LIST_KEYS: Final[Mapping[type[Model], Mapping[str, str]]] = {
+    DelayTopicStatus: {"conditions": "type"},
+    DelayClassStatus: {"conditions": "type"},
+}
 """Lists whose items are told apart by a field, so that several writers may own one item each."""
 
 _KEPT = (

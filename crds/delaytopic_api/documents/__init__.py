@@ -10,7 +10,7 @@ from delaytopic_api.documents.connection import (
     SigningKeySecret,
     Tls,
 )
-from delaytopic_api.documents.delay_class import AccessSpec, DelayClass, RelayTemplate
+from delaytopic_api.documents.delay_class import AccessSpec, DelayClass, DelayClassSpec, RelayTemplate
 from delaytopic_api.documents.delay_topic import (
     CesiumSpec,
     DelayTopic,
@@ -42,6 +42,7 @@ from delaytopic_api.documents.status import (
     Condition,
     ConditionStatus,
     ConditionType,
+    DelayClassStatus,
     DelayTopicStatus,
     EffectiveStatus,
     Ownership,
@@ -73,6 +74,8 @@ __all__ = [
     "ConditionStatus",
     "ConditionType",
     "DelayClass",
+    "DelayClassSpec",
+    "DelayClassStatus",
     "DelayTopic",
     "DelayTopicSpec",
     "DelayTopicStatus",

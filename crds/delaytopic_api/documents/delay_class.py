@@ -11,6 +11,7 @@ from delaytopic_api.documents.delay_topic import DrainTimeout, LongDelay, Precis
 from delaytopic_api.documents.metadata import DEFAULT_CLASS_ANNOTATION, ApiVersion, ClusterMetadata
 from delaytopic_api.documents.model import Model, require
 from delaytopic_api.documents.relays import KubernetesObject, SparkConf, Utilization
+from delaytopic_api.documents.status import DelayClassStatus
 from delaytopic_api.documents.topics import LONGEST_RETENTION
 from delaytopic_api.errors import InvalidText
 from delaytopic_api.values.choices import BackendType, Guarantee, TopicProvisioning
@@ -218,6 +219,8 @@ class DelayClass(Model):
     """Name, and whether it is the default class."""
     spec: DelayClassSpec
     """Connections, defaults, limits and access that the class gives."""
+    status: DelayClassStatus | None = None
+    """The observed state, written by the operator."""
 
     @property
     def is_default(self) -> bool:

@@ -1,4 +1,4 @@
-"""The status of a DelayTopic, written by the operator; what a newer operator adds is ignored here."""
+"""The status of both kinds, written by the operator; what a newer operator adds is ignored here."""
 
 from __future__ import annotations
 
@@ -28,6 +28,10 @@ class ConditionType(StrEnum):
     SLO_MET = "SLOMet"
     PAUSED = "Paused"
     DRAINING = "Draining"
+    ACCEPTED = "Accepted"
+    """Of a DelayClass."""
+    DELETION_BLOCKED = "DeletionBlocked"
+    """Of a DelayClass."""
 
 
 class ConditionStatus(StrEnum):
@@ -270,3 +274,16 @@ class DelayTopicStatus(_Status):
     def condition(self, type: ConditionType) -> Condition | None:
         """The condition of this type, if there is one."""
         return next((condition for condition in self.conditions if condition.type == type), None)
+
+
+class DelayClassStatus(_Status):
+    """The observed state of a class."""
+
+    observed_generation: int | None = None
+    """The generation of spec that this status is about."""
+    conditions: Annotated[list[Condition], Field(max_length=8)] = []
+    """One of each type."""
+    users: Annotated[int, Field(ge=0)] | None = None
+    """The number of DelayTopics that use the class, those that are being deleted included."""
+    operator: Annotated[str, Field(max_length=63)] | None = None
+    """The namespace of the operator that wrote this; of several that share a class, the first one does."""

@@ -23,13 +23,14 @@ from delaytopic_operator.decide.plan import (
     step_in,
 )
 from delaytopic_operator.decide.status_parts import parts_of
-from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition, Progress
+from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition, Progress, instant_ms
 from delaytopic_operator.model.record import RecordState, RouteRecord, begin_record, continue_record
 from delaytopic_operator.model.transitions import NORMAL, WARNING, Event
 from delaytopic_operator.observe.fleet import quota_condition
 from delaytopic_operator.observe.observation import PAUSE, Observation, Problem, is_paused
 from delaytopic_operator.rules.validate import Accepted, Refusal
 from delaytopic_operator.scaling.assessment import ScalingPolicy
+from delaytopic_operator.scaling.by_hand import SETTLES_MS
 from delaytopic_operator.scaling.decision import Decision, decide
 from delaytopic_operator.scaling.state import ScalingMemory
 from delaytopic_operator.topics.plan import TopicPlan, plan_topics
@@ -50,6 +51,8 @@ def plan(seen: Observation) -> Plan:
         return Plan(conditions=[Condition(ConditionType.PAUSED, TRUE, "Annotation", message)])
     decision = decide_scaling(seen)
     decided = replace(_decided(seen, decision), scaling=decision)
+    if decision is not None and decision.by_hand is not None:
+        decided = replace(decided, events=[*decided.events, Event(WARNING, "ScaledByHand", decision.by_hand)])
     renamed = _renamed_record(seen)
     return replace(decided, actions=[*renamed, *decided.actions]) if renamed else decided
 
@@ -58,12 +61,23 @@ def decide_scaling(seen: Observation) -> Decision | None:
     """Decide the number of relays; None while there is no Deployment or nothing is known of it."""
     if seen.accepted is None or seen.fleet.deployment is None or seen.signals is None or seen.is_going:
         return None
-    memory = seen.memory or seen.saved_memory or ScalingMemory()
+    memory = _memory(seen)
     policy = replace(ScalingPolicy.of(seen.accepted.settings, seen.annotations), poll_ms=seen.config.poll.ms)
     decision = decide(policy, seen.fleet.desired, seen.signals, memory, seen.now_ms)
     if not decision.changed or seen.step_waits_until_ms is None:
         return decision
     return decision.deferred(seen.step_waits_until_ms)
+
+
+def _memory(seen: Observation) -> ScalingMemory:
+    """Return the newest memory of scaling: another operator may have led since this one did."""
+    known = [memory for memory in (seen.memory, seen.saved_memory) if memory is not None]
+    memory = max(known, key=lambda each: each.watch.asked_ms or 0, default=ScalingMemory())
+    made = (seen.fleet.deployment or {}).get("metadata", {}).get("creationTimestamp")
+    if made is None or instant_ms(made) + SETTLES_MS <= (memory.watch.asked_ms or 0):
+        return memory
+    # The number of relays of a Deployment that was made anew is nobody's change.
+    return replace(memory, replicas=None)
 
 
 def _renamed_record(seen: Observation) -> list[Action]:

@@ -196,6 +196,16 @@ class KafkaCluster:
             known = self._cluster_id = (time.monotonic(), found)
         return known[1]
 
+    def reach(self) -> None:
+        """Ask the cluster who it is, unless it has told within a minute.
+
+        Raises `KafkaUnavailable` and `KafkaNotAuthenticated`.
+        """
+        known = self._cluster_id
+        if known is None or known[1] is None or time.monotonic() - known[0] >= KEPT_S:
+            found = read_cluster_id(self._client)
+            self._cluster_id = (time.monotonic(), found)
+
     def offsets_retention_ms(self) -> int | None:
         """The brokers' `offsets.retention.minutes`, as of an hour ago at most; None where it may not be read."""
         known = self._retention

@@ -24,7 +24,7 @@ from delaytopic_operator.kube.indexers import (
 )
 from delaytopic_operator.model import kinds
 from delaytopic_operator.model.kinds import Kind, kind_of
-from delaytopic_operator.model.reconciliation import Key
+from delaytopic_operator.model.reconciliation import Key, class_key
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 CONTENTS = ("data", "binaryData")
@@ -184,6 +184,11 @@ class ObjectCache:
             owners = {Key(term[1], term[2]) for term in self._by_term if term[0] == "child"}
         return topics | {key for key in owners if self.concerns(key)}
 
+    def class_keys(self) -> set[Key]:
+        """All DelayClasses."""
+        with self._lock:
+            return {class_key(ref.name) for ref in self._entries[kinds.DELAY_CLASS.plural]}
+
     def concerns(self, key: Key) -> bool:
         """Return whether DelayTopics of that namespace are looked after."""
         return not self._watched or key.namespace in self._watched
@@ -206,6 +211,17 @@ class ObjectCache:
                 owner = owner_of(document)
                 keys = {owner} if owner is not None else set()
         return {key for key in keys if self.concerns(key)}
+
+    def class_requests_for(self, kind: Kind, document: Document) -> set[Key]:
+        """The DelayClasses to look at because of this object, whatever happened to it."""
+        match kind:
+            case kinds.DELAY_CLASS:
+                # There may be one default class only, and another one takes over its DelayTopics.
+                return {class_key(document["metadata"]["name"]), *self.class_keys()}
+            case kinds.DELAY_TOPIC:
+                named = (document.get("spec") or {}).get("delayClassName")
+                return {class_key(named)} if named else self.class_keys()
+        return set()
 
     def _keys_of_class(self, name: str) -> set[Key]:
         # Any class may become the default one, or stop being it.

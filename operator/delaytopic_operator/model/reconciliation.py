@@ -1,4 +1,4 @@
-"""The seam of a reconciliation: its key, and everything that is done about one DelayTopic."""
+"""The seam of a reconciliation: its key, and everything that is done about one object."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ from typing import NamedTuple, Protocol
 
 
 class Key(NamedTuple):
-    """A DelayTopic, by name."""
+    """A DelayTopic, by name; a DelayClass has no namespace."""
 
     namespace: str
     name: str
 
     def __str__(self) -> str:
         """`namespace/name`."""
-        return f"{self.namespace}/{self.name}"
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+def class_key(name: str) -> Key:
+    """Return the key of a DelayClass."""
+    return Key("", name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ WARNING: Final = "Warning"
 
 
 class Event(NamedTuple):
-    """Something that happened to a DelayTopic."""
+    """Something that happened to a DelayTopic or a DelayClass."""
 
     type: str
     """Normal or Warning."""
@@ -47,6 +47,10 @@ _RULES: Final = (
     _Rule(ConditionType.BACKEND_READY, "False", WARNING, None, at_first=False),
     _Rule(ConditionType.PAUSED, "True", NORMAL, "Paused"),
     _Rule(ConditionType.PAUSED, None, NORMAL, "Resumed"),
+    _Rule(ConditionType.ACCEPTED, "False", WARNING, None),
+    _Rule(ConditionType.ACCEPTED, "Unknown", WARNING, None, at_first=False),
+    _Rule(ConditionType.ACCEPTED, "True", NORMAL, "Accepted", at_first=False),
+    _Rule(ConditionType.DELETION_BLOCKED, "True", WARNING, "DeletionBlocked"),
     _Rule(ConditionType.DRAINING, "True", NORMAL, "DrainStarted", only=("Draining", "DrainTimeoutNear")),
 )
 _HELD: Final = ("SignalStale",)

@@ -9,7 +9,7 @@ from typing import Any
 import structlog
 
 from delaytopic_api import DelayClass, load_document
-from delaytopic_api.documents import KafkaConnection
+from delaytopic_api.documents import DelayClassSpec, KafkaConnection
 from delaytopic_api.errors import ApiError
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.errors import ConnectionUnknown, NamespaceTerminating, RecordUnreadable, SecretMissing
@@ -33,7 +33,7 @@ from delaytopic_operator.observe.fleet import Fleet
 from delaytopic_operator.observe.observation import NamespaceFacts, Observation, Problem, identity_of
 from delaytopic_operator.observe.relay_pages import RelayPages
 from delaytopic_operator.observe.route_index import RouteIndex
-from delaytopic_operator.resources import child_name, former_child_name, secrets_version
+from delaytopic_operator.resources import child_name, class_files, former_child_name, secrets_version
 from delaytopic_operator.resources.connection_files import SecretFile, connection_files
 from delaytopic_operator.resources.identity import is_relay, is_run_by_job
 from delaytopic_operator.rules.conflicts import RouteConflict
@@ -94,7 +94,7 @@ class ClusterObserver:
         document = self._store.get(kinds.DELAY_TOPIC, *key) or self._kube.get(kinds.DELAY_TOPIC, *key)
         if document is not None:
             self._store.put(document)  # nothing is judged that others are not judged by
-        classes = self._all_classes()
+        classes = self.all_classes()
         made = self._made(key, classes)
         if document is None or "deletionTimestamp" in document["metadata"] or "status" not in document:
             self._namespaces.forget(key.namespace)
@@ -128,7 +128,7 @@ class ClusterObserver:
         """Return the verdict by what is known now."""
         if seen.document is None:
             return seen.verdict
-        return self._verdict(seen.key, seen.document, seen.namespace, self._all_classes())
+        return self._verdict(seen.key, seen.document, seen.namespace, self.all_classes())
 
     def _made(self, key: Key, classes: Iterable[DelayClass]) -> list[Document]:
         """List the objects that carry the labels, where the operator makes any: a tenant could write them elsewhere.
@@ -153,12 +153,40 @@ class ClusterObserver:
         assert isinstance(accepted, Accepted)
         files = connection_files(accepted.settings)
         namespace = identity_of(seen, accepted).namespace
-        secrets = {name: self._secrets.get((namespace, name), now_ms) for name in files.secrets}
-        return (
-            secrets,
-            secrets_version(files.read_once, secrets),
-            _missing(files.files, SecretValues(namespace, secrets)),
-        )
+        values, secrets = self._read_secrets(namespace, files.files, now_ms)
+        return secrets, secrets_version(files.read_once, secrets), _missing(files.files, values)
+
+    def secrets_of_class(self, spec: DelayClassSpec, now_ms: int) -> tuple[SecretValues, Problem | None]:
+        """Return the Secrets that relays of a class need, where they run, and what is missing of them.
+
+        Raises `OperatorError` when they cannot be read.
+        """
+        files = class_files(spec)
+        values, _ = self._read_secrets(spec.relay_namespace or self._config.namespace, files, now_ms)
+        return values, _missing(files, values)
+
+    def _read_secrets(
+        self, namespace: str, files: Iterable[SecretFile], now_ms: int
+    ) -> tuple[SecretValues, dict[str, Document | None]]:
+        names = sorted({file.secret for file in files})
+        secrets = {name: self._secrets.get((namespace, name), now_ms) for name in names}
+        return SecretValues(namespace, secrets), secrets
+
+    def users_of_class(self, name: str) -> frozenset[Key]:
+        """List the DelayTopics that use a class, and those gone whose relays still have to be stopped by it."""
+        return self._routes.users(name)
+
+    def all_classes(self) -> list[DelayClass]:
+        """List the DelayClasses that can be read; the API server refuses others, but not those before a rule."""
+        known = self._classes
+        classes = {}
+        for document in self._store.list(kinds.DELAY_CLASS):
+            version = (document["metadata"]["name"], document["metadata"].get("resourceVersion", ""))
+            parsed = known.get(version) or _class_of(document)
+            if parsed is not None:
+                classes[version] = parsed
+        self._classes = classes
+        return list(classes.values())
 
     def resolve_connection(self, record: RouteRecord, now_ms: int) -> tuple[KafkaConnection, SecretValues]:
         """Return the connection to the topics of a route; its DelayTopic may be gone.
@@ -167,7 +195,7 @@ class ClusterObserver:
         """
         connection, namespace = record.connection, record.namespace
         if record.class_name is not None:
-            of_class = next((one for one in self._all_classes() if one.metadata.name == record.class_name), None)
+            of_class = next((one for one in self.all_classes() if one.metadata.name == record.class_name), None)
             if of_class is None:
                 raise ConnectionUnknown(f"the DelayClass {record.class_name} of {record.key} is gone")
             connection, namespace = of_class.spec.connection, of_class.spec.relay_namespace or self._config.namespace
@@ -219,18 +247,6 @@ class ClusterObserver:
             self._told[key] = conflict
             log.warning("gives way", delaytopic=str(key), to=[*map(str, conflict.others)], because=conflict.sentence)
 
-    def _all_classes(self) -> list[DelayClass]:
-        """List the DelayClasses that can be read; the API server refuses others, but not those before a rule."""
-        known = self._classes
-        classes = {}
-        for document in self._store.list(kinds.DELAY_CLASS):
-            version = (document["metadata"]["name"], document["metadata"].get("resourceVersion", ""))
-            parsed = known.get(version) or _class_of(document)
-            if parsed is not None:
-                classes[version] = parsed
-        self._classes = classes
-        return list(classes.values())
-
     def _namespace(self, name: str, now_ms: int) -> NamespaceFacts | None:
         document = self._namespaces.get(name, now_ms)
         if document is None:
@@ -270,7 +286,7 @@ def _missing(files: Iterable[SecretFile], values: SecretValues) -> Problem | Non
 
 def _class_of(document: Document) -> DelayClass | None:
     try:
-        parsed = load_document(document)
+        parsed = load_document({name: part for name, part in document.items() if name != "status"})
     except ApiError:
         return None
     assert isinstance(parsed, DelayClass)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from delaytopic_api.values import DeletionPolicy
 from delaytopic_operator.config import OperatorConfig
@@ -25,6 +25,7 @@ from delaytopic_operator.topics.strimzi import StrimziTopics
 Document = Mapping[str, Any]
 
 PAUSE = "delaytopic.dev/pause-reconciliation"
+NOBODY: Final[frozenset[Key]] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -158,6 +159,47 @@ class Observation:
     def goes_with_namespace(self) -> bool:
         """True if it is being deleted because its namespace is, which must wait for nobody."""
         return self.is_going and (self.namespace is None or self.namespace.terminates)
+
+
+@dataclass(frozen=True)
+class ClassObservation:
+    """One look at one DelayClass."""
+
+    name: str
+    now_ms: int
+    config: OperatorConfig
+    document: Mapping[str, Any] | None
+    """The DelayClass; None when it is gone."""
+    users: frozenset[Key] = NOBODY
+    """The DelayTopics that use it, and those gone whose relays still have to be stopped by it."""
+    problem: Problem | None = None
+    """The first thing for which DelayTopics cannot use it."""
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """Of the DelayClass; empty when it is gone."""
+        return self.document["metadata"] if self.document is not None else {}
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        """Return the status that was written last, by whichever operator."""
+        return (self.document or {}).get("status") or {}
+
+    @property
+    def is_going(self) -> bool:
+        """True if it is being deleted."""
+        return "deletionTimestamp" in self.metadata
+
+    @property
+    def writes_status(self) -> bool:
+        """True if the status is this operator's: it was first, or who was has no DelayTopics of the class any more."""
+        writer = self.status.get("operator")
+        if writer == self.config.namespace:
+            return True
+        if writer is None:
+            # Who looks after some namespaces only says nothing of classes that others may use.
+            return bool(self.users) or not self.config.watch_namespaces
+        return bool(self.users) and self.status.get("users") == 0
 
 
 def identity_of(seen: Observation, accepted: Accepted) -> RelayIdentity:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from delaytopic_api.documents import RedisConnection
 from delaytopic_api.values import BackendType
 from delaytopic_operator.errors import OperatorError
 from delaytopic_operator.kafka.ttl_cache import TTLCache
@@ -27,6 +28,10 @@ class RedisObserver:
         redis = accepted.settings.backend.redis
         if accepted.settings.backend.type is not BackendType.REDIS_ZSET or redis is None:
             return None
+        return self.ask(redis, secrets, now_ms)
+
+    def ask(self, redis: RedisConnection, secrets: SecretValues, now_ms: int) -> Condition | None:
+        """Return what is the matter with this Redis; None: nothing."""
         try:
             return self._conditions.get(redis_target(redis, secrets), now_ms)
         except OperatorError as error:

@@ -100,6 +100,19 @@ class RouteIndex:
             self._refresh()
             return self._elders.get(key, Elders(0, 0))
 
+    def users(self, class_name: str) -> frozenset[Key]:
+        """List the DelayTopics that use a class, and those gone whose relays still have to be stopped by it."""
+        with self._lock:
+            self._refresh()
+            named = {entry.key for entry in self._entries.values() if entry.class_name == class_name}
+            records = [written.record for written in self._written.values()]
+        left = {
+            record.key
+            for record in records
+            if record.class_name == class_name and record.state is not RecordState.RETAINED
+        }
+        return frozenset(named | left)
+
     def learn(self, key: Key, cluster_id: str) -> bool:
         """Remember what the Kafka of a DelayTopic calls itself; return whether that is news."""
         with self._lock:
@@ -133,8 +146,11 @@ class RouteIndex:
         if versions != self._class_versions:
             self._class_versions = versions
             parsed = map(_parsed_class, self._store.list(kinds.DELAY_CLASS))
-            self._classes = {each.metadata.name: each for each in parsed if each is not None}
-            self._entries.clear()
+            classes = {each.metadata.name: each for each in parsed if each is not None}
+            # A class whose status alone has changed is no reason to judge its thousand DelayTopics again.
+            if _terms_of(classes) != _terms_of(self._classes):
+                self._entries.clear()
+            self._classes = classes
 
     def _read_topics(self) -> bool:
         """Read what changed of DelayTopics; return whether it concerns others."""
@@ -331,6 +347,11 @@ def _parsed_class(document: Document) -> DelayClass | None:
     except ApiError:
         return None
     return parsed if isinstance(parsed, DelayClass) else None
+
+
+def _terms_of(classes: Mapping[str, DelayClass]) -> object:
+    """Return what DelayTopics are judged by."""
+    return {name: (each.is_default, each.spec) for name, each in classes.items()}
 
 
 def _default(classes: Iterable[DelayClass]) -> str | None:

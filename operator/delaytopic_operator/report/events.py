@@ -166,11 +166,11 @@ class EventRecorder:
     ) -> None:
         """Something happened to the object; `reason` and `action` are words, `note` is a sentence."""
         event = EventRecord(reference(document), reason, note, "Warning" if warning else "Normal", action)
-        log.info("event", delaytopic=_name(event), reason=reason, note=note, warning=warning)
+        log.info("event", **_name(event), reason=reason, note=note, warning=warning)
         try:
             self._queue.put_nowait(event)
         except Full:
-            log.warning("event dropped: too many are waiting", delaytopic=_name(event), reason=reason)
+            log.warning("event dropped: too many are waiting", **_name(event), reason=reason)
 
     def start(self) -> None:
         """Begin to write."""
@@ -192,20 +192,22 @@ class EventRecorder:
                 self._write(event)
             except OperatorError as error:
                 self._budget.forget(event)
-                log.warning("event not written", delaytopic=_name(event), reason=str(error))
+                log.warning("event not written", **_name(event), reason=str(error))
             except Exception:
                 self._budget.forget(event)
-                log.exception("event not written", delaytopic=_name(event))
+                log.exception("event not written", **_name(event))
 
     def _write(self, event: EventRecord) -> None:
         write = self._budget.write(event, epoch_ms())
         if write is None:
-            log.debug("event dropped: too many of this object", delaytopic=_name(event))
+            log.debug("event dropped: too many of this object", **_name(event))
         elif isinstance(write, NewEvent):
             self._kube.create(write.document, MANAGER)
         else:
             self._kube.patch(EVENT, write.namespace, write.name, write.patch, MANAGER)
 
 
-def _name(event: EventRecord) -> str:
-    return "/".join(filter(None, (event.regarding.get("namespace"), event.regarding["name"])))
+def _name(event: EventRecord) -> dict[str, str]:
+    """Return the field of a log line that names the object."""
+    regarding = event.regarding
+    return {regarding["kind"].lower(): "/".join(filter(None, (regarding.get("namespace"), regarding["name"])))}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from delaytopic_operator.resources.audit import audit_children
-from delaytopic_operator.resources.children import children, relay_problems
-from delaytopic_operator.resources.connection_files import ConnectionFiles, connection_files
+from delaytopic_operator.resources.children import children, class_problems, relay_problems
+from delaytopic_operator.resources.connection_files import ConnectionFiles, class_files, connection_files
 from delaytopic_operator.resources.identity import (
     RelayIdentity,
     audit_name,
@@ -22,6 +22,8 @@ __all__ = [
     "audit_name",
     "child_name",
     "children",
+    "class_files",
+    "class_problems",
     "connection_files",
     "former_child_name",
     "is_own",

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from delaytopic_api.documents import NamespacedMetadata, RelaySpec, RelayTemplate, Settings
+from delaytopic_api.documents import DelayClassSpec, NamespacedMetadata, RelaySpec, RelayTemplate, Settings
 from delaytopic_api.errors import Problem, Refused
 from delaytopic_api.loading import dump_yaml
 from delaytopic_api.policy import relay_config
 from delaytopic_api.relay import HttpServer, RelayConfig
 from delaytopic_operator.config import OperatorConfig
-from delaytopic_operator.resources.connection_files import connection_files, connection_problems
+from delaytopic_operator.resources.connection_files import (
+    class_connection_problems,
+    connection_files,
+    connection_problems,
+)
 from delaytopic_operator.resources.container_resources import chosen_resources, relay_limits, resource_problems
 from delaytopic_operator.resources.deployment import RelayPods, deployment
 from delaytopic_operator.resources.identity import Document, RelayIdentity, inherited, metadata, selector, stamped
@@ -119,6 +123,16 @@ def relay_problems(settings: Settings, relay: RelaySpec, template: RelayTemplate
         *template_problems(relay, template, of_class),
     ]
     return [problem if problem.subject else problem._replace(subject=topic) for problem in own]
+
+
+def class_problems(spec: DelayClassSpec) -> list[Problem]:
+    """Everything in a class for which no relays can be made, whoever uses it."""
+    nothing = RelaySpec()
+    return [
+        *class_connection_problems(spec),
+        *resource_problems(nothing, spec.relay, ""),
+        *template_problems(nothing, spec.relay, ""),
+    ]
 
 
 def with_inherited(identity: RelayIdentity, metadata: NamespacedMetadata, config: OperatorConfig) -> RelayIdentity:

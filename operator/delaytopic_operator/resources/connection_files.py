@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from delaytopic_api.documents import Authentication, AuthenticationType, KafkaConnection, RedisConnection, Settings, Tls
+from delaytopic_api.documents import (
+    Authentication,
+    AuthenticationType,
+    DelayClassSpec,
+    KafkaConnection,
+    RedisConnection,
+    Settings,
+    Tls,
+)
 from delaytopic_api.errors import Problem, Refused
 from delaytopic_api.relay import KafkaClient, KafkaSecurity, RedisClient, SaslMechanism, SecurityProtocol
 from delaytopic_api.values import BackendType
@@ -66,13 +74,31 @@ def connection_problems(settings: Settings) -> list[Problem]:
     return [problem._replace(subject=subject) for problem in _problems(settings)]
 
 
+def class_connection_problems(spec: DelayClassSpec) -> list[Problem]:
+    """Return what of a class's connections a relay in a pod cannot use, whoever uses the class."""
+    redis = spec.backend.redis
+    return [*_kafka_problems(spec.connection), *(_redis_problems(redis) if redis is not None else ())]
+
+
+def class_files(spec: DelayClassSpec) -> tuple[SecretFile, ...]:
+    """The keys of Secrets that relays of a class may need."""
+    redis, keys = spec.backend.redis, spec.backend.signing_key
+    return _unique(
+        (
+            *_kafka_files(spec.connection),
+            *(_redis_files(redis) if redis is not None else ()),
+            *((SecretFile(keys.secret_name, keys.key),) if keys is not None else ()),
+        )
+    )
+
+
 def connection_files(settings: Settings) -> ConnectionFiles:
     """The connections with files in the place of Secrets; raises `Refused` with all of `connection_problems`."""
     kafka, redis = settings.connection, settings.backend.redis
     problems = connection_problems(settings)
     if problems or kafka is None:
         raise Refused(problems)
-    kafka_files = _unique((*_trusted(kafka.tls), *_credentials(kafka.authentication)))
+    kafka_files = _kafka_files(kafka)
     secret = settings.backend.signing_key
     keys = SecretFile(secret.secret_name, secret.key) if secret else None
     url = _file(redis.url_secret.secret_name, redis.url_secret.key) if redis and redis.url_secret else ()
@@ -80,7 +106,7 @@ def connection_files(settings: Settings) -> ConnectionFiles:
         kafka=_kafka_client(kafka),
         redis=_redis_client(redis) if redis else None,
         kafka_files=kafka_files,
-        redis_files=_unique((*url, *_redis_password(redis), *_trusted(redis.tls))) if redis else (),
+        redis_files=_redis_files(redis) if redis else (),
         signing_keys=keys,
         read_once=_unique((*kafka_files, *url, *((keys,) if keys else ()))),
     )
@@ -153,6 +179,15 @@ def _redis_client(redis: RedisConnection) -> RedisClient:
         ca_file=_only_path(_trusted(redis.tls)),
         password_file=_only_path(_redis_password(redis)),
     )
+
+
+def _kafka_files(kafka: KafkaConnection) -> tuple[SecretFile, ...]:
+    return _unique((*_trusted(kafka.tls), *_credentials(kafka.authentication)))
+
+
+def _redis_files(redis: RedisConnection) -> tuple[SecretFile, ...]:
+    url = _file(redis.url_secret.secret_name, redis.url_secret.key) if redis.url_secret else ()
+    return _unique((*url, *_redis_password(redis), *_trusted(redis.tls)))
 
 
 def _trusted(tls: Tls | None) -> tuple[SecretFile, ...]:

@@ -57,11 +57,16 @@ class Watches:
         enqueue: Callable[[Iterable[Key]], None],
         config: OperatorConfig,
         login_lasts: timedelta = timedelta(minutes=LOGIN_MINUTES),
+        enqueue_classes: Callable[[Iterable[Key]], None] = lambda keys: None,
     ) -> None:
-        """`enqueue` takes the keys to look at now. After `login_lasts`, the credentials are read again."""
+        """`enqueue` takes the DelayTopics to look at now, `enqueue_classes` the DelayClasses.
+
+        After `login_lasts`, the credentials are read again.
+        """
         self._login = login
         self._store = store
         self._enqueue = enqueue
+        self._enqueue_classes = enqueue_classes
         self._login_lasts = login_lasts
         self._config = config
         self._stopping = Event()
@@ -162,6 +167,7 @@ class Watches:
     def _tell(self, kind: Kind, document: dict[str, Any]) -> None:
         if not self._store.is_own(document):
             self._enqueue(self._store.requests_for(kind, document))
+            self._enqueue_classes(self._store.class_requests_for(kind, document))
 
     async def _on_startup(self, group: Kinds, **_: Any) -> None:
         loop = asyncio.get_running_loop()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from random import random
 from secrets import token_hex
 from socket import gethostname
 from threading import Event
+from time import monotonic
 
 import structlog
 
@@ -17,6 +19,7 @@ from delaytopic_operator.kube.client import KubeApi, WriteGuard, always
 from delaytopic_operator.kube.login import ClusterLogin
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.kube.transport import KubeTransport
+from delaytopic_operator.model.kinds import DELAY_CLASS
 from delaytopic_operator.model.reconciliation import Key, Reconciler, Result
 from delaytopic_operator.observe.relay_pages import RelayPages
 from delaytopic_operator.report.events import EventRecorder
@@ -31,6 +34,9 @@ from delaytopic_operator.runtime.workers import Workers
 from delaytopic_operator.runtime.workqueue import WorkQueue
 
 LEASE_NAME = "delaytopic-operator"
+CLASS_WORKERS = 2
+CLASS_CALM_MS = 1_000
+"""A class is looked at so long after one of its DelayTopics came or went: with all that came or went meanwhile."""
 # A pod gets 10 s in the promise: reconciliations, Events, the Lease and the watches, one after the other.
 PASSES_STOP_SECONDS = 4.0
 EVENTS_STOP_SECONDS = 0.5
@@ -54,13 +60,26 @@ class Shell:
     guard: WriteGuard
 
 
-MakeReconciler = Callable[[Shell], Reconciler]
+@dataclass(frozen=True, slots=True)
+class Reconcilers:
+    """A reconciler for each kind that people write; without one for DelayClasses, these are only read."""
+
+    topics: Reconciler
+    classes: Reconciler | None = None
+
+
+MakeReconcilers = Callable[[Shell], Reconcilers]
+
+
+def nothing_to_do(key: Key, now_ms: int) -> Result:
+    """Reconcile what nobody looks after."""
+    return Result()
 
 
 class Service:
     """One operator."""
 
-    def __init__(self, config: OperatorConfig, login: ClusterLogin, make_reconciler: MakeReconciler) -> None:
+    def __init__(self, config: OperatorConfig, login: ClusterLogin, make_reconcilers: MakeReconcilers) -> None:
         self._config = config
         self._identity = f"{gethostname()}_{token_hex(4)}"
         self._stopping = False
@@ -71,18 +90,19 @@ class Service:
         kube = KubeApi(self._transport, self._election.guard, self._store)
         self._pages = RelayPages()
         self._events = EventRecorder(kube, self._identity)
-        self._reconciler = make_reconciler(
+        self._reconcilers = make_reconcilers(
             Shell(kube, self._store, self._pages, self._events, config, self._metrics, self._election.guard)
         )
         self._workers = Workers(
             WorkQueue(random, config.workers_per_namespace or -(-config.workers // 2)),
-            self._pass,
+            partial(self._pass, self._reconcilers.topics),
             config.workers,
             self._may_run,
             self._metrics.observe_pass,
         )
-        self._watches = Watches(login, self._store, self._workers.add, config)
-        self._resync = Resync(kube, self._store, config, self._reconciler.keys, self._workers.add_at)
+        self._class_workers = self._make_class_workers()
+        self._watches = Watches(login, self._store, self._workers.add, config, enqueue_classes=self._class_workers.add)
+        self._resync = Resync(kube, self._store, config, self._reconcilers.topics.keys, self._add_listed)
         self._http = self._make_pages()
         self._connect_metrics()
 
@@ -97,6 +117,7 @@ class Service:
         log.info("starting", identity=self._identity, port=self.port, namespaces=self._config.watch_namespaces or "all")
         self._events.start()
         self._workers.start()
+        self._class_workers.start()
         self._watches.start()
         self._resync.start()
         self._election.start()
@@ -112,6 +133,20 @@ class Service:
         kube = KubeApi(self._transport, always, deadline_s=terms.writable_ms / 3_000)
         return LeaderElection(
             kube, self._config.namespace, LEASE_NAME, self._identity, terms, self._on_leading, self._on_lost
+        )
+
+    def _make_class_workers(self) -> Workers:
+        """A queue of their own: a class must not wait for its thousand DelayTopics, nor they for its Kafka."""
+        classes = self._reconcilers.classes
+        run = partial(self._pass, classes) if classes is not None else nothing_to_do
+        return Workers(
+            WorkQueue(random),
+            run,
+            CLASS_WORKERS,
+            self._may_run,
+            self._metrics.observe_pass,
+            DELAY_CLASS,
+            CLASS_CALM_MS,
         )
 
     def _make_pages(self) -> PageServer:
@@ -149,16 +184,23 @@ class Service:
         """Not before everything is known: what is not yet listed would look as if it were gone."""
         return self._election.is_leader and self._resync.done_ms > 0 and not self._stopping
 
-    def _pass(self, key: Key, now_ms: int) -> Result:
+    def _pass(self, reconciler: Reconciler, key: Key, now_ms: int) -> Result:
         self._election.bind()
-        return self._reconciler.reconcile(key, now_ms)
+        return reconciler.reconcile(key, now_ms)
 
     def _on_leading(self) -> None:
         """Everything is looked at; if nothing is listed yet, the first resync does it."""
-        self._workers.add(self._reconciler.keys())
+        self._workers.add(self._reconcilers.topics.keys())
+        self._class_workers.add(self._store.class_keys())
 
     def _on_lost(self) -> None:
         self._workers.clear()
+        self._class_workers.clear()
+
+    def _add_listed(self, times: Mapping[Key, int]) -> None:
+        """Everything was listed: DelayTopics are looked at in their time, classes now, as they are few."""
+        self._workers.add_at(times)
+        self._class_workers.add(self._store.class_keys())
 
     # -- stopping
 
@@ -166,12 +208,15 @@ class Service:
         self._stopping = True
         self._watches.ask_to_stop()
         self._resync.stop()
+        until_s = monotonic() + PASSES_STOP_SECONDS
+        self._class_workers.ask_to_stop()
         unfinished = self._workers.stop(PASSES_STOP_SECONDS)
+        unfinished += self._class_workers.stop(max(0.0, until_s - monotonic()))
         self._events.stop(EVENTS_STOP_SECONDS)
         if unfinished:
             log.warning(
                 "reconciliations did not end in time; the lease is kept until it ends",
-                delaytopics=[*map(str, unfinished)],
+                unfinished=[*map(str, unfinished)],
             )
         self._election.stop(release=not unfinished)
         self._watches.stop(WATCHES_STOP_SECONDS)

@@ -10,6 +10,7 @@ import structlog
 
 from delaytopic_operator.clock import epoch_ms
 from delaytopic_operator.errors import ApiServerUnavailable, NotLeading, OperatorError
+from delaytopic_operator.model.kinds import DELAY_TOPIC, Kind
 from delaytopic_operator.model.reconciliation import Key, Result
 from delaytopic_operator.report.metrics import WorkLoad
 from delaytopic_operator.runtime.workqueue import WorkQueue
@@ -33,20 +34,26 @@ class Workers:
         count: int,
         may_run: Callable[[], bool],
         observe: PassObserver,
+        kind: Kind = DELAY_TOPIC,
+        calm_ms: int = 0,
     ) -> None:
-        """The queue belongs to the workers from now on. `run` is called in `count` threads."""
+        """The queue belongs to the workers from now on. `run` is called in `count` threads.
+
+        `kind` is that of the keys. So much later than `add` is called a key is due: what comes together is one look.
+        """
         self._queue = queue
         self._run = run
         self._may_run = may_run
         self._observe = observe
+        self._word = kind.name.lower()
+        self._calm_ms = calm_ms
         self._changed = Condition()
         self._stopping = False
         self._threads = [Thread(target=self._work, name=f"worker-{n}", daemon=True) for n in range(count)]
 
     def add(self, keys: Iterable[Key]) -> None:
         """Look at the keys now; forgotten where none may be reconciled: who may looks at everything first."""
-        now_ms = epoch_ms()
-        self.add_at(dict.fromkeys(keys, now_ms))
+        self.add_at(dict.fromkeys(keys, epoch_ms() + self._calm_ms))
 
     def add_at(self, times: Mapping[Key, int]) -> None:
         """Look at each key at its time (epoch ms)."""
@@ -73,12 +80,16 @@ class Workers:
         for thread in self._threads:
             thread.start()
 
-    def stop(self, deadline_s: float) -> list[Key]:
-        """Take no more keys, and wait for the reconciliations that run; those that did not end in time are returned."""
-        ends = monotonic() + deadline_s
+    def ask_to_stop(self) -> None:
+        """Take no more keys; does not wait."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
+
+    def stop(self, deadline_s: float) -> list[Key]:
+        """Take no more keys, and wait for the reconciliations that run; those that did not end in time are returned."""
+        ends = monotonic() + deadline_s
+        self.ask_to_stop()
         for thread in self._threads:
             thread.join(max(0.0, ends - monotonic()))
         with self._changed:
@@ -125,9 +136,9 @@ class Workers:
         expected = isinstance(error, OperatorError)
         log.warning(
             "reconciliation failed" if expected else "reconciliation failed: a bug of the operator's",
-            delaytopic=str(key),
             reason=str(error),
             times=times,
             again_in_ms=again_ms - now_ms,
             exc_info=None if expected else error,
+            **{self._word: str(key)},
         )

@@ -10,6 +10,7 @@ from delaytopic_api.values import AutoscalingMode, ScaleToZero, Suspend
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.scaling import conditions, wording
 from delaytopic_operator.scaling.assessment import Assessment, ScalingPolicy, assess
+from delaytopic_operator.scaling.by_hand import TOLD_MS, change_by_hand, explain_change
 from delaytopic_operator.scaling.conditions import ScalingCondition
 from delaytopic_operator.scaling.need import Forecast
 from delaytopic_operator.scaling.rules import Context, Reason, Recommendation, recommend
@@ -40,6 +41,8 @@ class Decision:
     """To be kept where no step was taken: there was none, or it was withheld, refused or deferred."""
     assessment: Assessment | None
     """The assessment behind it; None while the source's partitions are not known."""
+    by_hand: str | None = None
+    """A sentence about a change by somebody who does not decide, when it is noticed."""
 
     @property
     def changed(self) -> bool:
@@ -76,7 +79,24 @@ class Decision:
 
 def decide(policy: ScalingPolicy, current: int, signals: FleetSignals, memory: ScalingMemory, now_ms: int) -> Decision:
     """Decide for a Deployment whose `spec.replicas` is `current`; ask again no later than `next_look_ms`."""
+    mode, asked = policy.autoscaling.mode, policy.autoscaling.replicas
+    change = change_by_hand(mode, memory.replicas, current, memory.asked, asked, now_ms)
     memory = observed(memory, current, signals, now_ms, policy.poll_ms)
+    memory = replace(memory, asked=asked, by_hand=change or memory.by_hand)
+    decision = _decided(policy, current, signals, memory, now_ms)
+    if decision.changed:
+        decision = replace(decision, memory=replace(decision.memory, by_hand=None))
+    told = memory.by_hand
+    if told is None or now_ms - told.at_ms >= TOLD_MS:
+        return decision
+    sentence = explain_change(told, mode)
+    active = replace(decision.active, message=f"{decision.active.message} {sentence}")
+    return replace(decision, active=active, by_hand=sentence if change is not None else None)
+
+
+def _decided(
+    policy: ScalingPolicy, current: int, signals: FleetSignals, memory: ScalingMemory, now_ms: int
+) -> Decision:
     assessment = assess(policy, current, signals, memory, now_ms)
     context = Context(policy, current, signals, memory, assessment, now_ms) if assessment is not None else None
     if policy.autoscaling.mode is not AutoscalingMode.OPERATOR:

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
+from delaytopic_operator.scaling.by_hand import HandChange
 from delaytopic_operator.scaling.capacity import Arrivals, Capacity, LeadTime
 from delaytopic_operator.scaling.signals import STALE_MS, FleetSignals, fresh
 
@@ -130,6 +131,10 @@ class ScalingMemory:
     partitions: int | None = None
     replicas: int | None = None
     """The number left by the last reconciliation: another one means that somebody else changed it."""
+    asked: int | None = None
+    """`spec.relay.replicas` as it was seen last."""
+    by_hand: HandChange | None = None
+    """The last change by somebody who does not decide."""
     step: Step | None = None
     watch: Watch = NEVER_WATCHED
     throttled_since_ms: int | None = None
@@ -158,7 +163,11 @@ class ScalingMemory:
 
     def worth_saving(self, saved: ScalingMemory | None) -> bool:
         """Return whether a restart from `saved` would decide worse; False in a steady state: no write per poll."""
-        return saved is None or _lasting(self) != _lasting(saved)
+        if saved is None:
+            return True
+        # Operators of before did not write `asked`: that alone is no reason for a write of every record.
+        known = replace(saved, asked=self.asked) if saved.asked is None else saved
+        return _lasting(self) != _lasting(known)
 
 
 def _lasting(memory: ScalingMemory) -> tuple[object, ...]:
@@ -166,6 +175,8 @@ def _lasting(memory: ScalingMemory) -> tuple[object, ...]:
     return (
         memory.partitions,
         memory.replicas,
+        memory.asked,
+        memory.by_hand,
         memory.step,
         memory.throttled_since_ms,
         backlog._replace(as_of_ms=0) if backlog else None,

@@ -131,5 +131,8 @@ class Platform:
             for found in self.client.get(f"{API}/namespaces/{team}/delaytopics")["items"]:
                 path = f"{API}/namespaces/{team}/delaytopics/{found['metadata']['name']}"
                 self.client.merge(path, {"metadata": {"finalizers": None}})
-        if self.client.find(f"{API}/delayclasses/{self.class_name}") is not None:
-            self.client.delete(f"{API}/delayclasses/{self.class_name}")
+        for found in self.client.get(f"{API}/delayclasses")["items"]:
+            path = f"{API}/delayclasses/{found['metadata']['name']}"
+            if path.startswith(f"{API}/delayclasses/{self.class_name}"):
+                self.client.merge(path, {"metadata": {"finalizers": None}})
+                self.client.delete(path)

@@ -10,7 +10,7 @@ import structlog
 from delaytopic_operator.command_line import operator_command
 from delaytopic_operator.model import kinds
 from delaytopic_operator.model.reconciliation import Key, Result
-from delaytopic_operator.runtime.manager import Shell
+from delaytopic_operator.runtime.manager import Reconcilers, Shell
 
 log = structlog.get_logger()
 
@@ -45,5 +45,9 @@ def labels_of(key: Key) -> dict[str, str]:
     }
 
 
+def recording(shell: Shell) -> Reconcilers:
+    return Reconcilers(RecordingReconciler(shell))
+
+
 if __name__ == "__main__":
-    operator_command(RecordingReconciler)()
+    operator_command(recording)()

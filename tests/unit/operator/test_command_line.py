@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from click.testing import CliRunner
-from tests.support.operator.recording import RecordingReconciler
+from tests.support.operator.recording import recording
 from tests.support.paths import ROOT
 
 from delaytopic_operator.command_line import operator_command
@@ -49,7 +49,7 @@ def written(directory: Path, document: object) -> Path:
 
 
 def test_help_says_what_it_does_and_how_it_ends() -> None:
-    text = CliRunner().invoke(operator_command(RecordingReconciler), ["--help"]).output
+    text = CliRunner().invoke(operator_command(recording), ["--help"]).output
 
     assert all(word in text for word in ("--config", "--kubeconfig", "--log-level", "Exit codes", "SIGTERM", "/readyz"))
 

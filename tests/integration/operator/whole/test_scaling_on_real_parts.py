@@ -98,14 +98,19 @@ def test_an_autoscaler_of_kubernetes_may_name_a_delay_topic(running: Platform) -
 
 def test_fixed_is_as_written_and_stays_so(running: Platform) -> None:
     running.apply_topic("fixed", autoscaling={"mode": "Fixed"}, relay={"replicas": 2})
-    await_replicas(running, "fixed", 2)
+    running.await_condition("fixed", "Ready", seconds=60)
 
     running.client.merge(deployment(running, "fixed"), {"spec": {"replicas": 1}})
     await_replicas(running, "fixed", 2)
+    wait_for(lambda: events(running, "fixed", "ScaledByHand"), running.operator.why)
     running.apply_topic("fixed", autoscaling={"mode": "Fixed"}, relay={"replicas": 1})
     await_replicas(running, "fixed", 1)
 
     assert running.condition("fixed", "AutoscalingActive")["reason"] == "Fixed"
+    assert events(running, "fixed", "ScaledByHand") == [
+        "Somebody changed the relays' Deployment from 2 to 1: it is set back, as autoscaling.mode is Fixed; change "
+        "relay.replicas instead."
+    ]
 
 
 def test_relays_are_there_before_a_burst_that_is_known_and_gone_after_it(running: Platform, tmp_path: Path) -> None:

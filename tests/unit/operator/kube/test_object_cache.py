@@ -198,3 +198,21 @@ def test_of_a_config_map_that_a_tenant_may_have_written_no_more_is_kept_than_our
     assert put("shop", of_us) == of_us
     assert put("bank", {"relay.yaml": "x" * 1_000_000}) is None
     assert put("platform", {"record": "x" * 1_000_000}) == {"record": "x" * 1_000_000}
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        (delay_topic("of-class", delayClassName="gold"), {"gold"}),
+        (delay_topic("by-default"), {"standard", "gold"}),
+        (made(kinds.DELAY_CLASS, "new"), {"standard", "gold", "new"}),
+        (child(kinds.POD, "relay-1", SHOP), set()),
+    ],
+    ids=["a DelayTopic of it", "a DelayTopic without", "a class", "a pod"],
+)
+def test_a_class_is_looked_at_when_its_users_or_the_default_may_be_others(
+    document: Document, expected: set[str]
+) -> None:
+    known = store(made(kinds.DELAY_CLASS, "standard"), made(kinds.DELAY_CLASS, "gold"))
+
+    assert known.class_requests_for(kinds.kind_of(document), document) == {Key("", name) for name in expected}

@@ -289,3 +289,21 @@ def test_partitions_of_elders_count_with_their_buckets_but_for_those_that_have_n
     ]
 
     assert [cluster.book.elders(key) for key in keys] == [(0, 0), (1, 30), (2, 30), (3, 50)]
+
+
+def test_users_of_a_class_are_those_who_name_it_or_get_it_and_what_is_left_of_gone_ones(cluster: Cluster) -> None:
+    cluster.delay_class("gold", default=False)
+    by_default, named = cluster.topic("by-default"), cluster.topic("named", "c", delayClassName="gold")
+    refused = cluster.topic("refused", "c", delayClassName="gold")
+    cluster.topic("inline", "d", connection={"bootstrapServers": "kafka:9092"})
+    draining = Key("shop", "gone")
+    cluster.record(draining, state="Draining")
+
+    assert cluster.book.users("standard") == {by_default, draining}
+    assert cluster.book.users("gold") == {named, refused}
+
+
+def test_a_retained_backlog_needs_no_class(cluster: Cluster) -> None:
+    cluster.record(Key("shop", "gone"), state="Retained", pending=3)
+
+    assert cluster.book.users("standard") == frozenset()

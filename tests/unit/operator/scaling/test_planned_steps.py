@@ -10,7 +10,7 @@ from delaytopic_operator.decide.plan import Apply, WriteRecord
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.model.conditions import instant
 from delaytopic_operator.scaling.rules import Reason
-from delaytopic_operator.scaling.state import Step
+from delaytopic_operator.scaling.state import Step, Watch
 
 
 def test_a_step_is_written_down_after_the_deployment_was() -> None:
@@ -57,3 +57,26 @@ def test_the_status_tells_the_last_step_that_was_executed() -> None:
     assert decided.scaling is not None
     assert decided.scaling.held.step == before.step
     assert decided.parts["relay"]["lastScaleTime"] == instant(NOW_MS - 60_000)
+
+
+def test_a_number_that_somebody_changed_is_a_warning() -> None:
+    decided = plan(growing(memory=replace(REMEMBERED, replicas=3)))
+
+    assert [(each.type, each.reason) for each in decided.events] == [("Warning", "ScaledByHand")]
+    assert decided.events[0].message.startswith("Somebody changed the relays' Deployment from 3 to 1: ")
+
+
+def test_a_deployment_that_was_made_anew_was_scaled_by_nobody() -> None:
+    seen = growing(memory=replace(REMEMBERED, replicas=3))
+    assert seen.fleet.deployment is not None
+    metadata = {**seen.fleet.deployment["metadata"], "creationTimestamp": instant(NOW_MS)}
+    fleet = replace(seen.fleet, deployment={**seen.fleet.deployment, "metadata": metadata})
+
+    assert plan(replace(seen, fleet=fleet)).events == []
+
+
+def test_the_newest_memory_counts_as_another_operator_may_have_led_meanwhile() -> None:
+    stale = replace(REMEMBERED, replicas=3, watch=Watch(asked_ms=NOW_MS - 60_000))
+    newer = replace(REMEMBERED, replicas=1, watch=Watch(asked_ms=NOW_MS - 1_000))
+
+    assert plan(growing(memory=stale, saved_memory=newer)).events == []

@@ -1,0 +1,54 @@
+"""Edge: one reconciliation of one DelayClass: observe, decide (pure), execute, report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from delaytopic_api.documents import API_VERSION
+from delaytopic_operator.decide.delay_class import class_finalizer, plan_class
+from delaytopic_operator.execute.executor import FINALIZER_MANAGER
+from delaytopic_operator.kube.client import KubeApi
+from delaytopic_operator.kube.object_cache import ObjectCache
+from delaytopic_operator.model.reconciliation import Key, Result
+from delaytopic_operator.model.transitions import WARNING
+from delaytopic_operator.observe.delay_class import ClassObserver
+from delaytopic_operator.observe.observation import ClassObservation
+from delaytopic_operator.report.events import EventRecorder
+from delaytopic_operator.report.status import STATUS_MANAGER
+
+
+class ClassReconciler:
+    """Reconciles DelayClasses; thread-safe for different keys."""
+
+    def __init__(self, observer: ClassObserver, kube: KubeApi, events: EventRecorder, store: ObjectCache) -> None:
+        """Take the parts of a reconciliation."""
+        self._observer = observer
+        self._kube = kube
+        self._events = events
+        self._store = store
+
+    def keys(self) -> Iterable[Key]:
+        """List all DelayClasses."""
+        return self._store.class_keys()
+
+    def reconcile(self, key: Key, now_ms: int) -> Result:
+        """Reconcile once; raises `OperatorError` to be tried again, later each time."""
+        seen = self._observer.observe(key.name, now_ms)
+        decided = plan_class(seen)
+        if decided.held is not None:
+            self._hold(seen, held=decided.held)
+        if decided.status is not None:
+            self._kube.apply_status(dict(decided.status), STATUS_MANAGER)
+        for event in decided.events:
+            about = dict(seen.document or {})
+            self._events.record(about, event.reason, event.message, warning=event.type == WARNING)
+        return Result(decided.next_at_ms)
+
+    def _hold(self, seen: ClassObservation, *, held: bool) -> None:
+        """Set this operator's finalizer; those of others are theirs, by field manager."""
+        namespace = seen.config.namespace
+        finalizers = [class_finalizer(namespace)] if held else []
+        metadata = {"name": seen.name, "uid": seen.metadata["uid"], "finalizers": finalizers}
+        document: dict[str, Any] = {"apiVersion": API_VERSION, "kind": "DelayClass", "metadata": metadata}
+        self._kube.apply(document, f"{FINALIZER_MANAGER}-{namespace}")
