@@ -44,8 +44,18 @@ def export(file: str, name: str | None, form: str | None) -> None:
     if form is None:
         raise InputError("choose one of --openslo and --sloth")
     made = openslo_document if form == OPENSLO else sloth_document
-    documents = [made(settings) for settings in audited_topics(file, name)]
+    documents = [made(_sayable(settings)) for settings in audited_topics(file, name)]
     click.echo(yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True, width=120), nl=False)
+
+
+def _sayable(settings: Settings) -> Settings:
+    """Return the settings; raises InputError where they have what neither form has a word for."""
+    if settings.slo.exclusions:
+        raise InputError(
+            f"{settings.namespace}/{settings.name}: slo.exclusions: neither OpenSLO nor Sloth has exclusions; export a"
+            " copy without them, and silence alerts for that time"
+        )
+    return settings
 
 
 def openslo_document(settings: Settings) -> Document:

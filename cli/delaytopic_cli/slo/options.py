@@ -10,7 +10,7 @@ import click
 from delaytopic_api import Duration, Settings
 from delaytopic_api.errors import InvalidText
 from delaytopic_cli.commands.options import split_pair
-from delaytopic_slo.model import Rules, default_grace_ms
+from delaytopic_slo.model import Exclusion, Rules, default_grace_ms
 
 F = TypeVar("F", bound=Callable[..., Any])
 DAY_MS = 86_400_000
@@ -98,6 +98,9 @@ def rules_of(
         guarantee=settings.guarantee,
         loss_horizon_ms=horizon_ms,
         retention_ms=retention.ms if retention is not None else slo.window.ms + horizon_ms,
+        exclusions=[
+            Exclusion(from_ms=each.start.ms, until_ms=each.until.ms, reason=each.reason) for each in slo.exclusions
+        ],
     )
 
 

@@ -17,6 +17,7 @@ from delaytopic_api.documents.delay_topic import (
     DelayTopicSpec,
     RedeliverySpec,
     SchedulerSpec,
+    SloExclusion,
 )
 from delaytopic_api.documents.metadata import (
     API_VERSION,
@@ -96,6 +97,7 @@ __all__ = [
     "Settings",
     "SigningKeySecret",
     "SloBurnRateStatus",
+    "SloExclusion",
     "SloFaultsStatus",
     "SloObjectiveStatus",
     "SloSettings",

@@ -28,6 +28,7 @@ from delaytopic_api.values.choices import (
 from delaytopic_api.values.duration import Duration, between
 from delaytopic_api.values.names import ClassName
 from delaytopic_api.values.percent import Percent
+from delaytopic_api.values.whole_minute import WholeMinute
 
 LONGEST_DELAY = "87600h"
 
@@ -158,6 +159,22 @@ class BackendSpec(Model):
         return self
 
 
+class SloExclusion(Model):
+    """A time, such as a maintenance, in which lateness is excused."""
+
+    start: Annotated[WholeMinute, Field(alias="from")]
+    """Its beginning, RFC 3339 with an offset, in whole minutes."""
+    until: WholeMinute
+    """Its end: records due from then on count again."""
+    reason: Annotated[str, Field(min_length=1, max_length=256)]
+    """The reason, for whoever reads the report."""
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        require((self.start.ms < self.until.ms, "until", f"is {self.until}, not after from ({self.start})"))
+        return self
+
+
 class SloSpec(Model):
     """The objectives that the audit checks."""
 
@@ -167,6 +184,9 @@ class SloSpec(Model):
     """The share of records that must not be late."""
     window: Annotated[Duration, between("1h", "8760h")] = Duration("720h")
     """Over which time."""
+    exclusions: Annotated[list[SloExclusion], Field(max_length=50)] = []
+    """Times in which lateness is excused: records due within one count for no objective of lateness, and for all
+    others. One that is added later counts from the next audit on, for what was graded before, too."""
 
 
 class DelayTopicSpec(Model):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from delaytopic_api.documents.connection import KafkaConnection, RedisConnection, SigningKeySecret
-from delaytopic_api.documents.delay_topic import CesiumSpec, RedeliverySpec, SchedulerSpec
+from delaytopic_api.documents.delay_topic import CesiumSpec, RedeliverySpec, SchedulerSpec, SloExclusion
 from delaytopic_api.values.choices import (
     CAPABILITIES,
     AutoscalingMode,
@@ -94,6 +94,7 @@ class SloSettings:
     lateness: Duration
     objective: Percent
     window: Duration
+    exclusions: list[SloExclusion] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

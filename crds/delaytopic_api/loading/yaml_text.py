@@ -12,6 +12,7 @@ MOST_REPEATED_NODES: Final = 10_000
 """The most nodes that aliases may add: nine lines of them can stand for a billion."""
 
 _TEXT, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
+_TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
 
 
 class _StrictLoader(yaml.SafeLoader):
@@ -33,6 +34,13 @@ class _StrictLoader(yaml.SafeLoader):
                     node, f"its aliases stand for more than {MOST_REPEATED_NODES} fields; write less of them"
                 )
         return node
+
+
+# JSON has no times: what looks like one is text for Kubernetes.
+_StrictLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
 
 
 def parse_yaml(text: str, origin: str = "") -> list[Any]:

@@ -169,6 +169,7 @@ def _settings(topic: DelayTopic, delay_class: DelayClass | None) -> Settings:
             lateness=spec.slo.lateness or Duration.of_ms(LATENESS_OF_PRECISION * precision.ms),
             objective=spec.slo.objective,
             window=spec.slo.window,
+            exclusions=spec.slo.exclusions,
         ),
         suspend=spec.suspend,
         deletion_policy=spec.deletion_policy,

@@ -37,6 +37,7 @@ from delaytopic_api.values.duration import Duration, between
 from delaytopic_api.values.names import Glob, Namespace, SecretName, Sha256, covers, glob_matcher, topic_matcher
 from delaytopic_api.values.percent import Percent
 from delaytopic_api.values.quantity import Quantity
+from delaytopic_api.values.whole_minute import WholeMinute
 
 __all__ = [
     "CAPABILITIES",
@@ -67,6 +68,7 @@ __all__ = [
     "Sha256",
     "Suspend",
     "TopicProvisioning",
+    "WholeMinute",
     "between",
     "bucket_count",
     "bucket_name",

@@ -117,6 +117,8 @@ class Span(Model):
     """The fates of its records."""
     lateness: Lateness
     """Their lateness."""
+    excluded: Counts | None = None
+    """Of the counts, those of records due within exclusions: what was on time, late, lost or misdirected."""
     bins: list[int]
     """Delivered records by lateness; the upper edges are the report's `binEdgesMs`, the last bin has none."""
 
@@ -190,6 +192,8 @@ class Budget(Model):
     """The number of them that may be late or lost."""
     spent: int
     """The number of them that were."""
+    excluded: int = 0
+    """Records that were due within exclusions, and are in none of these numbers."""
     remaining: float | None
     """The share of the budget that is left; below zero when it is overspent, null when nothing was due."""
 
@@ -218,6 +222,21 @@ class Exhaustion(Model):
     """The time; the end of what is graded when it is spent already, null when it lasts for the objective's window."""
     sentence: str
     """For people."""
+
+
+class ExcludedTime(Model):
+    """A time of `spec.slo.exclusions` in which records count for no objective of lateness."""
+
+    from_ms: int
+    """Start."""
+    until_ms: int
+    """End."""
+    reason: str
+    """As the DelayTopic gives it."""
+    records: int
+    """Records that were due within it and within the window; of times that overlap, the first has them."""
+    bad: int
+    """Of these, late, lost, or on another topic."""
 
 
 class FaultyHour(Model):
@@ -287,6 +306,8 @@ class Report(Model):
     """Over the objective's own window."""
     burn_rates: list[BurnRate] = Field(default_factory=list)
     """Shortest first."""
+    exclusions: list[ExcludedTime] = Field(default_factory=list)
+    """Those that meet the window, as the DelayTopic has them."""
     exhaustion: Exhaustion | None = None
     """Null when nothing was due, or without a budget."""
     bin_edges_ms: list[int] = Field(default_factory=list)

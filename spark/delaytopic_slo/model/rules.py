@@ -13,6 +13,14 @@ DEFAULT_SETTLING_MS = 60_000
 Milliseconds = Annotated[int, Field(ge=0)]
 
 
+class Exclusion(Model):
+    """A time in whole minutes in which lateness is excused."""
+
+    from_ms: Milliseconds
+    until_ms: Milliseconds
+    reason: str
+
+
 class Rules(Model):
     """The rules of one run; they are kept with its plan, so that a repeated run has the same ones."""
 
@@ -35,6 +43,9 @@ class Rules(Model):
     """A difference of clocks that receipts prove excuses a record from being early, up to this much."""
     retention_ms: Milliseconds
     """The time for which the ledger remembers graded minutes."""
+    exclusions: list[Exclusion] = Field(default_factory=list)
+    """Records due within one count for no objective of lateness. Minutes are graded without them: they are applied
+    when a report is made, so that one that is added later holds for what was graded before."""
 
 
 def default_grace_ms(lateness_ms: int) -> int:

@@ -13,9 +13,9 @@ from delaytopic_api.documents import MOST_FAULTY_HOURS
 from delaytopic_slo.ledger.ledger import Ledger
 from delaytopic_slo.model.manifest import Commit, MinuteRange
 from delaytopic_slo.model.report import Counts, Listed, ObjectiveName
-from delaytopic_slo.model.rules import Rules
-from delaytopic_slo.model.words import MINUTE_MS, Finding
-from delaytopic_slo.report.objectives import HOUR_MS, MinuteCounts, burn_windows_ms, without_budget
+from delaytopic_slo.model.rules import Exclusion, Rules
+from delaytopic_slo.model.words import MINUTE_MS, Finding, minute_of
+from delaytopic_slo.report.objectives import HOUR_MS, OF_LATENESS, MinuteCounts, burn_windows_ms, without_budget
 from delaytopic_slo.report.reporting import MOST_WORST, Gathered, span_width
 from delaytopic_slo.tables.minutes import within
 from delaytopic_slo.tables.schemas import COUNTS, PARTS
@@ -36,8 +36,10 @@ _BY_PARTITION: Final = 0b110
 
 def gather(ledger: Ledger, commit: Commit, window: MinuteRange, final_before: int) -> Gathered:
     """Read the tables. `final_before` is the minute from which on losses are provisional."""
-    verdicts = current(ledger, commit, "verdicts")
-    rows = _sums(verdicts, window, _age(commit.plan.rules, commit.closed_minute), final_before).collect()
+    rules = commit.plan.rules
+    verdicts = current(ledger, commit, "verdicts").withColumn("is_excluded", _is_excluded(rules))
+    inside = verdicts.filter(within([window]))
+    rows = _sums(verdicts, window, _age(rules, commit.closed_minute), final_before).collect()
     by_span = [row for row in rows if row.grouping == _BY_SPAN and row.span is not None]
     by_age = [row for row in rows if row.grouping == _BY_AGE]
     by_partition = [row for row in rows if row.grouping == _BY_PARTITION and row.partition is not None]
@@ -45,9 +47,10 @@ def gather(ledger: Ledger, commit: Commit, window: MinuteRange, final_before: in
         first_minute=min((row.first_minute for row in by_age), default=None),
         ages=sorted(_counts(row.age, row) for row in by_age if row.age is not None),
         spans=sorted(_counts(row.span, row) for row in by_span),
-        worst=_worst(verdicts.filter(within([window]))),
-        faulty=_faulty(verdicts, commit.plan.rules),
+        worst=_worst(inside),
+        faulty=_faulty(verdicts, rules),
         partitions={row.partition: _counts(0, row).counts for row in sorted(by_partition, key=_partition)},
+        excluded=_excluded(inside, window, rules),
         histogram=_histogram(ledger, commit, window),
         findings=_findings(ledger, commit, window),
         provisional=sum(row.provisional or 0 for row in by_span),
@@ -64,7 +67,7 @@ def _sums(verdicts: DataFrame, window: MinuteRange, age: Column, final_before: i
     """Add up by span, by age and by partition, in one pass."""
     keys = (_span(window), age.alias("age"), sf.when(within([window]), sf.col("partition")).alias("partition"))
     lost_of_late = sf.when(sf.col("minute") >= final_before, sf.col("lost"))
-    rows = verdicts.select("minute", *keys, lost_of_late.alias("provisional"), *COUNTS, "latest_ms")
+    rows = verdicts.select("minute", *keys, lost_of_late.alias("provisional"), *COUNTS, "latest_ms", "is_excluded")
     return rows.groupingSets([["span"], ["age"], ["partition"]], "span", "age", "partition").agg(
         sf.grouping_id().cast("int").alias("grouping"),
         sf.min("minute").alias("first_minute"),
@@ -89,12 +92,33 @@ def _age(rules: Rules, end_minute: int) -> Column:
     return age
 
 
+def _is_excluded(rules: Rules) -> Column:
+    return within([_minutes_of(each) for each in rules.exclusions])
+
+
+def _minutes_of(exclusion: Exclusion) -> MinuteRange:
+    return MinuteRange(minute_of(exclusion.from_ms), minute_of(exclusion.until_ms))
+
+
 def _totals() -> list[Column]:
-    return [*(sf.sum(name).alias(name) for name in COUNTS), sf.max("latest_ms").alias("latest_ms")]
+    excluded = (sf.sum(sf.when(sf.col("is_excluded"), sf.col(name))).alias(f"excluded_{name}") for name in OF_LATENESS)
+    return [*(sf.sum(name).alias(name) for name in COUNTS), sf.max("latest_ms").alias("latest_ms"), *excluded]
 
 
 def _counts(minute: int, row: Row) -> MinuteCounts:
-    return MinuteCounts(minute, Counts(**{name: row[name] for name in COUNTS}), row.latest_ms)
+    excluded = Counts(**{name: row[f"excluded_{name}"] or 0 for name in OF_LATENESS})
+    return MinuteCounts(minute, Counts(**{name: row[name] for name in COUNTS}), row.latest_ms, excluded)
+
+
+def _excluded(inside: DataFrame, window: MinuteRange, rules: Rules) -> dict[int, Counts]:
+    """Add up what was due within each exclusion that meets the window, by its place in the rules."""
+    met = {place: _minutes_of(each) for place, each in enumerate(rules.exclusions)}
+    met = {place: each for place, each in met.items() if each.start < window.end and window.start < each.end}
+    if not met:
+        return {}
+    place = sf.coalesce(*(sf.when(within([each]), sf.lit(place)) for place, each in met.items()))
+    sums = inside.filter(sf.col("is_excluded")).groupBy(place.alias("place")).agg(*_totals())
+    return {row.place: _counts(0, row).excluded for row in sums.collect()}
 
 
 def _partition(row: Row) -> int:
@@ -107,19 +131,26 @@ def _worst(verdicts: DataFrame) -> list[MinuteCounts]:
     faults = sum(
         (sf.col(name) for name in ("misdirected", "early", "duplicated", "unwanted", "unknown")), sf.col("lost")
     )
-    bad = minutes.withColumn("faults", faults).filter((sf.col("faults") > 0) | (sf.col("late") > 0))
-    first = bad.orderBy(sf.desc("faults"), sf.desc("late"), "minute").limit(MOST_WORST)
+    counted = minutes.withColumn("faults", faults).withColumn("too_late", _late())
+    bad = counted.filter((sf.col("faults") > 0) | (sf.col("too_late") > 0))
+    first = bad.orderBy(sf.desc("faults"), sf.desc("too_late"), "minute").limit(MOST_WORST)
     return [_counts(row.minute, row) for row in first.collect()]
 
 
 def _faulty(verdicts: DataFrame, rules: Rules) -> list[MinuteCounts]:
     """Return the latest hours in which objectives of 100 % were broken, as many as a status lists."""
     promised = without_budget(rules)
-    faults = [name for objective, names in _FAULTS.items() if promised[objective] for name in names]
+    names = [name for objective, names in _FAULTS.items() if promised[objective] for name in names]
+    faults = sum((_late() if name == "late" else sf.col(name) for name in names), sf.lit(0))
     hours = verdicts.withColumn("hour", sf.col("minute") - sf.pmod("minute", sf.lit(HOUR_MS // MINUTE_MS)))
-    sums = hours.groupBy("hour").agg(*_totals()).filter(sum((sf.col(name) for name in faults), sf.lit(0)) > 0)
+    sums = hours.groupBy("hour").agg(*_totals()).filter(faults > 0)
     latest = sums.orderBy(sf.desc("hour")).limit(MOST_FAULTY_HOURS)
     return [_counts(row.hour, row) for row in latest.collect()]
+
+
+def _late() -> Column:
+    """Return the late records that no exclusion has, of sums."""
+    return sf.col("late") - sf.coalesce(sf.col("excluded_late"), sf.lit(0))
 
 
 def _histogram(ledger: Ledger, commit: Commit, window: MinuteRange) -> dict[int, dict[int, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from delaytopic_api.documents import MOST_FAULTY_HOURS
 from delaytopic_api.values import Duration, Guarantee
@@ -16,6 +16,9 @@ from delaytopic_slo.model.words import MINUTE_MS
 HOUR_MS = 3_600_000
 _BURN_WINDOWS_MS = (3_600_000, 6 * 3_600_000, 24 * 3_600_000, 72 * 3_600_000)
 _ALL = Fraction(1)
+OF_LATENESS: Final = ("on_time", "late", "lost", "misdirected")
+"""The counts that an objective of lateness is graded by."""
+NONE: Final = Counts()
 
 
 class MinuteCounts(NamedTuple):
@@ -24,6 +27,18 @@ class MinuteCounts(NamedTuple):
     minute: int
     counts: Counts
     latest_ms: int | None
+    excluded: Counts = NONE
+    """Of the counts of lateness, those of minutes within exclusions."""
+
+    @property
+    def timely(self) -> Counts:
+        """The counts that lateness is graded by."""
+        return without(self.counts, self.excluded)
+
+
+def without(counts: Counts, excluded: Counts) -> Counts:
+    """Return the counts without what is excluded from objectives of lateness."""
+    return counts.model_copy(update={name: getattr(counts, name) - getattr(excluded, name) for name in OF_LATENESS})
 
 
 def added(parts: Iterable[Counts]) -> Counts:
@@ -45,15 +60,19 @@ def due_of(counts: Counts) -> int:
     return counts.on_time + bad_of(counts)
 
 
-def objectives(counts: Counts, rules: Rules) -> list[Objective]:
-    """Grade the four objectives."""
+def objectives(counts: Counts, rules: Rules, excluded: Counts = NONE) -> list[Objective]:
+    """Grade the four objectives. What is `excluded` does not count for lateness; nothing excuses a loss or a double."""
+    timely = without(counts, excluded)
     arrived = counts.delivered + counts.misdirected
     missing = counts.lost + counts.misdirected
-    bad = _bad_by_objective(counts)
+    bad = _bad_by_objective(counts, timely)
     promised = rules.guarantee is Guarantee.EXACTLY_ONCE
     limit = Duration.of_ms(rules.lateness_ms)
     said = {
-        ObjectiveName.TIMELY: ((counts.late, f"arrived more than {limit} late"), (missing, "did not arrive")),
+        ObjectiveName.TIMELY: (
+            (timely.late, f"arrived more than {limit} late"),
+            (timely.lost + timely.misdirected, "did not arrive"),
+        ),
         ObjectiveName.COMPLETE: ((counts.lost, "lost"), (counts.misdirected, "on another topic than asked for")),
         ObjectiveName.UNIQUE: (
             (counts.duplicated, "arrived more than once"),
@@ -63,7 +82,7 @@ def objectives(counts: Counts, rules: Rules) -> list[Objective]:
         ObjectiveName.NOT_EARLY: ((counts.early, "arrived before they were due"),),
     }
     figures = {
-        ObjectiveName.TIMELY: (rules.objective.ratio, counts.on_time),
+        ObjectiveName.TIMELY: (rules.objective.ratio, timely.on_time),
         ObjectiveName.COMPLETE: (_ALL, counts.asked - missing),
         ObjectiveName.UNIQUE: (_ALL, max(0, arrived - counts.duplicated - counts.unwanted)),
         ObjectiveName.NOT_EARLY: (_ALL, max(0, arrived - counts.early)),
@@ -74,9 +93,9 @@ def objectives(counts: Counts, rules: Rules) -> list[Objective]:
     ]
 
 
-def _bad_by_objective(counts: Counts) -> dict[ObjectiveName, int]:
+def _bad_by_objective(counts: Counts, timely: Counts) -> dict[ObjectiveName, int]:
     return {
-        ObjectiveName.TIMELY: bad_of(counts),
+        ObjectiveName.TIMELY: bad_of(timely),
         ObjectiveName.COMPLETE: counts.lost + counts.misdirected,
         ObjectiveName.UNIQUE: counts.duplicated + counts.unwanted + counts.unknown,
         ObjectiveName.NOT_EARLY: counts.early,
@@ -90,7 +109,8 @@ def _told(parts: Sequence[tuple[int, str]]) -> str:
 def budget(minutes: Sequence[MinuteCounts], rules: Rules, end_minute: int, first_minute: int) -> Budget:
     """Return the budget over the objective's window, which ends at `end_minute`; the audit began at `first_minute`."""
     start = end_minute - rules.window_ms // MINUTE_MS
-    counts = added(m.counts for m in minutes if start <= m.minute < end_minute)
+    inside = [m for m in minutes if start <= m.minute < end_minute]
+    counts = added(m.timely for m in inside)
     total, spent = due_of(counts), bad_of(counts)
     allowed = (1 - rules.objective.ratio) * total
     return Budget(
@@ -99,6 +119,7 @@ def budget(minutes: Sequence[MinuteCounts], rules: Rules, end_minute: int, first
         total=total,
         allowed=float(allowed),
         spent=spent,
+        excluded=due_of(added(m.excluded for m in inside)),
         remaining=_remaining(allowed, spent) if total else None,
     )
 
@@ -128,7 +149,7 @@ def faulty_hours(minutes: Iterable[MinuteCounts], rules: Rules) -> list[FaultyHo
     promised = without_budget(rules)
     records: Counter[tuple[int, ObjectiveName]] = Counter()
     for minute in minutes:
-        for name, bad in _bad_by_objective(minute.counts).items():
+        for name, bad in _bad_by_objective(minute.counts, minute.timely).items():
             if bad and promised[name]:
                 records[minute.minute * MINUTE_MS // HOUR_MS * HOUR_MS, name] += bad
     latest = sorted(records.items(), key=lambda item: (-item[0][0], item[0][1]))[:MOST_FAULTY_HOURS]
@@ -159,7 +180,7 @@ def _objective(
 
 
 def _burn_rate(minutes: Sequence[MinuteCounts], rules: Rules, length_ms: int, end_minute: int) -> BurnRate:
-    counts = added(m.counts for m in minutes if end_minute - length_ms // MINUTE_MS <= m.minute < end_minute)
+    counts = added(m.timely for m in minutes if end_minute - length_ms // MINUTE_MS <= m.minute < end_minute)
     total, bad = due_of(counts), bad_of(counts)
     allowed = 1 - rules.objective.ratio
     rate = None if not total else float(Fraction(bad, total) / allowed) if allowed else (float(bad > 0) or 0.0)

@@ -12,6 +12,7 @@ from delaytopic_api.values import Duration
 from delaytopic_slo.model.manifest import Commit, MinuteRange
 from delaytopic_slo.model.report import (
     Counts,
+    ExcludedTime,
     FindingList,
     Lateness,
     Listed,
@@ -24,9 +25,21 @@ from delaytopic_slo.model.report import (
     Window,
     WorstMinute,
 )
+from delaytopic_slo.model.rules import Rules
 from delaytopic_slo.model.words import FAULTS, MINUTE_MS, Finding, bucket_value_ms
 from delaytopic_slo.report.exhaustion import exhaustion
-from delaytopic_slo.report.objectives import MinuteCounts, added, budget, burn_rates, faulty_hours, objectives
+from delaytopic_slo.report.objectives import (
+    NONE,
+    MinuteCounts,
+    added,
+    bad_of,
+    budget,
+    burn_rates,
+    due_of,
+    faulty_hours,
+    objectives,
+)
+from delaytopic_slo.report.text import instant
 
 MOST_SPANS = 96
 MOST_WORST = 10
@@ -48,6 +61,8 @@ class Gathered:
     faulty: list[MinuteCounts]
     """Sums of the latest hours in which objectives of 100 % were broken, of all that are graded."""
     partitions: dict[int, Counts]
+    excluded: dict[int, Counts]
+    """By place in the rules' exclusions, of the records due within them: see `objectives.OF_LATENESS`."""
     histogram: dict[int, dict[int, int]]
     """Records by start of span and bucket."""
     findings: dict[Finding, list[Listed]]
@@ -75,7 +90,9 @@ def make_report(commit: Commit, window: MinuteRange, gathered: Gathered, now_ms:
     """Return the report of one window."""
     rules = commit.plan.rules
     counts = added(span.counts for span in gathered.spans)
-    graded = objectives(counts, rules)
+    excluded = added(span.excluded for span in gathered.spans)
+    graded = objectives(counts, rules, excluded)
+    excluded_times = _exclusions(rules, window, gathered.excluded)
     missed = [objective for objective in graded if objective.verdict is Verdict.MISSED]
     first = gathered.first_minute if gathered.first_minute is not None else window.end
     latest = max((span.latest_ms for span in gathered.spans if span.latest_ms is not None), default=None)
@@ -84,7 +101,7 @@ def make_report(commit: Commit, window: MinuteRange, gathered: Gathered, now_ms:
     return Report(
         delay_topic=commit.plan.delay_topic,
         verdict=Verdict.MISSED if missed else Verdict.MET,
-        sentence=_sentence(counts, missed),
+        sentence=_sentence(counts, missed) + _excused(excluded),
         generated_at_ms=now_ms,
         source=commit.plan.source,
         target=commit.plan.target,
@@ -95,6 +112,7 @@ def make_report(commit: Commit, window: MinuteRange, gathered: Gathered, now_ms:
         lateness=_lateness(_total(gathered.histogram.values()), latest),
         budget=left,
         burn_rates=rates,
+        exclusions=excluded_times,
         exhaustion=exhaustion(left, rates, commit.closed_minute * MINUTE_MS),
         bin_edges_ms=list(BIN_EDGES_MS),
         spans=_spans(window, gathered.spans, gathered.histogram),
@@ -102,7 +120,7 @@ def make_report(commit: Commit, window: MinuteRange, gathered: Gathered, now_ms:
         partitions=[PartitionCounts(partition=p, counts=c) for p, c in gathered.partitions.items()],
         findings=_findings(counts, gathered),
         faulty_hours=faulty_hours(gathered.faulty, rules),
-        notes=_notes(commit, window, first),
+        notes=[*_notes(commit, window, first), *map(_told, excluded_times)],
         reading=_reading(commit),
     )
 
@@ -140,6 +158,33 @@ def _sentence(counts: Counts, missed: Sequence[Objective]) -> str:
     return f"{counts.asked:,} records: every one arrived or is accounted for, once, and on time as agreed."
 
 
+def _excused(excluded: Counts) -> str:
+    due = due_of(excluded)
+    return f" {due:,} records were due within exclusions, where lateness does not count." if due else ""
+
+
+def _exclusions(rules: Rules, window: MinuteRange, excluded: Mapping[int, Counts]) -> list[ExcludedTime]:
+    """Return those that meet the window."""
+    return [
+        ExcludedTime(
+            from_ms=each.from_ms,
+            until_ms=each.until_ms,
+            reason=each.reason,
+            records=due_of(excluded.get(place, NONE)),
+            bad=bad_of(excluded.get(place, NONE)),
+        )
+        for place, each in enumerate(rules.exclusions)
+        if each.from_ms < window.end * MINUTE_MS and window.start * MINUTE_MS < each.until_ms
+    ]
+
+
+def _told(excluded: ExcludedTime) -> str:
+    return (
+        f"Excluded from lateness: {instant(excluded.from_ms)} to {instant(excluded.until_ms)} UTC, {excluded.reason}."
+        f" {excluded.records:,} records were due then; {excluded.bad:,} of them were late or lost."
+    )
+
+
 def _lateness(buckets: Mapping[int, int], latest_ms: int | None) -> Lateness:
     exact = (percentile_ms(buckets.items(), share) for share in (0.5, 0.9, 0.99, 0.999))
     p50, p90, p99, p999 = (None if value is None else round(value, 1) for value in exact)
@@ -173,10 +218,12 @@ def _span(bounds: MinuteRange, minutes: Sequence[MinuteCounts], histogram: Mappi
     for bucket, records in buckets.items():
         bins[bisect.bisect_left(BIN_EDGES_MS, bucket_value_ms(bucket))] += records
     latest = max((m.latest_ms for m in minutes if m.latest_ms is not None), default=None)
+    excluded = added(m.excluded for m in minutes)
     return Span(
         from_ms=bounds.start * MINUTE_MS,
         to_ms=bounds.end * MINUTE_MS,
         counts=added(m.counts for m in minutes),
+        excluded=excluded if due_of(excluded) else None,
         lateness=_lateness(buckets, latest),
         bins=bins,
     )
@@ -187,7 +234,11 @@ def _worst(minutes: Sequence[MinuteCounts]) -> list[WorstMinute]:
 
     def order(minute: MinuteCounts) -> tuple[int, int, int]:
         c = minute.counts
-        return -(c.lost + c.misdirected + c.early + c.duplicated + c.unwanted + c.unknown), -c.late, minute.minute
+        return (
+            -(c.lost + c.misdirected + c.early + c.duplicated + c.unwanted + c.unknown),
+            -minute.timely.late,
+            minute.minute,
+        )
 
     bad = sorted((m for m in minutes if order(m)[:2] != (0, 0)), key=order)
     return [

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
@@ -38,9 +39,9 @@ def without_attempt(place: str) -> str:
     return _MINUTES.sub("", _ATTEMPT.sub("", place))
 
 
-def rules_of(**given: int) -> Rules:
+def rules_of(**given: Any) -> Rules:
     """Late after 5 s, judged 65 s after the end of a minute, unless given otherwise."""
-    usual = {"lateness_ms": 5_000, "grace_ms": 65_000, "window_ms": DAY_MS, "retention_ms": 3 * DAY_MS}
+    usual: dict[str, Any] = {"lateness_ms": 5_000, "grace_ms": 65_000, "window_ms": DAY_MS, "retention_ms": 3 * DAY_MS}
     return Rules(objective=Percent("99.9%"), guarantee=Guarantee.EXACTLY_ONCE, **{**usual, **given})
 
 

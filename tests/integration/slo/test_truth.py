@@ -8,19 +8,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as sf
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
-from tests.integration.slo.delay_topics import HOUR_MS, AuditedTopic
+from tests.integration.slo.delay_topics import DAY_MS, HOUR_MS, AuditedTopic
 from tests.integration.slo.truth import HOURS, Sent, Truth
 
-from delaytopic_slo.model.report import Report, Verdict
+from delaytopic_slo.audit import report_of
+from delaytopic_slo.model.report import ObjectiveName, Report, Verdict
+from delaytopic_slo.model.rules import Exclusion
 from delaytopic_slo.pipeline.gathering import current
 
 pytestmark = pytest.mark.integration
 
 # The ends of the three runs: in the middle, towards the end, and hours after everything.
 RUNS_MS = (HOUR_MS + 20 * 60_000, 2 * HOUR_MS + 1, (HOURS + 5) * HOUR_MS)
+EXCLUDED_MS = (HOUR_MS, HOUR_MS + 30 * 60_000)
+"""From the first deadline on."""
 Found = dict[str, set[tuple[int, int]]]
 
 
@@ -32,6 +37,10 @@ class Audited:
     truths: list[Truth]
     reports: list[Report]
     found: list[Found]
+    excused: Report
+    """The last one again, with an exclusion of `EXCLUDED_MS`."""
+    excluded: Found
+    """The findings of the last run that are due then."""
 
 
 @pytest.fixture(
@@ -55,7 +64,19 @@ def audited_truth(
         reports.append(topic.run(spark, end_ms))
         found.append(_findings(topic, spark))
         from_ms = end_ms
-    return Audited(each, truths, reports, found)
+    start_ms, until_ms = (base_ms + length_ms for length_ms in EXCLUDED_MS)
+    excused = _again(topic, spark, Exclusion(from_ms=start_ms, until_ms=until_ms, reason="upgrade"), end_ms)
+    excluded = _findings(topic, spark, sf.col("deadline_ms").between(start_ms, until_ms - 1))
+    return Audited(each, truths, reports, found, excused, excluded)
+
+
+def _again(topic: AuditedTopic, spark: SparkSession, exclusion: Exclusion, now_ms: int) -> Report:
+    """Return the last run's report with an exclusion that the run knew nothing of."""
+    commit = topic.ledger(spark).last_commit()
+    assert commit is not None
+    rules = commit.plan.rules.model_copy(update={"exclusions": [exclusion]})
+    plan = commit.plan.model_copy(update={"rules": rules})
+    return report_of(topic.ledger(spark), commit.model_copy(update={"plan": plan}), DAY_MS, now_ms)
 
 
 def _produce(topic: AuditedTopic, records: Iterable[Sent]) -> None:
@@ -66,12 +87,13 @@ def _produce(topic: AuditedTopic, records: Iterable[Sent]) -> None:
     assert producer.flush(60) == 0
 
 
-def _findings(topic: AuditedTopic, spark: SparkSession) -> Found:
+def _findings(topic: AuditedTopic, spark: SparkSession, which: Column | None = None) -> Found:
     ledger = topic.ledger(spark)
     commit = ledger.last_commit()
     assert commit is not None
     found: Found = defaultdict(set)
-    for row in current(ledger, commit, "findings").collect():
+    rows = current(ledger, commit, "findings")
+    for row in (rows.filter(which) if which is not None else rows).collect():
         found[row.finding].add((row.partition, row.offset))
     return found
 
@@ -124,3 +146,20 @@ def test_minutes_are_restated_when_more_arrives_after_they_were_graded(audited_t
     reading = audited_truth.reports[-1].reading
     assert reading is not None
     assert reading.restated_minutes > 0
+
+
+def test_an_exclusion_that_is_added_later_excuses_lateness_of_its_minutes_and_nothing_else(
+    audited_truth: Audited,
+) -> None:
+    before, after, excluded = audited_truth.reports[-1], audited_truth.excused, audited_truth.excluded
+
+    bad = sum(len(excluded[name]) for name in ("late", "lost", "misdirected"))
+    assert bad
+    assert [(each.reason, each.bad) for each in after.exclusions] == [("upgrade", bad)]
+    was, now = ({each.name: each.bad for each in report.objectives} for report in (before, after))
+    assert now == {**was, ObjectiveName.TIMELY: was[ObjectiveName.TIMELY] - bad}
+    assert before.budget is not None
+    assert after.budget is not None
+    assert before.budget.spent - after.budget.spent == bad
+    assert before.budget.total - after.budget.total == after.budget.excluded == after.exclusions[0].records
+    assert (after.counts, after.findings) == (before.counts, before.findings)

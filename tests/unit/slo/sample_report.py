@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from delaytopic_api import Percent
 from delaytopic_api.values import Guarantee
 from delaytopic_slo.model.manifest import ClockReading, Commit, MinuteRange, Plan, Range, Role, Run, TopicRead
 from delaytopic_slo.model.report import Counts, Listed, Report
-from delaytopic_slo.model.rules import Rules
+from delaytopic_slo.model.rules import Exclusion, Rules
 from delaytopic_slo.model.words import Finding
-from delaytopic_slo.report.objectives import MinuteCounts
+from delaytopic_slo.report.objectives import OF_LATENESS, MinuteCounts, added
 from delaytopic_slo.report.reporting import Gathered, make_report, window_of
 
 HOUR_MS = 3_600_000
@@ -91,9 +92,18 @@ def commit_of(sequence: int = 42) -> Commit:
     )
 
 
-def sample_report(*, faulty: bool = True, now_ms: int = NOW_MS) -> Report:
+def without_lateness(minute: MinuteCounts) -> MinuteCounts:
+    """The same within an exclusion."""
+    late = {name: getattr(minute.counts, name) for name in OF_LATENESS}
+    return minute._replace(excluded=Counts(**late))
+
+
+def sample_report(*, faulty: bool = True, excluded: Sequence[Exclusion] = (), now_ms: int = NOW_MS) -> Report:
     """The report of a day."""
-    all_minutes = minutes(faulty=faulty)
+    all_minutes = [
+        without_lateness(each) if any(one.from_ms <= each.minute * 60_000 < one.until_ms for one in excluded) else each
+        for each in minutes(faulty=faulty)
+    ]
     total = Counts(asked=200_000, delivered=199_000, on_time=198_900, late=100)
     moment_ms = (END_MINUTE - 735) * 60_000
 
@@ -116,9 +126,12 @@ def sample_report(*, faulty: bool = True, now_ms: int = NOW_MS) -> Report:
         worst=all_minutes,
         faulty=all_minutes,
         partitions=dict.fromkeys(range(4), total),
+        excluded={0: added(each.excluded for each in all_minutes)} if excluded else {},
         histogram=histogram(all_minutes),
         findings=faults if faulty else {},
         provisional=2 if faulty else 0,
     )
     commit = commit_of()
+    rules = RULES.model_copy(update={"exclusions": list(excluded)})
+    commit = commit.model_copy(update={"plan": commit.plan.model_copy(update={"rules": rules})})
     return make_report(commit, MinuteRange(*window_of(commit, WINDOW_MINUTES * 60_000)), gathered, now_ms)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from delaytopic_slo.model.report import Report, Span
-from delaytopic_slo.report.objectives import bad_of, due_of
+from delaytopic_slo.report.objectives import NONE, bad_of, due_of, without
 from delaytopic_slo.report.text import instant, milliseconds, number, share
 
 BOX: Final = 1_000
@@ -87,7 +87,8 @@ def budget_left(remaining: float | None) -> BudgetLeft:
 
 
 def _attainment_bar(span: Span, x: float, width: float, objective: float) -> Bar | None:
-    total, bad = due_of(span.counts), bad_of(span.counts)
+    timely = without(span.counts, span.excluded or NONE)
+    total, bad = due_of(timely), bad_of(timely)
     if not total:
         return None
     attained = 1 - bad / total

@@ -5,6 +5,7 @@ import yaml
 from tests.support.paths import DATA
 
 from delaytopic_api import DelayClass, DelayTopic, InvalidDocument, dump_yaml, load_document, load_documents
+from delaytopic_api.loading import parse_yaml
 
 API_DATA = DATA / "api"
 TOPIC = """
@@ -135,6 +136,12 @@ def test_what_is_merged_may_be_merged_again_with_fields_of_its_own() -> None:
     assert isinstance(topic, DelayTopic)
     assert topic.spec.dead_letter is not None
     assert (topic.spec.dead_letter.topic, topic.spec.dead_letter.partitions) == ("c", 4)
+
+
+def test_a_time_is_text_with_or_without_quotes_as_it_is_for_the_api_server() -> None:
+    assert parse_yaml("{bare: 2026-11-21T02:00:00Z, quoted: '2026-11-21T02:00:00Z', day: 2026-11-21}") == [
+        {"bare": "2026-11-21T02:00:00Z", "quoted": "2026-11-21T02:00:00Z", "day": "2026-11-21"}
+    ]
 
 
 def test_two_documents_of_the_same_name_are_refused() -> None:

@@ -54,6 +54,15 @@ def test_every_setting_says_where_it_comes_from() -> None:
     }
 
 
+def test_every_exclusion_is_in_force_with_its_reason() -> None:
+    exclusions = [{"from": "2026-11-21T02:00:00Z", "until": "2026-11-21T03:00:00Z", "reason": "upgrade"}]
+
+    outcome = offline(delay_class(), delay_topic(slo={"exclusions": exclusions}))
+
+    found = [(each.value, each.origin) for each in only(outcome).in_force if each.field == "spec.slo.exclusions"]
+    assert found == [("2026-11-21T02:00:00Z to 2026-11-21T03:00:00Z: upgrade", "this document")]
+
+
 @pytest.mark.parametrize(
     ("documents", "reason"),
     [

@@ -21,6 +21,7 @@ from delaytopic_cli.errors import InputError
 from delaytopic_cli.slo.documents import audited_topics, kafka_of
 from delaytopic_cli.slo.options import rules_of
 from delaytopic_slo.errors import LedgerError, SparkMissingError
+from delaytopic_slo.model import Exclusion
 
 TOPIC = """
 apiVersion: delaytopic.dev/v1alpha1
@@ -109,6 +110,15 @@ def test_the_rules_follow_from_the_slo_and_the_options(tmp_path: Path) -> None:
     assert (by_default.window_ms, by_default.loss_horizon_ms) == (86_400_000, 86_400_000)
     assert by_default.retention_ms == 2 * 86_400_000
     assert (chosen.grace_ms, chosen.loss_horizon_ms, chosen.retention_ms) == (300_000, 3_600_000, 172_800_000)
+
+
+def test_exclusions_are_rules_of_the_audit_in_epoch_milliseconds(tmp_path: Path) -> None:
+    file = tmp_path / "topics.yaml"
+    exclusion = "{from: 1970-01-01T01:00:00+01:00, until: 1970-01-01T00:10:00Z, reason: upgrade}"
+    file.write_text((TOPIC % "orders").replace("24h}", f"24h, exclusions: [{exclusion}]}}"), encoding="utf-8")
+    [settings] = audited_topics(str(file), None)
+
+    assert rules_of(settings, None, None, None).exclusions == [Exclusion(from_ms=0, until_ms=600_000, reason="upgrade")]
 
 
 def test_the_help_of_the_group_names_its_commands_and_exit_codes() -> None:

@@ -46,6 +46,14 @@ def raised(folder: Path, text: str, form: str) -> str:
     return str(caught.value)
 
 
+@pytest.mark.parametrize("form", ["--openslo", "--sloth"])
+def test_exclusions_are_refused_as_neither_form_has_any(tmp_path: Path, form: str) -> None:
+    exclusion = '{from: "2026-11-21T02:00:00Z", until: "2026-11-21T03:00:00Z", reason: upgrade}'
+    text = topic().replace("window: 720h", f"window: 720h, exclusions: [{exclusion}]")
+
+    assert raised(tmp_path, text, form).startswith("shop/reminders: slo.exclusions: neither OpenSLO nor Sloth has")
+
+
 def test_openslo_has_good_and_all_records_as_counters_over_the_window(tmp_path: Path) -> None:
     assert exported(tmp_path, topic(), "--openslo") == [
         {

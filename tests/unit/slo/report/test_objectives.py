@@ -99,6 +99,47 @@ def test_burn_rates_compare_the_bad_share_with_what_the_objective_allows() -> No
     assert [(each.window, each.bad, each.rate) for each in rates] == [("1h", 2, 2.0), ("3h", 6, 3.0)]
 
 
+def test_what_is_excluded_spends_no_budget_and_burns_none() -> None:
+    excluded = Counts(on_time=90, late=10)
+    minutes = [
+        MinuteCounts(980, Counts(asked=100, delivered=100, on_time=90, late=10), None, excluded),
+        MinuteCounts(990, Counts(asked=100, delivered=100, on_time=99, late=1), None),
+    ]
+
+    spent = budget(minutes, RULES, end_minute=1_000, first_minute=0)
+    rates = burn_rates(minutes, RULES, end_minute=1_000)
+
+    assert (spent.total, spent.spent, spent.allowed, spent.excluded) == (100, 1, 1.0, 100)
+    assert [(each.window, each.total, each.bad, each.rate) for each in rates] == [
+        ("1h", 100, 1, 1.0),
+        ("3h", 100, 1, 1),
+    ]
+
+
+def test_an_exclusion_excuses_lateness_and_no_loss() -> None:
+    counts = Counts(asked=100, delivered=98, on_time=90, late=8, lost=2, duplicated=1, copies=1)
+    excluded = Counts(on_time=10, late=8, lost=2)
+
+    graded = {str(each.name): each for each in objectives(counts, RULES, excluded)}
+
+    assert {name: str(each.verdict) for name, each in graded.items()} == {
+        "Timely": "Met",
+        "Complete": "Missed",
+        "Unique": "Missed",
+        "NotEarly": "Met",
+    }
+    assert (graded["Timely"].good, graded["Timely"].bad, graded["Timely"].sentence) == (80, 0, "no fault")
+
+
+def test_lateness_within_an_exclusion_is_no_broken_promise() -> None:
+    rules = RULES.model_copy(update={"objective": Percent("100%")})
+    counts = GOOD.model_copy(update={"late": 5, "lost": 1})
+
+    found = faulty_hours([MinuteCounts(0, counts, None, Counts(late=4, lost=1))], rules)
+
+    assert [(each.objective, each.records) for each in found] == [("Complete", 1), ("Timely", 1)]
+
+
 def test_an_objective_of_one_hundred_percent_has_no_budget_to_spend() -> None:
     rules = RULES.model_copy(update={"objective": Percent("100%")})
 

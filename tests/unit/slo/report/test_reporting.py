@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tests.unit.slo.sample_report import sample_report
+from tests.unit.slo.sample_report import END_MINUTE, sample_report
 
 from delaytopic_slo.model.report import Verdict
+from delaytopic_slo.model.rules import Exclusion
 from delaytopic_slo.model.words import bucket_value_ms
 from delaytopic_slo.report.reporting import percentile_ms
 
@@ -28,6 +29,41 @@ def test_a_clean_report_says_met() -> None:
 
     assert report.verdict is Verdict.MET
     assert report.sentence.endswith("every one arrived or is accounted for, once, and on time as agreed.")
+
+
+def test_what_is_excluded_is_named_with_its_records_and_counts_for_no_lateness() -> None:
+    start_ms = (END_MINUTE - 740) * 60_000
+    upgrade = Exclusion(from_ms=start_ms, until_ms=start_ms + 1_800_000, reason="Kafka is upgraded")
+
+    report = sample_report(excluded=[upgrade])
+
+    timely, complete, *_ = report.objectives
+    assert (timely.verdict, timely.bad, complete.verdict, complete.bad) == (Verdict.MET, 5, Verdict.MISSED, 3)
+    assert [each.to_document() for each in report.exclusions] == [
+        {
+            "fromMs": upgrade.from_ms,
+            "untilMs": upgrade.until_ms,
+            "reason": "Kafka is upgraded",
+            "records": 17_178,
+            "bad": 1_393,
+        }
+    ]
+    assert report.notes[-1] == (
+        "Excluded from lateness: 2026-11-21 01:40 to 2026-11-21 02:10 UTC, Kafka is upgraded."
+        " 17,178 records were due then; 1,393 of them were late or lost."
+    )
+    assert report.sentence.endswith("17,178 records were due within exclusions, where lateness does not count.")
+    assert report.budget is not None
+    assert (report.budget.spent, report.budget.excluded) == (5, 17_178)
+    assert [span.excluded is not None for span in report.spans].count(True) == 3
+
+
+def test_an_exclusion_outside_of_the_window_is_not_told() -> None:
+    long_ago = Exclusion(from_ms=0, until_ms=60_000, reason="x")
+
+    report = sample_report(excluded=[long_ago])
+
+    assert (report.exclusions, report.notes) == ([], sample_report().notes)
 
 
 def test_clocks_that_disagree_are_named_in_a_note() -> None:
