@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from prometheus_client import push_to_gateway
+from pyspark.sql import SparkSession
 
 from delaytopic_slo.errors import SettingsError, SloError
 from delaytopic_slo.ledger.files import Files
@@ -32,8 +33,9 @@ def write_outputs(report: Report, folder: Path) -> list[Path]:
     return [folder / name for name in texts]
 
 
-def put_outputs(report: Report, files: Files) -> str:
-    """Write the same files where Spark's file systems reach; return the place of the page. Raises LedgerError."""
+def put_outputs(report: Report, spark: SparkSession, url: str) -> str:
+    """Write the same files where only Spark's file systems reach; return the place of the page. Raises LedgerError."""
+    files = Files(spark, url)
     for name, text in _texts(report).items():
         files.put(name, text)
     return files.place(PAGE)

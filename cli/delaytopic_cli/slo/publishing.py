@@ -15,7 +15,6 @@ from delaytopic_cli.command_line import echo, printable, styled
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.local.state import last_report, running_states
 from delaytopic_slo.errors import SloError
-from delaytopic_slo.ledger.files import Files
 from delaytopic_slo.model import Report, Verdict
 from delaytopic_slo.outputs import push_metrics, put_outputs, write_outputs
 from delaytopic_slo.report import no_verdict, slo_condition, slo_status
@@ -38,7 +37,7 @@ def publish(result: Report, given: dict[str, Any], spark: SparkSession | None = 
     """Write the outputs, say the verdict, and return its exit code; raises SloError. A URL needs Spark."""
     folder = result.delay_topic.replace("/", ".")
     if spark is not None and is_url(given["output"]):
-        page = put_outputs(result, Files(spark, f"{given['output'].rstrip('/')}/{folder}"))
+        page = put_outputs(result, spark, f"{given['output'].rstrip('/')}/{folder}")
     else:
         page = str(write_outputs(result, Path(given["output"]) / folder)[1])
     if given["push"]:
