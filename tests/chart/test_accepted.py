@@ -16,6 +16,8 @@ pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 
 # Instances of definitions that come with the release, or with Prometheus' operator; a namespace may exist already.
 UNKNOWN = ("DelayClass", "PodMonitor", "ServiceMonitor", "PrometheusRule", "Namespace")
+EVENTS = "default"
+"""The namespace with events of what has no namespace."""
 
 
 def _placed(documents: list[Object], namespace: str) -> Iterator[Object]:
@@ -23,7 +25,7 @@ def _placed(documents: list[Object], namespace: str) -> Iterator[Object]:
     for document in documents:
         metadata = document["metadata"]
         if "namespace" in metadata:
-            assert metadata["namespace"] in NAMESPACES
+            assert metadata["namespace"] in (*NAMESPACES, EVENTS)
             metadata = {**metadata, "namespace": namespace}
         yield {**document, "metadata": metadata}
 
