@@ -37,10 +37,10 @@ class Reader(StrEnum):
 
 @dataclass(frozen=True)
 class Options:
-    """Options of one audit. `window_ms` is the report's window; `client` are settings as after -X."""
+    """Options of one audit. `window_ms` is the report's window (None: the budget's), `client` settings as after -X."""
 
     ledger: str
-    window_ms: int
+    window_ms: int | None
     rules: Rules
     client: dict[str, str]
     reader: Reader = Reader.CLIENT
@@ -187,10 +187,10 @@ def _is_past(plan: Plan, last: Commit | None) -> bool:
     return last is not None and plan.sequence < last.plan.sequence
 
 
-def report_of(ledger: Ledger, commit: Commit, window_ms: int, now_ms: int) -> Report:
-    """Return the report of the last run for a window of this length, which ends with the last closed minute.
+def report_of(ledger: Ledger, commit: Commit, window_ms: int | None, now_ms: int) -> Report:
+    """Return the report of the last run for a window of this length, or of the budget's (None).
 
-    Raises LedgerError when its tables are gone, as they are after a later run.
+    It ends with the last closed minute. Raises LedgerError when its tables are gone, as they are after a later run.
     """
     window = window_of(commit, window_ms)
     try:

@@ -119,7 +119,7 @@ def _audit_of_status(status: DelayTopicStatus, met: Condition, settings: Setting
         report=slo.report if slo is not None else None,
         lateness=str(settings.slo.lateness),
         objective=str(settings.slo.objective),
-        window=str(settings.slo.window),
+        window=str(settings.slo.calendar or settings.slo.window),
     )
 
 
@@ -170,7 +170,7 @@ def audit_of_report(text: str, settings: Settings) -> AuditDocument | None:
         lateness_p99_ms=round(p99_ms) if p99_ms is not None else None,
         lateness=str(settings.slo.lateness),
         objective=str(settings.slo.objective),
-        window=str(settings.slo.window),
+        window=str(settings.slo.calendar or settings.slo.window),
     )
 
 

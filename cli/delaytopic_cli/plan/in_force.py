@@ -74,7 +74,7 @@ def _rows(settings: Settings, written: Mapping[str, Any]) -> Iterator[_Row]:
     utilization = ("defaults.targetUtilization",)
     yield _Row("spec.autoscaling.targetUtilization", scaling.target_utilization, utilization)
     yield _Row("spec.slo.lateness", slo.lateness, otherwise=f"{LATENESS_OF_PRECISION} x precision")
-    yield _Row("spec.slo.objective", f"{slo.objective} in {slo.window}")
+    yield _Row("spec.slo.objective", f"{slo.objective} in {slo.calendar or slo.window}")
     exclusions = "; ".join(f"{each.start} to {each.until}: {each.reason}" for each in slo.exclusions)
     yield _Row("spec.slo.exclusions", exclusions or None)
     yield _Row("spec.suspend", settings.suspend)

@@ -151,10 +151,9 @@ def _audit(
 
 
 def _options(settings: Settings, client: dict[str, str], given: dict[str, Any], now_ms: int) -> Options:
-    window: Duration = given["window"] or settings.slo.window
     return Options(
         ledger=given["ledger"],
-        window_ms=window.ms,
+        window_ms=_window_ms(given),
         rules=rules_of(settings, given["grace"], given["loss_horizon"], given["retention"]),
         client=client,
         reader=Reader(given["reader"]),
@@ -162,6 +161,12 @@ def _options(settings: Settings, client: dict[str, str], given: dict[str, Any], 
         restarts=given["restart"],
         since_ms=now_ms - given["since"].ms if given["since"] is not None else None,
     )
+
+
+def _window_ms(given: dict[str, Any]) -> int | None:
+    """Return the report's window; None for the budget's."""
+    window: Duration | None = given["window"]
+    return window.ms if window is not None else None
 
 
 def _name(settings: Settings) -> str:
@@ -195,8 +200,7 @@ def report(**given: Any) -> int:
         last = ledger.last_commit()
         if last is None:
             raise InputError(f"--ledger: no run of {given['name']} is in {ledger.place}")
-        window_ms = given["window"].ms if given["window"] is not None else last.plan.rules.window_ms
-        return publish(report_of(ledger, last, window_ms, clock_ms()), given, spark)
+        return publish(report_of(ledger, last, _window_ms(given), clock_ms()), given, spark)
     except SloError as error:
         return publish_failure(error, given["name"], given)
 

@@ -11,6 +11,7 @@ import yaml
 
 from delaytopic_api import Duration, Settings
 from delaytopic_api.relay import lateness_bucket
+from delaytopic_api.values import Calendar
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.slo.documents import audited_topics
 
@@ -21,6 +22,9 @@ SLOTH: Final = "sloth"
 LONGEST_LABEL: Final = 63
 _LATENESS: Final = "delaytopic_lateness_seconds"
 _LARGEST_UNITS: Final = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000))
+_PERIODS: Final = {Calendar.DAY: "1d", Calendar.WEEK: "1w", Calendar.MONTH: "1M"}
+_A_FIRST_MONDAY: Final = "2024-01-01 00:00:00"
+"""Days, weeks and months begin with it."""
 _WINDOW: Final = "[{{.window}}]"
 """Sloth puts its own windows there."""
 
@@ -72,7 +76,7 @@ def openslo_document(settings: Settings) -> Document:
             "description": _description(settings),
             "service": _name(settings),
             "indicator": {"metadata": {"name": name}, "spec": {"ratioMetric": ratio}},
-            "timeWindow": [{"duration": _shorthand(settings.slo.window), "isRolling": True}],
+            "timeWindow": [_time_window(settings)],
             "budgetingMethod": "Occurrences",
             "objectives": [objective],
         },
@@ -81,6 +85,10 @@ def openslo_document(settings: Settings) -> Document:
 
 def sloth_document(settings: Settings) -> Document:
     """Return the SLO as Sloth's prometheus/v1 has it, which leaves the window to its command; raises InputError."""
+    if settings.slo.calendar is not None:
+        raise InputError(
+            f"{settings.namespace}/{settings.name}: slo.calendar: Sloth has rolling windows only; export it --openslo"
+        )
     good, total = f"sum(rate({_good(settings)}{_WINDOW}))", f"sum(rate({_total(settings)}{_WINDOW}))"
     return {
         "version": "prometheus/v1",
@@ -137,6 +145,14 @@ def _target(settings: Settings) -> Fraction:
             " none; the operator's alert DelayPromiseBroken is for it"
         )
     return objective.ratio
+
+
+def _time_window(settings: Settings) -> Document:
+    calendar = settings.slo.calendar
+    if calendar is None:
+        return {"duration": _shorthand(settings.slo.window), "isRolling": True}
+    begin = {"startTime": _A_FIRST_MONDAY, "timeZone": "UTC"}
+    return {"duration": _PERIODS[calendar], "calendar": begin, "isRolling": False}
 
 
 def _shorthand(window: Duration) -> str:

@@ -11,6 +11,7 @@ from delaytopic_api import Duration, Settings
 from delaytopic_api.errors import InvalidText
 from delaytopic_cli.commands.options import split_pair
 from delaytopic_slo.model import Exclusion, Rules, default_grace_ms
+from delaytopic_slo.report import LONGEST_MS
 
 F = TypeVar("F", bound=Callable[..., Any])
 DAY_MS = 86_400_000
@@ -92,14 +93,17 @@ def rules_of(
     """Return the rules of the audit from the DelayTopic's SLO and the options."""
     slo = settings.slo
     horizon_ms = loss_horizon.ms if loss_horizon is not None else DAY_MS
+    # With a calendar, the period before is reported, too.
+    budget_ms = 2 * LONGEST_MS[slo.calendar] if slo.calendar is not None else slo.window.ms
     return Rules(
         lateness_ms=slo.lateness.ms,
         grace_ms=grace.ms if grace is not None else default_grace_ms(slo.lateness.ms),
         objective=slo.objective,
         window_ms=slo.window.ms,
+        calendar=slo.calendar,
         guarantee=settings.guarantee,
         loss_horizon_ms=horizon_ms,
-        retention_ms=retention.ms if retention is not None else slo.window.ms + horizon_ms,
+        retention_ms=retention.ms if retention is not None else budget_ms + horizon_ms,
         exclusions=[
             Exclusion(from_ms=each.start.ms, until_ms=each.until.ms, reason=each.reason) for each in slo.exclusions
         ],

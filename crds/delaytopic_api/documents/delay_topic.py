@@ -15,6 +15,7 @@ from delaytopic_api.documents.topics import SourceSpec, TargetSpec, TopicSpec
 from delaytopic_api.values.choices import (
     CAPABILITIES,
     BackendType,
+    Calendar,
     CesiumNumbers,
     DeletionPolicy,
     Dialect,
@@ -183,7 +184,10 @@ class SloSpec(Model):
     objective: Percent = Percent("99.9%")
     """The share of records that must not be late."""
     window: Annotated[Duration, between("1h", "8760h")] = Duration("720h")
-    """Over which time."""
+    """Over which time, up to now; without meaning beside calendar."""
+    calendar: Calendar | None = None
+    """Count the error budget by days, weeks from Monday on, or months, in UTC, in place of the rolling window: it is
+    whole again when the next one begins."""
     exclusions: Annotated[list[SloExclusion], Field(max_length=50)] = []
     """Times in which lateness is excused: records due within one count for no objective of lateness, and for all
     others. One that is added later counts from the next audit on, for what was graded before, too."""

@@ -10,6 +10,7 @@ from delaytopic_api.values.choices import (
     CAPABILITIES,
     AutoscalingMode,
     BackendType,
+    Calendar,
     Capabilities,
     DeletionPolicy,
     Dialect,
@@ -95,6 +96,8 @@ class SloSettings:
     objective: Percent
     window: Duration
     exclusions: list[SloExclusion] = field(default_factory=list)
+    calendar: Calendar | None = None
+    """None: the window is a rolling one."""
 
 
 @dataclass(frozen=True)

@@ -170,6 +170,7 @@ def _settings(topic: DelayTopic, delay_class: DelayClass | None) -> Settings:
             objective=spec.slo.objective,
             window=spec.slo.window,
             exclusions=spec.slo.exclusions,
+            calendar=spec.slo.calendar,
         ),
         suspend=spec.suspend,
         deletion_policy=spec.deletion_policy,

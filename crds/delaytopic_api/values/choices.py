@@ -115,6 +115,14 @@ class Management(StrEnum):
     OBSERVE = "Observe"
 
 
+class Calendar(StrEnum):
+    """The period after which an error budget is whole again, in UTC; a week begins on Monday."""
+
+    DAY = "Day"
+    WEEK = "Week"
+    MONTH = "Month"
+
+
 class Suspend(StrEnum):
     """Parts that are paused on request."""
 

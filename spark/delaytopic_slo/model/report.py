@@ -180,12 +180,16 @@ class FindingList(Model):
 
 
 class Budget(Model):
-    """The error budget over the objective's own window."""
+    """The error budget over the objective's own window, or over the period of its calendar."""
 
     window: str
     """Its length."""
+    calendar: str | None = None
+    """Day, Week or Month; null for a rolling window."""
     from_ms: int
     """Its start, or when the audit began if that was later."""
+    until_ms: int | None = None
+    """The end of the period of a calendar; null for a rolling window."""
     total: int
     """Records that were due."""
     allowed: float
@@ -304,6 +308,8 @@ class Report(Model):
     """Over the window."""
     budget: Budget | None = None
     """Over the objective's own window."""
+    budget_before: Budget | None = None
+    """With a calendar, that of the period before; null when nothing is known of it."""
     burn_rates: list[BurnRate] = Field(default_factory=list)
     """Shortest first."""
     exclusions: list[ExcludedTime] = Field(default_factory=list)

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from delaytopic_api.documents import Model
-from delaytopic_api.values import Guarantee, Percent
+from delaytopic_api.values import Calendar, Guarantee, Percent
 
 DEFAULT_SETTLING_MS = 60_000
 Milliseconds = Annotated[int, Field(ge=0)]
@@ -32,7 +32,9 @@ class Rules(Model):
     objective: Percent
     """The share of records that must not be late."""
     window_ms: Milliseconds
-    """Over which the budget is counted."""
+    """Over which the budget is counted, without a calendar."""
+    calendar: Calendar | None = None
+    """The periods by which it is counted, in place of that."""
     guarantee: Guarantee
     """AtLeastOnce does not promise uniqueness: duplicates are counted, and no objective."""
     loss_horizon_ms: Milliseconds = 24 * 3_600_000

@@ -15,7 +15,7 @@ from delaytopic_slo.model.manifest import Commit, MinuteRange
 from delaytopic_slo.model.report import Counts, Listed, ObjectiveName
 from delaytopic_slo.model.rules import Exclusion, Rules
 from delaytopic_slo.model.words import MINUTE_MS, Finding, minute_of
-from delaytopic_slo.report.objectives import HOUR_MS, OF_LATENESS, MinuteCounts, burn_windows_ms, without_budget
+from delaytopic_slo.report.objectives import HOUR_MS, OF_LATENESS, MinuteCounts, boundaries, without_budget
 from delaytopic_slo.report.reporting import MOST_WORST, Gathered, span_width
 from delaytopic_slo.tables.minutes import within
 from delaytopic_slo.tables.schemas import COUNTS, PARTS
@@ -84,8 +84,8 @@ def _span(window: MinuteRange) -> Column:
 
 
 def _age(rules: Rules, end_minute: int) -> Column:
-    """Return the start of the shortest window of burn rates that a minute is in; null before all of them."""
-    starts = [end_minute - length_ms // MINUTE_MS for length_ms in burn_windows_ms(rules)]
+    """Return the latest start of a window of burn rates or of a budget before a minute; null before all of them."""
+    starts = boundaries(rules, end_minute)
     age = sf.when(sf.col("minute") >= starts[0], sf.lit(starts[0]))
     for later, earlier in pairwise(starts):
         age = age.when((sf.col("minute") >= earlier) & (sf.col("minute") < later), sf.lit(earlier))

@@ -26,9 +26,10 @@ def exhaustion(budget: Budget, rates: Sequence[BurnRate], end_ms: int) -> Exhaus
     begin = f"At the pace of the last {pace.window}"
     if budget.remaining <= 0:
         return Exhaustion(window=pace.window, rate=pace.rate, at_ms=end_ms, sentence="The error budget is spent.")
-    left_ms = time_left_ms(
-        budget.remaining, pace.rate, age_ms=end_ms - budget.from_ms, window_ms=Duration(budget.window).ms
-    )
+    resets = budget.until_ms is not None
+    window_ms = budget.until_ms - budget.from_ms if budget.until_ms is not None else Duration(budget.window).ms
+    age_ms = end_ms - budget.from_ms
+    left_ms = time_left_ms(budget.remaining, pace.rate, age_ms=age_ms, window_ms=window_ms, resets=resets)
     if left_ms is None:
         return Exhaustion(window=pace.window, rate=pace.rate, at_ms=None, sentence=f"{begin} the error budget lasts.")
     at_ms = end_ms + left_ms
@@ -50,18 +51,19 @@ def pace_of(rates: Sequence[BurnRate]) -> BurnRate | None:
     return by_length[max(usual)] if usual else None
 
 
-def time_left_ms(remaining: float, rate: float, *, age_ms: int, window_ms: int) -> int | None:
+def time_left_ms(remaining: float, rate: float, *, age_ms: int, window_ms: int, resets: bool = False) -> int | None:
     """Return how long a budget lasts of which `remaining` is left; None where it is not spent within a window's length.
 
     A budget younger than its window (`age_ms`) still grows with what is due. That spending leaves a rolling window in
-    time is left out: until then the answer is exact, and after it the budget lasts longer.
+    time is left out: until then the answer is exact, and after it the budget lasts longer. One that `resets` is whole
+    again after the window.
     """
     age_ms = min(age_ms, window_ms)
     if rate > 1:
         while_it_grows = remaining * age_ms / (rate - 1)
         if age_ms + while_it_grows <= window_ms:
             return round(while_it_grows)
-    if rate <= 0:
+    if rate <= 0 or resets:
         return None
     left_ms = round((window_ms - (1 - remaining) * age_ms) / rate)
     return left_ms if left_ms <= window_ms else None

@@ -9,9 +9,11 @@ from typing import Final, NamedTuple
 
 from delaytopic_api.documents import MOST_FAULTY_HOURS
 from delaytopic_api.values import Duration, Guarantee
+from delaytopic_slo.model.manifest import MinuteRange
 from delaytopic_slo.model.report import Budget, BurnRate, Counts, FaultyHour, Objective, ObjectiveName, Verdict
 from delaytopic_slo.model.rules import Rules
 from delaytopic_slo.model.words import MINUTE_MS
+from delaytopic_slo.report.periods import LONGEST_MS, budget_period, period_before
 
 HOUR_MS = 3_600_000
 _BURN_WINDOWS_MS = (3_600_000, 6 * 3_600_000, 24 * 3_600_000, 72 * 3_600_000)
@@ -108,14 +110,25 @@ def _told(parts: Sequence[tuple[int, str]]) -> str:
 
 def budget(minutes: Sequence[MinuteCounts], rules: Rules, end_minute: int, first_minute: int) -> Budget:
     """Return the budget over the objective's window, which ends at `end_minute`; the audit began at `first_minute`."""
-    start = end_minute - rules.window_ms // MINUTE_MS
-    inside = [m for m in minutes if start <= m.minute < end_minute]
+    return _budget(minutes, rules, budget_period(rules, end_minute), min(first_minute, end_minute))
+
+
+def budget_before(minutes: Sequence[MinuteCounts], rules: Rules, end_minute: int, first_minute: int) -> Budget | None:
+    """Return the budget of the calendar's period before; None without a calendar, or when the audit began later."""
+    period = period_before(rules, end_minute)
+    return _budget(minutes, rules, period, first_minute) if period is not None and first_minute < period.end else None
+
+
+def _budget(minutes: Sequence[MinuteCounts], rules: Rules, period: MinuteRange, first_minute: int) -> Budget:
+    inside = [m for m in minutes if period.start <= m.minute < period.end]
     counts = added(m.timely for m in inside)
     total, spent = due_of(counts), bad_of(counts)
     allowed = (1 - rules.objective.ratio) * total
     return Budget(
-        window=Duration.of_ms(rules.window_ms),
-        from_ms=max(start, min(first_minute, end_minute)) * MINUTE_MS,
+        window=Duration.of_ms((period.end - period.start) * MINUTE_MS if rules.calendar else rules.window_ms),
+        calendar=str(rules.calendar) if rules.calendar is not None else None,
+        from_ms=max(period.start, first_minute) * MINUTE_MS,
+        until_ms=period.end * MINUTE_MS if rules.calendar is not None else None,
         total=total,
         allowed=float(allowed),
         spent=spent,
@@ -130,8 +143,21 @@ def burn_rates(minutes: Sequence[MinuteCounts], rules: Rules, end_minute: int) -
 
 
 def burn_windows_ms(rules: Rules) -> list[int]:
-    """Return the lengths of the windows of burn rates, shortest first: the usual ones, and the objective's own."""
-    return sorted({*(length for length in _BURN_WINDOWS_MS if length < rules.window_ms), rules.window_ms})
+    """Return the lengths of the windows of burn rates, shortest first: the usual ones, and the objective's own.
+
+    A period of a calendar has no window that ends now: of it, there are the usual ones that are shorter.
+    """
+    own_ms = LONGEST_MS[rules.calendar] if rules.calendar is not None else rules.window_ms
+    usual = {length for length in _BURN_WINDOWS_MS if length < own_ms}
+    return sorted(usual if rules.calendar is not None else {*usual, own_ms})
+
+
+def boundaries(rules: Rules, end_minute: int) -> list[int]:
+    """Return the minutes at which windows of burn rates and budgets begin, latest first."""
+    before = period_before(rules, end_minute)
+    starts = {end_minute - length_ms // MINUTE_MS for length_ms in burn_windows_ms(rules)}
+    starts |= {budget_period(rules, end_minute).start, *([before.start] if before is not None else [])}
+    return sorted(starts, reverse=True)
 
 
 def without_budget(rules: Rules) -> dict[ObjectiveName, bool]:

@@ -34,11 +34,13 @@ from delaytopic_slo.report.objectives import (
     added,
     bad_of,
     budget,
+    budget_before,
     burn_rates,
     due_of,
     faulty_hours,
     objectives,
 )
+from delaytopic_slo.report.periods import budget_period
 from delaytopic_slo.report.text import instant
 
 MOST_SPANS = 96
@@ -71,8 +73,10 @@ class Gathered:
     """Losses from the loss horizon on."""
 
 
-def window_of(commit: Commit, length_ms: int) -> MinuteRange:
-    """Return the window of this length that ends with the last closed minute."""
+def window_of(commit: Commit, length_ms: int | None) -> MinuteRange:
+    """Return the window of this length that ends with the last closed minute; of the budget's length without one."""
+    if length_ms is None:
+        return budget_period(commit.plan.rules, commit.closed_minute)._replace(end=commit.closed_minute)
     return MinuteRange(commit.closed_minute - max(1, length_ms // MINUTE_MS), commit.closed_minute)
 
 
@@ -111,6 +115,7 @@ def make_report(commit: Commit, window: MinuteRange, gathered: Gathered, now_ms:
         counts=counts,
         lateness=_lateness(_total(gathered.histogram.values()), latest),
         budget=left,
+        budget_before=budget_before(gathered.ages, rules, commit.closed_minute, first),
         burn_rates=rates,
         exclusions=excluded_times,
         exhaustion=exhaustion(left, rates, commit.closed_minute * MINUTE_MS),

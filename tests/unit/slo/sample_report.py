@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from delaytopic_api import Percent
-from delaytopic_api.values import Guarantee
+from delaytopic_api.values import Calendar, Guarantee
 from delaytopic_slo.model.manifest import ClockReading, Commit, MinuteRange, Plan, Range, Role, Run, TopicRead
 from delaytopic_slo.model.report import Counts, Listed, Report
 from delaytopic_slo.model.rules import Exclusion, Rules
@@ -98,7 +98,9 @@ def without_lateness(minute: MinuteCounts) -> MinuteCounts:
     return minute._replace(excluded=Counts(**late))
 
 
-def sample_report(*, faulty: bool = True, excluded: Sequence[Exclusion] = (), now_ms: int = NOW_MS) -> Report:
+def sample_report(
+    *, faulty: bool = True, excluded: Sequence[Exclusion] = (), calendar: Calendar | None = None, now_ms: int = NOW_MS
+) -> Report:
     """The report of a day."""
     all_minutes = [
         without_lateness(each) if any(one.from_ms <= each.minute * 60_000 < one.until_ms for one in excluded) else each
@@ -132,6 +134,6 @@ def sample_report(*, faulty: bool = True, excluded: Sequence[Exclusion] = (), no
         provisional=2 if faulty else 0,
     )
     commit = commit_of()
-    rules = RULES.model_copy(update={"exclusions": list(excluded)})
+    rules = RULES.model_copy(update={"exclusions": list(excluded), "calendar": calendar})
     commit = commit.model_copy(update={"plan": commit.plan.model_copy(update={"rules": rules})})
     return make_report(commit, MinuteRange(*window_of(commit, WINDOW_MINUTES * 60_000)), gathered, now_ms)

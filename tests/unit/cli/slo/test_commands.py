@@ -112,6 +112,16 @@ def test_the_rules_follow_from_the_slo_and_the_options(tmp_path: Path) -> None:
     assert (chosen.grace_ms, chosen.loss_horizon_ms, chosen.retention_ms) == (300_000, 3_600_000, 172_800_000)
 
 
+def test_a_ledger_remembers_two_periods_of_a_calendar(tmp_path: Path) -> None:
+    file = tmp_path / "topics.yaml"
+    file.write_text((TOPIC % "orders").replace("24h}", "24h, calendar: Week}"), encoding="utf-8")
+    [settings] = audited_topics(str(file), None)
+
+    rules = rules_of(settings, None, None, None)
+
+    assert (str(rules.calendar), rules.retention_ms) == ("Week", 15 * 86_400_000)
+
+
 def test_exclusions_are_rules_of_the_audit_in_epoch_milliseconds(tmp_path: Path) -> None:
     file = tmp_path / "topics.yaml"
     exclusion = "{from: 1970-01-01T01:00:00+01:00, until: 1970-01-01T00:10:00Z, reason: upgrade}"

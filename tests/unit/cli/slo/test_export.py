@@ -46,6 +46,16 @@ def raised(folder: Path, text: str, form: str) -> str:
     return str(caught.value)
 
 
+def test_openslo_has_the_periods_of_a_calendar_and_sloth_refuses_them(tmp_path: Path) -> None:
+    text = topic().replace("window: 720h", "calendar: Month")
+
+    [document] = exported(tmp_path, text, "--openslo")
+
+    begin = {"startTime": "2024-01-01 00:00:00", "timeZone": "UTC"}
+    assert document["spec"]["timeWindow"] == [{"duration": "1M", "calendar": begin, "isRolling": False}]
+    assert raised(tmp_path, text, "--sloth").startswith("shop/reminders: slo.calendar: Sloth has rolling windows only")
+
+
 @pytest.mark.parametrize("form", ["--openslo", "--sloth"])
 def test_exclusions_are_refused_as_neither_form_has_any(tmp_path: Path, form: str) -> None:
     exclusion = '{from: "2026-11-21T02:00:00Z", until: "2026-11-21T03:00:00Z", reason: upgrade}'

@@ -88,6 +88,24 @@ def test_it_is_told_for_people_and_for_programs(
 
 
 @pytest.mark.parametrize(
+    ("remaining", "rate", "days"),
+    [
+        # Ten days of a month of thirty: as much is allowed on each further day.
+        (0.5, 2.0, 5.0),
+        (0.5, 1.25, 20.0),
+        (0.5, 1.24, None),
+        (0.5, 0.9, None),
+    ],
+)
+def test_a_budget_that_is_whole_again_lasts_unless_it_is_spent_before(
+    remaining: float, rate: float, days: float | None
+) -> None:
+    left_ms = time_left_ms(remaining, rate, age_ms=10 * DAY_MS, window_ms=30 * DAY_MS, resets=True)
+
+    assert left_ms == (round(days * DAY_MS) if days is not None else None)
+
+
+@pytest.mark.parametrize(
     ("left", "rates"),
     [(budget(None), [burn("1h", None)]), (budget(1.0, allowed=0.0), [burn("1h", 0.0)])],
     ids=["nothing was due", "an objective of all records"],

@@ -8,14 +8,16 @@ import pytest
 
 from delaytopic_api import Percent
 from delaytopic_api.documents import MOST_FAULTY_HOURS
-from delaytopic_api.values import Guarantee
+from delaytopic_api.values import Calendar, Guarantee
 from delaytopic_slo.model.report import Counts, ObjectiveName, Verdict
 from delaytopic_slo.model.rules import Rules
 from delaytopic_slo.report.objectives import (
     HOUR_MS,
     MinuteCounts,
     added,
+    boundaries,
     budget,
+    budget_before,
     burn_rates,
     faulty_hours,
     objectives,
@@ -30,6 +32,7 @@ RULES = Rules(
     guarantee=Guarantee.EXACTLY_ONCE,
     retention_ms=1,
 )
+DAY_MINUTES = 1_440
 GOOD = Counts(asked=100, delivered=100, on_time=100)
 
 
@@ -97,6 +100,47 @@ def test_burn_rates_compare_the_bad_share_with_what_the_objective_allows() -> No
     rates = burn_rates(minutes, RULES, end_minute=1_000)
 
     assert [(each.window, each.bad, each.rate) for each in rates] == [("1h", 2, 2.0), ("3h", 6, 3.0)]
+
+
+def test_a_budget_of_a_calendar_begins_with_its_period_and_tells_of_the_one_before() -> None:
+    rules = RULES.model_copy(update={"calendar": Calendar.DAY})
+    day = DAY_MINUTES
+    minutes = [
+        MinuteCounts(day - 1, Counts(asked=100, delivered=100, late=100), None),
+        MinuteCounts(day, Counts(asked=100, delivered=100, on_time=98, late=2), None),
+        MinuteCounts(2 * day, Counts(asked=1_000, delivered=1_000, on_time=996, late=4), None),
+    ]
+
+    now = budget(minutes, rules, end_minute=2 * day + 60, first_minute=day - 1)
+    before = budget_before(minutes, rules, end_minute=2 * day + 60, first_minute=day - 1)
+
+    assert (now.window, now.calendar, now.from_ms, now.until_ms) == ("24h", "Day", 2 * day * 60_000, 3 * day * 60_000)
+    assert (now.total, now.spent, now.allowed) == (1_000, 4, 10.0)
+    assert now.remaining == pytest.approx(0.6)
+    assert before is not None
+    assert (before.total, before.spent, before.remaining) == (100, 2, -1.0)
+    assert [each.window for each in burn_rates(minutes, rules, 2 * day + 60)] == ["1h", "6h"]
+
+
+def test_nothing_is_told_of_a_period_before_the_audit_nor_without_a_calendar() -> None:
+    rules = RULES.model_copy(update={"calendar": Calendar.DAY})
+
+    assert budget_before([], rules, end_minute=2 * DAY_MINUTES + 60, first_minute=2 * DAY_MINUTES) is None
+    assert budget_before([], RULES, end_minute=2 * DAY_MINUTES + 60, first_minute=0) is None
+
+
+@pytest.mark.parametrize(
+    ("calendar", "starts"),
+    [
+        (None, [2_880, 2_760]),
+        (Calendar.DAY, [2_880, 2_580, 1_440]),
+        (Calendar.WEEK, [2_880, 2_580, 1_500, -1_380, -4_320, -14_400]),
+    ],
+)
+def test_sums_begin_where_windows_and_periods_begin(calendar: Calendar | None, starts: list[int]) -> None:
+    rules = RULES.model_copy(update={"calendar": calendar})
+
+    assert boundaries(rules, end_minute=2 * DAY_MINUTES + 60) == starts
 
 
 def test_what_is_excluded_spends_no_budget_and_burns_none() -> None:

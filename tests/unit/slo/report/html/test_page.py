@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 import pytest
 from tests.unit.slo.sample_report import NOW_MS, sample_report
 
+from delaytopic_api.values import Calendar
 from delaytopic_slo.report.html.page import html_page
 from delaytopic_slo.report.reporting import no_verdict
 
@@ -75,3 +76,14 @@ def test_the_page_has_the_remarks_of_whoever_ran_the_audit() -> None:
     report = sample_report().model_copy(update={"remarks": ["The relay was killed <b>twice</b>."]})
 
     assert "<p>The relay was killed &lt;b&gt;twice&lt;/b&gt;.</p>" in html_page(report)
+
+
+def test_the_budget_of_a_calendar_is_of_its_period_beside_that_of_the_one_before() -> None:
+    page = html_page(sample_report(calendar=Calendar.DAY))
+
+    assert "<h2>Error budget of this day</h2>" in page
+    assert "The day before, from 2026-11-20 14:00 UTC: 2 of 328,500 were late or lost, 99.4% of the budget left" in page
+
+
+def test_the_top_tells_how_long_the_budget_lasts() -> None:
+    assert "<p>At the pace of the last 72h the error budget lasts.</p>" in html_page(sample_report(faulty=False))

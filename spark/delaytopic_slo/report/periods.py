@@ -1,0 +1,42 @@
+"""The time over which an error budget is counted: a rolling window, or a period of the calendar in UTC. Pure."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from delaytopic_api.values import Calendar
+from delaytopic_slo.model.manifest import MinuteRange
+from delaytopic_slo.model.rules import Rules
+from delaytopic_slo.model.words import MINUTE_MS
+
+DAY_MS: Final = 86_400_000
+LONGEST_MS: Final = {Calendar.DAY: DAY_MS, Calendar.WEEK: 7 * DAY_MS, Calendar.MONTH: 31 * DAY_MS}
+
+
+def period_of(calendar: Calendar, minute: int) -> MinuteRange:
+    """Return the minutes of the period that a minute is in."""
+    day = datetime.fromtimestamp(minute * 60, UTC).replace(hour=0, minute=0)
+    if calendar is Calendar.DAY:
+        start, end = day, day + timedelta(days=1)
+    elif calendar is Calendar.WEEK:
+        start = day - timedelta(days=day.weekday())
+        end = start + timedelta(days=7)
+    else:
+        start = day.replace(day=1)
+        end = (start + timedelta(days=32)).replace(day=1)
+    return MinuteRange(int(start.timestamp()) // 60, int(end.timestamp()) // 60)
+
+
+def budget_period(rules: Rules, end_minute: int) -> MinuteRange:
+    """Return the minutes that the budget is of; of a calendar, the period of the last minute before `end_minute`."""
+    if rules.calendar is not None:
+        return period_of(rules.calendar, end_minute - 1)
+    return MinuteRange(end_minute - max(1, rules.window_ms // MINUTE_MS), end_minute)
+
+
+def period_before(rules: Rules, end_minute: int) -> MinuteRange | None:
+    """Return the period of the calendar before that of the budget; None without a calendar."""
+    if rules.calendar is None:
+        return None
+    return period_of(rules.calendar, budget_period(rules, end_minute).start - 1)
