@@ -48,7 +48,7 @@ class Ledger:
 
         Raises LedgerError for a folder of this machine with executors on others.
         """
-        require_shared(root, spark.sparkContext.master)
+        require_shared(root, str(spark.sparkContext.master))
         self._spark = spark
         self._attempts: set[str] = set()
         self._files = Files(spark, f"{root.rstrip('/')}/{delay_topic.replace('/', '.')}")
