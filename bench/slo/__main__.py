@@ -1,4 +1,4 @@
-"""The cost of an SLO audit on this machine: `python -m bench.slo [--only digests|hour|backlog|history] [--records N]`.
+"""The cost of an SLO audit on this machine: `python -m bench.slo [--only digests|hour|sizes|...] [--records N]`.
 
 Run from the repository's root. Needs the `slo` extra; Kafka comes with the packages. The audit runs as a process of its
 own, as it would in a CronJob, with a heap of 1 GiB.
@@ -11,42 +11,62 @@ import os
 import sys
 import tempfile
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 import click
 
+from bench.figures.table import Table
 from bench.machine import describe_machine
+from bench.slo.audits import audit
+from bench.slo.sizes import WORKERS, Work, measure_sizes, per_topic_seconds, table_of
 from bench.slo.topics import HOUR_MS, Hour, hour_of_records
-from bench.slo.watch import Cost, run_watched
+from bench.slo.watch import run_watched
 from delaytopic_cli.embedded.kafka_server import KafkaServer
 
 GOAL_DIGEST_ROWS_PER_SECOND = 8_000_000
 GOAL_HOUR_SECONDS = 40.0
 DIGEST_ROWS = 10_000_000
 PARTS = ("digests", "readers", "hour", "backlog", "history")
+ON_ONE_HOUR = {"readers", "hour", "backlog"}
+SIZES = "sizes"
+"""Takes longer than all others together, and so is measured only where it is named."""
 HISTORY_HOURS = (1, 720)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--only", type=click.Choice(PARTS), multiple=True, help="Only this; may be repeated.")
-@click.option("--records", default=1_000_000, show_default=True, help="Of the hour.")
+@click.option("--only", type=click.Choice((*PARTS, SIZES)), multiple=True, help="Only this; may be repeated.")
+@click.option(
+    "--records", default=1_000_000, show_default=True, help="Of the hour; sizes are from a tenth to ten times as many."
+)
 @click.option("--pending", default=2_000_000, show_default=True, help="Of the backlog.")
+@click.option(
+    "--topics", type=click.IntRange(2), default=100, show_default=True, help="DelayTopics in one run, of sizes."
+)
 @click.option("--jars", default="", help="The official connector's jars, to measure it, too.")
-def main(only: tuple[str, ...], records: int, pending: int, jars: str) -> None:
+def main(only: tuple[str, ...], records: int, pending: int, topics: int, jars: str) -> None:
     """Measure digests from Parquet, both readers, a cold audit of an hour, and the same beside a backlog or a history.
 
-    A missed goal is a result. Figures go to standard output as JSON, progress to standard error.
+    `--only sizes` measures audits on a standalone Spark of one and two workers, from a tenth of the records to ten
+    times as many, and of a hundred DelayTopics in one run. A missed goal is a result. Figures go to standard output
+    as JSON, progress and tables to standard error.
     """
     chosen = only or PARTS
-    results: dict[str, object] = {"machine": describe_machine()}
+    results: dict[str, object] = {"machine": {**describe_machine(), "pyspark": version("pyspark")}}
     with tempfile.TemporaryDirectory(prefix="bench-slo-") as folder:
         if "digests" in chosen:
             results["digests"] = _digests(Path(folder))
         if "history" in chosen:
-            results["history"] = {hours: _history(hours, records, Path(folder)) for hours in HISTORY_HOURS}
-        if {"readers", "hour", "backlog"} & set(chosen):
+            results["history"] = _histories(records, Path(folder))
+        if {*ON_ONE_HOUR, SIZES} & set(chosen):
             with KafkaServer(Path(folder) / "kafka") as kafka:
-                results |= _on_kafka(kafka, Path(folder), chosen, records, pending, jars)
+                # What `slo prepare` leaves is neither found on this machine nor left on it.
+                os.environ["XDG_CACHE_HOME"] = str(Path(folder) / "cache")
+                if SIZES in chosen:
+                    work = Work(kafka.bootstrap_servers, _hour_ago_ms(), records, topics)
+                    results[SIZES] = _sizes(work, Path(folder))
+                if ON_ONE_HOUR & set(chosen):
+                    results |= _on_kafka(kafka, Path(folder), chosen, records, pending, jars)
     click.echo(json.dumps(results, indent=2, default=str))
 
 
@@ -56,6 +76,13 @@ def _digests(folder: Path) -> dict[str, object]:
     rate = 2 * DIGEST_ROWS / measured["seconds"]
     _say(f"digests: {rate / 1e6:.1f} million rows/s (goal {GOAL_DIGEST_ROWS_PER_SECOND / 1e6:.0f})")
     return {"rows": 2 * DIGEST_ROWS, **measured, "rowsPerSecond": round(rate), "peakMemoryMiB": cost.peak_mib}
+
+
+def _histories(records: int, folder: Path) -> dict[int, dict[str, object]]:
+    found = {hours: _history(hours, records, folder) for hours in HISTORY_HOURS}
+    rows = [(str(hours), *map(str, found[hours].values())) for hours in HISTORY_HOURS]
+    _say(Table(("hours before", *found[HISTORY_HOURS[0]]), rows).markdown())
+    return found
 
 
 def _history(hours: int, records: int, folder: Path) -> dict[str, object]:
@@ -72,10 +99,7 @@ def _on_kafka(
     kafka: KafkaServer, folder: Path, chosen: tuple[str, ...], records: int, pending: int, jars: str
 ) -> dict[str, object]:
     results: dict[str, object] = {}
-    # What `slo prepare` leaves is neither found on this machine nor left on it.
-    os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
-    now_ms = time.time_ns() // 1_000_000
-    start_ms = (now_ms // HOUR_MS - 2) * HOUR_MS
+    start_ms = _hour_ago_ms()
     hour = hour_of_records(kafka.bootstrap_servers, "hour", records, start_ms)
     _say(f"produced {records:,} records and their deliveries")
     if "readers" in chosen:
@@ -89,6 +113,19 @@ def _on_kafka(
     if "backlog" in chosen:
         results["backlog"] = _backlog(kafka, folder, records, pending, start_ms)
     return results
+
+
+def _hour_ago_ms() -> int:
+    """Return the start of the last hour but one, all of which is closed."""
+    return (time.time_ns() // 1_000_000 // HOUR_MS - 2) * HOUR_MS
+
+
+def _sizes(work: Work, folder: Path) -> dict[str, object]:
+    sizes = measure_sizes(work, folder / "sizes", _say)
+    _say(table_of(sizes).markdown())
+    beyond_the_first = {workers: per_topic_seconds(sizes, workers) for workers in WORKERS}
+    _say(f"seconds for each DelayTopic beyond the first, by workers: {beyond_the_first}")
+    return {"runs": [size.to_document() for size in sizes], "secondsPerDelayTopic": beyond_the_first}
 
 
 def _readers(hour: Hour, folder: Path, jars: str) -> dict[str, object]:
@@ -109,7 +146,7 @@ def _prepare() -> dict[str, object]:
 
 
 def _hour(hour: Hour, folder: Path, name: str) -> dict[str, object]:
-    cost = _audit(hour, folder)
+    cost = audit([hour], folder)
     _say(
         f"{name}: {cost.seconds:.1f} s cold (goal {GOAL_HOUR_SECONDS:.0f}), {cost.cpu_seconds:.1f} s of processors,"
         f" {cost.peak_mib} MiB at most"
@@ -123,21 +160,10 @@ def _backlog(kafka: KafkaServer, folder: Path, records: int, pending: int, start
     results: dict[str, object] = {}
     for name, backlog in (("none", 0), ("some", pending)):
         hour = hour_of_records(kafka.bootstrap_servers, f"backlog-{name}", 0, start_ms, pending=backlog)
-        _audit(hour, folder / name)
+        audit([hour], folder / name)
         hour = hour.with_records(records)
         results[name] = {"pending": backlog, **_hour(hour, folder / name, f"with {backlog:,} pending")}
     return results
-
-
-def _audit(hour: Hour, folder: Path) -> Cost:
-    file = hour.write_document(folder)
-    command = [sys.executable, "-m", "delaytopic_cli", "slo", "run", "-f", str(file), "-b", hour.bootstrap_servers]
-    places = ["--ledger", str(folder / "ledger"), "--output", str(folder / "report")]
-    cost = run_watched([*command, *places, "--any-clock", "--window", "3h", "--memory", "1g"])
-    report = json.loads((folder / "report" / f"bench.{hour.name}" / "report.json").read_text(encoding="utf-8"))
-    if report["verdict"] != "Met" or report["counts"]["delivered"] != hour.records:
-        raise click.ClickException(f"the audit of {hour.name} said {report['sentence']}")
-    return cost
 
 
 def _say(line: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -26,36 +27,49 @@ class Hour:
     start_ms: int
     records: int
     pending: int
+    partitions: int = PARTITIONS
 
     def with_records(self, records: int) -> Hour:
         """After so many more were produced and delivered."""
         _produce(self, records)
         return replace(self, records=records)
 
-    def write_document(self, folder: Path) -> Path:
+    def document(self) -> dict[str, object]:
         """The DelayTopic `bench/<name>`."""
         topics = {"source": {"topic": f"{self.name}.source"}, "target": {"topic": f"{self.name}.target"}}
-        document = {
+        return {
             "apiVersion": "delaytopic.dev/v1alpha1",
             "kind": "DelayTopic",
             "metadata": {"name": self.name, "namespace": "bench"},
             "spec": {**topics, "slo": {"lateness": "1s"}},
         }
-        folder.mkdir(parents=True, exist_ok=True)
-        file = folder / "topic.yaml"
-        file.write_text(yaml.safe_dump(document), encoding="utf-8")
-        return file
 
 
-def hour_of_records(bootstrap_servers: str, name: str, records: int, start_ms: int, *, pending: int = 0) -> Hour:
+def write_documents(hours: Sequence[Hour], folder: Path) -> Path:
+    """Write the DelayTopics into one file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "topics.yaml"
+    file.write_text(yaml.safe_dump_all([hour.document() for hour in hours]), encoding="utf-8")
+    return file
+
+
+def hour_of_records(
+    bootstrap_servers: str,
+    name: str,
+    records: int,
+    start_ms: int,
+    *,
+    pending: int = 0,
+    partitions: int = PARTITIONS,
+) -> Hour:
     """Create the topics, and produce a backlog that is due days later, and an hour of delivered records."""
-    plans = [TopicPlan(f"{name}.{part}", PARTITIONS) for part in ("source", "target")]
+    plans = [TopicPlan(f"{name}.{part}", partitions) for part in ("source", "target")]
     create_topics(bootstrap_servers, [*plans, TopicPlan(f"{name}.source.dlq", 1)])
-    hour = Hour(bootstrap_servers, name, start_ms, 0, pending)
+    hour = Hour(bootstrap_servers, name, start_ms, 0, pending, partitions)
     producer = _producer(bootstrap_servers)
     for number in range(pending):
         due_ms = start_ms + DAY_MS + number * 100
-        _send(producer, f"{name}.source", number % PARTITIONS, start_ms - HOUR_MS, [(DELIVER_AT, b"%d" % due_ms)])
+        _send(producer, f"{name}.source", number % partitions, start_ms - HOUR_MS, [(DELIVER_AT, b"%d" % due_ms)])
     _flush(producer)
     return hour.with_records(records) if records else hour
 
@@ -63,11 +77,12 @@ def hour_of_records(bootstrap_servers: str, name: str, records: int, start_ms: i
 def _produce(hour: Hour, records: int) -> None:
     source, target = f"{hour.name}.source", f"{hour.name}.target"
     producer = _producer(hour.bootstrap_servers)
-    waiting = [hour.pending // PARTITIONS + (p < hour.pending % PARTITIONS) for p in range(PARTITIONS)]
+    partitions = hour.partitions
+    waiting = [hour.pending // partitions + (p < hour.pending % partitions) for p in range(partitions)]
     for number in range(records):
         due_ms = hour.start_ms + number * HOUR_MS // records
-        partition, arrived_ms = number % PARTITIONS, due_ms + number % 97
-        offset = waiting[partition] + number // PARTITIONS
+        partition, arrived_ms = number % partitions, due_ms + number % 97
+        offset = waiting[partition] + number // partitions
         _send(producer, source, partition, due_ms - 600_000, [(DELIVER_AT, b"%d" % due_ms)])
         receipt = Receipt(due_ms, partition, offset, arrived_ms, source).encode()
         _send(producer, target, partition, arrived_ms, [("n", b"1"), (RECEIPT, receipt)])
