@@ -31,6 +31,7 @@ _DURATIONS: Final = "delaytopic"
 """The folder for durations, in the user's cache."""
 _PR_SET_PDEATHSIG: Final = 1
 _UNKNOWN_S: Final = 1.0
+LONGEST_S: Final = 3_600.0
 
 
 def register(config: pytest.Config) -> None:
@@ -80,9 +81,9 @@ class Worker:
 
 
 def _default_s(item: pytest.Item) -> float:
-    """A guess for a file that was never run here."""
-    is_long = item.get_closest_marker("integration") or item.get_closest_marker(EXCUSE)
-    return 60 * _UNKNOWN_S if is_long else _UNKNOWN_S
+    """A guess for a file that was never run here: what may be long comes first, lest a worker ends alone with it."""
+    may_be_long = item.get_closest_marker("integration") or item.get_closest_marker(EXCUSE)
+    return LONGEST_S if may_be_long else _UNKNOWN_S
 
 
 class ByFile(LoadFileScheduling):  # type: ignore[misc]  # the plugin has no types
