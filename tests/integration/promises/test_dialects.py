@@ -32,7 +32,10 @@ def records_beside(route: Route, produced: int) -> list[Beside]:
     ]
 
 
-@pytest.mark.parametrize("dialect", TABLES)
+# One table of each dialect every day; those with other settings differ in pure steps, which run in memory every day.
+@pytest.mark.parametrize(
+    "dialect", [pytest.param(name, marks=[pytest.mark.nightly] if "," in name else []) for name in TABLES]
+)
 def test_each_record_becomes_what_its_service_makes_of_it(dialect: str, make_route: MakeRoute) -> None:
     table = TABLES[dialect]
     route = make_route(schedule=table.schedule, limits=STEADY)

@@ -266,7 +266,7 @@ def test_the_report_counts_what_was_found(audited: Audited) -> None:
     assert counted == {name: len(offsets) for name, offsets in audited.truth.expected().items()}
 
 
-@pytest.mark.takes_long("a relay delivers, and then Spark audits it")
+@pytest.mark.nightly
 def test_the_audit_of_a_relay_that_puts_off_says_one_hundred_percent(
     spark: SparkSession, kafka: KafkaAddress, redis: RedisAddress, tmp_path: Path
 ) -> None:
