@@ -65,7 +65,9 @@ def spark_options(command: F) -> F:
     """Add the options for Spark."""
     return _options(
         command,
-        click.option("--master", default="local[*]", show_default=True, help="Spark's master; spark:// or k8s:// for others."),
+        click.option(
+            "--master", default="local[*]", show_default=True, help="Spark's master; spark:// or k8s:// for others."
+        ),
         click.option("--memory", default="1g", show_default=True, help="Heap of a local run."),
         click.option(
             "--jars",
