@@ -86,7 +86,8 @@ def run_watched(command: Sequence[str], workers: Sequence[int] = ()) -> Cost:
 
     def read() -> None:
         assert process.stdout is not None
-        output.append(process.stdout.read())
+        with process.stdout:
+            output.append(process.stdout.read())
         done.set()
 
     threading.Thread(target=read, daemon=True).start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -18,7 +19,7 @@ from delaytopic_slo.model.words import MINUTE_MS, Finding, minute_of
 from delaytopic_slo.report.objectives import HOUR_MS, OF_LATENESS, MinuteCounts, boundaries, without_budget
 from delaytopic_slo.report.reporting import MOST_WORST, Gathered, span_width
 from delaytopic_slo.tables.minutes import within
-from delaytopic_slo.tables.schemas import COUNTS, PARTS
+from delaytopic_slo.tables.schemas import COUNTS, PARTS, TELLING
 
 MOST_LISTED = 100
 _FAULTS: Final = {
@@ -35,7 +36,10 @@ _BY_PARTITION: Final = 0b110
 
 
 def gather(ledger: Ledger, commit: Commit, window: MinuteRange, final_before: int) -> Gathered:
-    """Read the tables. `final_before` is the minute from which on losses are provisional."""
+    """Read the tables. `final_before` is the minute from which on losses are provisional.
+
+    Most audits find that all is well: what the sums rule out is not looked for.
+    """
     rules = commit.plan.rules
     verdicts = current(ledger, commit, "verdicts").withColumn("is_excluded", _is_excluded(rules))
     inside = verdicts.filter(within([window]))
@@ -43,16 +47,17 @@ def gather(ledger: Ledger, commit: Commit, window: MinuteRange, final_before: in
     by_span = [row for row in rows if row.grouping == _BY_SPAN and row.span is not None]
     by_age = [row for row in rows if row.grouping == _BY_AGE]
     by_partition = [row for row in rows if row.grouping == _BY_PARTITION and row.partition is not None]
+    promised = _promised(rules)
     return Gathered(
         first_minute=min((row.first_minute for row in by_age), default=None),
         ages=sorted(_counts(row.age, row) for row in by_age if row.age is not None),
         spans=sorted(_counts(row.span, row) for row in by_span),
-        worst=_worst(inside),
-        faulty=_faulty(verdicts, rules),
+        worst=_worst(inside) if _any_of(TELLING, by_span) else [],
+        faulty=_faulty(verdicts, promised) if _any_of(promised, by_age) else [],
         partitions={row.partition: _counts(0, row).counts for row in sorted(by_partition, key=_partition)},
         excluded=_excluded(inside, window, rules),
         histogram=_histogram(ledger, commit, window),
-        findings=_findings(ledger, commit, window),
+        findings=_findings(ledger, commit, window) if _any_of(TELLING, by_span) else {},
         provisional=sum(row.provisional or 0 for row in by_span),
     )
 
@@ -137,10 +142,18 @@ def _worst(verdicts: DataFrame) -> list[MinuteCounts]:
     return [_counts(row.minute, row) for row in first.collect()]
 
 
-def _faulty(verdicts: DataFrame, rules: Rules) -> list[MinuteCounts]:
-    """Return the latest hours in which objectives of 100 % were broken, as many as a status lists."""
+def _promised(rules: Rules) -> list[str]:
+    """Return the counts that break objectives of 100 %."""
     promised = without_budget(rules)
-    names = [name for objective, names in _FAULTS.items() if promised[objective] for name in names]
+    return [name for objective, names in _FAULTS.items() if promised[objective] for name in names]
+
+
+def _any_of(names: Sequence[str], rows: Sequence[Row]) -> bool:
+    return any(row[name] for row in rows for name in names)
+
+
+def _faulty(verdicts: DataFrame, names: Sequence[str]) -> list[MinuteCounts]:
+    """Return the latest hours in which objectives of 100 % were broken, as many as a status lists."""
     faults = sum((_late() if name == "late" else sf.col(name) for name in names), sf.lit(0))
     hours = verdicts.withColumn("hour", sf.col("minute") - sf.pmod("minute", sf.lit(HOUR_MS // MINUTE_MS)))
     sums = hours.groupBy("hour").agg(*_totals()).filter(faults > 0)

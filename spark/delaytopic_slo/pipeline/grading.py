@@ -16,7 +16,7 @@ from delaytopic_slo.model.manifest import OF_PART, Commit, MinuteRange, Part, Pl
 from delaytopic_slo.model.rules import Rules
 from delaytopic_slo.model.words import MINUTE_MS, Kind, minute_of
 from delaytopic_slo.pipeline.ports import Progress
-from delaytopic_slo.tables.digests import digests, disagreeing_minutes, merged
+from delaytopic_slo.tables.digests import compared, digests, merged
 from delaytopic_slo.tables.frames import is_kind, is_put_off
 from delaytopic_slo.tables.judging import judged_alike, judged_one_by_one, postponements, withdrawals
 from delaytopic_slo.tables.minutes import deadline_within, ranges_of, within
@@ -79,14 +79,15 @@ def grade(
     # Of minutes that were graded before, no digests are kept: what comes for them is joined.
     state = merged(ledger.read(before, "digests", DIGESTS), delta).filter(sf.col("minute") >= bounds.closing.start)
     state = ledger.write(folder, "digests", state)
-    again = _minutes_of(delta.filter(within([MinuteRange(bounds.floor, bounds.graded_before)])))
     delta.unpersist()
-    closing = state.filter(within([bounds.closing]))
-    graded = ranges_of(_minutes_of(closing) | again)
+    again = set(totals.again)
+    differs = {row.minute: row.differs for row in compared(state.filter(within([bounds.closing]))).collect()}
+    graded = ranges_of(differs.keys() | again)
     progress(f"grading {sum(end - start for start, end in graded):,} minutes")
     # All of them, and not only those that something came for: none has digests any more.
     before_closing = [MinuteRange(start, min(end, bounds.closing.start)) for start, end in graded]
-    judged = _judged(plan.rules, ledger, folder, _Graded(graded, closing, before_closing), runs, progress)
+    disagreeing = {minute for minute, odd in differs.items() if odd}
+    judged = _judged(plan.rules, ledger, folder, _Graded(graded, disagreeing, before_closing), runs, progress)
     kept, written = next_parts(last.parts if last is not None else [], bounds.floor, bounds.closing, graded)
     stays = ~within(graded) & (sf.col("minute") >= bounds.floor)
     parts = _write_parts(plan.rules, ledger, folder, written, reduce(DataFrame.unionByName, judged), stays)
@@ -103,10 +104,13 @@ def grade(
 
 
 def _totals(delta: DataFrame, bounds: Bounds) -> Row:
+    """Return the first and the last minute, the records of forgotten ones, and the minutes that were graded before."""
+    graded_before = within([MinuteRange(bounds.floor, bounds.graded_before)])
     (row,) = delta.agg(
         sf.min("minute").alias("first"),
         sf.max("minute").alias("last"),
         sf.sum(sf.when(sf.col("minute") < bounds.floor, sf.col("records"))).alias("forgotten"),
+        sf.collect_set(sf.when(graded_before, sf.col("minute"))).alias("again"),
     ).collect()
     return row
 
@@ -135,10 +139,10 @@ def _write_parts(
 
 
 class _Graded(NamedTuple):
-    """The minutes to grade; of those closed now the digests, and which of them were graded before."""
+    """The minutes to grade; of those closed now the ones whose digests disagree, and those that were graded before."""
 
     minutes: list[MinuteRange]
-    closing: DataFrame
+    disagreeing: set[int]
     again: list[MinuteRange]
 
 
@@ -158,7 +162,7 @@ def _judged(
     records = _records_of(ledger, runs, graded.minutes)
     withdrawn = _withdrawn(rules, ledger, folder, records, runs)
     again = {minute for start, end in graded.again for minute in range(start, end)}
-    odd = ranges_of(again | _minutes_of(disagreeing_minutes(graded.closing)) | _minutes_of(withdrawn))
+    odd = ranges_of(again | graded.disagreeing | _minutes_of(withdrawn))
     if not odd:
         return [judged_alike(records, rules)]
     progress(f"joining {sum(end - start for start, end in odd):,} minutes record by record")

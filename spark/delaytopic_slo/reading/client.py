@@ -23,6 +23,8 @@ from delaytopic_slo.reading.planning import shares
 from delaytopic_slo.reading.settings import QUIET, client_settings, consumer_settings
 
 BATCH_ROWS = 10_000
+FEWEST_RECORDS_OF_A_TASK = 20_000
+"""For fewer, another consumer costs more than it saves."""
 MOST_RECORDS_OF_A_TASK = 2_000_000
 SILENCE_SECONDS = 60.0
 POLL_SECONDS = 0.1
@@ -58,7 +60,8 @@ class ReadingJob:
 def read_by_client(spark: SparkSession, job: ReadingJob) -> DataFrame:
     """Return the extract of these ranges; read when it is used, and each time anew."""
     total = sum(piece.end - piece.start for piece in job.ranges)
-    tasks = max(1, spark.sparkContext.defaultParallelism, -(-total // MOST_RECORDS_OF_A_TASK))
+    worthwhile = min(spark.sparkContext.defaultParallelism, total // FEWEST_RECORDS_OF_A_TASK)
+    tasks = max(1, worthwhile, -(-total // MOST_RECORDS_OF_A_TASK))
     texts = [json.dumps([piece.to_document() for piece in share]) for share in shares(job.ranges, tasks)]
     return read_shares(spark, __name__, replace(job, ranges=[]).to_options(), texts or ["[]"])
 

@@ -35,8 +35,8 @@ def merged(one: DataFrame, other: DataFrame) -> DataFrame:
     return grouped.select(*DIGESTS.names)
 
 
-def disagreeing_minutes(all_digests: DataFrame) -> DataFrame:
-    """Return minutes in which asks and outcomes of any partition differ: a column `minute`.
+def compared(all_digests: DataFrame) -> DataFrame:
+    """Return each minute, and if asks and outcomes of any partition differ in it: columns `minute` and `differs`.
 
     Schedules are held against deliveries, rejects against dead letters; a schedule that became a dead letter shows.
     """
@@ -48,4 +48,9 @@ def disagreeing_minutes(all_digests: DataFrame) -> DataFrame:
         sf.sum(sf.col("offsets") * sign).alias("offsets"),
     )
     differs = (sf.col("records") != 0) | (sf.col("hashes") != 0) | (sf.col("offsets") != 0)
-    return differences.filter(differs).select("minute").distinct()
+    return differences.groupBy("minute").agg(sf.bool_or(differs).alias("differs"))
+
+
+def disagreeing_minutes(all_digests: DataFrame) -> DataFrame:
+    """Return the minutes in which asks and outcomes differ: a column `minute`."""
+    return compared(all_digests).filter("differs").select("minute")
