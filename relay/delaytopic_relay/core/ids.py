@@ -327,8 +327,9 @@ class IdTable:
             self._flights[name] = flight
             return
         del self._flights[name]
-        if name not in self._last_in_memory:
-            self._states.pop(name, None)
+        if name not in self._last_in_memory and (state := self._states.pop(name, None)) is not None:
+            # The backlog was not asked about it for what follows in this chunk.
+            self._found = {**self._found, name: state}
 
     @property
     def held_from(self) -> int | None:

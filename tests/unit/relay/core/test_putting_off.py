@@ -100,6 +100,24 @@ def test_what_comes_back_leaves_at_its_new_time() -> None:
     assert (table.take_restated(), len(table)) == ((), 0)
 
 
+def test_what_follows_in_one_chunk_with_what_comes_back_replaces_what_still_waits_in_the_backlog() -> None:
+    table, waits = IdTable(), DueKey(900, 0)
+    table.learn({A: IdState(0, False, waits, True)}, DueKey(0, 0))
+    table.schedule(schedule(50, 1, A), far=False)
+    table.postpone(postpone(90, 2))
+    table.without_superseded([schedule(50, 1, A)], position=3)
+    table.put_done()
+    chunk = [again(90, 7, 2), schedule(600, 8, A)]
+
+    asked = table.unknown(chunk)
+    table.learn({}, DueKey(50, 1))
+    table.leaves_at_once(again(90, 7, 2), 8)
+    table.schedule(schedule(600, 8, A), far=True)
+
+    assert asked == []
+    assert table.to_put() == {A: IdEntry(16, *waits)}
+
+
 def test_a_cancel_in_front_of_what_comes_back_withdraws_it_and_is_said_behind_it_again() -> None:
     table = put_off_at_50()
     withdrew = table.cancel(cancel(3, A))
