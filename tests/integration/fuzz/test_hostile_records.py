@@ -11,7 +11,7 @@ from tests.e2e.traffic.hostile import Assault, attack
 from tests.support.fuzzing import peak_memory_bytes
 from tests.support.relay.faults import DELAYS_MS, assert_exact
 from tests.support.relay.process import wait_for
-from tests.support.relay.records import BOTH_BACKENDS
+from tests.support.relay.records import BUCKETS, REDIS
 from tests.support.relay.route import PARTITIONS, Route
 
 from delaytopic_cli.judge.verdict import SourceRecord, Verdict, judge
@@ -22,9 +22,11 @@ RATE = 100
 HOSTILE_RATE = 200
 MEMORY_LIMIT_BYTES = 512 << 20
 """The memory that the chart gives a relay (`operator.relayResources`)."""
-SECONDS = [
-    pytest.param(6, marks=pytest.mark.takes_long("sends for seconds, and waits for all that is due in seconds")),
-    pytest.param(600, marks=[pytest.mark.nightly, pytest.mark.takes_long("an hour of fuzzing, with its fellows")]),
+SHORT = pytest.mark.takes_long("sends for seconds, and waits for all that is due in seconds")
+LONG = [pytest.mark.nightly, pytest.mark.takes_long("an hour of fuzzing, with its fellows")]
+ASSAULTS = [
+    pytest.param(REDIS, 6, marks=SHORT),
+    *(pytest.param(backend, 600, marks=LONG) for backend in (REDIS, BUCKETS)),
 ]
 
 
@@ -41,8 +43,7 @@ def verdict_of_the_honest(route: Route, honest: list[SourceRecord]) -> Verdict:
     return judge(honest, delivered, letters, until_ms=time.time_ns() // 1_000_000)
 
 
-@BOTH_BACKENDS
-@pytest.mark.parametrize("seconds", SECONDS)
+@pytest.mark.parametrize(("backend", "seconds"), ASSAULTS, indirect=["backend"])
 def test_no_record_stops_a_relay_or_touches_another_record(
     route: Route, seconds: int, record_property: Callable[[str, object], None]
 ) -> None:

@@ -209,8 +209,15 @@ FAULTS = """() => {
 }"""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize(
+    ("viewport", "scheme"),
+    [
+        pytest.param(DESKTOP, "light", id="desktop-light"),
+        pytest.param(PHONE, "dark", id="phone-dark"),
+        pytest.param(DESKTOP, "dark", id="desktop-dark", marks=pytest.mark.nightly),
+        pytest.param(PHONE, "light", id="phone-light", marks=pytest.mark.nightly),
+    ],
+)
 def test_every_page_can_be_read_by_everybody(
     browser: Browser, session: LocalSession, page: Page, viewport: Any, scheme: Any
 ) -> None:

@@ -162,7 +162,9 @@ def test_a_list_has_the_own_ones_the_newest_first(letters: Letters, others: Lett
     assert [client(f"/{place}").status for place in ("0:2", "0:9", "7:0")] == [404] * 3
 
 
-@pytest.mark.parametrize("rounds", [(2, 5), (1,), (1_000,)])
+@pytest.mark.parametrize(
+    "rounds", [(2, 5), *(pytest.param(rounds, marks=pytest.mark.nightly) for rounds in ((1,), (1_000,)))]
+)
 def test_page_by_page_each_letter_is_listed_once(
     letters: Letters, others: Letters, client: Client, rounds: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -297,7 +299,7 @@ def halted(letters: Letters, tmp_path: Path) -> Iterator[Halted]:
     child.stop_whatever_happens()
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("when", ["before", pytest.param("after", marks=pytest.mark.nightly)])
 def test_killed_in_the_middle_of_a_request_another_gateway_goes_on_and_sends_each_once(
     when: str, letters: Letters, client: Client, halted: Halted
 ) -> None:

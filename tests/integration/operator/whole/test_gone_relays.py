@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import signal
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cluster.node.local_node import LocalNode
+from tests.cluster.node.local_node import LocalNode, RunningPod
 from tests.cluster.pods import await_rollout
 from tests.support.operator.app_team import AppTeam
 from tests.support.operator.platform import Platform
@@ -16,6 +18,7 @@ from tests.support.relay.faults import assert_exact
 from tests.support.relay.process import wait_for
 
 from delaytopic_operator.model.reconciliation import Key
+from delaytopic_operator.observe.relay_pages import DEFAULT_PORT
 from delaytopic_operator.resources import child_name
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
@@ -41,9 +44,11 @@ def test_a_pod_that_is_deleted_by_force_while_its_relay_is_frozen_delays_its_par
     await_rollout(platform.client, platform.namespace, child_name(Key(platform.team, NAME)), 2, seconds=60)
     platform.await_condition(NAME, "Ready", seconds=60)
     team = AppTeam.of(platform, NAME, tmp_path)
+    gone, other = node.pods(platform.namespace, **{"delaytopic.dev/name": NAME})
+    # A pod is ready before its relay has joined the group: one that never did could not be taken out of it.
+    wait_for(lambda: has_partitions(gone) and has_partitions(other), platform.operator.why)
     team.send_due_in(DELAYS_MS)
     team.await_delivered(len(DELAYS_MS) // 4)
-    gone, _ = node.pods(platform.namespace, **{"delaytopic.dev/name": NAME})
 
     gone.process.send_signal(signal.SIGSTOP)
     platform.client.delete(f"/api/v1/namespaces/{platform.namespace}/pods/{gone.name}", gracePeriodSeconds=0)
@@ -52,6 +57,11 @@ def test_a_pod_that_is_deleted_by_force_while_its_relay_is_frozen_delays_its_par
     assert_exact(team.verdict())
     wait_for(lambda: told(platform), platform.operator.why)
     assert told(platform) == [f"{gone.name} is gone, and its partitions were given to other relays"]
+
+
+def has_partitions(pod: RunningPod) -> bool:
+    with urllib.request.urlopen(f"http://{pod.ip}:{DEFAULT_PORT}/status", timeout=5) as page:
+        return bool(json.load(page)["shards"])
 
 
 def told(platform: Platform) -> list[str]:
