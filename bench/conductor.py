@@ -74,7 +74,7 @@ class Conductor:
         self.scale = sizes.scale or Scale.of(0)
         self.results = Results()
         self.unmeasured: dict[tuple[Table, str], str] = {}
-        """Why there are no figures of a case."""
+        """The reasons for which cases have no figures."""
 
     def run(self) -> Results:
         """Everything; backlogs are filled in the rounds and drained at the end, when much of them is due."""

@@ -21,7 +21,7 @@ TIMEOUT_SECONDS = 30.0
 
 
 def run_described(bed: Bed, name: str) -> Rate:
-    """What it delivers of records that are past due, in some seconds from the first on."""
+    """Count the records past due that it delivers, in some seconds from the first on."""
     source, target = f"{name}.source", f"{name}.target"
     bed.create(source, target)
     process = DESCRIBED.make(bed, name, source, target)

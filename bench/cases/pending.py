@@ -81,7 +81,7 @@ class Growing:
         self._bed.delete(self._source, self._target, *self._buckets)
 
     def _fill(self, records: int) -> None:
-        """What waits for an hour or more; the relay takes it in while it is sent."""
+        """Send what is due in an hour or later; the relay takes it in meanwhile."""
         now = int(now_ms())
         first = len(self._due_ms)
         self._due_ms.extend(spread(records, now + NEAREST_MS, now + FARTHEST_MS, seed=first + 1))

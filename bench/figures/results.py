@@ -35,7 +35,7 @@ from delaytopic_api.values import CAPABILITIES, Dialect, Guarantee
 
 
 class Unit(StrEnum):
-    """What a figure counts."""
+    """The unit of a figure."""
 
     PER_SECOND = "records/s"
     RATIO = "ratio"
@@ -78,7 +78,7 @@ class Figure:
 
     @property
     def verdict(self) -> Verdict | None:
-        """Whether the median reaches the goal."""
+        """The median held against the goal; None without one."""
         return self.goal.limit.judge(self.median) if self.goal is not None else None
 
     def text(self) -> str:

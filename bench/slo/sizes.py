@@ -21,7 +21,7 @@ _ON_THE_DRIVER: Final = ("--conf", f"spark.driver.host={HOST}", "--conf", "spark
 
 @dataclass(frozen=True)
 class Work:
-    """What is to be audited: `topics` is the number of DelayTopics where they are many."""
+    """The records to audit: `topics` is the number of DelayTopics where they are many."""
 
     bootstrap_servers: str
     start_ms: int

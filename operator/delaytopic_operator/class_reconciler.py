@@ -11,7 +11,6 @@ from delaytopic_operator.execute.executor import FINALIZER_MANAGER
 from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model.reconciliation import Key, Result
-from delaytopic_operator.model.transitions import WARNING
 from delaytopic_operator.observe.delay_class import ClassObserver
 from delaytopic_operator.observe.observation import ClassObservation
 from delaytopic_operator.report.events import EventRecorder
@@ -40,9 +39,8 @@ class ClassReconciler:
             self._hold(seen, held=decided.held)
         if decided.status is not None:
             self._kube.apply_status(dict(decided.status), STATUS_MANAGER)
-        for event in decided.events:
-            about = dict(seen.document or {})
-            self._events.record(about, event.reason, event.message, warning=event.type == WARNING)
+        if seen.document is not None:
+            self._events.tell(seen.document, decided.events)
         return Result(decided.next_at_ms)
 
     def _hold(self, seen: ClassObservation, *, held: bool) -> None:

@@ -1,4 +1,4 @@
-"""What follows from the times of a flow: lateness, and the gap that a kill leaves."""
+"""Lateness, and the gap that a kill leaves, from the times of a flow."""
 
 from __future__ import annotations
 

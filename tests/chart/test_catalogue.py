@@ -1,4 +1,4 @@
-"""What Artifact Hub reads of the chart."""
+"""The annotations of the chart for Artifact Hub."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from delaytopic_cli.client.time_text import clock_text, duration, instant_ms
 from delaytopic_cli.errors import InputError
 
 ACTIONS: Final = {"cancel": "Cancel", "move": "Move", "release": "Release"}
-"""What the command line calls the actions of a job, and what the gateway does."""
+"""The actions of a job, by the words of the command line for them."""
 RUNNING: Final = "Running"
 DONE: Final = "Done"
 SKIPPED_WORDS: Final = {

@@ -27,7 +27,7 @@ _LARGEST_REQUEST_BYTES = 64 << 20
 Settings = Mapping[str, str]
 T = TypeVar("T")
 Refused = list[tuple[T, KafkaError]]
-"""What Kafka refused of a batch: what its caller calls the record, and the reason."""
+"""The refusals of a batch by Kafka: each record by the name that its caller gave it, and the reason."""
 
 
 def producer(settings: Settings) -> Producer:

@@ -24,7 +24,7 @@ class ClassPlan:
     """The outcome of one look at one DelayClass."""
 
     held: bool | None = None
-    """Whether the operator is to hold the class from now on; None: it stays as it is."""
+    """True if the operator is to hold the class from now on, False to let it go; None: it stays as it is."""
     status: Mapping[str, Any] | None = None
     """The document to apply as the status; None: it says nothing new, or is another operator's."""
     events: Sequence[Event] = ()

@@ -7,6 +7,7 @@ The same thing said again of the same object becomes a series: one Event that co
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from queue import Full, Queue
@@ -21,6 +22,7 @@ from delaytopic_operator.errors import OperatorError
 from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.model.conditions import micro_time
 from delaytopic_operator.model.kinds import EVENT
+from delaytopic_operator.model.transitions import WARNING, Event
 
 Document = dict[str, Any]
 
@@ -160,6 +162,11 @@ class EventRecorder:
         self._budget = EventBudget(instance)
         self._queue: Queue[EventRecord | None] = Queue(WAITING)
         self._thread = Thread(target=self._run, name="events", daemon=True)
+
+    def tell(self, document: Mapping[str, Any], events: Iterable[Event]) -> None:
+        """Record all that happened to the object."""
+        for event in events:
+            self.record(dict(document), event.reason, event.message, warning=event.type == WARNING)
 
     def record(
         self, document: Document, reason: str, note: str, *, warning: bool = False, action: str = "Reconcile"

@@ -21,13 +21,13 @@ from delaytopic_operator.decide.plan import (
     RestoreOffsets,
     WriteRecord,
 )
-from delaytopic_operator.errors import Conflict, Rejected
+from delaytopic_operator.errors import Conflict, OperatorError, Rejected
 from delaytopic_operator.execute.executor import Outcome
 from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.model import kinds
 from delaytopic_operator.model.conditions import FALSE, UNKNOWN, Condition, instant_ms, merged, summed_up
 from delaytopic_operator.model.record import RecordState, RouteRecord
-from delaytopic_operator.model.transitions import WARNING, Event, transition_events
+from delaytopic_operator.model.transitions import Event, transition_events
 from delaytopic_operator.observe.audit_verdict import NO_AUDIT
 from delaytopic_operator.observe.observation import Observation
 from delaytopic_operator.report.events import EventRecorder
@@ -141,10 +141,14 @@ class StatusWriter:
         document = status_document(seen, plan, dry_run=dry_run)
         released = outcome.failure is None and any(isinstance(action, RemoveFinalizer) for action in plan.actions)
         if not (seen.is_going and (released or (not plan.actions and not plan.conditions))):
-            self._write(seen, document)
+            try:
+                self._write(seen, document)
+            except OperatorError:
+                # It is not done again, so that nobody would ever tell of it.
+                self._events.tell(seen.document, outcome.events)
+                raise
         transitions = transition_events(seen.status.get("conditions") or (), document["status"].get("conditions") or ())
-        for event in (*outcome.events, *self._planned(plan, outcome), *transitions):
-            self._events.record(dict(seen.document), event.reason, event.message, warning=event.type == WARNING)
+        self._events.tell(seen.document, [*outcome.events, *self._planned(plan, outcome), *transitions])
 
     def _write(self, seen: Observation, document: dict[str, object]) -> None:
         if not worth_writing(document, seen.status, seen.now_ms, self._config.status_interval.ms):
@@ -158,8 +162,7 @@ class StatusWriter:
     def _of_gone(self, seen: Observation, plan: Plan, outcome: Outcome) -> None:
         metadata = {"namespace": seen.key.namespace, "name": seen.key.name}
         about = {"apiVersion": API_VERSION, "kind": "DelayTopic", "metadata": metadata}
-        for event in self._planned(plan, outcome):
-            self._events.record(about, event.reason, event.message, warning=event.type == WARNING)
+        self._events.tell(about, self._planned(plan, outcome))
 
     def _planned(self, plan: Plan, outcome: Outcome) -> tuple[Event, ...]:
         """Return the events of the plan: they are true once all of it was executed."""

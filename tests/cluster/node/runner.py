@@ -156,10 +156,14 @@ class PodRunner:
             self._reported = status
 
     def _terminate(self) -> None:
-        """SIGTERM, and SIGKILL after the grace; then the pod may go from the API server."""
-        grace = self.pod["metadata"].get("deletionGracePeriodSeconds", 30)
+        """SIGTERM, and SIGKILL after the grace; then the pod may go from the API server.
+
+        Without a grace, or without the pod, SIGKILL alone: to be asked would wake a frozen process, which could hand
+        over before it is killed.
+        """
+        grace = 0 if self._abandoned.is_set() else self.pod["metadata"].get("deletionGracePeriodSeconds", 30)
         until = time.monotonic() + grace
-        for container in self.containers:
+        for container in self.containers if grace else ():
             container.ask_to_stop()
         while not all(container.is_stopped() for container in self.containers):
             if self._abandoned.wait(STEP_SECONDS) or time.monotonic() >= until:

@@ -130,6 +130,18 @@ def test_a_killed_process_comes_back_and_is_counted(
 
 
 @pytest.mark.nightly
+def test_a_pod_that_is_deleted_by_force_is_killed_and_not_asked_to_stop(
+    control_plane: ControlPlane, node: LocalNode, greeters: str
+) -> None:
+    gone, *_ = node.pods(greeters)
+
+    control_plane.client.delete(f"/api/v1/namespaces/{greeters}/pods/{gone.name}", gracePeriodSeconds=0)
+    assert wait_until(lambda: gone.process.exit_code is not None, timeout_seconds=10)
+
+    assert gone.process.exit_code == -signal.SIGKILL
+    await_rollout(control_plane.client, greeters, "greeter", 2)
+
+
 def test_a_process_that_hangs_is_restarted(control_plane: ControlPlane, node: LocalNode, pod_namespace: str) -> None:
     probe = {"httpGet": {"path": "/", "port": "http"}, "periodSeconds": 1, "failureThreshold": 3}
     applied(control_plane, pod_namespace, texts("hello"), deployment(livenessProbe=probe))

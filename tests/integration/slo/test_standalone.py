@@ -59,7 +59,7 @@ def truths(kafka: KafkaAddress, tmp_path_factory: pytest.TempPathFactory) -> tup
 
 @pytest.fixture(scope="module")
 def local(spark: SparkSession, truths: tuple[AuditedTopic, list[Truth]]) -> Tables:
-    """What the audit finds in local mode."""
+    """The findings of the audit in local mode."""
     topic, _ = truths
     topic.run(spark, time.time_ns() // 1_000_000)
     return tables_of(spark, topic, str(topic.folder))

@@ -2,21 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
+from tests.support.operator.scenes import CONFIG
+from tests.unit.operator.decide.test_planner import look
 
 from delaytopic_api.documents import ConditionType
 from delaytopic_operator.decide.plan import Apply, Plan
-from delaytopic_operator.errors import ObjectRejected
+from delaytopic_operator.decide.planner import plan
+from delaytopic_operator.errors import ApiServerUnavailable, ObjectRejected
 from delaytopic_operator.execute.executor import Outcome
+from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition, summed_up
+from delaytopic_operator.model.transitions import NORMAL, Event
 from delaytopic_operator.observe.audit_verdict import NO_AUDIT, last_verdict
-from delaytopic_operator.report.status import with_failure
+from delaytopic_operator.report.events import EventRecorder
+from delaytopic_operator.report.status import StatusWriter, with_failure
 
 TYPES = (ConditionType.POLICY_ACCEPTED, ConditionType.TOPICS_READY, ConditionType.BACKEND_READY)
 WELL = Plan(conditions=[Condition(each, TRUE, "Fine") for each in (*TYPES, ConditionType.RELAY_AVAILABLE)])
 REJECTED = ObjectRejected("the field is wrong")
+
+
+class AwayKube(KubeApi):
+    """An API server that does not answer."""
+
+    def __init__(self) -> None: ...
+
+    def apply_status(self, document: dict[str, Any], manager: str, force: bool = True) -> dict[str, Any]:
+        raise ApiServerUnavailable("away")
+
+
+class Told(EventRecorder):
+    """Keeps what is told."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def tell(self, document: Mapping[str, Any], events: Iterable[Event]) -> None:
+        self.events += events
 
 
 def failing_at(kind: str) -> Plan:
@@ -43,6 +69,17 @@ def test_an_audit_that_cannot_be_made_leaves_delivery_as_it_is() -> None:
 
     assert (found["Ready"][0], found["SLOMet"]) == (str(TRUE), (str(UNKNOWN), NO_AUDIT))
     assert "Stalled" not in found
+
+
+def test_what_was_done_is_told_though_the_status_cannot_be_written() -> None:
+    kube, told = AwayKube(), Told()
+    done = Event(NORMAL, "RelayGone", "relay-2 is gone")
+    found = look()
+
+    with pytest.raises(ApiServerUnavailable):
+        StatusWriter(kube, told, CONFIG).report(found, plan(found), Outcome([done]), dry_run=False)
+
+    assert told.events == [done]
 
 
 def test_it_is_no_verdict_that_a_later_pass_would_keep() -> None:

@@ -1,4 +1,4 @@
-"""What of a DelayClass no DelayTopic can use, whoever they are."""
+"""Faults of a DelayClass for which no DelayTopic can use it."""
 
 from __future__ import annotations
 
