@@ -10,7 +10,7 @@ from typing import Final
 from bench.figures.table import Table
 from bench.machine import processors
 from bench.slo.audits import audit
-from bench.slo.standalone import HOST, StandaloneSpark
+from bench.slo.standalone import HOST, standalone_spark
 from bench.slo.topics import Hour, hour_of_records
 from bench.slo.watch import Cost, Role
 
@@ -56,7 +56,7 @@ def measure_sizes(work: Work, folder: Path, say: Callable[[str], None]) -> list[
     found = []
     for workers in WORKERS:
         place = folder / f"workers-{workers}"
-        with StandaloneSpark(place / "spark", workers=workers, cores=max(1, processors() // max(WORKERS))) as spark:
+        with standalone_spark(place / "spark", workers=workers, cores=max(1, processors() // max(WORKERS))) as spark:
             options = ("--master", spark.url, "--parallel", str(PARALLEL), *_ON_THE_DRIVER)
             for number, hours in enumerate(cases):
                 cost = audit(hours, place / str(number), options, spark.worker_processes)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import pyspark
 
@@ -22,33 +22,34 @@ _ADDRESS: Final = re.compile(r"Starting Spark master at (spark://\S+)")
 _REGISTERED: Final = re.compile("Successfully registered with master")
 
 
+@contextmanager
+def standalone_spark(folder: Path, *, workers: int, cores: int = 1, memory: str = "1g") -> Iterator[StandaloneSpark]:
+    """Run a master and its workers while the context lasts.
+
+    `cores` and `memory` are what each worker offers; `folder` takes logs, and what executors spill.
+    """
+    spark = StandaloneSpark(folder, workers, ["--cores", str(cores), "--memory", memory])
+    try:
+        spark.start()
+        yield spark
+    finally:
+        spark.kill()
+
+
 class StandaloneSpark:
-    """A context in which the master and its workers run; `url` is for `--master`.
+    """The master and its workers; `url` is for `--master`.
 
     A worker and its executors are one process group: they end together, as on a machine that fails.
     """
 
-    def __init__(self, folder: Path, *, workers: int, cores: int = 1, memory: str = "1g") -> None:
-        """`cores` and `memory` are what each worker offers; `folder` takes logs, and what executors spill."""
+    def __init__(self, folder: Path, workers: int, offers: Sequence[str]) -> None:
+        """Start nothing yet; `offers` are options of each worker."""
         self.url = ""
         self.environment = _environment(folder)
         self._folder = folder
-        self._count, self._offers = workers, ["--cores", str(cores), "--memory", memory]
+        self._count, self._offers = workers, offers
         self._master = self._program("master", "org.apache.spark.deploy.master.Master")
         self._workers: list[ManagedProcess] = []
-
-    def __enter__(self) -> Self:
-        try:
-            self._start()
-        except BaseException:
-            self.kill()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.kill()
 
     @property
     def worker_processes(self) -> list[int]:
@@ -65,7 +66,8 @@ class StandaloneSpark:
             self.kill_worker()
         self._master.kill()
 
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Start all, and wait until the workers are known to the master."""
         self._master.start()
         self.url = _wait_for(self._master, _ADDRESS)[1]
         for number in range(self._count):

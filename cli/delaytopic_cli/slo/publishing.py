@@ -36,7 +36,8 @@ def is_url(output: str) -> bool:
 def publish(result: Report, given: dict[str, Any], spark: SparkSession | None = None) -> int:
     """Write the outputs, say the verdict, and return its exit code; raises SloError. A URL needs Spark."""
     folder = result.delay_topic.replace("/", ".")
-    if spark is not None and is_url(given["output"]):
+    if is_url(given["output"]):
+        assert spark is not None
         page = put_outputs(result, spark, f"{given['output'].rstrip('/')}/{folder}")
     else:
         page = str(write_outputs(result, Path(given["output"]) / folder)[1])

@@ -32,7 +32,7 @@ def _names_of_spark(conf: dict[str, str]) -> dict[str, str]:
     for name in conf:
         if re.fullmatch(r"spark\.[A-Za-z0-9_.-]{1,247}", name) is None:
             raise InvalidText(
-                f'"{name}" is no setting of Spark; their names begin with spark., of Hadoop\'s spark.hadoop.'
+                f'"{name}" is no setting of Spark; use a name that begins with spark., for Hadoop with spark.hadoop.'
             )
     return conf
 

@@ -73,8 +73,30 @@ class CommittedOffsets:
     problem: Problem | None = None
 
 
+class _OfObject:
+    """The parts of an object as it was last seen."""
+
+    document: Mapping[str, Any] | None
+    """The object; None when it is gone."""
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """Return its metadata; empty when it is gone."""
+        return self.document["metadata"] if self.document is not None else {}
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        """Return the status that was written last."""
+        return (self.document or {}).get("status") or {}
+
+    @property
+    def is_going(self) -> bool:
+        """True if it is being deleted."""
+        return "deletionTimestamp" in self.metadata
+
+
 @dataclass(frozen=True)
-class Observation:
+class Observation(_OfObject):
     """One look at one DelayTopic, in which `topics`, `backend` and `signals` are as far as they could be had."""
 
     key: Key
@@ -136,24 +158,9 @@ class Observation:
         return of_class is not None and applied is not None and applied != of_class.metadata.generation
 
     @property
-    def metadata(self) -> Mapping[str, Any]:
-        """Of the DelayTopic; empty when it is gone."""
-        return self.document["metadata"] if self.document is not None else {}
-
-    @property
     def annotations(self) -> Mapping[str, str]:
         """Of the DelayTopic."""
         return self.metadata.get("annotations") or {}
-
-    @property
-    def status(self) -> Mapping[str, Any]:
-        """Return the status that the reconciliation before left."""
-        return (self.document or {}).get("status") or {}
-
-    @property
-    def is_going(self) -> bool:
-        """True if it is being deleted."""
-        return "deletionTimestamp" in self.metadata
 
     @property
     def goes_with_namespace(self) -> bool:
@@ -162,7 +169,7 @@ class Observation:
 
 
 @dataclass(frozen=True)
-class ClassObservation:
+class ClassObservation(_OfObject):
     """One look at one DelayClass."""
 
     name: str
@@ -174,21 +181,6 @@ class ClassObservation:
     """The DelayTopics that use it, and those gone whose relays still have to be stopped by it."""
     problem: Problem | None = None
     """The first thing for which DelayTopics cannot use it."""
-
-    @property
-    def metadata(self) -> Mapping[str, Any]:
-        """Of the DelayClass; empty when it is gone."""
-        return self.document["metadata"] if self.document is not None else {}
-
-    @property
-    def status(self) -> Mapping[str, Any]:
-        """Return the status that was written last, by whichever operator."""
-        return (self.document or {}).get("status") or {}
-
-    @property
-    def is_going(self) -> bool:
-        """True if it is being deleted."""
-        return "deletionTimestamp" in self.metadata
 
     @property
     def writes_status(self) -> bool:

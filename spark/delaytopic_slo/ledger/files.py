@@ -73,17 +73,11 @@ class Files:
     def put(self, name: str, text: str) -> None:
         """Write a file whole or not at all, in the place of one that is there."""
         with self._named(name, "written"):
-            if self._system.hasPathCapability(self._path(name), CONDITIONAL):
-                # An object store shows nothing before the last byte.
+            if self._is_store(name):
                 self._write(self._system.create(self._path(name), True), text)
                 return
-            folder, _, last = name.rpartition("/")
-            unfinished = self._path(f"{folder}/.{last}.{token_hex(4)}" if folder else f".{last}.{token_hex(4)}")
-            try:
-                self._write(self._system.create(unfinished, False), text)
+            with self._unfinished(name, text) as unfinished:
                 self._replace(unfinished, self._path(name))
-            finally:
-                self._system.delete(unfinished, False)
 
     def _replace(self, unfinished: Any, name: Any) -> None:
         """Rename, over what is there: of Hadoop's interfaces only this one does that."""
@@ -95,18 +89,28 @@ class Files:
 
     def _create(self, name: str, text: str) -> None:
         """Create a file that nobody sees before it is whole. When there is one, nothing happens, or any error."""
-        if self._system.hasPathCapability(self._path(name), CONDITIONAL):
+        if self._is_store(name):
             self._write(self._system.createFile(self._path(name)).create().must(CONDITIONAL, True).build(), text)
             return
-        folder, _, last = name.rpartition("/")
-        unfinished = self._path(f"{folder}/.{last}.{token_hex(4)}")
-        try:
-            self._write(self._system.create(unfinished, False), text)
+        with self._unfinished(name, text) as unfinished:
             if self._system.getScheme() == "file":
                 # A rename would replace: of what a local file system does, a link alone needs an empty place.
                 os.link(self._local(unfinished), self._local(self._path(name)))
             else:
                 self._system.rename(unfinished, self._path(name))
+
+    def _is_store(self, name: str) -> bool:
+        """Tell whether a file is there with its last byte, and not before: in an object store."""
+        return bool(self._system.hasPathCapability(self._path(name), CONDITIONAL))
+
+    @contextmanager
+    def _unfinished(self, name: str, text: str) -> Iterator[Any]:
+        """Write a file beside its place, under a name that nobody reads, and remove that name at the end."""
+        folder, slash, last = name.rpartition("/")
+        unfinished = self._path(f"{folder}{slash}.{last}.{token_hex(4)}")
+        try:
+            self._write(self._system.create(unfinished, False), text)
+            yield unfinished
         finally:
             self._system.delete(unfinished, False)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from bench.slo.standalone import HOST, SPARK_HOME, StandaloneSpark
+from bench.slo.standalone import HOST, SPARK_HOME, StandaloneSpark, standalone_spark
 from pyspark.sql import SparkSession
 from tests.harness.fixtures import QUICK_START
 from tests.harness.names import unique
@@ -39,7 +39,7 @@ Tables = dict[str, list[tuple[object, ...]]]
 def cluster(tmp_path: Path) -> Iterator[StandaloneSpark]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("JDK_JAVA_OPTIONS", " ".join(QUICK_START))
-        with StandaloneSpark(tmp_path / "spark", workers=2) as running:
+        with standalone_spark(tmp_path / "spark", workers=2) as running:
             yield running
 
 
