@@ -57,7 +57,8 @@ class Watches:
         enqueue: Callable[[Iterable[Key]], None],
         config: OperatorConfig,
         login_lasts: timedelta = timedelta(minutes=LOGIN_MINUTES),
-        enqueue_classes: Callable[[Iterable[Key]], None] = lambda keys: None,
+        *,
+        enqueue_classes: Callable[[Iterable[Key]], None],
     ) -> None:
         """`enqueue` takes the DelayTopics to look at now, `enqueue_classes` the DelayClasses.
 

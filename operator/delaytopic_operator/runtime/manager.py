@@ -62,18 +62,13 @@ class Shell:
 
 @dataclass(frozen=True, slots=True)
 class Reconcilers:
-    """A reconciler for each kind that people write; without one for DelayClasses, these are only read."""
+    """A reconciler for each kind that people write."""
 
     topics: Reconciler
-    classes: Reconciler | None = None
+    classes: Reconciler
 
 
 MakeReconcilers = Callable[[Shell], Reconcilers]
-
-
-def nothing_to_do(key: Key, now_ms: int) -> Result:
-    """Reconcile what nobody looks after."""
-    return Result()
 
 
 class Service:
@@ -137,11 +132,9 @@ class Service:
 
     def _make_class_workers(self) -> Workers:
         """A queue of their own: a class must not wait for its thousand DelayTopics, nor they for its Kafka."""
-        classes = self._reconcilers.classes
-        run = partial(self._pass, classes) if classes is not None else nothing_to_do
         return Workers(
             WorkQueue(random),
-            run,
+            partial(self._pass, self._reconcilers.classes),
             CLASS_WORKERS,
             self._may_run,
             self._metrics.observe_pass,

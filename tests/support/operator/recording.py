@@ -37,6 +37,16 @@ class RecordingReconciler:
         return self._shell.store.keys()
 
 
+class Idle:
+    """Does nothing: what is recorded is about DelayTopics."""
+
+    def reconcile(self, key: Key, now_ms: int) -> Result:
+        return Result()
+
+    def keys(self) -> Iterable[Key]:
+        return ()
+
+
 def labels_of(key: Key) -> dict[str, str]:
     return {
         "app.kubernetes.io/managed-by": "delaytopic-operator",
@@ -46,7 +56,7 @@ def labels_of(key: Key) -> dict[str, str]:
 
 
 def recording(shell: Shell) -> Reconcilers:
-    return Reconcilers(RecordingReconciler(shell))
+    return Reconcilers(RecordingReconciler(shell), Idle())
 
 
 if __name__ == "__main__":

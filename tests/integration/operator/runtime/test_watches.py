@@ -46,7 +46,7 @@ def watch(control_plane: ControlPlane, woken: list[Key]) -> Iterator[Callable[..
         topics = [namespace, *tenants]
         config = OperatorConfig(namespace=namespace, watch_namespaces=topics, relay_namespaces=[])
         store, login = ObjectCache(namespace, topics), ClusterLogin(control_plane.kubeconfig)
-        running.append(Watches(login, store, put, config, login_lasts))
+        running.append(Watches(login, store, put, config, login_lasts, enqueue_classes=lambda keys: None))
         running[-1].start()
         return running[-1], store
 

@@ -146,7 +146,6 @@ def test_a_kafka_that_does_not_answer_is_told_of_the_class(running: Platform) ->
     assert "127.0.0.1:1" in condition_of(told, "Accepted")["message"]
 
 
-@pytest.mark.nightly
 def test_many_delay_topics_are_counted_in_few_writes(running: Platform) -> None:
     mark = running.plane.audit.mark()
     busy = OneClass(running, "busy")
@@ -157,9 +156,9 @@ def test_many_delay_topics_are_counted_in_few_writes(running: Platform) -> None:
 
     busy.use(60)
 
-    # The API server writes its log of calls a moment after it has answered.
+    # The object is seen when it is stored, and the call is logged a moment later.
     wait_for(lambda: writes() > 0, running.operator.why)
-    assert writes() <= 20
+    assert 1 <= writes() <= 20
 
 
 def _warnings(about: Object, platform: Platform) -> list[str]:
