@@ -66,6 +66,9 @@ class ChildProcess:
 
 
 def is_stopped(child: ChildProcess) -> bool:
-    """Tell whether it has been stopped, by itself or by another."""
-    stat = Path(f"/proc/{child.child.pid}/stat").read_text(encoding="utf-8")
-    return stat.rpartition(")")[2].split()[0] == "T"
+    """Tell whether all its threads have been stopped, by itself or by another."""
+    threads = Path(f"/proc/{child.child.pid}/task").glob("*/stat")
+    try:
+        return all(stat.read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "T" for stat in threads)
+    except (FileNotFoundError, ProcessLookupError):
+        return False  # a thread has ended while it was looked at

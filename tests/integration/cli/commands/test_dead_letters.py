@@ -33,28 +33,11 @@ pytestmark = pytest.mark.integration
 BATCH = 2
 # The command in a process of its own, which stops itself in the second transaction, before or after its commit.
 HALTING = """
-import os, signal, sys
+import sys
 from delaytopic_cli.__main__ import main
-from delaytopic_cli.client import resending
+from tests.support.cli.halting import halt_in_second_transaction
 
-class Halting:
-    def __init__(self, real, when):
-        self.real, self.when, self.commits = real, when, 0
-
-    def __getattr__(self, name):
-        return getattr(self.real, name)
-
-    def commit_transaction(self, timeout_s):
-        self.commits += 1
-        if self.commits == 2 and self.when == "before":
-            os.kill(os.getpid(), signal.SIGSTOP)
-        self.real.commit_transaction(timeout_s)
-        if self.commits == 2 and self.when == "after":
-            os.kill(os.getpid(), signal.SIGSTOP)
-
-real, when = resending.producer, sys.argv.pop(1)
-resending.producer = lambda settings: Halting(real(settings), when)
-resending.BATCH_RECORDS = int(sys.argv.pop(1))
+halt_in_second_transaction(sys.argv.pop(1), int(sys.argv.pop(1)))
 main()
 """
 
@@ -75,7 +58,8 @@ def halted(letters: Letters, tmp_path: Path) -> Iterator[Halted]:
     def start(when: str) -> ChildProcess:
         arguments = ["dead-letters", "resend", letters.topic, "--all", "-b", letters.broker]
         with hearing_ctrl_c():
-            child.spawn([sys.executable, "-c", HALTING, when, str(BATCH), *arguments], tmp_path / "log")
+            command = [sys.executable, "-c", HALTING, when, str(BATCH), *arguments]
+            child.spawn(command, tmp_path / "log", directory=Path(__file__).parents[4])
         wait_for(lambda: is_stopped(child), (tmp_path / "log").read_text, timeout_s=20)
         return child
 

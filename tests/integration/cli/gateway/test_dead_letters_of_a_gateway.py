@@ -40,31 +40,14 @@ pytestmark = pytest.mark.integration
 
 # A gateway in a process of its own, which stops itself in the second transaction, before or after its commit.
 HALTING = """
-import os, signal, sys, time
-from delaytopic_cli.client import resending
+import sys, time
+from dataclasses import replace
 from delaytopic_cli.gateway.kafka_cluster import KafkaCluster
 from tests.support.cli.gateway import REMINDERS, Scene, gateway_over
-from dataclasses import replace
-
-class Halting:
-    def __init__(self, real):
-        self.real, self.commits = real, 0
-
-    def __getattr__(self, name):
-        return getattr(self.real, name)
-
-    def commit_transaction(self, timeout_s):
-        self.commits += 1
-        if self.commits == 2 and when == "before":
-            os.kill(os.getpid(), signal.SIGSTOP)
-        self.real.commit_transaction(timeout_s)
-        if self.commits == 2 and when == "after":
-            os.kill(os.getpid(), signal.SIGSTOP)
+from tests.support.cli.halting import halt_in_second_transaction
 
 _, when, broker, source, topic = sys.argv
-real = resending.producer
-resending.producer = lambda settings: Halting(real(settings))
-resending.BATCH_RECORDS = 2
+halt_in_second_transaction(when, 2)
 scene = Scene({replace(REMINDERS, source=source, dead_letter=topic): []})
 with gateway_over(scene, cluster=KafkaCluster({"bootstrap.servers": broker})) as served:
     print(served.url, flush=True)
