@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from delaytopic_api import DelayClass, DelayTopic, Settings, class_for, load_document, load_relay_config, resolve
-from delaytopic_api.errors import InvalidDocument, Problem
-from delaytopic_api.loading import parse_yaml
+from delaytopic_api import DelayClass, DelayTopic, Settings, class_for, load_documents, load_relay_config, resolve
 from delaytopic_api.relay import KafkaClient
 from delaytopic_cli.errors import InputError
 
@@ -21,7 +18,7 @@ def audited_topics(file: str, name: str | None) -> list[Settings]:
     `-` is standard input. A list, as `kubectl get delaytopics,delayclasses -A -o yaml` prints it, counts as its items.
     Raises InputError, and ApiError with the path of each wrong field.
     """
-    documents = [load_document(content, file) for content in _contents(_text(file), file)]
+    documents = load_documents(_text(file), file)
     classes = [document for document in documents if isinstance(document, DelayClass)]
     topics = [document for document in documents if isinstance(document, DelayTopic)]
     chosen = [topic for topic in topics if name in (None, topic.full_name, topic.metadata.name)]
@@ -45,14 +42,3 @@ def _text(file: str) -> str:
         return sys.stdin.read() if file == STANDARD_INPUT else Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file} cannot be read: {error}") from error
-
-
-def _contents(text: str, file: str) -> Iterator[object]:
-    for content in parse_yaml(text, file):
-        if isinstance(content, Mapping) and str(content.get("kind", "")).endswith("List"):
-            items = content.get("items")
-            if not isinstance(items, list):
-                raise InvalidDocument([Problem("items", "must be a list", file)])
-            yield from items
-        elif content is not None:
-            yield content

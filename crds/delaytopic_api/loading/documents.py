@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import yaml
 from pydantic import ValidationError
@@ -25,7 +25,8 @@ _KINDS: dict[str, type[DelayTopic] | type[DelayClass]] = {"DelayTopic": DelayTop
 def load_documents(text: str, origin: str = "") -> list[DelayTopic | DelayClass]:
     """All documents of a YAML text, in order; raises `InvalidDocument` with the problems of all of them.
 
-    `origin`, such as the file's name, comes first in each problem.
+    A list, as `kubectl get delaytopics,delayclasses -o yaml` prints it, counts as its items. `origin`, such as the
+    file's name, comes first in each problem.
     """
     documents: list[DelayTopic | DelayClass] = []
     problems: list[Problem] = []
@@ -46,6 +47,8 @@ def load_document(content: object, subject: str = "") -> DelayTopic | DelayClass
         raise InvalidDocument([Problem("", "must be a mapping of fields", subject)])
     kind = content.get("kind")
     model = _KINDS.get(kind) if isinstance(kind, str) else None
+    if model is None and _is_list(content):
+        raise InvalidDocument([Problem("items", "must be a list", subject)])
     if model is None:
         message = "is required" if kind is None else f'"{kind}" is not known here'
         raise InvalidDocument([Problem("kind", f"{message}; allowed: {', '.join(_KINDS)}", subject)])
@@ -76,16 +79,29 @@ def validate(model: type[M], content: Mapping[str, Any], subject: str = "") -> M
         raise InvalidDocument(problems_of(error, model, subject)) from error
 
 
+def listed(place: str, content: object) -> Iterator[tuple[str, object]]:
+    """Yield the content after its place; the items of a list after theirs, and nothing for an empty document."""
+    if _is_list(content) and isinstance(content["items"], list):
+        for number, item in enumerate(content["items"], 1):
+            yield from listed(f"{place}, item {number}", item)
+    elif content is not None:
+        yield place, content
+
+
+def _is_list(content: object) -> TypeGuard[Mapping[str, Any]]:
+    return isinstance(content, Mapping) and str(content.get("kind", "")).endswith("List") and "items" in content
+
+
 def _contents(text: str, origin: str) -> Iterator[tuple[str, object]]:
     """Each document that is not empty, after how to speak of it."""
-    for number, content in enumerate(parse_yaml(text, origin), 1):
-        if content is not None:
-            yield _subject(content, number, origin), content
+    for number, document in enumerate(parse_yaml(text, origin), 1):
+        for place, content in listed(f"document {number}", document):
+            yield _subject(content, place, origin), content
 
 
-def _subject(content: object, number: int, origin: str) -> str:
+def _subject(content: object, place: str, origin: str) -> str:
     name = _name(content) if isinstance(content, Mapping) else None
-    return ": ".join(part for part in (origin, name or f"document {number}") if part)
+    return ": ".join(part for part in (origin, name or place) if part)
 
 
 def _name(content: Mapping[str, Any]) -> str | None:

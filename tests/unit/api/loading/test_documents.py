@@ -150,6 +150,25 @@ def test_two_documents_of_the_same_name_are_refused() -> None:
     ]
 
 
+def test_a_list_as_kubectl_prints_it_counts_as_its_items() -> None:
+    topic = yaml.safe_load(TOPIC)
+    items = [topic, yaml.safe_load((API_DATA / "accepted_delay_class.yaml").read_text())]
+    lists = {"apiVersion": "v1", "kind": "List", "items": [{"kind": "DelayTopicList", "items": items}]}
+
+    assert load_documents(yaml.safe_dump(lists)) == [load_document(item) for item in items]
+
+
+def test_what_is_wrong_in_a_list_is_told_with_its_place() -> None:
+    text = "kind: List\nitems: [{}, [], {kind: DelayTopicList, items: [5]}]\n---\nkind: List\nitems: 5\n"
+
+    assert lines_of(text, "a.yaml") == [
+        "a.yaml: document 1, item 1: kind: is required; allowed: DelayTopic, DelayClass",
+        "a.yaml: document 1, item 2: must be a mapping of fields",
+        "a.yaml: document 1, item 3, item 1: must be a mapping of fields",
+        "a.yaml: document 2: items: must be a list",
+    ]
+
+
 def test_the_same_name_in_two_namespaces_is_two_documents() -> None:
     documents = load_documents(TOPIC + "---" + TOPIC.replace("namespace: shop", "namespace: bakery"))
 
