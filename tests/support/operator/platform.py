@@ -135,4 +135,6 @@ class Platform:
             path = f"{API}/delayclasses/{found['metadata']['name']}"
             if path.startswith(f"{API}/delayclasses/{self.class_name}"):
                 self.client.merge(path, {"metadata": {"finalizers": None}})
-                self.client.delete(path)
+                # One whose deletion waited for its finalizer has gone with it.
+                if "deletionTimestamp" not in found["metadata"]:
+                    self.client.delete(path)
