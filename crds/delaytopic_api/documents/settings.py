@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from delaytopic_api.documents.connection import KafkaConnection, RedisConnection, SigningKeySecret
-from delaytopic_api.documents.delay_topic import CesiumSpec, RedeliverySpec, SchedulerSpec, SloExclusion
+from delaytopic_api.documents.delay_topic import CesiumSpec, RedeliverySpec, SchedulerSpec, SloExclusion, SloThreshold
 from delaytopic_api.values.choices import (
     CAPABILITIES,
     AutoscalingMode,
@@ -98,6 +98,8 @@ class SloSettings:
     exclusions: list[SloExclusion] = field(default_factory=list)
     calendar: Calendar | None = None
     """None: the window is a rolling one."""
+    thresholds: list[SloThreshold] = field(default_factory=list)
+    """Further objectives of lateness."""
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,17 @@ class Exclusion(Model):
     reason: str
 
 
+class Threshold(Model):
+    """A further threshold of lateness, with an objective of its own."""
+
+    name: str
+    """Of its objective."""
+    lateness_ms: Milliseconds
+    """A record that arrived later than this after its deadline is late for it."""
+    objective: Percent
+    """The share of records that must not be."""
+
+
 class Rules(Model):
     """The rules of one run; they are kept with its plan, so that a repeated run has the same ones."""
 
@@ -48,6 +59,12 @@ class Rules(Model):
     exclusions: list[Exclusion] = Field(default_factory=list)
     """Records due within one count for no objective of lateness. Minutes are graded without them: they are applied
     when a report is made, so that one that is added later holds for what was graded before."""
+    thresholds: list[Threshold] = Field(default_factory=list)
+    """Minutes are graded by each of them, beside `lateness_ms`."""
+
+    def by(self, threshold: Threshold) -> Rules:
+        """Return the rules with this threshold and its objective in place of the usual ones."""
+        return self.model_copy(update={"lateness_ms": threshold.lateness_ms, "objective": threshold.objective})
 
 
 def default_grace_ms(lateness_ms: int) -> int:
