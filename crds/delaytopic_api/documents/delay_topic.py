@@ -230,10 +230,9 @@ def distinct_thresholds(
     return [
         (
             each.lateness.ms not in known[: place + 1],
-            f"{path}[{place}].lateness",
-            f"is {each.lateness}, as "
-            + ("slo.lateness" if each.lateness.ms == known[0] else "that of another threshold")
-            + ": each needs one of its own",
+            path,
+            f"each needs a lateness of its own; {each.lateness} is that of "
+            + ("slo.lateness" if each.lateness.ms == known[0] else "another one"),
         )
         for place, each in enumerate(thresholds)
     ]
