@@ -82,6 +82,7 @@ def _rows(settings: Settings, written: Mapping[str, Any]) -> Iterator[_Row]:
 def _slo_rows(slo: SloSettings) -> Iterator[_Row]:
     yield _Row("spec.slo.lateness", slo.lateness, otherwise=f"{LATENESS_OF_PRECISION} x precision")
     yield _Row("spec.slo.objective", f"{slo.objective} in {slo.calendar or slo.window}")
+    yield _Row("spec.slo.timeZone", slo.time_zone)
     thresholds = "; ".join(f"{each.objective} within {each.lateness}" for each in slo.thresholds)
     yield _Row("spec.slo.thresholds", thresholds or None)
     exclusions = "; ".join(f"{each.start} to {each.until}: {each.reason}" for each in slo.exclusions)

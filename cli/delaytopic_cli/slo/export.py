@@ -177,7 +177,7 @@ def _time_window(settings: Settings) -> Document:
     calendar = settings.slo.calendar
     if calendar is None:
         return {"duration": _shorthand(settings.slo.window), "isRolling": True}
-    begin = {"startTime": _A_FIRST_MONDAY, "timeZone": "UTC"}
+    begin = {"startTime": _A_FIRST_MONDAY, "timeZone": str(settings.slo.time_zone or "UTC")}
     return {"duration": _PERIODS[calendar], "calendar": begin, "isRolling": False}
 
 

@@ -158,6 +158,11 @@ RULES: Final[Mapping[type[Model], tuple[Rule, ...]]] = {
     SloExclusion: (Rule("self.from < self.until", "must be after from", "until"),),
     SloSpec: (
         Rule(
+            "!has(self.timeZone) || has(self.calendar)",
+            "is only for use with calendar: a rolling window has no midnight",
+            "timeZone",
+        ),
+        Rule(
             "!has(self.thresholds) || self.thresholds.all(a, self.thresholds.exists_one(b,"
             " duration(a.lateness) == duration(b.lateness))"
             " && (!has(self.lateness) || duration(a.lateness) != duration(self.lateness)))",

@@ -30,6 +30,7 @@ from delaytopic_api.values.choices import (
 from delaytopic_api.values.duration import Duration, between
 from delaytopic_api.values.names import ClassName
 from delaytopic_api.values.percent import Percent
+from delaytopic_api.values.time_zone import TimeZone
 from delaytopic_api.values.whole_minute import WholeMinute
 
 LONGEST_DELAY = "87600h"
@@ -210,15 +211,25 @@ class SloSpec(Model):
     window: Annotated[Duration, between("1h", "8760h")] = Duration("720h")
     """Over which time, up to now; without meaning beside calendar."""
     calendar: Calendar | None = None
-    """Count the error budget by days, weeks from Monday on, or months, in UTC, in place of the rolling window: it is
-    whole again when the next one begins."""
+    """Count the error budget by days, weeks from Monday on, or months, in place of the rolling window: it is whole
+    again when the next one begins."""
+    time_zone: TimeZone | None = None
+    """Periods of calendar begin at midnight there, whatever its clocks do: an IANA name, such as Europe/Berlin.
+    Absent: UTC."""
     exclusions: Annotated[list[SloExclusion], Field(max_length=50)] = []
     """Times in which lateness is excused: records due within one count for no objective of lateness, and for all
     others. One that is added later counts from the next audit on, for what was graded before, too."""
 
     @model_validator(mode="after")
     def _rules(self) -> Self:
-        require(*distinct_thresholds(self.lateness, self.thresholds))
+        require(
+            (
+                self.time_zone is None or self.calendar is not None,
+                "timeZone",
+                "is only for use with calendar: a rolling window has no midnight",
+            ),
+            *distinct_thresholds(self.lateness, self.thresholds),
+        )
         return self
 
 

@@ -25,6 +25,7 @@ from delaytopic_api.values.choices import (
 from delaytopic_api.values.duration import Duration
 from delaytopic_api.values.percent import Percent
 from delaytopic_api.values.quantity import Quantity
+from delaytopic_api.values.time_zone import TimeZone
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,8 @@ class SloSettings:
     exclusions: list[SloExclusion] = field(default_factory=list)
     calendar: Calendar | None = None
     """None: the window is a rolling one."""
+    time_zone: TimeZone | None = None
+    """Where periods of the calendar begin at midnight; None for UTC."""
     thresholds: list[SloThreshold] = field(default_factory=list)
     """Further objectives of lateness."""
 

@@ -171,6 +171,7 @@ def _settings(topic: DelayTopic, delay_class: DelayClass | None) -> Settings:
             window=spec.slo.window,
             exclusions=spec.slo.exclusions,
             calendar=spec.slo.calendar,
+            time_zone=spec.slo.time_zone,
             thresholds=spec.slo.thresholds,
         ),
         suspend=spec.suspend,

@@ -188,6 +188,8 @@ class Budget(Model):
     """Its length."""
     calendar: str | None = None
     """Day, Week or Month; null for a rolling window."""
+    time_zone: str | None = None
+    """Where that begins at midnight; null for UTC."""
     from_ms: int
     """Its start, or when the audit began if that was later."""
     until_ms: int | None = None

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from delaytopic_api.documents import Model
-from delaytopic_api.values import Calendar, Guarantee, Percent
+from delaytopic_api.values import Calendar, Guarantee, Percent, TimeZone
 
 DEFAULT_SETTLING_MS = 60_000
 Milliseconds = Annotated[int, Field(ge=0)]
@@ -46,6 +46,8 @@ class Rules(Model):
     """Over which the budget is counted, without a calendar."""
     calendar: Calendar | None = None
     """The periods by which it is counted, in place of that."""
+    time_zone: TimeZone | None = None
+    """Where these periods begin at midnight; None for UTC."""
     guarantee: Guarantee
     """AtLeastOnce does not promise uniqueness: duplicates are counted, and no objective."""
     loss_horizon_ms: Milliseconds = 24 * 3_600_000

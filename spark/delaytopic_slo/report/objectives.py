@@ -153,6 +153,7 @@ def _budget(minutes: Sequence[MinuteCounts], rules: Rules, period: MinuteRange, 
     return Budget(
         window=Duration.of_ms((period.end - period.start) * MINUTE_MS if rules.calendar else rules.window_ms),
         calendar=str(rules.calendar) if rules.calendar is not None else None,
+        time_zone=rules.time_zone,
         from_ms=max(period.start, first_minute) * MINUTE_MS,
         until_ms=period.end * MINUTE_MS if rules.calendar is not None else None,
         total=total,

@@ -53,6 +53,8 @@ def test_openslo_has_the_periods_of_a_calendar_and_sloth_refuses_them(tmp_path: 
 
     begin = {"startTime": "2024-01-01 00:00:00", "timeZone": "UTC"}
     assert document["spec"]["timeWindow"] == [{"duration": "1M", "calendar": begin, "isRolling": False}]
+    [berlin] = exported(tmp_path, text.replace("Month", "Month, timeZone: Europe/Berlin"), "--openslo")
+    assert berlin["spec"]["timeWindow"][0]["calendar"] == begin | {"timeZone": "Europe/Berlin"}
     assert raised(tmp_path, text, "--sloth").startswith("shop/reminders: slo.calendar: Sloth has rolling windows only")
 
 
