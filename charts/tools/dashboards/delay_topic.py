@@ -156,22 +156,22 @@ DELAY_TOPIC: Final = Dashboard(
                 "Burn rate",
                 "How fast the error budget is spent: 1 spends it exactly within the objective's window. By relays over "
                 "the last five minutes, and by the last audit over longer times.",
-                Query(f"max(delaytopic:slo_burn_rate:5m{{{_ONE}}})", "relays, 5m"),
-                Query(_led("delaytopic_slo_burn_rate", "window"), "audit, {{window}}"),
+                Query(f"max by (objective) (delaytopic:slo_burn_rate:5m{{{_ONE}}})", "{{objective}}, relays, 5m"),
+                Query(_led("delaytopic_slo_burn_rate", "objective, window"), "{{objective}}, audit, {{window}}"),
             ),
         ),
         (
             lines(
                 "Broken promises, by the last audit",
                 "Records that were lost, early or twice: within the window, and those that it found newly.",
-                Query(_led("delaytopic_slo_bad_records", "objective", 'objective!="Timely"'), "{{objective}}"),
+                Query(_led("delaytopic_slo_bad_records", "objective", 'objective!~"Timely(-.*)?"'), "{{objective}}"),
                 Query(_led("delaytopic_slo_newly_bad_records", "objective"), "{{objective}}, newly found"),
             ),
             lines(
                 "Lateness, by the last audit",
                 "Arrival minus deadline within the window, and what counts as late.",
                 Query(_led("delaytopic_slo_lateness_seconds", "quantile"), "{{quantile}}"),
-                Query(_led("delaytopic_slo_threshold_seconds", "delaytopic_name"), "late from here on"),
+                Query(_led("delaytopic_slo_threshold_seconds", "objective"), "{{objective}}: late from here on"),
                 unit="s",
             ),
         ),
@@ -179,7 +179,7 @@ DELAY_TOPIC: Final = Dashboard(
             number(
                 "Error budget left",
                 "By the last audit, over the objective's own window; below zero it is overspent.",
-                Query(_led("delaytopic_slo_budget_remaining_ratio", "delaytopic_name")),
+                Query(_led("delaytopic_slo_budget_remaining_ratio", "objective"), "{{objective}}"),
                 unit="percentunit",
             ),
             number(

@@ -111,8 +111,8 @@ FLEET: Final = Dashboard(
         (
             lines(
                 "Error budget left",
-                "By the last audit, over each objective's own window; below zero it is overspent.",
-                Query(f"max {_BY} (delaytopic_slo_budget_remaining_ratio {_LED})", _EACH),
+                "By the last audit, over each objective's own window, the least of several; below zero: overspent.",
+                Query(f"min {_BY} (delaytopic_slo_budget_remaining_ratio {_LED})", _EACH),
                 unit="percentunit",
             ),
             lines(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from delaytopic_api import Settings
-from delaytopic_api.documents import CesiumSpec, TopicSettings
+from delaytopic_api.documents import CesiumSpec, SloSettings, TopicSettings
 from delaytopic_api.policy import LATENESS_OF_PRECISION, RETENTION_MARGIN
 from delaytopic_api.values import Dialect
 from delaytopic_cli.plan.outcome import InForce
@@ -37,7 +37,7 @@ def in_force(accepted: Accepted, written: Mapping[str, Any]) -> list[InForce]:
 
 
 def _rows(settings: Settings, written: Mapping[str, Any]) -> Iterator[_Row]:
-    schedule, scaling, slo = settings.schedule, settings.autoscaling, settings.slo
+    schedule, scaling = settings.schedule, settings.autoscaling
     servers = settings.connection.bootstrap_servers if settings.connection is not None else None
     yield _Row("spec.delayClassName", settings.class_name, otherwise="the default class")
     yield _Row("spec.connection.bootstrapServers", servers, ("connection.bootstrapServers",))
@@ -73,13 +73,20 @@ def _rows(settings: Settings, written: Mapping[str, Any]) -> Iterator[_Row]:
     yield _Row("spec.autoscaling.scaleToZero", scaling.scale_to_zero)
     utilization = ("defaults.targetUtilization",)
     yield _Row("spec.autoscaling.targetUtilization", scaling.target_utilization, utilization)
-    yield _Row("spec.slo.lateness", slo.lateness, otherwise=f"{LATENESS_OF_PRECISION} x precision")
-    yield _Row("spec.slo.objective", f"{slo.objective} in {slo.calendar or slo.window}")
-    exclusions = "; ".join(f"{each.start} to {each.until}: {each.reason}" for each in slo.exclusions)
-    yield _Row("spec.slo.exclusions", exclusions or None)
+    yield from _slo_rows(settings.slo)
     yield _Row("spec.suspend", settings.suspend)
     yield _Row("spec.deletionPolicy", settings.deletion_policy)
     yield _Row("spec.drainTimeout", settings.drain_timeout, ("defaults.drainTimeout",))
+
+
+def _slo_rows(slo: SloSettings) -> Iterator[_Row]:
+    yield _Row("spec.slo.lateness", slo.lateness, otherwise=f"{LATENESS_OF_PRECISION} x precision")
+    yield _Row("spec.slo.objective", f"{slo.objective} in {slo.calendar or slo.window}")
+    yield _Row("spec.slo.timeZone", slo.time_zone)
+    thresholds = "; ".join(f"{each.objective} within {each.lateness}" for each in slo.thresholds)
+    yield _Row("spec.slo.thresholds", thresholds or None)
+    exclusions = "; ".join(f"{each.start} to {each.until}: {each.reason}" for each in slo.exclusions)
+    yield _Row("spec.slo.exclusions", exclusions or None)
 
 
 def _topic_rows(field: str, topic: TopicSettings, by_default: str, retention: str) -> Iterator[_Row]:

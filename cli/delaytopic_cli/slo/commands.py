@@ -37,7 +37,9 @@ from delaytopic_slo.runtime.session import spark_session
     help="Reach Kafka as this relay's configuration does, secrets included.",
 )
 @ledger_options
-@click.option("--grace", type=DurationOption(), help="Judge a minute so long after its end. Default: lateness and 1m.")
+@click.option(
+    "--grace", type=DurationOption(), help="Judge a minute so long after its end. Default: the longest lateness and 1m."
+)
 @click.option("--loss-horizon", type=DurationOption(), help="Until then a loss is provisional. Default: 24h.")
 @click.option("--retention", type=DurationOption(), help="Of the ledger. Default: SLO window and loss horizon.")
 @click.option("--since", type=DurationOption(), help="First run: begin so long ago. Default: with the first record.")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import click
 import yaml
 
-from delaytopic_api import Duration, Settings
+from delaytopic_api import Duration, Percent, Settings
+from delaytopic_api.documents import TIMELY
 from delaytopic_api.relay import lateness_bucket
 from delaytopic_api.values import Calendar
 from delaytopic_cli.errors import InputError
@@ -47,8 +48,8 @@ def export(file: str, name: str | None, form: str | None) -> None:
     """
     if form is None:
         raise InputError("choose one of --openslo and --sloth")
-    made = openslo_document if form == OPENSLO else sloth_document
-    documents = [made(_sayable(settings)) for settings in audited_topics(file, name)]
+    made = openslo_documents if form == OPENSLO else sloth_documents
+    documents = [document for settings in audited_topics(file, name) for document in made(_sayable(settings))]
     click.echo(yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True, width=120), nl=False)
 
 
@@ -62,18 +63,22 @@ def _sayable(settings: Settings) -> Settings:
     return settings
 
 
-def openslo_document(settings: Settings) -> Document:
-    """Return the SLO as OpenSLO v1 has it; raises InputError."""
-    name = _name(settings, "-timely")
-    good, total = f"sum({_good(settings)})", f"sum({_total(settings)})"
+def openslo_documents(settings: Settings) -> list[Document]:
+    """Return an SLO for each objective of lateness, as OpenSLO v1 has it; raises InputError."""
+    return [_openslo_document(settings, each) for each in _of_lateness(settings)]
+
+
+def _openslo_document(settings: Settings, of: _OfLateness) -> Document:
+    name = _name(settings, f"-{of.name}")
+    good, total = f"sum({_good(settings, of)})", f"sum({_total(settings)})"
     ratio = {"counter": True, "good": _metric(good), "total": _metric(total)}
-    objective = {"displayName": f"at most {settings.slo.lateness} late", "target": float(_target(settings))}
+    objective = {"displayName": f"at most {of.lateness} late", "target": float(_target(settings, of))}
     return {
         "apiVersion": "openslo/v1",
         "kind": "SLO",
-        "metadata": {"name": name, "displayName": f"{settings.namespace}/{settings.name} on time"},
+        "metadata": {"name": name, "displayName": f"{settings.namespace}/{settings.name} {of.title}"},
         "spec": {
-            "description": _description(settings),
+            "description": _description(settings, of),
             "service": _name(settings),
             "indicator": {"metadata": {"name": name}, "spec": {"ratioMetric": ratio}},
             "timeWindow": [_time_window(settings)],
@@ -83,31 +88,53 @@ def openslo_document(settings: Settings) -> Document:
     }
 
 
-def sloth_document(settings: Settings) -> Document:
-    """Return the SLO as Sloth's prometheus/v1 has it, which leaves the window to its command; raises InputError."""
+def sloth_documents(settings: Settings) -> list[Document]:
+    """Return the SLOs as Sloth's prometheus/v1 has them, which leaves the window to its command; raises InputError."""
     if settings.slo.calendar is not None:
         raise InputError(
             f"{settings.namespace}/{settings.name}: slo.calendar: Sloth has rolling windows only; export it --openslo"
         )
-    good, total = f"sum(rate({_good(settings)}{_WINDOW}))", f"sum(rate({_total(settings)}{_WINDOW}))"
+    return [
+        {
+            "version": "prometheus/v1",
+            "service": _name(settings),
+            "labels": {"delaytopic_namespace": settings.namespace, "delaytopic_name": settings.name},
+            "slos": [_sloth_slo(settings, each) for each in _of_lateness(settings)],
+        }
+    ]
+
+
+def _sloth_slo(settings: Settings, of: _OfLateness) -> Document:
+    good, total = f"sum(rate({_good(settings, of)}{_WINDOW}))", f"sum(rate({_total(settings)}{_WINDOW}))"
     return {
-        "version": "prometheus/v1",
-        "service": _name(settings),
-        "labels": {"delaytopic_namespace": settings.namespace, "delaytopic_name": settings.name},
-        "slos": [
-            {
-                "name": "timely",
-                "objective": float(_target(settings) * 100),
-                "sli": {"events": {"error_query": f"({total} - {good})", "total_query": total}},
-                "alerting": {
-                    "name": "DelayTopicLate",
-                    "annotations": {"summary": f"No longer met soon: {_description(settings)}"},
-                    "page_alert": {"labels": {"severity": "critical"}},
-                    "ticket_alert": {"labels": {"severity": "warning"}},
-                },
-            }
-        ],
+        "name": of.name,
+        "objective": float(_target(settings, of) * 100),
+        "sli": {"events": {"error_query": f"({total} - {good})", "total_query": total}},
+        "alerting": {
+            "name": "DelayTopicLate",
+            "annotations": {"summary": f"No longer met soon: {_description(settings, of)}"},
+            "page_alert": {"labels": {"severity": "critical"}},
+            "ticket_alert": {"labels": {"severity": "warning"}},
+        },
     }
+
+
+class _OfLateness(NamedTuple):
+    """One objective of lateness. `name` is its own within the DelayTopic, and part of a label as in DNS."""
+
+    name: str
+    title: str
+    lateness: Duration
+    objective: Percent
+
+
+def _of_lateness(settings: Settings) -> list[_OfLateness]:
+    slo = settings.slo
+    further = (
+        _OfLateness(each.name.lower(), f"within {each.lateness}", each.lateness, each.objective)
+        for each in slo.thresholds
+    )
+    return [_OfLateness(TIMELY.lower(), "on time", slo.lateness, slo.objective), *further]
 
 
 def _name(settings: Settings, ending: str = "") -> str:
@@ -117,12 +144,12 @@ def _name(settings: Settings, ending: str = "") -> str:
     return name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 9 - len(ending)]}-{digest}{ending}"
 
 
-def _description(settings: Settings) -> str:
-    return f"Records of {settings.source.topic} arrive on {settings.target.topic} at most {settings.slo.lateness} late."
+def _description(settings: Settings, of: _OfLateness) -> str:
+    return f"Records of {settings.source.topic} arrive on {settings.target.topic} at most {of.lateness} late."
 
 
-def _good(settings: Settings) -> str:
-    return f'{_LATENESS}_bucket{{{_labels(settings)}, le="{lateness_bucket(settings.slo.lateness.ms)}"}}'
+def _good(settings: Settings, of: _OfLateness) -> str:
+    return f'{_LATENESS}_bucket{{{_labels(settings)}, le="{lateness_bucket(of.lateness.ms)}"}}'
 
 
 def _total(settings: Settings) -> str:
@@ -137,21 +164,20 @@ def _metric(query: str) -> Document:
     return {"metricSource": {"type": "Prometheus", "spec": {"query": query}}}
 
 
-def _target(settings: Settings) -> Fraction:
-    objective = settings.slo.objective
-    if objective.ratio == 1:
+def _target(settings: Settings, of: _OfLateness) -> Fraction:
+    if of.objective.ratio == 1:
         raise InputError(
             f"{settings.namespace}/{settings.name}: an objective of 100% has no error budget, and these tools take"
             " none; the operator's alert DelayPromiseBroken is for it"
         )
-    return objective.ratio
+    return of.objective.ratio
 
 
 def _time_window(settings: Settings) -> Document:
     calendar = settings.slo.calendar
     if calendar is None:
         return {"duration": _shorthand(settings.slo.window), "isRolling": True}
-    begin = {"startTime": _A_FIRST_MONDAY, "timeZone": "UTC"}
+    begin = {"startTime": _A_FIRST_MONDAY, "timeZone": str(settings.slo.time_zone or "UTC")}
     return {"duration": _PERIODS[calendar], "calendar": begin, "isRolling": False}
 
 

@@ -10,8 +10,8 @@ import click
 from delaytopic_api import Duration, Settings
 from delaytopic_api.errors import InvalidText
 from delaytopic_cli.commands.options import split_pair
-from delaytopic_slo.model import Exclusion, Rules, default_grace_ms
-from delaytopic_slo.report import LONGEST_MS
+from delaytopic_slo.model import Exclusion, Rules, Threshold, default_grace_ms
+from delaytopic_slo.report import CLOCK_CHANGE_MS, LONGEST_MS
 
 F = TypeVar("F", bound=Callable[..., Any])
 DAY_MS = 86_400_000
@@ -92,20 +92,26 @@ def rules_of(
 ) -> Rules:
     """Return the rules of the audit from the DelayTopic's SLO and the options."""
     slo = settings.slo
+    longest_ms = max(each.ms for each in (slo.lateness, *(further.lateness for further in slo.thresholds)))
     horizon_ms = loss_horizon.ms if loss_horizon is not None else DAY_MS
     # With a calendar, the period before is reported, too.
     budget_ms = 2 * LONGEST_MS[slo.calendar] if slo.calendar is not None else slo.window.ms
+    budget_ms += CLOCK_CHANGE_MS if slo.time_zone is not None else 0
     return Rules(
         lateness_ms=slo.lateness.ms,
-        grace_ms=grace.ms if grace is not None else default_grace_ms(slo.lateness.ms),
+        grace_ms=grace.ms if grace is not None else default_grace_ms(longest_ms),
         objective=slo.objective,
         window_ms=slo.window.ms,
         calendar=slo.calendar,
+        time_zone=slo.time_zone,
         guarantee=settings.guarantee,
         loss_horizon_ms=horizon_ms,
         retention_ms=retention.ms if retention is not None else budget_ms + horizon_ms,
         exclusions=[
             Exclusion(from_ms=each.start.ms, until_ms=each.until.ms, reason=each.reason) for each in slo.exclusions
+        ],
+        thresholds=[
+            Threshold(name=each.name, lateness_ms=each.lateness.ms, objective=each.objective) for each in slo.thresholds
         ],
     )
 

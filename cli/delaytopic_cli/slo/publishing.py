@@ -48,6 +48,9 @@ def publish(result: Report, given: dict[str, Any], spark: SparkSession | None = 
     click.echo(f"{styled(str(result.verdict), fg=_COLOURS[result.verdict], bold=True)}: {printable(result.sentence)}")
     if result.exhaustion is not None:
         echo(f"  {result.exhaustion.sentence}")
+    for each in result.thresholds:
+        if each.exhaustion is not None:
+            echo(f"  {each.objective}: {each.exhaustion.sentence}")
     for reason in result.reasons:
         echo(f"  {reason}")
     if not given["quiet"]:

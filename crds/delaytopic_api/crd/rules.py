@@ -11,7 +11,7 @@ from typing import Final
 
 from delaytopic_api.documents.connection import Authentication, RedisConnection
 from delaytopic_api.documents.delay_class import ClassBackendSpec, DelayClassSpec
-from delaytopic_api.documents.delay_topic import BackendSpec, DelayTopicSpec, ScheduleSpec, SloExclusion
+from delaytopic_api.documents.delay_topic import BackendSpec, DelayTopicSpec, ScheduleSpec, SloExclusion, SloSpec
 from delaytopic_api.documents.model import Model
 from delaytopic_api.documents.relays import AutoscalingSpec
 from delaytopic_api.documents.topics import TopicSpec
@@ -156,6 +156,20 @@ RULES: Final[Mapping[type[Model], tuple[Rule, ...]]] = {
     ),
     BackendSpec: (Rule("!has(self.redis) || self.type == 'RedisZset'", "is only for type RedisZset", "redis"),),
     SloExclusion: (Rule("self.from < self.until", "must be after from", "until"),),
+    SloSpec: (
+        Rule(
+            "!has(self.timeZone) || has(self.calendar)",
+            "is only for use with calendar: a rolling window has no midnight",
+            "timeZone",
+        ),
+        Rule(
+            "!has(self.thresholds) || self.thresholds.all(a, self.thresholds.exists_one(b,"
+            " duration(a.lateness) == duration(b.lateness))"
+            " && (!has(self.lateness) || duration(a.lateness) != duration(self.lateness)))",
+            "must each have a lateness of its own, other than slo.lateness",
+            "thresholds",
+        ),
+    ),
     AutoscalingSpec: (
         Rule(
             "!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",

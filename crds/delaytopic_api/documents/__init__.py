@@ -12,12 +12,15 @@ from delaytopic_api.documents.connection import (
 )
 from delaytopic_api.documents.delay_class import AccessSpec, DelayClass, DelayClassSpec, RelayTemplate
 from delaytopic_api.documents.delay_topic import (
+    MOST_THRESHOLDS,
+    TIMELY,
     CesiumSpec,
     DelayTopic,
     DelayTopicSpec,
     RedeliverySpec,
     SchedulerSpec,
     SloExclusion,
+    SloThreshold,
 )
 from delaytopic_api.documents.metadata import (
     API_VERSION,
@@ -62,6 +65,8 @@ __all__ = [
     "DEFAULT_CLASS_ANNOTATION",
     "GROUP",
     "MOST_FAULTY_HOURS",
+    "MOST_THRESHOLDS",
+    "TIMELY",
     "AccessSpec",
     "ApiVersion",
     "Authentication",
@@ -102,6 +107,7 @@ __all__ = [
     "SloObjectiveStatus",
     "SloSettings",
     "SloStatus",
+    "SloThreshold",
     "SparkConf",
     "Tls",
     "TopicSettings",

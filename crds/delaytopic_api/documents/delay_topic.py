@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Sequence
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -29,10 +30,17 @@ from delaytopic_api.values.choices import (
 from delaytopic_api.values.duration import Duration, between
 from delaytopic_api.values.names import ClassName
 from delaytopic_api.values.percent import Percent
+from delaytopic_api.values.time_zone import TimeZone
 from delaytopic_api.values.whole_minute import WholeMinute
 
 LONGEST_DELAY = "87600h"
 
+TIMELY: Final = "Timely"
+"""The name of the objective of `slo.lateness`, and the beginning of those of `slo.thresholds`."""
+MOST_THRESHOLDS: Final = 3
+"""As many as fit with all that a status says of them: the verdict goes through the termination message of a pod."""
+
+Lateness = Annotated[Duration, between("10ms", "24h")]
 Delay = Annotated[Duration, between("0s", LONGEST_DELAY)]
 LongDelay = Annotated[Duration, between("10ms", LONGEST_DELAY)]
 FixedDelay = Annotated[Duration, between("1ms", LONGEST_DELAY)]
@@ -176,21 +184,69 @@ class SloExclusion(Model):
         return self
 
 
+class SloThreshold(Model):
+    """A further threshold of lateness, with an objective and an error budget of its own."""
+
+    lateness: Lateness
+    """A record sent later than this after its due time is late for this objective."""
+    objective: Percent
+    """The share of records that must not be late for it."""
+
+    @property
+    def name(self) -> str:
+        """The name of its objective in reports, in the status and in metrics, such as `Timely-100ms`."""
+        return f"{TIMELY}-{Duration.of_ms(self.lateness.ms)}"
+
+
 class SloSpec(Model):
     """The objectives that the audit checks."""
 
-    lateness: Annotated[Duration, between("10ms", "24h")] | None = None
+    lateness: Lateness | None = None
     """A record sent later than this after its due time is late. Absent: five times precision."""
     objective: Percent = Percent("99.9%")
     """The share of records that must not be late."""
+    thresholds: Annotated[list[SloThreshold], Field(max_length=MOST_THRESHOLDS)] = []
+    """Further objectives of lateness beside this one, each with an error budget of its own: 99% within 100ms, say,
+    whose name is Timely-100ms. One that is added later counts for what is graded from the next audit on."""
     window: Annotated[Duration, between("1h", "8760h")] = Duration("720h")
     """Over which time, up to now; without meaning beside calendar."""
     calendar: Calendar | None = None
-    """Count the error budget by days, weeks from Monday on, or months, in UTC, in place of the rolling window: it is
-    whole again when the next one begins."""
+    """Count the error budget by days, weeks from Monday on, or months, in place of the rolling window: it is whole
+    again when the next one begins."""
+    time_zone: TimeZone | None = None
+    """Periods of calendar begin at midnight there, whatever its clocks do: an IANA name, such as Europe/Berlin.
+    Absent: UTC."""
     exclusions: Annotated[list[SloExclusion], Field(max_length=50)] = []
     """Times in which lateness is excused: records due within one count for no objective of lateness, and for all
     others. One that is added later counts from the next audit on, for what was graded before, too."""
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        require(
+            (
+                self.time_zone is None or self.calendar is not None,
+                "timeZone",
+                "is only for use with calendar: a rolling window has no midnight",
+            ),
+            *distinct_thresholds(self.lateness, self.thresholds),
+        )
+        return self
+
+
+def distinct_thresholds(
+    lateness: Duration | None, thresholds: Sequence[SloThreshold], path: str = "thresholds"
+) -> list[tuple[bool, str, str]]:
+    """Return the rules that each threshold is another one, as `require` takes them: an objective is named by it."""
+    known = [lateness.ms if lateness is not None else None, *(each.lateness.ms for each in thresholds)]
+    return [
+        (
+            each.lateness.ms not in known[: place + 1],
+            path,
+            f"each needs a lateness of its own; {each.lateness} is that of "
+            + ("slo.lateness" if each.lateness.ms == known[0] else "another one"),
+        )
+        for place, each in enumerate(thresholds)
+    ]
 
 
 class DelayTopicSpec(Model):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from delaytopic_api.documents.connection import KafkaConnection, RedisConnection, SigningKeySecret
-from delaytopic_api.documents.delay_topic import CesiumSpec, RedeliverySpec, SchedulerSpec, SloExclusion
+from delaytopic_api.documents.delay_topic import CesiumSpec, RedeliverySpec, SchedulerSpec, SloExclusion, SloThreshold
 from delaytopic_api.values.choices import (
     CAPABILITIES,
     AutoscalingMode,
@@ -25,6 +25,7 @@ from delaytopic_api.values.choices import (
 from delaytopic_api.values.duration import Duration
 from delaytopic_api.values.percent import Percent
 from delaytopic_api.values.quantity import Quantity
+from delaytopic_api.values.time_zone import TimeZone
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,10 @@ class SloSettings:
     exclusions: list[SloExclusion] = field(default_factory=list)
     calendar: Calendar | None = None
     """None: the window is a rolling one."""
+    time_zone: TimeZone | None = None
+    """Where periods of the calendar begin at midnight; None for UTC."""
+    thresholds: list[SloThreshold] = field(default_factory=list)
+    """Further objectives of lateness."""
 
 
 @dataclass(frozen=True)

@@ -147,22 +147,6 @@ RecordCount = Annotated[int, Field(ge=0, le=2**53)]
 """A count of an audit's pod: the API server takes no larger numbers, and would refuse the whole status."""
 
 
-class SloObjectiveStatus(_Status):
-    """One objective over the window that was audited."""
-
-    name: Annotated[str, Field(max_length=32)]
-    """Timely, Complete, Unique or NotEarly."""
-    objective: Annotated[str | None, Field(max_length=16)] = None
-    """The share that has to be good."""
-    attainment: Annotated[str | None, Field(max_length=16)] = None
-    """The share that was good; absent when nothing was due."""
-    bad: RecordCount = 0
-    """Records that were not good."""
-    newly_bad: RecordCount | None = None
-    """Records that were not good, and that the audit before knew nothing of. The operator counts them; of an objective
-    below 100% it does not."""
-
-
 class SloBurnRateStatus(_Status):
     """The speed at which the error budget was spent over some time."""
 
@@ -174,19 +158,43 @@ class SloBurnRateStatus(_Status):
     """Records that were late or lost."""
 
 
+class SloObjectiveStatus(_Status):
+    """One objective over the window that was audited."""
+
+    name: Annotated[str, Field(max_length=32)]
+    """Timely, Complete, Unique or NotEarly; of a threshold its name, such as Timely-100ms."""
+    objective: Annotated[str | None, Field(max_length=16)] = None
+    """The share that has to be good."""
+    attainment: Annotated[str | None, Field(max_length=16)] = None
+    """The share that was good; absent when nothing was due."""
+    bad: RecordCount = 0
+    """Records that were not good."""
+    newly_bad: RecordCount | None = None
+    """Records that were not good, and that the audit before knew nothing of. The operator counts them; of an objective
+    below 100% it does not."""
+    budget_left_percent: Annotated[str | None, Field(max_length=32)] = None
+    """Of a threshold, as below for slo.lateness: the share of its error budget that is left."""
+    budget_exhausted_at: AwareDatetime | None = None
+    """Of a threshold: the time at which its error budget is spent."""
+    burn_rates: Annotated[list[SloBurnRateStatus], Field(max_length=8)] | None = None
+    """Of a threshold: the burn rates of its error budget that alerts look at, shortest window first."""
+    counts_from: AwareDatetime | None = None
+    """Of a threshold that was added later: what was due before this time was graded without it, and does not count."""
+
+
 class SloFaultsStatus(_Status):
     """Records that broke an objective of 100% and were due within one hour."""
 
     hour: AwareDatetime
     """Its start."""
     objective: Annotated[str, Field(max_length=32)]
-    """Timely, Complete, Unique or NotEarly."""
+    """Its name."""
     records: RecordCount
     """The number of records."""
 
 
-MOST_FAULTY_HOURS = 24
-"""The number of `SloFaultsStatus` that a status lists: the verdict has to fit into the termination message of a pod."""
+MOST_FAULTY_HOURS = 12
+"""The number of `SloFaultsStatus` that an audit lists: the verdict has to fit into the termination message of a pod."""
 
 
 class SloStatus(_Status):
@@ -219,7 +227,7 @@ class SloStatus(_Status):
     """The objectives that are promised, each graded apart."""
     burn_rates: Annotated[list[SloBurnRateStatus], Field(max_length=8)] | None = None
     """Shortest window first."""
-    faults: Annotated[list[SloFaultsStatus], Field(max_length=MOST_FAULTY_HOURS)] | None = None
+    faults: Annotated[list[SloFaultsStatus], Field(max_length=24)] | None = None
     """Hours in which an objective of 100% was broken, latest first; of older ones, if there are more, nothing is
     said."""
     report: str | None = None

@@ -84,6 +84,8 @@ def _message(details: ErrorDetails, model: type[BaseModel]) -> str:
             said = f"must be at least {context['ge']}, not {_shown(value)}"
         case "less_than_equal":
             said = f"must be at most {context['le']}, not {_shown(value)}"
+        case "too_long" if isinstance(value, list):
+            said = f"must have at most {context['max_length']} entries, not {len(value)}"
         case "value_error":
             said = str(context["error"])
         case _:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from delaytopic_api.documents.delay_class import DefaultsSpec, DelayClass, DelayClassSpec, LimitsSpec
-from delaytopic_api.documents.delay_topic import DelayTopic, DelayTopicSpec
+from delaytopic_api.documents.delay_topic import DelayTopic, DelayTopicSpec, distinct_thresholds
 from delaytopic_api.documents.settings import (
     AutoscalingSettings,
     BackendSettings,
@@ -171,6 +171,8 @@ def _settings(topic: DelayTopic, delay_class: DelayClass | None) -> Settings:
             window=spec.slo.window,
             exclusions=spec.slo.exclusions,
             calendar=spec.slo.calendar,
+            time_zone=spec.slo.time_zone,
+            thresholds=spec.slo.thresholds,
         ),
         suspend=spec.suspend,
         deletion_policy=spec.deletion_policy,
@@ -262,6 +264,7 @@ def _contradictions(settings: Settings) -> list[Problem]:
             "spec.target.partitions",
             f"is {partitions}, fewer than the source's {wanted}; partitioning SamePartition needs as many",
         ),
+        *distinct_thresholds(settings.slo.lateness, settings.slo.thresholds, "spec.slo.thresholds"),
     ]
     return [Problem(path, message) for kept, path, message in rules if not kept] + _too_short_retention(settings)
 

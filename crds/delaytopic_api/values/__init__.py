@@ -38,6 +38,7 @@ from delaytopic_api.values.duration import Duration, between
 from delaytopic_api.values.names import Glob, Namespace, SecretName, Sha256, covers, glob_matcher, topic_matcher
 from delaytopic_api.values.percent import Percent
 from delaytopic_api.values.quantity import Quantity
+from delaytopic_api.values.time_zone import TimeZone
 from delaytopic_api.values.whole_minute import WholeMinute
 
 __all__ = [
@@ -69,6 +70,7 @@ __all__ = [
     "SecretName",
     "Sha256",
     "Suspend",
+    "TimeZone",
     "TopicProvisioning",
     "WholeMinute",
     "between",

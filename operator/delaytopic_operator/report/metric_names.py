@@ -88,7 +88,7 @@ SLO_THRESHOLD: Final = MetricName(
     "delaytopic_slo_threshold_seconds",
     "gauge",
     "Later than this is late; `le` is the bucket of relays' lateness that counts as on time.",
-    (*DELAY_TOPIC, "le"),
+    (*DELAY_TOPIC, "objective", "le"),
 )
 SLO_AUDIT_DUE: Final = MetricName(
     "delaytopic_slo_audit_due_timestamp_seconds",
@@ -122,22 +122,25 @@ SLO_LATENESS: Final = MetricName(
     (*DELAY_TOPIC, "quantile"),
 )
 SLO_BUDGET_LEFT: Final = MetricName(
-    "delaytopic_slo_budget_remaining_ratio", "gauge", "The share of the error budget that is left.", DELAY_TOPIC
+    "delaytopic_slo_budget_remaining_ratio",
+    "gauge",
+    "The share of the error budget that is left.",
+    (*DELAY_TOPIC, "objective"),
 )
 SLO_BUDGET_EXHAUSTED: Final = MetricName(
     "delaytopic_slo_budget_exhausted_timestamp_seconds",
     "gauge",
     "When the error budget is spent at the present pace; absent while it lasts.",
-    DELAY_TOPIC,
+    (*DELAY_TOPIC, "objective"),
 )
 SLO_BURN_RATE: Final = MetricName(
     "delaytopic_slo_burn_rate",
     "gauge",
     "How many times faster than allowed the error budget was spent.",
-    (*DELAY_TOPIC, "window"),
+    (*DELAY_TOPIC, "objective", "window"),
 )
 SLO_BURN_BAD: Final = MetricName(
-    "delaytopic_slo_burn_bad_records", "gauge", "Records that were late or lost.", (*DELAY_TOPIC, "window")
+    "delaytopic_slo_burn_bad_records", "gauge", "Records that were late or lost.", (*DELAY_TOPIC, "objective", "window")
 )
 SLO: Final = (
     SLO_OBJECTIVE, SLO_THRESHOLD, SLO_AUDIT_DUE, SLO_VERDICT, SLO_GENERATED, SLO_WINDOW_END, SLO_ATTAINMENT, SLO_BAD,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from delaytopic_api.documents import Settings, SloStatus
+from delaytopic_api.documents import TIMELY, Settings, SloObjectiveStatus, SloStatus
 from delaytopic_api.errors import InvalidText
 from delaytopic_api.relay import lateness_bucket
 from delaytopic_api.values import Duration, Guarantee
@@ -24,12 +24,12 @@ from delaytopic_operator.report.metric_names import MetricName
 from delaytopic_operator.resources.audit import LATE_START_SECONDS, LONGEST_RUN_SECONDS, spread_schedule
 from delaytopic_operator.resources.schedule import longest_gap_ms
 
-TIMELY: Final = "Timely"
 UNIQUE: Final = "Unique"
 OBJECTIVES: Final = (TIMELY, "Complete", UNIQUE, "NotEarly")
 MISSED_RUNS: Final = 2
 """One run may fail for a passing reason; the next one catches up."""
 _VERDICTS: Final = {"Met": 1.0, "Missed": 0.0, "CannotJudge": -1.0}
+_OBJECTIVE = re.compile(rf"{'|'.join(OBJECTIVES)}|{TIMELY}-[0-9hms]{{2,28}}", re.ASCII)
 _DECIMAL = re.compile(r"(-?[0-9]{1,18}(?:\.[0-9]{1,18})?)(%?)", re.ASCII)
 
 
@@ -55,12 +55,15 @@ def slo_samples(seen: Observation) -> list[Sample]:
 
 
 def _asked(settings: Settings) -> Iterator[Sample]:
-    lateness_ms = settings.slo.lateness.ms
-    yield Sample(names.SLO_THRESHOLD, (lateness_bucket(lateness_ms),), lateness_ms / 1_000)
-    for objective in OBJECTIVES:
+    slo = settings.slo
+    of_lateness = [(TIMELY, slo.lateness.ms, slo.objective)]
+    of_lateness += [(each.name, each.lateness.ms, each.objective) for each in slo.thresholds]
+    for name, lateness_ms, share in of_lateness:
+        yield Sample(names.SLO_THRESHOLD, (name, lateness_bucket(lateness_ms)), lateness_ms / 1_000)
+        yield Sample(names.SLO_OBJECTIVE, (name,), float(share.ratio))
+    for objective in OBJECTIVES[1:]:
         if objective != UNIQUE or settings.guarantee is Guarantee.EXACTLY_ONCE:
-            share = settings.slo.objective.ratio if objective == TIMELY else 1
-            yield Sample(names.SLO_OBJECTIVE, (objective,), float(share))
+            yield Sample(names.SLO_OBJECTIVE, (objective,), 1.0)
 
 
 def _audit_due_ms(seen: Observation, slo: SloStatus | None) -> int | None:
@@ -97,22 +100,29 @@ def _told(slo: SloStatus) -> Iterator[Sample]:
         length_ms = _duration_ms(text)
         if length_ms is not None:
             yield Sample(names.SLO_LATENESS, (quantile,), length_ms / 1_000)
-    left = _number(slo.budget_left_percent)
+    yield from _spending(TIMELY, slo)
+
+
+def _spending(objective: str, of: SloStatus | SloObjectiveStatus) -> Iterator[Sample]:
+    """List what the audit found of an error budget."""
+    left = _number(of.budget_left_percent)
     if left is not None:
-        yield Sample(names.SLO_BUDGET_LEFT, (), left)
-    if slo.budget_exhausted_at is not None:
-        yield Sample(names.SLO_BUDGET_EXHAUSTED, (), slo.budget_exhausted_at.timestamp())
-    for burn in slo.burn_rates or ():
+        yield Sample(names.SLO_BUDGET_LEFT, (objective,), left)
+    if of.budget_exhausted_at is not None:
+        yield Sample(names.SLO_BUDGET_EXHAUSTED, (objective,), of.budget_exhausted_at.timestamp())
+    for burn in of.burn_rates or ():
         rate = _number(burn.rate)
         if rate is not None and _duration_ms(burn.window) is not None:
-            yield Sample(names.SLO_BURN_RATE, (burn.window,), rate)
-            yield Sample(names.SLO_BURN_BAD, (burn.window,), burn.bad)
+            yield Sample(names.SLO_BURN_RATE, (objective, burn.window), rate)
+            yield Sample(names.SLO_BURN_BAD, (objective, burn.window), burn.bad)
 
 
 def _objectives(slo: SloStatus) -> Iterator[Sample]:
     for each in slo.objectives or ():
-        if each.name not in OBJECTIVES:
+        if _OBJECTIVE.fullmatch(each.name) is None:
             continue
+        if each.name not in OBJECTIVES:
+            yield from _spending(each.name, each)
         attained = _number(each.attainment)
         if attained is not None:
             yield Sample(names.SLO_ATTAINMENT, (each.name,), attained)

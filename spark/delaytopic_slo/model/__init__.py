@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from delaytopic_slo.model.report import Report, Verdict
-from delaytopic_slo.model.rules import Exclusion, Rules, default_grace_ms
+from delaytopic_slo.model.rules import Exclusion, Rules, Threshold, default_grace_ms
 
-__all__ = ["Exclusion", "Report", "Rules", "Verdict", "default_grace_ms"]
+__all__ = ["Exclusion", "Report", "Rules", "Threshold", "Verdict", "default_grace_ms"]

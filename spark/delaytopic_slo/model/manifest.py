@@ -131,6 +131,13 @@ class Run(Model):
         return [name for name, does in counts.items() if does]
 
 
+class CountedFrom(Model):
+    """The first minute from which on all are graded by a further threshold of lateness."""
+
+    lateness_ms: int
+    minute: int
+
+
 class TopicRead(Model):
     """The number of records read of a topic."""
 
@@ -182,6 +189,8 @@ class Commit(Model):
     """Records of minutes that the ledger no longer knows."""
     restated_minutes: int
     """Of the minutes graded now, those that an earlier run had graded."""
+    counted: list[CountedFrom] = Field(default_factory=list)
+    """Of each further threshold of the plan's rules."""
 
     @property
     def folder(self) -> str:

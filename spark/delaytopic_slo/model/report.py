@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from delaytopic_api.documents import Model
+from delaytopic_api.documents import TIMELY, Model
 from delaytopic_slo.model.manifest import ClockReading, Range, TopicRead
 
 
@@ -22,9 +22,9 @@ class Verdict(StrEnum):
 
 
 class ObjectiveName(StrEnum):
-    """The name of an objective. Each is graded apart, as one good figure would hide another bad one."""
+    """The name of a usual objective. Each is graded apart, as one good figure would hide another bad one."""
 
-    TIMELY = "Timely"
+    TIMELY = TIMELY
     COMPLETE = "Complete"
     UNIQUE = "Unique"
     NOT_EARLY = "NotEarly"
@@ -33,8 +33,10 @@ class ObjectiveName(StrEnum):
 class Objective(Model):
     """One objective over the window."""
 
-    name: ObjectiveName
-    """Timely, Complete, Unique or NotEarly."""
+    name: str
+    """Timely, Complete, Unique or NotEarly; of a further threshold its name, such as Timely-100ms."""
+    lateness_ms: int | None = None
+    """Of Timely and of further thresholds: later than this is late."""
     objective: str
     """The share that has to be good, such as `99.9%`."""
     attainment: str | None
@@ -186,6 +188,8 @@ class Budget(Model):
     """Its length."""
     calendar: str | None = None
     """Day, Week or Month; null for a rolling window."""
+    time_zone: str | None = None
+    """Where that begins at midnight; null for UTC."""
     from_ms: int
     """Its start, or when the audit began if that was later."""
     until_ms: int | None = None
@@ -228,6 +232,25 @@ class Exhaustion(Model):
     """For people."""
 
 
+class ThresholdBudget(Model):
+    """The error budget of a further threshold of lateness; how it was kept is in the report's `objectives`."""
+
+    objective: str
+    """The name of its objective."""
+    lateness_ms: int
+    """Later than this is late for it."""
+    counts_from_ms: int | None = None
+    """What was due before this time was graded without it, and is in none of its figures; null when nothing was."""
+    budget: Budget
+    """Over the objective's own window."""
+    budget_before: Budget | None = None
+    """With a calendar, that of the period before; null when nothing is known of it."""
+    burn_rates: list[BurnRate] = Field(default_factory=list)
+    """Shortest first."""
+    exhaustion: Exhaustion | None = None
+    """Null when nothing was due, or without a budget."""
+
+
 class ExcludedTime(Model):
     """A time of `spec.slo.exclusions` in which records count for no objective of lateness."""
 
@@ -248,8 +271,8 @@ class FaultyHour(Model):
 
     hour_ms: int
     """Its start."""
-    objective: ObjectiveName
-    """Timely, Complete, Unique or NotEarly."""
+    objective: str
+    """Its name."""
     records: int
     """The number of records."""
 
@@ -316,6 +339,8 @@ class Report(Model):
     """Those that meet the window, as the DelayTopic has them."""
     exhaustion: Exhaustion | None = None
     """Null when nothing was due, or without a budget."""
+    thresholds: list[ThresholdBudget] = Field(default_factory=list)
+    """Error budgets of further thresholds of lateness, as the DelayTopic has them; those above are of Timely."""
     bin_edges_ms: list[int] = Field(default_factory=list)
     """Upper edges of the bins of `spans`."""
     spans: list[Span] = Field(default_factory=list)

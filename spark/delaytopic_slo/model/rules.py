@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from delaytopic_api.documents import Model
-from delaytopic_api.values import Calendar, Guarantee, Percent
+from delaytopic_api.values import Calendar, Guarantee, Percent, TimeZone
 
 DEFAULT_SETTLING_MS = 60_000
 Milliseconds = Annotated[int, Field(ge=0)]
@@ -19,6 +19,17 @@ class Exclusion(Model):
     from_ms: Milliseconds
     until_ms: Milliseconds
     reason: str
+
+
+class Threshold(Model):
+    """A further threshold of lateness, with an objective of its own."""
+
+    name: str
+    """Of its objective."""
+    lateness_ms: Milliseconds
+    """A record that arrived later than this after its deadline is late for it."""
+    objective: Percent
+    """The share of records that must not be."""
 
 
 class Rules(Model):
@@ -35,6 +46,8 @@ class Rules(Model):
     """Over which the budget is counted, without a calendar."""
     calendar: Calendar | None = None
     """The periods by which it is counted, in place of that."""
+    time_zone: TimeZone | None = None
+    """Where these periods begin at midnight; None for UTC."""
     guarantee: Guarantee
     """AtLeastOnce does not promise uniqueness: duplicates are counted, and no objective."""
     loss_horizon_ms: Milliseconds = 24 * 3_600_000
@@ -48,6 +61,12 @@ class Rules(Model):
     exclusions: list[Exclusion] = Field(default_factory=list)
     """Records due within one count for no objective of lateness. Minutes are graded without them: they are applied
     when a report is made, so that one that is added later holds for what was graded before."""
+    thresholds: list[Threshold] = Field(default_factory=list)
+    """Minutes are graded by each of them, beside `lateness_ms`."""
+
+    def by(self, threshold: Threshold) -> Rules:
+        """Return the rules with this threshold and its objective in place of the usual ones."""
+        return self.model_copy(update={"lateness_ms": threshold.lateness_ms, "objective": threshold.objective})
 
 
 def default_grace_ms(lateness_ms: int) -> int:

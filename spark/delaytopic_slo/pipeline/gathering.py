@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -28,7 +28,7 @@ _FAULTS: Final = {
     ObjectiveName.UNIQUE: ("duplicated", "unwanted", "unknown"),
     ObjectiveName.NOT_EARLY: ("early",),
 }
-"""By objective the counts that break it; whatever is lost is late, too."""
+"""By usual objective the counts that break it; whatever is lost is late, too."""
 _BY_SPAN: Final = 0b011
 _BY_AGE: Final = 0b101
 _BY_PARTITION: Final = 0b110
@@ -41,20 +41,21 @@ def gather(ledger: Ledger, commit: Commit, window: MinuteRange, final_before: in
     Most audits find that all is well: what the sums rule out is not looked for.
     """
     rules = commit.plan.rules
-    verdicts = current(ledger, commit, "verdicts").withColumn("is_excluded", _is_excluded(rules))
+    verdicts = _by_threshold(current(ledger, commit, "verdicts"), commit)
+    verdicts = verdicts.withColumn("is_excluded", _is_excluded(rules))
     inside = verdicts.filter(within([window]))
-    rows = _sums(verdicts, window, _age(rules, commit.closed_minute), final_before).collect()
+    rows = _sums(verdicts, window, rules, commit.closed_minute, final_before).collect()
     by_span = [row for row in rows if row.grouping == _BY_SPAN and row.span is not None]
     by_age = [row for row in rows if row.grouping == _BY_AGE]
     by_partition = [row for row in rows if row.grouping == _BY_PARTITION and row.partition is not None]
     promised = _promised(rules)
     return Gathered(
         first_minute=min((row.first_minute for row in by_age), default=None),
-        ages=sorted(_counts(row.age, row) for row in by_age if row.age is not None),
-        spans=sorted(_counts(row.span, row) for row in by_span),
-        worst=_worst(inside) if _any_of(TELLING, by_span) else [],
-        faulty=_faulty(verdicts, promised) if _any_of(promised, by_age) else [],
-        partitions={row.partition: _counts(0, row).counts for row in sorted(by_partition, key=_partition)},
+        ages=_in_order(_counts(row.age, row, rules) for row in by_age if row.age is not None),
+        spans=_in_order(_counts(row.span, row, rules) for row in by_span),
+        worst=_worst(inside, rules) if _any_of(TELLING, by_span) else [],
+        faulty=_faulty(verdicts, promised, rules) if _any_of(promised, by_age) else [],
+        partitions={row.partition: _counts(0, row, rules).counts for row in sorted(by_partition, key=_partition)},
         excluded=_excluded(inside, window, rules),
         histogram=_histogram(ledger, commit, window),
         findings=_findings(ledger, commit, window) if _any_of(TELLING, by_span) else {},
@@ -68,16 +69,43 @@ def current(ledger: Ledger, commit: Commit, table: str) -> DataFrame:
     return rows.filter(sf.col("minute") >= commit.floor_minute)
 
 
-def _sums(verdicts: DataFrame, window: MinuteRange, age: Column, final_before: int) -> DataFrame:
+def _by_threshold(verdicts: DataFrame, commit: Commit) -> DataFrame:
+    """Add the counts of lateness by each further threshold; null in minutes that do not count for it."""
+    first_minutes = {each.lateness_ms: each.minute for each in commit.counted}
+    columns: dict[str, Column] = {}
+    for threshold in commit.plan.rules.thresholds:
+        length_ms = threshold.lateness_ms
+        within_it = sf.try_element_at("within", sf.lit(length_ms).cast("long"))
+        counts = (sf.col("minute") >= first_minutes[length_ms]) & within_it.isNotNull()
+        by_name = {"on_time": within_it, "late": sf.col("delivered") - within_it}
+        for name in OF_LATENESS:
+            columns[of_threshold(name, length_ms)] = sf.when(counts, by_name.get(name, sf.col(name)))
+    return verdicts.withColumns(columns) if columns else verdicts
+
+
+def of_threshold(name: str, lateness_ms: int) -> str:
+    """Return the column of a count of lateness by a further threshold."""
+    return f"{name}_{lateness_ms}"
+
+
+def _of_lateness(rules: Rules) -> list[str]:
+    """Return the columns of the counts of lateness, by the usual threshold and by further ones."""
+    further = (of_threshold(name, each.lateness_ms) for each in rules.thresholds for name in OF_LATENESS)
+    return [*OF_LATENESS, *further]
+
+
+def _sums(verdicts: DataFrame, window: MinuteRange, rules: Rules, closed_minute: int, final_before: int) -> DataFrame:
     """Add up by span, by age and by partition, in one pass."""
-    keys = (_span(window), age.alias("age"), sf.when(within([window]), sf.col("partition")).alias("partition"))
+    age, partition = _age(rules, closed_minute), sf.when(within([window]), sf.col("partition"))
+    keys = (_span(window), age.alias("age"), partition.alias("partition"))
     lost_of_late = sf.when(sf.col("minute") >= final_before, sf.col("lost"))
-    rows = verdicts.select("minute", *keys, lost_of_late.alias("provisional"), *COUNTS, "latest_ms", "is_excluded")
+    names = [*COUNTS, *(name for name in _of_lateness(rules) if name not in COUNTS)]
+    rows = verdicts.select("minute", *keys, lost_of_late.alias("provisional"), *names, "latest_ms", "is_excluded")
     return rows.groupingSets([["span"], ["age"], ["partition"]], "span", "age", "partition").agg(
         sf.grouping_id().cast("int").alias("grouping"),
         sf.min("minute").alias("first_minute"),
         sf.sum("provisional").alias("provisional"),
-        *_totals(),
+        *_totals(rules),
     )
 
 
@@ -105,14 +133,29 @@ def _minutes_of(exclusion: Exclusion) -> MinuteRange:
     return MinuteRange(minute_of(exclusion.from_ms), minute_of(exclusion.until_ms))
 
 
-def _totals() -> list[Column]:
-    excluded = (sf.sum(sf.when(sf.col("is_excluded"), sf.col(name))).alias(f"excluded_{name}") for name in OF_LATENESS)
-    return [*(sf.sum(name).alias(name) for name in COUNTS), sf.max("latest_ms").alias("latest_ms"), *excluded]
+def _totals(rules: Rules) -> list[Column]:
+    of_lateness = _of_lateness(rules)
+    excluded = (sf.sum(sf.when(sf.col("is_excluded"), sf.col(name))).alias(f"excluded_{name}") for name in of_lateness)
+    names = [*COUNTS, *(name for name in of_lateness if name not in COUNTS)]
+    return [*(sf.sum(name).alias(name) for name in names), sf.max("latest_ms").alias("latest_ms"), *excluded]
 
 
-def _counts(minute: int, row: Row) -> MinuteCounts:
+def _counts(minute: int, row: Row, rules: Rules) -> MinuteCounts:
     excluded = Counts(**{name: row[f"excluded_{name}"] or 0 for name in OF_LATENESS})
-    return MinuteCounts(minute, Counts(**{name: row[name] for name in COUNTS}), row.latest_ms, excluded)
+    counts = Counts(**{name: row[name] for name in COUNTS})
+    further = {each.lateness_ms: _counts_by(minute, row, each.lateness_ms) for each in rules.thresholds}
+    return MinuteCounts(minute, counts, row.latest_ms, excluded, further)
+
+
+def _counts_by(minute: int, row: Row, lateness_ms: int) -> MinuteCounts:
+    """Return the counts of lateness by a further threshold."""
+    names = {name: of_threshold(name, lateness_ms) for name in OF_LATENESS}
+    excluded = Counts(**{name: row[f"excluded_{column}"] or 0 for name, column in names.items()})
+    return MinuteCounts(minute, Counts(**{name: row[column] or 0 for name, column in names.items()}), None, excluded)
+
+
+def _in_order(sums: Iterable[MinuteCounts]) -> list[MinuteCounts]:
+    return sorted(sums, key=lambda each: each.minute)
 
 
 def _excluded(inside: DataFrame, window: MinuteRange, rules: Rules) -> dict[int, Counts]:
@@ -122,48 +165,49 @@ def _excluded(inside: DataFrame, window: MinuteRange, rules: Rules) -> dict[int,
     if not met:
         return {}
     place = sf.coalesce(*(sf.when(within([each]), sf.lit(place)) for place, each in met.items()))
-    sums = inside.filter(sf.col("is_excluded")).groupBy(place.alias("place")).agg(*_totals())
-    return {row.place: _counts(0, row).excluded for row in sums.collect()}
+    sums = inside.filter(sf.col("is_excluded")).groupBy(place.alias("place")).agg(*_totals(rules))
+    return {row.place: _counts(0, row, rules).excluded for row in sums.collect()}
 
 
 def _partition(row: Row) -> int:
     return int(row.partition)
 
 
-def _worst(verdicts: DataFrame) -> list[MinuteCounts]:
+def _worst(verdicts: DataFrame, rules: Rules) -> list[MinuteCounts]:
     """Return the worst minutes, in the order of the report's."""
-    minutes = verdicts.groupBy("minute").agg(*_totals())
+    minutes = verdicts.groupBy("minute").agg(*_totals(rules))
     faults = sum(
         (sf.col(name) for name in ("misdirected", "early", "duplicated", "unwanted", "unknown")), sf.col("lost")
     )
     counted = minutes.withColumn("faults", faults).withColumn("too_late", _late())
     bad = counted.filter((sf.col("faults") > 0) | (sf.col("too_late") > 0))
     first = bad.orderBy(sf.desc("faults"), sf.desc("too_late"), "minute").limit(MOST_WORST)
-    return [_counts(row.minute, row) for row in first.collect()]
+    return [_counts(row.minute, row, rules) for row in first.collect()]
 
 
 def _promised(rules: Rules) -> list[str]:
     """Return the counts that break objectives of 100 %."""
     promised = without_budget(rules)
-    return [name for objective, names in _FAULTS.items() if promised[objective] for name in names]
+    usual = [name for objective, names in _FAULTS.items() if promised[objective] for name in names]
+    return [*usual, *(of_threshold("late", each.lateness_ms) for each in rules.thresholds if promised[each.name])]
 
 
 def _any_of(names: Sequence[str], rows: Sequence[Row]) -> bool:
     return any(row[name] for row in rows for name in names)
 
 
-def _faulty(verdicts: DataFrame, names: Sequence[str]) -> list[MinuteCounts]:
+def _faulty(verdicts: DataFrame, names: Sequence[str], rules: Rules) -> list[MinuteCounts]:
     """Return the latest hours in which objectives of 100 % were broken, as many as a status lists."""
-    faults = sum((_late() if name == "late" else sf.col(name) for name in names), sf.lit(0))
+    faults = sum((_late(name) if name.startswith("late") else sf.col(name) for name in names), sf.lit(0))
     hours = verdicts.withColumn("hour", sf.col("minute") - sf.pmod("minute", sf.lit(HOUR_MS // MINUTE_MS)))
-    sums = hours.groupBy("hour").agg(*_totals()).filter(faults > 0)
+    sums = hours.groupBy("hour").agg(*_totals(rules)).filter(faults > 0)
     latest = sums.orderBy(sf.desc("hour")).limit(MOST_FAULTY_HOURS)
-    return [_counts(row.hour, row) for row in latest.collect()]
+    return [_counts(row.hour, row, rules) for row in latest.collect()]
 
 
-def _late() -> Column:
+def _late(name: str = "late") -> Column:
     """Return the late records that no exclusion has, of sums."""
-    return sf.col("late") - sf.coalesce(sf.col("excluded_late"), sf.lit(0))
+    return sf.coalesce(sf.col(name), sf.lit(0)) - sf.coalesce(sf.col(f"excluded_{name}"), sf.lit(0))
 
 
 def _histogram(ledger: Ledger, commit: Commit, window: MinuteRange) -> dict[int, dict[int, int]]:

@@ -12,7 +12,7 @@ from pyspark.sql import functions as sf
 
 from delaytopic_slo.ledger.ledger import Ledger
 from delaytopic_slo.ledger.parts import Rewrite, next_parts
-from delaytopic_slo.model.manifest import OF_PART, Commit, MinuteRange, Part, Plan, Run
+from delaytopic_slo.model.manifest import OF_PART, Commit, CountedFrom, MinuteRange, Part, Plan, Run
 from delaytopic_slo.model.rules import Rules
 from delaytopic_slo.model.words import MINUTE_MS, Kind, minute_of
 from delaytopic_slo.pipeline.ports import Progress
@@ -60,6 +60,20 @@ def bounds_of(plan: Plan, last: Commit | None) -> Bounds:
     closed = max(closed, before or 0)
     floor = max(last.floor_minute if last is not None else 0, closed - plan.rules.retention_ms // MINUTE_MS)
     return Bounds(floor, before if before is not None else floor, closed)
+
+
+def counted_from(plan: Plan, last: Commit | None) -> list[CountedFrom]:
+    """Return from which minute on each further threshold counts: one that is new, from the first that is closed now.
+
+    What was graded without it kept no latenesses. Minutes before that are graded again would not be all of them, but
+    those in which something came late.
+    """
+    known = {each.lateness_ms: each.minute for each in last.counted} if last is not None else {}
+    first = bounds_of(plan, last).closing.start
+    return [
+        CountedFrom(lateness_ms=each.lateness_ms, minute=known.get(each.lateness_ms, first))
+        for each in plan.rules.thresholds
+    ]
 
 
 def grade(
@@ -125,7 +139,7 @@ def _write_parts(
     """Write the tables of these parts: what was judged, beside those of their sources' rows that stay."""
     summed = sums(judged, rules).persist()
     telling = judged.filter(within(ranges_of(telling_minutes(summed))))
-    new = {"verdicts": verdicts(summed), "histogram": histogram(summed), "findings": findings(telling, rules)}
+    new = {"verdicts": verdicts(summed, rules), "histogram": histogram(summed), "findings": findings(telling, rules)}
     parts = []
     for start, end, runs, sources in written:
         part = Part(folder=f"{folder}/{start}-{end}", start=start, end=end, runs=runs)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from delaytopic_api.documents import MOST_FAULTY_HOURS
+from delaytopic_api.documents import MOST_FAULTY_HOURS, TIMELY
 from delaytopic_api.values import Duration, Guarantee
 from delaytopic_slo.model.manifest import MinuteRange
 from delaytopic_slo.model.report import Budget, BurnRate, Counts, FaultyHour, Objective, ObjectiveName, Verdict
-from delaytopic_slo.model.rules import Rules
+from delaytopic_slo.model.rules import Rules, Threshold
 from delaytopic_slo.model.words import MINUTE_MS
 from delaytopic_slo.report.periods import LONGEST_MS, budget_period, period_before
 
@@ -21,6 +22,7 @@ _ALL = Fraction(1)
 OF_LATENESS: Final = ("on_time", "late", "lost", "misdirected")
 """The counts that an objective of lateness is graded by."""
 NONE: Final = Counts()
+NO_THRESHOLDS: Final[Mapping[int, MinuteCounts]] = MappingProxyType({})
 
 
 class MinuteCounts(NamedTuple):
@@ -31,6 +33,8 @@ class MinuteCounts(NamedTuple):
     latest_ms: int | None
     excluded: Counts = NONE
     """Of the counts of lateness, those of minutes within exclusions."""
+    thresholds: Mapping[int, MinuteCounts] = NO_THRESHOLDS
+    """The counts of lateness by further thresholds, as far as they count for those."""
 
     @property
     def timely(self) -> Counts:
@@ -52,6 +56,11 @@ def added(parts: Iterable[Counts]) -> Counts:
     return Counts(**totals)
 
 
+def by_threshold(sums: Iterable[MinuteCounts], threshold: Threshold) -> list[MinuteCounts]:
+    """Return the sums as a further threshold counts lateness."""
+    return [each.thresholds[threshold.lateness_ms] for each in sums if threshold.lateness_ms in each.thresholds]
+
+
 def bad_of(counts: Counts) -> int:
     """Count the records that spend the budget: late, lost, or on another topic."""
     return counts.late + counts.lost + counts.misdirected
@@ -62,19 +71,33 @@ def due_of(counts: Counts) -> int:
     return counts.on_time + bad_of(counts)
 
 
-def objectives(counts: Counts, rules: Rules, excluded: Counts = NONE) -> list[Objective]:
-    """Grade the four objectives. What is `excluded` does not count for lateness; nothing excuses a loss or a double."""
-    timely = without(counts, excluded)
+def objectives(sums: Iterable[MinuteCounts], rules: Rules) -> list[Objective]:
+    """Grade all objectives. Exclusions do not count for those of lateness; nothing excuses a loss or a double."""
+    sums = list(sums)
+    further = (_timely(added(m.timely for m in by_threshold(sums, each)), each) for each in rules.thresholds)
+    others = _of_all_records(added(each.counts for each in sums), rules)
+    timely = Threshold(name=TIMELY, lateness_ms=rules.lateness_ms, objective=rules.objective)
+    return [_timely(added(each.timely for each in sums), timely), *further, *others]
+
+
+def _timely(timely: Counts, threshold: Threshold) -> Objective:
+    told = (
+        (timely.late, f"arrived more than {Duration.of_ms(threshold.lateness_ms)} late"),
+        (timely.lost + timely.misdirected, "did not arrive"),
+    )
+    graded = _objective(
+        threshold.name, threshold.objective.ratio, timely.on_time, bad_of(timely), _told(told), promised=True
+    )
+    return graded.model_copy(update={"lateness_ms": threshold.lateness_ms})
+
+
+def _of_all_records(counts: Counts, rules: Rules) -> list[Objective]:
+    """Grade the objectives that hold for all records, whatever is excluded."""
     arrived = counts.delivered + counts.misdirected
     missing = counts.lost + counts.misdirected
-    bad = _bad_by_objective(counts, timely)
+    bad = _bad_of_all(counts)
     promised = rules.guarantee is Guarantee.EXACTLY_ONCE
-    limit = Duration.of_ms(rules.lateness_ms)
     said = {
-        ObjectiveName.TIMELY: (
-            (timely.late, f"arrived more than {limit} late"),
-            (timely.lost + timely.misdirected, "did not arrive"),
-        ),
         ObjectiveName.COMPLETE: ((counts.lost, "lost"), (counts.misdirected, "on another topic than asked for")),
         ObjectiveName.UNIQUE: (
             (counts.duplicated, "arrived more than once"),
@@ -84,7 +107,6 @@ def objectives(counts: Counts, rules: Rules, excluded: Counts = NONE) -> list[Ob
         ObjectiveName.NOT_EARLY: ((counts.early, "arrived before they were due"),),
     }
     figures = {
-        ObjectiveName.TIMELY: (rules.objective.ratio, timely.on_time),
         ObjectiveName.COMPLETE: (_ALL, counts.asked - missing),
         ObjectiveName.UNIQUE: (_ALL, max(0, arrived - counts.duplicated - counts.unwanted)),
         ObjectiveName.NOT_EARLY: (_ALL, max(0, arrived - counts.early)),
@@ -95,9 +117,13 @@ def objectives(counts: Counts, rules: Rules, excluded: Counts = NONE) -> list[Ob
     ]
 
 
-def _bad_by_objective(counts: Counts, timely: Counts) -> dict[ObjectiveName, int]:
+def _bad_by_objective(minute: MinuteCounts, rules: Rules) -> dict[str, int]:
+    further = {each.name: sum(bad_of(m.timely) for m in by_threshold([minute], each)) for each in rules.thresholds}
+    return {ObjectiveName.TIMELY: bad_of(minute.timely), **further, **_bad_of_all(minute.counts)}
+
+
+def _bad_of_all(counts: Counts) -> dict[str, int]:
     return {
-        ObjectiveName.TIMELY: bad_of(timely),
         ObjectiveName.COMPLETE: counts.lost + counts.misdirected,
         ObjectiveName.UNIQUE: counts.duplicated + counts.unwanted + counts.unknown,
         ObjectiveName.NOT_EARLY: counts.early,
@@ -127,6 +153,7 @@ def _budget(minutes: Sequence[MinuteCounts], rules: Rules, period: MinuteRange, 
     return Budget(
         window=Duration.of_ms((period.end - period.start) * MINUTE_MS if rules.calendar else rules.window_ms),
         calendar=str(rules.calendar) if rules.calendar is not None else None,
+        time_zone=rules.time_zone,
         from_ms=max(period.start, first_minute) * MINUTE_MS,
         until_ms=period.end * MINUTE_MS if rules.calendar is not None else None,
         total=total,
@@ -160,10 +187,11 @@ def boundaries(rules: Rules, end_minute: int) -> list[int]:
     return sorted(starts, reverse=True)
 
 
-def without_budget(rules: Rules) -> dict[ObjectiveName, bool]:
+def without_budget(rules: Rules) -> dict[str, bool]:
     """Tell of each objective whether it is promised of all records."""
     return {
         ObjectiveName.TIMELY: rules.objective.ratio == _ALL,
+        **{each.name: each.objective.ratio == _ALL for each in rules.thresholds},
         ObjectiveName.COMPLETE: True,
         ObjectiveName.UNIQUE: rules.guarantee is Guarantee.EXACTLY_ONCE,
         ObjectiveName.NOT_EARLY: True,
@@ -173,9 +201,9 @@ def without_budget(rules: Rules) -> dict[ObjectiveName, bool]:
 def faulty_hours(minutes: Iterable[MinuteCounts], rules: Rules) -> list[FaultyHour]:
     """List the latest hours in which objectives of 100 % were broken, as many as a DelayTopic's status takes."""
     promised = without_budget(rules)
-    records: Counter[tuple[int, ObjectiveName]] = Counter()
+    records: Counter[tuple[int, str]] = Counter()
     for minute in minutes:
-        for name, bad in _bad_by_objective(minute.counts, minute.timely).items():
+        for name, bad in _bad_by_objective(minute, rules).items():
             if bad and promised[name]:
                 records[minute.minute * MINUTE_MS // HOUR_MS * HOUR_MS, name] += bad
     latest = sorted(records.items(), key=lambda item: (-item[0][0], item[0][1]))[:MOST_FAULTY_HOURS]
@@ -188,14 +216,12 @@ def percent_text(share: Fraction) -> str:
     return f"{hundredths.numerator // hundredths.denominator / 10_000:.4f}".rstrip("0").rstrip(".") + "%"
 
 
-def _objective(
-    name: ObjectiveName, objective: Fraction, good: int, bad: int, sentence: str, *, promised: bool
-) -> Objective:
+def _objective(name: str, objective: Fraction, good: int, bad: int, sentence: str, *, promised: bool) -> Objective:
     total = good + bad
     attained = Fraction(good, total) if total else None
     met = attained is None or attained >= objective
     return Objective(
-        name=name,
+        name=str(name),
         objective=percent_text(objective),
         attainment=percent_text(attained) if attained is not None else None,
         good=good,

@@ -1,8 +1,8 @@
-"""The time over which an error budget is counted: a rolling window, or a period of the calendar in UTC. Pure."""
+"""The time over which an error budget is counted: a rolling window, or a period of the calendar in a time zone. Pure."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
 from delaytopic_api.values import Calendar
@@ -14,9 +14,16 @@ DAY_MS: Final = 86_400_000
 LONGEST_MS: Final = {Calendar.DAY: DAY_MS, Calendar.WEEK: 7 * DAY_MS, Calendar.MONTH: 31 * DAY_MS}
 
 
-def period_of(calendar: Calendar, minute: int) -> MinuteRange:
-    """Return the minutes of the period that a minute is in."""
-    day = datetime.fromtimestamp(minute * 60, UTC).replace(hour=0, minute=0)
+CLOCK_CHANGE_MS: Final = 3_600_000
+"""By so much two periods in a row may be longer than that, where clocks are put back."""
+
+
+def period_of(calendar: Calendar, minute: int, zone: tzinfo = UTC) -> MinuteRange:
+    """Return the minutes of the period that a minute is in: from midnight to midnight of this zone.
+
+    Where clocks are put forward at midnight, a period begins with that; where it is midnight twice, with the first.
+    """
+    day = datetime.fromtimestamp(minute * 60, zone).replace(hour=0, minute=0, second=0, fold=0)
     if calendar is Calendar.DAY:
         start, end = day, day + timedelta(days=1)
     elif calendar is Calendar.WEEK:
@@ -31,7 +38,7 @@ def period_of(calendar: Calendar, minute: int) -> MinuteRange:
 def budget_period(rules: Rules, end_minute: int) -> MinuteRange:
     """Return the minutes that the budget is of; of a calendar, the period of the last minute before `end_minute`."""
     if rules.calendar is not None:
-        return period_of(rules.calendar, end_minute - 1)
+        return period_of(rules.calendar, end_minute - 1, _zone(rules))
     return MinuteRange(end_minute - max(1, rules.window_ms // MINUTE_MS), end_minute)
 
 
@@ -39,4 +46,8 @@ def period_before(rules: Rules, end_minute: int) -> MinuteRange | None:
     """Return the period of the calendar before that of the budget; None without a calendar."""
     if rules.calendar is None:
         return None
-    return period_of(rules.calendar, budget_period(rules, end_minute).start - 1)
+    return period_of(rules.calendar, budget_period(rules, end_minute).start - 1, _zone(rules))
+
+
+def _zone(rules: Rules) -> tzinfo:
+    return rules.time_zone.zone if rules.time_zone is not None else UTC

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from delaytopic_slo.model.report import Report, Verdict
+from delaytopic_api.documents import TIMELY
+from delaytopic_slo.model.report import Budget, BurnRate, Exhaustion, Report, Verdict
 
 HELP: Final = {
     "verdict": "1 met, 0 missed, -1 could not judge.",
@@ -78,11 +79,20 @@ def _lateness(report: Report) -> Iterator[Sample]:
 
 
 def _spending(report: Report) -> Iterator[Sample]:
-    if report.budget is not None and report.budget.remaining is not None:
-        yield "budget_remaining_ratio", {}, report.budget.remaining
-    if report.exhaustion is not None and report.exhaustion.at_ms is not None:
-        yield "budget_exhausted_timestamp_seconds", {}, report.exhaustion.at_ms / 1000
-    for burn in report.burn_rates:
+    yield from _spending_of(TIMELY, report.budget, report.exhaustion, report.burn_rates)
+    for each in report.thresholds:
+        yield from _spending_of(each.objective, each.budget, each.exhaustion, each.burn_rates)
+
+
+def _spending_of(
+    objective: str, budget: Budget | None, exhaustion: Exhaustion | None, burn_rates: Sequence[BurnRate]
+) -> Iterator[Sample]:
+    labels = {"objective": objective}
+    if budget is not None and budget.remaining is not None:
+        yield "budget_remaining_ratio", labels, budget.remaining
+    if exhaustion is not None and exhaustion.at_ms is not None:
+        yield "budget_exhausted_timestamp_seconds", labels, exhaustion.at_ms / 1000
+    for burn in burn_rates:
         if burn.rate is not None:
-            yield "burn_rate", {"window": burn.window}, burn.rate
-            yield "burn_bad_records", {"window": burn.window}, burn.bad
+            yield "burn_rate", {**labels, "window": burn.window}, burn.rate
+            yield "burn_bad_records", {**labels, "window": burn.window}, burn.bad

@@ -21,11 +21,12 @@ from delaytopic_slo.model.report import (
     Reading,
     Report,
     Span,
+    ThresholdBudget,
     Verdict,
     Window,
     WorstMinute,
 )
-from delaytopic_slo.model.rules import Rules
+from delaytopic_slo.model.rules import Rules, Threshold
 from delaytopic_slo.model.words import FAULTS, MINUTE_MS, Finding, bucket_value_ms
 from delaytopic_slo.report.exhaustion import exhaustion
 from delaytopic_slo.report.objectives import (
@@ -36,6 +37,7 @@ from delaytopic_slo.report.objectives import (
     budget,
     budget_before,
     burn_rates,
+    by_threshold,
     due_of,
     faulty_hours,
     objectives,
@@ -95,10 +97,11 @@ def make_report(commit: Commit, window: MinuteRange, gathered: Gathered, now_ms:
     rules = commit.plan.rules
     counts = added(span.counts for span in gathered.spans)
     excluded = added(span.excluded for span in gathered.spans)
-    graded = objectives(counts, rules, excluded)
+    graded = objectives(gathered.spans, rules)
     excluded_times = _exclusions(rules, window, gathered.excluded)
     missed = [objective for objective in graded if objective.verdict is Verdict.MISSED]
     first = gathered.first_minute if gathered.first_minute is not None else window.end
+    budgets = [_threshold(each, commit, gathered.ages, first) for each in rules.thresholds]
     latest = max((span.latest_ms for span in gathered.spans if span.latest_ms is not None), default=None)
     left = budget(gathered.ages, rules, commit.closed_minute, first)
     rates = burn_rates(gathered.ages, rules, commit.closed_minute)
@@ -119,15 +122,43 @@ def make_report(commit: Commit, window: MinuteRange, gathered: Gathered, now_ms:
         burn_rates=rates,
         exclusions=excluded_times,
         exhaustion=exhaustion(left, rates, commit.closed_minute * MINUTE_MS),
+        thresholds=budgets,
         bin_edges_ms=list(BIN_EDGES_MS),
         spans=_spans(window, gathered.spans, gathered.histogram),
         worst_minutes=_worst(gathered.worst),
         partitions=[PartitionCounts(partition=p, counts=c) for p, c in gathered.partitions.items()],
         findings=_findings(counts, gathered),
         faulty_hours=faulty_hours(gathered.faulty, rules),
-        notes=[*_notes(commit, window, first), *map(_told, excluded_times)],
+        notes=[*_notes(commit, window, first), *_counted_later(budgets, window), *map(_told, excluded_times)],
         reading=_reading(commit),
     )
+
+
+def _threshold(
+    threshold: Threshold, commit: Commit, ages: Sequence[MinuteCounts], first_minute: int
+) -> ThresholdBudget:
+    """Return the error budget of a further threshold."""
+    rules, end_minute = commit.plan.rules.by(threshold), commit.closed_minute
+    counted = next(each.minute for each in commit.counted if each.lateness_ms == threshold.lateness_ms)
+    begin, sums = max(counted, first_minute), by_threshold(ages, threshold)
+    left, rates = budget(sums, rules, end_minute, begin), burn_rates(sums, rules, end_minute)
+    return ThresholdBudget(
+        objective=threshold.name,
+        lateness_ms=threshold.lateness_ms,
+        counts_from_ms=counted * MINUTE_MS if counted > first_minute else None,
+        budget=left,
+        budget_before=budget_before(sums, rules, end_minute, begin),
+        burn_rates=rates,
+        exhaustion=exhaustion(left, rates, end_minute * MINUTE_MS),
+    )
+
+
+def _counted_later(budgets: Iterable[ThresholdBudget], window: MinuteRange) -> list[str]:
+    return [
+        f"{each.objective} counts from {instant(each.counts_from_ms)} UTC: what was due before was graded without it."
+        for each in budgets
+        if each.counts_from_ms is not None and each.counts_from_ms > window.start * MINUTE_MS
+    ]
 
 
 def no_verdict(delay_topic: str, reasons: Sequence[str], now_ms: int) -> Report:

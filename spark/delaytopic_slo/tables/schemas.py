@@ -10,6 +10,7 @@ from pyspark.sql.types import (
     DataType,
     IntegerType,
     LongType,
+    MapType,
     StringType,
     StructField,
     StructType,
@@ -98,8 +99,11 @@ COUNTS: Final = (
 )
 TELLING: Final = tuple(name for name in COUNTS if name not in ("asked", "delivered", "on_time", "copies"))
 """The counts of what findings speak of."""
-VERDICTS: Final = _table(minute=_LONG, partition=_INT, **dict.fromkeys(COUNTS, _LONG), latest_ms=_LONG)
-"""The fates of the records of one source partition in one minute. `copies` are those beyond the first."""
+VERDICTS: Final = _table(
+    minute=_LONG, partition=_INT, **dict.fromkeys(COUNTS, _LONG), latest_ms=_LONG, within=MapType(_LONG, _LONG)
+)
+"""The fates of the records of one source partition in one minute. `copies` are those beyond the first. `within` has the
+number that were delivered at most so many ms late, for each further threshold that the minute was graded by."""
 
 FINDINGS: Final = _table(
     finding=_TEXT,

@@ -8,7 +8,7 @@ from operator import or_
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from delaytopic_slo.model.rules import Rules
+from delaytopic_slo.model.rules import Rules, Threshold
 from delaytopic_slo.model.words import LOG_BASE, Finding, Outcome
 from delaytopic_slo.tables.schemas import COUNTS, FINDINGS, HISTOGRAM, TELLING, VERDICTS
 
@@ -38,14 +38,28 @@ def sums(judged: DataFrame, rules: Rules) -> DataFrame:
         sf.sum(sf.when(unknown, sf.col("copies")).otherwise(0)).alias("unknown"),
         sf.max("lateness_ms").alias("latest_ms"),
         *(sf.count_if(_is(outcome)).alias(name) for name, outcome in _OUTCOME_NAMES.items()),
+        *(
+            sf.count_if(delivered & (sf.col("lateness_ms") <= each.lateness_ms)).alias(_within(each))
+            for each in rules.thresholds
+        ),
     )
 
 
-def verdicts(summed: DataFrame) -> DataFrame:
-    """Return the counts of each source partition and minute."""
+def verdicts(summed: DataFrame, rules: Rules) -> DataFrame:
+    """Return the counts of each source partition and minute, from `sums` by the same rules."""
     totals = (sf.sum(name).alias(name) for name in COUNTS)
-    grouped = summed.groupBy("minute", "partition").agg(*totals, sf.max("latest_ms").alias("latest_ms"))
+    within = [part for each in rules.thresholds for part in (sf.lit(each.lateness_ms), sf.sum(_within(each)))]
+    by_threshold = sf.create_map(*within) if within else sf.lit(None)
+    grouped = summed.groupBy("minute", "partition").agg(
+        *totals,
+        sf.max("latest_ms").alias("latest_ms"),
+        by_threshold.cast(VERDICTS["within"].dataType).alias("within"),
+    )
     return grouped.select(*VERDICTS.names)
+
+
+def _within(threshold: Threshold) -> str:
+    return f"within_{threshold.lateness_ms}"
 
 
 def telling_minutes(summed: DataFrame) -> list[int]:

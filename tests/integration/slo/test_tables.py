@@ -306,7 +306,7 @@ def test_verdicts_count_and_findings_name_what_is_to_be_said(spark: SparkSession
         row | {"offset": 3, "outcome": "unknown", "copies": 2},
     )
 
-    [counts] = verdicts(sums(judged, RULES)).collect()
+    [counts] = verdicts(sums(judged, RULES), RULES).collect()
     said = sorted((each.finding, each.offset) for each in findings(judged, RULES).collect())
 
     told = {name: value for name, value in counts.asDict().items() if value and name not in ("minute", "partition")}

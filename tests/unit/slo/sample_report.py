@@ -7,9 +7,19 @@ from typing import Any
 
 from delaytopic_api import Percent
 from delaytopic_api.values import Calendar, Guarantee
-from delaytopic_slo.model.manifest import ClockReading, Commit, MinuteRange, Plan, Range, Role, Run, TopicRead
+from delaytopic_slo.model.manifest import (
+    ClockReading,
+    Commit,
+    CountedFrom,
+    MinuteRange,
+    Plan,
+    Range,
+    Role,
+    Run,
+    TopicRead,
+)
 from delaytopic_slo.model.report import Counts, Listed, Report
-from delaytopic_slo.model.rules import Exclusion, Rules
+from delaytopic_slo.model.rules import Exclusion, Rules, Threshold
 from delaytopic_slo.model.words import Finding
 from delaytopic_slo.report.objectives import OF_LATENESS, MinuteCounts, added
 from delaytopic_slo.report.reporting import Gathered, make_report, window_of
@@ -98,13 +108,34 @@ def without_lateness(minute: MinuteCounts) -> MinuteCounts:
     return minute._replace(excluded=Counts(**late))
 
 
+FAST = Threshold(name="Timely-100ms", lateness_ms=100, objective=Percent("99%"))
+SURE = Threshold(name="Timely-1m", lateness_ms=60_000, objective=Percent("99.99%"))
+
+
+def counted_by(minute: MinuteCounts, thresholds: Sequence[Threshold], first_minute: int) -> MinuteCounts:
+    """The same with counts by these thresholds: one of 200 is too late for a narrow one, none for a wide one."""
+    counts, further = minute.counts, {}
+    for each in thresholds:
+        late = 0 if each.lateness_ms > RULES.lateness_ms else counts.late + counts.delivered // 200
+        graded = Counts(on_time=counts.delivered - late, late=late, lost=counts.lost)
+        counted = graded if minute.minute >= first_minute else Counts()
+        further[each.lateness_ms] = MinuteCounts(minute.minute, counted, None)
+    return minute._replace(thresholds=further)
+
+
 def sample_report(
-    *, faulty: bool = True, excluded: Sequence[Exclusion] = (), calendar: Calendar | None = None, now_ms: int = NOW_MS
+    *,
+    faulty: bool = True,
+    excluded: Sequence[Exclusion] = (),
+    calendar: Calendar | None = None,
+    thresholds: Sequence[Threshold] = (),
+    counted_minute: int = 0,
+    now_ms: int = NOW_MS,
 ) -> Report:
-    """The report of a day."""
+    """The report of a day; thresholds count from `counted_minute` on."""
     all_minutes = [
         without_lateness(each) if any(one.from_ms <= each.minute * 60_000 < one.until_ms for one in excluded) else each
-        for each in minutes(faulty=faulty)
+        for each in (counted_by(each, thresholds, counted_minute) for each in minutes(faulty=faulty))
     ]
     total = Counts(asked=200_000, delivered=199_000, on_time=198_900, late=100)
     moment_ms = (END_MINUTE - 735) * 60_000
@@ -134,6 +165,10 @@ def sample_report(
         provisional=2 if faulty else 0,
     )
     commit = commit_of()
-    rules = RULES.model_copy(update={"exclusions": list(excluded), "calendar": calendar})
-    commit = commit.model_copy(update={"plan": commit.plan.model_copy(update={"rules": rules})})
+    rules = RULES.model_copy(
+        update={"exclusions": list(excluded), "calendar": calendar, "thresholds": list(thresholds)}
+    )
+    counted = [CountedFrom(lateness_ms=each.lateness_ms, minute=counted_minute) for each in thresholds]
+    plan = commit.plan.model_copy(update={"rules": rules})
+    commit = commit.model_copy(update={"plan": plan, "counted": counted})
     return make_report(commit, MinuteRange(*window_of(commit, WINDOW_MINUTES * 60_000)), gathered, now_ms)

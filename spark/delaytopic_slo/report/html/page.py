@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from delaytopic_slo.model.report import Counts, ObjectiveName, Report, Verdict
+from delaytopic_slo.model.report import Counts, Objective, ObjectiveName, Report, Verdict
 from delaytopic_slo.report.html.charts import BOX, attainment_chart, budget_left, lateness_chart
 from delaytopic_slo.report.text import NOTHING, instant, instant_ms, milliseconds, number, share
 
@@ -17,7 +18,7 @@ _VERDICTS = {
     Verdict.CANNOT_JUDGE: "Could not judge",
 }
 _OBJECTIVE_VERDICTS = {Verdict.MET: "met", Verdict.MISSED: "missed", Verdict.NOT_PROMISED: "not promised"}
-_OBJECTIVE_NAMES = {
+_OBJECTIVE_NAMES: Mapping[str, str] = {
     ObjectiveName.TIMELY: "on time",
     ObjectiveName.COMPLETE: "complete",
     ObjectiveName.UNIQUE: "once",
@@ -38,14 +39,18 @@ def html_page(report: Report) -> str:
 
 def _drawings(report: Report) -> dict[str, Any]:
     """Return the parts of a report with a verdict that the template draws."""
-    timely = next(each for each in report.objectives if each.name is ObjectiveName.TIMELY)
+    timely = next(each for each in report.objectives if each.name == ObjectiveName.TIMELY)
     return {
         "objective": timely.objective,
         "attainment": attainment_chart(report, float(timely.objective.rstrip("%")) / 100),
         "lateness": lateness_chart(report),
-        "budget_left": budget_left(report.budget.remaining if report.budget is not None else None),
         "counts": report.counts or Counts(),
     }
+
+
+def _objective_name(objective: Objective) -> str:
+    known = _OBJECTIVE_NAMES.get(objective.name)
+    return known if known is not None else f"at most {milliseconds(objective.lateness_ms)} late"
 
 
 @cache
@@ -67,9 +72,10 @@ def _environment() -> Environment:
     }
     environment.globals |= {
         "box": BOX,
+        "budget_left": budget_left,
         "fault_columns": _FAULT_COLUMNS,
         "nothing": NOTHING,
-        "objective_names": _OBJECTIVE_NAMES,
+        "objective_name": _objective_name,
         "objective_verdicts": _OBJECTIVE_VERDICTS,
         "open_up_to": _OPEN_UP_TO,
         "outcome_columns": _OUTCOME_COLUMNS,

@@ -58,7 +58,7 @@ def test_what_an_audit_finds_fires_and_ends_when_the_next_finds_no_more(
 
     prometheus.await_firing(
         audited.team,
-        {"DelayPromiseBroken": {"Complete", "Unique", "NotEarly"}, "DelaySLOFastBurn": set()},
+        {"DelayPromiseBroken": {"Complete", "Unique", "NotEarly"}, "DelaySLOFastBurn": {"Timely"}},
         RECORDED_SECONDS,
     )
 

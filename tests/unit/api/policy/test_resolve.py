@@ -351,6 +351,10 @@ def test_what_a_class_does_not_allow_is_refused_with_the_path_and_what_it_allows
             "spec.schedule.defaultDelay: is 721h, longer than maxDelay (720h)",
         ),
         (
+            {"slo": {"thresholds": [{"lateness": "5000ms", "objective": "99%"}]}},
+            "spec.slo.thresholds: each needs a lateness of its own; 5000ms is that of slo.lateness",
+        ),
+        (
             {
                 "source": {"topic": "a", "partitions": 4},
                 "target": {"topic": "b", "partitions": 3, "partitioning": "SamePartition"},

@@ -53,6 +53,8 @@ def test_openslo_has_the_periods_of_a_calendar_and_sloth_refuses_them(tmp_path: 
 
     begin = {"startTime": "2024-01-01 00:00:00", "timeZone": "UTC"}
     assert document["spec"]["timeWindow"] == [{"duration": "1M", "calendar": begin, "isRolling": False}]
+    [berlin] = exported(tmp_path, text.replace("Month", "Month, timeZone: Europe/Berlin"), "--openslo")
+    assert berlin["spec"]["timeWindow"][0]["calendar"] == begin | {"timeZone": "Europe/Berlin"}
     assert raised(tmp_path, text, "--sloth").startswith("shop/reminders: slo.calendar: Sloth has rolling windows only")
 
 
@@ -89,6 +91,29 @@ def test_openslo_has_good_and_all_records_as_counters_over_the_window(tmp_path: 
             },
         }
     ]
+
+
+def several() -> str:
+    return topic().replace("window: 720h", "window: 720h, thresholds: [{lateness: 100ms, objective: 99%}]")
+
+
+def test_openslo_has_a_document_for_each_threshold(tmp_path: Path) -> None:
+    timely, fast = exported(tmp_path, several(), "--openslo")
+
+    assert [timely] == exported(tmp_path, topic(), "--openslo")
+    assert fast["metadata"] == {"name": "shop-reminders-timely-100ms", "displayName": "shop/reminders within 100ms"}
+    good = f'sum(delaytopic_lateness_seconds_bucket{{{OF_TOPIC}, le="0.1"}})'
+    ratio = fast["spec"]["indicator"]["spec"]["ratioMetric"]
+    assert ratio["good"] == {"metricSource": {"type": "Prometheus", "spec": {"query": good}}}
+    assert fast["spec"]["description"] == "Records of orders.delayed arrive on orders at most 100ms late."
+    assert fast["spec"]["objectives"] == [{"displayName": "at most 100ms late", "target": 0.99}]
+
+
+def test_sloth_has_an_slo_for_each_threshold_in_one_document(tmp_path: Path) -> None:
+    [document] = exported(tmp_path, several(), "--sloth")
+
+    assert [(each["name"], each["objective"]) for each in document["slos"]] == [("timely", 99.95), ("timely-100ms", 99)]
+    assert 'le="0.1"' in document["slos"][1]["sli"]["events"]["error_query"]
 
 
 def test_sloth_has_late_and_all_records_over_its_own_windows(tmp_path: Path) -> None:

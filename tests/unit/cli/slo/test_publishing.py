@@ -11,8 +11,9 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.slo.sample_report import NOW_MS, sample_report
+from tests.unit.slo.sample_report import END_MINUTE, NOW_MS, sample_report
 
+from delaytopic_api import Duration, Percent
 from delaytopic_api.documents import MOST_FAULTY_HOURS, Condition, ConditionStatus, SloStatus
 from delaytopic_cli.__main__ import cli
 from delaytopic_cli.client.known_topics import KnownTopic
@@ -29,7 +30,8 @@ from delaytopic_cli.slo.publishing import (
     write_status,
 )
 from delaytopic_slo.errors import SloError
-from delaytopic_slo.model.report import FaultyHour, ObjectiveName
+from delaytopic_slo.model.report import BurnRate, FaultyHour, ObjectiveName
+from delaytopic_slo.model.rules import Threshold
 from delaytopic_slo.report.reporting import no_verdict
 
 TOPIC = """
@@ -103,13 +105,24 @@ def test_the_document_fits_into_a_termination_message_whatever_the_reasons_are(r
 
 
 def test_the_figures_of_the_worst_of_months_fit_in_and_none_is_cut() -> None:
-    worst = sample_report()
+    longest = [
+        Threshold(name=f"Timely-{length}", lateness_ms=Duration(length).ms, objective=Percent("99.9999%"))
+        for length in ("23h59m59s991ms", "23h59m59s992ms", "23h59m59s993ms")
+    ]
+    worst = sample_report(thresholds=longest, counted_minute=END_MINUTE - 60)
     many = 10**12
+
+    def burning(rates: list[BurnRate]) -> list[BurnRate]:
+        return [each.model_copy(update={"bad": many, "rate": 99_999.9999}) for each in rates]
+
     worst = worst.model_copy(
         update={
             "delay_topic": f"{'n' * 63}/{'o' * 253}",
             "objectives": [each.model_copy(update={"bad": many}) for each in worst.objectives],
-            "burn_rates": [each.model_copy(update={"bad": many, "rate": 99_999.9999}) for each in worst.burn_rates],
+            "burn_rates": burning(worst.burn_rates),
+            "thresholds": [
+                each.model_copy(update={"burn_rates": burning(each.burn_rates)}) for each in worst.thresholds
+            ],
             "faulty_hours": [
                 FaultyHour(hour_ms=NOW_MS, objective=ObjectiveName.COMPLETE, records=many)
                 for _ in range(MOST_FAULTY_HOURS)

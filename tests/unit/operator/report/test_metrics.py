@@ -32,7 +32,7 @@ def filled() -> OperatorMetrics:
     metrics.set_conditions(KEY, {"Ready": "True"})
     metrics.set_scaling(KEY, 3, 120.5, None)
     metrics.set_retained(KEY, 42)
-    metrics.set_slo(KEY, {metric_names.SLO_BURN_RATE: {("1h",): 14.5}})
+    metrics.set_slo(KEY, {metric_names.SLO_BURN_RATE: {("Timely", "1h"): 14.5}})
     return metrics
 
 
@@ -65,7 +65,7 @@ def test_the_values_are_those_given() -> None:
         f"delaytopic_operator_desired_replicas{{{OF}}}": "3.0",
         f"delaytopic_operator_forecast_peak_rate{{{OF}}}": "120.5",
         f"delaytopic_operator_retained_backlog_messages{{{OF}}}": "42.0",
-        f'delaytopic_slo_burn_rate{{{OF},window="1h"}}': "14.5",
+        f'delaytopic_slo_burn_rate{{{OF},objective="Timely",window="1h"}}': "14.5",
     }
     assert {name: values.get(name) for name in expected} == expected
     assert f"delaytopic_operator_forecast_lateness_seconds{{{OF}}}" not in values

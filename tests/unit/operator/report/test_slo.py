@@ -66,7 +66,7 @@ def told(look: Observation) -> dict[str, float]:
 
 
 ASKED = {
-    "threshold_seconds 5.0": 4.0,
+    "threshold_seconds Timely 5.0": 4.0,
     "objective_ratio Timely": 0.995,
     "objective_ratio Complete": 1.0,
     "objective_ratio Unique": 1.0,
@@ -98,12 +98,40 @@ def test_the_last_audit_is_told_as_the_status_has_it() -> None:
         "lateness_seconds 0.5": 0.004,
         "lateness_seconds 0.99": 0.269,
         "lateness_seconds 0.999": 3.744,
-        "budget_remaining_ratio": -0.7732,
-        "budget_exhausted_timestamp_seconds": (AUDITED_MS + HOUR_MS) / 1_000,
-        "burn_rate 1h": 14.5,
-        "burn_bad_records 1h": 29,
-        "burn_rate 720h": 0.0051,
-        "burn_bad_records 720h": 30,
+        "budget_remaining_ratio Timely": -0.7732,
+        "budget_exhausted_timestamp_seconds Timely": (AUDITED_MS + HOUR_MS) / 1_000,
+        "burn_rate Timely 1h": 14.5,
+        "burn_bad_records Timely 1h": 29,
+        "burn_rate Timely 720h": 0.0051,
+        "burn_bad_records Timely 720h": 30,
+    }
+
+
+def test_each_further_threshold_is_told_with_its_own_budget() -> None:
+    fast = {
+        "name": "Timely-100ms",
+        "objective": "99%",
+        "attainment": "98.5%",
+        "bad": 15,
+        "budgetLeftPercent": "-50%",
+        "budgetExhaustedAt": instant(AUDITED_MS),
+        "burnRates": [{"window": "6h", "rate": "1.5", "bad": 15}],
+    }
+    forged = {**fast, "name": 'Timely-"} 1\nx'}
+    asked = SPEC["slo"] | {"thresholds": [{"lateness": "100ms", "objective": "99%"}]}
+    seen_so = audited(SLO | {"objectives": [fast, forged]})
+    spec: dict[str, Any] = {"slo": asked}
+    look = seen(document(deleted_ms=None, **spec), slo=seen_so.slo, config=seen_so.config)
+
+    assert {name: value for name, value in told(look).items() if "Timely-" in name} == {
+        "threshold_seconds Timely-100ms 0.1": 0.1,
+        "objective_ratio Timely-100ms": 0.99,
+        "attainment_ratio Timely-100ms": 0.985,
+        "bad_records Timely-100ms": 15,
+        "budget_remaining_ratio Timely-100ms": -0.5,
+        "budget_exhausted_timestamp_seconds Timely-100ms": AUDITED_MS / 1_000,
+        "burn_rate Timely-100ms 6h": 1.5,
+        "burn_bad_records Timely-100ms 6h": 15,
     }
 
 

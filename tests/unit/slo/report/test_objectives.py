@@ -10,15 +10,17 @@ from delaytopic_api import Percent
 from delaytopic_api.documents import MOST_FAULTY_HOURS
 from delaytopic_api.values import Calendar, Guarantee
 from delaytopic_slo.model.report import Counts, ObjectiveName, Verdict
-from delaytopic_slo.model.rules import Rules
+from delaytopic_slo.model.rules import Rules, Threshold
 from delaytopic_slo.report.objectives import (
     HOUR_MS,
+    NONE,
     MinuteCounts,
     added,
     boundaries,
     budget,
     budget_before,
     burn_rates,
+    by_threshold,
     faulty_hours,
     objectives,
     percent_text,
@@ -37,7 +39,7 @@ GOOD = Counts(asked=100, delivered=100, on_time=100)
 
 
 def verdicts(counts: Counts, rules: Rules = RULES) -> dict[str, str]:
-    return {str(each.name): str(each.verdict) for each in objectives(counts, rules)}
+    return {str(each.name): str(each.verdict) for each in objectives([MinuteCounts(0, counts, None)], rules)}
 
 
 @pytest.mark.parametrize(
@@ -164,7 +166,7 @@ def test_an_exclusion_excuses_lateness_and_no_loss() -> None:
     counts = Counts(asked=100, delivered=98, on_time=90, late=8, lost=2, duplicated=1, copies=1)
     excluded = Counts(on_time=10, late=8, lost=2)
 
-    graded = {str(each.name): each for each in objectives(counts, RULES, excluded)}
+    graded = {str(each.name): each for each in objectives([MinuteCounts(0, counts, None, excluded)], RULES)}
 
     assert {name: str(each.verdict) for name, each in graded.items()} == {
         "Timely": "Met",
@@ -195,6 +197,60 @@ def test_an_objective_of_one_hundred_percent_has_no_budget_to_spend() -> None:
 
 def test_counts_add_up() -> None:
     assert added([GOOD, Counts(asked=1, lost=1)]) == Counts(asked=101, delivered=100, on_time=100, lost=1)
+
+
+FAST = Threshold(name="Timely-100ms", lateness_ms=100, objective=Percent("90%"))
+WITH_FAST = RULES.model_copy(update={"thresholds": [FAST]})
+
+
+def also_fast(minute: int, counts: Counts, fast: Counts, excluded: Counts = NONE) -> MinuteCounts:
+    """A minute that counts for both thresholds."""
+    return MinuteCounts(minute, counts, None, NONE, {100: MinuteCounts(minute, fast, None, excluded)})
+
+
+def test_a_further_threshold_is_graded_beside_the_first_by_its_own_objective() -> None:
+    minutes = [
+        also_fast(0, GOOD, Counts(on_time=80, late=20)),
+        also_fast(1, GOOD.model_copy(update={"lost": 1}), Counts(on_time=98, late=2, lost=1), Counts(late=1)),
+        MinuteCounts(2, GOOD, None),
+    ]
+
+    timely, fast, *others = objectives(minutes, WITH_FAST)
+
+    assert [each.name for each in others] == ["Complete", "Unique", "NotEarly"]
+    assert (timely.good, timely.bad, str(timely.verdict), timely.lateness_ms) == (300, 1, "Met", 1_000)
+    assert fast.to_document() == {
+        "name": "Timely-100ms",
+        "latenessMs": 100,
+        "objective": "90%",
+        "attainment": "89%",
+        "good": 178,
+        "bad": 22,
+        "verdict": "Missed",
+        "sentence": "21 arrived more than 100ms late, 1 did not arrive",
+    }
+
+
+def test_a_further_threshold_spends_a_budget_of_its_own() -> None:
+    minutes = [also_fast(990, GOOD, Counts(on_time=95, late=5)), MinuteCounts(995, GOOD, None)]
+    rules, sums = WITH_FAST.by(FAST), by_threshold(minutes, FAST)
+
+    spent = budget(sums, rules, end_minute=1_000, first_minute=0)
+
+    assert (spent.total, spent.spent, spent.allowed, spent.remaining) == (100, 5, 10.0, 0.5)
+    assert [(each.window, each.bad, each.rate) for each in burn_rates(sums, rules, 1_000)] == [
+        ("1h", 5, 0.5),
+        ("3h", 5, 0.5),
+    ]
+
+
+def test_a_threshold_that_none_may_miss_is_a_promise() -> None:
+    strict = FAST.model_copy(update={"objective": Percent("100%")})
+    minutes = [also_fast(0, GOOD, Counts(on_time=97, late=3), Counts(late=1))]
+
+    for threshold, broken in ((FAST, []), (strict, [("Timely-100ms", 2)])):
+        found = faulty_hours(minutes, RULES.model_copy(update={"thresholds": [threshold]}))
+        assert [(each.objective, each.records) for each in found] == broken
 
 
 def test_the_names_of_objectives_are_stable() -> None:

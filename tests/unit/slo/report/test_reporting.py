@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tests.unit.slo.sample_report import END_MINUTE, sample_report
+from tests.unit.slo.sample_report import END_MINUTE, FAST, SURE, sample_report
 
+from delaytopic_api import Percent
 from delaytopic_slo.model.report import Verdict
 from delaytopic_slo.model.rules import Exclusion
 from delaytopic_slo.model.words import bucket_value_ms
@@ -56,6 +57,36 @@ def test_what_is_excluded_is_named_with_its_records_and_counts_for_no_lateness()
     assert report.budget is not None
     assert (report.budget.spent, report.budget.excluded) == (5, 17_178)
     assert [span.excluded is not None for span in report.spans].count(True) == 3
+
+
+def test_a_threshold_that_was_added_later_says_from_when_on_it_counts() -> None:
+    report = sample_report(thresholds=[FAST, SURE], counted_minute=END_MINUTE - 90)
+
+    assert [(each.objective, each.counts_from_ms) for each in report.thresholds] == [
+        ("Timely-100ms", (END_MINUTE - 90) * 60_000),
+        ("Timely-1m", (END_MINUTE - 90) * 60_000),
+    ]
+    assert {each.budget.from_ms for each in report.thresholds} == {(END_MINUTE - 90) * 60_000}
+    assert report.notes[-2:] == [
+        "Timely-100ms counts from 2026-11-21 12:30 UTC: what was due before was graded without it.",
+        "Timely-1m counts from 2026-11-21 12:30 UTC: what was due before was graded without it.",
+    ]
+
+
+def test_a_threshold_that_was_there_from_the_beginning_says_nothing_of_it() -> None:
+    report = sample_report(thresholds=[FAST])
+
+    assert [each.counts_from_ms for each in report.thresholds] == [None]
+    assert report.notes == sample_report().notes
+
+
+def test_a_report_misses_an_objective_of_a_further_threshold_as_any_other() -> None:
+    strict = FAST.model_copy(update={"objective": Percent("99.9%")})
+
+    report = sample_report(faulty=False, thresholds=[strict])
+
+    assert report.verdict is Verdict.MISSED
+    assert report.sentence == "Timely-100ms: 3,365 arrived more than 100ms late."
 
 
 def test_an_exclusion_outside_of_the_window_is_not_told() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.unit.slo.sample_report import NOW_MS, sample_report
+from tests.unit.slo.sample_report import END_MINUTE, FAST, NOW_MS, sample_report
 
 from delaytopic_api.documents import Condition, ConditionStatus, DelayTopicStatus
 from delaytopic_slo.report.reporting import no_verdict
@@ -47,6 +47,27 @@ def test_the_status_carries_the_figures_and_the_place_of_the_report() -> None:
     assert DelayTopicStatus(slo=status).slo == status
 
 
+def test_the_status_has_the_budget_of_each_further_threshold_with_its_objective() -> None:
+    status = slo_status(sample_report(thresholds=[FAST], counted_minute=END_MINUTE - 60), None).to_document()
+
+    assert [each["name"] for each in status["objectives"]] == [
+        "Timely",
+        "Timely-100ms",
+        "Complete",
+        "Unique",
+        "NotEarly",
+    ]
+    assert status["objectives"][1] == {
+        "name": "Timely-100ms",
+        "objective": "99%",
+        "attainment": "99.5738%",
+        "bad": 140,
+        "budgetLeftPercent": "57.382%",
+        "burnRates": [{"window": window, "rate": "0.4262", "bad": 140} for window in ("1h", "6h", "72h")],
+        "countsFrom": "2026-11-21T13:00:00Z",
+    }
+
+
 def test_a_run_without_a_verdict_has_no_figures() -> None:
     status = slo_status(no_verdict("shop/orders", ["The topic is gone."], NOW_MS), None)
 
@@ -63,6 +84,14 @@ def test_the_condition_says_how_the_budget_stands_and_nothing_of_it_where_nothin
         " 99.8226% on time, of 99.9%; error budget left: -77.3205%. The error budget is spent."
     )
     assert slo_condition(idle, 3, None).message == "Idle."
+
+
+def test_the_condition_says_how_each_budget_stands() -> None:
+    found = slo_condition(sample_report(faulty=False, thresholds=[FAST]), 3, None)
+
+    assert found.message.endswith(
+        " error budget left: 99.3658%. 99.5731% within 100ms, of 99%; error budget left: 57.3186%."
+    )
 
 
 def test_the_condition_keeps_its_time_while_its_status_is_the_same() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 
 import pytest
-from tests.unit.slo.sample_report import NOW_MS, sample_report
+from tests.unit.slo.sample_report import FAST, NOW_MS, SURE, sample_report
 
 from delaytopic_api.values import Calendar
 from delaytopic_slo.report.html.page import html_page
@@ -36,7 +36,7 @@ class Balanced(HTMLParser):
 
 @pytest.mark.parametrize("faulty", [True, False])
 def test_the_page_is_whole_and_loads_nothing(faulty: bool) -> None:
-    page = html_page(sample_report(faulty=faulty))
+    page = html_page(sample_report(faulty=faulty, thresholds=[FAST]))
 
     parser = Balanced()
     parser.feed(page)
@@ -83,6 +83,19 @@ def test_the_budget_of_a_calendar_is_of_its_period_beside_that_of_the_one_before
 
     assert "<h2>Error budget of this day</h2>" in page
     assert "The day before, from 2026-11-20 14:00 UTC: 2 of 328,500 were late or lost, 99.4% of the budget left" in page
+
+
+def test_each_further_threshold_has_its_card_and_its_budget() -> None:
+    page = html_page(sample_report(faulty=False, thresholds=[FAST, SURE]))
+
+    assert ["at most 100 ms late" in page, "at most 1 min late" in page] == [True, True]
+    headings = [part.partition("</h2>")[0] for part in page.split("<h2>")]
+    assert [each for each in headings if each.startswith("Error budget")] == [
+        "Error budget over 720h",
+        "Error budget of what is more than 100 ms late",
+        "Error budget of what is more than 1 min late",
+    ]
+    assert ["99.4% left" in page, "57.3% left" in page, "100.0% left" in page] == [True, True, True]
 
 
 def test_the_top_tells_how_long_the_budget_lasts() -> None:
