@@ -1,4 +1,4 @@
-"""Costs of a record that no machine makes better or worse: each is counted, and an accidental doubling fails."""
+"""Costs of a record that no machine makes better or worse: each is counted, and a few percent more fail."""
 
 from __future__ import annotations
 
@@ -100,9 +100,9 @@ def redis_costs() -> Costs:
     ("request_", "most"),
     [
         # Each shard's tick is one script with all of its slices; so is what it drops after a commit.
-        ("evalsha", 3.5),
+        ("evalsha", 2.6),
         # A slice of a second has a hundred records of a shard; several thin slices come in one answer.
-        ("pipeline", 3.5),
+        ("pipeline", 2.6),
     ],
 )
 def test_round_trips_to_redis_are_a_few_for_a_thousand_records(redis_costs: Costs, request_: str, most: float) -> None:
@@ -123,7 +123,7 @@ def test_redis_is_sent_little_more_than_the_record(redis_costs: Costs) -> None:
     # A packed record has the application's bytes, due time and offset; keys and positions are those of a script.
     per_record = redis_costs.round_trips["bytes"] / redis_costs.delivered
 
-    assert per_record - user_bytes() <= 64
+    assert per_record - user_bytes() <= 56
 
 
 def steady(*, transactional: bool, seconds: int = 3, per_second: int = 1_000) -> Relay:
@@ -176,7 +176,7 @@ def bucket_bytes(wait_ms: int) -> float:
     return sum(len(sent.record.value or b"") for sent in stored) / records
 
 
-@pytest.mark.parametrize(("wait_ms", "most"), [(30_000, 650), (300_000, 1_400)])
+@pytest.mark.parametrize(("wait_ms", "most"), [(30_000, 580), (300_000, 1_260)])
 def test_bucket_topics_take_a_record_once_for_each_bucket_that_it_passes(wait_ms: int, most: float) -> None:
     assert bucket_bytes(wait_ms) <= most
 
