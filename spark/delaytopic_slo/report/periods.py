@@ -1,4 +1,4 @@
-"""The time over which an error budget is counted: a rolling window, or a period of a calendar in a time zone. Pure."""
+"""The time over which an error budget is counted: a rolling window, or a period of the calendar of a zone. Pure."""
 
 from __future__ import annotations
 
