@@ -16,6 +16,7 @@ from tests.e2e.tour.volatile import settled
             "reminders   True    Ready    0    1/1            <age>",
         ),
         ("delaytopic   2/2     2            2           8m24s", "delaytopic   2/2     2            2           <age>"),
+        ("standard   True       12      true      Redis   8m", "standard   True       <n>     true      Redis   <age>"),
         ("  9s   Normal   Ready   records", "  <age>   Normal   Ready   records"),
         ("  2m15s   Warning   TopicMissing   gone", "  <age>   Warning   TopicMissing   gone"),
         ("backlog     0 pending (counted 12s ago)", "backlog     0 pending (counted <age> ago)"),

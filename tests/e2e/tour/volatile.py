@@ -1,4 +1,4 @@
-"""Parts of a command's output that differ in each run: moments, ages, lateness. Pure.
+"""Parts of a command's output that differ in each run: moments, ages, lateness, what others do on the cluster. Pure.
 
 Words stand for it, of one width, so that tables stay tables, and what is printed twice is equal.
 """
@@ -28,6 +28,11 @@ def _to_the_right(word: str) -> Callable[[re.Match[str]], str]:
     return lambda found: word.rjust(len(found[0]))
 
 
+def _to_the_left(word: str) -> Callable[[re.Match[str]], str]:
+    """The word in a column that is filled from the right."""
+    return lambda found: word.ljust(len(found[0]))
+
+
 _RULES: Final[tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...]] = (
     (r"\d\d:\d\d:\d\d\.\d\d\d", "hh:mm:ss.mmm"),
     (r"\d\d:\d\d:\d\d\b", "hh:mm:ss"),
@@ -35,5 +40,6 @@ _RULES: Final[tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...]] = (
     (rf"^  {_AGE} +(?=Normal|Warning)", "  <age>   "),  # events of a status page
     (rf" +{_AGE}(?= +\d+:\d+ )", _to_the_right("<age>")),  # how far ahead, of pending records
     (rf"\b{_AGE} ago\b", "<age> ago"),
+    (r"(?<=True {7})\d+ +(?=true )", _to_the_left("<n>")),  # users of a class: a cluster may have others, too
     (r"  +\+?[\d.,]+ m?s\b", _to_the_right("<n> ms")),  # how long after its due time, of a watched record
 )
