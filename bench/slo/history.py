@@ -93,6 +93,7 @@ def _tables(spark: SparkSession, part: Part) -> dict[str, DataFrame]:
             "minute": part.start + sf.floor(sf.col("id") / each),
             "partition": sf.col("id") % each,
             "bucket": sf.col("id") % each * 7,
+            "within": sf.lit(None),
             **dict.fromkeys(numbers, sf.lit(1_000)),
         }
         fields = PARTS[table].fields

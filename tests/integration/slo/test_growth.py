@@ -54,8 +54,9 @@ def tables_of(spark: SparkSession, part: Part) -> dict[str, DataFrame]:
         )
 
     one, nth = sf.lit(1), sf.col("nth")
+    counts = {"asked": sf.lit(2), "delivered": one, "on_time": one, "lost": one, "within": sf.lit(None)}
     return {
-        "verdicts": rows("verdicts", PARTITIONS, partition=nth, asked=sf.lit(2), delivered=one, on_time=one, lost=one),
+        "verdicts": rows("verdicts", PARTITIONS, partition=nth, **counts),
         "histogram": rows("histogram", BUCKETS, bucket=nth, records=one),
         "findings": rows("findings", PARTITIONS, partition=nth, finding=sf.lit(str(Finding.LOST))),
     }
