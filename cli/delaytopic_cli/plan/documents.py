@@ -10,7 +10,7 @@ from typing import Any
 from delaytopic_api import DelayClass
 from delaytopic_api.documents import API_VERSION
 from delaytopic_api.errors import ApiError, Problem
-from delaytopic_api.loading import listed, parse_yaml, validate
+from delaytopic_api.loading import expand_list, parse_yaml, validate
 from delaytopic_cli.errors import CannotJudge
 
 Document = dict[str, Any]
@@ -81,7 +81,7 @@ def _text(name: str) -> str:
 def _flat(contents: Iterable[tuple[str, object]]) -> Iterator[tuple[str, Document]]:
     """Yield the documents without empty ones, and the items of lists in the place of the lists."""
     for origin, content in contents:
-        for place, document in listed(origin, content):
+        for place, document in expand_list(origin, content):
             if not isinstance(document, Mapping):
                 raise CannotJudge(str(Problem("", "each document must be a mapping of fields", place)))
             yield place, dict(document)

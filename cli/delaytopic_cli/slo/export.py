@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 from hashlib import sha256
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import click
 import yaml
 
-from delaytopic_api import Duration, Percent, Settings
-from delaytopic_api.documents import TIMELY
+from delaytopic_api import Duration, Settings
+from delaytopic_api.documents import TIMELY, LatenessObjective
 from delaytopic_api.relay import lateness_bucket
 from delaytopic_api.values import Calendar
 from delaytopic_cli.errors import InputError
@@ -65,18 +65,18 @@ def _sayable(settings: Settings) -> Settings:
 
 def openslo_documents(settings: Settings) -> list[Document]:
     """Return an SLO for each objective of lateness, as OpenSLO v1 has it; raises InputError."""
-    return [_openslo_document(settings, each) for each in _of_lateness(settings)]
+    return [_openslo_document(settings, each) for each in settings.slo.lateness_objectives]
 
 
-def _openslo_document(settings: Settings, of: _OfLateness) -> Document:
-    name = _name(settings, f"-{of.name}")
+def _openslo_document(settings: Settings, of: LatenessObjective) -> Document:
+    name = _name(settings, f"-{of.name.lower()}")
     good, total = f"sum({_good(settings, of)})", f"sum({_total(settings)})"
     ratio = {"counter": True, "good": _metric(good), "total": _metric(total)}
     objective = {"displayName": f"at most {of.lateness} late", "target": float(_target(settings, of))}
     return {
         "apiVersion": "openslo/v1",
         "kind": "SLO",
-        "metadata": {"name": name, "displayName": f"{settings.namespace}/{settings.name} {of.title}"},
+        "metadata": {"name": name, "displayName": f"{settings.namespace}/{settings.name} {_title(of)}"},
         "spec": {
             "description": _description(settings, of),
             "service": _name(settings),
@@ -99,15 +99,15 @@ def sloth_documents(settings: Settings) -> list[Document]:
             "version": "prometheus/v1",
             "service": _name(settings),
             "labels": {"delaytopic_namespace": settings.namespace, "delaytopic_name": settings.name},
-            "slos": [_sloth_slo(settings, each) for each in _of_lateness(settings)],
+            "slos": [_sloth_slo(settings, each) for each in settings.slo.lateness_objectives],
         }
     ]
 
 
-def _sloth_slo(settings: Settings, of: _OfLateness) -> Document:
+def _sloth_slo(settings: Settings, of: LatenessObjective) -> Document:
     good, total = f"sum(rate({_good(settings, of)}{_WINDOW}))", f"sum(rate({_total(settings)}{_WINDOW}))"
     return {
-        "name": of.name,
+        "name": of.name.lower(),
         "objective": float(_target(settings, of) * 100),
         "sli": {"events": {"error_query": f"({total} - {good})", "total_query": total}},
         "alerting": {
@@ -119,22 +119,8 @@ def _sloth_slo(settings: Settings, of: _OfLateness) -> Document:
     }
 
 
-class _OfLateness(NamedTuple):
-    """One objective of lateness. `name` is its own within the DelayTopic, and part of a label as in DNS."""
-
-    name: str
-    title: str
-    lateness: Duration
-    objective: Percent
-
-
-def _of_lateness(settings: Settings) -> list[_OfLateness]:
-    slo = settings.slo
-    further = (
-        _OfLateness(each.name.lower(), f"within {each.lateness}", each.lateness, each.objective)
-        for each in slo.thresholds
-    )
-    return [_OfLateness(TIMELY.lower(), "on time", slo.lateness, slo.objective), *further]
+def _title(of: LatenessObjective) -> str:
+    return "on time" if of.name == TIMELY else f"within {of.lateness}"
 
 
 def _name(settings: Settings, ending: str = "") -> str:
@@ -144,11 +130,11 @@ def _name(settings: Settings, ending: str = "") -> str:
     return name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 9 - len(ending)]}-{digest}{ending}"
 
 
-def _description(settings: Settings, of: _OfLateness) -> str:
+def _description(settings: Settings, of: LatenessObjective) -> str:
     return f"Records of {settings.source.topic} arrive on {settings.target.topic} at most {of.lateness} late."
 
 
-def _good(settings: Settings, of: _OfLateness) -> str:
+def _good(settings: Settings, of: LatenessObjective) -> str:
     return f'{_LATENESS}_bucket{{{_labels(settings)}, le="{lateness_bucket(of.lateness.ms)}"}}'
 
 
@@ -164,7 +150,7 @@ def _metric(query: str) -> Document:
     return {"metricSource": {"type": "Prometheus", "spec": {"query": query}}}
 
 
-def _target(settings: Settings, of: _OfLateness) -> Fraction:
+def _target(settings: Settings, of: LatenessObjective) -> Fraction:
     if of.objective.ratio == 1:
         raise InputError(
             f"{settings.namespace}/{settings.name}: an objective of 100% has no error budget, and these tools take"

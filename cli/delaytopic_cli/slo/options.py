@@ -92,7 +92,7 @@ def rules_of(
 ) -> Rules:
     """Return the rules of the audit from the DelayTopic's SLO and the options."""
     slo = settings.slo
-    longest_ms = max(each.ms for each in (slo.lateness, *(further.lateness for further in slo.thresholds)))
+    longest_ms = max(each.lateness.ms for each in slo.lateness_objectives)
     horizon_ms = loss_horizon.ms if loss_horizon is not None else DAY_MS
     # With a calendar, the period before is reported, too.
     budget_ms = 2 * LONGEST_MS[slo.calendar] if slo.calendar is not None else slo.window.ms

@@ -34,6 +34,7 @@ from delaytopic_api.documents.relays import KubernetesObject, RelaySpec, SparkCo
 from delaytopic_api.documents.settings import (
     AutoscalingSettings,
     BackendSettings,
+    LatenessObjective,
     ScheduleSettings,
     Settings,
     SloSettings,
@@ -88,6 +89,7 @@ __all__ = [
     "EffectiveStatus",
     "KafkaConnection",
     "KubernetesObject",
+    "LatenessObjective",
     "Model",
     "NamespacedMetadata",
     "Ownership",

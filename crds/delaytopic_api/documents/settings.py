@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from delaytopic_api.documents.connection import KafkaConnection, RedisConnection, SigningKeySecret
-from delaytopic_api.documents.delay_topic import CesiumSpec, RedeliverySpec, SchedulerSpec, SloExclusion, SloThreshold
+from delaytopic_api.documents.delay_topic import (
+    TIMELY,
+    CesiumSpec,
+    RedeliverySpec,
+    SchedulerSpec,
+    SloExclusion,
+    SloThreshold,
+)
 from delaytopic_api.values.choices import (
     CAPABILITIES,
     AutoscalingMode,
@@ -89,6 +97,14 @@ class AutoscalingSettings:
     target_utilization: Percent
 
 
+class LatenessObjective(NamedTuple):
+    """An objective of lateness: the share `objective` of records is at most `lateness` late."""
+
+    name: str
+    lateness: Duration
+    objective: Percent
+
+
 @dataclass(frozen=True)
 class SloSettings:
     """The objectives that the audit checks."""
@@ -100,9 +116,15 @@ class SloSettings:
     calendar: Calendar | None = None
     """None: the window is a rolling one."""
     time_zone: TimeZone | None = None
-    """Where periods of the calendar begin at midnight; None for UTC."""
+    """The zone in which periods of the calendar begin at midnight; None for UTC."""
     thresholds: list[SloThreshold] = field(default_factory=list)
     """Further objectives of lateness."""
+
+    @property
+    def lateness_objectives(self) -> list[LatenessObjective]:
+        """All objectives of lateness, `Timely` first."""
+        further = (LatenessObjective(each.name, each.lateness, each.objective) for each in self.thresholds)
+        return [LatenessObjective(TIMELY, self.lateness, self.objective), *further]
 
 
 @dataclass(frozen=True)

@@ -227,7 +227,8 @@ class SloStatus(_Status):
     """The objectives that are promised, each graded apart."""
     burn_rates: Annotated[list[SloBurnRateStatus], Field(max_length=8)] | None = None
     """Shortest window first."""
-    faults: Annotated[list[SloFaultsStatus], Field(max_length=24)] | None = None
+    # Twice as many as audits list: those of a former release may list them.
+    faults: Annotated[list[SloFaultsStatus], Field(max_length=2 * MOST_FAULTY_HOURS)] | None = None
     """Hours in which an objective of 100% was broken, latest first; of older ones, if there are more, nothing is
     said."""
     report: str | None = None

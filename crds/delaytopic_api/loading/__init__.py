@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from delaytopic_api.loading.documents import dump_yaml, listed, load_document, load_relay_config, validate
+from delaytopic_api.loading.documents import dump_yaml, expand_list, load_document, load_relay_config, validate
 from delaytopic_api.loading.yaml_text import parse_yaml
 
 __all__ = [
     "dump_yaml",
-    "listed",
+    "expand_list",
     "load_document",
     "load_relay_config",
     "parse_yaml",

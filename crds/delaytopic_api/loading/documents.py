@@ -79,11 +79,11 @@ def validate(model: type[M], content: Mapping[str, Any], subject: str = "") -> M
         raise InvalidDocument(problems_of(error, model, subject)) from error
 
 
-def listed(place: str, content: object) -> Iterator[tuple[str, object]]:
-    """Yield the content after its place; the items of a list after theirs, and nothing for an empty document."""
+def expand_list(place: str, content: object) -> Iterator[tuple[str, object]]:
+    """Yield a document behind its place, or each item of a list behind its own; nothing for an empty one."""
     if _is_list(content) and isinstance(content["items"], list):
         for number, item in enumerate(content["items"], 1):
-            yield from listed(f"{place}, item {number}", item)
+            yield from expand_list(f"{place}, item {number}", item)
     elif content is not None:
         yield place, content
 
@@ -95,7 +95,7 @@ def _is_list(content: object) -> TypeGuard[Mapping[str, Any]]:
 def _contents(text: str, origin: str) -> Iterator[tuple[str, object]]:
     """Each document that is not empty, after how to speak of it."""
     for number, document in enumerate(parse_yaml(text, origin), 1):
-        for place, content in listed(f"document {number}", document):
+        for place, content in expand_list(f"document {number}", document):
             yield _subject(content, place, origin), content
 
 

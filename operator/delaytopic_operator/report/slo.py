@@ -55,11 +55,8 @@ def slo_samples(seen: Observation) -> list[Sample]:
 
 
 def _asked(settings: Settings) -> Iterator[Sample]:
-    slo = settings.slo
-    of_lateness = [(TIMELY, slo.lateness.ms, slo.objective)]
-    of_lateness += [(each.name, each.lateness.ms, each.objective) for each in slo.thresholds]
-    for name, lateness_ms, share in of_lateness:
-        yield Sample(names.SLO_THRESHOLD, (name, lateness_bucket(lateness_ms)), lateness_ms / 1_000)
+    for name, lateness, share in settings.slo.lateness_objectives:
+        yield Sample(names.SLO_THRESHOLD, (name, lateness_bucket(lateness.ms)), lateness.ms / 1_000)
         yield Sample(names.SLO_OBJECTIVE, (name,), float(share.ratio))
     for objective in OBJECTIVES[1:]:
         if objective != UNIQUE or settings.guarantee is Guarantee.EXACTLY_ONCE:

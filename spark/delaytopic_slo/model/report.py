@@ -189,7 +189,7 @@ class Budget(Model):
     calendar: str | None = None
     """Day, Week or Month; null for a rolling window."""
     time_zone: str | None = None
-    """Where that begins at midnight; null for UTC."""
+    """The zone in which that begins at midnight; null for UTC."""
     from_ms: int
     """Its start, or when the audit began if that was later."""
     until_ms: int | None = None
@@ -240,7 +240,8 @@ class ThresholdBudget(Model):
     lateness_ms: int
     """Later than this is late for it."""
     counts_from_ms: int | None = None
-    """What was due before this time was graded without it, and is in none of its figures; null when nothing was."""
+    """The time from which on it counts: earlier records were graded without it, and are in none of its figures. Null
+    when it counts all."""
     budget: Budget
     """Over the objective's own window."""
     budget_before: Budget | None = None

@@ -47,7 +47,7 @@ class Rules(Model):
     calendar: Calendar | None = None
     """The periods by which it is counted, in place of that."""
     time_zone: TimeZone | None = None
-    """Where these periods begin at midnight; None for UTC."""
+    """The zone in which these periods begin at midnight; None for UTC."""
     guarantee: Guarantee
     """AtLeastOnce does not promise uniqueness: duplicates are counted, and no objective."""
     loss_horizon_ms: Milliseconds = 24 * 3_600_000

@@ -94,13 +94,19 @@ def _of_lateness(rules: Rules) -> list[str]:
     return [*OF_LATENESS, *further]
 
 
+def _names(rules: Rules) -> list[str]:
+    """Return the columns of all counts."""
+    return [*COUNTS, *(name for name in _of_lateness(rules) if name not in COUNTS)]
+
+
 def _sums(verdicts: DataFrame, window: MinuteRange, rules: Rules, closed_minute: int, final_before: int) -> DataFrame:
     """Add up by span, by age and by partition, in one pass."""
     age, partition = _age(rules, closed_minute), sf.when(within([window]), sf.col("partition"))
     keys = (_span(window), age.alias("age"), partition.alias("partition"))
     lost_of_late = sf.when(sf.col("minute") >= final_before, sf.col("lost"))
-    names = [*COUNTS, *(name for name in _of_lateness(rules) if name not in COUNTS)]
-    rows = verdicts.select("minute", *keys, lost_of_late.alias("provisional"), *names, "latest_ms", "is_excluded")
+    rows = verdicts.select(
+        "minute", *keys, lost_of_late.alias("provisional"), *_names(rules), "latest_ms", "is_excluded"
+    )
     return rows.groupingSets([["span"], ["age"], ["partition"]], "span", "age", "partition").agg(
         sf.grouping_id().cast("int").alias("grouping"),
         sf.min("minute").alias("first_minute"),
@@ -134,10 +140,10 @@ def _minutes_of(exclusion: Exclusion) -> MinuteRange:
 
 
 def _totals(rules: Rules) -> list[Column]:
-    of_lateness = _of_lateness(rules)
-    excluded = (sf.sum(sf.when(sf.col("is_excluded"), sf.col(name))).alias(f"excluded_{name}") for name in of_lateness)
-    names = [*COUNTS, *(name for name in of_lateness if name not in COUNTS)]
-    return [*(sf.sum(name).alias(name) for name in names), sf.max("latest_ms").alias("latest_ms"), *excluded]
+    excluded = (
+        sf.sum(sf.when(sf.col("is_excluded"), sf.col(name))).alias(f"excluded_{name}") for name in _of_lateness(rules)
+    )
+    return [*(sf.sum(name).alias(name) for name in _names(rules)), sf.max("latest_ms").alias("latest_ms"), *excluded]
 
 
 def _counts(minute: int, row: Row, rules: Rules) -> MinuteCounts:

@@ -12,10 +12,9 @@ from delaytopic_slo.model.words import MINUTE_MS
 
 DAY_MS: Final = 86_400_000
 LONGEST_MS: Final = {Calendar.DAY: DAY_MS, Calendar.WEEK: 7 * DAY_MS, Calendar.MONTH: 31 * DAY_MS}
-
-
+"""The length of a period in UTC, at the most."""
 CLOCK_CHANGE_MS: Final = 3_600_000
-"""By so much two periods in a row may be longer than that, where clocks are put back."""
+"""The time by which a period, and two in a row, may be longer where clocks are put back."""
 
 
 def period_of(calendar: Calendar, minute: int, zone: tzinfo = UTC) -> MinuteRange:

@@ -101,7 +101,7 @@ def make_report(commit: Commit, window: MinuteRange, gathered: Gathered, now_ms:
     excluded_times = _exclusions(rules, window, gathered.excluded)
     missed = [objective for objective in graded if objective.verdict is Verdict.MISSED]
     first = gathered.first_minute if gathered.first_minute is not None else window.end
-    budgets = [_threshold(each, commit, gathered.ages, first) for each in rules.thresholds]
+    budgets = [_threshold_budget(each, commit, gathered.ages, first) for each in rules.thresholds]
     latest = max((span.latest_ms for span in gathered.spans if span.latest_ms is not None), default=None)
     left = budget(gathered.ages, rules, commit.closed_minute, first)
     rates = burn_rates(gathered.ages, rules, commit.closed_minute)
@@ -134,7 +134,7 @@ def make_report(commit: Commit, window: MinuteRange, gathered: Gathered, now_ms:
     )
 
 
-def _threshold(
+def _threshold_budget(
     threshold: Threshold, commit: Commit, ages: Sequence[MinuteCounts], first_minute: int
 ) -> ThresholdBudget:
     """Return the error budget of a further threshold."""

@@ -23,14 +23,9 @@ def _settled_line(line: str) -> str:
     return line
 
 
-def _to_the_right(word: str) -> Callable[[re.Match[str]], str]:
-    """The word in a column that is filled from the left."""
-    return lambda found: word.rjust(len(found[0]))
-
-
-def _to_the_left(word: str) -> Callable[[re.Match[str]], str]:
-    """The word in a column that is filled from the right."""
-    return lambda found: word.ljust(len(found[0]))
+def _as_wide(word: str, justify: Callable[[str, int], str]) -> Callable[[re.Match[str]], str]:
+    """The word in a column, whose width stays."""
+    return lambda found: justify(word, len(found[0]))
 
 
 _RULES: Final[tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...]] = (
@@ -38,8 +33,8 @@ _RULES: Final[tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...]] = (
     (r"\d\d:\d\d:\d\d\b", "hh:mm:ss"),
     (rf" {_AGE}$", " <age>"),  # the last column of kubectl's tables
     (rf"^  {_AGE} +(?=Normal|Warning)", "  <age>   "),  # events of a status page
-    (rf" +{_AGE}(?= +\d+:\d+ )", _to_the_right("<age>")),  # how far ahead, of pending records
+    (rf" +{_AGE}(?= +\d+:\d+ )", _as_wide("<age>", str.rjust)),  # how far ahead, of pending records
     (rf"\b{_AGE} ago\b", "<age> ago"),
-    (r"(?<=True {7})\d+ +(?=true )", _to_the_left("<n>")),  # users of a class: a cluster may have others, too
-    (r"  +\+?[\d.,]+ m?s\b", _to_the_right("<n> ms")),  # how long after its due time, of a watched record
+    (r"(?<=True {7})\d+ +(?=true )", _as_wide("<n>", str.ljust)),  # users of a class: a cluster may have others, too
+    (r"  +\+?[\d.,]+ m?s\b", _as_wide("<n> ms", str.rjust)),  # how long after its due time, of a watched record
 )

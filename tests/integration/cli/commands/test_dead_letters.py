@@ -15,6 +15,7 @@ from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
 from tests.support.child_process import ChildProcess, hearing_ctrl_c, is_stopped
 from tests.support.cli.letters_on_kafka import AT_MS, OWN, PARTITIONS, Letters, letters_on
+from tests.support.paths import ROOT
 from tests.support.relay.process import wait_for
 from tests.support.relay.records import MakeRoute, Sent, produce
 from tests.support.relay.routes import STEADY
@@ -59,7 +60,7 @@ def halted(letters: Letters, tmp_path: Path) -> Iterator[Halted]:
         arguments = ["dead-letters", "resend", letters.topic, "--all", "-b", letters.broker]
         with hearing_ctrl_c():
             command = [sys.executable, "-c", HALTING, when, str(BATCH), *arguments]
-            child.spawn(command, tmp_path / "log", directory=Path(__file__).parents[4])
+            child.spawn(command, tmp_path / "log", directory=ROOT)
         wait_for(lambda: is_stopped(child), (tmp_path / "log").read_text, timeout_s=20)
         return child
 

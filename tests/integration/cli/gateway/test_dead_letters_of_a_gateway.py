@@ -24,6 +24,7 @@ from tests.harness.shared_servers import SharedKafka
 from tests.support.child_process import ChildProcess, is_stopped
 from tests.support.cli.gateway import REMINDERS, Scene, gateway_over
 from tests.support.cli.letters_on_kafka import Letters, letters_on
+from tests.support.paths import ROOT
 from tests.support.relay.process import wait_for
 from tests.support.relay.records import Sent, produce
 from tests.support.servers.secure_servers import PASSWORD, USERNAME, deny
@@ -272,9 +273,9 @@ def halted(letters: Letters, tmp_path: Path) -> Iterator[Halted]:
     child = ChildProcess()
 
     def start(when: str) -> tuple[ChildProcess, Client]:
-        log, root = tmp_path / "log", Path(__file__).parents[4]
+        log = tmp_path / "log"
         command = [sys.executable, "-c", HALTING, when, letters.broker, letters.source, letters.topic]
-        child.spawn(command, log, directory=root)
+        child.spawn(command, log, directory=ROOT)
         wait_for(lambda: "http" in log.read_text(encoding="utf-8"), log.read_text, timeout_s=30)
         return child, Client(log.read_text(encoding="utf-8").strip())
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from delaytopic_api import Duration, Settings
+from delaytopic_api import Duration, Percent, Settings
 from delaytopic_api.errors import InvalidDocument
 from delaytopic_cli.__main__ import cli, run
 from delaytopic_cli.command_line import INTERRUPTED
@@ -21,7 +21,7 @@ from delaytopic_cli.errors import InputError
 from delaytopic_cli.slo.documents import audited_topics, kafka_of
 from delaytopic_cli.slo.options import rules_of
 from delaytopic_slo.errors import LedgerError, SparkMissingError
-from delaytopic_slo.model import Exclusion
+from delaytopic_slo.model import Exclusion, Threshold
 
 TOPIC = """
 apiVersion: delaytopic.dev/v1alpha1
@@ -120,6 +120,32 @@ def test_a_ledger_remembers_two_periods_of_a_calendar(tmp_path: Path) -> None:
     rules = rules_of(settings, None, None, None)
 
     assert (str(rules.calendar), rules.retention_ms) == ("Week", 15 * 86_400_000)
+
+
+def test_a_ledger_of_periods_of_a_zone_remembers_an_hour_more_as_clocks_are_put_back(tmp_path: Path) -> None:
+    file = tmp_path / "topics.yaml"
+    zoned = (TOPIC % "orders").replace("24h}", "24h, calendar: Week, timeZone: Europe/Berlin}")
+    file.write_text(zoned, encoding="utf-8")
+    [settings] = audited_topics(str(file), None)
+
+    rules = rules_of(settings, None, None, None)
+
+    assert (rules.time_zone, rules.retention_ms) == ("Europe/Berlin", 15 * 86_400_000 + 3_600_000)
+
+
+def test_minutes_are_graded_by_every_threshold_a_minute_after_the_longest(tmp_path: Path) -> None:
+    file = tmp_path / "topics.yaml"
+    several = "24h, thresholds: [{lateness: 100ms, objective: 99%}, {lateness: 1m, objective: 100%}]}"
+    file.write_text((TOPIC % "orders").replace("24h}", several), encoding="utf-8")
+    [settings] = audited_topics(str(file), None)
+
+    rules = rules_of(settings, None, None, None)
+
+    assert (rules.lateness_ms, rules.grace_ms) == (2_000, 120_000)
+    assert rules.thresholds == [
+        Threshold(name="Timely-100ms", lateness_ms=100, objective=Percent("99%")),
+        Threshold(name="Timely-1m", lateness_ms=60_000, objective=Percent("100%")),
+    ]
 
 
 def test_exclusions_are_rules_of_the_audit_in_epoch_milliseconds(tmp_path: Path) -> None:
