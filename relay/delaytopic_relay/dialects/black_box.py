@@ -58,9 +58,7 @@ class BlackBoxDialect:
         if envelope.countdown < 0:
             detail = f"field countdown must be a number of seconds from 0 on, but is {envelope.countdown:g}"
             raise RecordError(DeadLetterReason.MALFORMED_VALUE, detail)
-        # Rounded first: in binary, 4.1 s are a little more than 4,100 ms.
-        countdown_ms = math.ceil(round(envelope.countdown * 1000, _MICROSECOND_DIGITS))
-        due_ms = due_within(self._policy, timestamp_ms, timestamp_ms + countdown_ms)
+        due_ms = due_within(self._policy, timestamp_ms, timestamp_ms + _milliseconds(envelope.countdown))
         target = self._target(envelope.topic.encode(), DeadLetterReason.MALFORMED_VALUE)
         return Schedule(due_ms, record.offset, record.key, record.value, record.headers, self.read_by, target=target)
 
@@ -68,6 +66,13 @@ class BlackBoxDialect:
         """The message, to the topic that the envelope names."""
         message = _message_of(decoded(_decoder, schedule.value))
         return Written(schedule.key, message, [*(schedule.headers or ())])
+
+
+def _milliseconds(countdown_s: float) -> int:
+    # Rounded first: in binary, 4.1 s are a little more than 4,100 ms.
+    milliseconds = round(countdown_s * 1000, _MICROSECOND_DIGITS)
+    # The last thousandth of all numbers is more milliseconds than a number can be; JSON itself has no infinity.
+    return int(countdown_s) * 1000 if math.isinf(milliseconds) else math.ceil(milliseconds)
 
 
 def _message_of(envelope: _Envelope) -> bytes | None:
