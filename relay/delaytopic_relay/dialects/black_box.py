@@ -11,15 +11,15 @@ import math
 import msgspec
 
 from delaytopic_api.records import DeadLetterReason
-from delaytopic_relay.core.commands import Command, Schedule, SourceMessage
+from delaytopic_relay.core.commands import Command, Schedule
 from delaytopic_relay.dialects.reading import (
     NamedTarget,
     Policy,
+    ReadingDialect,
     Record,
     RecordError,
     decoded,
     due_within,
-    read_by,
     timestamp_of,
 )
 from delaytopic_relay.dialects.writing import Departure, ReadBy, Written, untouched
@@ -37,7 +37,7 @@ _decoder = msgspec.json.Decoder(_Envelope)
 _text_decoder = msgspec.json.Decoder(str)
 
 
-class BlackBoxDialect:
+class BlackBoxDialect(ReadingDialect):
     """Reads and writes the records of one DelayTopic."""
 
     read_by = ReadBy.BLACK_BOX
@@ -47,10 +47,6 @@ class BlackBoxDialect:
         self._policy = policy
         self._target = NamedTarget(policy, "field topic")
 
-    def read(self, message: SourceMessage) -> Command:
-        """The record's command; never raises."""
-        return read_by(self._command, message)
-
     def _command(self, record: Record) -> Command:
         envelope = decoded(_decoder, record.value)
         _message_of(envelope)
@@ -59,7 +55,7 @@ class BlackBoxDialect:
             detail = f"field countdown must be a number of seconds from 0 on, but is {envelope.countdown:g}"
             raise RecordError(DeadLetterReason.MALFORMED_VALUE, detail)
         due_ms = due_within(self._policy, timestamp_ms, timestamp_ms + _milliseconds(envelope.countdown))
-        target = self._target(envelope.topic.encode(), DeadLetterReason.MALFORMED_VALUE)
+        target = self._target.other(envelope.topic.encode(), DeadLetterReason.MALFORMED_VALUE)
         return Schedule(due_ms, record.offset, record.key, record.value, record.headers, self.read_by, target=target)
 
     def write(self, schedule: Schedule, departure: Departure) -> Written:

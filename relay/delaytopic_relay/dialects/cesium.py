@@ -14,15 +14,15 @@ import msgspec
 
 from delaytopic_api.records import DeadLetterReason, Headers
 from delaytopic_api.values import CesiumNumbers, OnBeyondMaxDelay, OnMalformed
-from delaytopic_relay.core.commands import Command, Reject, Schedule, SourceMessage
+from delaytopic_relay.core.commands import Command, Reject, Schedule
 from delaytopic_relay.dialects.reading import (
     Policy,
+    ReadingDialect,
     Record,
     RecordError,
     due_within,
     halting,
     malformed,
-    read_by,
     timestamp_of,
 )
 from delaytopic_relay.dialects.writing import Departure, Letter, ReadBy, Written, without
@@ -68,7 +68,7 @@ class _Asked(msgspec.Struct, gc=False):
     needs_timestamp: str
 
 
-class CesiumDialect:
+class CesiumDialect(ReadingDialect):
     """Reads and writes the records of one DelayTopic."""
 
     read_by = ReadBy.CESIUM
@@ -80,10 +80,6 @@ class CesiumDialect:
         self._clamps = rules.on_beyond_max_delay is OnBeyondMaxDelay.CLAMP
         self._head: tuple[Departure | None, Headers] = (None, [])
         """The beginning of the provenance of all that leaves a partition in one instant."""
-
-    def read(self, message: SourceMessage) -> Command:
-        """The record's command; never raises."""
-        return read_by(self._command, message)
 
     def _command(self, record: Record) -> Command:
         headers = record.headers

@@ -13,16 +13,16 @@ from typing import Final
 import msgspec
 
 from delaytopic_api.records import DeadLetterReason
-from delaytopic_relay.core.commands import Cancel, Command, Reject, Schedule, SourceMessage
+from delaytopic_relay.core.commands import Cancel, Command, Reject, Schedule
 from delaytopic_relay.dialects.reading import (
     MAX_ID_BYTES,
     NamedTarget,
     Policy,
+    ReadingDialect,
     Record,
     RecordError,
     due_at,
     malformed,
-    read_by,
     shown,
 )
 from delaytopic_relay.dialects.times import rfc_3339_ms
@@ -41,7 +41,7 @@ _RECURRING: Final = frozenset({b"CRON_ADD", b"CRON_CANCEL", b"CRON_PAUSE", b"CRO
 _BETWEEN_ERRORS: Final = "; "
 
 
-class KasprDialect:
+class KasprDialect(ReadingDialect):
     """Reads and writes the records of one DelayTopic."""
 
     read_by = ReadBy.KASPR
@@ -49,10 +49,6 @@ class KasprDialect:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._target = NamedTarget(policy, f"header {DELIVER_TO}")
-
-    def read(self, message: SourceMessage) -> Command:
-        """The record's command; never raises."""
-        return read_by(self._command, message)
 
     def _command(self, record: Record) -> Command:
         values: dict[str, bytes | None] = {}
@@ -82,7 +78,7 @@ class KasprDialect:
         if not deliver_at or not deliver_to:
             _require(values, DELIVER_AT, DELIVER_TO)
         due_ms = due_at(self._policy, record, _NEEDS_TIMESTAMP, _instant_ms(deliver_at))
-        target = self._target(deliver_to)
+        target = self._target.other(deliver_to)
         return Schedule(due_ms, record.offset, record.key, record.value, record.headers, self.read_by, identity, target)
 
     def write(self, schedule: Schedule, departure: Departure) -> Written:
