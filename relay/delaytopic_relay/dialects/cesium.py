@@ -77,6 +77,7 @@ class CesiumDialect(ReadingDialect):
         self._policy = policy
         self._rules = rules
         self._binary = rules.numbers is CesiumNumbers.BINARY
+        self._stamps = rules.provenance
         self._clamps = rules.on_beyond_max_delay is OnBeyondMaxDelay.CLAMP
         self._head: tuple[Departure | None, Headers] = (None, [])
         """The beginning of the provenance of all that leaves a partition in one instant."""
@@ -132,19 +133,19 @@ class CesiumDialect(ReadingDialect):
 
     def write(self, schedule: Schedule, departure: Departure) -> Written:
         """The record without its control headers, with those that cesium-kafka stamps."""
-        produced, timestamp_ms = schedule.headers or (), schedule.timestamp_ms
-        headers = [header for header in produced if header[0] not in _ALL_NAMES]
+        produced, timestamp_ms, due_ms = schedule.headers or [], schedule.timestamp_ms, schedule.due_ms
+        headers = without(produced, _ALL_NAMES)
         if self._clamps or len(produced) > len(headers) + 1:
             headers = self._uncontrolled(schedule)
-        if self._rules.provenance:
+        if self._stamps:
             if self._head[0] is not departure:
                 self._head = (departure, _provenance_head(departure))
             headers += self._head[1]
             headers.append(("cesium-source-offset", b"%d" % schedule.offset))
             if timestamp_ms is not None:
                 headers.append(("cesium-source-timestamp", b"%d" % timestamp_ms))
-            if schedule.due_ms > (timestamp_ms or 0):
-                headers.append(("cesium-scheduled-for", b"%d" % schedule.due_ms))
+            if due_ms > (timestamp_ms or 0):
+                headers.append(("cesium-scheduled-for", b"%d" % due_ms))
         return Written(schedule.key, schedule.value, headers)
 
     def _uncontrolled(self, schedule: Schedule) -> Headers:

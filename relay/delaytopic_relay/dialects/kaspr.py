@@ -83,8 +83,7 @@ class KasprDialect(ReadingDialect):
 
     def write(self, schedule: Schedule, departure: Departure) -> Written:
         """The record without the scheduler's headers."""
-        headers = [header for header in schedule.headers or () if header[0] not in _CONTROLS]
-        return Written(schedule.key, schedule.value, headers)
+        return Written(schedule.key, schedule.value, without(schedule.headers, _CONTROLS))
 
     def letter(self, reject: Reject, departure: Departure) -> Letter:
         """A rejection: the record as JSON, with its own headers and the errors."""

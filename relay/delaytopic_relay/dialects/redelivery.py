@@ -109,8 +109,8 @@ class RedeliveryDialect(ReadingDialect):
     def write(self, schedule: Schedule, departure: Departure) -> Written:
         """The message, under its queue's id, with the number of its redeliveries; the END marker of its START."""
         marker = decode_marker(schedule.value or b"")
-        produced, most = schedule.headers or (), self._max_redeliveries
-        headers = [header for header in produced if header[0] not in _CONTROLS]
+        produced, most = schedule.headers or [], self._max_redeliveries
+        headers = without(produced, _CONTROLS)
         count = _count(dict(produced)) if len(headers) < len(produced) else 0
         if most is not None and count >= most:
             detail = (

@@ -18,11 +18,12 @@ from delaytopic_relay.dialects.reading import (
     due_at,
 )
 from delaytopic_relay.dialects.times import rfc_3339_ms
-from delaytopic_relay.dialects.writing import Departure, Letter, ReadBy, Written
+from delaytopic_relay.dialects.writing import Departure, Letter, ReadBy, Written, without
 
 WHEN: Final = "X-Timebridge-When"
 WHERE: Final = "X-Timebridge-Where"
 ERROR: Final = "X-Timebridge-Error"
+_CONTROLS: Final = frozenset({WHEN, WHERE})
 _NEEDS_TIMESTAMP: Final = f"header {WHEN}"
 
 
@@ -56,8 +57,7 @@ class TimebridgeDialect(ReadingDialect):
 
     def write(self, schedule: Schedule, departure: Departure) -> Written:
         """The record without the two headers."""
-        headers = [header for header in schedule.headers or () if header[0] != WHEN and header[0] != WHERE]
-        return Written(schedule.key, schedule.value, headers)
+        return Written(schedule.key, schedule.value, without(schedule.headers, _CONTROLS))
 
     def letter(self, reject: Reject, departure: Departure) -> Letter:
         """The record untouched, with the error."""
