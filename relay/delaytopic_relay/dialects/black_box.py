@@ -27,14 +27,34 @@ from delaytopic_relay.dialects.writing import Departure, ReadBy, Written, untouc
 _MICROSECOND_DIGITS = 3
 
 
-class _Envelope(msgspec.Struct):
+class _Text(msgspec.Struct, gc=False):
+    """An envelope whose message is a text, as most are."""
+
+    topic: str
+    message: str
+    countdown: float
+
+    def content(self) -> bytes | None:
+        """Return what to deliver."""
+        return self.message.encode()
+
+
+class _Other(msgspec.Struct):
+    """An envelope whose message is any JSON."""
+
     topic: str
     message: msgspec.Raw
     countdown: float
 
+    def content(self) -> bytes | None:
+        """Return what to deliver of a message that is no text."""
+        written = bytes(self.message)
+        return None if written == b"null" else written
 
-_decoder = msgspec.json.Decoder(_Envelope)
-_text_decoder = msgspec.json.Decoder(str)
+
+_text_decoder = msgspec.json.Decoder(_Text)
+_other_decoder = msgspec.json.Decoder(_Other)
+_message_decoder = msgspec.json.Decoder(str)
 
 
 class BlackBoxDialect(ReadingDialect):
@@ -46,10 +66,11 @@ class BlackBoxDialect(ReadingDialect):
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._target = NamedTarget(policy, "field topic")
+        self._texts = True
+        """Whether the message that was read last was a text."""
 
     def _command(self, record: Record) -> Command:
-        envelope = decoded(_decoder, record.value)
-        _message_of(envelope)
+        envelope = self._decode(record.value)
         timestamp_ms = timestamp_of(record, "field countdown")
         if envelope.countdown < 0:
             detail = f"field countdown must be a number of seconds from 0 on, but is {envelope.countdown:g}"
@@ -60,19 +81,28 @@ class BlackBoxDialect(ReadingDialect):
 
     def write(self, schedule: Schedule, departure: Departure) -> Written:
         """The message, to the topic that the envelope names."""
-        message = _message_of(decoded(_decoder, schedule.value))
-        return Written(schedule.key, message, [*(schedule.headers or ())])
+        return Written(schedule.key, self._decode(schedule.value).content(), [*(schedule.headers or ())])
+
+    def _decode(self, value: bytes | None) -> _Text | _Other:
+        """Read an envelope. Raises `RecordError`."""
+        # Read together with its message, a text takes 0.3 us instead of 0.9. Nothing else can be read so, and to try
+        # takes 0.5 us: the form of the last one decides.
+        if self._texts:
+            try:
+                return _text_decoder.decode(value or b"")
+            except (msgspec.MsgspecError, UnicodeError, RecursionError):
+                pass
+        other = decoded(_other_decoder, value)
+        message = bytes(other.message)
+        self._texts = message.startswith(b'"')
+        return _Text(other.topic, decoded(_message_decoder, message), other.countdown) if self._texts else other
 
 
 def _milliseconds(countdown_s: float) -> int:
+    exact = countdown_s * 1000
+    if exact.is_integer():
+        return int(exact)
     # Rounded first: in binary, 4.1 s are a little more than 4,100 ms.
-    milliseconds = round(countdown_s * 1000, _MICROSECOND_DIGITS)
+    milliseconds = round(exact, _MICROSECOND_DIGITS)
     # The last thousandth of all numbers is more milliseconds than a number can be; JSON itself has no infinity.
     return int(countdown_s) * 1000 if math.isinf(milliseconds) else math.ceil(milliseconds)
-
-
-def _message_of(envelope: _Envelope) -> bytes | None:
-    written = bytes(envelope.message)
-    if written == b"null":
-        return None
-    return decoded(_text_decoder, written).encode() if written.startswith(b'"') else written
