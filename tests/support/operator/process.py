@@ -85,6 +85,10 @@ class OperatorProcess(ChildProcess):
         """The DelayTopics looked at, as often as they were."""
         return [line["delaytopic"] for line in self.log_lines("pass")]
 
+    def processor_s(self) -> float:
+        """Return the processor time that it has taken since its start."""
+        return self.metric("process_cpu_seconds_total")
+
     def memory_bytes(self) -> int:
         """Resident."""
         return int(self.metric("process_resident_memory_bytes"))

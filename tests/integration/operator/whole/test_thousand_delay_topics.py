@@ -23,7 +23,8 @@ from tests.support.servers.kafka_topics import KafkaTopics
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 
 TOPICS = 1_000
-MOST_PASS_SECONDS = 60
+MOST_PROCESSOR_SECONDS = 60
+"""Of a full pass: how long that takes depends on what else the machine does."""
 MOST_BYTES = 200 * 1024 * 1024
 AS_INSTALLED: dict[str, Any] = {"resync": "5m", "poll": "15s", "statusInterval": "30s", "leaseDuration": "15s"}
 SUCCESSES = 'delaytopic_operator_reconcile_total{result="Success"}'
@@ -35,6 +36,7 @@ class Measured:
 
     made_s: float
     full_pass_s: float
+    processor_s: float
     memory_bytes: int
     steady_passes: int
     steady_seconds: float
@@ -71,7 +73,7 @@ def test_a_full_pass_is_fast_and_small_and_writes_next_to_nothing(
 
     with capsys.disabled():
         print(_report(measured))
-    assert measured.full_pass_s < MOST_PASS_SECONDS
+    assert measured.processor_s < MOST_PROCESSOR_SECONDS
     assert measured.memory_bytes < MOST_BYTES
     writes = sum(measured.steady_calls.get(verb, 0) for verb in ("create", "update", "patch", "delete"))
     renewals = measured.steady_seconds  # of the lease: at most one a second
@@ -93,7 +95,7 @@ def _measure(platform: Platform) -> Measured:
     started = time.monotonic()
     platform.operator.start().wait_until("leader")
     wait_for(lambda: _successes(platform) >= TOPICS, platform.operator.why, timeout_s=300)
-    full_pass_s = time.monotonic() - started
+    full_pass_s, processor_s = time.monotonic() - started, platform.operator.processor_s()
 
     settled = _successes(platform) + TOPICS
     wait_for(lambda: _successes(platform) >= settled, platform.operator.why, timeout_s=120)
@@ -102,7 +104,8 @@ def _measure(platform: Platform) -> Measured:
     passes = int(_successes(platform) - before)
     calls = by_verb(platform.plane.audit.calls(mark, user=platform.namespace))
     seconds = time.monotonic() - began
-    return Measured(made_s, full_pass_s, platform.operator.memory_bytes(), passes, seconds, calls)
+    memory_bytes = platform.operator.memory_bytes()
+    return Measured(made_s, full_pass_s, processor_s, memory_bytes, passes, seconds, calls)
 
 
 def _successes(platform: Platform) -> float:
@@ -141,7 +144,7 @@ def _report(measured: Measured) -> str:
     calls = ", ".join(f"{count} {verb}" for verb, count in sorted(measured.steady_calls.items())) or "none"
     return (
         f"\n{TOPICS} DelayTopics: made from nothing in {measured.made_s:.0f} s; a full pass of a new operator took "
-        f"{measured.full_pass_s:.1f} s (from the start of the process); memory "
-        f"{measured.memory_bytes / 2**20:.0f} MiB; steady state: {measured.steady_passes} passes in "
+        f"{measured.full_pass_s:.1f} s (from the start of the process) and {measured.processor_s:.1f} s of a processor;"
+        f" memory {measured.memory_bytes / 2**20:.0f} MiB; steady state: {measured.steady_passes} passes in "
         f"{measured.steady_seconds:.0f} s, API calls: {calls}"
     )
