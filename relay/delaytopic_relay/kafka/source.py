@@ -14,9 +14,10 @@ from confluent_kafka.admin import ListOffsetsResultInfo  # type: ignore[attr-def
 
 from delaytopic_process.kafka_log import client_logger
 from delaytopic_relay.core.commands import MAX_HEADERS, SourceMessage
+from delaytopic_relay.core.membership import Heard, Step, next_step
 from delaytopic_relay.core.progress import Progress, encode_metadata
 from delaytopic_relay.core.recovery import Bounds
-from delaytopic_relay.errors import KafkaUnavailable, StateInDoubt, TransactionAborted
+from delaytopic_relay.errors import KafkaUnavailable, TransactionAborted
 from delaytopic_relay.kafka.settings import Settings
 from delaytopic_relay.ports import Assignment, Batch, Committed, GroupMetadata
 
@@ -58,9 +59,7 @@ class KafkaSource:
         self._ends: dict[int, int] = {}
         # Behind the last record that was handed out of each shard; none before a shard is read.
         self._next: dict[int, int] = {}
-        self._failure: StateInDoubt | None = None
         self._assignment: Assignment | None = None
-        self._failed: str | None = None
 
     def subscribe(self, assignment: Assignment) -> None:
         """Join the group; the assignment is told inside `poll`."""
@@ -118,9 +117,10 @@ class KafkaSource:
     def _by_shard(self, messages: Sequence[Message]) -> dict[int, Batch]:
         groups: dict[int | None, list[Message]] = {}
         ends: dict[int, int] = {}
+        heard: dict[Heard, str] = {}
         for message in messages:
             if message.error() is not None:
-                self._note(message, ends)
+                self._note(message, ends, heard)
                 continue
             shard = message.partition()
             group = groups.get(shard)
@@ -128,12 +128,13 @@ class KafkaSource:
                 groups[shard] = [message]
             else:
                 group.append(message)
-        if self._failed is not None:
-            self._join_anew(self._failed)
+        step = next_step(heard)
+        if step is Step.JOIN_WITHOUT_NAME:
+            self._join_anew(heard[Heard.FENCED])
             return {}
-        if self._failure is not None:
-            failure, self._failure = self._failure, None
-            raise failure
+        if step is Step.RECOVER:
+            reason = heard[Heard.OFFSET_GONE]
+            raise TransactionAborted(f"the source no longer has what is to be read next: {reason}")
         self._ends.update(ends)
         self._next.update(ends)
         self._next.update(
@@ -142,31 +143,25 @@ class KafkaSource:
         shards = {shard for shard in groups if shard is not None} | ends.keys()
         return {shard: Batch(cast(Group, groups.get(shard, [])), ends.get(shard)) for shard in shards}
 
-    def _note(self, message: Message, ends: dict[int, int]) -> None:
+    def _note(self, message: Message, ends: dict[int, int], heard: dict[Heard, str]) -> None:
         error = message.error()
         assert error is not None
-        code, shard, offset = error.code(), message.partition(), message.offset()
-        if code == KafkaError._PARTITION_EOF and shard is not None and offset is not None:
+        shard, offset = message.partition(), message.offset()
+        if error.code() == KafkaError._PARTITION_EOF and shard is not None and offset is not None:
             ends[shard] = offset
-        elif code == KafkaError._AUTO_OFFSET_RESET:
-            self._failure = TransactionAborted(f"the source no longer has what is to be read next: {error.str()}")
-        elif error.fatal() or code == KafkaError._FATAL:
-            self._failed = error.str()
-        else:
+            return
+        answer = _heard(error)
+        heard[answer] = error.str()
+        if answer is Heard.PASSING:
             log.warning("source not readable", topic=self._topic, partition=shard, reason=error.str())
 
     def _join_anew(self, reason: str) -> None:
-        """Replace a member that has failed for good by one without a name.
-
-        Brokers fence a name when another process joins under it, and when they have gone while its own one was joining.
-        With its name again, it would fence the other one in turn, for ever.
-        """
+        """Replace a member that has failed for good by one without a name."""
         assert self._assignment is not None
         log.warning("joining the group anew, without a name", group=self._group, reason=reason)
         shards = [*self._assigned]
         self._assignment.lost(shards)
         self._let_go(shards)
-        self._failed = self._failure = None
         self._consumer.close()
         self._settings.pop(MEMBER_NAME, None)
         self._consumer = Consumer(self._settings, logger=client_logger("source"))
@@ -302,6 +297,14 @@ class _PausedEnds:
             self._again_s = now_s + ENDS_AGAIN_S
             self._asked = self._ask(self._paused)
         return dict(self._known)
+
+
+def _heard(error: KafkaError) -> Heard:
+    # The client tells of a member that the group does not know by `on_lost`, and joins again by itself.
+    code = error.code()
+    if code == KafkaError._AUTO_OFFSET_RESET:
+        return Heard.OFFSET_GONE
+    return Heard.FENCED if error.fatal() or code == KafkaError._FATAL else Heard.PASSING
 
 
 class _Undecodable:

@@ -9,6 +9,8 @@ from tests.simulation.faults import Fault, Gate, What
 from tests.simulation.world.group import Member
 from tests.simulation.world.kafka import Kafka
 
+from delaytopic_relay.core import membership
+from delaytopic_relay.core.membership import Heard, Step
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds
 from delaytopic_relay.errors import KafkaUnavailable, TransactionAborted
@@ -42,8 +44,7 @@ class SimulatedSource:
         return self._gate.call("poll", lambda: self._poll(limit), self._not_polled)
 
     def _not_polled(self, fault: Fault) -> dict[int, Batch]:
-        if fault.what is What.FATAL:
-            raise TransactionAborted("the consumer failed")
+        self._answer(Heard.OFFSET_GONE if fault.what is What.FATAL else Heard.PASSING)
         return {}
 
     def _poll(self, limit: int) -> dict[int, Batch]:
@@ -62,11 +63,7 @@ class SimulatedSource:
         assert self.member is not None
         evicted_ms = self.member.evicted_at_ms
         if evicted_ms is not None and self._kafka.now_ms >= evicted_ms + self._deaf_ms:
-            self._kafka.counts["path: evicted"] += 1
-            if self._owned:
-                self._assignment.lost(sorted(self._owned))
-            self._disown(set(self._owned))
-            self.member = self._kafka.group.join()
+            self._answer(Heard.UNKNOWN_MEMBER)
         while self.member.news:
             kind, shards = self.member.news.popleft()
             if kind == "assigned":
@@ -77,6 +74,22 @@ class SimulatedSource:
             self._assignment.revoked(shards)
             self._disown(shards)
             self._kafka.group.released(self.member, shards)
+
+    def _answer(self, heard: Heard) -> None:
+        """Take the step that the relay decides on; the client takes a part of these by itself."""
+        step = membership.next_step([heard])
+        if step is Step.RECOVER:
+            raise TransactionAborted(heard)
+        if step in (Step.JOIN_AGAIN, Step.JOIN_WITHOUT_NAME):
+            self._kafka.counts["path: evicted"] += 1
+            self._lose_all()
+            self.member = self._kafka.group.join()
+
+    def _lose_all(self) -> None:
+        assert self._assignment is not None
+        if self._owned:
+            self._assignment.lost(sorted(self._owned))
+        self._disown(set(self._owned))
 
     def _disown(self, shards: Iterable[int]) -> None:
         for shard in list(shards):
@@ -89,7 +102,8 @@ class SimulatedSource:
         if position < log.low:
             del self.positions[shard]
             self._kafka.counts["path: offset out of range"] += 1
-            raise TransactionAborted("the source no longer has what is to be read next")
+            self._answer(Heard.OFFSET_GONE)
+            return Batch([])
         messages, self.positions[shard] = log.read(position, limit)
         end = log.stable_end
         at_end = self.positions[shard] >= end and (bool(messages) or self._told_end.get(shard) != end)
