@@ -1,9 +1,12 @@
-"""The decision of a group's member about what it hears from the group and from the source. Pure."""
+"""The decisions of a group's member about what it hears from the group and from the source. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from enum import IntEnum, StrEnum
+
+HAND_OVER_MS = 5_000
+"""A partition that is handed over may be nobody's for so long: its owner commits first, and joins again then."""
 
 
 class Heard(StrEnum):
@@ -44,3 +47,23 @@ _STEPS = {
 def next_step(heard: Iterable[Heard]) -> Step:
     """Return the step that answers all that was heard at once."""
     return max((_STEPS[each] for each in heard), default=Step.GO_ON)
+
+
+class Unowned:
+    """A watch over partitions that nobody has although the group is at rest.
+
+    A member that died while it let partitions go, and starts again under its name, is given those that it was to keep.
+    There is no rebalance, so that nobody is ever given the others.
+    """
+
+    def __init__(self) -> None:
+        self._since_ms: int | None = None
+
+    def lasts(self, unowned: Collection[int], now_ms: int) -> bool:
+        """Return whether there have been such partitions for too long, and a member has to leave and join again."""
+        if not unowned:
+            self._since_ms = None
+            return False
+        if self._since_ms is None:
+            self._since_ms = now_ms
+        return now_ms - self._since_ms >= HAND_OVER_MS
