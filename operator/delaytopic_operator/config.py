@@ -67,8 +67,8 @@ class AuditConfig(Model):
     DelayClass may choose the other for its DelayTopics."""
     driver_account: AccountName | None = None
     """A ServiceAccount in the namespaces where relays run, for the pods of audits in mode Kubernetes and needed for it.
-    It may make pods, so whoever has its token reads every Secret of its namespace. The chart makes it and its role
-    in the namespaces that it knows; one that is serviceAccount, too, is there already."""
+    It may make pods, so whoever has its token can mount every Secret and volume of its namespace. The chart makes it
+    and its role in the namespaces that it knows; one that is serviceAccount, too, is there already."""
     executors: ExecutorsConfig = ExecutorsConfig()
     """Executor pods of audits in mode Kubernetes."""
     master: str = "local[*]"
