@@ -11,7 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -68,7 +70,7 @@ def spark_session(
 
     `memory` is the heap of a local run, `conf` are the caller's settings of Spark, which win, and `archive_output` is
     where Java is to leave what it learned. With `executors` this process is in a pod, and so are they.
-    Raises SparkMissingError without Java, or when Spark does not start.
+    Raises SparkMissingError without Java, or when Spark does not start, as without a right on pods.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith("local"):
@@ -94,6 +96,15 @@ def spark_session(
             return builder.getOrCreate()
     except (PySparkException, OSError) as error:
         raise SparkMissingError(f"Spark does not start: {error}; it needs Java 17 or newer") from error
+    except Py4JJavaError as error:
+        # Java is there: its last cause says what is missing, such as a right on pods.
+        raise SparkMissingError(f"Spark does not start: {_last_cause(error.java_exception)}") from error
+
+
+def _last_cause(thrown: Any) -> str:
+    while (cause := thrown.getCause()) is not None:
+        thrown = cause
+    return str(thrown.getMessage() or thrown.toString()).partition("\n")[0]
 
 
 def _collector() -> str:

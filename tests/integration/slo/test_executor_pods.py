@@ -26,6 +26,8 @@ from tests.integration.slo.s3_server import S3Server
 from tests.integration.slo.truth import Truth
 from tests.unit.operator.resources.pod_security import violations
 
+from delaytopic_operator.observe.audit_verdict import last_verdict
+
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 
 RESTRICTED = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn", "audit")}
@@ -135,6 +137,21 @@ def test_of_two_audits_at_once_one_counts(jobs: AuditJobs, spark: SparkSession, 
     assert ("was quicker" in "".join(map(jobs.log, both))) == (ends[-1] == "Failed")
     assert tables_of(spark, jobs.name, jobs.place) == local
     jobs.await_executors(0)
+
+
+@pytest.mark.takes_long("starts a Spark")
+def test_a_driver_whose_account_is_not_bound_fails_and_says_so_to_the_operator(jobs: AuditJobs) -> None:
+    binding = f"{jobs.namespace}:{jobs.namespace}-delaytopic:audit-driver"
+    jobs.plane.kubectl("delete", "rolebinding", binding, "--namespace", jobs.namespace)
+
+    job = jobs.start()
+
+    assert jobs.await_end(job) == "Failed"
+    verdict = last_verdict(jobs.pods(**{"batch.kubernetes.io/job-name": job}), {}, 0)
+    assert verdict is not None
+    told = verdict.condition
+    assert (told.status, told.reason) == ("Unknown", "CannotJudge")
+    assert f'User "system:serviceaccount:{jobs.namespace}:{DRIVER}" cannot get resource "pods"' in told.message
 
 
 @pytest.mark.takes_long("starts a Spark of three pods")
