@@ -19,6 +19,9 @@ CLUSTER ?= kind
 RUNS ?= 10000
 SEED ?= 0
 
+# Tests and benchmarks start programs again and again: what Python compiles is kept, whatever the environment asks for.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help install demo test pytest prepare test-unit test-nightly backlog simulate mutants bench bench-quick bench-slo simulate-scaling report e2e e2e-smoke cluster cluster-down up down tour images package release crds docs docs-serve lint format clean

@@ -26,12 +26,15 @@ class RunReport:
         os.environ[STARTED] = str(self._starts)
         self._phases: dict[str, dict[str, float]] = {}
         self._reasons: dict[str, str] = {}
+        self._figures: dict[str, dict[str, object]] = {}
 
     def add(self, test: str, phase: str, seconds: float, properties: dict[str, object]) -> None:
         """Add a phase (setup, call, teardown) of a test."""
         self._phases.setdefault(test, {})[phase] = seconds
         if EXCUSE in properties:
             self._reasons[test] = str(properties[EXCUSE])
+        if figures := {name: value for name, value in properties.items() if name != EXCUSE}:
+            self._figures[test] = figures
 
     def seconds_by(self, group: Callable[[str], str]) -> dict[str, float]:
         """Sum all phases of all tests, by group."""
@@ -56,6 +59,9 @@ class RunReport:
         folders = self.seconds_by(lambda test: "/".join(test.partition("::")[0].split("/")[:-1]))
         largest = sorted(folders.items(), key=lambda item: -item[1])
         yield "time by folder", [f"{seconds:8.1f} s  {folder}" for folder, seconds in largest if seconds > 1]
+        if self._figures:
+            lines = [f"{name}={value}  {test}" for test, each in self._figures.items() for name, value in each.items()]
+            yield "what tests measured", lines
         yield "servers started", [f"{number:6}  {name}" for name, number in self.started().most_common()]
         if unexcused := self.over(bound_s):
             lines = [self._line(test, self._phases[test]["call"]) for test in unexcused]

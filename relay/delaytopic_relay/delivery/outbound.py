@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from zlib import crc32
 
 from delaytopic_api.records import (
@@ -21,7 +21,7 @@ from delaytopic_api.values import Partitioning, is_reserved
 from delaytopic_relay.core.commands import ANY_PARTITION, NO_CONTROL_HEADER, Reject, Restated, Schedule
 from delaytopic_relay.dialects import NATIVE_FORMS, Forms
 from delaytopic_relay.dialects.reading import RecordError, TopicGlobs
-from delaytopic_relay.dialects.writing import Companion, Departure, Written
+from delaytopic_relay.dialects.writing import Departure, Written
 
 BATCH_OVERHEAD_BYTES = 61
 """A batch's own header: base offset and length (12 bytes), and what stands before the records (49)."""
@@ -102,6 +102,10 @@ class Outgoing(NamedTuple):
     partition: int = ANY_PARTITION
 
 
+_new: Final = tuple.__new__
+"""Makes an `Outgoing` in a third of the time that the named tuple's own constructor takes."""
+
+
 class Refused(NamedTuple):
     """A record that Kafka refused when it was produced; `dead_letter` when the dead letter was refused, too."""
 
@@ -151,30 +155,44 @@ class Addressing:
         The receipt comes last: a record that was delivered before keeps its older receipts in front of it.
         """
         target, certain, same = self._target, self.certain_bytes, self._partition(shard)
-        form, new = receipt_form(self._source, shard, sent_ms), tuple.__new__
+        form = receipt_form(self._source, shard, sent_ms)
         records: list[Outgoing] = []
         rejects: list[Reject] = []
         suspicious, writers = bool(self.refused), self._writers
         departure = Departure(self._source, shard, sent_ms)
         for schedule in schedules:
             receipt = (RECEIPT, form % (schedule.due_ms, schedule.offset))
-            headers, control, value = schedule.headers, schedule.control, schedule.value
+            headers, control = schedule.headers, schedule.control
+            key, value = schedule.key, schedule.value
             if control >= 0 and headers is not None and control < len(headers):
                 headers = headers.copy()
                 del headers[control]
                 headers.append(receipt)
             elif control == NO_CONTROL_HEADER:
                 headers = [*headers, receipt] if headers else [receipt]
-            elif control in writers:
-                self._write(records, rejects, schedule, departure, receipt)
-                continue
+            elif (write := writers.get(control)) is not None:
+                try:
+                    written = write(schedule, departure)
+                except RecordError as error:
+                    rejects.append(_reject(schedule, error.reason, error.detail))
+                    continue
+                headers, key, value = written.headers, written.key, written.value
+                headers.append(receipt)
+                # What goes to the target alone, as most records do, has the native way out (0.2 us less of 1.2).
+                if (
+                    written.companions
+                    or schedule.target is not None
+                    or written.partition >= 0
+                    or written.partition_key is not None
+                ):
+                    self._add(records, rejects, schedule, departure, written)
+                    continue
             else:
                 headers = [*(h for h in headers or () if h[0] not in CONTROL_HEADERS), receipt]
             if schedule.target is None:
-                # A third of what the named tuple's own constructor takes.
-                record = new(Outgoing, (target, value, schedule.key, headers, same))
+                record = _new(Outgoing, (target, value, key, headers, same))
             else:
-                record = Outgoing(schedule.target, value, schedule.key, headers, ANY_PARTITION)
+                record = Outgoing(schedule.target, value, key, headers, ANY_PARTITION)
             if (
                 suspicious
                 or schedule.expires_ms is not None
@@ -186,47 +204,53 @@ class Addressing:
                     rejects.append(reject)
                     continue
             records.append(record)
-        if self._partitioning is Partitioning.ROUND_ROBIN:
-            records = [
-                r._replace(partition=self._turn()) if r.topic == target and r.partition < 0 else r for r in records
-            ]
-        return records, rejects
+        return self._in_turn(records), rejects
 
-    def _write(
+    def _add(
         self,
         records: list[Outgoing],
         rejects: list[Reject],
         schedule: Schedule,
         departure: Departure,
-        receipt: tuple[str, bytes],
+        written: Written,
     ) -> None:
         """Add the records that a schedule of another dialect becomes, if all of them fit, or why they do not."""
         topic, partition = self._target, departure.partition if self._same_partition else ANY_PARTITION
-        try:
-            written = self._writers[schedule.control](schedule, departure)
-            if schedule.target is not None or written.partition >= 0 or written.partition_key is not None:
-                topic = schedule.target or topic
+        if schedule.target is not None or written.partition >= 0 or written.partition_key is not None:
+            topic = schedule.target or topic
+            try:
                 partition = self._partition_of(topic, written, departure.partition)
-        except RecordError as error:
-            rejects.append(_reject(schedule, error.reason, error.detail))
-            return
+            except RecordError as error:
+                rejects.append(_reject(schedule, error.reason, error.detail))
+                return
         headers, value = written.headers, written.value
-        headers.append(receipt)
-        # A third of what the named tuple's own constructor takes.
-        record = tuple.__new__(Outgoing, (topic, value, written.key, headers, partition))
-        along = [_along(companion, headers, receipt) for companion in written.companions] if written.companions else ()
+        record = _new(Outgoing, (topic, value, written.key, headers, partition))
+        along: list[Outgoing] = []
+        # Without a call or a comprehension, which is one, for each (0.2 us less of a delivery with a tombstone).
+        for companion in written.companions:
+            own = companion.headers
+            # It may have those of the delivery, receipt included.
+            if own is not headers:
+                own.append(headers[-1])
+            along.append(_new(Outgoing, (companion.topic, companion.value, companion.key, own, companion.partition)))
         small = value is None or len(value) <= self.certain_bytes
         if not small or self.refused or schedule.expires_ms is not None or schedule.target is not None:
             objection = self._objection(departure.partition, schedule, record, departure.sent_ms)
             # What goes along is no larger than the record.
-            for companion in () if small else along:
-                objection = objection or self._too_large(schedule, companion)
+            for other in () if small else along:
+                objection = objection or self._too_large(schedule, other)
             if objection is not None:
                 rejects.append(objection)
                 return
         records.append(record)
-        if along:
-            records += along
+        records += along
+
+    def _in_turn(self, records: list[Outgoing]) -> list[Outgoing]:
+        if self._partitioning is not Partitioning.ROUND_ROBIN:
+            return records
+        return [
+            r._replace(partition=self._turn()) if r.topic == self._target and r.partition < 0 else r for r in records
+        ]
 
     def restated(self, shard: int, restated: Sequence[Restated], sent_ms: int) -> tuple[list[Outgoing], list[Reject]]:
         """The records for the source itself, and the schedules that cannot be written there once more."""
@@ -255,7 +279,7 @@ class Addressing:
             written = restater(restated, departure)
         except RecordError as error:
             return _reject(schedule, error.reason, error.detail)
-        record = _outgoing(written.topic, written, written.headers, written.partition)
+        record = Outgoing(written.topic, written.value, written.key, written.headers, written.partition)
         return self._too_large(schedule, record) or record
 
     def _partition_of(self, topic: str, written: Written, shard: int) -> int:
@@ -342,18 +366,6 @@ class Addressing:
             for place in self._used_refusals:
                 self.refused.pop(place, None)
         self._used_refusals.clear()
-
-
-def _along(companion: Companion, headers: Headers, receipt: tuple[str, bytes]) -> Outgoing:
-    """Return the record that goes along with one of these headers, which it may share."""
-    own = companion.headers
-    if own is not headers:
-        own.append(receipt)
-    return _outgoing(companion.topic, companion, own, companion.partition)
-
-
-def _outgoing(topic: str, record: Companion, headers: Headers, partition: int) -> Outgoing:
-    return tuple.__new__(Outgoing, (topic, record.value, record.key, headers, partition))
 
 
 def _reject(schedule: Schedule, reason: DeadLetterReason, detail: str) -> Reject:

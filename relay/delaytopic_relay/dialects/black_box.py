@@ -11,15 +11,15 @@ import math
 import msgspec
 
 from delaytopic_api.records import DeadLetterReason
-from delaytopic_relay.core.commands import Command, Schedule, SourceMessage
+from delaytopic_relay.core.commands import Command, Schedule
 from delaytopic_relay.dialects.reading import (
     NamedTarget,
     Policy,
+    ReadingDialect,
     Record,
     RecordError,
     decoded,
     due_within,
-    read_by,
     timestamp_of,
 )
 from delaytopic_relay.dialects.writing import Departure, ReadBy, Written, untouched
@@ -27,17 +27,37 @@ from delaytopic_relay.dialects.writing import Departure, ReadBy, Written, untouc
 _MICROSECOND_DIGITS = 3
 
 
-class _Envelope(msgspec.Struct):
+class _Text(msgspec.Struct, gc=False):
+    """An envelope whose message is a text, as most are."""
+
+    topic: str
+    message: str
+    countdown: float
+
+    def content(self) -> bytes | None:
+        """Return what to deliver."""
+        return self.message.encode()
+
+
+class _Other(msgspec.Struct):
+    """An envelope whose message is any JSON."""
+
     topic: str
     message: msgspec.Raw
     countdown: float
 
+    def content(self) -> bytes | None:
+        """Return what to deliver of a message that is no text."""
+        written = bytes(self.message)
+        return None if written == b"null" else written
 
-_decoder = msgspec.json.Decoder(_Envelope)
-_text_decoder = msgspec.json.Decoder(str)
+
+_text_decoder = msgspec.json.Decoder(_Text)
+_other_decoder = msgspec.json.Decoder(_Other)
+_message_decoder = msgspec.json.Decoder(str)
 
 
-class BlackBoxDialect:
+class BlackBoxDialect(ReadingDialect):
     """Reads and writes the records of one DelayTopic."""
 
     read_by = ReadBy.BLACK_BOX
@@ -46,32 +66,43 @@ class BlackBoxDialect:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._target = NamedTarget(policy, "field topic")
-
-    def read(self, message: SourceMessage) -> Command:
-        """The record's command; never raises."""
-        return read_by(self._command, message)
+        self._texts = True
+        """Whether the message that was read last was a text."""
 
     def _command(self, record: Record) -> Command:
-        envelope = decoded(_decoder, record.value)
-        _message_of(envelope)
+        envelope = self._decode(record.value)
         timestamp_ms = timestamp_of(record, "field countdown")
         if envelope.countdown < 0:
             detail = f"field countdown must be a number of seconds from 0 on, but is {envelope.countdown:g}"
             raise RecordError(DeadLetterReason.MALFORMED_VALUE, detail)
-        # Rounded first: in binary, 4.1 s are a little more than 4,100 ms.
-        countdown_ms = math.ceil(round(envelope.countdown * 1000, _MICROSECOND_DIGITS))
-        due_ms = due_within(self._policy, timestamp_ms, timestamp_ms + countdown_ms)
-        target = self._target(envelope.topic.encode(), DeadLetterReason.MALFORMED_VALUE)
+        due_ms = due_within(self._policy, timestamp_ms, timestamp_ms + _milliseconds(envelope.countdown))
+        target = self._target.other(envelope.topic.encode(), DeadLetterReason.MALFORMED_VALUE)
         return Schedule(due_ms, record.offset, record.key, record.value, record.headers, self.read_by, target=target)
 
     def write(self, schedule: Schedule, departure: Departure) -> Written:
         """The message, to the topic that the envelope names."""
-        message = _message_of(decoded(_decoder, schedule.value))
-        return Written(schedule.key, message, [*(schedule.headers or ())])
+        return Written(schedule.key, self._decode(schedule.value).content(), [*(schedule.headers or ())])
+
+    def _decode(self, value: bytes | None) -> _Text | _Other:
+        """Read an envelope. Raises `RecordError`."""
+        # Read together with its message, a text takes 0.3 us instead of 0.9. Nothing else can be read so, and to try
+        # takes 0.5 us: the form of the last one decides.
+        if self._texts:
+            try:
+                return _text_decoder.decode(value or b"")
+            except (msgspec.MsgspecError, UnicodeError, RecursionError):
+                pass
+        other = decoded(_other_decoder, value)
+        message = bytes(other.message)
+        self._texts = message.startswith(b'"')
+        return _Text(other.topic, decoded(_message_decoder, message), other.countdown) if self._texts else other
 
 
-def _message_of(envelope: _Envelope) -> bytes | None:
-    written = bytes(envelope.message)
-    if written == b"null":
-        return None
-    return decoded(_text_decoder, written).encode() if written.startswith(b'"') else written
+def _milliseconds(countdown_s: float) -> int:
+    exact = countdown_s * 1000
+    if exact.is_integer():
+        return int(exact)
+    # Rounded first: in binary, 4.1 s are a little more than 4,100 ms.
+    milliseconds = round(exact, _MICROSECOND_DIGITS)
+    # The last thousandth of all numbers is more milliseconds than a number can be; JSON itself has no infinity.
+    return int(countdown_s) * 1000 if math.isinf(milliseconds) else math.ceil(milliseconds)

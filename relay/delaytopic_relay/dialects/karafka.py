@@ -16,18 +16,17 @@ from delaytopic_relay.core.commands import (
     Command,
     Ignore,
     Schedule,
-    SourceMessage,
 )
 from delaytopic_relay.dialects.reading import (
     NamedTarget,
     Policy,
+    ReadingDialect,
     Record,
     RecordError,
     due_at,
     identity_by_key,
     is_by_relay,
     malformed,
-    read_by,
     seconds_ms,
     shown,
 )
@@ -47,7 +46,7 @@ _NEEDS_TIMESTAMP: Final = f"header {EPOCH}"
 _PARTITION: Final = re.compile(rb"[0-9]{1,9}")
 
 
-class KarafkaDialect:
+class KarafkaDialect(ReadingDialect):
     """Reads and writes the records of one DelayTopic."""
 
     read_by = ReadBy.KARAFKA
@@ -58,10 +57,6 @@ class KarafkaDialect:
         self._target = NamedTarget(policy, f"header {TOPIC}")
         self._from: tuple[Departure | None, Headers] = (None, [])
         """The beginning of the place of all that leaves a partition in one instant."""
-
-    def read(self, message: SourceMessage) -> Command:
-        """The record's command; never raises."""
-        return read_by(self._command, message)
 
     def _command(self, record: Record) -> Command:
         values = dict(record.headers or ())
@@ -82,7 +77,7 @@ class KarafkaDialect:
         identity = identity_by_key(record)
         due_ms = seconds_ms(EPOCH, values.get(EPOCH))
         due_ms = due_at(self._policy, record, _NEEDS_TIMESTAMP, due_ms)
-        target = self._target(values.get(TOPIC))
+        target = self._target.other(values.get(TOPIC))
         if PARTITION in values:
             _partition(values)
         return Schedule(due_ms, record.offset, record.key, record.value, record.headers, self.read_by, identity, target)

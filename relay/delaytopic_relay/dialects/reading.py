@@ -6,7 +6,8 @@ A record that breaks a rule raises `RecordError` inside its dialect, which turns
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -121,28 +122,35 @@ class Record(msgspec.Struct, gc=False):
     timestamp_ms: int | None
 
 
-def read_by(command: Callable[[Record], Command], message: SourceMessage) -> Command:
-    """Read one record by a dialect's `command`; what breaks its rules becomes a dead letter. Never raises."""
-    # A record that was consumed has an offset; the client's type allows None for one not sent yet.
-    offset = message.offset() or 0
-    try:
-        headers = message.headers()
-    except (SystemError, UnicodeDecodeError):
-        # Asked again, the client returns a list with a NULL in it: it may not be touched any more.
-        return unreadable_headers(offset, message.key(), message.value())
-    if headers and len(headers) > MAX_HEADERS:
-        return too_many_headers(offset, message.key(), message.value())
-    kind, timestamp_ms = message.timestamp()
-    known_ms = timestamp_ms if kind != _TIMESTAMP_NOT_AVAILABLE and 0 <= timestamp_ms <= LAST_INSTANT_MS else None
-    record = Record(offset, message.key(), message.value(), headers, known_ms)
-    try:
-        return command(record)
-    except RecordHalts as error:
-        return Halt(record.offset, error.detail)
-    except RecordError as error:
-        return Reject(
-            record.offset, record.key, record.value, record.headers, error.reason, error.detail, record.timestamp_ms
-        )
+class ReadingDialect(ABC):
+    """The reading half of every dialect but the native one."""
+
+    def read(self, message: SourceMessage) -> Command:
+        """The record's command; never raises. What breaks the dialect's rules becomes a dead letter."""
+        # A record that was consumed has an offset; the client's type allows None for one not sent yet.
+        offset = message.offset() or 0
+        try:
+            headers = message.headers()
+        except (SystemError, UnicodeDecodeError):
+            # Asked again, the client returns a list with a NULL in it: it may not be touched any more.
+            return unreadable_headers(offset, message.key(), message.value())
+        if headers and len(headers) > MAX_HEADERS:
+            return too_many_headers(offset, message.key(), message.value())
+        kind, timestamp_ms = message.timestamp()
+        known_ms = timestamp_ms if kind != _TIMESTAMP_NOT_AVAILABLE and 0 <= timestamp_ms <= LAST_INSTANT_MS else None
+        record = Record(offset, message.key(), message.value(), headers, known_ms)
+        try:
+            return self._command(record)
+        except RecordHalts as error:
+            return Halt(record.offset, error.detail)
+        except RecordError as error:
+            return Reject(
+                record.offset, record.key, record.value, record.headers, error.reason, error.detail, record.timestamp_ms
+            )
+
+    @abstractmethod
+    def _command(self, record: Record) -> Command:
+        """Return the record's command. Raises `RecordError`."""
 
 
 def first_values(headers: Headers | None) -> Mapping[str, bytes | None]:
@@ -213,8 +221,9 @@ class NamedTarget:
         self._what = what
         self._own = policy.target_topic.encode()
 
-    def __call__(self, name: bytes | None, reason: DeadLetterReason = DeadLetterReason.MALFORMED_HEADER) -> str | None:
+    def other(self, name: bytes | None, reason: DeadLetterReason = DeadLetterReason.MALFORMED_HEADER) -> str | None:
         """Return the topic if it is another than the target. Raises `RecordError`."""
+        # A named method: through `__call__` it would take 0.06 us more, of 0.13.
         return None if name == self._own else allowed_topic(self._policy, self._what, name, reason)
 
 

@@ -21,17 +21,16 @@ from delaytopic_relay.core.commands import (
     Reject,
     Restated,
     Schedule,
-    SourceMessage,
 )
 from delaytopic_relay.dialects.markers import END, KEEPALIVE, START, Marker, decode_marker, encode_end, encode_varint
 from delaytopic_relay.dialects.reading import (
     MAX_ID_BYTES,
     Policy,
+    ReadingDialect,
     Record,
     RecordError,
     due_within,
     malformed,
-    read_by,
     shown,
     timestamp_of,
 )
@@ -51,7 +50,7 @@ _COUNT_FORM: Final = re.compile(rb"[0-9]{1,9}")
 _RESTATED_FORM: Final = re.compile(rb"([0-9]{0,15}):[0-9]{1,10}:[0-9]{1,19}:([0-9]{1,18}):[a-zA-Z0-9._-]{1,249}")
 
 
-class RedeliveryDialect:
+class RedeliveryDialect(ReadingDialect):
     """Reads and writes the records of one DelayTopic."""
 
     read_by = ReadBy.REDELIVERY
@@ -60,10 +59,6 @@ class RedeliveryDialect:
         """`max_redeliveries` is None for no bound."""
         self._policy = policy
         self._max_redeliveries = max_redeliveries
-
-    def read(self, message: SourceMessage) -> Command:
-        """The record's command; never raises."""
-        return read_by(self._command, message)
 
     def _command(self, record: Record) -> Command:
         if record.value is None:
@@ -114,8 +109,8 @@ class RedeliveryDialect:
     def write(self, schedule: Schedule, departure: Departure) -> Written:
         """The message, under its queue's id, with the number of its redeliveries; the END marker of its START."""
         marker = decode_marker(schedule.value or b"")
-        produced, most = schedule.headers or (), self._max_redeliveries
-        headers = [header for header in produced if header[0] not in _CONTROLS]
+        produced, most = schedule.headers or [], self._max_redeliveries
+        headers = without(produced, _CONTROLS)
         count = _count(dict(produced)) if len(headers) < len(produced) else 0
         if most is not None and count >= most:
             detail = (

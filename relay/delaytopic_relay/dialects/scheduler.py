@@ -9,17 +9,17 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from delaytopic_api.records import DeadLetterReason
-from delaytopic_relay.core.commands import Cancel, Command, Ignore, Schedule, SourceMessage
+from delaytopic_relay.core.commands import Cancel, Command, Ignore, Schedule
 from delaytopic_relay.dialects.reading import (
     NamedTarget,
     Policy,
+    ReadingDialect,
     Record,
     RecordError,
     due_within,
     first_values,
     identity_by_key,
     is_by_relay,
-    read_by,
     seconds_ms,
     timestamp_of,
 )
@@ -45,7 +45,7 @@ class SchedulerRules(NamedTuple):
     since_days: int | None = None
 
 
-class SchedulerDialect:
+class SchedulerDialect(ReadingDialect):
     """Reads and writes the records of one DelayTopic."""
 
     read_by = ReadBy.SCHEDULER
@@ -56,17 +56,13 @@ class SchedulerDialect:
         self._target = NamedTarget(policy, f"header {TARGET_TOPIC}")
         self._rules = rules
 
-    def read(self, message: SourceMessage) -> Command:
-        """The record's command; never raises."""
-        return read_by(self._command, message)
-
     def _command(self, record: Record) -> Command:
         if record.value is None:
             own = is_by_relay(record)
             return Ignore(record.offset) if own else Cancel(record.offset, identity_by_key(record))
         identity, values = identity_by_key(record), first_values(record.headers)
         due_ms = self._due_ms(record, seconds_ms(EPOCH, values.get(EPOCH)))
-        target = self._target(values.get(TARGET_TOPIC))
+        target = self._target.other(values.get(TARGET_TOPIC))
         since_days = self._rules.since_days
         expires_ms = _expires_ms(due_ms, since_days) if since_days is not None else None
         return Schedule(

@@ -11,17 +11,17 @@ from typing import Final
 import msgspec
 
 from delaytopic_api.records import DeadLetterReason, Headers
-from delaytopic_relay.core.commands import MAX_HEADERS, Cancel, Command, Ignore, Schedule, SourceMessage
+from delaytopic_relay.core.commands import MAX_HEADERS, Cancel, Command, Ignore, Schedule
 from delaytopic_relay.dialects.reading import (
     NamedTarget,
     Policy,
+    ReadingDialect,
     Record,
     RecordError,
     decoded,
     due_at,
     identity_by_key,
     is_by_relay,
-    read_by,
 )
 from delaytopic_relay.dialects.writing import Departure, ReadBy, Written, tombstone, untouched
 
@@ -40,7 +40,7 @@ class _Schedule(msgspec.Struct):
 _decoder = msgspec.json.Decoder(_Schedule)
 
 
-class SchedulerJsonDialect:
+class SchedulerJsonDialect(ReadingDialect):
     """Reads and writes the records of one DelayTopic."""
 
     read_by = ReadBy.SCHEDULER_JSON
@@ -49,10 +49,6 @@ class SchedulerJsonDialect:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._target = NamedTarget(policy, "field topic")
-
-    def read(self, message: SourceMessage) -> Command:
-        """The record's command; never raises."""
-        return read_by(self._command, message)
 
     def _command(self, record: Record) -> Command:
         if record.value is None:
@@ -63,7 +59,7 @@ class SchedulerJsonDialect:
             detail = f"field headers has more than {MAX_HEADERS} headers, which no relay carries"
             raise RecordError(DeadLetterReason.TOO_MANY_HEADERS, detail)
         due_ms = due_at(self._policy, record, "field time", max(0, wished.time))
-        target = self._target(wished.topic.encode(), DeadLetterReason.MALFORMED_VALUE)
+        target = self._target.other(wished.topic.encode(), DeadLetterReason.MALFORMED_VALUE)
         return Schedule(due_ms, record.offset, record.key, record.value, record.headers, self.read_by, identity, target)
 
     def write(self, schedule: Schedule, departure: Departure) -> Written:

@@ -8,25 +8,26 @@ from __future__ import annotations
 from typing import Final
 
 from delaytopic_api.records import DeadLetterReason
-from delaytopic_relay.core.commands import Command, Reject, Schedule, SourceMessage
+from delaytopic_relay.core.commands import Command, Reject, Schedule
 from delaytopic_relay.dialects.reading import (
     NamedTarget,
     Policy,
+    ReadingDialect,
     Record,
     RecordError,
     due_at,
-    read_by,
 )
 from delaytopic_relay.dialects.times import rfc_3339_ms
-from delaytopic_relay.dialects.writing import Departure, Letter, ReadBy, Written
+from delaytopic_relay.dialects.writing import Departure, Letter, ReadBy, Written, without
 
 WHEN: Final = "X-Timebridge-When"
 WHERE: Final = "X-Timebridge-Where"
 ERROR: Final = "X-Timebridge-Error"
+_CONTROLS: Final = frozenset({WHEN, WHERE})
 _NEEDS_TIMESTAMP: Final = f"header {WHEN}"
 
 
-class TimebridgeDialect:
+class TimebridgeDialect(ReadingDialect):
     """Reads and writes the records of one DelayTopic."""
 
     read_by = ReadBy.TIMEBRIDGE
@@ -34,10 +35,6 @@ class TimebridgeDialect:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._target = NamedTarget(policy, f"header {WHERE}")
-
-    def read(self, message: SourceMessage) -> Command:
-        """The record's command; never raises."""
-        return read_by(self._command, message)
 
     def _command(self, record: Record) -> Command:
         when = where = None
@@ -55,13 +52,12 @@ class TimebridgeDialect:
             detail = f"{WHEN} header is invalid, RFC3339 format expected"
             raise RecordError(DeadLetterReason.MALFORMED_HEADER, detail)
         due_ms = due_at(self._policy, record, _NEEDS_TIMESTAMP, when_ms if when_ms > 0 else 0)
-        target = self._target(where)
+        target = self._target.other(where)
         return Schedule(due_ms, record.offset, record.key, record.value, record.headers, self.read_by, target=target)
 
     def write(self, schedule: Schedule, departure: Departure) -> Written:
         """The record without the two headers."""
-        headers = [header for header in schedule.headers or () if header[0] != WHEN and header[0] != WHERE]
-        return Written(schedule.key, schedule.value, headers)
+        return Written(schedule.key, schedule.value, without(schedule.headers, _CONTROLS))
 
     def letter(self, reject: Reject, departure: Departure) -> Letter:
         """The record untouched, with the error."""

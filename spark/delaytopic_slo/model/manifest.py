@@ -138,6 +138,13 @@ class CountedFrom(Model):
     minute: int
 
 
+class GradedUntil(Model):
+    """A former `lateness_ms` of the rules, and the first minute that was not graded by it."""
+
+    lateness_ms: int
+    minute: int
+
+
 class TopicRead(Model):
     """The number of records read of a topic."""
 
@@ -191,6 +198,8 @@ class Commit(Model):
     """Of the minutes graded now, those that an earlier run had graded."""
     counted: list[CountedFrom] = Field(default_factory=list)
     """Of each further threshold of the plan's rules."""
+    formerly: list[GradedUntil] = Field(default_factory=list)
+    """Other latenesses than that of the plan's rules by which minutes are graded that count, by time."""
 
     @property
     def folder(self) -> str:

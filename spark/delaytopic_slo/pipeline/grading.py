@@ -12,7 +12,7 @@ from pyspark.sql import functions as sf
 
 from delaytopic_slo.ledger.ledger import Ledger
 from delaytopic_slo.ledger.parts import Rewrite, next_parts
-from delaytopic_slo.model.manifest import OF_PART, Commit, CountedFrom, MinuteRange, Part, Plan, Run
+from delaytopic_slo.model.manifest import OF_PART, Commit, CountedFrom, GradedUntil, MinuteRange, Part, Plan, Run
 from delaytopic_slo.model.rules import Rules
 from delaytopic_slo.model.words import MINUTE_MS, Kind, minute_of
 from delaytopic_slo.pipeline.ports import Progress
@@ -74,6 +74,17 @@ def counted_from(plan: Plan, last: Commit | None) -> list[CountedFrom]:
         CountedFrom(lateness_ms=each.lateness_ms, minute=known.get(each.lateness_ms, first))
         for each in plan.rules.thresholds
     ]
+
+
+def graded_formerly(plan: Plan, last: Commit | None) -> list[GradedUntil]:
+    """Return the latenesses of rules before these, as far as minutes that were graded by them are remembered."""
+    if last is None:
+        return []
+    bounds, former = bounds_of(plan, last), last.plan.rules.lateness_ms
+    known = [each for each in last.formerly if each.minute > bounds.floor]
+    if former != plan.rules.lateness_ms and last.closed_minute > bounds.floor:
+        known.append(GradedUntil(lateness_ms=former, minute=last.closed_minute))
+    return known
 
 
 def grade(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from delaytopic_slo.ledger.ledger import Ledger
 from delaytopic_slo.ledger.retention import forgotten_asks, remembered
 from delaytopic_slo.model.manifest import Commit, Plan, Run
-from delaytopic_slo.pipeline.grading import bounds_of, counted_from, grade
+from delaytopic_slo.pipeline.grading import bounds_of, counted_from, grade, graded_formerly
 from delaytopic_slo.pipeline.intake import Intake, ingest
 from delaytopic_slo.pipeline.ports import Progress, Read
 
@@ -44,6 +44,7 @@ def execute_plan(plan: Plan, ledger: Ledger, last: Commit | None, read: Read, pr
         beyond_retention=grading.beyond_retention,
         restated_minutes=grading.restated_minutes,
         counted=counted_from(plan, before),
+        formerly=graded_formerly(plan, before),
     )
     for table in STAGING:
         ledger.drop(folder, table)

@@ -299,6 +299,7 @@ def _notes(commit: Commit, window: MinuteRange, first_minute: int) -> list[str]:
         notes.append("The ledger remembers less than the window (--retention): what was due before is not judged.")
     elif first_minute > window.start:
         notes.append("The audit is younger than the window: what was due before it began is not judged.")
+    notes += _graded_otherwise(commit, window)
     behind = [clock for clock in commit.clocks if clock.least_ms < -plan.rules.clock_tolerance_ms]
     for clock in behind:
         notes.append(
@@ -317,6 +318,15 @@ def _notes(commit: Commit, window: MinuteRange, first_minute: int) -> list[str]:
     if commit.restated_minutes:
         notes.append(f"{commit.restated_minutes:,} minutes that were graded before were graded again: more was found.")
     return notes
+
+
+def _graded_otherwise(commit: Commit, window: MinuteRange) -> list[str]:
+    return [
+        f"Until {instant(each.minute * MINUTE_MS)} UTC records counted as late beyond"
+        f" {Duration.of_ms(each.lateness_ms)}, the DelayTopic's lateness of that time."
+        for each in commit.formerly
+        if each.minute > window.start
+    ]
 
 
 def _reading(commit: Commit) -> Reading:

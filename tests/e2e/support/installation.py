@@ -12,9 +12,10 @@ BOOTSTRAP_SERVERS = f"kafka.{INFRASTRUCTURE}:9092"
 REDIS_URL = f"redis://redis.{INFRASTRUCTURE}:6379/0"
 ENABLED = "delaytopic.dev/enabled"
 CLASS = "standard"
+GATEWAY_SECRET = "gateway-kafka"
 
 Images = Mapping[str, str]
-"""References by what is in them: operator, relay, audit, traffic."""
+"""References by what is in them: operator, relay, gateway, audit, traffic."""
 
 SMALL: dict[str, Any] = {"requests": {"cpu": "20m", "memory": "96Mi"}, "limits": {"memory": "256Mi"}}
 RESTRICTED = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
@@ -52,6 +53,29 @@ def former_values(values: Mapping[str, Any]) -> dict[str, Any]:
     images = {"operator": values["image"], "relay": values["relay"]["image"], "audit": values["audit"]["image"]}
     others = {name: value for name, value in values.items() if name not in ("image", "relay", "audit")}
     return {**others, "images": images}
+
+
+def gateway_values(images: Images) -> dict[str, Any]:
+    """Add one gateway, which logs in to Kafka with the file of its Secret."""
+    return {
+        "gateway": {
+            "enabled": True,
+            "image": _image(images["gateway"]),
+            "replicaCount": 1,
+            "kafkaConfig": {"secret": GATEWAY_SECRET},
+            "resources": SMALL,
+        }
+    }
+
+
+def gateway_secret() -> dict[str, Any]:
+    """Where the gateway finds Kafka."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": GATEWAY_SECRET, "namespace": OPERATOR_NAMESPACE},
+        "stringData": {"kafka.yaml": f"bootstrapServers: {BOOTSTRAP_SERVERS}\n"},
+    }
 
 
 def delay_class() -> dict[str, Any]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple, Self
+from types import MappingProxyType
+from typing import Any, NamedTuple, Self
 
 import yaml
 from charts.tools.places import CHART
@@ -23,6 +25,8 @@ from tests.e2e.support.installation import (
     chart_values,
     delay_class,
     former_values,
+    gateway_secret,
+    gateway_values,
     namespace,
 )
 from tests.e2e.support.kubeconfig import client_of
@@ -78,9 +82,14 @@ class InstalledPlatform:
         self.upgrade(self._chart, self.images)
         self.kubectl.apply([delay_class()])
 
-    def upgrade(self, chart: Path, images: Images) -> None:
-        """Bring the release to a chart and images, and wait until its operators run."""
-        values = chart_values(images)
+    def install_gateway(self) -> None:
+        """Add a gateway to the release as docs/reference/gateway.md says, and wait until it runs."""
+        self.kubectl.apply([gateway_secret()])
+        self.upgrade(self._chart, self.images, gateway_values(self.images))
+
+    def upgrade(self, chart: Path, images: Images, further: Mapping[str, Any] = MappingProxyType({})) -> None:
+        """Bring the release to a chart, images and further values, and wait until all of it runs."""
+        values = {**chart_values(images), **further}
         if "image" not in yaml.safe_load((chart / "values.yaml").read_text(encoding="utf-8")):
             values = former_values(values)
         self._helm.install(RELEASE, chart, OPERATOR_NAMESPACE, values, "--wait", "--timeout=4m")

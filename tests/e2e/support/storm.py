@@ -65,14 +65,18 @@ def strike_all(
 
 def kill(client: KubeClient, cluster: Cluster, pod: Object) -> None:
     """SIGKILL, where one may do that on the node; then the pod goes, so that another one comes at once."""
-    for container in pod["status"].get("containerStatuses", []):
-        task = container.get("containerID", "").partition("://")[2]
-        # It has ended by itself; or the node is out of reach, and only the API is left.
-        with suppress(CommandFailed, NotPossible):
-            cluster.exec_on_node("ctr", "--namespace=k8s.io", "task", "kill", "--signal=SIGKILL", task)
+    with suppress(CommandFailed, NotPossible):
+        crash(cluster, pod)  # it has ended by itself; or the node is out of reach, and only the API is left
     metadata = pod["metadata"]
     with suppress(RequestRefused):  # it is gone
         client.delete(f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}", gracePeriodSeconds=0)
+
+
+def crash(cluster: Cluster, pod: Object) -> None:
+    """SIGKILL to the pod's containers, which are started again in it. Raises CommandFailed and NotPossible."""
+    for container in pod["status"].get("containerStatuses", []):
+        task = container.get("containerID", "").partition("://")[2]
+        cluster.exec_on_node("ctr", "--namespace=k8s.io", "task", "kill", "--signal=SIGKILL", task)
 
 
 def is_running(pod: Object) -> bool:

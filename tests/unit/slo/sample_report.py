@@ -11,6 +11,7 @@ from delaytopic_slo.model.manifest import (
     ClockReading,
     Commit,
     CountedFrom,
+    GradedUntil,
     MinuteRange,
     Plan,
     Range,
@@ -130,9 +131,10 @@ def sample_report(
     calendar: Calendar | None = None,
     thresholds: Sequence[Threshold] = (),
     counted_minute: int = 0,
+    formerly: Sequence[GradedUntil] = (),
     now_ms: int = NOW_MS,
 ) -> Report:
-    """The report of a day; thresholds count from `counted_minute` on."""
+    """The report of a day; thresholds count from `counted_minute` on, `formerly` the lateness was another one."""
     all_minutes = [
         without_lateness(each) if any(one.from_ms <= each.minute * 60_000 < one.until_ms for one in excluded) else each
         for each in (counted_by(each, thresholds, counted_minute) for each in minutes(faulty=faulty))
@@ -170,5 +172,5 @@ def sample_report(
     )
     counted = [CountedFrom(lateness_ms=each.lateness_ms, minute=counted_minute) for each in thresholds]
     plan = commit.plan.model_copy(update={"rules": rules})
-    commit = commit.model_copy(update={"plan": plan, "counted": counted})
+    commit = commit.model_copy(update={"plan": plan, "counted": counted, "formerly": list(formerly)})
     return make_report(commit, MinuteRange(*window_of(commit, WINDOW_MINUTES * 60_000)), gathered, now_ms)

@@ -66,6 +66,9 @@ def cases(stage: Stage) -> Mapping[str, Case]:
         "a countdown beyond all numbers": _bad(
             f'{{"topic": {quoted}, "message": "x", "countdown": 1e300}}'.encode(), "beyond-max-delay"
         ),
+        "a countdown whose milliseconds are beyond all numbers": _bad(
+            f'{{"topic": {quoted}, "message": "x", "countdown": 1e306}}'.encode(), "beyond-max-delay"
+        ),
         "longer than allowed": _bad(_asked(stage, text, LONGEST_S + 0.001).encode(), "beyond-max-delay"),
         "a forbidden topic": _bad(_asked(stage, text, 0, "payments").encode(), "forbidden-target"),
         "no topic's name": _bad(_asked(stage, text, 0, "no topic/name").encode(), "malformed-value"),

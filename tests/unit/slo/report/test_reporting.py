@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tests.unit.slo.sample_report import END_MINUTE, FAST, SURE, sample_report
+from tests.unit.slo.sample_report import END_MINUTE, FAST, SURE, WINDOW_MINUTES, sample_report
 
 from delaytopic_api import Percent
+from delaytopic_slo.model.manifest import GradedUntil
 from delaytopic_slo.model.report import Verdict
 from delaytopic_slo.model.rules import Exclusion
 from delaytopic_slo.model.words import bucket_value_ms
@@ -78,6 +79,18 @@ def test_a_threshold_that_was_there_from_the_beginning_says_nothing_of_it() -> N
 
     assert [each.counts_from_ms for each in report.thresholds] == [None]
     assert report.notes == sample_report().notes
+
+
+def test_a_lateness_that_was_changed_within_the_window_is_told() -> None:
+    before_it, within_it = END_MINUTE - WINDOW_MINUTES, END_MINUTE - 90
+    formerly = [GradedUntil(lateness_ms=5_000, minute=before_it), GradedUntil(lateness_ms=200, minute=within_it)]
+
+    notes = sample_report(formerly=formerly).notes
+
+    assert notes == [
+        "Until 2026-11-21 12:30 UTC records counted as late beyond 200ms, the DelayTopic's lateness of that time.",
+        *sample_report().notes,
+    ]
 
 
 def test_a_report_misses_an_objective_of_a_further_threshold_as_any_other() -> None:

@@ -1,0 +1,85 @@
+"""Relays that die under load on a real cluster: how long nothing of theirs arrives, which the closing report prints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.e2e.cluster.clusters import Cluster
+from tests.e2e.cluster.errors import NotPossible
+from tests.e2e.support.installation import RELAY_NAMESPACE, delay_class
+from tests.e2e.support.installed_platform import InstalledPlatform
+from tests.e2e.support.moments import await_moment, now_ms
+from tests.e2e.support.storm import crash, is_running, kill
+from tests.e2e.support.team import MakeTeam, Reading, Team
+from tests.e2e.traffic.plan import Plan
+
+pytestmark = pytest.mark.e2e
+
+PATIENT = "patient"
+SESSION_MS = 60_000
+"""Long enough that no death is noticed by the end of a session."""
+NOTICED_MS = SESSION_MS // 2
+"""A gap that a slow machine does not exceed, and a session that has to end does."""
+PER_SECOND = 2_000
+RECORDS = 40_000
+DELAYS_MS = (1_000, 3_000)
+UNTIL_THE_DEATH_MS = 8_000
+"""From the first record on, so that all partitions deliver by then."""
+
+Record = Callable[[str, object], None]
+
+
+@pytest.fixture(scope="module")
+def team(platform: InstalledPlatform, make_team: MakeTeam) -> Team:
+    """Two relays, whose class lets sessions last a minute."""
+    patient = delay_class()
+    patient["metadata"] = {"name": PATIENT}
+    patient["spec"]["relay"] = {"sessionTimeout": f"{SESSION_MS // 1_000}s"}
+    platform.kubectl.apply([patient])
+    team = make_team("crashes")
+    team.apply("steady", delayClassName=PATIENT, autoscaling={"mode": "Fixed"}, relay={"replicas": 2})
+    team.await_ready("steady")
+    platform.await_relays(team.namespace, "steady", 2)
+    return team
+
+
+def reading_until_the_death(team: Team, run: str) -> Reading:
+    """Send and read a run; it is time for the death when this returns."""
+    sending = team.start_sending("steady", Plan(run, RECORDS, PER_SECOND, DELAYS_MS))
+    reading = sending.start_reading()
+    await_moment(now_ms() + UNTIL_THE_DEATH_MS)
+    return reading
+
+
+def test_a_relay_whose_pod_is_deleted_by_force_is_replaced_before_its_session_ends(
+    cluster: Cluster, platform: InstalledPlatform, team: Team, record_property: Record
+) -> None:
+    reading = reading_until_the_death(team, "forced")
+
+    kill(platform.client, cluster, next(pod for pod in platform.relays(team.namespace, "steady") if is_running(pod)))
+    verdict = reading.verdict()
+
+    record_property("late_ms", verdict["late_ms"])
+    assert verdict["arrived"] == RECORDS, verdict
+    assert verdict["late_ms"]["max"] < NOTICED_MS, verdict
+
+
+def test_a_relay_that_is_started_again_in_its_pod_goes_on_before_its_session_ends(
+    cluster: Cluster, platform: InstalledPlatform, team: Team, record_property: Record
+) -> None:
+    platform.await_relays(team.namespace, "steady", 2)
+    reading = reading_until_the_death(team, "in-place")
+    pod = next(pod for pod in platform.relays(team.namespace, "steady") if is_running(pod))
+
+    try:
+        crash(cluster, pod)
+    except NotPossible as reason:
+        pytest.skip(f"NOT TESTED: {reason}")
+    verdict = reading.verdict()
+
+    record_property("late_ms", verdict["late_ms"])
+    same = platform.client.get(f"/api/v1/namespaces/{RELAY_NAMESPACE}/pods/{pod['metadata']['name']}")
+    assert same["status"]["containerStatuses"][0]["restartCount"] == 1
+    assert verdict["arrived"] == RECORDS, verdict
+    assert verdict["late_ms"]["max"] < NOTICED_MS, verdict
