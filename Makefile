@@ -9,8 +9,8 @@ STAMP  := $(VENV)/.installed
 TOGETHER  := --numprocesses=auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 EVERY_DAY := not backlog and not nightly and not e2e
 # Which backend `make demo` shows, and whose histories `make simulate` runs: RedisZset or KafkaBuckets; for histories
-# also Scheduler, a dialect that writes tombstones and a history topic, and Redelivery and RedeliveryBuckets, one that
-# puts off.
+# also Scheduler, a dialect that writes tombstones and a history topic, Redelivery and RedeliveryBuckets, one that puts
+# off, and Members and MembersBuckets, relays with names in their group.
 # Empty: the demo's own choice, and RedisZset.
 BACKEND ?=
 # Where `make e2e` runs: kind makes a cluster, existing takes the one of KUBECONFIG.

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from charts.tools.values_schema import FROM_THE_RELEASE
 from charts.tools.values_text import Value
 
-from delaytopic_operator.config import AuditConfig, OperatorConfig
+from delaytopic_operator.config import AuditConfig, ExecutorsConfig, OperatorConfig
 from delaytopic_operator.report.metric_names import MetricName
 
 Rule = dict[str, Any]
+_SETTINGS: Final = ((OperatorConfig, ""), (AuditConfig, "audit."), (ExecutorsConfig, "audit.executors."))
+"""The parts of OperatorConfig that the table has field by field."""
 
 
 def values_table(values: list[Value]) -> str:
@@ -25,11 +27,11 @@ def values_table(values: list[Value]) -> str:
 def settings_table() -> str:
     """All fields of OperatorConfig that the value `operator` takes."""
     rows = []
-    for model, prefix in ((OperatorConfig, ""), (AuditConfig, "audit.")):
+    for model, prefix in _SETTINGS:
         defaults = model().model_dump(mode="json", by_alias=True)
         for field in model.model_fields.values():
             name = str(field.alias)
-            if name in FROM_THE_RELEASE or (name == "audit" and not prefix):
+            if name in FROM_THE_RELEASE or any(f"{prefix}{name}." == inner for _, inner in _SETTINGS):
                 continue
             rows.append(
                 (f"`operator.{prefix}{name}`", _shown(defaults[name]), " ".join((field.description or "").split()))

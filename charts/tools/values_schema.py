@@ -141,7 +141,12 @@ _LEDGER_LASTS: Final = {
         ]
     },
 }
-"""The rule that OperatorConfig checks with code: an audit's ledger is in a store or in a volume."""
+"""A rule that OperatorConfig checks with code: an audit's ledger is in a store or in a volume."""
+_DRIVER_HAS_ACCOUNT: Final = {
+    "if": {"required": ["mode"], "properties": {"mode": {"const": "Kubernetes"}}},
+    "then": {"required": ["driverAccount"], "properties": {"driverAccount": {"type": "string"}}},
+}
+"""Another: drivers of executor pods have an account of their own."""
 
 
 def values_schema(values: list[Value], former: Mapping[str, str], class_definition: Schema) -> str:
@@ -174,7 +179,7 @@ def values_schema(values: list[Value], former: Mapping[str, str], class_definiti
 def _operator_settings() -> tuple[Schema, Schema]:
     schema = _without_titles(OperatorConfig.model_json_schema(by_alias=True))
     definitions = {name: each for name, each in schema["$defs"].items() if name != "Images"}
-    definitions["AuditConfig"] |= _LEDGER_LASTS
+    definitions["AuditConfig"]["allOf"] = [_LEDGER_LASTS, _DRIVER_HAS_ACCOUNT]
     fields = {name: each for name, each in schema["properties"].items() if name not in FROM_THE_RELEASE}
     return {**_closed(), "properties": fields}, definitions
 

@@ -9,10 +9,10 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from delaytopic_api import Duration
-from delaytopic_api.documents import API_VERSION, ApiVersion, KubernetesObject, Model, SparkConf, require
+from delaytopic_api.documents import API_VERSION, ApiVersion, ExecutorCount, KubernetesObject, Model, SparkConf, require
 from delaytopic_api.errors import ApiError
 from delaytopic_api.loading import parse_yaml, validate
-from delaytopic_api.values import Glob, Namespace, SecretName, Sha256, between
+from delaytopic_api.values import AuditMode, Glob, Namespace, SecretName, Sha256, between
 from delaytopic_operator.errors import ConfigurationError
 
 Image = Annotated[str, Field(min_length=1, max_length=512)]
@@ -34,6 +34,23 @@ class Images(Model):
     """imagePullSecrets of both, by name."""
 
 
+class ExecutorsConfig(Model):
+    """Executor pods of audits in mode Kubernetes."""
+
+    min: ExecutorCount = 1
+    """The number that an audit begins with and always has."""
+    max: ExecutorCount = 4
+    """The most that it asks for while tasks wait."""
+    resources: KubernetesObject = {"requests": {"cpu": "1", "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
+    """Requests and limits of each. It runs as many tasks at once as whole processors are in requests.cpu, and at least
+    one; its memory is limits.memory."""
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        require((self.min <= self.max, "min", "must not be more than max"))
+        return self
+
+
 class AuditConfig(Model):
     """The SLO audit of each DelayTopic, a CronJob."""
 
@@ -45,8 +62,17 @@ class AuditConfig(Model):
     reports_url: Annotated[str, Field(pattern="^https?://", max_length=1_024)] | None = None
     """The URL at which the folder `reports` of the volume, or beside the ledger, is served, for `status.slo.report`.
     Absent: its place in the volume or in the store."""
+    mode: AuditMode = AuditMode.JOB
+    """Job: an audit is one pod. Kubernetes: its pod is Spark's driver, and asks the API server for executor pods. A
+    DelayClass may choose the other for its DelayTopics."""
+    driver_account: AccountName | None = None
+    """A ServiceAccount in the namespaces where relays run, for the pods of audits in mode Kubernetes and needed for it.
+    It may make pods, so whoever has its token can mount every Secret and volume of its namespace. The chart makes it
+    and its role in the namespaces that it knows; one that is serviceAccount, too, is there already."""
+    executors: ExecutorsConfig = ExecutorsConfig()
+    """Executor pods of audits in mode Kubernetes."""
     master: str = "local[*]"
-    """Spark's master."""
+    """Spark's master. In mode Kubernetes one that begins with k8s://, or else https://kubernetes.default.svc."""
     resources: KubernetesObject = {"requests": {"cpu": "500m", "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
     """Requests and limits of the container."""
     conf: SparkConf = {}
@@ -71,6 +97,11 @@ class AuditConfig(Model):
                 self.reports_url is None or kept,
                 "reportsUrl",
                 "needs a volume or a ledger that is a URL: without them reports are gone with their pods",
+            ),
+            (
+                self.mode is AuditMode.JOB or self.driver_account is not None,
+                "driverAccount",
+                "is required for mode Kubernetes",
             ),
         )
         return self

@@ -163,7 +163,8 @@ class Service:
         config, clock, telemetry = self._config, self._clock, self._telemetry
         pace = Pace(config.precision.ms, config.guarantee is Guarantee.EXACTLY_ONCE)
         ask_ends = partial(topics.ask_ends, config.source.topic)
-        source = KafkaSource(self._consumer_settings(), self._connection, config.source.topic, ask_ends)
+        ask_group = partial(topics.ask_group, config.group_id, config.source.topic)
+        source = KafkaSource(self._consumer_settings(), self._connection, config.source.topic, ask_ends, ask_group)
         target = self._target(topics, backlog)
         facts = topics.read(config.source.topic)
         partitions = facts.partitions if facts is not None else 0

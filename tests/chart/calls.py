@@ -20,8 +20,8 @@ _CONSTANTS: Final = {name: value for name, value in vars(kinds).items() if isins
 _BY_NAME: Final = {kind.name: kind for kind in kinds.ALL}
 _VERBS: Final = {"get": "get", "list": "list", "pages": "list", "patch": "patch", "delete": "delete"}
 """Of the methods of KubeApi whose first argument is a kind."""
-_WRITTEN_OTHERWISE: Final = (kinds.EVENT, kinds.LEASE, kinds.DELAY_TOPIC, kinds.DELAY_CLASS)
-"""Documents of these kinds are not applied like relays: see `_special`."""
+_WRITTEN_OTHERWISE: Final = (kinds.EVENT, kinds.LEASE, kinds.DELAY_TOPIC, kinds.DELAY_CLASS, kinds.POD)
+"""Documents of these kinds are not applied like relays: see `_special`. A pod is a template in a ConfigMap."""
 
 
 def needed_rights() -> set[Access]:

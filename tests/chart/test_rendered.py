@@ -117,7 +117,13 @@ def test_settings_of_the_operator_reach_its_configuration_and_cannot_contradict_
         "workers": 4,
         "inheritedLabels": ["team"],
         "relayResources": {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "256Mi"}},
-        "audit": {"schedule": "H * * * *", "ledger": "s3a://audit/ledger"},
+        "audit": {
+            "schedule": "H * * * *",
+            "ledger": "s3a://audit/ledger",
+            "mode": "Kubernetes",
+            "driverAccount": "audit-driver",
+            "executors": {"min": 2, "max": 8},
+        },
     }
 
 

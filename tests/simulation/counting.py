@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tests.simulation.faults import all_names
+from tests.simulation.faults import all_names, names_of_members
 
 FAULTS_OF_BUCKETS = (
     *all_names(),
@@ -63,6 +63,20 @@ PATHS_OF_BUCKETS = (
 )
 """Some of these histories have Redis in turn."""
 PATHS_OF_MARKERS = tuple(f"path: {name}" for name in ("put off", "withdrawn on its way", "looked ahead"))
+FAULTS_OF_MEMBERS = (*names_of_members(), "event: start twin", "event: remove")
+# Few of these histories have Redis: not each of its effects meets each fault of members in so many.
+REDIS_EFFECTS = tuple(f" {effect}" for effect in ("position", "put", "slices", "load", "ids", "drop", "check"))
+FAULTS_OF_MEMBERS_OF_BUCKETS = tuple(name for name in FAULTS_OF_MEMBERS if not name.endswith(REDIS_EFFECTS))
+PATHS_OF_MEMBERS = tuple(
+    f"path: {name}"
+    for name in (
+        "fenced by its name",
+        "took a place in the group",
+        "took its own name back",
+        "taken out of the group",
+        "partitions without an owner",
+    )
+)
 ENOUGH_RUNS = 10_000
 """From so many histories on, none of these may be at zero."""
 
@@ -74,6 +88,8 @@ EXPECTED: dict[str, Names] = {
     "Scheduler": (FAULTS, PATHS),
     "Redelivery": (FAULTS, (*PATHS, *PATHS_OF_MARKERS)),
     "RedeliveryBuckets": (FAULTS_OF_BUCKETS, (*PATHS_OF_BUCKETS, *PATHS_OF_MARKERS)),
+    "Members": ((*FAULTS, *FAULTS_OF_MEMBERS), (*PATHS, *PATHS_OF_MEMBERS)),
+    "MembersBuckets": ((*FAULTS_OF_BUCKETS, *FAULTS_OF_MEMBERS_OF_BUCKETS), (*PATHS_OF_BUCKETS, *PATHS_OF_MEMBERS)),
 }
 
 

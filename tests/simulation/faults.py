@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
@@ -11,16 +11,23 @@ T = TypeVar("T")
 
 
 class Crash(BaseException):
-    """The process died here; no `except` of the relay may see it."""
+    """The process died here; no `except` of the relay may see it. It starts again in place after `restarts_ms`."""
+
+    def __init__(self, where: str, restarts_ms: int | None = None) -> None:
+        super().__init__(where)
+        self.restarts_ms = restarts_ms
 
 
 class What(StrEnum):
-    """A kind of fault. The first four happen to the process, the others are the answer that it gets."""
+    """A kind of fault: the first ones happen to the process or to its member, the others are answers that it gets."""
 
     CRASH = "crash"
     FREEZE = "freeze"
     EVICTION = "eviction"
     REBALANCE = "rebalance"
+    RESTART = "restart"  # it crashes, and starts again in place, with its name in the group
+    REMOVAL = "removal"  # somebody takes its member out of the group, although it lives
+    FENCING = "fencing"  # the same, and it hears in between that its name is another's
     LOST = "lost"  # the request never arrives, and nobody answers
     UNANSWERED = "unanswered"  # it is carried out, and the answer is lost
     LATE = "late"  # nobody answers, and it is carried out after the client has given up
@@ -31,6 +38,9 @@ class What(StrEnum):
 
 
 PROCESS = (What.CRASH, What.FREEZE, What.EVICTION, What.REBALANCE)
+OF_MEMBERS = (What.RESTART, What.REMOVAL, What.FENCING)
+"""What happens to relays that have names in their group."""
+HAPPENING = (*PROCESS, *OF_MEMBERS)
 SILENCE = (What.LOST, What.UNANSWERED, What.LATE)
 ANSWERS: dict[str, tuple[What, ...]] = {
     "poll": (What.RETRIABLE, What.FATAL),
@@ -83,22 +93,30 @@ class Fault(NamedTuple):
     before: bool = True
     """True if it happens to the process before the effect or after it; an answer takes the effect's place."""
     length_ms: int = 0
-    """The delay of a late request, or the length of a freeze; one of 0 lasts until a successor has committed."""
+    """The delay of a late request or of a start in place, or the length of a freeze; one of 0 lasts until a successor
+    has committed.
+    """
 
     @property
     def name(self) -> str:
         """Return the name by which it is counted."""
-        if self.what in PROCESS:
+        if self.what in HAPPENING:
             return f"{self.what} {'before' if self.before else 'after'} {self.effect}"
         return f"{self.effect} {self.what}"
 
 
 def all_names() -> list[str]:
-    """Every fault there is, as counted."""
-    process = [
-        Fault(effect, 1, what, before).name for effect in ANSWERS for what in PROCESS for before in (True, False)
-    ]
-    return process + [Fault(effect, 1, what).name for effect, answers in ANSWERS.items() for what in answers]
+    """Every fault there is for relays without names, as counted."""
+    return _names_of(PROCESS) + [Fault(effect, 1, what).name for effect, answers in ANSWERS.items() for what in answers]
+
+
+def names_of_members() -> list[str]:
+    """Every further fault for relays with names."""
+    return _names_of(OF_MEMBERS)
+
+
+def _names_of(happening: Iterable[What]) -> list[str]:
+    return [Fault(effect, 1, what, before).name for effect in ANSWERS for what in happening for before in (True, False)]
 
 
 class Gate:
@@ -129,7 +147,7 @@ class Gate:
         if fault is None:
             return act()
         self._counts[fault.name] += 1
-        if fault.what not in PROCESS:
+        if fault.what not in HAPPENING:
             return answer(fault)
         if fault.before:
             self._happen(fault)

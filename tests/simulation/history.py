@@ -9,7 +9,7 @@ from unittest import mock
 
 from redis.exceptions import ConnectionError as NoConnection
 from tests.simulation.applications import Applications
-from tests.simulation.faults import Crash, Fault, Gate, What
+from tests.simulation.faults import OF_MEMBERS, Crash, Fault, Gate, What
 from tests.simulation.outcome import Outcome, outcome_of
 from tests.simulation.plans.plan import (
     Action,
@@ -22,11 +22,13 @@ from tests.simulation.plans.plan import (
     Pass,
     Plan,
     Produce,
+    Remove,
     Retain,
     Rotate,
     SetClock,
     Setup,
     Start,
+    StartTwin,
     Stop,
 )
 from tests.simulation.quiet import Quiet
@@ -59,6 +61,10 @@ class History:
         self._copies: list[Any] = []
         self._away_until_ms = 0
         self._started = 0
+        self._coming: list[tuple[int, str | None, str]] = []
+        """Relays that start again in place: when, their names in the group, and what is suspended there."""
+        self._gone: list[tuple[int, str]] = []
+        """Names of relays that are gone for good, and when the operator takes them out of the group."""
 
     def run(self) -> Outcome:
         """The whole history, and what became of it."""
@@ -92,6 +98,10 @@ class History:
                 self.start(suspended)
             case Stop(number) if self.relays:
                 self.attempt(self._pick(number), Relay.finish)
+            case StartTwin(number) if 0 < len(self.relays) < MOST_RELAYS:
+                self.start("", self._pick(number).member_name)
+            case Remove(number, fenced) if self.relays:
+                self._remove(self._pick(number), fenced=fenced)
             case Rotate():
                 self.kafka.group.rotate()
             case SetClock(number, wrong_ms, drift_permille) if self.relays:
@@ -125,7 +135,9 @@ class History:
     def pass_time(self, duration_ms: int) -> None:
         """Time passes; who wakes up goes on, who is there takes a turn, who is missing is started."""
         self.kafka.pass_time(duration_ms)
-        while self._running() < self.setup.relays and len(self.relays) < MOST_RELAYS:
+        self._start_in_place()
+        self._remove_gone()
+        while self._running() + len(self._coming) < self.setup.relays and len(self.relays) < MOST_RELAYS:
             self.start("")
         for relay in list(self.relays):
             if not relay.frozen:
@@ -136,15 +148,34 @@ class History:
     def _running(self) -> int:
         return sum(not relay.frozen for relay in self.relays)
 
-    def start(self, suspended: str) -> None:
-        """A new process."""
+    def _start_in_place(self) -> None:
+        due = [coming for coming in self._coming if coming[0] <= self.kafka.now_ms]
+        self._coming = [coming for coming in self._coming if coming[0] > self.kafka.now_ms]
+        for _, member_name, suspended in due:
+            self.start(suspended, member_name)
+
+    def _remove_gone(self) -> None:
+        due = [name for at_ms, name in self._gone if at_ms <= self.kafka.now_ms]
+        self._gone = [(at_ms, name) for at_ms, name in self._gone if at_ms > self.kafka.now_ms]
+        for name in due:
+            if self.kafka.group.named(name) is not None:
+                self.kafka.counts["path: taken out of the group"] += 1
+                self.kafka.group.take_out(name, self.kafka.now_ms, fenced=False)
+
+    def _remove(self, relay: Relay, *, fenced: bool) -> None:
+        if relay.member_name is not None:
+            self.kafka.group.take_out(relay.member_name, self.kafka.now_ms, fenced=fenced)
+
+    def start(self, suspended: str, member_name: str | None = None) -> None:
+        """A new process; with names in the group under its own, or under that of a former one."""
         self._started += 1
         connect: Any = None if self.setup.delay_ms is not None else self._connect
         turns = self.setup.backends
         if turns and turns[(self._started - 1) % len(turns)] == "B":
             connect = self._buckets
         name = f"relay-{self._started}"
-        self.relays.append(Relay(self.kafka, self.setup, name, connect, self._happen, suspended))
+        member_name = (member_name or name) if self.setup.named else None
+        self.relays.append(Relay(self.kafka, self.setup, name, connect, self._happen, suspended, member_name))
 
     def _connect(self, gate: Gate) -> BacklogStore:
         if isinstance(self.server, RedisServer):
@@ -167,24 +198,33 @@ class History:
             return
         try:
             action(relay)
-        except Crash:
-            self._bury(relay)
+        except Crash as crash:
+            self._bury(relay, crash)
         else:
             if action is Relay.finish:
                 self._bury(relay)
 
-    def _bury(self, relay: Relay) -> None:
+    def _bury(self, relay: Relay, crash: Crash | None = None) -> None:
         relay.die()
+        if crash is not None:
+            self._note_crash(relay, crash)
         if relay.strand is not None and not relay.strand.over:
             relay.strand.kill()
             relay.strand = None
         self.relays.remove(relay)
 
+    def _note_crash(self, relay: Relay, crash: Crash) -> None:
+        removes_ms = self.setup.removes_gone_ms
+        if crash.restarts_ms is not None:
+            self._coming.append((self.kafka.now_ms + crash.restarts_ms, relay.member_name, relay.suspended))
+        elif relay.member_name is not None and removes_ms is not None:
+            self._gone.append((self.kafka.now_ms + removes_ms, relay.member_name))
+
     def wake(self, relay: Relay) -> None:
         """A frozen relay goes on in the middle of what it was doing."""
         member = relay.source.member
         assert member is not None
-        self.kafka.group.heard(member)
+        self.kafka.group.heard(member, self.kafka.now_ms)
         self.kafka.counts["path: woke up in the middle of a tick"] += 1
         if member.evicted_at_ms is not None:
             self.kafka.counts["path: woke up as a zombie in the middle of a tick"] += 1
@@ -194,25 +234,29 @@ class History:
         """Resume, with what it had in hand; it may die of it."""
         try:
             relay.resume()
-        except Crash:
-            self._bury(relay)
+        except Crash as crash:
+            self._bury(relay, crash)
 
     def _happen(self, relay: Relay, fault: Fault) -> None:
         """Let something happen to a process at an effect."""
         member = relay.source.member
         assert member is not None
-        if fault.what is What.CRASH:
-            raise Crash(fault.name)
+        if fault.what in (What.CRASH, What.RESTART):
+            raise Crash(fault.name, fault.length_ms if fault.what is What.RESTART else None)
         if fault.what is What.FREEZE:
             relay.freeze(fault.length_ms)
         elif fault.what is What.EVICTION:
             self.kafka.group.evict(member, self.kafka.now_ms)
+        elif fault.what in OF_MEMBERS:
+            self._remove(relay, fenced=fault.what is What.FENCING)
         else:
             self.kafka.group.rotate()
 
     def calm(self) -> None:
         """No more faults: clocks are right, the backlog is there, what was frozen goes on, nothing is suspended."""
         self._away_until_ms = 0
+        self._coming = [(self.kafka.now_ms, name, suspended) for _, name, suspended in self._coming]
+        self._start_in_place()
         for relay in list(self.relays):
             relay.gate.disarm()
             relay.clock.set_right()

@@ -82,15 +82,18 @@ class Relay:
         connect: Callable[[Gate], BacklogStore | SimulatedBucketLog] | None,
         happen: Callable[[Relay, Fault], None],
         suspended: str = "",
+        member_name: str | None = None,
     ) -> None:
         """`connect` opens the backlog; `happen` carries out what happens to the process."""
         self.kafka = kafka
         self.setup = setup
         self.name = name
         self.suspended = suspended
+        self.member_name = member_name
+        """The name that it was started with; another may have it by now."""
         self.gate = Gate(kafka.counts, lambda fault: happen(self, fault))
         self.clock = SimulatedClock(kafka)
-        self.source = SimulatedSource(kafka, self.gate, name, setup.chunk, setup.deaf_ms)
+        self.source = SimulatedSource(kafka, self.gate, name, setup.chunk, setup.deaf_ms, member_name)
         sender = SimulatedTarget(kafka, self.gate, self.clock, name, transactional=setup.transactional)
         sender.lingers = setup.lingers
         self.events = Witness(kafka.counts, sender.recovered)

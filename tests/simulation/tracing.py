@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from tests.simulation.faults import PROCESS
+from tests.simulation.faults import HAPPENING, What
 from tests.simulation.plans.plan import Action, Arm, Pass, Plan, Produce, Recipe
+
+LASTING = (What.FREEZE, What.RESTART)
 
 
 def told(plan: Plan) -> list[str]:
@@ -28,7 +30,7 @@ def _told(action: Action) -> str:
     if isinstance(action, Arm):
         fault = action.fault
         place = f"number {fault.nth} of relay {-1 - action.relay}"
-        length = f" ({fault.length_ms} ms)" if fault.what not in PROCESS or fault.what == "freeze" else ""
+        length = f" ({fault.length_ms} ms)" if fault.what not in HAPPENING or fault.what in LASTING else ""
         return f"await: {fault.name}{length}, {place}"
     return str(action)
 

@@ -16,7 +16,7 @@ from delaytopic_api.relay import KafkaClient
 from delaytopic_cli.command_line import NearChoice
 from delaytopic_cli.commands.options import client_settings, kafka_options, split_pair
 from delaytopic_cli.errors import InputError
-from delaytopic_cli.slo.documents import audited_topics, kafka_of
+from delaytopic_cli.slo.documents import audited_topics, executors_of, kafka_of
 from delaytopic_cli.slo.options import DurationOption, ledger_options, rules_of, spark_options
 from delaytopic_cli.slo.publishing import clock_ms, fail, is_url, publish, publish_failure, show_progress, tell_local
 from delaytopic_slo.audit import Audit, Options, Reader, check_topics, report_of
@@ -91,7 +91,12 @@ def run(**given: Any) -> int:
     def audit(settings: Settings) -> int:
         return _audit(spark, settings, kafka, client, given, progress)
 
-    return max([*codes, *_each(spark, audit, audited, given["parallel"])])
+    try:
+        return max([*codes, *_each(spark, audit, audited, given["parallel"])])
+    finally:
+        if given["executor_pod"] is not None:
+            # The container ends with this process, and Java with it: executors are removed before.
+            spark.stop()
 
 
 def _with_topics(
@@ -127,7 +132,13 @@ def _each(spark: SparkSession, audit: Callable[[Settings], int], topics: list[Se
 
 
 def _spark(given: dict[str, Any]) -> SparkSession:
-    return spark_session(master=given["master"], memory=given["memory"], jars=given["jars"], conf=given["conf"])
+    return spark_session(
+        master=given["master"],
+        memory=given["memory"],
+        jars=given["jars"],
+        conf=given["conf"],
+        executors=executors_of(given["executor_pod"], given["min_executors"], given["max_executors"]),
+    )
 
 
 def _audit(

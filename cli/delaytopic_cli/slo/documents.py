@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from delaytopic_api import DelayClass, DelayTopic, Settings, class_for, load_documents, load_relay_config, resolve
+from delaytopic_api.loading import parse_yaml
 from delaytopic_api.relay import KafkaClient
 from delaytopic_cli.errors import InputError
+from delaytopic_slo.runtime.executor_pods import ExecutorPods
 
 STANDARD_INPUT = "-"
 
@@ -35,6 +38,18 @@ def kafka_of(relay_config: Path) -> KafkaClient:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"--relay-config: {relay_config} cannot be read: {error}") from error
     return load_relay_config(text, str(relay_config)).kafka
+
+
+def executors_of(template: Path | None, least: int, most: int) -> ExecutorPods | None:
+    """Return the executor pods that the options ask for; None without a template. Raises InputError, and ApiError."""
+    if template is None:
+        return None
+    if least > most:
+        raise InputError(f"--min-executors: {least} is more than --max-executors ({most})")
+    documents = [each for each in parse_yaml(_text(str(template)), str(template)) if each is not None]
+    if len(documents) != 1 or not isinstance(documents[0], Mapping):
+        raise InputError(f"--executor-pod: {template} must hold one pod")
+    return ExecutorPods(str(template), documents[0], least, most)
 
 
 def _text(file: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -69,7 +70,20 @@ def spark_options(command: F) -> F:
         click.option(
             "--master", default="local[*]", show_default=True, help="Spark's master; spark:// or k8s:// for others."
         ),
-        click.option("--memory", default="1g", show_default=True, help="Heap of a local run."),
+        click.option(
+            "--executor-pod",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            help="Template of executor pods, for a driver that is in a pod itself. With a master k8s://.",
+        ),
+        click.option(
+            "--min-executors", type=click.IntRange(min=1), default=1, show_default=True, help="Pods to begin with."
+        ),
+        click.option(
+            "--max-executors", type=click.IntRange(min=1), default=4, show_default=True, help="The most of them."
+        ),
+        click.option(
+            "--memory", default="1g", show_default=True, help="Heap of a local run, or of the driver of executor pods."
+        ),
         click.option(
             "--jars",
             default="",

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from delaytopic_api.documents.connection import Authentication, RedisConnection
-from delaytopic_api.documents.delay_class import ClassBackendSpec, DelayClassSpec
+from delaytopic_api.documents.delay_class import ClassBackendSpec, DelayClassSpec, ExecutorsTemplate
 from delaytopic_api.documents.delay_topic import BackendSpec, DelayTopicSpec, ScheduleSpec, SloExclusion, SloSpec
 from delaytopic_api.documents.model import Model
 from delaytopic_api.documents.relays import AutoscalingSpec
@@ -191,6 +191,9 @@ RULES: Final[Mapping[type[Model], tuple[Rule, ...]]] = {
     ),
     RedisConnection: (Rule("has(self.url) != has(self.urlSecret)", "set exactly one of url and urlSecret"),),
     ClassBackendSpec: (Rule("has(self.redis) || self.type != 'RedisZset'", "is required for type RedisZset", "redis"),),
+    ExecutorsTemplate: (
+        Rule("!has(self.min) || !has(self.max) || self.min <= self.max", "must not be more than max", "min"),
+    ),
     DelayClassSpec: (
         Rule(
             "!has(self.limits) || !has(self.limits.maxDelay) || !has(self.defaults) || !has(self.defaults.maxDelay)"

@@ -10,7 +10,14 @@ from delaytopic_api.documents.connection import (
     SigningKeySecret,
     Tls,
 )
-from delaytopic_api.documents.delay_class import AccessSpec, DelayClass, DelayClassSpec, RelayTemplate
+from delaytopic_api.documents.delay_class import (
+    AccessSpec,
+    AuditTemplate,
+    DelayClass,
+    DelayClassSpec,
+    ExecutorCount,
+    RelayTemplate,
+)
 from delaytopic_api.documents.delay_topic import (
     MOST_THRESHOLDS,
     TIMELY,
@@ -70,6 +77,7 @@ __all__ = [
     "TIMELY",
     "AccessSpec",
     "ApiVersion",
+    "AuditTemplate",
     "Authentication",
     "AuthenticationType",
     "AutoscalingSettings",
@@ -87,6 +95,7 @@ __all__ = [
     "DelayTopicSpec",
     "DelayTopicStatus",
     "EffectiveStatus",
+    "ExecutorCount",
     "KafkaConnection",
     "KubernetesObject",
     "LatenessObjective",

@@ -14,13 +14,14 @@ from delaytopic_api.documents.relays import KubernetesObject, SparkConf, Utiliza
 from delaytopic_api.documents.status import DelayClassStatus
 from delaytopic_api.documents.topics import LONGEST_RETENTION
 from delaytopic_api.errors import InvalidText
-from delaytopic_api.values.choices import BackendType, Guarantee, TopicProvisioning
+from delaytopic_api.values.choices import AuditMode, BackendType, Guarantee, TopicProvisioning
 from delaytopic_api.values.duration import Duration, between
 from delaytopic_api.values.names import Glob, Namespace, PartitionCount, ReplicaCount, ReplicationFactor, TopicTemplate
 from delaytopic_api.values.quantity import Quantity
 
 TopicTemplates = Annotated[list[TopicTemplate], Field(max_length=100)]
 Globs = Annotated[list[Glob], Field(max_length=100)]
+ExecutorCount = Annotated[int, Field(strict=True, ge=1, le=1_000)]
 
 
 def _enough_for_a_segment(memory: Quantity) -> Quantity:
@@ -154,9 +155,31 @@ class RelayTemplate(Model):
     """The longest time that a relay takes to hand over when its pod is told to stop."""
 
 
+class ExecutorsTemplate(Model):
+    """Executor pods of audits in mode Kubernetes. What is absent is as the operator says."""
+
+    min: ExecutorCount | None = None
+    """The number that an audit begins with and always has. Absent: the operator's, and max if that is less."""
+    max: ExecutorCount | None = None
+    """The most that it asks for while tasks wait. Absent: the operator's, and min if that is more."""
+    resources: KubernetesObject = {}
+    """Requests and limits of each. It runs as many tasks at once as whole processors are in requests.cpu, and at least
+    one; its memory is limits.memory."""
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        require((not (self.min and self.max) or self.min <= self.max, "min", "must not be more than max"))
+        return self
+
+
 class AuditTemplate(Model):
     """Settings of the audits of the class's DelayTopics."""
 
+    mode: AuditMode | None = None
+    """Job: an audit is one pod. Kubernetes: its pod is Spark's driver, and asks the API server for executor pods; the
+    operator has to name an account for that. Absent: the operator's."""
+    executors: ExecutorsTemplate = ExecutorsTemplate()
+    """Executor pods of audits in mode Kubernetes."""
     resources: KubernetesObject = {}
     """Requests and limits. Absent: the operator's."""
     conf: SparkConf = {}

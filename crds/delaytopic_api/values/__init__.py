@@ -14,6 +14,7 @@ from delaytopic_api.values.bucket_topics import (
 )
 from delaytopic_api.values.choices import (
     CAPABILITIES,
+    AuditMode,
     AutoscalingMode,
     BackendType,
     Calendar,
@@ -43,6 +44,7 @@ from delaytopic_api.values.whole_minute import WholeMinute
 
 __all__ = [
     "CAPABILITIES",
+    "AuditMode",
     "AutoscalingMode",
     "BackendType",
     "BucketTopic",

@@ -21,6 +21,13 @@ class Dialect(StrEnum):
     REDELIVERY = "Redelivery"
 
 
+class AuditMode(StrEnum):
+    """The processes that an audit has."""
+
+    JOB = "Job"
+    KUBERNETES = "Kubernetes"
+
+
 class CesiumNumbers(StrEnum):
     """The way numbers are written in Cesium's headers."""
 

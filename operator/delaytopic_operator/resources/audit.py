@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any, Final
 
@@ -16,6 +15,15 @@ from delaytopic_operator.config import AuditConfig, OperatorConfig
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.resources.children import relay_problems, with_inherited
 from delaytopic_operator.resources.connection_files import SecretFile, connection_files
+from delaytopic_operator.resources.executors import (
+    BLOCK_MANAGER_PORT,
+    DRIVER_PORT,
+    audit_of_class,
+    driver_variables,
+    executor_pod,
+    has_executors,
+    master_of,
+)
 from delaytopic_operator.resources.identity import (
     AUDIT,
     Document,
@@ -40,6 +48,7 @@ from delaytopic_operator.resources.pod import (
 )
 
 DOCUMENTS_KEY: Final = "documents.yaml"
+EXECUTOR_KEY: Final = "executor.yaml"
 
 _NOT_AUDITED = ("relay", "relayNamespace", "autoscaling", "audit")
 """The fields about pods: an audit does not read them, and they change often."""
@@ -64,8 +73,12 @@ def audit_documents_name(identity: RelayIdentity) -> str:
     return f"{identity.child}-audit"
 
 
-def audit_config_map(identity: RelayIdentity, topic: DelayTopic, delay_class: DelayClass | None) -> Document:
-    """One key, `documents.yaml`: the DelayTopic, and the DelayClass if it has one."""
+def audit_config_map(
+    identity: RelayIdentity, topic: DelayTopic, delay_class: DelayClass | None, executor: Document | None = None
+) -> Document:
+    """In `documents.yaml` the DelayTopic, and the DelayClass if it has one; in `executor.yaml` the template of
+    executor pods, if there are to be any.
+    """
     documents: list[Document] = [_document(topic, {"name": topic.metadata.name, "namespace": topic.metadata.namespace})]
     if delay_class is not None:
         of_class: Document = {"name": delay_class.metadata.name}
@@ -76,8 +89,12 @@ def audit_config_map(identity: RelayIdentity, topic: DelayTopic, delay_class: De
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": metadata(identity, audit_documents_name(identity), AUDIT),
-        "data": {DOCUMENTS_KEY: yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True, width=120)},
+        "data": {DOCUMENTS_KEY: _yaml(documents), **({EXECUTOR_KEY: _yaml([executor])} if executor else {})},
     }
+
+
+def _yaml(documents: list[Document]) -> str:
+    return yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True, width=120)
 
 
 def _document(document: DelayTopic | DelayClass, named: Document) -> Document:
@@ -90,8 +107,8 @@ def _written(model: Model) -> dict[str, Any]:
     return model.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_unset=True)
 
 
-def audit_cron_job(identity: RelayIdentity, kafka_files: Iterable[SecretFile], config: OperatorConfig) -> Document:
-    """Runs `delaytopic slo run` on `audit.schedule`, which must be set.
+def audit_cron_job(identity: RelayIdentity, pod: Document, config: OperatorConfig) -> Document:
+    """Runs `delaytopic slo run` in such pods on `audit.schedule`, which must be set.
 
     A missed objective is a result, with exit code 0; only a run without a verdict fails, and is tried again.
     """
@@ -113,7 +130,7 @@ def audit_cron_job(identity: RelayIdentity, kafka_files: Iterable[SecretFile], c
                     "backoffLimit": RETRIES,
                     # A ledger takes one run at a time.
                     "podReplacementPolicy": "Failed",
-                    "template": _pod(identity, tuple(kafka_files), config),
+                    "template": {"metadata": {"labels": pod_labels(identity, AUDIT)}, "spec": pod},
                 },
             },
         },
@@ -140,22 +157,21 @@ def spread_schedule(schedule: str, key: Key) -> str:
     return " ".join(fields)
 
 
-def _pod(identity: RelayIdentity, kafka_files: tuple[SecretFile, ...], config: OperatorConfig) -> Document:
+def audit_pod(identity: RelayIdentity, kafka_files: tuple[SecretFile, ...], config: OperatorConfig) -> Document:
+    """Return the spec of the pod of an audit."""
+    audit = config.audit
     volumes = [
         config_volume("config", identity.child),
         config_volume("audit", audit_documents_name(identity)),
         temporary_volume(TEMPORARY_SIZE),
         *secret_volumes(kafka_files),
     ]
-    account = config.audit.service_account or identity.child
+    account = (audit.driver_account if has_executors(audit) else audit.service_account) or identity.child
     spec = pod_spec(config, account, _container(identity, kafka_files, config), volumes)
-    if config.audit.volume is not None:
-        volumes.append({"name": "ledger", **config.audit.volume})
+    if audit.volume is not None:
+        volumes.append({"name": "ledger", **audit.volume})
         spec["securityContext"] |= {"fsGroup": IMAGE_GROUP, "fsGroupChangePolicy": "OnRootMismatch"}
-    return {
-        "metadata": {"labels": pod_labels(identity, AUDIT)},
-        "spec": {**spec, "restartPolicy": "Never"},
-    }
+    return {**spec, "automountServiceAccountToken": has_executors(audit), "restartPolicy": "Never"}
 
 
 def _container(identity: RelayIdentity, kafka_files: tuple[SecretFile, ...], config: OperatorConfig) -> Document:
@@ -185,6 +201,9 @@ def _container(identity: RelayIdentity, kafka_files: tuple[SecretFile, ...], con
     }
     if audit.credentials_secret is not None:
         container["envFrom"] = [{"secretRef": {"name": audit.credentials_secret}}]
+    if has_executors(audit):
+        container["env"] = [*container["env"], *driver_variables()]
+        container["ports"] = [{"containerPort": port} for port in (DRIVER_PORT, BLOCK_MANAGER_PORT)]
     return container
 
 
@@ -205,16 +224,25 @@ def _arguments(key: Key, audit: AuditConfig) -> list[str]:
         "--relay-config": CONFIG_FILE,
         "--ledger": _ledger(audit),
         "--output": f"{LEDGER_FOLDER if audit.volume is not None else _ledger(audit).rstrip('/')}/{REPORTS_FOLDER}",
-        "--master": audit.master,
+        "--master": master_of(audit),
         "--memory": f"{_heap_mib(audit)}m",
         "--status-file": STATUS_FILE,
     }
+    if has_executors(audit):
+        options |= {
+            "--executor-pod": f"{DOCUMENTS_FOLDER}/{EXECUTOR_KEY}",
+            "--min-executors": str(audit.executors.min),
+            "--max-executors": str(audit.executors.max),
+        }
     conf = (word for name, value in sorted(audit.conf.items()) for word in ("--conf", f"{name}={value}"))
     return ["slo", "run", *(word for option in options.items() for word in option), *conf, "--exit-zero"]
 
 
 def _ledger(audit: AuditConfig) -> str:
-    return audit.ledger or "" if _is_url(audit) else f"{LEDGER_FOLDER}/{_ledger_folder(audit)}"
+    if _is_url(audit):
+        return audit.ledger or ""
+    # Executors mount the volume, too: as a URL it says so.
+    return f"{'file://' if has_executors(audit) else ''}{LEDGER_FOLDER}/{_ledger_folder(audit)}"
 
 
 def _ledger_folder(audit: AuditConfig) -> str:
@@ -247,17 +275,13 @@ def audit_children(
     if problems := relay_problems(settings, topic.spec.relay, delay_class.spec.relay if delay_class else None):
         raise Refused(problems)
     identity = with_inherited(identity, topic.metadata, config)
-    documents = [audit_config_map(identity, topic, delay_class)]
+    audit = audit_of_class(config.audit, delay_class.spec.audit) if delay_class is not None else config.audit
+    config = config.model_copy(update={"audit": audit})
+    pod = audit_pod(identity, tuple(connection_files(settings).kafka_files), config)
+    executor = executor_pod(identity, pod, audit, LONGEST_RUN_SECONDS) if has_executors(audit) else None
+    documents = [audit_config_map(identity, topic, delay_class, executor)]
     if config.network_policy == "Create":
-        documents.append(audit_network_policy(identity))
-    documents.append(audit_cron_job(identity, connection_files(settings).kafka_files, _of_class(config, delay_class)))
+        ports = (DRIVER_PORT, BLOCK_MANAGER_PORT) if has_executors(audit) else ()
+        documents.append(audit_network_policy(identity, ports))
+    documents.append(audit_cron_job(identity, pod, config))
     return [stamped(each) for each in documents]
-
-
-def _of_class(config: OperatorConfig, delay_class: DelayClass | None) -> OperatorConfig:
-    """Return the configuration with what the class says of its audits."""
-    if delay_class is None:
-        return config
-    template, audit = delay_class.spec.audit, config.audit
-    of_class = {"resources": template.resources or audit.resources, "conf": audit.conf | template.conf}
-    return config.model_copy(update={"audit": audit.model_copy(update=of_class)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -60,15 +61,20 @@ def network_policy(identity: RelayIdentity, relay: RelayConfig, config: Operator
     }
 
 
-def audit_network_policy(identity: RelayIdentity) -> Document:
-    """In: nothing. Out: everything, as a ledger may be in any store."""
+def audit_network_policy(identity: RelayIdentity, ports: Sequence[int] = ()) -> Document:
+    """In: the pods of the same DelayTopic's audits on these ports, if any. Out: everything, as a ledger may be in any
+    store.
+    """
+    own = {"matchLabels": selector(identity.key, AUDIT)}
+    ingress = [{"from": [{"podSelector": own}], "ports": [_port("TCP", port) for port in ports]}]
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
         "metadata": metadata(identity, audit_name(identity.key), AUDIT),
         "spec": {
-            "podSelector": {"matchLabels": selector(identity.key, AUDIT)},
+            "podSelector": own,
             "policyTypes": ["Ingress", "Egress"],
+            **({"ingress": ingress} if ports else {}),
             "egress": [{}],
         },
     }

@@ -7,6 +7,7 @@ from typing import Any
 
 from delaytopic_api import DelayClass, load_document
 from delaytopic_api.errors import ApiError
+from delaytopic_api.values import AuditMode
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.resources import class_problems
 from delaytopic_operator.rules.validate import RELAYS_OUT_OF_SIGHT, Refusal
@@ -28,6 +29,9 @@ def check_class(
 def _against(parsed: DelayClass, others: Iterable[DelayClass], config: OperatorConfig) -> Iterator[Refusal]:
     if problems := class_problems(parsed.spec):
         yield Refusal("InvalidClass", "; ".join(map(str, problems)))
+    if parsed.spec.audit.mode is AuditMode.KUBERNETES and config.audit.driver_account is None:
+        message = "spec.audit.mode: Kubernetes needs audit.driverAccount of the operator; audits run as mode Job"
+        yield Refusal("InvalidClass", message)
     namespace = parsed.spec.relay_namespace or config.namespace
     if not config.lets_relays_run_in(namespace):
         message = f"spec.relayNamespace: the operator runs no relays in {namespace}; add it to its relayNamespaces"

@@ -9,14 +9,19 @@ from functools import partial
 from typing import Any, NoReturn, cast
 
 import structlog
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
-from confluent_kafka.admin import ListOffsetsResultInfo  # type: ignore[attr-defined]  # implicit re-export
+from confluent_kafka import Consumer, ConsumerGroupState, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public names, by an implicit re-export
+    ConsumerGroupDescription,
+    ListOffsetsResultInfo,
+    TopicDescription,
+)
 
 from delaytopic_process.kafka_log import client_logger
 from delaytopic_relay.core.commands import MAX_HEADERS, SourceMessage
+from delaytopic_relay.core.membership import Heard, Step, Unowned, next_step
 from delaytopic_relay.core.progress import Progress, encode_metadata
 from delaytopic_relay.core.recovery import Bounds
-from delaytopic_relay.errors import KafkaUnavailable, StateInDoubt, TransactionAborted
+from delaytopic_relay.errors import KafkaUnavailable, TransactionAborted
 from delaytopic_relay.kafka.settings import Settings
 from delaytopic_relay.ports import Assignment, Batch, Committed, GroupMetadata
 
@@ -34,10 +39,14 @@ LEAVE_TIMEOUT_S = 2.0
 MEMBER_NAME = "group.instance.id"
 ENDS_AGAIN_S = 5.0
 """The age that the end of a paused partition may have."""
+GROUP_AGAIN_S = 1.0
+"""Between two looks at a group that is not at rest, or leaves partitions without an owner."""
 
 Group = Sequence[SourceMessage]
 AskEnds = Callable[[Collection[int]], Mapping[int, "Future[ListOffsetsResultInfo]"]]
 """Asks the brokers for the ends of partitions of the source, and does not wait."""
+AskGroup = Callable[[], "tuple[Future[ConsumerGroupDescription], Future[TopicDescription]]"]
+"""Asks the brokers for the group and the source, and does not wait."""
 
 log = structlog.get_logger()
 
@@ -45,10 +54,13 @@ log = structlog.get_logger()
 class KafkaSource:
     """Implements `Source` over one consumer, and another that only asks."""
 
-    def __init__(self, settings: Settings, connection: Settings, topic: str, ask_ends: AskEnds) -> None:
+    def __init__(
+        self, settings: Settings, connection: Settings, topic: str, ask_ends: AskEnds, ask_group: AskGroup
+    ) -> None:
         """`settings` are those of the group's member, `connection` those of any client."""
         self._topic = topic
         self._paused_ends = _PausedEnds(ask_ends)
+        self._cover = _Cover(ask_group)
         self._group = str(settings["group.id"])
         self._settings = dict(settings)
         self._consumer = Consumer(self._settings, logger=client_logger("source"))
@@ -58,9 +70,7 @@ class KafkaSource:
         self._ends: dict[int, int] = {}
         # Behind the last record that was handed out of each shard; none before a shard is read.
         self._next: dict[int, int] = {}
-        self._failure: StateInDoubt | None = None
         self._assignment: Assignment | None = None
-        self._failed: str | None = None
 
     def subscribe(self, assignment: Assignment) -> None:
         """Join the group; the assignment is told inside `poll`."""
@@ -71,6 +81,8 @@ class KafkaSource:
             consumer.incremental_assign([TopicPartition(self._topic, shard, 0) for shard in shards])
             consumer.pause([TopicPartition(self._topic, shard) for shard in shards])
             self._assigned.update(shards)
+            if MEMBER_NAME in self._settings:
+                self._cover.watch()
             log.info("shards assigned", partitions=shards)
             assignment.assigned(shards)
 
@@ -98,6 +110,8 @@ class KafkaSource:
 
     def poll(self, limit: int, timeout_ms: int) -> dict[int, Batch]:
         """Up to `limit` records by shard; the first is waited for, the others join it within two milliseconds."""
+        if self._cover.lacks_owners(time.monotonic()):
+            self._leave_and_join()
         messages: list[Message] = []
         if timeout_ms > 0:
             first = self._consumer.poll(timeout_ms / 1000)
@@ -118,9 +132,10 @@ class KafkaSource:
     def _by_shard(self, messages: Sequence[Message]) -> dict[int, Batch]:
         groups: dict[int | None, list[Message]] = {}
         ends: dict[int, int] = {}
+        heard: dict[Heard, str] = {}
         for message in messages:
             if message.error() is not None:
-                self._note(message, ends)
+                self._note(message, ends, heard)
                 continue
             shard = message.partition()
             group = groups.get(shard)
@@ -128,12 +143,13 @@ class KafkaSource:
                 groups[shard] = [message]
             else:
                 group.append(message)
-        if self._failed is not None:
-            self._join_anew(self._failed)
+        step = next_step(heard)
+        if step is Step.JOIN_WITHOUT_NAME:
+            self._join_anew(heard[Heard.FENCED])
             return {}
-        if self._failure is not None:
-            failure, self._failure = self._failure, None
-            raise failure
+        if step is Step.RECOVER:
+            reason = heard[Heard.OFFSET_GONE]
+            raise TransactionAborted(f"the source no longer has what is to be read next: {reason}")
         self._ends.update(ends)
         self._next.update(ends)
         self._next.update(
@@ -142,34 +158,36 @@ class KafkaSource:
         shards = {shard for shard in groups if shard is not None} | ends.keys()
         return {shard: Batch(cast(Group, groups.get(shard, [])), ends.get(shard)) for shard in shards}
 
-    def _note(self, message: Message, ends: dict[int, int]) -> None:
+    def _note(self, message: Message, ends: dict[int, int], heard: dict[Heard, str]) -> None:
         error = message.error()
         assert error is not None
-        code, shard, offset = error.code(), message.partition(), message.offset()
-        if code == KafkaError._PARTITION_EOF and shard is not None and offset is not None:
+        shard, offset = message.partition(), message.offset()
+        if error.code() == KafkaError._PARTITION_EOF and shard is not None and offset is not None:
             ends[shard] = offset
-        elif code == KafkaError._AUTO_OFFSET_RESET:
-            self._failure = TransactionAborted(f"the source no longer has what is to be read next: {error.str()}")
-        elif error.fatal() or code == KafkaError._FATAL:
-            self._failed = error.str()
-        else:
+            return
+        answer = _heard(error)
+        heard[answer] = error.str()
+        if answer is Heard.PASSING:
             log.warning("source not readable", topic=self._topic, partition=shard, reason=error.str())
 
     def _join_anew(self, reason: str) -> None:
-        """Replace a member that has failed for good by one without a name.
-
-        Brokers fence a name when another process joins under it, and when they have gone while its own one was joining.
-        With its name again, it would fence the other one in turn, for ever.
-        """
+        """Replace a member that has failed for good by one without a name."""
         assert self._assignment is not None
         log.warning("joining the group anew, without a name", group=self._group, reason=reason)
         shards = [*self._assigned]
         self._assignment.lost(shards)
         self._let_go(shards)
-        self._failed = self._failure = None
         self._consumer.close()
         self._settings.pop(MEMBER_NAME, None)
+        self._cover.rest()
         self._consumer = Consumer(self._settings, logger=client_logger("source"))
+        self.subscribe(self._assignment)
+
+    def _leave_and_join(self) -> None:
+        """Have the group assign what it has left without an owner: only who leaves or joins makes it do so."""
+        assert self._assignment is not None
+        log.warning("partitions without an owner, leaving the group and joining again", group=self._group)
+        self._leave()
         self.subscribe(self._assignment)
 
     def read_from(self, shard: int, offset: int) -> None:
@@ -302,6 +320,58 @@ class _PausedEnds:
             self._again_s = now_s + ENDS_AGAIN_S
             self._asked = self._ask(self._paused)
         return dict(self._known)
+
+
+class _Cover:
+    """Looks at the group after each assignment under a name, until all partitions have their owners."""
+
+    def __init__(self, ask: AskGroup) -> None:
+        self._ask = ask
+        self._unowned = Unowned()
+        self._asked: tuple[Future[ConsumerGroupDescription], Future[TopicDescription]] | None = None
+        self._watches = False
+        self._again_s = 0.0
+
+    def watch(self) -> None:
+        self._watches = True
+
+    def rest(self) -> None:
+        self._watches, self._asked = False, None
+
+    def lacks_owners(self, now_s: float) -> bool:
+        """Return whether it is time to leave and join again; takes the last answer, and asks when there is none."""
+        if not self._watches:
+            return False
+        if self._asked is None:
+            if now_s >= self._again_s:
+                self._again_s = now_s + GROUP_AGAIN_S
+                self._asked = self._ask()
+            return False
+        if not all(answer.done() for answer in self._asked):
+            return False
+        unowned, self._asked = self._unowned_of(*self._asked), None
+        lasts = self._unowned.lasts(unowned or (), int(now_s * 1_000))
+        if lasts or unowned == set():
+            self.rest()
+        return lasts
+
+    def _unowned_of(self, group: Future[ConsumerGroupDescription], topic: Future[TopicDescription]) -> set[int] | None:
+        """Return the partitions that nobody has; None without an answer, or while the group is not at rest."""
+        if group.exception() is not None or topic.exception() is not None:
+            return None
+        found = group.result()
+        if found.state is not ConsumerGroupState.STABLE:
+            return None
+        owned = (each.partition for member in found.members for each in member.assignment.topic_partitions)
+        return {each.id for each in topic.result().partitions}.difference(owned)
+
+
+def _heard(error: KafkaError) -> Heard:
+    # The client tells of a member that the group does not know by `on_lost`, and joins again by itself.
+    code = error.code()
+    if code == KafkaError._AUTO_OFFSET_RESET:
+        return Heard.OFFSET_GONE
+    return Heard.FENCED if error.fatal() or code == KafkaError._FATAL else Heard.PASSING
 
 
 class _Undecodable:

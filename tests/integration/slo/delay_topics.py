@@ -59,15 +59,18 @@ class AuditedTopic:
         file.write_text(yaml.safe_dump(self._document()), encoding="utf-8")
         return file
 
-    def _document(self) -> dict[str, Any]:
-        spec = {
+    def spec_written(self) -> dict[str, Any]:
+        """Return its spec as its author would write it."""
+        return {
             "source": {"topic": self.source},
             "target": {"topic": self.target, "allowed": [self.other]},
             "deadLetter": {"topic": self.dead_letter},
             "slo": {"lateness": "5s", "objective": "99.9%", "window": "24h"},
             **self.spec,
         }
-        document = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": "DelayTopic", "spec": spec}
+
+    def _document(self) -> dict[str, Any]:
+        document = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": "DelayTopic", "spec": self.spec_written()}
         return {**document, "metadata": {"name": self.name, "namespace": "tests"}}
 
     def audit(self, spark: SparkSession, *, any_clock: bool = True, restart: bool = False, **given: Any) -> Audit:

@@ -15,24 +15,19 @@ from pyspark.sql import SparkSession
 from tests.harness.fixtures import QUICK_START
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
-from tests.integration.slo.delay_topics import HOUR_MS, AuditedTopic
+from tests.integration.slo.delay_topics import AuditedTopic
+from tests.integration.slo.known_findings import Tables, assert_truth_found, produced, tables_of
 from tests.integration.slo.s3_server import S3Server, s3_options
 from tests.integration.slo.spark_jars import spark_jars
 from tests.integration.slo.truth import Truth
 
 import delaytopic_cli
-from delaytopic_slo.ledger.ledger import Ledger
-from delaytopic_slo.model.words import Finding
-from delaytopic_slo.pipeline.gathering import current
-from delaytopic_slo.tables.schemas import PARTS
 
 pytestmark = [pytest.mark.integration, pytest.mark.nightly]
 
 MISSED = 1
-PARTITIONS = 2
 SMALL = ("--conf", "spark.executor.memory=512m")
 PATIENCE_S = 300
-Tables = dict[str, list[tuple[object, ...]]]
 
 
 @pytest.fixture
@@ -46,15 +41,7 @@ def cluster(tmp_path: Path) -> Iterator[StandaloneSpark]:
 @pytest.fixture(scope="module")
 def truths(kafka: KafkaAddress, tmp_path_factory: pytest.TempPathFactory) -> tuple[AuditedTopic, list[Truth]]:
     topic = AuditedTopic(unique("standalone"), kafka.bootstrap_servers, tmp_path_factory.mktemp("local") / "ledger")
-    topic.create(4)
-    base_ms = (time.time_ns() // 1_000_000 // HOUR_MS - 12) * HOUR_MS
-    found = [Truth(topic, partition, 4711 + partition, base_ms, each=20) for partition in range(PARTITIONS)]
-    producer = topic.producer()
-    for sent in (sent for truth in found for sent in (*truth.asked(), *truth.outcomes())):
-        producer.produce(sent.topic, b"v", b"k", sent.partition, timestamp=sent.append_ms, headers=sent.headers)
-        producer.poll(0)
-    assert producer.flush(60) == 0
-    return topic, found
+    return topic, produced(topic)
 
 
 @pytest.fixture(scope="module")
@@ -62,23 +49,7 @@ def local(spark: SparkSession, truths: tuple[AuditedTopic, list[Truth]]) -> Tabl
     """The findings of the audit in local mode."""
     topic, _ = truths
     topic.run(spark, time.time_ns() // 1_000_000)
-    return tables_of(spark, topic, str(topic.folder))
-
-
-def tables_of(spark: SparkSession, topic: AuditedTopic, place: str) -> Tables:
-    ledger = Ledger(spark, place, f"tests/{topic.name}")
-    commit = ledger.last_commit()
-    assert commit is not None
-    return {table: sorted(map(tuple, current(ledger, commit, table).collect()), key=repr) for table in PARTS}
-
-
-def assert_truth_found(tables: Tables, truths: list[Truth]) -> None:
-    names = PARTS["findings"].names
-    rows = [dict(zip(names, row, strict=True)) for row in tables["findings"]]
-    found = {(row["finding"], row["partition"], row["offset"]) for row in rows}
-    expected = {(name, *place) for truth in truths for name, places in truth.expected().items() for place in places}
-    assert found == expected
-    assert {str(Finding.LOST), str(Finding.DUPLICATED), str(Finding.EARLY)} <= {row["finding"] for row in rows}
+    return tables_of(spark, f"tests/{topic.name}", str(topic.folder))
 
 
 def run(
@@ -127,7 +98,7 @@ def test_a_worker_killed_during_the_run_changes_no_table(
     code, told = run(begin, topic, place, tmp_path, {"SPARK_LOCAL_IP": HOST}, kill, options)
 
     assert (code, len(executors)) == (MISSED, 2), told
-    assert tables_of(spark, topic, place) == local
+    assert tables_of(spark, f"tests/{topic.name}", place) == local
     assert_truth_found(local, truths[1])
 
 
@@ -155,4 +126,4 @@ def test_under_spark_submit_with_jars_and_a_ledger_on_s3_the_tables_are_the_same
     code, told = run([*submit, *SMALL, *settings, str(script)], topic, place, tmp_path, environment)
 
     assert code == MISSED, told
-    assert tables_of(spark, topic, place) == local
+    assert tables_of(spark, f"tests/{topic.name}", place) == local

@@ -1,4 +1,4 @@
-"""Families of histories: of relays with Redis, or with bucket topics and both in turn."""
+"""Families of histories: of relays with Redis, with bucket topics and both in turn, and with names in their group."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from tests.simulation.mutants.table import MUTANTS
 from tests.simulation.plans.bucket_planning import bucket_plan_for
+from tests.simulation.plans.member_planning import member_bucket_plan_for, member_plan_for
 from tests.simulation.plans.plan import Plan, Produce, Recipe
 from tests.simulation.plans.planning import plan_for
 from tests.simulation.plans.workloads import MESSAGES
@@ -63,6 +64,8 @@ PLANS: dict[str, Callable[[int], Plan]] = {
     "Scheduler": scheduler_plan_for,
     "Redelivery": redelivery_plan_for,
     "RedeliveryBuckets": redelivery_bucket_plan_for,
+    "Members": member_plan_for,
+    "MembersBuckets": member_bucket_plan_for,
 }
 
 

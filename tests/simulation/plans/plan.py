@@ -39,6 +39,12 @@ class Setup(NamedTuple):
     """True for the dialect Redelivery: markers that put off, and what was put off in the source again."""
     backends: str = ""
     """A letter for each relay in turn: "B" for one with bucket topics, "R" for one with Redis; "" is all with Redis."""
+    named: bool = False
+    """True if relays keep names in their group."""
+    removes_gone_ms: int | None = None
+    """The time after which the operator takes a relay out of the group that has crashed for good; None if it never
+    does.
+    """
 
 
 class Recipe(NamedTuple):
@@ -87,6 +93,19 @@ class Stop(NamedTuple):
     """A relay stops gracefully."""
 
     relay: int
+
+
+class StartTwin(NamedTuple):
+    """Another process starts under the name that a relay has in the group, which lives."""
+
+    relay: int
+
+
+class Remove(NamedTuple):
+    """The operator takes a relay out of the group that lives, which hears in between that it is `fenced`, or later."""
+
+    relay: int
+    fenced: bool
 
 
 class Rotate(NamedTuple):
@@ -140,6 +159,8 @@ Action = (
     | Arm
     | Start
     | Stop
+    | StartTwin
+    | Remove
     | Rotate
     | SetClock
     | Retain

@@ -117,9 +117,14 @@ def _trouble(rng: random.Random, setup: Setup, skew_ms: int) -> list[Action]:
     return [rng.choice([*around, *(store if setup.delay_ms is None else [])])]
 
 
-def _fault(rng: random.Random, setup: Setup) -> Fault:
+def effect_for(rng: random.Random, setup: Setup) -> str:
+    """One of the effects that relays of this setup have."""
     effects = [effect for effect in ANSWERS if _exists(effect, setup)]
-    effect = rng.choices(effects, [WEIGHTS.get(effect, 1) for effect in effects])[0]
+    return rng.choices(effects, [WEIGHTS.get(effect, 1) for effect in effects])[0]
+
+
+def _fault(rng: random.Random, setup: Setup) -> Fault:
+    effect = effect_for(rng, setup)
     what = rng.choices(PROCESS, [5, 6, 2, 2])[0] if rng.random() < 0.6 else rng.choice(ANSWERS[effect])
     about_a_session = [0, *(setup.session_ms + more_ms for more_ms in (50, 200, 600, 1_500))]
     length_ms = rng.choice([*FREEZES_MS, *about_a_session] if what is What.FREEZE else LATE_MS)

@@ -3,14 +3,18 @@
 As with the real client, a member's background thread rejoins by itself, so that its generation moves on
 between any two polls; what changes for its shards it hears in its next poll. A shard goes to another member
 only after the old one has acknowledged the revocation, or has been evicted.
+
+A member may have a name (KIP-345). Who joins under a name takes the place of the member that has it: while the group is
+at rest with its shards, in the same generation, and without a rebalance.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from delaytopic_relay.core.membership import Heard
 from delaytopic_relay.errors import TransactionAborted
 
 News = tuple[str, list[int]]
@@ -21,12 +25,17 @@ class Member:
     """One consumer, as the coordinator knows it; `news` waits for its next poll."""
 
     number: int
+    name: str | None = None
     generation: int = -1
     shards: set[int] = field(default_factory=set)
     leaving: set[int] = field(default_factory=set)
     news: deque[News] = field(default_factory=deque)
     silent_since_ms: int | None = None
     evicted_at_ms: int | None = None
+    fenced: bool = False
+    """True if it hears that its name is another's, whoever has it by the time that it hears."""
+    timed_out: bool = False
+    """True if its own clock has told it that its session is over: it no longer asks the group."""
 
 
 class Group:
@@ -40,6 +49,8 @@ class Group:
         self._rotation = 0
         self._unsettled = False
         self.generation = 0
+        self.changes: Counter[str] = Counter()
+        """How often members joined, were replaced under their names, left, and were evicted."""
 
     def succeeded(self, shards: Iterable[int]) -> Group:
         """Return the group without its members, who do not hear of it, over these shards."""
@@ -47,21 +58,65 @@ class Group:
         group._numbers, group.generation = self._numbers, self.generation
         return group
 
-    def join(self) -> Member:
-        """A new member; it gets shards once a rebalance is complete."""
+    def join(self, name: str | None = None, now_ms: int = 0) -> Member:
+        """A new member; it gets shards once a rebalance is complete, or those of the member whose name it takes."""
         self._numbers += 1
-        member = self._members[self._numbers] = Member(self._numbers)
-        self._rebalance()
+        member = Member(self._numbers, name)
+        self.changes["joined"] += 1
+        former = self.named(name)
+        if former is None:
+            self._members[member.number] = member
+            self._rebalance()
+        else:
+            self._replace(former, member, now_ms)
         return member
+
+    def named(self, name: str | None) -> Member | None:
+        """Return the member that has this name."""
+        return next((each for each in self._members.values() if name is not None and each.name == name), None)
+
+    def _replace(self, former: Member, member: Member, now_ms: int) -> None:
+        self.changes["replaced"] += 1
+        former.evicted_at_ms = now_ms
+        places = [member if each is former else each for each in self._members.values()]
+        self._members = {each.number: each for each in places}
+        if self._unsettled:
+            self._rebalance()
+            return
+        # What the former one was about to let go is not assigned to it any more.
+        member.generation = self.generation
+        member.shards = former.shards - former.leaving
+        if member.shards:
+            member.news.append(("assigned", sorted(member.shards)))
+
+    def take_out(self, name: str, now_ms: int, *, fenced: bool) -> None:
+        """Somebody takes a member's place and leaves; the member that was there hears of it in between, or later."""
+        former = self.named(name)
+        if former is not None:
+            former.fenced = fenced
+            self.leave(self.join(name, now_ms))
+
+    def unowned(self) -> set[int]:
+        """Return the shards that nobody has, while the group is at rest."""
+        owned = {shard for member in self._members.values() for shard in member.shards}
+        return set() if self._unsettled else {*self._shards} - owned
+
+    def answer_to(self, member: Member) -> Heard:
+        """Return what a member hears that is not in the group any more."""
+        if member.timed_out:
+            return Heard.UNKNOWN_MEMBER
+        return Heard.FENCED if member.fenced or self.named(member.name) is not None else Heard.UNKNOWN_MEMBER
 
     def leave(self, member: Member) -> None:
         """A member goes, and says so."""
-        self._members.pop(member.number, None)
+        if self._members.pop(member.number, None) is not None:
+            self.changes["left"] += 1
         self._rebalance()
 
     def evict(self, member: Member, now_ms: int) -> None:
         """A member goes without knowing it; its shards are free at once."""
         if self._members.pop(member.number, None) is not None:
+            self.changes["evicted"] += 1
             member.evicted_at_ms = now_ms
             self._rebalance()
 
@@ -75,8 +130,10 @@ class Group:
         if member.silent_since_ms is None:
             member.silent_since_ms = now_ms
 
-    def heard(self, member: Member) -> None:
+    def heard(self, member: Member, now_ms: int) -> None:
         """Heartbeats again."""
+        silent_ms = now_ms - member.silent_since_ms if member.silent_since_ms is not None else 0
+        member.timed_out = silent_ms >= self._session_ms
         member.silent_since_ms = None
         self._complete()
 

@@ -9,6 +9,8 @@ from tests.simulation.faults import Fault, Gate, What
 from tests.simulation.world.group import Member
 from tests.simulation.world.kafka import Kafka
 
+from delaytopic_relay.core import membership
+from delaytopic_relay.core.membership import Heard, Step, Unowned
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds
 from delaytopic_relay.errors import KafkaUnavailable, TransactionAborted
@@ -20,11 +22,15 @@ T = TypeVar("T")
 class SimulatedSource:
     """A member of the group; an evicted one learns it `deaf_ms` later, as its heartbeats go on in vain until then."""
 
-    def __init__(self, kafka: Kafka, gate: Gate, name: str, chunk: int, deaf_ms: int) -> None:
+    def __init__(
+        self, kafka: Kafka, gate: Gate, name: str, chunk: int, deaf_ms: int, member_name: str | None = None
+    ) -> None:
+        """`name` is the process's own, `member_name` the one that it has in the group until another takes it."""
         self._kafka = kafka
         self._gate = gate
         self._name = name
         self._deaf_ms = deaf_ms
+        self._member_name = member_name
         self.chunk = chunk
         self.member: Member | None = None
         self._assignment: Assignment | None = None
@@ -33,18 +39,34 @@ class SimulatedSource:
         self.paused: set[int] = set()
         self._told_end: dict[int, int] = {}
         self._commits = 0
+        self._unowned = Unowned()
 
     def subscribe(self, assignment: Assignment) -> None:
         self._assignment = assignment
-        self.member = self._kafka.group.join()
+        self._join()
+
+    def _join(self) -> None:
+        group = self._kafka.group
+        if group.named(self._member_name) is not None:
+            again = self.member is not None
+            self._kafka.counts["path: took its own name back" if again else "path: took a place in the group"] += 1
+        self.member = group.join(self._member_name, self._kafka.now_ms)
 
     def poll(self, limit: int, timeout_ms: int) -> dict[int, Batch]:
         return self._gate.call("poll", lambda: self._poll(limit), self._not_polled)
 
     def _not_polled(self, fault: Fault) -> dict[int, Batch]:
-        if fault.what is What.FATAL:
-            raise TransactionAborted("the consumer failed")
+        if fault.what is What.FATAL and self._member_name is not None:
+            self._lose_name()
+        else:
+            self._answer(Heard.OFFSET_GONE if fault.what is What.FATAL else Heard.PASSING)
         return {}
+
+    def _lose_name(self) -> None:
+        """A broker has gone while this member joined: its name is that of the attempt which was lost."""
+        group, now_ms = self._kafka.group, self._kafka.now_ms
+        group.silent(group.join(self._member_name, now_ms), now_ms)
+        self._answer(Heard.FENCED)
 
     def _poll(self, limit: int) -> dict[int, Batch]:
         self._hear()
@@ -62,11 +84,7 @@ class SimulatedSource:
         assert self.member is not None
         evicted_ms = self.member.evicted_at_ms
         if evicted_ms is not None and self._kafka.now_ms >= evicted_ms + self._deaf_ms:
-            self._kafka.counts["path: evicted"] += 1
-            if self._owned:
-                self._assignment.lost(sorted(self._owned))
-            self._disown(set(self._owned))
-            self.member = self._kafka.group.join()
+            self._answer(self._kafka.group.answer_to(self.member))
         while self.member.news:
             kind, shards = self.member.news.popleft()
             if kind == "assigned":
@@ -77,6 +95,40 @@ class SimulatedSource:
             self._assignment.revoked(shards)
             self._disown(shards)
             self._kafka.group.released(self.member, shards)
+        if self._member_name is not None and self._unowned.lasts(self._kafka.group.unowned(), self._kafka.now_ms):
+            self._leave_and_join()
+
+    def _leave_and_join(self) -> None:
+        """Have the group assign what nobody has, as `KafkaSource` does."""
+        assert self._assignment is not None
+        assert self.member is not None
+        self._kafka.counts["path: partitions without an owner"] += 1
+        if self._owned:
+            self._assignment.revoked(sorted(self._owned))
+        self._disown(set(self._owned))
+        self._kafka.group.leave(self.member)
+        self._join()
+
+    def _answer(self, heard: Heard) -> None:
+        """Take the step that the relay decides on; the client takes a part of these by itself."""
+        step = membership.next_step([heard])
+        if step is Step.RECOVER:
+            raise TransactionAborted(heard)
+        if step is Step.GO_ON:
+            return
+        self._lose_all()
+        if step is Step.JOIN_WITHOUT_NAME:
+            self._kafka.counts["path: fenced by its name"] += 1
+            self._member_name = None
+        else:
+            self._kafka.counts["path: evicted"] += 1
+        self._join()
+
+    def _lose_all(self) -> None:
+        assert self._assignment is not None
+        if self._owned:
+            self._assignment.lost(sorted(self._owned))
+        self._disown(set(self._owned))
 
     def _disown(self, shards: Iterable[int]) -> None:
         for shard in list(shards):
@@ -89,7 +141,8 @@ class SimulatedSource:
         if position < log.low:
             del self.positions[shard]
             self._kafka.counts["path: offset out of range"] += 1
-            raise TransactionAborted("the source no longer has what is to be read next")
+            self._answer(Heard.OFFSET_GONE)
+            return Batch([])
         messages, self.positions[shard] = log.read(position, limit)
         end = log.stable_end
         at_end = self.positions[shard] >= end and (bool(messages) or self._told_end.get(shard) != end)

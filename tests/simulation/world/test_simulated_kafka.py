@@ -14,6 +14,7 @@ from tests.simulation.world.transactions import TIMEOUT_MS
 
 from delaytopic_api.records import DeadLetter, dead_letter_headers
 from delaytopic_relay.core.commands import DueKey
+from delaytopic_relay.core.membership import HAND_OVER_MS
 from delaytopic_relay.core.progress import fresh_progress
 from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.errors import CommitUnknown, Fenced, KafkaUnavailable, TransactionAborted
@@ -44,8 +45,9 @@ def a_target(kafka: Kafka, name: str = "a") -> SimulatedTarget:
     return SimulatedTarget(kafka, gate, SimulatedClock(kafka), name, transactional=True)
 
 
-def a_source(kafka: Kafka, name: str = "a") -> tuple[SimulatedSource, Assigned]:
-    source, assigned = SimulatedSource(kafka, Gate(kafka.counts, lambda fault: None), name, 10, 0), Assigned()
+def a_source(kafka: Kafka, name: str = "a", member_name: str | None = None) -> tuple[SimulatedSource, Assigned]:
+    gate, assigned = Gate(kafka.counts, lambda fault: None), Assigned()
+    source = SimulatedSource(kafka, gate, name, 10, 0, member_name)
     source.subscribe(assigned)
     source.poll(10, 0)
     return source, assigned
@@ -154,6 +156,82 @@ def test_a_silent_member_holds_up_a_rebalance_until_its_session_ends() -> None:
     second.poll(10, 0)
 
     assert (before, told.told) == ([], [("assigned", [0])])
+
+
+def test_who_joins_under_a_name_has_the_shards_of_the_member_that_had_it_without_a_rebalance() -> None:
+    kafka = Kafka(2, 6_000)
+    dead, _ = a_source(kafka, "a", "pod")
+    _, told_other = a_source(kafka, "b", "other pod")
+    dead.poll(10, 0)
+    assert dead.member is not None
+    kafka.group.silent(dead.member, kafka.now_ms)
+    before = (list(told_other.told), kafka.group.generation)
+
+    started, told = a_source(kafka, "c", "pod")
+
+    assert (told.told, started.group_metadata()) == ([("assigned", [0])], (3, kafka.group.generation))
+    assert (told_other.told, kafka.group.generation) == before
+
+
+def test_a_member_whose_name_another_took_cannot_commit_in_the_same_generation_and_joins_without_it() -> None:
+    kafka = Kafka(1, 6_000)
+    frozen, told = a_source(kafka, "a", "pod")
+    number, generation = frozen.group_metadata()
+    started, _ = a_source(kafka, "b", "pod")
+
+    with pytest.raises(TransactionAborted):
+        kafka.group.check(number, generation)
+    frozen.poll(10, 0)
+
+    assert (told.told, frozen._member_name) == ([("assigned", [0]), ("lost", [0])], None)
+    assert kafka.group.named("pod") is started.member
+
+
+@pytest.mark.parametrize(("fenced", "name"), [(True, None), (False, "pod")])
+def test_a_member_that_was_taken_out_although_it_lives_joins_again_under_its_name_unless_it_heard_of_another(
+    fenced: bool, name: str | None
+) -> None:
+    kafka = Kafka(1, 6_000)
+    source, told = a_source(kafka, "a", "pod")
+    kafka.group.take_out("pod", kafka.now_ms, fenced=fenced)
+
+    source.poll(10, 0)
+    source.poll(10, 0)
+
+    assert told.told == [("assigned", [0]), ("lost", [0]), ("assigned", [0])]
+    assert source._member_name == name
+
+
+def test_a_member_whose_own_session_is_over_takes_its_name_back() -> None:
+    kafka = Kafka(1, 6_000)
+    frozen, _ = a_source(kafka, "a", "pod")
+    assert frozen.member is not None
+    kafka.group.silent(frozen.member, kafka.now_ms)
+    started, told = a_source(kafka, "b", "pod")
+    kafka.pass_time(6_000)
+
+    kafka.group.heard(frozen.member, kafka.now_ms)
+    frozen.poll(10, 0)
+    started.poll(10, 0)
+
+    assert kafka.group.named("pod") is frozen.member
+    assert (told.told, started._member_name) == ([("assigned", [0]), ("lost", [0])], None)
+
+
+def test_what_a_member_was_letting_go_when_it_died_gets_an_owner_once_it_has_started_again_under_its_name() -> None:
+    kafka = Kafka(2, 6_000)
+    dies, _ = a_source(kafka, "a", "pod")
+    assert dies.member is not None
+    _, told_other = a_source(kafka, "b", "other pod")
+    kafka.group.silent(dies.member, kafka.now_ms)
+    started, _ = a_source(kafka, "c", "pod")
+    before = (kafka.group.unowned(), list(told_other.told))
+
+    kafka.pass_time(HAND_OVER_MS)
+    started.poll(10, 0)
+
+    assert before == ({1}, [])
+    assert kafka.group.unowned() == set()
 
 
 def test_a_reader_stops_at_the_last_stable_offset_and_skips_what_was_aborted() -> None:

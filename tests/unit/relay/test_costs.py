@@ -9,6 +9,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
 import pytest
+from tests.simulation.faults import Fault, What
+from tests.simulation.history import History
+from tests.simulation.plans import plan as histories
 from tests.simulation.world.redis_server import RedisClient, RedisServer
 from tests.simulation.world.store_client import Line
 from tests.support.relay.in_world import Relay, Setup, deliveries, start
@@ -214,3 +217,37 @@ def test_a_delivery_allocates_a_few_objects_of_its_own() -> None:
 
     assert len(world.kafka.target) == records
     assert (blocks() - before) / records <= 4.9
+
+
+SESSION_MS = 2_000
+RESTARTED = histories.Arm(0, Fault("poll", 1, What.RESTART, length_ms=500))
+GONE = histories.Arm(0, Fault("poll", 1, What.CRASH))
+
+
+@pytest.mark.parametrize(
+    ("action", "removes_gone_ms", "changes", "rebalances"),
+    [
+        # It takes the place of its former life, and nobody else hears of it.
+        (RESTARTED, None, {"joined": 1, "replaced": 1}, 0),
+        # One leaves, one comes, and the one that stays lets a shard go for it.
+        (histories.Stop(0), None, {"joined": 1, "left": 1}, 3),
+        # The operator takes the place of the dead one, and leaves it.
+        (GONE, 500, {"joined": 2, "replaced": 1, "left": 1}, 3),
+        # Without an operator the new one waits for the end of the dead one's session.
+        (GONE, None, {"joined": 1, "evicted": 1}, 1),
+    ],
+)
+def test_a_restart_changes_the_group_as_little_as_it_can(
+    action: histories.Action, removes_gone_ms: int | None, changes: dict[str, int], rebalances: int
+) -> None:
+    setup = histories.Setup(shards=2, relays=2, session_ms=SESSION_MS, named=True, removes_gone_ms=removes_gone_ms)
+    history = History(histories.Plan(setup, ()))
+    history.do(histories.Pass(SESSION_MS))
+    history.do(histories.Pass(SESSION_MS))
+    group = history.kafka.group
+    before, group.changes = group.generation, Counter()
+
+    for each in (action, *[histories.Pass(SESSION_MS // 4)] * 20):
+        history.do(each)
+
+    assert (group.changes, group.generation - before) == (changes, rebalances)

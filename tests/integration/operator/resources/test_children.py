@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+import yaml
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.fixtures import MakeNamespace
 from tests.cluster.kube_client import KubeClient
@@ -36,6 +38,10 @@ def apply(client: KubeClient, document: Document, **query: str) -> Document:
 def audit_pod(route_: Route) -> Document:
     job = route_.audit_child("CronJob")["spec"]["jobTemplate"]["spec"]
     return dict(job["template"])
+
+
+def executor_pod(route_: Route) -> Document:
+    return dict(yaml.safe_load(route_.audit_child("ConfigMap")["data"]["executor.yaml"]))
 
 
 def written_version(document: Document) -> tuple[Any, ...]:
@@ -90,13 +96,21 @@ def test_applying_once_more_writes_nothing(control_plane: ControlPlane, restrict
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [("class", "relay"), ("class", "audit"), ("inline", "relay"), ("everything", "relay")]
+    ("name", "template_of"),
+    [
+        ("class", Route.pod),
+        ("class", audit_pod),
+        ("inline", Route.pod),
+        ("everything", Route.pod),
+        ("everything", audit_pod),
+        ("everything", executor_pod),
+    ],
+    ids=["class relay", "class audit", "inline relay", "everything relay", "everything driver", "everything executor"],
 )
 def test_the_pods_are_taken_where_pod_security_is_restricted(
-    control_plane: ControlPlane, restricted: str, name: str, kind: str
+    control_plane: ControlPlane, restricted: str, name: str, template_of: Callable[[Route], Document]
 ) -> None:
-    route_ = ROUTES[name]
-    template = route_.pod() if kind == "relay" else audit_pod(route_)
+    template = template_of(ROUTES[name])
     account = {"metadata": {"name": template["spec"]["serviceAccountName"]}}
     control_plane.client.create(f"/api/v1/namespaces/{restricted}/serviceaccounts", account)
     pod = {"metadata": {**template["metadata"], "name": "pod"}, "spec": template["spec"]}

@@ -2,17 +2,61 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from functools import partial
+
 import pytest
 from confluent_kafka import Producer
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
+from tests.support.relay.process import wait_for
 
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
 from delaytopic_relay.core.recovery import Bounds
 from delaytopic_relay.kafka.settings import Settings, consumer_settings
 from delaytopic_relay.kafka.source import KafkaSource
+from delaytopic_relay.kafka.topics import TopicReader
 
 pytestmark = pytest.mark.integration
+
+PARTITIONS = 4
+SESSION_MS = 600_000
+"""Beyond the end of any test: nothing is put right by a session that ends."""
+DIES_WHILE_IT_HANDS_OVER = """
+import os, sys
+from confluent_kafka import Consumer
+from delaytopic_relay.kafka.settings import consumer_settings
+
+servers, topic, group, name, session_ms = sys.argv[1:]
+
+def assigned(consumer, partitions):
+    consumer.incremental_assign(partitions)
+    print(len(partitions), flush=True)
+
+consumer = Consumer(consumer_settings({"bootstrap.servers": servers}, group, int(session_ms), name, name))
+consumer.subscribe([topic], on_assign=assigned, on_revoke=lambda *_: os._exit(1))
+while True:
+    consumer.poll(0.1)
+"""
+
+
+class Owner:
+    """Knows which partitions it has."""
+
+    def __init__(self) -> None:
+        self.partitions: set[int] = set()
+
+    def assigned(self, partitions: Sequence[int]) -> None:
+        self.partitions.update(partitions)
+
+    def revoked(self, partitions: Sequence[int]) -> None:
+        self.partitions.difference_update(partitions)
+
+    def lost(self, partitions: Sequence[int]) -> None:
+        self.partitions.difference_update(partitions)
 
 
 def test_a_source_ends_behind_what_is_in_open_transactions_and_is_stable_in_front_of_it(kafka: KafkaAddress) -> None:
@@ -24,8 +68,13 @@ def test_a_source_ends_behind_what_is_in_open_transactions_and_is_stable_in_fron
     for _ in range(3):
         writer.produce(topic, b"v")
     writer.flush(10)
+    asked = TopicReader(connection, [])
     source = KafkaSource(
-        consumer_settings(connection, unique("group"), 6_000, "relay"), connection, topic, lambda _: {}
+        consumer_settings(connection, unique("group"), 6_000, "relay"),
+        connection,
+        topic,
+        lambda _: {},
+        lambda: asked.ask_group("none", topic),
     )
 
     try:
@@ -35,3 +84,38 @@ def test_a_source_ends_behind_what_is_in_open_transactions_and_is_stable_in_fron
         writer.abort_transaction(10)
 
     assert while_open == (Bounds(0, 0), 3)
+
+
+def a_source(connection: Settings, topic: str, name: str, owner: Owner) -> KafkaSource:
+    group = f"group.{topic}"
+    settings = consumer_settings(connection, group, SESSION_MS, name, name)
+    ask_group = partial(TopicReader(connection, []).ask_group, group, topic)
+    source = KafkaSource(settings, connection, topic, lambda _: {}, ask_group)
+    source.subscribe(owner)
+    return source
+
+
+@pytest.mark.takes_long("a group comes to rest three times, and is looked at for some seconds")
+def test_partitions_get_an_owner_whose_former_one_died_while_it_handed_them_over_and_starts_again_under_its_name(
+    kafka: KafkaAddress,
+) -> None:
+    topic, connection = unique("source"), Settings({"bootstrap.servers": kafka.bootstrap_servers})
+    create_topics(kafka.bootstrap_servers, [TopicPlan(topic, PARTITIONS)])
+    arguments = (kafka.bootstrap_servers, topic, f"group.{topic}", "relay-a", str(SESSION_MS))
+    dies = subprocess.Popen([sys.executable, "-c", DIES_WHILE_IT_HANDS_OVER, *arguments], stdout=subprocess.PIPE)
+    assert dies.stdout is not None
+    assert int(dies.stdout.readline()) == PARTITIONS
+    there, again = Owner(), Owner()
+
+    with closing(a_source(connection, topic, "relay-b", there)) as staying:
+        wait_for(lambda: staying.poll(1, 20) == {} and dies.poll() is not None)
+        dies.stdout.close()
+        with closing(a_source(connection, topic, "relay-a", again)) as started:
+            wait_for(
+                lambda: (
+                    staying.poll(1, 20) == started.poll(1, 20) == {}
+                    and len(there.partitions) == len(again.partitions) == PARTITIONS // 2
+                )
+            )
+
+    assert there.partitions.isdisjoint(again.partitions)

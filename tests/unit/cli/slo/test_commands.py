@@ -18,10 +18,11 @@ from delaytopic_api.errors import InvalidDocument
 from delaytopic_cli.__main__ import cli, run
 from delaytopic_cli.command_line import INTERRUPTED
 from delaytopic_cli.errors import InputError
-from delaytopic_cli.slo.documents import audited_topics, kafka_of
+from delaytopic_cli.slo.documents import audited_topics, executors_of, kafka_of
 from delaytopic_cli.slo.options import rules_of
 from delaytopic_slo.errors import LedgerError, SparkMissingError
 from delaytopic_slo.model import Exclusion, Threshold
+from delaytopic_slo.runtime.executor_pods import ExecutorPods
 
 TOPIC = """
 apiVersion: delaytopic.dev/v1alpha1
@@ -230,6 +231,56 @@ def test_delay_topics_are_audited_side_by_side_if_asked_for(tmp_path: Path, monk
 
     assert run(["slo", "run", "-f", str(file), "-b", "127.0.0.1:1", "--quiet", "--parallel", "3"]) == 2
     assert not together.broken
+
+
+def executor_template(tmp_path: Path, text: str = "{kind: Pod}") -> Path:
+    file = tmp_path / "executor.yaml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_executor_pods_are_asked_for_by_their_template_and_number(tmp_path: Path) -> None:
+    file = executor_template(tmp_path)
+
+    assert executors_of(file, 2, 4) == ExecutorPods(str(file), {"kind": "Pod"}, 2, 4)
+    assert executors_of(None, 9, 4) is None
+
+
+@pytest.mark.parametrize("text", ["", "- a", "{kind: Pod}\n---\n{kind: Pod}"])
+def test_a_template_of_executors_that_is_not_one_pod_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(InputError, match="must hold one pod"):
+        executors_of(executor_template(tmp_path, text), 1, 1)
+
+
+def test_no_fewer_executors_at_most_than_to_begin_with(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"--min-executors: 5 is more than --max-executors \(4\)"):
+        executors_of(executor_template(tmp_path), 5, 4)
+
+
+@pytest.mark.usefixtures("signals")
+@pytest.mark.parametrize(("is_in_pod", "stops"), [(True, 1), (False, 0)])
+def test_a_driver_in_a_pod_removes_its_executors_before_it_ends_however_the_audit_went(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_in_pod: bool, stops: int
+) -> None:
+    file, session = tmp_path / "topics.yaml", StoppedSession()
+    file.write_text(TOPIC % "orders", encoding="utf-8")
+    monkeypatch.setattr("delaytopic_cli.slo.commands.check_topics", lambda *_: None)
+    monkeypatch.setattr("delaytopic_cli.slo.commands.spark_session", lambda **_: session)
+    monkeypatch.setattr("delaytopic_cli.slo.commands.Audit", lambda *_: signal.raise_signal(signal.SIGTERM))
+    pods = ["--executor-pod", str(executor_template(tmp_path))] if is_in_pod else []
+
+    code = run(["slo", "run", "-f", str(file), "-b", "127.0.0.1:1", "--quiet", *pods])
+
+    assert (code, session.stops) == (INTERRUPTED, stops)
+
+
+class StoppedSession:
+    """Counts how often it was stopped."""
+
+    stops = 0
+
+    def stop(self) -> None:
+        self.stops += 1
 
 
 @pytest.fixture

@@ -28,7 +28,13 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "inline": {"networkPolicy": "None"},
     "everything": {
         "inheritedAnnotations": ["example.com/*"],
-        "audit": {"schedule": "H H * * *", "ledger": "s3a://audits/ledger"},
+        "audit": {
+            "schedule": "H H * * *",
+            "ledger": "s3a://audits/ledger",
+            "mode": "Kubernetes",
+            "driverAccount": "audit-driver",
+            "executors": {"resources": {"requests": {"cpu": 2}, "limits": {"memory": "8Gi"}}},
+        },
     },
 }
 """The operator's configuration, by the name of the file."""

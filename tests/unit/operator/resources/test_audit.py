@@ -38,9 +38,9 @@ def container(given_route: Route) -> dict[str, Any]:
 
 def options(given_route: Route, files: Any) -> dict[str, Any]:
     """Return what the real command makes of the arguments; `files` is where what is mounted really is."""
-    relay, documents = files / "relay.yaml", files / "documents.yaml"
-    relay.write_text(given_route.child("ConfigMap")["data"]["relay.yaml"], encoding="utf-8")
-    documents.write_text(given_route.audit_child("ConfigMap")["data"]["documents.yaml"], encoding="utf-8")
+    for config_map in (given_route.child("ConfigMap"), given_route.audit_child("ConfigMap")):
+        for name, text in config_map["data"].items():
+            (files / name).write_text(text, encoding="utf-8")
     mounted = {"/etc/delaytopic/config": str(files), "/etc/delaytopic/audit": str(files)}
     words = container(given_route)["args"]
     for inside, outside in mounted.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 from tests.support.operator.routes import INLINE, Route, route
 
 from delaytopic_api import load_relay_config
@@ -93,6 +94,20 @@ def test_an_audit_is_reached_by_nobody_and_reaches_its_ledger_anywhere() -> None
     policy = route(config={"audit": audit}).audit_child("NetworkPolicy")["spec"]
 
     assert (policy["policyTypes"], policy.get("ingress"), policy["egress"]) == (["Ingress", "Egress"], None, [{}])
+
+
+def test_driver_and_executors_of_an_audit_reach_each_other_on_two_ports_and_nobody_else_does() -> None:
+    audit = {"schedule": "0 * * * *", "ledger": "s3a://audits", "mode": "Kubernetes", "driverAccount": "driver"}
+    given = route(config={"audit": audit})
+
+    policy = given.audit_child("NetworkPolicy")["spec"]
+
+    ports = [{"protocol": "TCP", "port": port} for port in (7078, 7079)]
+    assert policy["ingress"] == [{"from": [{"podSelector": policy["podSelector"]}], "ports": ports}]
+    template = yaml.safe_load(given.audit_child("ConfigMap")["data"]["executor.yaml"])
+    job = given.audit_child("CronJob")["spec"]["jobTemplate"]["spec"]["template"]
+    for pod in (template, job):
+        assert policy["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
 
 
 def test_an_operator_can_be_told_to_make_none() -> None:

@@ -72,12 +72,25 @@ def test_a_status_that_cannot_be_read_is_no_reason_against_it() -> None:
             "tolerations, topologySpreadConstraints, affinity, priorityClassName",
         ),
         (
+            {"audit": {"mode": "Kubernetes"}},
+            "InvalidClass",
+            "spec.audit.mode: Kubernetes needs audit.driverAccount of the operator; audits run as mode Job",
+        ),
+        (
             {"relayNamespace": "elsewhere"},
             "RelayNamespaceNotAllowed",
             "spec.relayNamespace: the operator runs no relays in elsewhere; add it to its relayNamespaces",
         ),
     ],
-    ids=["no Redis", "OAuthBearer", "a socket", "too little memory", "a pod template", "relays out of sight"],
+    ids=[
+        "no Redis",
+        "OAuthBearer",
+        "a socket",
+        "too little memory",
+        "a pod template",
+        "no driver",
+        "relays out of sight",
+    ],
 )
 def test_a_class_that_nobody_can_use_is_refused_with_the_field(spec: dict[str, Any], reason: str, message: str) -> None:
     verdict = check_class(document(**spec), [], CONFIG)
