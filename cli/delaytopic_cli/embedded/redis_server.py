@@ -63,8 +63,14 @@ class RedisServer:
         """
         self.directory = directory
         self.port = port or free_port()
+        self.bus_port: int | None = None
+        """Where nodes of a cluster talk to each other, if this is one."""
         all_settings = {"bind": "127.0.0.1", "port": str(self.port), "dir": str(self._data_directory)}
         all_settings |= {**DEFAULT_SETTINGS, **(settings or {})}
+        if "cluster-enabled" in all_settings:
+            # By default it is 10,000 above the port, where outgoing connections may have it.
+            self.bus_port = free_port(avoid=frozenset([self.port]))
+            all_settings["cluster-port"] = str(self.bus_port)
         arguments = [part for name, value in all_settings.items() for part in (f"--{name}", value)]
         self._process = ManagedProcess("Redis", [str(redis_program()), *arguments], log_file=directory / "server.log")
 

@@ -201,7 +201,7 @@ def test_a_cluster_keeps_each_shard_on_one_node(start_redis: StartRedis) -> None
     clients: list[Any] = [redis.Redis(host="127.0.0.1", port=node.port) for node in nodes]
     for client, slots in zip(clients, [range(8192), range(8192, 16384)], strict=True):
         client.execute_command("CLUSTER", "ADDSLOTS", *slots)
-    clients[0].execute_command("CLUSTER", "MEET", "127.0.0.1", nodes[1].port)
+    clients[0].execute_command("CLUSTER", "MEET", "127.0.0.1", nodes[1].port, nodes[1].bus_port)
     assert wait_until(lambda: all(map(serves_all_slots, clients)), timeout_seconds=20)
 
     # When sixteen shards are filled, read and emptied through one of them
