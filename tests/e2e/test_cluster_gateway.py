@@ -1,4 +1,4 @@
-"""What waits is read, moved and cancelled through the chart's gateway, whose port a real kubelet forwards."""
+"""Pending records are read, moved and cancelled through the chart's gateway, whose port a real kubelet forwards."""
 
 from __future__ import annotations
 

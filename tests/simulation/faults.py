@@ -39,7 +39,7 @@ class What(StrEnum):
 
 PROCESS = (What.CRASH, What.FREEZE, What.EVICTION, What.REBALANCE)
 OF_MEMBERS = (What.RESTART, What.REMOVAL, What.FENCING)
-"""What happens to relays that have names in their group."""
+"""Further faults of relays that have names in their group."""
 HAPPENING = (*PROCESS, *OF_MEMBERS)
 SILENCE = (What.LOST, What.UNANSWERED, What.LATE)
 ANSWERS: dict[str, tuple[What, ...]] = {

@@ -64,7 +64,7 @@ class RedisServer:
         self.directory = directory
         self.port = port or free_port()
         self.bus_port: int | None = None
-        """Where nodes of a cluster talk to each other, if this is one."""
+        """The port for other nodes, if it is one of a cluster."""
         all_settings = {"bind": "127.0.0.1", "port": str(self.port), "dir": str(self._data_directory)}
         all_settings |= {**DEFAULT_SETTINGS, **(settings or {})}
         if "cluster-enabled" in all_settings:

@@ -29,7 +29,8 @@ class Step(IntEnum):
     RECOVER = 1
     """Read what is committed again, as the same member."""
     JOIN_AGAIN = 2
-    """Drop all partitions, which are somebody else's by now, and join under the same name."""
+    """Drop all partitions, which are somebody else's by now, and join under the same name: the client does so by
+    itself."""
     JOIN_WITHOUT_NAME = 3
     """Drop all partitions, and join as another member, without a name."""
 
@@ -60,10 +61,16 @@ class Unowned:
         self._since_ms: int | None = None
 
     def lasts(self, unowned: Collection[int], now_ms: int) -> bool:
-        """Return whether there have been such partitions for too long, and a member has to leave and join again."""
+        """Return whether there have been such partitions for too long, and a member has to leave and join again.
+
+        What it finds then has as long again.
+        """
         if not unowned:
             self._since_ms = None
             return False
         if self._since_ms is None:
             self._since_ms = now_ms
-        return now_ms - self._since_ms >= HAND_OVER_MS
+        lasts = now_ms - self._since_ms >= HAND_OVER_MS
+        if lasts:
+            self._since_ms = None
+        return lasts

@@ -13,6 +13,7 @@ import msgspec
 from delaytopic_api.records import DeadLetterReason
 from delaytopic_relay.core.commands import Command, Schedule
 from delaytopic_relay.dialects.reading import (
+    NO_JSON,
     NamedTarget,
     Policy,
     ReadingDialect,
@@ -67,7 +68,7 @@ class BlackBoxDialect(ReadingDialect):
         self._policy = policy
         self._target = NamedTarget(policy, "field topic")
         self._texts = True
-        """Whether the message that was read last was a text."""
+        """True if the message that was read last was a text."""
 
     def _command(self, record: Record) -> Command:
         envelope = self._decode(record.value)
@@ -90,8 +91,8 @@ class BlackBoxDialect(ReadingDialect):
         if self._texts:
             try:
                 return _text_decoder.decode(value or b"")
-            except (msgspec.MsgspecError, UnicodeError, RecursionError):
-                pass
+            except NO_JSON:
+                pass  # it is read below, which says what is wrong with it
         other = decoded(_other_decoder, value)
         message = bytes(other.message)
         self._texts = message.startswith(b'"')

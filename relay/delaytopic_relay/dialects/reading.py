@@ -23,6 +23,8 @@ _MOST_SECOND_DIGITS = 16
 _TIMESTAMP_NOT_AVAILABLE = 0
 _SHOWN_CHARACTERS = 64
 _SHOWN_OF_AN_ERROR = 200
+NO_JSON = (msgspec.MsgspecError, UnicodeError, RecursionError)
+"""The errors of a decoder for a value that is not the JSON that it reads."""
 
 T = TypeVar("T")
 
@@ -231,7 +233,7 @@ def decoded(decoder: msgspec.json.Decoder[T], value: bytes | None) -> T:
     """Return what a value says in JSON. Raises `RecordError`."""
     try:
         return decoder.decode(value or b"")
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+    except NO_JSON as error:
         what = f"{error}".encode("ascii", "backslashreplace").decode()[:_SHOWN_OF_AN_ERROR]
         detail = f"the value is not the JSON that this dialect reads: {what}"
         raise RecordError(DeadLetterReason.MALFORMED_VALUE, detail) from error

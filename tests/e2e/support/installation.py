@@ -69,7 +69,7 @@ def gateway_values(images: Images) -> dict[str, Any]:
 
 
 def gateway_secret() -> dict[str, Any]:
-    """Where the gateway finds Kafka."""
+    """The login of the gateway to Kafka."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",

@@ -16,7 +16,7 @@ from tests.integration.slo.truth import Sent
 from delaytopic_api import Percent
 from delaytopic_slo.audit import report_of
 from delaytopic_slo.ledger.ledger import Ledger
-from delaytopic_slo.model.manifest import Commit, CountedFrom
+from delaytopic_slo.model.manifest import Commit, CountedFrom, GradedUntil
 from delaytopic_slo.model.report import Report
 from delaytopic_slo.model.rules import Exclusion, Threshold
 from delaytopic_slo.model.words import MINUTE_MS, minute_of
@@ -203,3 +203,16 @@ def test_a_threshold_that_was_away_for_a_run_counts_anew(story: Story, spark: Sp
     assert {each.minute for each in first.counted} == {minute_of(minute_ms(10) - 125_000 - 3 * DAY_MS)}
     assert {each.minute for each in again.counted} == {minute_of(minute_ms(20) - 125_000)}
     assert budgets(report(runs, again))["Timely-100ms"] == (9, 5, 2.25)
+
+
+def test_minutes_keep_the_lateness_that_they_were_graded_by_and_the_report_says_until_when(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    runs = Runs(spark, Ledger(spark, str(tmp_path), "tests/orders"))
+    before = runs.run(minute_ms(10), ONE, *sent_in(runs, 0))
+
+    changed = runs.run(minute_ms(30), ONE.model_copy(update={"lateness_ms": 100}), *sent_in(runs, 20))
+
+    assert {minute: row["on_time"] for minute, row in counted(runs, changed).items()} == {0: 6, 20: 4}
+    assert changed.formerly == [GradedUntil(lateness_ms=5_000, minute=before.closed_minute)]
+    assert [note for note in report(runs, changed).notes if "beyond 5s" in note] != []

@@ -50,7 +50,7 @@ class Group:
         self._unsettled = False
         self.generation = 0
         self.changes: Counter[str] = Counter()
-        """How often members joined, were replaced under their names, left, and were evicted."""
+        """The number of members that joined, were replaced under their names, left, and were evicted."""
 
     def succeeded(self, shards: Iterable[int]) -> Group:
         """Return the group without its members, who do not hear of it, over these shards."""

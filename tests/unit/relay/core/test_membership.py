@@ -38,6 +38,9 @@ def test_each_answer_has_its_step() -> None:
         ([(0, {1}), (HAND_OVER_MS - 1, {1})], False),
         ([(0, {1}), (HAND_OVER_MS, {1})], True),
         ([(0, {1}), (HAND_OVER_MS, {2})], True),
+        # Whoever has left and joined again looks at another distribution, which is handed over in its turn.
+        ([(0, {1}), (HAND_OVER_MS, {1}), (HAND_OVER_MS + 1, {1})], False),
+        ([(0, {1}), (HAND_OVER_MS, {1}), (HAND_OVER_MS + 1, {1}), (2 * HAND_OVER_MS + 1, {1})], True),
         # It was a hand-over, and so is what came after it.
         ([(0, {1}), (1, set()), (HAND_OVER_MS, {1})], False),
         ([(0, set()), (HAND_OVER_MS, set())], False),
