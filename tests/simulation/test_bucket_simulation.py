@@ -1,4 +1,4 @@
-"""Five hundred histories full of faults for relays with bucket topics, some of them with both backends in turn."""
+"""Three hundred histories full of faults for relays with bucket topics, some of them with both backends in turn."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from tests.simulation.hunting import try_seeds
 
 PORTION = 100
-FIRST_SEEDS = range(0, 500, PORTION)
+FIRST_SEEDS = range(0, 300, PORTION)
 
 
 @pytest.mark.long

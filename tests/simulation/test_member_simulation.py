@@ -1,4 +1,4 @@
-"""Four hundred histories full of faults for relays with names in their group, with Redis and with bucket topics."""
+"""Two hundred histories full of faults for relays with names in their group, with Redis and with bucket topics."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ PORTION = 100
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("first", [0, PORTION])
 @pytest.mark.parametrize("family", ["Members", "MembersBuckets"])
-def test_who_starts_in_place_and_who_was_taken_out_by_mistake_breaks_no_promise(family: str, first: int) -> None:
-    findings = try_seeds(first, first + PORTION, None, family)
+def test_who_starts_in_place_and_who_was_taken_out_by_mistake_breaks_no_promise(family: str) -> None:
+    findings = try_seeds(0, PORTION, None, family)
 
     assert (findings.runs, findings.failures) == (PORTION, [])
     assert findings.counts["event: remove"] > PORTION

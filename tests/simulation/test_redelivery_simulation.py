@@ -1,4 +1,4 @@
-"""Four hundred histories full of faults for relays whose dialect puts off, with Redis and with bucket topics."""
+"""Two hundred histories full of faults for relays whose dialect puts off, with Redis and with bucket topics."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ PORTION = 100
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("first", [0, PORTION])
 @pytest.mark.parametrize("family", ["Redelivery", "RedeliveryBuckets"])
-def test_each_message_comes_back_once_unless_it_ends_and_never_before_its_deadline(family: str, first: int) -> None:
-    findings = try_seeds(first, first + PORTION, None, family)
+def test_each_message_comes_back_once_unless_it_ends_and_never_before_its_deadline(family: str) -> None:
+    findings = try_seeds(0, PORTION, None, family)
 
     assert (findings.runs, findings.failures) == (PORTION, [])
     assert findings.counts["path: put off"] > PORTION

@@ -51,7 +51,7 @@ class KafkaCancels:
 
     def cancel(self, places: Mapping[str, Sequence[int] | None]) -> Mapping[str, Mapping[int, int]]:
         """See `Commands.cancel`. Raises TopicError when one is refused or not acknowledged in time."""
-        kafka = self._producer = self._producer or producer(self._settings)
+        kafka = self._producer = self._producer or producer(self._settings, self.topic)
         for name, partitions in places.items():
             for number in range(self._partitions) if partitions is None else partitions:
                 self._produce(kafka, name, number)

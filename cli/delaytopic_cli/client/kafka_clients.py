@@ -19,6 +19,9 @@ from delaytopic_cli.errors import InputError, KafkaUnreachableError, TopicError
 METADATA_TIMEOUT_SECONDS = 10.0
 FENCED: Final = frozenset({KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED})
 """The codes that a producer gets whose transactional id another one has taken over."""
+FIRST_OFFSET: Final = 0
+"""The offset to read a topic from its first record on: also one that has lost its first ones, since readers begin with
+the earliest where an offset is gone. For OFFSET_BEGINNING the client asks half a second after it met the brokers."""
 _PURGED: Final = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
 _FLUSH_SECONDS = 0.1
 _REQUEST_BYTES = 64 << 10
@@ -30,9 +33,13 @@ Refused = list[tuple[T, KafkaError]]
 """The refusals of a batch by Kafka: each record by the name that its caller gave it, and the reason."""
 
 
-def producer(settings: Settings) -> Producer:
-    """Return a producer whose retries never double a record, and that puts a key where Java's producers put it."""
-    return Producer(
+def producer(settings: Settings, topic: str | None = None) -> Producer:
+    """Return a producer whose retries never double a record, and that puts a key where Java's producers put it.
+
+    With a topic it is connected: one that has no connection yet when it needs a producer id, which is before its first
+    record, asks again half a second later. Raises KafkaUnreachableError.
+    """
+    made = Producer(
         {
             "linger.ms": 5,
             "enable.idempotence": True,
@@ -42,6 +49,12 @@ def producer(settings: Settings) -> Producer:
         },
         logger=QUIET,
     )
+    if topic is not None:
+        try:
+            made.list_topics(topic, METADATA_TIMEOUT_SECONDS)
+        except KafkaException as error:
+            raise unreachable(settings, error) from error
+    return made
 
 
 def transactional(transactional_id: str, timeout_ms: int) -> Settings:
@@ -134,7 +147,7 @@ def partitions_of(settings: Settings, topic: str) -> int:
 
 
 def assignment(topic: str, partitions: int, offset: int) -> list[TopicPartition]:
-    """Return all partitions of a topic, each from the same offset (or OFFSET_BEGINNING, OFFSET_END)."""
+    """Return all partitions of a topic, each from the same offset (or FIRST_OFFSET, OFFSET_END)."""
     return [TopicPartition(topic, partition, offset) for partition in range(partitions)]
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from confluent_kafka import (
-    OFFSET_BEGINNING,
     Consumer,
     IsolationLevel,
     KafkaError,
@@ -34,6 +33,7 @@ from delaytopic_cli.client.dead_letters import (
 )
 from delaytopic_cli.client.kafka_clients import (
     FENCED,
+    FIRST_OFFSET,
     Refused,
     Settings,
     committed_reader,
@@ -171,7 +171,7 @@ def read_all(settings: Settings, topic: str) -> Iterator[StoredRecord]:
     """Yield all committed records that a topic has now."""
     ends = committed_ends(settings, topic)
     with closing(committed_reader(settings, at_end_events=True)) as consumer:
-        yield from read_records(consumer, topic, dict.fromkeys(ends, OFFSET_BEGINNING), ends)
+        yield from read_records(consumer, topic, dict.fromkeys(ends, FIRST_OFFSET), ends)
 
 
 def _stored(message: Message, place: Place) -> StoredRecord:
@@ -264,8 +264,8 @@ class Resending:
         """Send what was not sent by an earlier call. The records and the progress past them are one transaction."""
         ends = committed_ends(self._settings, self._topic)
         self._start_producer()
+        self._learn_progress(ends)
         with closing(self._reader()) as consumer:
-            self._learn_progress(consumer, ends)
             starts = {partition: each.start(self._choice) for partition, each in self._progress.items()}
             give_up_s = time.monotonic() + self._seconds if self._seconds is not None else math.inf
             batch = _Batch()
@@ -308,8 +308,8 @@ class Resending:
             if self.outcome.incomplete:
                 told = [f"{place} cannot be sent again: {why}" for place, why in self.outcome.incomplete.items()]
                 raise InputError("\n".join(told))
-            self._start_producer()
-            self._learn_progress(consumer, ends)
+        self._start_producer()
+        self._learn_progress(ends)
         if once:
             self.outcome.sent_before = [
                 place for place in found if self._progress[place.partition].covers(place.offset, found[place].letter)
@@ -337,15 +337,17 @@ class Resending:
         if self._dry_run:
             return
         own = transactional(f"{self.group}/all", int(TIMEOUT_SECONDS * 1000))
-        self._producer = producer({**self._settings, **own})
+        self._producer = producer({**self._settings, **own}, self._topic)
         with self._translating():
             self._producer.init_transactions(TIMEOUT_SECONDS)
 
-    def _learn_progress(self, consumer: Consumer, ends: Mapping[int, int]) -> None:
-        known = committed_progress(consumer, self._topic, ends)
+    def _learn_progress(self, ends: Mapping[int, int]) -> None:
+        # Not with the consumer that reads: one that was asked for committed offsets begins to fetch a second later.
+        with closing(self._reader()) as consumer:
+            known = committed_progress(consumer, self._topic, ends)
+            self._membership = consumer.consumer_group_metadata()
         self.outcome.from_first = not known
         self._progress = known or dict.fromkeys(ends, Progress())
-        self._membership = consumer.consumer_group_metadata()
 
     def _is_enough(self, batch: _Batch) -> bool:
         return self._most is not None and self.outcome.sent.total() + len(batch.records) >= self._most

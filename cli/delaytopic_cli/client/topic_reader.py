@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from delaytopic_cli.client.kafka_clients import (
+    FIRST_OFFSET,
     METADATA_TIMEOUT_SECONDS,
     assignment,
     committed_reader,
@@ -60,7 +61,7 @@ def read_topic(
 
 
 def _last(consumer: Consumer, topic: str, partitions: int, last: int | None) -> list[TopicPartition]:
-    places = assignment(topic, partitions, OFFSET_BEGINNING)
+    places = assignment(topic, partitions, FIRST_OFFSET)
     if last is not None:
         for place in places:
             low, high = consumer.get_watermark_offsets(place, timeout=METADATA_TIMEOUT_SECONDS)

@@ -87,7 +87,7 @@ def send(topic: str, **options: Any) -> int:
     _check(topic, known_topics(client), timing, addressing)
     values, total = _values(chosen, whole=timing.spread_ms is not None)
     partitions_of(client, topic)
-    sending = Sending(producer(client), topic, report=_report)
+    sending = Sending(producer(client, topic), topic, report=_report)
     with Interruption() as interruption:
         sent = sending.send_all(records_to_send(values, addressing, timing, total=total), interruption)
     as_json = chosen.output == "json"

@@ -6,9 +6,9 @@ import shutil
 import time
 
 import click
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaException, Message
+from confluent_kafka import OFFSET_END, Consumer, KafkaException, Message
 
-from delaytopic_cli.client.kafka_clients import assignment, committed_reader, headers_of, partitions_of
+from delaytopic_cli.client.kafka_clients import FIRST_OFFSET, assignment, committed_reader, headers_of, partitions_of
 from delaytopic_cli.client.watching import Arrival, json_line, receipt_of, table_head, table_line
 from delaytopic_cli.command_line import NearChoice, echo, echo_lines
 from delaytopic_cli.commands.options import client_settings, kafka_options
@@ -44,7 +44,7 @@ def watch(
     partitions = partitions_of(client, topic)
     consumer = committed_reader(client)
     try:
-        consumer.assign(assignment(topic, partitions, OFFSET_BEGINNING if from_beginning else OFFSET_END))
+        consumer.assign(assignment(topic, partitions, FIRST_OFFSET if from_beginning else OFFSET_END))
         if output == "table":
             echo_lines(table_head())
         _show(consumer, limit, as_json=output == "json")

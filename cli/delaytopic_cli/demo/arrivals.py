@@ -7,10 +7,17 @@ import time
 from types import TracebackType
 from typing import Self
 
-from confluent_kafka import OFFSET_BEGINNING, KafkaException
+from confluent_kafka import KafkaException
 
 from delaytopic_api import Receipt
-from delaytopic_cli.client.kafka_clients import Settings, assignment, committed_reader, headers_of, partitions_of
+from delaytopic_cli.client.kafka_clients import (
+    FIRST_OFFSET,
+    Settings,
+    assignment,
+    committed_reader,
+    headers_of,
+    partitions_of,
+)
 from delaytopic_cli.client.watching import receipt_of
 from delaytopic_cli.judge.verdict import Lateness
 
@@ -53,7 +60,7 @@ class ArrivalClock:
     def _read(self) -> None:
         consumer = committed_reader(self._settings)
         try:
-            consumer.assign(assignment(self._topic, self._partitions, OFFSET_BEGINNING))
+            consumer.assign(assignment(self._topic, self._partitions, FIRST_OFFSET))
             while not self._stop.is_set():
                 messages = consumer.consume(1_000, 0.02)
                 now_ms = time.time_ns() // 1_000_000

@@ -95,7 +95,7 @@ def _deliver(settings: Settings, scenario: Scenario, servers: Servers, progress:
         with arrivals:
             start_ms = clock_ms()
             records = chain(scenario.schedules(start_ms), scenario.corrections(start_ms), scenario.malformed())
-            Sending(producer(client), settings.source.topic).send_all(records)
+            Sending(producer(client, settings.source.topic), settings.source.topic).send_all(records)
             progress(f"sent {scenario.records:,} records, due over {scenario.spread_ms // 1000} s")
             time.sleep(max(0, start_ms + scenario.kill_after_ms - clock_ms()) / 1000)
             relay.kill()

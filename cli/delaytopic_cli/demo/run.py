@@ -103,7 +103,7 @@ class _Demo:
         scenario, topic = self._scenario, self._settings.source.topic
         start_ms = _now_ms()
         records = chain(scenario.schedules(start_ms), scenario.corrections(start_ms), scenario.malformed())
-        sent = Sending(producer(self._client), topic).send_all(records)
+        sent = Sending(producer(self._client, topic), topic).send_all(records)
         self._show_progress(
             f"sent {sent.records:,} records to {topic} in {(_now_ms() - start_ms) / 1000:.1f} s: {scenario.records:,} "
             f"due over {scenario.spread_ms / 1000:.0f} s, {scenario.cancelled} cancels, {scenario.replaced} "

@@ -24,6 +24,8 @@ from delaytopic_relay.ports import GroupMetadata, Target
 COMMIT_TIMEOUT_S = 10.0
 ABORT_TIMEOUT_S = 5.0
 INIT_TIMEOUT_S = 15.0
+FENCE_TIMEOUT_S = 0.05
+"""Of the first attempt to fence; of each later one, twice that of the one before."""
 REPORT_TIMEOUT_S = 0.5
 PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
 ABOUT_THE_RECORD = frozenset(
@@ -69,8 +71,14 @@ class KafkaTarget:
         settings = {**self._make_settings(self._id), "on_delivery": self._on_failure}
         producer = Producer(settings, logger=client_logger("target"))
         if self._id is not None:
-            _init_transactions(producer, self._id)
+            with _naming(self._id):
+                self._init_transactions(producer, INIT_TIMEOUT_S)
         return producer
+
+    def _init_transactions(self, producer: Producer, timeout_s: float) -> None:
+        # A client that has no connection yet when it needs a producer id asks again half a second later.
+        producer.list_topics(self._source_topic, INIT_TIMEOUT_S)
+        producer.init_transactions(timeout_s)
 
     def begin(self) -> None:
         """Open a transaction."""
@@ -194,9 +202,25 @@ class KafkaTarget:
                 log.warning("transaction not aborted", reason=error.args[0].str())
 
     def fence(self, owner: str) -> None:
-        """`init_transactions` under the former owner's id bumps its epoch and aborts what it left open."""
+        """`init_transactions` under the former owner's id bumps its epoch and aborts what it left open.
+
+        While the broker aborts, it answers that the client has to come back, which the client does half a second later.
+        Another client need not wait so long.
+        """
+        timeout_s = FENCE_TIMEOUT_S
+        with _naming(owner):
+            while not self._fences(owner, timeout_s):
+                timeout_s = min(2 * timeout_s, INIT_TIMEOUT_S)
+
+    def _fences(self, owner: str, timeout_s: float) -> bool:
         fencer = Producer(self._make_settings(owner), logger=client_logger("target"))
-        _init_transactions(fencer, owner)
+        try:
+            self._init_transactions(fencer, timeout_s)
+        except KafkaException as error:
+            if timeout_s < INIT_TIMEOUT_S and error.args[0].retriable():
+                return False
+            raise
+        return True
 
     def replace(self) -> None:
         """A new producer under the same id, which fences the old one."""
@@ -236,9 +260,10 @@ def _raised_by_the_client() -> Iterator[None]:
         raise
 
 
-def _init_transactions(producer: Producer, owner: str) -> None:
+@contextmanager
+def _naming(owner: str) -> Iterator[None]:
     try:
-        producer.init_transactions(INIT_TIMEOUT_S)
+        yield
     except KafkaException as error:
         raise KafkaUnavailable(f"transactions of {owner}: {error.args[0].str()}") from error
 

@@ -3,9 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
+from tests.support.relay.records import Sent, produce
 
 from delaytopic_cli.client.topic_reader import read_topic
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
@@ -59,6 +61,17 @@ def test_a_topic_of_several_partitions_without_records_is_empty(kafka: KafkaAddr
     create_topics(kafka.bootstrap_servers, [TopicPlan(topic, 3)])
 
     assert values({"bootstrap.servers": kafka.bootstrap_servers}, topic) == []
+
+
+def test_a_topic_that_has_lost_its_first_records_is_read_from_the_first_that_is_left(kafka: KafkaAddress) -> None:
+    topic = unique("shortened")
+    create_topics(kafka.bootstrap_servers, [TopicPlan(topic, 2)])
+    produce(kafka.bootstrap_servers, topic, [Sent(value=b"%d" % number, partition=0) for number in range(3)])
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    for future in admin.delete_records([TopicPartition(topic, 0, 2)]).values():
+        future.result(30)
+
+    assert values({"bootstrap.servers": kafka.bootstrap_servers}, topic) == [b"2"]
 
 
 def test_an_end_that_does_not_come_is_a_clear_error(kafka: KafkaAddress) -> None:

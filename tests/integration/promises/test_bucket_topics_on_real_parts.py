@@ -11,7 +11,6 @@ from tests.support.relay.records import (
     BOTH_BACKENDS,
     BUCKETS,
     ONLY_BUCKETS,
-    REDIS,
     MakeRoute,
     Sent,
     at,
@@ -161,9 +160,8 @@ def create_bucket_topics(route: Route) -> None:
     route.spec["backend"] = kept
 
 
-# With RedisZset the source alone has new partitions: a part of what there is to find here.
-@pytest.mark.parametrize("backend", [BUCKETS, pytest.param(REDIS, marks=pytest.mark.nightly)], indirect=True)
-@pytest.mark.takes_long("clients look for new partitions every ten seconds")
+@BOTH_BACKENDS
+@pytest.mark.nightly
 def test_a_relay_that_runs_finds_the_new_partitions_of_source_and_bucket_topics(route: Route, backend: str) -> None:
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
     send_far(route, 8_000)

@@ -38,5 +38,5 @@ class _Halting:
 
 def halt_in_second_transaction(when: str, batch_records: int) -> None:
     """Let all that is sent again from here on stop `before` or `after` its second commit, of so many records each."""
-    resending.producer = lambda settings: _Halting(producer(settings), when)  # type: ignore[assignment,attr-defined,return-value]
+    resending.producer = lambda *settings: _Halting(producer(*settings), when)  # type: ignore[assignment,attr-defined]
     resending.BATCH_RECORDS = batch_records

@@ -49,6 +49,8 @@ def produce(bootstrap_servers: str, topic: str, records: Sequence[Sent]) -> list
             "queue.buffering.max.messages": 1_000_000,
         }
     )
+    # One that has no connection when it needs a producer id asks again half a second later.
+    producer.list_topics(topic, 30)
     places: list[Coordinates | None] = [None] * len(records)
     failures: list[KafkaError] = []
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public names, re-exported
     AdminClient,
     NewTopic,
@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from delaytopic_cli.client.kafka_clients import (
     FENCED,
+    FIRST_OFFSET,
     Refused,
     committed_reader,
     flush,
@@ -168,7 +169,7 @@ class KafkaJobLog:
         """Follow the topic until this is closed. Raises `KafkaUnreachableError`."""
         consumer: Consumer = committed_reader(self._settings, at_end_events=True)
         try:
-            consumer.assign([TopicPartition(self.topic, 0, OFFSET_BEGINNING)])
+            consumer.assign([TopicPartition(self.topic, 0, FIRST_OFFSET)])
             while not self._closed.is_set():
                 self._take(consumer.consume(500, 0.05))
         finally:
@@ -219,7 +220,7 @@ class KafkaJobWriter:
         """Fence whoever had the job. Raises `TopicError`, `Fenced`, `InDoubt`."""
         self._topic = topic
         self._key = key
-        self._producer: Producer = producer({**settings, **transactional(f"{topic}/{key}", TRANSACTION_MS)})
+        self._producer: Producer = producer({**settings, **transactional(f"{topic}/{key}", TRANSACTION_MS)}, topic)
         try:
             self._producer.init_transactions(TIMEOUT_S)
         except KafkaException as error:

@@ -72,7 +72,7 @@ class KafkaLetterTopics:
         """See `LetterTopics.window`."""
         with self._one_of_few(), self._reader(topic) as consumer:
             ends = committed_ends(self._settings, topic, self._partitions(topic))
-            progress = self._progress(consumer, topic, ends)
+            progress = self._progress(topic, ends)
             begins = beginnings(self._settings, topic, [*ends])
             tops = {each: end if before is None else min(end, before.get(each, 0)) for each, end in ends.items()}
             reached, letters, give_up_s = dict(tops), list[Letter](), time.monotonic() + READ_SECONDS
@@ -98,8 +98,8 @@ class KafkaLetterTopics:
         partition, offset = place
         if offset >= ends.get(partition, 0):
             return None
+        progress = self._progress(topic, ends).get(partition)
         with self._reader(topic) as consumer:
-            progress = self._progress(consumer, topic, ends).get(partition)
             for record in read_records(consumer, topic, {partition: offset}, {partition: offset + 1}):
                 if record.place == place:
                     return record, progress
@@ -142,10 +142,12 @@ class KafkaLetterTopics:
         ) as consumer:
             yield consumer
 
-    def _progress(self, consumer: Consumer, topic: str, ends: Mapping[int, int]) -> dict[int, Progress]:
+    def _progress(self, topic: str, ends: Mapping[int, int]) -> dict[int, Progress]:
         """Return what was sent again; empty where the login may not know, as lists need not."""
         try:
-            return committed_progress(consumer, topic, ends) or dict.fromkeys(ends, Progress())
+            # Not with the consumer that reads: one that was asked for committed offsets begins to fetch a second later.
+            with self._reader(topic) as consumer:
+                return committed_progress(consumer, topic, ends) or dict.fromkeys(ends, Progress())
         except RightMissingError:
             return {}
 

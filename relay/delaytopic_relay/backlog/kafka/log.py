@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 
 import structlog
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from delaytopic_process.kafka_log import client_logger
 from delaytopic_relay.backlog.kafka.topics import BucketNames, BucketPortion, BucketRecord
@@ -152,7 +152,8 @@ class KafkaBuckets:
         Waits while a transaction is open in one, or its marker on the way: what is committed behind it counts.
         """
         try:
-            streams = {shard: self._start((self._names.ids, shard), OFFSET_BEGINNING) for shard in shards}
+            # The first offset by number: the client would ask brokers for it, half a second after it met them.
+            streams = {shard: self._start((self._names.ids, shard), 0) for shard in shards}
             return self._read_to_the_end(streams)
         finally:
             for shard in shards:
