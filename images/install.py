@@ -7,9 +7,11 @@ the same bytes and times for the same wheels. Of the standard library only: the 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import venv
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -37,6 +39,20 @@ LEFT_OUT: Final = (
     "lib/python*/site-packages/pyspark/examples",
 )
 """Of what wheels bring: tests, headers, examples, and a second client of Kubernetes that nothing here imports."""
+NEVER_IMPORTED: Final = (
+    "dist-packages",
+    "distutils",
+    "ensurepip",
+    "idlelib",
+    "lib2to3",
+    "pydoc_data",
+    "site-packages",
+    "test",
+    "tests",
+    "tkinter",
+    "turtledemo",
+)
+"""Folders of the base's standard library."""
 
 
 def main(step: str) -> None:
@@ -63,6 +79,7 @@ def install_dependencies() -> None:
     compile_below(TARGET)
     layer = LAYERS / "dependencies"
     link(files_below(TARGET), layer)
+    link(compile_standard_library(Path(sysconfig.get_path("stdlib"))), layer)
     add_user(layer / "etc")
     settle(layer)
 
@@ -122,6 +139,17 @@ def compile_below(environment: Path, known: Iterable[Path] = ()) -> None:
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(compile_one, sorted(path for path in packages.iterdir() if path.name not in old)))
+
+
+def compile_standard_library(library: Path) -> list[Path]:
+    """Compile what images of Python come without, and return the bytecode: a start would compile it each time.
+
+    Also what has some already, which a build leaves behind and the base need not have.
+    """
+    left_out = rf"{re.escape(str(library))}/(.*/)?({'|'.join(NEVER_IMPORTED)})/"
+    command = [sys.executable, "-m", "compileall", "-qq", "-f", "--invalidation-mode", "unchecked-hash"]
+    subprocess.run([*command, "-x", left_out, str(library)], check=False, env={**os.environ, "PYTHONHASHSEED": "0"})
+    return sorted(path for path in library.rglob("__pycache__/*.pyc") if not re.search(left_out, str(path)))
 
 
 def write_bill_of_materials(file: Path) -> None:

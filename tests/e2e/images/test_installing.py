@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from pathlib import Path
 
-from images.install import add_user, files_below, prune, settle
+from images.install import add_user, compile_standard_library, files_below, prune, settle
 
 
 def test_a_layer_is_settled_for_everybody_to_read_and_nobody_to_write(tmp_path: Path) -> None:
@@ -56,3 +57,18 @@ def test_what_no_image_needs_is_left_out(tmp_path: Path) -> None:
 
     assert sorted(path.relative_to(packages).as_posix() for path in files_below(tmp_path)) == kept
     assert os.listdir(tmp_path / "bin") == []
+
+
+def test_the_bytecode_of_the_standard_library_is_made_anew_but_of_what_nothing_imports(tmp_path: Path) -> None:
+    old = tmp_path / "__pycache__" / f"string.{sys.implementation.cache_tag}.pyc"
+    for name in ("string.py", "json/decoder.py", "test/test_json.py", "site-packages/pip/main.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("ANSWER = 42\n", encoding="utf-8")
+    old.parent.mkdir()
+    old.write_bytes(b"of before")
+
+    compiled = compile_standard_library(tmp_path)
+
+    names = [path.relative_to(tmp_path).as_posix().split(".")[0] for path in compiled]
+    assert names == ["__pycache__/string", "json/__pycache__/decoder"]
+    assert old.read_bytes() != b"of before"
