@@ -58,9 +58,9 @@ def delay_text(milliseconds: int) -> str:
 
 
 def instant_text(milliseconds: int) -> str:
-    """A point in time as RFC 3339 in UTC, or as epoch milliseconds where no calendar has it."""
+    """A point in time as RFC 3339 in UTC, or as epoch milliseconds where no calendar has it; of bounded length."""
     if not is_instant(milliseconds):
-        return f"epoch {milliseconds} ms"
+        return f"epoch {milliseconds} ms" if abs(milliseconds) < 1 << 63 else "a time that 64 bits cannot hold"
     seconds, rest_ms = divmod(milliseconds, 1_000)
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest_ms:03d}Z"
 

@@ -1,4 +1,4 @@
-"""Instants of RFC 3339 that dialects read: the short way of most gives what the pattern gives."""
+"""Instants of RFC 3339 that dialects read: the short way of most gives what the pattern gives. And times as shown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.properties import QUICK
 
-from delaytopic_relay.dialects.times import rfc_3339_ms
+from delaytopic_relay.dialects.times import instant_text, rfc_3339_ms
 
 SECOND_MS = 1_795_269_686_000
 
@@ -55,3 +55,16 @@ def test_a_fraction_counts_up_to_the_next_millisecond(microseconds: int) -> None
 )
 def test_what_is_no_instant_is_none(text: bytes) -> None:
     assert rfc_3339_ms(text) is None
+
+
+@pytest.mark.parametrize(
+    ("time_ms", "text"),
+    [
+        (SECOND_MS + 7, "2026-11-21T14:01:26.007Z"),
+        (-1, "epoch -1 ms"),
+        ((1 << 63) - 1, "epoch 9223372036854775807 ms"),
+        (10**4_299, "a time that 64 bits cannot hold"),
+    ],
+)
+def test_a_time_that_no_calendar_has_is_shown_too_and_takes_little_room(time_ms: int, text: str) -> None:
+    assert instant_text(time_ms) == text
