@@ -36,14 +36,16 @@ Refused = list[tuple[T, KafkaError]]
 def producer(settings: Settings, topic: str | None = None) -> Producer:
     """Return a producer whose retries never double a record, and that puts a key where Java's producers put it.
 
-    With a topic it is connected: one that has no connection yet when it needs a producer id, which is before its first
-    record, asks again half a second later. Raises KafkaUnreachableError.
+    It makes no topics, as brokers would for whoever asks for one. With a topic it is connected: one that has no
+    connection yet when it needs a producer id, which is before its first record, asks again half a second later. Raises
+    KafkaUnreachableError.
     """
     made = Producer(
         {
             "linger.ms": 5,
             "enable.idempotence": True,
             "partitioner": "murmur2_random",
+            "allow.auto.create.topics": False,
             "queue.buffering.max.messages": 200_000,
             **settings,
         },

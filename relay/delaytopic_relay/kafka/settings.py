@@ -85,6 +85,7 @@ def producer_settings(connection: Settings, client_id: str, transactional_id: st
 
     Idempotence keeps the order across retries. Only failures are reported, so that a good record costs
     no call. A batch must not exceed what the topic takes: the broker would refuse all of it.
+    A topic that is gone stays so: made by asking for it, it would have none of the settings that it needs.
     Partitions are chosen as the Java client does.
     """
     settings: Settings = {
@@ -100,6 +101,7 @@ def producer_settings(connection: Settings, client_id: str, transactional_id: st
         "queue.buffering.max.kbytes": 128 << 10,
         "delivery.report.only.error": True,
         "topic.metadata.refresh.interval.ms": METADATA_REFRESH_MS,
+        "allow.auto.create.topics": False,
         "message.timeout.ms": TRANSACTION_TIMEOUT_MS,
     }
     if transactional_id is not None:
