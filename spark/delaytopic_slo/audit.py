@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -26,6 +27,9 @@ from delaytopic_slo.reading.facts import KafkaFacts
 from delaytopic_slo.reading.planning import Request, make_plan
 from delaytopic_slo.reading.settings import client_settings
 from delaytopic_slo.report.reporting import final_before, make_report, no_verdict, window_of
+
+SPARK_FAILURES = (PySparkException, Py4JJavaError)
+"""What Spark raises: its own errors, and those of file systems as they come, as of a file that is gone."""
 
 
 class Reader(StrEnum):
@@ -139,8 +143,8 @@ class Audit:
             return last
         try:
             return execute_plan(plan, self._ledger, last, self._read, progress)
-        except PySparkException as error:
-            raise ReadingError(_innermost(str(error))) from error
+        except SPARK_FAILURES as error:
+            raise ReadingError(_innermost(error)) from error
 
     def _new_plan(self, now_ms: int, last: Commit | None) -> Plan:
         config, options = self._config, self._options
@@ -195,16 +199,17 @@ def report_of(ledger: Ledger, commit: Commit, window_ms: int | None, now_ms: int
     window = window_of(commit, window_ms)
     try:
         gathered = gather(ledger, commit, window, final_before(commit))
-    except PySparkException as error:
+    except SPARK_FAILURES as error:
         raise LedgerError(
             f"the tables of run {commit.plan.sequence} in {ledger.place} cannot be read; if another run replaced them, "
-            f"try again: {_innermost(str(error))}"
+            f"try again: {_innermost(error)}"
         ) from error
     return make_report(commit, window, gathered, now_ms)
 
 
-def _innermost(text: str) -> str:
+def _innermost(error: PySparkException | Py4JJavaError) -> str:
     """Return the telling line of an error in a worker, which Spark wraps in others."""
+    text = str(error.java_exception.toString()) if isinstance(error, Py4JJavaError) else str(error)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     told = [line for line in lines if line.startswith("delaytopic_slo.errors.")]
     return told[-1].partition(": ")[2] if told else lines[0]

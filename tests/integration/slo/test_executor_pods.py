@@ -134,7 +134,8 @@ def test_of_two_audits_at_once_one_counts(jobs: AuditJobs, spark: SparkSession, 
 
     # The slower one was overtaken, or began when the other was through.
     assert ends in (["Complete", "Complete"], ["Complete", "Failed"])
-    assert ("was quicker" in "".join(map(jobs.log, both))) == (ends[-1] == "Failed")
+    logs = "".join(map(jobs.log, both))
+    assert ("was quicker" in logs) == (ends[-1] == "Failed"), logs
     assert tables_of(spark, jobs.name, jobs.place) == local
     jobs.await_executors(0)
 

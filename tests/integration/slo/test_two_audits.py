@@ -162,6 +162,23 @@ def test_an_audit_that_was_overtaken_says_so_and_the_next_one_goes_on_from_the_w
     assert following.reading.run == 2
 
 
+@pytest.mark.takes_long("carries out an audit while another one goes on")
+def test_an_audit_whose_unfinished_files_the_quicker_one_has_removed_says_so_whatever_spark_throws(
+    spark: SparkSession, audited: Callable[..., AuditedTopic], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic, usual, now_ms = audited(1), Ledger.write, time.time_ns() // 1_000_000
+
+    def after_another(*_: object) -> None:
+        monkeypatch.setattr(Ledger, "write", usual)
+        topic.run(spark, now_ms)
+        # As S3 answers who commits them. Spark passes it on as it is; a local folder would be made anew.
+        spark._jvm.java.io.FileReader("/gone")  # type: ignore[union-attr]
+
+    monkeypatch.setattr(Ledger, "write", after_another)
+    with pytest.raises(OvertakenError, match="was quicker: its verdict counts"):
+        topic.run(spark, now_ms)
+
+
 def test_a_report_whose_tables_a_later_run_replaced_says_so(spark: SparkSession, tmp_path: Path) -> None:
     ledger, last = ledger_in(spark, str(tmp_path)), commit_of()
     gone = last.model_copy(update={"parts": [Part(folder="runs/00000001-a/0-9", start=0, end=9, runs=1)]})
