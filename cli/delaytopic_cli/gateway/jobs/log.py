@@ -220,9 +220,12 @@ class KafkaJobWriter:
         """Fence whoever had the job. Raises `TopicError`, `Fenced`, `InDoubt`."""
         self._topic = topic
         self._key = key
-        self._producer: Producer = producer({**settings, **transactional(f"{topic}/{key}", TRANSACTION_MS)}, topic)
+        own = transactional(f"{topic}/{key}", TRANSACTION_MS)
         try:
+            self._producer: Producer = producer({**settings, **own}, topic)
             self._producer.init_transactions(TIMEOUT_S)
+        except KafkaUnreachableError as error:
+            raise InDoubt(f"{error}") from error
         except KafkaException as error:
             raise self._translated(error.args[0]) from error
 

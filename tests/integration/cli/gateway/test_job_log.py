@@ -11,13 +11,14 @@ from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
 from tests.support.relay.route import read_topic
 
+from delaytopic_cli.client import kafka_clients
 from delaytopic_cli.client.sending import OutgoingRecord
 from delaytopic_cli.embedded.process import wait_until
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
 from delaytopic_cli.errors import TopicError
 from delaytopic_cli.gateway.jobs.job import Action, Job, Part, Selector, State
-from delaytopic_cli.gateway.jobs.log import TOPIC_SETTINGS, KafkaJobLog, source_ends
-from delaytopic_cli.gateway.jobs.runner import CommandTooLarge, Fenced
+from delaytopic_cli.gateway.jobs.log import TOPIC_SETTINGS, KafkaJobLog, KafkaJobWriter, source_ends
+from delaytopic_cli.gateway.jobs.runner import CommandTooLarge, Fenced, InDoubt
 
 pytestmark = pytest.mark.integration
 
@@ -127,6 +128,15 @@ def test_who_opens_a_job_fences_the_one_before_with_what_it_has_not_committed(
 
     assert jobs(log) == [job(source, written=1)]
     assert [record.key for record in read_topic(kafka.bootstrap_servers, source)] == [b"second"]
+
+
+def test_whether_a_job_is_one_s_own_is_in_doubt_while_no_broker_answers(
+    topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kafka_clients, "METADATA_TIMEOUT_SECONDS", 0.2)
+
+    with pytest.raises(InDoubt, match="no Kafka broker answers"):
+        KafkaJobWriter({"bootstrap.servers": "127.0.0.1:1"}, topic, KEY)
 
 
 def test_a_command_that_is_too_large_is_named_and_nothing_is_there(
