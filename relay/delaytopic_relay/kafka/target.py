@@ -24,8 +24,8 @@ from delaytopic_relay.ports import GroupMetadata, Target
 COMMIT_TIMEOUT_S = 10.0
 ABORT_TIMEOUT_S = 5.0
 INIT_TIMEOUT_S = 15.0
-FENCE_TIMEOUT_S = 0.05
-"""Of the first attempt to fence; of each later one, twice that of the one before."""
+FENCE_TIMEOUTS_S = (0.05, 0.1, 0.2, 0.4, 0.8, 13.0)
+"""Of one attempt to fence after another."""
 REPORT_TIMEOUT_S = 0.5
 PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
 ABOUT_THE_RECORD = frozenset(
@@ -72,13 +72,13 @@ class KafkaTarget:
         producer = Producer(settings, logger=client_logger("target"))
         if self._id is not None:
             with _naming(self._id):
-                self._init_transactions(producer, INIT_TIMEOUT_S)
+                self._connect(producer)
+                producer.init_transactions(INIT_TIMEOUT_S)
         return producer
 
-    def _init_transactions(self, producer: Producer, timeout_s: float) -> None:
+    def _connect(self, producer: Producer) -> None:
         # A client that has no connection yet when it needs a producer id asks again half a second later.
         producer.list_topics(self._source_topic, INIT_TIMEOUT_S)
-        producer.init_transactions(timeout_s)
 
     def begin(self) -> None:
         """Open a transaction."""
@@ -207,20 +207,25 @@ class KafkaTarget:
         While the broker aborts, it answers that the client has to come back, which the client does half a second later.
         Another client need not wait so long.
         """
-        timeout_s = FENCE_TIMEOUT_S
+        *soon_s, last_s = FENCE_TIMEOUTS_S
         with _naming(owner):
-            while not self._fences(owner, timeout_s):
-                timeout_s = min(2 * timeout_s, INIT_TIMEOUT_S)
+            if not any(self._fences(owner, timeout_s) for timeout_s in soon_s):
+                self._fencer(owner).init_transactions(last_s)
 
     def _fences(self, owner: str, timeout_s: float) -> bool:
-        fencer = Producer(self._make_settings(owner), logger=client_logger("target"))
+        fencer = self._fencer(owner)
         try:
-            self._init_transactions(fencer, timeout_s)
+            fencer.init_transactions(timeout_s)
         except KafkaException as error:
-            if timeout_s < INIT_TIMEOUT_S and error.args[0].retriable():
+            if error.args[0].retriable():
                 return False
             raise
         return True
+
+    def _fencer(self, owner: str) -> Producer:
+        fencer = Producer(self._make_settings(owner), logger=client_logger("target"))
+        self._connect(fencer)
+        return fencer
 
     def replace(self) -> None:
         """A new producer under the same id, which fences the old one."""
