@@ -28,7 +28,7 @@ _SAME_ROW: Final = settings(_ROW, derandomize=True)
 
 def nightly_for(seconds: int) -> pytest.MarkDecorator:
     """Let a test's argument `seconds` be 0 every day, and so many seconds in `make test-nightly`."""
-    long = pytest.mark.takes_long("its share of an hour of fuzzing")
+    long = pytest.mark.takes_long("its share of half an hour of fuzzing")
     nightly = pytest.param(seconds, id="nightly", marks=[pytest.mark.nightly, long])
     return pytest.mark.parametrize("seconds", [pytest.param(0, id="daily"), nightly])
 

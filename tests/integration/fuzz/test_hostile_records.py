@@ -23,10 +23,10 @@ HOSTILE_RATE = 200
 MEMORY_LIMIT_BYTES = 512 << 20
 """The memory that the chart gives a relay (`operator.relayResources`)."""
 SHORT = pytest.mark.takes_long("sends for seconds, and waits for all that is due in seconds")
-LONG = [pytest.mark.nightly, pytest.mark.takes_long("an hour of fuzzing, with its fellows")]
+LONG = [pytest.mark.nightly, pytest.mark.takes_long("half an hour of fuzzing, with its fellows")]
 ASSAULTS = [
     pytest.param(REDIS, 6, marks=SHORT),
-    *(pytest.param(backend, 600, marks=LONG) for backend in (REDIS, BUCKETS)),
+    *(pytest.param(backend, 300, marks=LONG) for backend in (REDIS, BUCKETS)),
 ]
 
 

@@ -80,7 +80,7 @@ def mutated(draw: st.DrawFn, of: st.SearchStrategy[bytes]) -> bytes:
 values = st.tuples(signed | mutated(signed) | st.binary(max_size=100), st.sampled_from(PLACES), st.booleans())
 
 
-@nightly_for(300)
+@nightly_for(150)
 def test_every_segment_is_read_or_named_as_foreign(
     seconds: int, record_property: Callable[[str, object], None]
 ) -> None:
@@ -121,7 +121,7 @@ texts = st.one_of(
 )
 
 
-@nightly_for(300)
+@nightly_for(150)
 def test_every_value_beside_segments_is_read_or_named_as_foreign(
     seconds: int, record_property: Callable[[str, object], None]
 ) -> None:

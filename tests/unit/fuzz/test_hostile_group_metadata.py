@@ -76,7 +76,7 @@ def backlog_of(kind: str, clock: WorldClock) -> Backlog:
     return BucketBacklog(MemoryBucketLog(), BucketNames("shop"), RULES, clock, QuietEvents(), lambda _: EmptyReader())
 
 
-@nightly_for(200)
+@nightly_for(100)
 @pytest.mark.parametrize("kind", ["redis", "buckets", "fixed delay"])
 def test_metadata_of_anybody_is_refused_by_name_or_worked_with(
     kind: str, seconds: int, record_property: Callable[[str, object], None]

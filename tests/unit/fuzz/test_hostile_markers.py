@@ -64,7 +64,7 @@ def read(key: bytes | None, value: bytes | None, of_record: Headers) -> Command:
     return DIALECT.read(SourceRecord(0, OFFSET, 1_795_269_600_000, key, value, of_record))
 
 
-@nightly_for(300)
+@nightly_for(150)
 def test_whatever_a_client_writes_is_a_command(seconds: int, record_property: Callable[[str, object], None]) -> None:
     counts = {"Schedule": 0, "Cancel": 0, "Postpone": 0, "Reject": 0, "Ignore": 0, "put off": 0, "bytes": 0}
 

@@ -75,7 +75,7 @@ PENDING: dict[str, Any] = {
 }
 
 
-@nightly_for(300)
+@nightly_for(150)
 def test_every_status_page_is_refused_or_decided_by(
     seconds: int, record_property: Callable[[str, object], None]
 ) -> None:
@@ -106,7 +106,7 @@ def test_every_status_page_is_refused_or_decided_by(
     assert (counts["read"] > 0, counts["refused"] > 0) == (True, True)
 
 
-@nightly_for(300)
+@nightly_for(150)
 def test_every_list_of_what_is_pending_is_refused_or_shown(
     seconds: int, record_property: Callable[[str, object], None]
 ) -> None:

@@ -56,7 +56,7 @@ def test_a_delay_topic_with_a_character_that_json_writes_as_a_pair_is_judged(run
     running.delete_topic(name)
 
 
-@nightly_for(600)
+@nightly_for(300)
 @pytest.mark.takes_long("an API server and an operator judge some hundred objects")
 def test_every_delay_topic_is_refused_or_judged_and_stops_nobody_elses(
     seconds: int, running: Platform, record_property: Callable[[str, object], None]
