@@ -7,11 +7,23 @@ from tests.simulation.counting import ENOUGH_RUNS, missing
 from tests.simulation.hunting import hunt
 from tests.simulation.plans.families import PLANS
 
+BACKENDS = ("RedisZset", "KafkaBuckets")
+RUNS_OF_OTHERS = 3_000
+"""What dialects and members add happens in most histories."""
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("backend", PLANS)
+pytestmark = pytest.mark.nightly
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_of_ten_thousand_histories_none_breaks_a_promise_and_no_fault_is_left_out(backend: str) -> None:
     findings = hunt(0, ENOUGH_RUNS, None, lambda findings: None, backend)
 
     assert (findings.runs, findings.failures) == (ENOUGH_RUNS, [])
     assert missing(findings.counts, backend) == []
+
+
+@pytest.mark.parametrize("family", [family for family in PLANS if family not in BACKENDS])
+def test_of_thousands_of_histories_with_dialects_and_members_none_breaks_a_promise(family: str) -> None:
+    findings = hunt(0, RUNS_OF_OTHERS, None, lambda findings: None, family)
+
+    assert (findings.runs, findings.failures) == (RUNS_OF_OTHERS, [])
