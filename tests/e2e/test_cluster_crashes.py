@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from tests.e2e.cluster.clusters import Cluster
@@ -31,8 +31,8 @@ Record = Callable[[str, object], None]
 
 
 @pytest.fixture(scope="module")
-def team(platform: InstalledPlatform, make_team: MakeTeam) -> Team:
-    """Two relays, whose class lets sessions last a minute."""
+def team(platform: InstalledPlatform, make_team: MakeTeam) -> Iterator[Team]:
+    """Two relays, whose class lets sessions last a minute; it goes again, as classes are everybody's."""
     patient = delay_class()
     patient["metadata"] = {"name": PATIENT}
     patient["spec"]["relay"] = {"sessionTimeout": f"{SESSION_MS // 1_000}s"}
@@ -41,7 +41,9 @@ def team(platform: InstalledPlatform, make_team: MakeTeam) -> Team:
     team.apply("steady", delayClassName=PATIENT, autoscaling={"mode": "Fixed"}, relay={"replicas": 2})
     team.await_ready("steady")
     platform.await_relays(team.namespace, "steady", 2)
-    return team
+    yield team
+    platform.kubectl("delete", "delaytopic", "steady", "-n", team.namespace, "--timeout=2m")
+    platform.kubectl("delete", "delayclass", PATIENT, "--timeout=1m")
 
 
 def reading_until_the_death(team: Team, run: str) -> Reading:
