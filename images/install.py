@@ -52,7 +52,7 @@ NEVER_IMPORTED: Final = (
     "tkinter",
     "turtledemo",
 )
-"""Folders of the base's standard library."""
+"""Folders below the base's standard library that no program here imports."""
 
 
 def main(step: str) -> None:

@@ -29,7 +29,7 @@ from delaytopic_slo.reading.settings import client_settings
 from delaytopic_slo.report.reporting import final_before, make_report, no_verdict, window_of
 
 SPARK_FAILURES = (PySparkException, Py4JJavaError)
-"""What Spark raises: its own errors, and those of file systems as they come, as of a file that is gone."""
+"""Errors that Spark raises: its own, and those of file systems as they come, as of a file that is gone."""
 
 
 class Reader(StrEnum):

@@ -9,7 +9,7 @@ from tests.simulation.plans.families import PLANS
 
 BACKENDS = ("RedisZset", "KafkaBuckets")
 RUNS_OF_OTHERS = 3_000
-"""What dialects and members add happens in most histories."""
+"""Enough for dialects and members: most histories have what these add."""
 
 pytestmark = pytest.mark.nightly
 

@@ -25,7 +25,7 @@ COMMIT_TIMEOUT_S = 10.0
 ABORT_TIMEOUT_S = 5.0
 INIT_TIMEOUT_S = 15.0
 FENCE_TIMEOUTS_S = (0.05, 0.1, 0.2, 0.4, 0.8, 13.0)
-"""Of one attempt to fence after another."""
+"""The timeouts of the attempts to fence, each with another client; after the last one the partition waits."""
 REPORT_TIMEOUT_S = 0.5
 PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
 ABOUT_THE_RECORD = frozenset(

@@ -157,7 +157,7 @@ class Route:
         rng = random.Random(seed)
         settings = {"bootstrap.servers": self.servers.bootstrap_servers, "linger.ms": 1, "enable.idempotence": True}
         producer = Producer({**settings, "queue.buffering.max.messages": 1_000_000, "message.timeout.ms": 120_000})
-        producer.list_topics(self.source, 30)
+        producer.list_topics(self.source, 30)  # so that the first records need not wait for a producer id
         sent, started_s = 0, time.monotonic()
         try:
             while not stop.wait(0.01):

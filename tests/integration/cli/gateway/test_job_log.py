@@ -130,9 +130,7 @@ def test_who_opens_a_job_fences_the_one_before_with_what_it_has_not_committed(
     assert [record.key for record in read_topic(kafka.bootstrap_servers, source)] == [b"second"]
 
 
-def test_whether_a_job_is_one_s_own_is_in_doubt_while_no_broker_answers(
-    topic: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_is_in_doubt_while_no_broker_answers(topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kafka_clients, "METADATA_TIMEOUT_SECONDS", 0.2)
 
     with pytest.raises(InDoubt, match="no Kafka broker answers"):

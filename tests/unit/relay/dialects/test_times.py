@@ -1,4 +1,4 @@
-"""Instants of RFC 3339 that dialects read: the short way of most gives what the pattern gives. And times as shown."""
+"""Times of dialects: the short way to read most instants gives what the pattern gives, and all are shown briefly."""
 
 from __future__ import annotations
 
