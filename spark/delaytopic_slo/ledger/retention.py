@@ -33,11 +33,16 @@ def remembered(runs: Sequence[Run], floor: int) -> list[Run]:
 def forgotten_asks(runs: Iterable[Run], floor: int, before: Iterable[Range]) -> list[Range]:
     """Return the source's offsets of forgotten records: those from `before`, and of the runs that lose theirs."""
     gone = [piece for run in runs if run.last_minute is not None and run.last_minute < floor for piece in run.asks]
-    ordered = sorted((piece for piece in (*before, *gone) if piece.end > piece.start), key=_place)
-    return [piece for _, pieces in groupby(ordered, lambda piece: piece.partition) for piece in _joined(pieces)]
+    return joined_ranges((*before, *gone))
 
 
-_WITHOUT_RECORDS: dict[str, Any] = {"first_minute": None, "last_minute": None, "overdue": 0, "asks": []}
+def joined_ranges(pieces: Iterable[Range]) -> list[Range]:
+    """Return ranges of the source in their order, with those put together that follow upon each other."""
+    ordered = sorted((piece for piece in pieces if piece.end > piece.start), key=_place)
+    return [piece for _, found in groupby(ordered, lambda piece: piece.partition) for piece in _joined(found)]
+
+
+_WITHOUT_RECORDS: dict[str, Any] = {"first_minute": None, "last_minute": None, "overdue": 0, "asks": [], "rows": 0}
 
 
 def _joined(pieces: Iterable[Range]) -> list[Range]:

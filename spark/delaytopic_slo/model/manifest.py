@@ -104,9 +104,10 @@ class Part(Model):
 
 
 class Run(Model):
-    """A run whose tables still count."""
+    """A run whose tables still count, or several that were put together."""
 
     sequence: int
+    """The number of the run, or of the last of them."""
     folder: str
     """The folder of its tables, relative to the ledger."""
     first_minute: int | None = None
@@ -119,6 +120,10 @@ class Run(Model):
     """Rows of its table of overdue records."""
     asks: list[Range]
     """The ranges of the source that it read."""
+    rows: int | None = None
+    """The rows of its table of records; absent where nobody counted them."""
+    runs: int = 1
+    """The number of runs that it was put together from."""
 
     @property
     def tables(self) -> list[str]:

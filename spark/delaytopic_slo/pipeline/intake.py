@@ -19,9 +19,12 @@ from delaytopic_slo.tables.schemas import EXTRACT, OVERDUE, RECORDS
 
 @dataclass(frozen=True)
 class Intake:
-    """The result of reading. `records` is written; `commands` and `overdue` count rows of the tables of these names."""
+    """The result of reading. `records` is written, in about so many `rows`; `commands` and `overdue` count rows of the
+    tables of these names.
+    """
 
     records: DataFrame
+    rows: int
     read: list[TopicRead]
     clocks: list[ClockReading]
     named: list[str]
@@ -43,17 +46,17 @@ def ingest(plan: Plan, ledger: Ledger, folder: str, last: Commit | None, read: R
     named = sorted({*known, *wanted})
     overdue = sum(row.overdue for row in counts)
     commands = sum(row.named for row in counts)
-    progress(f"sorting {sum(row.records for row in counts):,} records by deadline")
+    rows = sum(row.records for row in counts)
+    progress(f"sorting {rows:,} records by deadline")
     if commands:
         ledger.write(folder, "commands", tables.commands(extract))
     if overdue:
         ledger.write(folder, "overdue", tables.overdue(extract))
-    rows = tables.asks(extract).unionByName(_outcomes(extract, counts, ledger, folder, last, bool(overdue)))
+    found = tables.asks(extract).unionByName(_outcomes(extract, counts, ledger, folder, last, bool(overdue)))
     scope = {first.partition: first.offset for first in plan.scope}
     return Intake(
-        records=ledger.write_sorted(
-            folder, "records", tables.in_scope(rows, scope), sum(row.records for row in counts)
-        ),
+        records=ledger.write_sorted(folder, "records", tables.in_scope(found, scope), rows),
+        rows=rows,
         read=_topics_read(plan, counts),
         clocks=_clocks(counts),
         named=named,

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from delaytopic_slo.ledger.compaction import last_to_compact, put_together
 from delaytopic_slo.ledger.ledger import Ledger
 from delaytopic_slo.ledger.retention import forgotten_asks, remembered
 from delaytopic_slo.model.manifest import Commit, Plan, Run
 from delaytopic_slo.pipeline.grading import bounds_of, counted_from, grade, graded_formerly
 from delaytopic_slo.pipeline.intake import Intake, ingest
 from delaytopic_slo.pipeline.ports import Progress, Read
+from delaytopic_slo.tables.schemas import RUNS
 
 STAGING = ("extract", "extract-of-named", "withdrawn")
+EARLIER: Final = "earlier"
+"""Of a run's folder: where it puts the tables of runs before it together."""
 
 
 def execute_plan(plan: Plan, ledger: Ledger, last: Commit | None, read: Read, progress: Progress) -> Commit:
@@ -34,7 +40,7 @@ def execute_plan(plan: Plan, ledger: Ledger, last: Commit | None, read: Read, pr
         plan=plan,
         closed_minute=grading.closed_minute,
         floor_minute=floor,
-        runs=[*remembered(runs, floor), done],
+        runs=[*_compacted(ledger, folder, remembered(runs, floor), progress), done],
         parts=grading.parts,
         forgotten=forgotten_asks(runs, floor, before.forgotten if before is not None else []),
         read=intake.read,
@@ -62,7 +68,25 @@ def _run(plan: Plan, folder: str, intake: Intake) -> Run:
         commands=intake.commands,
         overdue=intake.overdue,
         asks=[piece for piece in plan.ranges if piece.topic == plan.source],
+        rows=intake.rows,
     )
+
+
+def _compacted(ledger: Ledger, folder: str, runs: list[Run], progress: Progress) -> list[Run]:
+    """Return the runs before this one, the last of them put together where they have become many."""
+    count = last_to_compact(runs)
+    if not count:
+        return runs
+    progress(f"putting the records of {count} runs together")
+    several = runs[-count:]
+    one = put_together(several, f"{folder}/{EARLIER}")
+    for table in one.tables:
+        rows = ledger.read([run.folder for run in several if table in run.tables], table, RUNS[table])
+        if table == "records":
+            ledger.write_sorted(one.folder, table, rows, one.rows or 0)
+        else:
+            ledger.write(one.folder, table, rows)
+    return [*runs[:-count], one]
 
 
 def _anywhere(run: Run) -> Run:

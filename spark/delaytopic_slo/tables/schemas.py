@@ -65,6 +65,9 @@ COMMANDS: Final = _table(
 OVERDUE: Final = _table(partition=_INT, offset=_LONG, append_ms=_LONG)
 """Schedules that were due before they were appended: their outcomes don't know their deadline."""
 
+RUNS: Final = {"records": RECORDS, "commands": COMMANDS, "overdue": OVERDUE}
+"""Tables of what runs have read, by name."""
+
 DIGESTS: Final = _table(minute=_LONG, partition=_INT, kind=_BYTE, records=_LONG, hashes=_LONG, offsets=_LONG)
 """Count, XOR of hashes and sum of offsets, for one side of one source partition in one minute."""
 

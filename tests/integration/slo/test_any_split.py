@@ -16,6 +16,7 @@ from tests.integration.slo.truth import Truth
 from tests.unit.slo.messages import extract_of
 
 from delaytopic_slo.ledger.ledger import Ledger
+from delaytopic_slo.ledger.parts import FAN
 from delaytopic_slo.model.manifest import OF_PART
 from delaytopic_slo.model.words import MINUTE_MS, Finding
 from delaytopic_slo.pipeline.gathering import current
@@ -29,8 +30,10 @@ pytestmark = pytest.mark.long
 Tables = dict[str, list[tuple[object, ...]]]
 
 
-def audited(spark: SparkSession, place: Path, rows: Sequence[tuple[int, Row]], ends_ms: Sequence[int]) -> Tables:
-    """Return verdicts, histogram and findings after runs that end at these times."""
+def audited(
+    spark: SparkSession, place: Path, rows: Sequence[tuple[int, Row]], ends_ms: Sequence[int]
+) -> tuple[Tables, list[int]]:
+    """Return verdicts, histogram and findings after runs that end at these times, and how many each run is of now."""
     ledger, start_ms = Ledger(spark, str(place), "tests/orders"), 0
     for sequence, end_ms in enumerate(ends_ms, start=1):
         of_run = [row for append_ms, row in rows if start_ms <= append_ms < end_ms]
@@ -39,25 +42,37 @@ def audited(spark: SparkSession, place: Path, rows: Sequence[tuple[int, Row]], e
     commit = ledger.last_commit()
     assert commit is not None
     tables = {table: current(ledger, commit, table).collect() for table in OF_PART}
-    return {table: sorted((tuple(row) for row in rows), key=str) for table, rows in tables.items()}
+    found = {table: sorted((tuple(row) for row in rows), key=str) for table, rows in tables.items()}
+    return found, [run.runs for run in commit.runs]
 
 
-def assert_same_after_any_runs(spark: SparkSession, seed: int, each: int, cuts: Sequence[int]) -> None:
-    """Compare one run over all records with runs that end at these times and at the end of all."""
+def assert_same_after_any_runs(spark: SparkSession, seed: int, each: int, cuts: Sequence[int]) -> list[int]:
+    """Compare one run over all records with runs that end at these times and at the end of all.
+
+    Returns how many runs each of the latter is of by then.
+    """
     rows = extract_of(Truth(AuditedTopic("orders", "", Path()), 0, seed, BASE_MS, each), CONFIG)
 
     with TemporaryDirectory() as folder:
-        whole = audited(spark, Path(folder) / "whole", rows, [END_MS])
-        split = audited(spark, Path(folder) / "split", rows, [*sorted(cuts), END_MS])
+        whole, _ = audited(spark, Path(folder) / "whole", rows, [END_MS])
+        split, runs = audited(spark, Path(folder) / "split", rows, [*sorted(cuts), END_MS])
 
     assert split == whole
     assert len(whole["verdicts"]) > 100
+    return runs
 
 
 @pytest.mark.takes_long("carries out four runs")
 def test_three_runs_give_the_same_verdicts_findings_and_histogram_as_one(spark: SparkSession) -> None:
     # In the middle of the deadlines, and when all are over but not all of what is late has come.
     assert_same_after_any_runs(spark, 4711, 100, [BASE_MS + HOUR_MS + 1_234_567, BASE_MS + 3 * HOUR_MS + 1])
+
+
+@pytest.mark.takes_long("carries out eleven runs")
+def test_runs_whose_records_were_put_together_give_the_same_as_one(spark: SparkSession) -> None:
+    cuts = [BASE_MS + number * HOUR_MS // 3 for number in range(FAN + 1)]
+
+    assert assert_same_after_any_runs(spark, 815, 100, cuts) == [FAN, 1, 1]
 
 
 @pytest.mark.takes_long("carries out two runs")
