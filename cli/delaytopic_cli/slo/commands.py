@@ -6,7 +6,8 @@ import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from time import monotonic, sleep
+from typing import Any, Final, NoReturn
 
 import click
 from pyspark.sql import SparkSession
@@ -26,6 +27,8 @@ from delaytopic_slo.pipeline import Progress, silent
 from delaytopic_slo.runtime.java_archive import make_archive
 from delaytopic_slo.runtime.session import spark_session
 
+SOONEST_MS: Final = 1_000
+
 
 @click.command(short_help="Read what is new, judge it, and write the report.")
 @click.option("-f", "--file", required=True, metavar="FILE", help="YAML with the DelayTopics; - for standard input.")
@@ -44,6 +47,7 @@ from delaytopic_slo.runtime.session import spark_session
 @click.option("--retention", type=DurationOption(), help="Of the ledger. Default: SLO window and loss horizon.")
 @click.option("--since", type=DurationOption(), help="First run: begin so long ago. Default: with the first record.")
 @click.option("--restart", is_flag=True, help="Begin anew: after topics were made anew, or records expired unread.")
+@click.option("--every", type=DurationOption(), help="Go on until told to end, and audit so often. Default: once.")
 @click.option("--any-clock", is_flag=True, help="Take CreateTime for when records arrived.")
 @click.option(
     "--reader",
@@ -69,17 +73,18 @@ def run(**given: Any) -> int:
     Examples:
       delaytopic slo run -f examples/reminders.yaml --window 1h -b broker-1:9092
       kubectl get delaytopics,delayclasses -A -o yaml | delaytopic slo run -f - --ledger s3a://audits/ledger
+      delaytopic slo run -f delaytopic.yaml -b broker-1:9092 --every 1m --push http://pushgateway:9091
       spark-submit --driver-memory 2g .../delaytopic_cli/__main__.py slo run -f delaytopic.yaml
     """
     topics = audited_topics(given["file"], given["name"])
-    if given["status_file"] and len(topics) > 1:
-        raise InputError("--status-file is for one DelayTopic: choose it with --name")
+    _refuse_together(given, len(topics))
     kafka, client = _kafka_client(given)
     progress = silent if given["quiet"] else show_progress
     # As Ctrl-C: the first process of a container ignores what it has no handler for, and its pod waits to be killed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    # Without Spark no store takes a report that there is no verdict.
-    audited, codes = (topics, []) if is_url(given["output"]) else _with_topics(topics, kafka, client, given)
+    # Without Spark no store takes a report that there is no verdict; and who goes on needs it anyway.
+    needs_spark = is_url(given["output"]) or given["every"] is not None
+    audited, codes = (topics, []) if needs_spark else _with_topics(topics, kafka, client, given)
     if not audited:
         return max(codes)
     try:
@@ -92,11 +97,25 @@ def run(**given: Any) -> int:
         return _audit(spark, settings, kafka, client, given, progress)
 
     try:
+        if given["every"] is not None:
+            _again_and_again(given["every"], lambda: _each(spark, audit, audited, given["parallel"]))
         return max([*codes, *_each(spark, audit, audited, given["parallel"])])
     finally:
         if given["executor_pod"] is not None:
             # The container ends with this process, and Java with it: executors are removed before.
             spark.stop()
+
+
+def _refuse_together(given: dict[str, Any], topics: int) -> None:
+    """Raise InputError for options that make no sense beside others, or for so many DelayTopics."""
+    if given["status_file"] and topics > 1:
+        raise InputError("--status-file is for one DelayTopic: choose it with --name")
+    if given["every"] is None:
+        return
+    if given["restart"]:
+        raise InputError("--restart begins anew once: run it without --every first")
+    if given["every"].ms < SOONEST_MS:
+        raise InputError(f"--every: {given['every']} is less than 1s")
 
 
 def _with_topics(
@@ -115,6 +134,14 @@ def _with_topics(
         else:
             codes.append(publish(refused, given))
     return audited, codes
+
+
+def _again_and_again(every: Duration, audit_all: Callable[[], object]) -> NoReturn:
+    """Audit so often. The process may be ended at any moment: what a run has begun, the next one carries out."""
+    while True:
+        started_s = monotonic()
+        audit_all()
+        sleep(max(0.0, started_s + every.ms / 1_000 - monotonic()))
 
 
 def _each(spark: SparkSession, audit: Callable[[Settings], int], topics: list[Settings], parallel: int) -> list[int]:

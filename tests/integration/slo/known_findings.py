@@ -19,15 +19,24 @@ Tables = dict[str, list[tuple[object, ...]]]
 
 def produced(topic: AuditedTopic) -> list[Truth]:
     """Create the topics, and produce what happened within the last half day."""
-    topic.create(4)
+    found = happened(topic.create(4))
+    produce(topic, found)
+    return found
+
+
+def happened(topic: AuditedTopic) -> list[Truth]:
+    """Make up what happened within the last half day, for each of some partitions."""
     base_ms = (time.time_ns() // 1_000_000 // HOUR_MS - 12) * HOUR_MS
-    found = [Truth(topic, partition, 4711 + partition, base_ms, each=20) for partition in range(PARTITIONS)]
+    return [Truth(topic, partition, 4711 + partition, base_ms, each=20) for partition in range(PARTITIONS)]
+
+
+def produce(topic: AuditedTopic, truths: list[Truth]) -> None:
+    """Produce what happened, on all topics."""
     producer = topic.producer()
-    for sent in (sent for truth in found for sent in (*truth.asked(), *truth.outcomes())):
+    for sent in (sent for truth in truths for sent in (*truth.asked(), *truth.outcomes())):
         producer.produce(sent.topic, b"v", b"k", sent.partition, timestamp=sent.append_ms, headers=sent.headers)
         producer.poll(0)
     assert producer.flush(60) == 0
-    return found
 
 
 def tables_of(spark: SparkSession, name: str, place: str) -> Tables:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +17,13 @@ from pyspark.sql import SparkSession
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
 from tests.integration.slo.delay_topics import AuditedTopic
+from tests.integration.slo.known_findings import assert_truth_found, happened, produce, tables_of
 from tests.integration.slo.quick_spark import ENVIRONMENT
 from tests.support.operator.routes import Route, route
 
 from delaytopic_api.documents import ConditionStatus, ConditionType
 from delaytopic_cli import __main__ as delaytopic
+from delaytopic_cli.command_line import INTERRUPTED
 from delaytopic_operator.model.conditions import Condition
 from delaytopic_operator.observe.audit_verdict import last_verdict
 
@@ -127,6 +130,37 @@ def test_an_audit_that_does_not_reach_kafka_fails_and_says_why(tmp_path: Path, m
     assert code == 2
     assert found[:3] == (ConditionType.SLO_MET, ConditionStatus.UNKNOWN, "CannotJudge")
     assert "127.0.0.1:1" in found.message
+
+
+@pytest.mark.usefixtures("shared_spark")
+@pytest.mark.takes_long("carries out three audits")
+def test_an_audit_that_goes_on_finds_all_that_came_meanwhile(
+    spark: SparkSession, kafka: KafkaAddress, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = AuditedTopic(unique("goes-on"), kafka.bootstrap_servers, tmp_path / "once").create(4)
+    first, second = happened(topic)
+    waits: list[float] = []
+
+    def more_comes(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) > 1:
+            raise KeyboardInterrupt
+        produce(topic, [second])
+
+    monkeypatch.setattr("delaytopic_cli.slo.commands.sleep", more_comes)
+    produce(topic, [first])
+
+    file, place = topic.write_document(tmp_path), str(tmp_path / "again")
+    where = ("-f", str(file), "-b", topic.bootstrap_servers, "--ledger", place, "--output", str(tmp_path / "report"))
+    code = delaytopic.run(["slo", "run", *where, "--any-clock", "--window", "24h", "--every", "1h"])
+
+    topic.run(spark, time.time_ns() // 1_000_000)
+    name = f"tests/{topic.name}"
+    found = tables_of(spark, name, place)
+    assert code == INTERRUPTED
+    assert [3_000 < each < 3_600 for each in waits] == [True, True]
+    assert found == tables_of(spark, name, str(topic.folder))
+    assert_truth_found(found, [first, second])
 
 
 @pytest.mark.nightly

@@ -233,6 +233,52 @@ def test_delay_topics_are_audited_side_by_side_if_asked_for(tmp_path: Path, monk
     assert not together.broken
 
 
+@pytest.mark.usefixtures("signals")
+def test_an_audit_that_goes_on_survives_runs_that_fail_and_ends_when_it_is_told_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, waits = tmp_path / "topics.yaml", list[float]()
+    file.write_text(TOPIC % "orders", encoding="utf-8")
+
+    def failing(*_given: object) -> None:
+        raise LedgerError(f"no ledger at run {len(waits)}")
+
+    def waiting(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("delaytopic_cli.slo.commands.spark_session", lambda **_: None)
+    monkeypatch.setattr("delaytopic_cli.slo.commands.Audit", failing)
+    monkeypatch.setattr("delaytopic_cli.slo.commands.sleep", waiting)
+
+    code = run(["slo", "run", "-f", str(file), "-b", "127.0.0.1:1", "--quiet", "--every", "1m"])
+
+    assert code == INTERRUPTED
+    assert [50 < seconds <= 60 for seconds in waits] == [True, True]
+    assert capsys.readouterr().err.splitlines()[:2] == [
+        "error: shop/orders: no ledger at run 0",
+        "error: shop/orders: no ledger at run 1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--every", "1m", "--restart"], "--restart begins anew once: run it without --every first"),
+        (["--every", "999ms"], "--every: 999ms is less than 1s"),
+    ],
+)
+def test_an_audit_cannot_go_on_with_everything(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], why: str
+) -> None:
+    file = tmp_path / "topics.yaml"
+    file.write_text(TOPIC % "orders", encoding="utf-8")
+
+    assert run(["slo", "run", "-f", str(file), "-b", "127.0.0.1:1", *options]) == 2
+    assert why in capsys.readouterr().err
+
+
 def executor_template(tmp_path: Path, text: str = "{kind: Pod}") -> Path:
     file = tmp_path / "executor.yaml"
     file.write_text(text, encoding="utf-8")
