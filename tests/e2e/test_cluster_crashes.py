@@ -21,6 +21,8 @@ SESSION_MS = 60_000
 """Long enough that no death is noticed by the end of a session."""
 NOTICED_MS = SESSION_MS // 2
 """A gap that a slow machine does not exceed, and a session that has to end does."""
+OF_ITS_OWN = {"requests": {"cpu": "150m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}}
+"""So that a relay that starts on a busy node is not the last to be given a processor."""
 PER_SECOND = 2_000
 RECORDS = 40_000
 DELAYS_MS = (1_000, 3_000)
@@ -35,7 +37,7 @@ def team(platform: InstalledPlatform, make_team: MakeTeam) -> Iterator[Team]:
     """Two relays, whose class lets sessions last a minute; it goes again, as classes are everybody's."""
     patient = delay_class()
     patient["metadata"] = {"name": PATIENT}
-    patient["spec"]["relay"] = {"sessionTimeout": f"{SESSION_MS // 1_000}s"}
+    patient["spec"]["relay"] = {"sessionTimeout": f"{SESSION_MS // 1_000}s", "resources": OF_ITS_OWN}
     platform.kubectl.apply([patient])
     team = make_team("crashes")
     team.apply("steady", delayClassName=PATIENT, autoscaling={"mode": "Fixed"}, relay={"replicas": 2})

@@ -13,6 +13,8 @@ REDIS_URL = f"redis://redis.{INFRASTRUCTURE}:6379/0"
 ENABLED = "delaytopic.dev/enabled"
 CLASS = "standard"
 GATEWAY_SECRET = "gateway-kafka"
+LEDGER = "audits"
+LEDGER_ON_NODE = "/var/lib/delaytopic-e2e/audits"
 
 Images = Mapping[str, str]
 """References by what is in them: operator, relay, gateway, audit, traffic."""
@@ -66,6 +68,41 @@ def gateway_values(images: Images) -> dict[str, Any]:
             "resources": SMALL,
         }
     }
+
+
+def executor_values(images: Images, executors: int) -> dict[str, Any]:
+    """Have audits ask for so many executor pods; their ledger is the claim of `shared_ledger`."""
+    operator = chart_values(images)["operator"]
+    small = {"requests": {"cpu": "100m", "memory": "1Gi"}, "limits": {"memory": "1Gi"}}
+    further = {
+        "driverAccount": "audit-driver",
+        "mode": "Kubernetes",
+        "volume": {"persistentVolumeClaim": {"claimName": LEDGER}},
+        "executors": {"min": executors, "max": executors, "resources": small},
+    }
+    return {"operator": {**operator, "audit": {**operator["audit"], **further}}}
+
+
+def shared_ledger() -> list[dict[str, Any]]:
+    """A folder of the one node, as a volume that driver and executors reach, and its claim where relays run."""
+    of_both = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
+    volume = {
+        **of_both,
+        "capacity": {"storage": "1Gi"},
+        "persistentVolumeReclaimPolicy": "Retain",
+        "claimRef": {"namespace": RELAY_NAMESPACE, "name": LEDGER},
+        "hostPath": {"path": LEDGER_ON_NODE, "type": "Directory"},
+    }
+    claim = {**of_both, "volumeName": LEDGER, "resources": {"requests": {"storage": "1Gi"}}}
+    return [
+        {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": LEDGER}, "spec": volume},
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": LEDGER, "namespace": RELAY_NAMESPACE},
+            "spec": claim,
+        },
+    ]
 
 
 def gateway_secret() -> dict[str, Any]:

@@ -24,10 +24,12 @@ from tests.e2e.support.installation import (
     Images,
     chart_values,
     delay_class,
+    executor_values,
     former_values,
     gateway_secret,
     gateway_values,
     namespace,
+    shared_ledger,
 )
 from tests.e2e.support.kubeconfig import client_of
 from tests.e2e.support.node_data import delete_data
@@ -86,6 +88,11 @@ class InstalledPlatform:
         """Add a gateway to the release as docs/reference/gateway.md says, and wait until it runs."""
         self.kubectl.apply([gateway_secret()])
         self.upgrade(self._chart, self.images, gateway_values(self.images))
+
+    def install_executors(self, executors: int) -> None:
+        """Have audits run in mode Kubernetes, as docs/how-to/audit-on-a-cluster.md says."""
+        self.kubectl.apply(shared_ledger())
+        self.upgrade(self._chart, self.images, executor_values(self.images, executors))
 
     def upgrade(self, chart: Path, images: Images, further: Mapping[str, Any] = MappingProxyType({})) -> None:
         """Bring the release to a chart, images and further values, and wait until all of it runs."""
@@ -148,8 +155,16 @@ class InstalledPlatform:
 
     def audit(self, team: str, name: str, run: str) -> Object:
         """Audit a DelayTopic now: the condition that its status gets from the verdict."""
+        return self.audited(team, name, self.start_audit(team, name, run))
+
+    def start_audit(self, team: str, name: str, run: str) -> str:
+        """Return the Job that audits a DelayTopic, which has begun."""
         job = f"{name}-{run}-{secrets.token_hex(3)}"
         self.kubectl("create", "job", "-n", RELAY_NAMESPACE, job, f"--from=cronjob/{audit_name(Key(team, name))}")
+        return job
+
+    def audited(self, team: str, name: str, job: str) -> Object:
+        """Return the condition that the status of a DelayTopic gets from the verdict of a Job."""
         message = message_of_job(self.client, RELAY_NAMESPACE, job, seconds=300)
         wanted = message["condition"]
         path = f"{API}/namespaces/{team}/delaytopics/{name}"
