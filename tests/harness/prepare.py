@@ -18,8 +18,8 @@ from tests.chart.promtool import prometheus_program, promtool_program
 from tests.cluster.binaries import HELM_3_VERSION, helm_program, kubernetes_programs, s3_program
 from tests.cluster.go_builds import ProgramsMissingError, ProgramsNotBuiltError
 from tests.harness.browser import chromium_program
-from tests.integration.slo.spark_jars import spark_jars
 from tests.support.producers import console_producer, other_programs
+from tests.support.slo.spark_jars import spark_jars
 
 from delaytopic_cli.embedded.kafka_jars import kafka_runtime
 from delaytopic_cli.errors import EmbeddedServerError

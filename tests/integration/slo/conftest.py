@@ -12,10 +12,10 @@ from tests.cluster.binaries import s3_program
 from tests.harness.fixtures import prepared
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
-from tests.integration.slo.delay_topics import AuditedTopic
-from tests.integration.slo.quick_spark import ENVIRONMENT
-from tests.integration.slo.s3_server import S3Server, s3_options
-from tests.integration.slo.spark_jars import spark_jars
+from tests.support.slo.delay_topics import AuditedTopic
+from tests.support.slo.quick_spark import ENVIRONMENT
+from tests.support.slo.s3_server import S3Server, s3_options
+from tests.support.slo.spark_jars import spark_jars
 
 from delaytopic_slo.runtime.session import spark_session
 

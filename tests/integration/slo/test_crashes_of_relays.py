@@ -10,9 +10,9 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
-from tests.integration.slo.delay_topics import AuditedTopic, Headers
 from tests.support.relay.process import wait_for
 from tests.support.relay.route import LOG_APPEND_TIME, PARTITIONS, Route, Servers
+from tests.support.slo.delay_topics import AuditedTopic, Headers
 
 from delaytopic_cli.judge.reading import RawRecord
 from delaytopic_slo.model.report import FindingList, Report, Verdict

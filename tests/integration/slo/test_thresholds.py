@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.integration.slo.delay_topics import DAY_MS, HOUR_MS
-from tests.integration.slo.runs import Runs, delivered, rules_of, scheduled
-from tests.integration.slo.truth import Sent
+from tests.support.slo.delay_topics import DAY_MS, HOUR_MS
+from tests.support.slo.runs import Runs, delivered, rules_of, scheduled
+from tests.support.slo.truth import Sent
 
 from delaytopic_api import Percent
 from delaytopic_slo.audit import report_of

@@ -12,8 +12,8 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
-from tests.integration.slo.delay_topics import DAY_MS, HOUR_MS, AuditedTopic
-from tests.integration.slo.truth import HOURS, Sent, Truth
+from tests.support.slo.delay_topics import DAY_MS, HOUR_MS, AuditedTopic
+from tests.support.slo.truth import HOURS, Sent, Truth
 
 from delaytopic_slo.audit import report_of
 from delaytopic_slo.model.report import ObjectiveName, Report, Verdict

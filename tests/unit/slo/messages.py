@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from tests.integration.slo.delay_topics import Headers
-from tests.integration.slo.truth import Sent, Truth
+from tests.support.slo.delay_topics import Headers
+from tests.support.slo.truth import Sent, Truth
 
 from delaytopic_api.relay import RelayConfig
 from delaytopic_slo.model.manifest import Role

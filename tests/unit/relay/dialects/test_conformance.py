@@ -1,6 +1,6 @@
 """Conformance of records as other services' clients produce them: a whole relay, on a Kafka in memory.
 
-`tests/integration/promises/test_dialects.py` runs the same tables on a real one.
+`tests/integration/promises/records/test_dialects.py` runs the same tables on a real one.
 """
 
 from __future__ import annotations

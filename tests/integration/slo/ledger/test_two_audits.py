@@ -11,9 +11,9 @@ from threading import Barrier
 import pytest
 from pyspark.sql import SparkSession
 from tests.harness.names import unique
-from tests.integration.slo.delay_topics import HOUR_MS, AuditedTopic
-from tests.integration.slo.runs import Runs, delivered, plan_of, rules_of, scheduled
-from tests.integration.slo.s3_server import S3Server
+from tests.support.slo.delay_topics import HOUR_MS, AuditedTopic
+from tests.support.slo.runs import Runs, delivered, plan_of, rules_of, scheduled
+from tests.support.slo.s3_server import S3Server
 from tests.unit.slo.sample_report import commit_of
 
 from delaytopic_slo.audit import report_of

@@ -17,11 +17,11 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
-from tests.integration.slo.delay_topics import HOUR_MS, AuditedTopic
-from tests.integration.slo.quick_spark import ENVIRONMENT
-from tests.integration.slo.runs import without_attempt
-from tests.integration.slo.truth import Truth
 from tests.support.relay.process import wait_for
+from tests.support.slo.delay_topics import HOUR_MS, AuditedTopic
+from tests.support.slo.quick_spark import ENVIRONMENT
+from tests.support.slo.runs import without_attempt
+from tests.support.slo.truth import Truth
 
 from delaytopic_cli.command_line import INTERRUPTED
 from delaytopic_slo.audit import Audit

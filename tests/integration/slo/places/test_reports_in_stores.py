@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 from tests.harness.names import unique
-from tests.integration.slo.s3_server import S3Server
+from tests.support.slo.s3_server import S3Server
 from tests.unit.slo.sample_report import NOW_MS, sample_report
 
 from delaytopic_cli.slo.publishing import publish

@@ -15,10 +15,10 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
-from tests.integration.slo.delay_topics import HOUR_MS, AuditedTopic, Headers
 from tests.support.relay import markers
 from tests.support.relay.process import wait_for
 from tests.support.relay.route import LOG_APPEND_TIME, PARTITIONS, Route, Servers
+from tests.support.slo.delay_topics import HOUR_MS, AuditedTopic, Headers
 
 from delaytopic_api.records import RECEIPT, RESTATED, Receipt
 from delaytopic_slo.model.report import Report, Verdict

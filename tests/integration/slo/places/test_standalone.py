@@ -15,11 +15,11 @@ from pyspark.sql import SparkSession
 from tests.harness.fixtures import QUICK_START
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
-from tests.integration.slo.delay_topics import AuditedTopic
-from tests.integration.slo.known_findings import Tables, assert_truth_found, produced, tables_of
-from tests.integration.slo.s3_server import S3Server, s3_options
-from tests.integration.slo.spark_jars import spark_jars
-from tests.integration.slo.truth import Truth
+from tests.support.slo.delay_topics import AuditedTopic
+from tests.support.slo.known_findings import Tables, assert_truth_found, produced, tables_of
+from tests.support.slo.s3_server import S3Server, s3_options
+from tests.support.slo.spark_jars import spark_jars
+from tests.support.slo.truth import Truth
 
 import delaytopic_cli
 

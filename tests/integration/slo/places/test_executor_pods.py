@@ -19,11 +19,11 @@ from tests.cluster.node.local_node import LocalNode
 from tests.harness.fixtures import QUICK_START
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
-from tests.integration.slo.audit_jobs import DRIVER, EXECUTORS, SECRET, AuditJobs
-from tests.integration.slo.delay_topics import AuditedTopic
-from tests.integration.slo.known_findings import Tables, assert_truth_found, produced, tables_of
-from tests.integration.slo.s3_server import S3Server
-from tests.integration.slo.truth import Truth
+from tests.support.slo.audit_jobs import DRIVER, EXECUTORS, SECRET, AuditJobs
+from tests.support.slo.delay_topics import AuditedTopic
+from tests.support.slo.known_findings import Tables, assert_truth_found, produced, tables_of
+from tests.support.slo.s3_server import S3Server
+from tests.support.slo.truth import Truth
 from tests.unit.operator.resources.pod_security import violations
 
 from delaytopic_operator.observe.audit_verdict import last_verdict

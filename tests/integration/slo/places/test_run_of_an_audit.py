@@ -16,10 +16,10 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
-from tests.integration.slo.delay_topics import AuditedTopic
-from tests.integration.slo.known_findings import assert_truth_found, happened, produce, tables_of
-from tests.integration.slo.quick_spark import ENVIRONMENT
 from tests.support.operator.routes import Route, route
+from tests.support.slo.delay_topics import AuditedTopic
+from tests.support.slo.known_findings import assert_truth_found, happened, produce, tables_of
+from tests.support.slo.quick_spark import ENVIRONMENT
 
 from delaytopic_api.documents import ConditionStatus, ConditionType
 from delaytopic_cli import __main__ as delaytopic

@@ -20,8 +20,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from pyspark.sql import SparkSession
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
-from tests.integration.slo.delay_topics import AuditedTopic
 from tests.support.relay.process import wait_for
+from tests.support.slo.delay_topics import AuditedTopic
 
 from delaytopic_api.records import RECEIPT, Receipt
 from delaytopic_slo.errors import ReadingError

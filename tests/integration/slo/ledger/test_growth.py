@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from tests.integration.slo.runs import plan_of, rules_of
+from tests.support.slo.runs import plan_of, rules_of
 from tests.unit.slo.sample_report import commit_of
 
 from delaytopic_slo.audit import report_of

@@ -13,10 +13,10 @@ from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kube_client import Object
 from tests.cluster.node.local_node import LocalNode, RunningPod
 from tests.harness.names import unique
-from tests.integration.slo.delay_topics import AuditedTopic
-from tests.integration.slo.s3_server import S3Server, s3_options
-from tests.integration.slo.spark_jars import spark_jars
 from tests.support.operator.routes import Route, route
+from tests.support.slo.delay_topics import AuditedTopic
+from tests.support.slo.s3_server import S3Server, s3_options
+from tests.support.slo.spark_jars import spark_jars
 
 from delaytopic_cli.embedded.process import wait_until
 from delaytopic_operator.resources.audit import STATUS_FILE

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
-from tests.integration.slo.delay_topics import HOUR_MS, AuditedTopic
-from tests.integration.slo.runs import CONFIG, Runs, carry_out_with, delivered, plan_of, rules_of, scheduled
-from tests.integration.slo.truth import Truth
+from tests.support.slo.delay_topics import HOUR_MS, AuditedTopic
+from tests.support.slo.runs import CONFIG, Runs, carry_out_with, delivered, plan_of, rules_of, scheduled
+from tests.support.slo.truth import Truth
 from tests.unit.slo.messages import extract_of
 
 from delaytopic_slo.ledger.ledger import Ledger

@@ -6,7 +6,7 @@ import random
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from tests.integration.slo.delay_topics import HOUR_MS, AuditedTopic, Headers
+from tests.support.slo.delay_topics import HOUR_MS, AuditedTopic, Headers
 
 from delaytopic_api.records import RECEIPT, DeadLetter, Receipt, dead_letter_headers
 

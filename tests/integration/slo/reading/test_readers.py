@@ -12,8 +12,8 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
-from tests.integration.slo.delay_topics import AuditedTopic, Headers
 from tests.support.relay.process import wait_for
+from tests.support.slo.delay_topics import AuditedTopic, Headers
 
 from delaytopic_api.records import RECEIPT, DeadLetter, Receipt, dead_letter_headers
 from delaytopic_api.relay import KafkaClient, RelayConfig

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
-from tests.integration.slo.delay_topics import HOUR_MS, AuditedTopic
 from tests.support.relay.process import wait_for
+from tests.support.slo.delay_topics import HOUR_MS, AuditedTopic
 
 from delaytopic_api.records import RECEIPT, DeadLetter, Receipt, dead_letter_headers
 from delaytopic_slo.model.report import Report, Verdict

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 from pyspark.sql import SparkSession
-from tests.integration.slo.delay_topics import HOUR_MS, AuditedTopic
-from tests.integration.slo.truth import Truth
+from tests.support.slo.delay_topics import HOUR_MS, AuditedTopic
+from tests.support.slo.truth import Truth
 
 from delaytopic_slo.ledger.ledger import Ledger
 from delaytopic_slo.model.words import Finding

@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
-from tests.integration.slo.delay_topics import DAY_MS
-from tests.integration.slo.truth import Sent
+from tests.support.slo.delay_topics import DAY_MS
+from tests.support.slo.truth import Sent
 from tests.unit.slo.messages import FakeMessage, config_for
 
 from delaytopic_api import Percent

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.integration.slo.delay_topics import HOUR_MS
-from tests.integration.slo.runs import Runs, cancelled, delivered, refused, rules_of, scheduled, without_attempt
+from tests.support.slo.delay_topics import HOUR_MS
+from tests.support.slo.runs import Runs, cancelled, delivered, refused, rules_of, scheduled, without_attempt
 
 from delaytopic_slo.audit import report_of
 from delaytopic_slo.ledger.files import Files
