@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.chart.helm import ChartHelm
-from tests.chart.promtool import promtool_program
 from tests.cluster import binaries
 from tests.harness.fixtures import prepared
+from tests.support.chart.helm import ChartHelm
+from tests.support.chart.promtool import promtool_program
 
 HELMS = (
     pytest.param(binaries.HELM_VERSION, id="helm-4"),

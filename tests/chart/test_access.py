@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from charts.tools.places import CHART, text_of
-from tests.chart.calls import needed_rights
-from tests.chart.rights import documented, table
 from tests.cluster.access import Access
+from tests.support.chart.calls import needed_rights
+from tests.support.chart.rights import documented, table
 
 from delaytopic_operator.model import kinds
 from delaytopic_operator.runtime.manager import LEASE_NAME

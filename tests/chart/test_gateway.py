@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
-from tests.chart.helm import EVERYTHING, ChartHelm, named
-from tests.chart.rights import granted
 from tests.cluster.access import Access
 from tests.cluster.helm import HelmError
+from tests.support.chart.helm import EVERYTHING, ChartHelm, named
+from tests.support.chart.rights import granted
 
 from delaytopic_cli.commands.gateway import SHORTEST_TOKEN, gateway
 from delaytopic_operator.config import GatewayConfig, OperatorConfig

@@ -15,7 +15,7 @@ from charts.tools.pages import with_part
 from charts.tools.places import CHART, CRDS, GITOPS, ROOT, text_of
 from charts.tools.values_schema import TYPES
 from charts.tools.values_text import Value, described_values, paths_without_description
-from tests.chart.helm import ChartHelm
+from tests.support.chart.helm import ChartHelm
 
 GENERATED = generated_files()
 HINT = "write it with: python -m charts.tools"

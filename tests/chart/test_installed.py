@@ -9,15 +9,15 @@ import pytest
 import yaml
 from charts.tools.kustomize import BASE, NAMESPACE
 from charts.tools.places import CHART, GITOPS
-from tests.chart.foreign_definitions import foreign_definitions
-from tests.chart.helm import BARE, EVERYTHING, NAMESPACES, RESTRICTED, TRY, ChartHelm, named
-from tests.chart.keda_page import SCALED
-from tests.chart.rights import granted
 from tests.cluster.access import Access, allowed
 from tests.cluster.binaries import Programs
 from tests.cluster.control_plane import OwnControlPlane
 from tests.cluster.kubectl import Kubectl
 from tests.harness.fixtures import prepared
+from tests.support.chart.foreign_definitions import foreign_definitions
+from tests.support.chart.helm import BARE, EVERYTHING, NAMESPACES, RESTRICTED, TRY, ChartHelm, named
+from tests.support.chart.keda_page import SCALED
+from tests.support.chart.rights import granted
 from tests.support.relay.process import wait_for
 
 from delaytopic_cli.embedded.process import wait_until

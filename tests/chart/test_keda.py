@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.chart.keda_page import DOCUMENTS, SCALED
-from tests.chart.metrics_in_code import named_series, served_series
+from tests.support.chart.keda_page import DOCUMENTS, SCALED
+from tests.support.chart.metrics_in_code import named_series, served_series
 
 from delaytopic_api import DelayTopic, load_document
 

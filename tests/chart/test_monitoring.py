@@ -12,7 +12,7 @@ import pytest
 import yaml
 from charts.tools.dashboards import dashboards
 from charts.tools.places import CHART, DOCS, ROOT, text_of
-from tests.chart.metrics_in_code import AUDIT_METRICS, named_series, served_series
+from tests.support.chart.metrics_in_code import AUDIT_METRICS, named_series, served_series
 
 from delaytopic_operator.report import metric_names
 

@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 from charts.tools.olm_bundle import ACCOUNT, BUNDLE
 from charts.tools.places import CHART, CRDS, text_of
-from tests.chart.rights import documented, granted
 from tests.cluster.access import of_rule
+from tests.support.chart.rights import documented, granted
 
 from delaytopic_api import load_document
 

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.chart.helm import ChartHelm
-from tests.chart.rights import documented
 from tests.chart.test_access import SCOPES
 from tests.cluster.access import done
 from tests.cluster.control_plane import OwnControlPlane
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
+from tests.support.chart.helm import ChartHelm
+from tests.support.chart.rights import documented
 from tests.support.operator.platform import QUICK
 from tests.support.operator.process import OperatorProcess
 from tests.support.relay.process import wait_for

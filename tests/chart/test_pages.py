@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from charts.tools.places import DOCS, ROOT, text_of
-from tests.chart.helm import ChartHelm
+from tests.support.chart.helm import ChartHelm
 from tests.support.pages import PAGES, yaml_texts
 
 _WORD = re.compile(r"`([A-Z][a-z]+(?:[A-Z][a-z]+)+)`")

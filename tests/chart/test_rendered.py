@@ -15,9 +15,9 @@ from charts.tools.places import CHART, ROOT
 from mkdocs.config import load_config
 from mkdocs.structure.files import get_files
 from mkdocs.structure.nav import get_navigation
-from tests.chart.helm import BARE, EVERYTHING, TRY, VALUES, ChartHelm, named, of_kind, settings
-from tests.chart.pod_rules import broken_rules
 from tests.cluster.helm import HelmError
+from tests.support.chart.helm import BARE, EVERYTHING, TRY, VALUES, ChartHelm, named, of_kind, settings
+from tests.support.chart.pod_rules import broken_rules
 
 from delaytopic_api import DelayClass, load_document
 from delaytopic_cli.embedded.redis_server import RedisServer

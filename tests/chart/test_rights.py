@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from charts.tools.kustomize import NAMESPACE
-from tests.chart.helm import EVERYTHING, NAMESPACES, ChartHelm, named, of_kind
-from tests.chart.rights import documented, granted
+from tests.support.chart.helm import EVERYTHING, NAMESPACES, ChartHelm, named, of_kind
+from tests.support.chart.rights import documented, granted
 
 pytestmark = pytest.mark.integration
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.chart.helm import ChartHelm, of_kind
 from tests.cluster.access import Access, may
 from tests.cluster.awaiting import await_object
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kube_client import Object
 from tests.harness.names import unique
+from tests.support.chart.helm import ChartHelm, of_kind
 
 from delaytopic_cli.embedded.process import wait_until
 

@@ -13,11 +13,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
 from images.tools.errors import ImagesError
-from tests.chart.foreign_definitions import foreign_definitions
-from tests.chart.promtool import prometheus_program, promtool_program
 from tests.cluster.binaries import HELM_3_VERSION, helm_program, kubernetes_programs, s3_program
 from tests.cluster.go_builds import ProgramsMissingError, ProgramsNotBuiltError
 from tests.harness.browser import chromium_program
+from tests.support.chart.foreign_definitions import foreign_definitions
+from tests.support.chart.promtool import prometheus_program, promtool_program
 from tests.support.producers import console_producer, other_programs
 from tests.support.slo.spark_jars import spark_jars
 

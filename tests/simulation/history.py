@@ -38,7 +38,7 @@ from tests.simulation.world.bucket_log import SimulatedBucketLog
 from tests.simulation.world.kafka import Kafka
 from tests.simulation.world.redis_server import RedisServer, redis_store
 from tests.simulation.world.store_client import DistantStore, Line
-from tests.support.relay.memory_store import MemoryBacklogStore
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 
 from delaytopic_relay.backlog.redis import partition as shard
 from delaytopic_relay.backlog.redis import parts as redis_parts

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from tests.harness.shared_servers import SharedRedis
-from tests.support.relay.memory_store import MemoryBacklogStore
-from tests.support.relay.stores import MemoryStore, RedisStore, Store
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
+from tests.support.relay.backlog.stores import MemoryStore, RedisStore, Store
 from tests.support.servers.redis_server import RedisFields
 
 from delaytopic_cli.embedded.redis_server import RedisServer

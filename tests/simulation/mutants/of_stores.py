@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.simulation.mutants.breaking import Mutant, Patch
-from tests.support.relay.memory_store import MemoryBacklogStore
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 
 from delaytopic_relay.backlog.redis import partition as partition_module
 from delaytopic_relay.backlog.redis.layout import encode_position

@@ -8,7 +8,7 @@ from typing import TypeVar
 from redis.exceptions import RedisError
 from tests.simulation.faults import Fault, Gate, What
 from tests.simulation.world.kafka import Kafka
-from tests.support.relay.memory_store import MemoryBacklogStore
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 
 from delaytopic_relay.backlog.store import Page, Segment, Slice, StoreVersion
 from delaytopic_relay.core.ids import IdEntry

@@ -13,7 +13,7 @@ from tests.simulation.faults import Gate
 from tests.simulation.world.kafka import Kafka
 from tests.simulation.world.redis_server import RedisServer, redis_store
 from tests.simulation.world.store_client import Line
-from tests.support.relay.stores import slices_of
+from tests.support.relay.backlog.stores import slices_of
 from tests.support.servers.redis_server import RedisFields
 
 from delaytopic_relay.backlog.redis.connection import connect_redis

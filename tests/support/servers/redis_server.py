@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from tests.support.relay.stores import slices_of
+from tests.support.relay.backlog.stores import slices_of
 
 from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis
 from delaytopic_relay.backlog.redis.store import RedisBacklogStore

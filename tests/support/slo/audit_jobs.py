@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.chart.helm import ChartHelm
 from tests.cluster.awaiting import await_object
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kube_client import Object
 from tests.cluster.node.local_node import LocalNode, RunningPod
 from tests.harness.names import unique
+from tests.support.chart.helm import ChartHelm
 from tests.support.operator.routes import Route, route
 from tests.support.slo.delay_topics import AuditedTopic
 from tests.support.slo.s3_server import S3Server, s3_options

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from hypothesis import strategies as st
 from tests.support.fuzzing import fuzz, nightly_for, peak_memory_bytes
-from tests.support.relay.bucket_log import MemoryBucketLog
-from tests.support.relay.memory_store import MemoryBacklogStore
+from tests.support.relay.backlog.bucket_log import MemoryBucketLog
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.quiet_events import QuietEvents
 from tests.support.relay.schedules import schedule
 from tests.support.relay.world import World, WorldClock

@@ -14,8 +14,8 @@ from tests.simulation.history import History
 from tests.simulation.plans import plan as histories
 from tests.simulation.world.redis_server import RedisClient, RedisServer
 from tests.simulation.world.store_client import Line
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.in_world import Relay, Setup, deliveries, start
-from tests.support.relay.memory_store import MemoryBacklogStore
 from tests.support.relay.world import World, WorldGate
 
 from delaytopic_api.records import Headers

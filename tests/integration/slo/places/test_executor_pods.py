@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.chart.helm import ChartHelm
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.fixtures import MakeNamespace
 from tests.cluster.node.local_node import LocalNode
 from tests.harness.fixtures import QUICK_START
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
+from tests.support.chart.helm import ChartHelm
 from tests.support.slo.audit_jobs import DRIVER, EXECUTORS, SECRET, AuditJobs
 from tests.support.slo.delay_topics import AuditedTopic
 from tests.support.slo.known_findings import Tables, assert_truth_found, produced, tables_of

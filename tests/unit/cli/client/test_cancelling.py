@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pytest
-from tests.support.relay.listings import pending_list
+from tests.support.relay.backlog.listings import pending_list
 
 from delaytopic_api.relay import PendingRecord
 from delaytopic_cli.client.cancelling import (

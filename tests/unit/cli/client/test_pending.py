@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.support.relay.listings import AS_OF_MS, pending_list
+from tests.support.relay.backlog.listings import AS_OF_MS, pending_list
 
 from delaytopic_api.relay import DueBin, PendingList, PendingRecord, PendingShard
 from delaytopic_cli.client.pending import LAST_OFFSET, LAST_PARTITION, PendingReport, report, table_lines

@@ -10,7 +10,7 @@ from socketserver import StreamRequestHandler, TCPServer
 
 import pytest
 from tests.support.outer_address import outer_address
-from tests.support.relay.listings import pending_list
+from tests.support.relay.backlog.listings import pending_list
 from tests.support.relay.statuses import relay_status
 
 from delaytopic_cli.client.relay_listing import RelayAnswer, ask_relays

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.relay.listings import pending_list
+from tests.support.relay.backlog.listings import pending_list
 from tests.unit.cli.test_command_line import HARMLESS, HOSTILE
 
 from delaytopic_api.relay import DueBin, PendingList, PendingRecord, PendingShard

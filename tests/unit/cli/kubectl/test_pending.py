@@ -16,7 +16,7 @@ from threading import Thread
 
 import pytest
 from tests.support.child_process import hearing_ctrl_c
-from tests.support.relay.listings import pending_list
+from tests.support.relay.backlog.listings import pending_list
 from tests.unit.cli.kubectl.scripted_kubectl import FOREVER, NAME, NAMESPACE, ScriptedKubectl, failing, forwarding
 from tests.unit.cli.test_command_line import HARMLESS, HOSTILE
 

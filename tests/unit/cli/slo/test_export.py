@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
-from tests.chart.metrics_in_code import named_series, served_series
+from tests.support.chart.metrics_in_code import named_series, served_series
 
 from delaytopic_cli.__main__ import cli
 from delaytopic_cli.errors import InputError

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.relay.memory_store import MemoryBacklogStore
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.quiet_events import QuietEvents
 from tests.support.relay.world import World, WorldClock
 

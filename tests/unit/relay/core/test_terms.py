@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.properties import QUICK
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.in_world import DEAD, dead_offsets, delivered_offsets, produce, start
-from tests.support.relay.memory_store import MemoryBacklogStore
 from tests.support.relay.schedules import schedule
 from tests.support.relay.world import World
 

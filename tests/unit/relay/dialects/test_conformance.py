@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 from tests.support.relay import in_world
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.dialects.table import Beside, Origin, Seen, Stage, beside_of, seen
 from tests.support.relay.dialects.tables import IN_MEMORY
-from tests.support.relay.memory_store import MemoryBacklogStore
 from tests.support.relay.world import World
 
 from delaytopic_api.relay import RelayConfig

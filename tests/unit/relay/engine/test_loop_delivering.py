@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.in_world import (
     Delivery,
     Setup,
@@ -13,7 +14,6 @@ from tests.support.relay.in_world import (
     produce_nonsense,
     start,
 )
-from tests.support.relay.memory_store import MemoryBacklogStore
 from tests.support.relay.world import World, WorldClock
 
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey

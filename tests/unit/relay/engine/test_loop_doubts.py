@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.in_world import Setup, StrictTarget, delivered_offsets, produce, start
-from tests.support.relay.memory_store import MemoryBacklogStore
 from tests.support.relay.world import World
 
 from delaytopic_relay.core.progress import Progress

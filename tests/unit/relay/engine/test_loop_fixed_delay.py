@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.in_world import (
     HORIZON_MS,
     Delivery,
@@ -14,7 +15,6 @@ from tests.support.relay.in_world import (
     run_all,
     start,
 )
-from tests.support.relay.memory_store import MemoryBacklogStore
 from tests.support.relay.world import Crash, World
 
 from delaytopic_relay.core.progress import decode_progress

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.support.relay import in_world
-from tests.support.relay.memory_store import MemoryBacklogStore
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.world import World
 
 from delaytopic_api.values import OnBeyondMaxDelay, OnMalformed

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.in_world import Setup, StrictTarget, delivered_offsets, produce, run_all, start
-from tests.support.relay.memory_store import MemoryBacklogStore
 from tests.support.relay.world import Crash, World
 
 from delaytopic_relay.core.progress import decode_progress

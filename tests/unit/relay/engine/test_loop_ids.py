@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.in_world import Relay, Setup, delivered_offsets, produce, produce_cancel, start
-from tests.support.relay.memory_store import MemoryBacklogStore
 from tests.support.relay.world import World
 
 A = b"a"

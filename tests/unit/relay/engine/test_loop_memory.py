@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.support.relay.flaky_store import FlakyStore
+from tests.support.relay.backlog.flaky_store import FlakyStore
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.in_world import PLENTY, Relay, Setup, delivered_offsets, produce, produce_nonsense, start
-from tests.support.relay.memory_store import MemoryBacklogStore
 from tests.support.relay.world import World
 
 from delaytopic_relay.core.calendar import ENTRY_BYTES, HEADER_BYTES

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import pytest
 from tests.support.relay import in_world, markers
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.in_world import Relay, Setup, start
-from tests.support.relay.memory_store import MemoryBacklogStore
 from tests.support.relay.world import Crash, World
 from tests.unit.relay.dialects.test_conformance import config_of
 

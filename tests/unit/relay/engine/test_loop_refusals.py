@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.in_world import (
     Relay,
     Setup,
@@ -14,7 +15,6 @@ from tests.support.relay.in_world import (
     produce,
     start,
 )
-from tests.support.relay.memory_store import MemoryBacklogStore
 from tests.support.relay.world import World
 
 from delaytopic_api.records import DeadLetter, parse_dead_letter

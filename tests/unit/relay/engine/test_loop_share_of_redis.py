@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
+from tests.support.relay.backlog.shards import unlisted_shard
 from tests.support.relay.in_world import Relay, Setup, delivered_offsets, produce, start
-from tests.support.relay.memory_store import MemoryBacklogStore
-from tests.support.relay.shards import unlisted_shard
 from tests.support.relay.world import World
 
 from delaytopic_api.values import Quantity

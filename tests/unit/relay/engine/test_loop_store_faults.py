@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 
 import pytest
-from tests.support.relay.flaky_store import FlakyStore
+from tests.support.relay.backlog.flaky_store import FlakyStore
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.in_world import Setup, delivered_offsets, deliveries, produce, produce_cancel, run_all, start
-from tests.support.relay.memory_store import MemoryBacklogStore
 from tests.support.relay.world import World
 
 from delaytopic_relay.errors import BacklogUnavailable, SegmentError

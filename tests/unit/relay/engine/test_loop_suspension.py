@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.in_world import (
     Setup,
     dead_offsets,
@@ -14,7 +15,6 @@ from tests.support.relay.in_world import (
     produce_nonsense,
     start,
 )
-from tests.support.relay.memory_store import MemoryBacklogStore
 from tests.support.relay.schedules import cancel, reject, schedule
 from tests.support.relay.world import World
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from threading import Event
 
 import pytest
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.in_world import Relay, Setup, produce, start
-from tests.support.relay.memory_store import MemoryBacklogStore
 from tests.support.relay.process import wait_for
 from tests.support.relay.schedules import offsets
 from tests.support.relay.statuses import relay_status

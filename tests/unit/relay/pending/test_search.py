@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.properties import QUICK
-from tests.support.relay.listings import MemoryReader
+from tests.support.relay.backlog.listings import MemoryReader
+from tests.support.relay.backlog.shard_run import ShardRun
 from tests.support.relay.schedules import cancel, schedule
-from tests.support.relay.shard_run import ShardRun
 
 from delaytopic_relay.backlog.protocol import SliceGone
 from delaytopic_relay.backlog.store import Slice, StoreVersion

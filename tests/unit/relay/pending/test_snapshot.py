@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
+from tests.support.relay.backlog.shard_run import ShardRun
+from tests.support.relay.backlog.shards import bucket_shard, fixed_shard, redis_shard
 from tests.support.relay.schedules import cancel, offsets, reject, schedule
-from tests.support.relay.shard_run import ShardRun
-from tests.support.relay.shards import bucket_shard, fixed_shard, redis_shard
 
 from delaytopic_relay.backlog.kafka.bucket import BucketsCopy, WaitingBucket
 from delaytopic_relay.backlog.kafka.ranges import BucketRules

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 from structlog.testing import capture_logs
 from tests.support.outer_address import outer_address
-from tests.support.relay.listings import pending_list
+from tests.support.relay.backlog.listings import pending_list
 from tests.support.relay.statuses import relay_status
 
 from delaytopic_api.relay import PendingList, RelayStatus

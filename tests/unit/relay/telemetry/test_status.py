@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.properties import QUICK
+from tests.support.relay.backlog.shards import bucket_shard, fixed_shard, redis_shard
 from tests.support.relay.schedules import reject, schedule
-from tests.support.relay.shards import bucket_shard, fixed_shard, redis_shard
 
 from delaytopic_relay.backlog.fixed import FixedShard
 from delaytopic_relay.backlog.kafka.ranges import BucketRules

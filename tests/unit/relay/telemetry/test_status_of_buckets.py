@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.relay.shards import bucket_shard
+from tests.support.relay.backlog.shards import bucket_shard
 
 from delaytopic_api.relay import BucketStatus, RelayConfig, RelayState, RelayStatus, ShardState
 from delaytopic_relay.backlog.kafka.partition import BucketShard

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import yaml
-from tests.support.relay.listings import AS_OF_MS
-from tests.support.relay.shards import unlisted_shard
+from tests.support.relay.backlog.listings import AS_OF_MS
+from tests.support.relay.backlog.shards import unlisted_shard
 
 from delaytopic_api.loading import load_relay_config
 from delaytopic_api.relay import RelayState, RelayStatus, ShardState

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.chart.helm import ChartHelm
-from tests.chart.rights import documented
 from tests.cluster.access import allowed
 from tests.cluster.audit import Call
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kube_client import Object, RequestRefused
 from tests.cluster.node.local_node import LocalNode
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
+from tests.support.chart.helm import ChartHelm
+from tests.support.chart.rights import documented
 from tests.support.operator.app_team import AppTeam
 from tests.support.operator.platform import Platform
 from tests.support.operator.running_platform import running_platform

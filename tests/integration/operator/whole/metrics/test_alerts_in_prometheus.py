@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.chart.promtool import prometheus_program
 from tests.harness.fixtures import prepared
+from tests.support.chart.promtool import prometheus_program
 from tests.support.operator.audits import end_audit
 from tests.support.operator.platform import Platform
 from tests.support.operator.running_platform import RunPlatform

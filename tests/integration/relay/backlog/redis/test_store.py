@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 import redis
-from tests.support.relay.stores import RedisStore, slices_of
+from tests.support.relay.backlog.stores import RedisStore, slices_of
 from tests.support.servers.redis_server import RedisFields
 
 from delaytopic_cli.embedded.redis_server import RedisServer

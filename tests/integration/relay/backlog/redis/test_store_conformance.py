@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.relay.stores import Store, slices_of
+from tests.support.relay.backlog.stores import Store, slices_of
 
 from delaytopic_relay.backlog.redis.layout import stored_bytes
 from delaytopic_relay.backlog.store import END_MS, BacklogStore, Page, Segment, Slice, StoreVersion

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
-from tests.support.relay.memory_store import MemoryBacklogStore
-from tests.support.relay.stores import MemoryStore, RedisStore, slices_of
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
+from tests.support.relay.backlog.stores import MemoryStore, RedisStore, slices_of
 
 from delaytopic_relay.backlog.redis.connection import RedisConnection
 from delaytopic_relay.backlog.redis.store import RedisBacklogStore

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.relay.bucket_log import MemoryBucketLog
+from tests.support.relay.backlog.bucket_log import MemoryBucketLog
 from tests.support.relay.quiet_events import QuietEvents
 from tests.support.relay.schedules import schedule
 from tests.support.relay.world import World, WorldClock

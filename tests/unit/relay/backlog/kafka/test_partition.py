@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.relay.shards import bucket_shard
+from tests.support.relay.backlog.shards import bucket_shard
 
 from delaytopic_relay.backlog.kafka.partition import BucketShard
 from delaytopic_relay.backlog.kafka.ranges import BucketRules

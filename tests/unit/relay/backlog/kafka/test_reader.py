@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.properties import QUICK
-from tests.support.relay.bucket_log import MemoryBucketLog
+from tests.support.relay.backlog.bucket_log import MemoryBucketLog
+from tests.support.relay.backlog.shards import bucket_shard
 from tests.support.relay.schedules import cancel, schedule
-from tests.support.relay.shards import bucket_shard
 
 from delaytopic_relay.backlog.kafka import reader as bucket_browsing
 from delaytopic_relay.backlog.kafka.ranges import BucketRules

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.relay.flaky_store import FlakyStore
+from tests.support.relay.backlog.flaky_store import FlakyStore
+from tests.support.relay.backlog.shards import redis_shard
 from tests.support.relay.quiet_events import QuietEvents
 from tests.support.relay.schedules import cancel, schedule
-from tests.support.relay.shards import redis_shard
 from tests.support.relay.world import World, WorldClock
 
 from delaytopic_relay.backlog.redis.manager import CHECK_MS, PATIENCE_MS, PAUSE_MS, RedisManager

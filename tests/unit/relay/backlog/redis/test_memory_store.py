@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.relay.memory_store import MemoryBacklogStore
-from tests.support.relay.stores import slices_of
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
+from tests.support.relay.backlog.stores import slices_of
 
 from delaytopic_relay.backlog.store import Segment, Slice, StoreVersion
 from delaytopic_relay.core.ids import IdEntry

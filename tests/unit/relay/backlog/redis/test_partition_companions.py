@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests.support.relay.memory_store import MemoryBacklogStore
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
+from tests.support.relay.backlog.shards import redis_shard
 from tests.support.relay.quiet_events import QuietEvents
 from tests.support.relay.schedules import offsets, schedule
-from tests.support.relay.shards import redis_shard
 from tests.support.relay.world import World, WorldClock
 
 from delaytopic_relay.backlog.redis.manager import RedisManager

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.relay.backlog.shards import redis_shard
 from tests.support.relay.schedules import cancel, offsets, reject, schedule
-from tests.support.relay.shards import redis_shard
 
 from delaytopic_relay.backlog.redis.partition import Put, Shard
 from delaytopic_relay.backlog.segments import encode_segment

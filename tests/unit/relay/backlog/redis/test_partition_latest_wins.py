@@ -8,9 +8,9 @@ from typing import NamedTuple
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.support.properties import QUICK
-from tests.support.relay.latest_wins import LatestWins
+from tests.support.relay.backlog.latest_wins import LatestWins
+from tests.support.relay.backlog.shard_run import EVERYTHING, ShardRun
 from tests.support.relay.schedules import cancel, schedule
-from tests.support.relay.shard_run import EVERYTHING, ShardRun
 
 from delaytopic_relay.core.commands import Command
 

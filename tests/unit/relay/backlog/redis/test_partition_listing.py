@@ -4,12 +4,12 @@ by.
 
 from __future__ import annotations
 
-from tests.support.relay.flaky_store import FlakyStore
+from tests.support.relay.backlog.flaky_store import FlakyStore
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
+from tests.support.relay.backlog.shards import unlisted_shard
 from tests.support.relay.in_world import HORIZON_MS, Setup, delivered_offsets, produce, start
-from tests.support.relay.memory_store import MemoryBacklogStore
 from tests.support.relay.quiet_events import QuietEvents
 from tests.support.relay.schedules import schedule
-from tests.support.relay.shards import unlisted_shard
 from tests.support.relay.world import World, WorldClock
 
 from delaytopic_relay.backlog.redis.manager import LOADING_MS, PAGE_SLICES, RedisManager

@@ -7,8 +7,8 @@ from bisect import bisect_right
 from collections import Counter
 
 import pytest
+from tests.support.relay.backlog.shard_run import Delivered, ShardRun
 from tests.support.relay.schedules import key_of, schedule
-from tests.support.relay.shard_run import Delivered, ShardRun
 
 from delaytopic_relay.backlog.slices import NARROW_MS
 from delaytopic_relay.core.commands import DueKey, Schedule

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
+from tests.support.relay.backlog.shard_run import ShardRun
+from tests.support.relay.backlog.shards import redis_shard
 from tests.support.relay.schedules import cancel, schedule
-from tests.support.relay.shard_run import ShardRun
-from tests.support.relay.shards import redis_shard
 
 from delaytopic_relay.backlog.redis.partition import Shard
 from delaytopic_relay.backlog.store import Slice

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tests.support.relay.backlog.shard_run import Delivered
 from tests.support.relay.schedules import key_of
-from tests.support.relay.shard_run import Delivered
 
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Cancel, Command, DueKey, Schedule
 

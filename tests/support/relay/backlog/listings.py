@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.support.relay.memory_store import MemoryBacklogStore
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 
 from delaytopic_api.relay import PendingList
 from delaytopic_relay.backlog.protocol import Portion, SliceGone

@@ -8,9 +8,9 @@ from typing import Any
 import yaml
 from charts.tools.kustomize import NAMESPACE
 from charts.tools.places import CHART, text_of
-from tests.chart.helm import of_kind
 from tests.cluster.access import Access, of_rule
 from tests.cluster.kube_client import Object
+from tests.support.chart.helm import of_kind
 
 
 def table() -> list[dict[str, Any]]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tests.support.relay.memory_store import MemoryBacklogStore
-from tests.support.relay.shards import unlisted_shard
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
+from tests.support.relay.backlog.shards import unlisted_shard
 
 from delaytopic_relay.backlog.redis.partition import Load, Put
 from delaytopic_relay.backlog.segments import decode_segment

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tests.support.relay.memory_store import MemoryBacklogStore
+from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.world import World
 
 from delaytopic_relay.backlog.store import Page, Segment, Slice, StoreVersion
