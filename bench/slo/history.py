@@ -1,7 +1,7 @@
 """`python -m bench.slo.history HOURS RECORDS FOLDER`: an hour's run and its report after so many hours; prints JSON.
 
 No Kafka: records are made up by the tasks that would read them, as in a rehearsal. The hours before are written as
-the parts that hourly runs leave.
+the parts that hourly runs leave, and as the runs with schedules that have an id and wait.
 """
 
 from __future__ import annotations
@@ -15,21 +15,26 @@ from pyspark.sql import functions as sf
 
 from delaytopic_api.values import Guarantee, Percent
 from delaytopic_slo.audit import report_of
+from delaytopic_slo.ledger.compaction import last_to_compact, put_together
 from delaytopic_slo.ledger.ledger import Ledger
 from delaytopic_slo.ledger.parts import next_parts
-from delaytopic_slo.model.manifest import Commit, MinuteRange, Part, Range
+from delaytopic_slo.model.manifest import Commit, MinuteRange, Part, Range, Run
 from delaytopic_slo.model.rules import Rules
+from delaytopic_slo.model.words import MINUTE_MS, Kind
 from delaytopic_slo.pipeline.ports import silent
 from delaytopic_slo.pipeline.run import execute_plan
 from delaytopic_slo.reading.data_source import read_shares
 from delaytopic_slo.reading.planning import Offsets, Request, TopicState, make_plan
 from delaytopic_slo.rehearsal import HOUR_MS, NOW_MS, THIS_MODULE
 from delaytopic_slo.runtime.session import spark_session
-from delaytopic_slo.tables.schemas import PARTS
+from delaytopic_slo.tables.schemas import COMMANDS, PARTS, RECORDS
 
 PARTITIONS = 12
 READ = 2
 BUCKETS = 60
+WAITING = 1_000
+"""Schedules with an id that each run before saw, and that wait for years."""
+FAR_MINUTE = NOW_MS // MINUTE_MS + 1_000_000
 RULES = Rules(
     lateness_ms=1_000,
     grace_ms=61_000,
@@ -46,7 +51,8 @@ def main(hours: int, records: int, folder: str) -> None:
     ledger = Ledger(spark, folder, "bench/history")
     before = _run(spark, ledger, None, NOW_MS - 2 * HOUR_MS, 0)
     report_of(ledger, before, HOUR_MS, NOW_MS)
-    before = before.model_copy(update={"parts": _history(spark, ledger, before.closed_minute, hours)})
+    parts, runs = _history(spark, ledger, before.closed_minute, hours), _waiting(spark, ledger, hours)
+    before = before.model_copy(update={"parts": parts, "runs": [*runs, *before.runs]})
     started = time.monotonic()
     commit = _run(spark, ledger, before, NOW_MS, records)
     run_s = time.monotonic() - started
@@ -55,7 +61,7 @@ def main(hours: int, records: int, folder: str) -> None:
     assert report.counts is not None
     figures = {"run": run_s, "report": time.monotonic() - started - run_s}
     rounded = {f"{name}Seconds": round(seconds, 2) for name, seconds in figures.items()}
-    print(json.dumps({**rounded, "parts": len(commit.parts), "asked": report.counts.asked}))
+    print(json.dumps({**rounded, "parts": len(commit.parts), "runs": len(commit.runs), "asked": report.counts.asked}))
 
 
 def _run(spark: SparkSession, ledger: Ledger, last: Commit | None, now_ms: int, records: int) -> Commit:
@@ -80,6 +86,29 @@ def _history(spark: SparkSession, ledger: Ledger, end: int, hours: int) -> list[
         for table, rows in _tables(spark, part).items():
             ledger.write(part.folder, table, rows)
     return parts
+
+
+def _waiting(spark: SparkSession, ledger: Ledger, hours: int) -> list[Run]:
+    """Write the runs of so many hours, as they are when the last of them has committed: each saw some schedules."""
+    runs: list[Run] = []
+    for hour in range(hours):
+        if count := last_to_compact(runs):
+            runs = [*runs[:-count], put_together(runs[-count:], f"runs/00000001-h/earlier-{hour}")]
+        waits = {"first_minute": FAR_MINUTE, "last_minute": FAR_MINUTE, "commands": WAITING, "rows": WAITING}
+        runs.append(Run(sequence=1, folder=f"runs/00000001-h/{hour}", overdue=0, asks=[], **waits))
+    for run in runs:
+        number = sf.col("id")
+        known = {
+            "deadline_ms": sf.lit(FAR_MINUTE * MINUTE_MS),
+            "due_ms": sf.lit(FAR_MINUTE * MINUTE_MS),
+            "kind": sf.lit(int(Kind.SCHEDULE)),
+            "id_hash": sf.xxhash64(number),
+            "offset": number,
+        }
+        for table, schema in (("records", RECORDS), ("commands", COMMANDS)):
+            columns = (known.get(each.name, sf.lit(0)).cast(each.dataType).alias(each.name) for each in schema.fields)
+            ledger.write(run.folder, table, spark.range(run.rows or 0).select(*columns))
+    return runs
 
 
 def _numbers(written: object) -> dict[str, int]:
