@@ -116,8 +116,9 @@ def _applied(seen: Observation, wanted: Iterable[Document], decision: Decision |
         if live is None:
             found.append(Apply(document, step=_step(document, decision)))
         elif differences := drift(document, live):
-            in_turn = seen.follows_class and _rolls(document, differences)
-            if not (in_turn and seen.waits_to_roll):
+            # What its author changed is not held up by others.
+            in_turn = (seen.follows_class or not seen.is_changed) and _rolls(document, differences)
+            if seen.has_turn or not in_turn:
                 found.append(Apply(document, differences, True, _step(document, decision), in_turn))
     return found
 

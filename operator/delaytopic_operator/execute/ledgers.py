@@ -48,7 +48,7 @@ class ScalingLedger:
 
 
 class RolloutLedger:
-    """Thread-safe turns of DelayTopics whose relays start anew because their class changed."""
+    """Thread-safe turns of DelayTopics whose relays start anew for another reason than a change of their own."""
 
     def __init__(self, most: int) -> None:
         """Let `most` DelayTopics have a turn at once."""

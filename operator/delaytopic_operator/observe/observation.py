@@ -146,9 +146,19 @@ class Observation(_OfObject):
         return self.verdict if isinstance(self.verdict, Accepted) else None
 
     @property
+    def has_turn(self) -> bool:
+        """True if relays may start anew for the platform's sake: what changes for all must not start all at once."""
+        return len(self.rolling - {self.key}) < self.config.rollouts
+
+    @property
     def waits_to_roll(self) -> bool:
-        """True if relays must not start anew now: a changed class must not start all of its relays at once."""
-        return self.follows_class and len(self.rolling - {self.key}) >= self.config.rollouts
+        """True if the change of the class is not applied as others have all turns to start anew."""
+        return self.follows_class and not self.has_turn
+
+    @property
+    def is_changed(self) -> bool:
+        """True if its author changed the DelayTopic, and nobody has acted upon it yet."""
+        return self.status.get("observedGeneration") != self.metadata.get("generation")
 
     @property
     def follows_class(self) -> bool:

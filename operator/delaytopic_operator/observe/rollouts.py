@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from delaytopic_operator.kube.indexers import owner_of
 from delaytopic_operator.kube.object_cache import ObjectCache, Ref
@@ -48,6 +49,14 @@ class RolloutBook:
 
     def _read(self, ref: Ref) -> Key | None:
         document = self._store.get(kinds.DEPLOYMENT, ref.namespace, ref.name)
-        if document is None or Fleet(document, (), (), None).rolling is None:
+        if document is None or Fleet(document, (), (), None).rolling is None or _is_stuck(document):
             return None
         return owner_of(document)
+
+
+def _is_stuck(deployment: Mapping[str, Any]) -> bool:
+    """Tell whether Kubernetes has given up on a rollout: whose pods do not start holds nobody else up for ever."""
+    status = deployment.get("status") or {}
+    conditions = {each.get("type"): each.get("status") for each in status.get("conditions") or ()}
+    is_of_now = status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
+    return is_of_now and conditions.get("Progressing") == "False"

@@ -225,6 +225,20 @@ def test_what_its_author_changed_does_not_wait_for_a_turn() -> None:
     assert not decided.rolls_in_turn
 
 
+def test_what_the_operator_itself_changes_waits_for_its_turn_too() -> None:
+    settled = _settled()
+    upgraded = CONFIG.model_copy(update={"images": CONFIG.images.model_copy(update={"relay": "relay:next"})})
+    status = {"observedGeneration": settled.metadata["generation"]}
+    upgrading = replace(settled, config=upgraded, document={**(settled.document or {}), "status": status})
+
+    waiting = plan(replace(upgrading, rolling=OTHERS))
+    turn = plan(replace(upgrading, rolling=frozenset([*OTHERS][1:])))
+
+    assert [action for action in waiting.actions if isinstance(action, Apply)] == []
+    assert [action.document["kind"] for action in turn.actions if isinstance(action, Apply)] == ["Deployment"]
+    assert turn.rolls_in_turn
+
+
 def test_what_somebody_changed_is_corrected_and_what_is_too_much_is_removed() -> None:
     settled = _settled()
     config_map = next(each for each in settled.children if each["kind"] == "ConfigMap")

@@ -12,11 +12,16 @@ from delaytopic_operator.observe.rollouts import RolloutBook
 VERSIONS = count(1)
 
 
-def deployment(name: str, *, rolling: bool) -> dict[str, Any]:
+def deployment(name: str, *, rolling: bool, progressing: str = "True") -> dict[str, Any]:
     labels = {"delaytopic.dev/namespace": "shop", "delaytopic.dev/name": name}
     metadata = {"namespace": "platform", "name": name, "labels": labels, "generation": 2}
     metadata["resourceVersion"] = str(next(VERSIONS))
-    status = {"observedGeneration": 1 if rolling else 2, "replicas": 1, "updatedReplicas": 1}
+    status = {
+        "observedGeneration": 2,
+        "replicas": 2 if rolling else 1,
+        "updatedReplicas": 1,
+        "conditions": [{"type": "Available", "status": "True"}, {"type": "Progressing", "status": progressing}],
+    }
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -40,3 +45,18 @@ def test_those_that_roll_are_known_until_they_are_through_or_gone() -> None:
     found.append(book.rolling())
 
     assert found == [frozenset(), {Key("shop", "a"), Key("shop", "b")}, {Key("shop", "b")}, frozenset()]
+
+
+def test_one_whose_pods_do_not_start_is_counted_until_kubernetes_gives_up() -> None:
+    store = ObjectCache("platform")
+    book = RolloutBook(store)
+
+    store.put(deployment("a", rolling=True))
+    before = book.rolling()
+    store.put(deployment("a", rolling=True, progressing="False"))
+    given_up = book.rolling()
+    changed = deployment("a", rolling=True, progressing="False")
+    changed["metadata"]["generation"] = 3
+    store.put(changed)
+
+    assert (before, given_up, book.rolling()) == ({Key("shop", "a")}, frozenset(), {Key("shop", "a")})
