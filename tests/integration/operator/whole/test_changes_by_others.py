@@ -14,18 +14,25 @@ from tests.support.operator.running_platform import RunPlatform
 from tests.support.relay.process import wait_for
 from tests.support.servers.kafka_topics import KafkaTopics
 
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.observe.fleet import Fleet
+from delaytopic_operator.resources.identity import child_name
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 
+NAMES = ("one", "two", "three")
 NOTICED_SECONDS = 100.0
 """The time for which a reading of a topic counts."""
 
 
 @pytest.fixture(scope="module")
 def one_by_one(run_platform: RunPlatform) -> Iterator[Platform]:
-    """A platform whose operator lets one DelayTopic at a time roll when its class changes."""
+    """A platform whose operator lets one DelayTopic at a time roll, with three that are ready."""
     with run_platform("one-by-one", rollouts=1) as platform:
+        for name in NAMES:
+            platform.apply_topic(name)
+        for name in NAMES:
+            platform.await_condition(name, "Ready", seconds=90)
         yield platform
 
 
@@ -108,25 +115,43 @@ def test_a_connection_of_its_own_keeps_everything_in_the_teams_namespace(running
 
 
 def test_a_changed_class_starts_relays_anew_one_by_one(one_by_one: Platform) -> None:
-    names = ["one", "two", "three"]
-    for name in names:
-        one_by_one.apply_topic(name)
-    for name in names:
-        one_by_one.await_condition(name, "Ready", seconds=90)
-
     seen: list[int] = []
     one_by_one.apply_class(defaults={"partitions": 4, "replicationFactor": 1, "precision": "2s"})
-    for name in names:
+    for name in NAMES:
         await_object(
             one_by_one.client, one_by_one.path(name), lambda found: _applied(one_by_one, found, seen), seconds=240
         )
 
     assert max(seen) == 1, "never two at once"
-    assert {one_by_one.topic(name)["status"]["effective"]["precision"] for name in names} == {"2s"}
+    assert {one_by_one.topic(name)["status"]["effective"]["precision"] for name in NAMES} == {"2s"}
+
+
+def test_an_upgraded_operator_starts_relays_anew_one_by_one(one_by_one: Platform) -> None:
+    deployments = f"/apis/apps/v1/namespaces/{one_by_one.namespace}/deployments"
+    resources = {"requests": {"cpu": "30m", "memory": "100Mi"}, "limits": {"memory": "200Mi"}}
+    seen: list[int] = []
+
+    def is_upgraded(found: Object | None) -> bool:
+        seen.append(_rolling(one_by_one))
+        (container,) = found["spec"]["template"]["spec"]["containers"] if found else [{}]
+        return bool(container.get("resources") == resources)
+
+    one_by_one.operator.stop_whatever_happens()
+    one_by_one.operator = one_by_one.make_operator("upgraded", relayResources=resources).start()
+    for name in NAMES:
+        child = child_name(Key(one_by_one.team, name))
+        await_object(one_by_one.client, f"{deployments}/{child}", is_upgraded, seconds=240)
+
+    assert max(seen) == 1, "never two at once"
+
+
+def _rolling(platform: Platform) -> int:
+    """Return how many Deployments of relays roll just now."""
+    fleets = [Fleet(each, (), (), None) for each in platform.children("deployments")]
+    return sum(fleet.rolling is not None for fleet in fleets)
 
 
 def _applied(platform: Platform, found: Object | None, rolling: list[int]) -> bool:
     """Tell whether the second generation of the class is applied; notes how many Deployments roll just now."""
-    fleets = [Fleet(each, (), (), None) for each in platform.children("deployments")]
-    rolling.append(sum(fleet.rolling is not None for fleet in fleets))
+    rolling.append(_rolling(platform))
     return bool(found and found["status"].get("effective", {}).get("delayClassGeneration") == 2)
