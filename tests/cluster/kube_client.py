@@ -60,7 +60,8 @@ class Watch:
         """End it, from any thread."""
         self._closed = True
         with suppress(OSError):  # it has ended by itself
-            self._connection.shutdown(socket.SHUT_RDWR)
+            # Below TLS: an SSLSocket's own would have who reads take what is still encrypted as it comes.
+            socket.socket.shutdown(self._connection, socket.SHUT_RDWR)
 
     def _lines(self) -> Iterator[bytes]:
         try:
