@@ -42,8 +42,9 @@ def team(cluster: Cluster, platform: InstalledPlatform, make_team: MakeTeam) -> 
     team.await_ready(NAME)
     yield team
     platform.install()
-    platform.kubectl("delete", f"pvc/{LEDGER}", "-n", RELAY_NAMESPACE, "--timeout=1m")
-    platform.kubectl("delete", f"pv/{LEDGER}", "--timeout=1m")
+    # Both go once the audit's pods have gone with their DelayTopic: ended ones hold a claim, too.
+    platform.kubectl("delete", f"pvc/{LEDGER}", "-n", RELAY_NAMESPACE, "--wait=false")
+    platform.kubectl("delete", f"pv/{LEDGER}", "--wait=false")
 
 
 @pytest.fixture(scope="module")
