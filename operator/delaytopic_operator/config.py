@@ -187,8 +187,8 @@ class OperatorConfig(Model):
     scale_steps_per_minute: Count = 20
     """Steps of all DelayTopics together."""
     rollouts: Count = 10
-    """The number of DelayTopics that get new pods at once where a class, a Secret or, by an upgrade, the operator itself
-    changes."""
+    """The number of DelayTopics that get new pods at once where a class, a Secret or, by an upgrade, the operator
+    itself changes."""
     lease_duration: Annotated[Duration, between("3s", "10m")] = Duration("15s")
     """A standby takes over after this much silence of the leader."""
     http_port: Annotated[int, Field(strict=True, ge=0, le=65_535)] = 8081
