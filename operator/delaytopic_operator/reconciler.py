@@ -90,7 +90,7 @@ class Reconciler:
         return seen, decided, outcome
 
     def _in_turn(self, seen: Observation, decided: Plan) -> tuple[Observation, Plan]:
-        """Withhold a start of relays for a changed class while as many others start as may at once."""
+        """Withhold a start of relays that is not their own change's while as many others start as may at once."""
         if not decided.rolls_in_turn:
             return seen, decided
         others = self._rollouts.reserve(seen.key, seen.rolling, seen.now_ms)

@@ -77,7 +77,7 @@ def run(**given: Any) -> int:
       spark-submit --driver-memory 2g .../delaytopic_cli/__main__.py slo run -f delaytopic.yaml
     """
     topics = audited_topics(given["file"], given["name"])
-    _refuse_together(given, len(topics))
+    _refuse_contradictions(given, len(topics))
     kafka, client = _kafka_client(given)
     progress = silent if given["quiet"] else show_progress
     # As Ctrl-C: the first process of a container ignores what it has no handler for, and its pod waits to be killed.
@@ -106,7 +106,7 @@ def run(**given: Any) -> int:
             spark.stop()
 
 
-def _refuse_together(given: dict[str, Any], topics: int) -> None:
+def _refuse_contradictions(given: dict[str, Any], topics: int) -> None:
     """Raise InputError for options that make no sense beside others, or for so many DelayTopics."""
     if given["status_file"] and topics > 1:
         raise InputError("--status-file is for one DelayTopic: choose it with --name")
@@ -115,7 +115,7 @@ def _refuse_together(given: dict[str, Any], topics: int) -> None:
     if given["restart"]:
         raise InputError("--restart begins anew once: run it without --every first")
     if given["every"].ms < SOONEST_MS:
-        raise InputError(f"--every: {given['every']} is less than 1s")
+        raise InputError(f"--every: {given['every']} is less than 1s: give 1s or more")
 
 
 def _with_topics(

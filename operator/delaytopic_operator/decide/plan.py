@@ -108,7 +108,7 @@ class Apply:
     step: Decision | None = None
     """The scaling step that this write executes."""
     in_turn: bool = False
-    """True if it starts relays anew because their class changed, which few DelayTopics may do at once."""
+    """True if it starts relays anew for no change of their DelayTopic's own, which few may do at once."""
 
     def planned(self) -> PlannedAction:
         """Describe the action for a dry run."""
@@ -184,7 +184,7 @@ class Plan:
 
     @property
     def rolls_in_turn(self) -> bool:
-        """True if relays start anew because their class changed."""
+        """True if relays start anew for no change of their DelayTopic's own."""
         return any(isinstance(action, Apply) and action.in_turn for action in self.actions)
 
     @property

@@ -7,7 +7,6 @@ what is large enough to be read by itself stays as it is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import count
 from typing import Final
 
 from delaytopic_slo.ledger.parts import FAN, FAN_BITS
@@ -23,15 +22,13 @@ def last_to_compact(runs: Sequence[Run]) -> int:
 
     A run of which nobody counted the rows, as runs of former versions, stays as it is.
     """
-    found = rows = 0
-    for size in count():
+    found = rows = size = 0
+    while True:
         like, more = _last_of_size(runs[: len(runs) - found], size, MOST_ROWS - rows)
         # What is put together of the size below is one more of this.
         if like + (found > 0) < FAN:
             return found
-        found += like
-        rows += more
-    raise AssertionError
+        found, rows, size = found + like, rows + more, size + 1
 
 
 def put_together(runs: Sequence[Run], folder: str) -> Run:

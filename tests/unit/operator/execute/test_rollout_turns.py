@@ -1,4 +1,4 @@
-"""Turns to start relays anew for a changed class: few at once, taken by what is written, given back by what is not."""
+"""Turns to start relays anew: few at once, taken by what is written, given back by what is not."""
 
 from __future__ import annotations
 
