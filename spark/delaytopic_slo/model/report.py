@@ -337,7 +337,7 @@ class Report(Model):
     burn_rates: list[BurnRate] = Field(default_factory=list)
     """Shortest first."""
     exclusions: list[ExcludedTime] = Field(default_factory=list)
-    """Those that meet the window, as the DelayTopic has them."""
+    """Exclusions that meet the window, as the DelayTopic has them."""
     exhaustion: Exhaustion | None = None
     """Null when nothing was due, or without a budget."""
     thresholds: list[ThresholdBudget] = Field(default_factory=list)
