@@ -176,17 +176,12 @@ class Addressing:
                 except RecordError as error:
                     rejects.append(_reject(schedule, error.reason, error.detail))
                     continue
-                headers, key, value = written.headers, written.key, written.value
-                headers.append(receipt)
-                # What goes to the target alone, as most records do, has the native way out (0.2 us less of 1.2).
-                if (
-                    written.companions
-                    or schedule.target is not None
-                    or written.partition >= 0
-                    or written.partition_key is not None
-                ):
+                if not isinstance(written, list):
+                    written.headers.append(receipt)
                     self._add(records, rejects, schedule, departure, written)
                     continue
+                headers = written
+                headers.append(receipt)
             else:
                 headers = [*(h for h in headers or () if h[0] not in CONTROL_HEADERS), receipt]
             if schedule.target is None:

@@ -25,7 +25,7 @@ from delaytopic_relay.dialects.reading import (
     malformed,
     timestamp_of,
 )
-from delaytopic_relay.dialects.writing import Departure, Letter, ReadBy, Written, without
+from delaytopic_relay.dialects.writing import Departure, Letter, ReadBy, without
 
 NAMES: Final = (
     ("cesium-deliver-at", "cesium-delay-ms"),
@@ -137,8 +137,8 @@ class CesiumDialect(ReadingDialect):
         # Before 1970 is as past as 1970.
         return max(0, timestamp_ms + number if asked.is_delay else number)
 
-    def write(self, schedule: Schedule, departure: Departure) -> Written:
-        """The record without its control headers, with those that cesium-kafka stamps."""
+    def write(self, schedule: Schedule, departure: Departure) -> Headers:
+        """The headers without its control headers, with those that cesium-kafka stamps."""
         produced, timestamp_ms, due_ms = schedule.headers or [], schedule.timestamp_ms, schedule.due_ms
         headers = without(produced, _ALL_NAMES)
         if self._clamps or len(produced) > len(headers) + 1:
@@ -152,7 +152,7 @@ class CesiumDialect(ReadingDialect):
                 headers.append(("cesium-source-timestamp", b"%d" % timestamp_ms))
             if due_ms > (timestamp_ms or 0):
                 headers.append(("cesium-scheduled-for", b"%d" % due_ms))
-        return Written(schedule.key, schedule.value, headers)
+        return headers
 
     def _uncontrolled(self, schedule: Schedule) -> Headers:
         """Return the headers of a record that may have several control headers, with that of one that was clamped."""

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from delaytopic_api.records import DeadLetterReason
+from delaytopic_api.records import DeadLetterReason, Headers
 from delaytopic_relay.core.commands import Cancel, Command, Reject, Schedule
 from delaytopic_relay.dialects.reading import (
     MAX_ID_BYTES,
@@ -25,7 +25,7 @@ from delaytopic_relay.dialects.reading import (
     shown,
 )
 from delaytopic_relay.dialects.times import rfc_3339_ms
-from delaytopic_relay.dialects.writing import Departure, Letter, ReadBy, Written, without
+from delaytopic_relay.dialects.writing import Departure, Letter, ReadBy, without
 
 ACTION: Final = "x-scheduler-action"
 DELIVER_AT: Final = "x-scheduler-deliver-at"
@@ -77,13 +77,16 @@ class KasprDialect(ReadingDialect):
     ) -> Schedule:
         if not deliver_at or not deliver_to:
             raise _missing((DELIVER_AT, deliver_at), (DELIVER_TO, deliver_to))
-        due_ms = due_at(self._policy, record, _NEEDS_TIMESTAMP, _instant_ms(deliver_at))
+        instant_ms = rfc_3339_ms(deliver_at)
+        if instant_ms is None:
+            instant_ms = _without_offset_ms(deliver_at)
+        due_ms = due_at(self._policy, record, _NEEDS_TIMESTAMP, instant_ms if instant_ms > 0 else 0)
         target = self._target.other(deliver_to)
         return Schedule(due_ms, record.offset, record.key, record.value, record.headers, self.read_by, identity, target)
 
-    def write(self, schedule: Schedule, departure: Departure) -> Written:
-        """The record without the scheduler's headers."""
-        return Written(schedule.key, schedule.value, without(schedule.headers, _CONTROLS))
+    def write(self, schedule: Schedule, departure: Departure) -> Headers:
+        """The headers without the scheduler's own."""
+        return without(schedule.headers, _CONTROLS)
 
     def letter(self, reject: Reject, departure: Departure) -> Letter:
         """A rejection: the record as JSON, with its own headers and the errors."""
@@ -126,11 +129,9 @@ def _text(content: bytes | None) -> str | None:
         return b64encode(content).decode("ascii")
 
 
-def _instant_ms(text: bytes) -> int:
-    # Without an offset it is UTC.
-    instant_ms = rfc_3339_ms(text)
-    if instant_ms is None:
-        instant_ms = rfc_3339_ms(b"%bZ" % text)
+def _without_offset_ms(text: bytes) -> int:
+    """Return the instant of a text that names no offset: it is UTC. Raises `RecordError`."""
+    instant_ms = rfc_3339_ms(b"%bZ" % text)
     if instant_ms is None:
         raise malformed(DELIVER_AT, "an ISO 8601 instant in UTC (2026-11-21T14:01:26Z)", text)
-    return instant_ms if instant_ms > 0 else 0
+    return instant_ms

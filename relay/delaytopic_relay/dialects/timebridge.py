@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from delaytopic_api.records import DeadLetterReason
+from delaytopic_api.records import DeadLetterReason, Headers
 from delaytopic_relay.core.commands import Command, Reject, Schedule
 from delaytopic_relay.dialects.reading import (
     NamedTarget,
@@ -18,7 +18,7 @@ from delaytopic_relay.dialects.reading import (
     due_at,
 )
 from delaytopic_relay.dialects.times import rfc_3339_ms
-from delaytopic_relay.dialects.writing import Departure, Letter, ReadBy, Written, without
+from delaytopic_relay.dialects.writing import Departure, Letter, ReadBy, without
 
 WHEN: Final = "X-Timebridge-When"
 WHERE: Final = "X-Timebridge-Where"
@@ -55,9 +55,9 @@ class TimebridgeDialect(ReadingDialect):
         target = self._target.other(where)
         return Schedule(due_ms, record.offset, record.key, record.value, record.headers, self.read_by, target=target)
 
-    def write(self, schedule: Schedule, departure: Departure) -> Written:
-        """The record without the two headers."""
-        return Written(schedule.key, schedule.value, without(schedule.headers, _CONTROLS))
+    def write(self, schedule: Schedule, departure: Departure) -> Headers:
+        """The headers without these two."""
+        return without(schedule.headers, _CONTROLS)
 
     def letter(self, reject: Reject, departure: Departure) -> Letter:
         """The record untouched, with the error."""

@@ -64,8 +64,11 @@ class Written(msgspec.Struct, gc=False):
     companions: Sequence[Companion] = ()
 
 
-Writer = Callable[[Schedule, Departure], Written]
-"""Raises `RecordError` for a schedule that it cannot write: then somebody else wrote it into the backlog."""
+Writer = Callable[[Schedule, Departure], Written | Headers]
+"""Returns the record, or its new headers alone where nothing else changes (0.25 us less of 1.7 on the way out).
+
+Raises `RecordError` for a schedule that it cannot write: then somebody else wrote it into the backlog.
+"""
 
 
 Restater = Callable[[Restated, Departure], Companion]
@@ -95,8 +98,8 @@ class WritingDialect(Protocol):
         """Turn one record into a command; never raises on bad input, but returns a `Reject`."""
         ...
 
-    def write(self, schedule: Schedule, departure: Departure) -> Written:
-        """Turn a schedule that it has read into a record."""
+    def write(self, schedule: Schedule, departure: Departure) -> Written | Headers:
+        """Turn a schedule that it has read into a record, or into the headers of one with its key and value."""
         ...
 
     def letter(self, reject: Reject, departure: Departure) -> Letter:
