@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 
 import pytest
+from tests.cluster.kube_client import Object
 from tests.e2e.cluster.clusters import Cluster
 from tests.e2e.cluster.errors import NotPossible
 from tests.e2e.support.installation import RELAY_NAMESPACE, delay_class
@@ -28,6 +30,8 @@ RECORDS = 40_000
 DELAYS_MS = (1_000, 3_000)
 UNTIL_THE_DEATH_MS = 8_000
 """From the first record on, so that all partitions deliver by then."""
+FIRST_LINES = ("--timestamps", "--limit-bytes=3000")
+"""Of a log: what a relay writes when it starts, and when."""
 
 Record = Callable[[str, object], None]
 
@@ -56,6 +60,13 @@ def reading_until_the_death(team: Team, run: str) -> Reading:
     return reading
 
 
+def container_of(platform: InstalledPlatform, pod: Object) -> Object:
+    """Return what the API server knows by now of the pod's container."""
+    found = platform.client.get(f"/api/v1/namespaces/{RELAY_NAMESPACE}/pods/{pod['metadata']['name']}")
+    container: Object = found["status"]["containerStatuses"][0]
+    return container
+
+
 def test_a_relay_whose_pod_is_deleted_by_force_is_replaced_before_its_session_ends(
     cluster: Cluster, platform: InstalledPlatform, team: Team, record_property: Record
 ) -> None:
@@ -76,14 +87,18 @@ def test_a_relay_that_is_started_again_in_its_pod_goes_on_before_its_session_end
     reading = reading_until_the_death(team, "in-place")
     pod = next(pod for pod in platform.relays(team.namespace, "steady") if is_running(pod))
 
+    crashed_at = datetime.now(UTC).isoformat()
     try:
         crash(cluster, pod)
     except NotPossible as reason:
         pytest.skip(f"NOT TESTED: {reason}")
     verdict = reading.verdict()
 
+    container = container_of(platform, pod)
     record_property("late_ms", verdict["late_ms"])
-    same = platform.client.get(f"/api/v1/namespaces/{RELAY_NAMESPACE}/pods/{pod['metadata']['name']}")
-    assert same["status"]["containerStatuses"][0]["restartCount"] == 1
+    record_property("crashed_at", crashed_at)
+    record_property("seen_by_the_kubelet", {field: container[field] for field in ("lastState", "state")})
+    record_property("logged", platform.kubectl("logs", pod["metadata"]["name"], "-n", RELAY_NAMESPACE, *FIRST_LINES))
+    assert container["restartCount"] == 1
     assert verdict["arrived"] == RECORDS, verdict
     assert verdict["late_ms"]["max"] < NOTICED_MS, verdict
