@@ -1,35 +1,39 @@
 """Edge: Kafka for Spark by the official connector, where its jars are on the class path.
 
-Python sees what the relays' dialect has to read: records of the source, and dead letters.
+Python sees what SQL cannot say: dead letters, and of the source what is no plain record of the native dialect.
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial, reduce
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as sf
 
 from delaytopic_api.records import Headers
+from delaytopic_api.values import Dialect
 from delaytopic_slo.errors import SparkMissingError
 from delaytopic_slo.model.manifest import Range, Role
 from delaytopic_slo.reading.client import ReadingJob
 from delaytopic_slo.reading.decoding import Decode, Row, decoder_for
 from delaytopic_slo.reading.receipts import UNREADABLE, deliveries
+from delaytopic_slo.reading.schedules import plain_schedule
 from delaytopic_slo.reading.settings import connector_settings
 from delaytopic_slo.tables.schemas import EXTRACT
 
 CONNECTOR_CLASS = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 MOST_RECORDS_OF_A_TASK = 1_000_000
-_COLUMNS = ("topic", "partition", "offset", "key", "headers", "timestampType")
+_COLUMNS = ("topic", "partition", "offset", "key", "headers", "timestampType", "value")
 
 
 def read_by_connector(spark: SparkSession, job: ReadingJob) -> DataFrame:
-    """Return the extract of these ranges, the same rows as `read_by_client`; values never leave the JVM.
+    """Return the extract of these ranges, the same rows as `read_by_client`.
 
     Raises SparkMissingError without the jars.
     """
@@ -39,20 +43,33 @@ def read_by_connector(spark: SparkSession, job: ReadingJob) -> DataFrame:
             " give its jars with --jars, or read with --reader client"
         )
     wanted = [piece for piece in job.ranges if piece.end > piece.start]
-    targets = [piece for piece in wanted if piece.role is Role.TARGET]
-    others = [piece for piece in wanted if piece.role is not Role.TARGET]
-    read = []
-    if targets:
-        read.append(deliveries(_records(spark, job, targets), job.config.source.topic))
-    if others:
-        read.append(_by_dialect(_records(spark, job, others), job))
+    by_role = {role: [piece for piece in wanted if piece.role is role] for role in Role}
+    is_native = job.config.schedule.dialect is Dialect.NATIVE
+    reads: dict[Role, Callable[[DataFrame], DataFrame]] = {
+        Role.TARGET: lambda records: deliveries(records, job.config.source.topic),
+        Role.SOURCE: lambda records: _native(records, job) if is_native else _by_dialect(records, job),
+        Role.DEAD_LETTER: lambda records: _by_dialect(records.drop("value"), job),
+    }
+    read = [reads[role](_records(spark, job, pieces)) for role, pieces in by_role.items() if pieces]
     return reduce(DataFrame.unionByName, read) if read else spark.createDataFrame([], EXTRACT)
 
 
+def _native(records: DataFrame, job: ReadingJob) -> DataFrame:
+    """Return the extract of a source whose values play no part: what is plain by SQL, and the rest by the dialect."""
+    records = records.drop("value")
+    read = records.withColumn("plain", plain_schedule(job.config))
+    # A plain record costs Python a null. Were the others a table of their own, Kafka would be read twice.
+    other = _decoder(job)(sf.when(sf.col("plain").isNull(), sf.struct(*records.columns)))
+    return read.select(sf.coalesce("plain", other).alias("row")).select("row.*")
+
+
 def _by_dialect(records: DataFrame, job: ReadingJob) -> DataFrame:
+    return records.select(_decoder(job)(sf.struct(*records.columns)).alias("row")).select("row.*")
+
+
+def _decoder(job: ReadingJob) -> Callable[[Column], Column]:
     # Not mapInArrow, which asks for pandas.
-    decode = sf.udf(partial(_decoded, json.dumps(job.to_options())), EXTRACT, useArrow=False)
-    return records.select(decode(*records.columns).alias("row")).select("row.*")
+    return sf.udf(partial(_decoded, json.dumps(job.to_options())), EXTRACT, useArrow=False)
 
 
 def _records(spark: SparkSession, job: ReadingJob, ranges: list[Range]) -> DataFrame:
@@ -85,8 +102,10 @@ def _has_connector(spark: SparkSession) -> bool:
     return True
 
 
-def _decoded(options: str, *columns: Any) -> Row:
-    message = ConnectorMessage(dict(zip((*_COLUMNS, "timestamp_ms"), columns, strict=True)))
+def _decoded(options: str, record: SparkRow | None) -> Row | None:
+    if record is None:
+        return None
+    message = ConnectorMessage(record.asDict())
     return _decoders(options)[message.topic()](message)
 
 
@@ -124,8 +143,8 @@ class ConnectorMessage:
         return _bytes(self.row["key"])
 
     def value(self) -> bytes | None:
-        """Return nothing: no rule of the record contract looks at the value."""
-        return None
+        """Return the value; None also where no rule looks at it."""
+        return _bytes(self.row.get("value"))
 
     def headers(self) -> Headers | None:
         """Return headers as the client library does: names end at a null character and have to be UTF-8."""

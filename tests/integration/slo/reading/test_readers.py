@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
@@ -17,6 +18,7 @@ from tests.support.slo.delay_topics import AuditedTopic, Headers
 
 from delaytopic_api.records import RECEIPT, DeadLetter, Receipt, dead_letter_headers
 from delaytopic_api.relay import KafkaClient, RelayConfig
+from delaytopic_api.values import Dialect
 from delaytopic_slo.errors import ReadingError
 from delaytopic_slo.model.manifest import Range, Role
 from delaytopic_slo.model.words import Kind
@@ -144,6 +146,29 @@ def test_both_readers_give_the_same_rows(
     topic, committed = transactional
 
     assert_readers_agree(spark, topic, start, end, [offset for offset in committed if start <= offset < end])
+
+
+@pytest.mark.takes_long("a cold Spark takes its time for the first query of each reader")
+@pytest.mark.parametrize("dialect", [Dialect.BLACK_BOX, Dialect.SCHEDULER])
+def test_both_readers_give_the_same_rows_of_a_dialect_that_reads_values(
+    spark: SparkSession, audited: MakeTopic, dialect: Dialect
+) -> None:
+    topic = audited(1)
+    producer = topic.producer()
+    headers: Headers = [("scheduler-epoch", b"1795269686"), ("scheduler-target-topic", topic.target.encode())]
+    headers.append(("scheduler-target-key", b"k"))
+    for value in (b"v", None, b'{"topic": "%b", "message": "now", "countdown": 1.5}' % topic.target.encode()):
+        producer.produce(topic.source, value, b"id", 0, headers=headers)
+    assert producer.flush(30) == 0
+    job = job_of(topic, 0, 3)
+    schedule = job.config.schedule.model_copy(update={"dialect": dialect})
+    job = replace(job, config=job.config.model_copy(update={"schedule": schedule}))
+
+    by_client = rows_of(read_by_client(spark, job))
+
+    assert rows_of(read_by_connector(spark, job)) == by_client
+    kinds = Counter(row[EXTRACT.names.index("kind")] for row in by_client)
+    assert kinds[Kind.SCHEDULE] == (1 if dialect is Dialect.BLACK_BOX else 2)
 
 
 @pytest.mark.takes_long("a cold Spark takes its time for the first query of each reader")

@@ -63,7 +63,7 @@ def test_receipts_become_the_same_rows_by_sql_as_by_python(spark: SparkSession) 
     decode = decoder_for(Role.TARGET, "b", config_for("a", "b", "a.dlq", []))
     expected = [
         # The client library ends names at a null character.
-        decode(FakeMessage((topic, partition, offset), _as_client(headers), append_ms, clock + 1))
+        decode(FakeMessage((topic, partition, offset), as_client(headers), append_ms, clock + 1))
         for topic, partition, offset, _, headers, clock, append_ms in records
     ]
     assert [tuple(row) for row in found] == expected
@@ -78,5 +78,5 @@ def test_a_name_that_is_not_utf_8_makes_a_record_foreign(spark: SparkSession) ->
     assert (row.kind, row.partition, row.offset) == (Kind.FOREIGN, -1, -1)
 
 
-def _as_client(headers: list[tuple[str, bytes | None]] | None) -> list[tuple[str, bytes | None]] | None:
+def as_client(headers: list[tuple[str, bytes | None]] | None) -> list[tuple[str, bytes | None]] | None:
     return None if headers is None else [(name.partition("\0")[0], value) for name, value in headers]

@@ -1,0 +1,70 @@
+"""Plain schedules of the native dialect from records as the connector hands them over, by functions of SQL.
+
+Plain is a record without a control header, or with one `deliver-at` or `deliver-after` in digits and no other: most
+are. The dialect itself reads the rest, and would read the same from these; in doubt a record is not plain.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as sf
+
+from delaytopic_api.records import CONTROL_HEADERS, DELIVER_AFTER, DELIVER_AT
+from delaytopic_api.relay import RelayConfig, RelaySchedule
+from delaytopic_slo.model.words import Kind
+from delaytopic_slo.reading.receipts import LOG_APPEND_TIME, UNREADABLE
+from delaytopic_slo.tables.schemas import EXTRACT
+
+_MOST_HEADERS: Final = 64
+"""Fewer than a relay takes."""
+_LATEST_MS: Final = 1 << 45
+"""The year 3084: with the longest delay that can be allowed, still an instant."""
+_NUMBER: Final = r"\A[0-9]{1,18}\z"
+"""What is a number of 64 bits, whatever its digits are."""
+
+
+def plain_schedule(config: RelayConfig) -> Column:
+    """Return a record's row of the extract as a struct, if it is plain; null for others."""
+    due_ms = _due_ms(config.schedule)
+    columns = {
+        "kind": sf.lit(int(Kind.SCHEDULE)),
+        "partition": sf.col("partition"),
+        "offset": sf.col("offset"),
+        "due_ms": due_ms,
+        "append_ms": sf.col("timestamp_ms"),
+        "by_broker": sf.col("timestampType") == LOG_APPEND_TIME,
+        "topic": sf.lit(config.target.topic),
+    }
+    row = (columns.get(field.name, sf.lit(None)).cast(field.dataType).alias(field.name) for field in EXTRACT)
+    return sf.when(due_ms.isNotNull(), sf.struct(*row))
+
+
+def _due_ms(schedule: RelaySchedule) -> Column:
+    """Return the due time of plain records; null for others."""
+    implied = schedule.delay or schedule.default_delay
+    at_ms = sf.col("timestamp_ms")
+    controls = sf.filter("headers", lambda header: _name(header).isin(*sorted(CONTROL_HEADERS)))
+    count, control = sf.coalesce(sf.size(controls), sf.lit(0)), sf.try_element_at(controls, sf.lit(1))
+    text = control["value"].cast("string")
+    number = sf.when(text.rlike(_NUMBER), text.try_cast("long"))
+    asked_ms = sf.when(_name(control) == DELIVER_AT, number).when(_name(control) == DELIVER_AFTER, at_ms + number)
+    due_ms = sf.when(count == 0, at_ms + (implied.ms if implied is not None else 0))
+    if schedule.delay is None:
+        due_ms = due_ms.when((count == 1) & (asked_ms - at_ms <= schedule.max_delay.ms), asked_ms)
+    return sf.when(_has_timestamp(at_ms) & _is_readable(), due_ms)
+
+
+def _name(header: Column) -> Column:
+    return sf.substring_index(header["key"], "\0", 1)
+
+
+def _has_timestamp(at_ms: Column) -> Column:
+    return (sf.col("timestampType") >= 0) & at_ms.between(0, _LATEST_MS)
+
+
+def _is_readable() -> Column:
+    unreadable = sf.exists("headers", lambda header: sf.contains(header["key"], sf.lit(UNREADABLE)))
+    few = sf.coalesce(sf.size("headers"), sf.lit(0)) <= _MOST_HEADERS
+    return ~sf.coalesce(unreadable, sf.lit(False)) & few
