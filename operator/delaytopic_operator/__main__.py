@@ -13,6 +13,7 @@ try:
     from delaytopic_operator.execute.ledgers import RolloutLedger, ScalingLedger
     from delaytopic_operator.execute.topics import TopicsExecutor
     from delaytopic_operator.kafka.admin import KafkaClusters
+    from delaytopic_operator.observe.class_audits import ClassAudits
     from delaytopic_operator.observe.cluster import ClusterObserver
     from delaytopic_operator.observe.delay_class import ClassObserver
     from delaytopic_operator.observe.observer import Observer
@@ -29,9 +30,9 @@ def make_reconcilers(shell: Shell) -> Reconcilers:
     config, kube, store = shell.config, shell.kube, shell.store
     kafka = KafkaClusters(lambda: _may_write(shell), shell.metrics.observe_kafka)
     topics = TopicsObserver(kafka, kube)
-    cluster = ClusterObserver(kube, store, shell.pages, config)
+    cluster, audits = ClusterObserver(kube, store, shell.pages, config), ClassAudits(shell.pages)
     reconciler = Reconciler(
-        Observer(cluster, topics, store, config),
+        Observer(cluster, topics, store, config, audits),
         Executor(kube, store.get, TopicsExecutor(topics, kube), config, shell.guard, shell.metrics.add_drift),
         StatusWriter(kube, shell.events, config),
         StatusMetrics(shell.metrics),
@@ -39,7 +40,7 @@ def make_reconcilers(shell: Shell) -> Reconcilers:
         ScalingLedger(config.scale_steps_per_minute),
         RolloutLedger(config.rollouts),
     )
-    classes = ClassReconciler(ClassObserver(cluster, kafka, store, config), kube, shell.events, store)
+    classes = ClassReconciler(ClassObserver(cluster, kafka, store, config, audits), kube, shell.events, store)
     return Reconcilers(reconciler, classes)
 
 

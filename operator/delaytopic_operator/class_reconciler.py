@@ -7,9 +7,11 @@ from typing import Any
 
 from delaytopic_api.documents import API_VERSION
 from delaytopic_operator.decide.delay_class import class_finalizer, plan_class
-from delaytopic_operator.execute.executor import FINALIZER_MANAGER
+from delaytopic_operator.decide.plan import Apply, Delete
+from delaytopic_operator.execute.executor import FINALIZER_MANAGER, MANAGER
 from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.kube.object_cache import ObjectCache
+from delaytopic_operator.model.kinds import kind_of
 from delaytopic_operator.model.reconciliation import Key, Result
 from delaytopic_operator.observe.delay_class import ClassObserver
 from delaytopic_operator.observe.observation import ClassObservation
@@ -41,7 +43,16 @@ class ClassReconciler:
             self._kube.apply_status(dict(decided.status), STATUS_MANAGER)
         if seen.document is not None:
             self._events.tell(seen.document, decided.events)
+        for action in decided.actions:
+            self._execute(action)
         return Result(decided.next_at_ms)
+
+    def _execute(self, action: Apply | Delete) -> None:
+        if isinstance(action, Apply):
+            self._kube.apply(action.document, MANAGER)
+        else:
+            metadata = action.document["metadata"]
+            self._kube.delete(kind_of(action.document), metadata["namespace"], metadata["name"], metadata["uid"])
 
     def _hold(self, seen: ClassObservation, *, held: bool) -> None:
         """Set this operator's finalizer; those of others are theirs, by field manager."""

@@ -17,6 +17,7 @@ from kubernetes import config as _needed_first  # noqa: F401  # named by the err
 from delaytopic_api.loading import parse_yaml, validate
 from delaytopic_api.relay import KafkaClient
 from delaytopic_cli.client.relay_listing import ask_relays
+from delaytopic_cli.commands.options import listen_address
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.gateway.app import gateway_app
 from delaytopic_cli.gateway.cluster.access import ClusterAccess
@@ -116,7 +117,7 @@ def gateway(**options: Any) -> None:
 
 def run(options: GatewayOptions) -> None:
     """Serve until SIGTERM or SIGINT. Raises `InputError`."""
-    host, port = _address(options.listen)
+    host, port = listen_address("--listen", options.listen)
     proxy = TrustedProxy.of(options.user_header, options.groups_header, options.proxies)
     settings = kafka_settings(options.kafka_config)
     api = ApiServer(options.kubeconfig, options.context)
@@ -159,13 +160,6 @@ def kafka_settings(file: Path) -> dict[str, str]:
     except ConfigurationError as error:
         raise InputError(f"--kafka-config: {error}") from error
     return {name: str(value) for name, value in settings.items()}
-
-
-def _address(listen: str) -> tuple[str, int]:
-    host, separator, port = listen.rpartition(":")
-    if not separator or not port.isascii() or not port.isdecimal() or int(port) > 65_535:
-        raise InputError(f'--listen takes HOST:PORT, such as 0.0.0.0:8080, not "{listen}"')
-    return host.strip("[]") or "0.0.0.0", int(port)
 
 
 def _now_ms() -> int:

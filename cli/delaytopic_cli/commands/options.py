@@ -34,6 +34,14 @@ def kafka_options(command: F) -> F:
     return bootstrap(settings(local_option(command)))
 
 
+def listen_address(option: str, text: str) -> tuple[str, int]:
+    """Return host and port of `HOST:PORT`; raises InputError that names the option."""
+    host, separator, port = text.rpartition(":")
+    if not separator or not port.isascii() or not port.isdecimal() or int(port) > 65_535:
+        raise InputError(f'{option} takes HOST:PORT, such as 0.0.0.0:8080, not "{text}"')
+    return host.strip("[]") or "0.0.0.0", int(port)
+
+
 def local_option(command: F) -> F:
     """Add the option `--local`; `running_local` follows it."""
     return click.option(

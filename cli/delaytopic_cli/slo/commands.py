@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Final, NoReturn
 
 import click
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from delaytopic_api import Duration, Settings
 from delaytopic_api.relay import KafkaClient
 from delaytopic_cli.command_line import NearChoice
-from delaytopic_cli.commands.options import client_settings, kafka_options, split_pair
+from delaytopic_cli.commands.options import client_settings, kafka_options, listen_address, split_pair
 from delaytopic_cli.errors import InputError
-from delaytopic_cli.slo.documents import audited_topics, executors_of, kafka_of
+from delaytopic_cli.slo.documents import STANDARD_INPUT, audited_topics, executors_of, full_name, kafka_of
 from delaytopic_cli.slo.options import DurationOption, ledger_options, rules_of, spark_options
-from delaytopic_cli.slo.publishing import clock_ms, fail, is_url, publish, publish_failure, show_progress, tell_local
+from delaytopic_cli.slo.publishing import (
+    CANNOT_JUDGE,
+    clock_ms,
+    fail,
+    is_url,
+    publish,
+    publish_bug,
+    publish_failure,
+    show_progress,
+    tell_local,
+)
+from delaytopic_cli.slo.rounds import Topics, audit_in_rounds
+from delaytopic_cli.slo.serving import Verdicts, live_seconds, serving
 from delaytopic_slo.audit import Audit, Options, Reader, check_topics, report_of
-from delaytopic_slo.errors import SloError
+from delaytopic_slo.errors import SloError, SparkMissingError
 from delaytopic_slo.ledger import Ledger
 from delaytopic_slo.pipeline import Progress, silent
 from delaytopic_slo.runtime.java_archive import make_archive
@@ -31,7 +44,13 @@ SOONEST_MS: Final = 1_000
 
 
 @click.command(short_help="Read what is new, judge it, and write the report.")
-@click.option("-f", "--file", required=True, metavar="FILE", help="YAML with the DelayTopics; - for standard input.")
+@click.option(
+    "-f",
+    "--file",
+    required=True,
+    metavar="FILE",
+    help="YAML with the DelayTopics, or a folder of such files; - for standard input.",
+)
 @click.option("--name", metavar="NAMESPACE/NAME", help="Only this DelayTopic of the file.")
 @kafka_options
 @click.option(
@@ -47,7 +66,14 @@ SOONEST_MS: Final = 1_000
 @click.option("--retention", type=DurationOption(), help="Of the ledger. Default: SLO window and loss horizon.")
 @click.option("--since", type=DurationOption(), help="First run: begin so long ago. Default: with the first record.")
 @click.option("--restart", is_flag=True, help="Begin anew: after topics were made anew, or records expired unread.")
-@click.option("--every", type=DurationOption(), help="Go on until told to end, and audit so often. Default: once.")
+@click.option(
+    "--every", type=DurationOption(), help="Go on until told to end, and read FILE and audit so often. Default: once."
+)
+@click.option(
+    "--serve",
+    metavar="HOST:PORT",
+    help="With --every: serve /verdicts and /livez over HTTP there, such as on 0.0.0.0:8080.",
+)
 @click.option("--any-clock", is_flag=True, help="Take CreateTime for when records arrived.")
 @click.option(
     "--reader",
@@ -67,6 +93,8 @@ SOONEST_MS: Final = 1_000
 def run(**given: Any) -> int:
     """Audit the DelayTopics of a file, with one Spark: each run goes on where the last one ended.
 
+    With --every, DelayTopics may come into FILE and go. While it cannot be used, those of before are audited.
+
     S3 takes its credentials from the environment, as AWS_ACCESS_KEY_ID, or as --conf says.
 
     \b
@@ -74,43 +102,32 @@ def run(**given: Any) -> int:
       delaytopic slo run -f examples/reminders.yaml --window 1h -b broker-1:9092
       kubectl get delaytopics,delayclasses -A -o yaml | delaytopic slo run -f - --ledger s3a://audits/ledger
       delaytopic slo run -f delaytopic.yaml -b broker-1:9092 --every 1m --push http://pushgateway:9091
+      delaytopic slo run -f delaytopics/ --relay-config relay.yaml --every 10m --serve 0.0.0.0:8080
       spark-submit --driver-memory 2g .../delaytopic_cli/__main__.py slo run -f delaytopic.yaml
     """
-    topics = audited_topics(given["file"], given["name"])
-    _refuse_contradictions(given, len(topics))
+    _refuse_contradictions(given)
+    topics = _topics(given)
     kafka, client = _kafka_client(given)
-    progress = silent if given["quiet"] else show_progress
     # As Ctrl-C: the first process of a container ignores what it has no handler for, and its pod waits to be killed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    # Without Spark no store takes a report that there is no verdict; and who goes on needs it anyway.
-    needs_spark = is_url(given["output"]) or given["every"] is not None
-    audited, codes = (topics, []) if needs_spark else _with_topics(topics, kafka, client, given)
+
+    def audit_all(spark: SparkSession, topics: Topics) -> list[int]:
+        return _each(spark, lambda settings: _audit(spark, settings, kafka, client, given), topics, given["parallel"])
+
+    if given["every"] is not None:
+        return _go_on(topics, audit_all, given)
+    # Without Spark no store takes a report that there is no verdict.
+    audited, codes = (topics, []) if is_url(given["output"]) else _with_topics(topics, kafka, client, given)
     if not audited:
         return max(codes)
-    try:
-        progress("starting Spark")
-        spark = _spark(given)
-    except SloError as error:
-        return publish_failure(error, _name(topics[0]), given)
-
-    def audit(settings: Settings) -> int:
-        return _audit(spark, settings, kafka, client, given, progress)
-
-    try:
-        if given["every"] is not None:
-            _again_and_again(given["every"], lambda: _each(spark, audit, audited, given["parallel"]))
-        return max([*codes, *_each(spark, audit, audited, given["parallel"])])
-    finally:
-        if given["executor_pod"] is not None:
-            # The container ends with this process, and Java with it: executors are removed before.
-            spark.stop()
+    return _with_spark(topics, given, lambda spark: max([*codes, *audit_all(spark, audited)]))
 
 
-def _refuse_contradictions(given: dict[str, Any], topics: int) -> None:
-    """Raise InputError for options that make no sense beside others, or for so many DelayTopics."""
-    if given["status_file"] and topics > 1:
-        raise InputError("--status-file is for one DelayTopic: choose it with --name")
+def _refuse_contradictions(given: dict[str, Any]) -> None:
+    """Raise InputError for options that make no sense beside others."""
     if given["every"] is None:
+        if given["serve"] is not None:
+            raise InputError("--serve is for audits that go on: give --every, too")
         return
     if given["restart"]:
         raise InputError("--restart begins anew once: run it without --every first")
@@ -118,8 +135,18 @@ def _refuse_contradictions(given: dict[str, Any], topics: int) -> None:
         raise InputError(f"--every: {given['every']} is less than 1s: give 1s or more")
 
 
+def _topics(given: dict[str, Any]) -> list[Settings]:
+    """Return the DelayTopics of the file as it is now; raises InputError, and ApiError."""
+    # Of those that go on, a file that is read again may have DelayTopics later.
+    may_be_none = given["every"] is not None and given["file"] != STANDARD_INPUT
+    topics = audited_topics(given["file"], given["name"], may_be_none=may_be_none)
+    if given["status_file"] and len(topics) > 1:
+        raise InputError("--status-file is for one DelayTopic: choose it with --name")
+    return topics
+
+
 def _with_topics(
-    topics: Sequence[Settings], kafka: KafkaClient, client: dict[str, str], given: dict[str, Any]
+    topics: Topics, kafka: KafkaClient, client: dict[str, str], given: dict[str, Any]
 ) -> tuple[list[Settings], list[int]]:
     """Return what can be audited, and the exit codes of the others: Spark need not start to say why."""
     now_ms, audited, codes = clock_ms(), list[Settings](), list[int]()
@@ -127,7 +154,7 @@ def _with_topics(
         try:
             refused = check_topics(settings, kafka, _options(settings, client, given, now_ms), now_ms)
         except SloError as error:
-            codes.append(publish_failure(error, _name(settings), given))
+            codes.append(publish_failure(error, full_name(settings), given))
             continue
         if refused is None:
             audited.append(settings)
@@ -136,15 +163,30 @@ def _with_topics(
     return audited, codes
 
 
-def _again_and_again(every: Duration, audit_all: Callable[[], object]) -> NoReturn:
-    """Audit so often. The process may be ended at any moment: what a run has begun, the next one carries out."""
-    while True:
-        started_s = monotonic()
-        audit_all()
-        sleep(max(0.0, started_s + every.ms / 1_000 - monotonic()))
+def _go_on(topics: Topics, audit_all: Callable[[SparkSession, Topics], list[int]], given: dict[str, Any]) -> int:
+    """Audit in rounds until the process is told to end, and serve the verdicts meanwhile if that is asked for."""
+    verdicts, every = Verdicts(monotonic), given["every"]
+
+    def audit_again_and_again(spark: SparkSession) -> NoReturn:
+        audit_in_rounds(
+            every,
+            topics,
+            read=lambda: topics if given["file"] == STANDARD_INPUT else _topics(given),
+            audit_all=lambda present: _insist_on_spark(spark, audit_all(spark, present)),
+            verdicts=verdicts,
+            clock_s=monotonic,
+            sleep=sleep,
+        )
+
+    if given["serve"] is None:
+        return _with_spark(topics, given, audit_again_and_again)
+    given["verdicts"] = verdicts
+    with serving(listen_address("--serve", given["serve"]), verdicts, live_seconds(every)) as port:
+        _progress(given)(f"serving verdicts on port {port}")
+        return _with_spark(topics, given, audit_again_and_again)
 
 
-def _each(spark: SparkSession, audit: Callable[[Settings], int], topics: list[Settings], parallel: int) -> list[int]:
+def _each(spark: SparkSession, audit: Callable[[Settings], int], topics: Topics, parallel: int) -> list[int]:
     """Return the exit codes of the audits of all topics, so many at once."""
     if parallel == 1:
         return [audit(settings) for settings in topics]
@@ -158,6 +200,23 @@ def _each(spark: SparkSession, audit: Callable[[Settings], int], topics: list[Se
         raise
 
 
+def _with_spark(topics: Topics, given: dict[str, Any], work: Callable[[SparkSession], int]) -> int:
+    """Return what the work with Spark returns, or the code for that there is no verdict without Spark."""
+    try:
+        _progress(given)("starting Spark")
+        spark = _spark(given)
+    except SloError as error:
+        return publish_failure(error, full_name(topics[0]), given) if topics else fail(error)
+    try:
+        return work(spark)
+    except SparkMissingError as error:
+        return fail(error)
+    finally:
+        if given["executor_pod"] is not None:
+            # The container ends with this process, and Java with it: executors are removed before.
+            spark.stop()
+
+
 def _spark(given: dict[str, Any]) -> SparkSession:
     return spark_session(
         master=given["master"],
@@ -168,16 +227,25 @@ def _spark(given: dict[str, Any]) -> SparkSession:
     )
 
 
+def _insist_on_spark(spark: SparkSession, codes: list[int]) -> None:
+    """Raise SparkMissingError where audits could not judge as Spark has ended: no round would bring a verdict again."""
+    if CANNOT_JUDGE in codes and has_ended(spark):
+        raise SparkMissingError("Spark has ended: only a new process starts it again")
+
+
+def has_ended(spark: SparkSession) -> bool:
+    """Tell whether Spark's context or its Java is gone, as when memory was too little."""
+    try:
+        return bool(spark.sparkContext._jsc.sc().isStopped())
+    except (Py4JError, OSError):
+        return True
+
+
 def _audit(
-    spark: SparkSession,
-    settings: Settings,
-    kafka: KafkaClient,
-    client: dict[str, str],
-    given: dict[str, Any],
-    progress: Progress,
+    spark: SparkSession, settings: Settings, kafka: KafkaClient, client: dict[str, str], given: dict[str, Any]
 ) -> int:
     """Audit one DelayTopic: what goes wrong with it is no matter of the others."""
-    now_ms, name = clock_ms(), _name(settings)
+    now_ms, name, progress = clock_ms(), full_name(settings), _progress(given)
     progress(f"{name}: auditing")
     try:
         audit = Audit(spark, settings, kafka, _options(settings, client, given, now_ms))
@@ -187,7 +255,17 @@ def _audit(
         audit.done()
     except SloError as error:
         return publish_failure(error, name, given)
+    except InputError:
+        raise
+    except Exception as error:
+        if given["every"] is None:
+            raise
+        return publish_bug(error, name, given)
     return code
+
+
+def _progress(given: dict[str, Any]) -> Progress:
+    return silent if given["quiet"] else show_progress
 
 
 def _options(settings: Settings, client: dict[str, str], given: dict[str, Any], now_ms: int) -> Options:
@@ -207,10 +285,6 @@ def _window_ms(given: dict[str, Any]) -> int | None:
     """Return the report's window; None for the budget's."""
     window: Duration | None = given["window"]
     return window.ms if window is not None else None
-
-
-def _name(settings: Settings) -> str:
-    return f"{settings.namespace}/{settings.name}"
 
 
 def _kafka_client(given: dict[str, Any]) -> tuple[KafkaClient, dict[str, str]]:

@@ -31,7 +31,13 @@ _WINDOW: Final = "[{{.window}}]"
 
 
 @click.command(short_help="Write the objectives for OpenSLO's or Sloth's tools.")
-@click.option("-f", "--file", required=True, metavar="FILE", help="YAML with the DelayTopics; - for standard input.")
+@click.option(
+    "-f",
+    "--file",
+    required=True,
+    metavar="FILE",
+    help="YAML with the DelayTopics, or a folder of such files; - for standard input.",
+)
 @click.option("--name", metavar="NAMESPACE/NAME", help="Only this DelayTopic of the file.")
 @click.option("--openslo", "form", flag_value=OPENSLO, help="As OpenSLO v1 documents.")
 @click.option("--sloth", "form", flag_value=SLOTH, help="As Sloth's prometheus/v1 documents.")

@@ -1,17 +1,18 @@
-"""Edge: the outcome of a `slo` command: files, metrics, the verdict on the terminal, and the status file."""
+"""Edge: the outcome of a `slo` command: files, metrics, the verdict on the terminal, the status file and page."""
 
 from __future__ import annotations
 
 import json
 import time
 from pathlib import Path
+from traceback import format_exception
 from typing import Any, Final
 
 import click
 from pyspark.sql import SparkSession
 
 from delaytopic_api import Settings
-from delaytopic_cli.command_line import echo, printable, styled
+from delaytopic_cli.command_line import echo, echo_lines, printable, styled
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.local.state import last_report, running_states
 from delaytopic_slo.errors import SloError
@@ -43,8 +44,7 @@ def publish(result: Report, given: dict[str, Any], spark: SparkSession | None = 
         page = str(write_outputs(result, Path(given["output"]) / folder)[1])
     if given["push"]:
         push_metrics(result, given["push"])
-    if given["status_file"]:
-        write_status(result, page, given["status_file"])
+    _tell(result, page, given)
     click.echo(f"{styled(str(result.verdict), fg=_COLOURS[result.verdict], bold=True)}: {printable(result.sentence)}")
     if result.exhaustion is not None:
         echo(f"  {result.exhaustion.sentence}")
@@ -81,13 +81,19 @@ def tell_local(result: Report, settings: Settings, bootstrap_servers: str) -> No
 
 
 def publish_failure(error: SloError, delay_topic: str, given: dict[str, Any]) -> int:
-    """Say why there is no verdict on the DelayTopic (`namespace/name`), in the status file, too; raises InputError."""
-    if given["status_file"]:
-        write_status(no_verdict(delay_topic, str(error).splitlines(), clock_ms()), None, given["status_file"])
+    """Say why there is no verdict on the DelayTopic (`namespace/name`), as a verdict, too; raises InputError."""
+    _tell(no_verdict(delay_topic, str(error).splitlines(), clock_ms()), None, given)
     return fail(error, delay_topic)
 
 
-def fail(error: SloError, delay_topic: str = "") -> int:
+def publish_bug(error: Exception, delay_topic: str, given: dict[str, Any]) -> int:
+    """Say in one line what ended an audit unexpectedly, after its traceback unless that is too much."""
+    if not given["quiet"]:
+        echo_lines("".join(format_exception(error)).rstrip("\n"), err=True)
+    return publish_failure(SloError(" ".join(f"{type(error).__name__}: {error}".split())), delay_topic, given)
+
+
+def fail(error: Exception, delay_topic: str = "") -> int:
     """Say why there is no verdict."""
     begin = " ".join(word for word in (styled("error:", fg="red"), delay_topic and f"{delay_topic}:") if word)
     for line in str(error).splitlines() or [""]:
@@ -133,6 +139,14 @@ def write_status(report: Report, place: str | None, file: str) -> None:
         Path(file).write_text(status_text(status_document(report, place)), encoding="utf-8")
     except OSError as error:
         raise InputError(f"--status-file: {file} cannot be written: {error.strerror}") from error
+
+
+def _tell(report: Report, place: str | None, given: dict[str, Any]) -> None:
+    """Give the verdict to its readers: the status file's, and those who ask over HTTP. Raises InputError."""
+    if given["status_file"]:
+        write_status(report, place, given["status_file"])
+    if given.get("verdicts") is not None:
+        given["verdicts"].put(status_document(report, place))
 
 
 def _json(document: dict[str, Any]) -> str:

@@ -175,6 +175,9 @@ class ExecutorsTemplate(Model):
 class AuditTemplate(Model):
     """Settings of the audits of the class's DelayTopics."""
 
+    every: Annotated[Duration, between("1m", "24h")] | None = None
+    """Audit all DelayTopics of the class so often, one after the other, in one pod that goes on (mode Job): one Spark
+    starts for all of them. Absent: a CronJob for each DelayTopic, on the operator's schedule."""
     mode: AuditMode | None = None
     """Job: an audit is one pod. Kubernetes: its pod is Spark's driver, and asks the API server for executor pods; the
     operator has to name an account for that. Absent: the operator's."""
@@ -207,6 +210,10 @@ class DelayClassSpec(Model):
     """Settings that all relays of the class share."""
     audit: AuditTemplate = AuditTemplate()
     """Settings of the audits of the class's DelayTopics."""
+
+    every: Annotated[Duration, between("1m", "24h")] | None = None
+    """Audit all DelayTopics of the class so often, one after the other, in one pod that goes on (mode Job): one Spark
+    starts for all of them. Absent: a CronJob for each DelayTopic, on the operator's schedule."""
 
     @model_validator(mode="after")
     def _rules(self) -> Self:

@@ -17,6 +17,7 @@ Term = tuple[str, ...]
 
 NAMESPACE_LABEL = "delaytopic.dev/namespace"
 NAME_LABEL = "delaytopic.dev/name"
+CLASS_ANNOTATION = "delaytopic.dev/delay-class"
 MANAGED = {"app.kubernetes.io/managed-by": "delaytopic-operator"}
 """The label that all children and their pods have."""
 
@@ -32,8 +33,10 @@ def terms_of(kind: Kind, document: Document, operator_namespace: str) -> set[Ter
         case kinds.DELAY_CLASS:
             # The Secrets of classes are the platform team's, beside the operator.
             return {secret_term(operator_namespace, name) for name in secret_names(document.get("spec"))}
-    owner = owner_of(document)
-    return {child_term(owner)} if owner is not None else set()
+    owner, of_class = owner_of(document), class_of(document)
+    if owner is not None:
+        return {child_term(owner)}
+    return {class_child_term(of_class)} if of_class is not None else set()
 
 
 def owner_of(document: Document) -> Key | None:
@@ -42,6 +45,12 @@ def owner_of(document: Document) -> Key | None:
     if NAMESPACE_LABEL not in labels or NAME_LABEL not in labels:
         return None
     return Key(labels[NAMESPACE_LABEL], labels[NAME_LABEL])
+
+
+def class_of(document: Document) -> str | None:
+    """The DelayClass that a child or a pod of an audit belongs to, by its annotation."""
+    of_class: str | None = (document["metadata"].get("annotations") or {}).get(CLASS_ANNOTATION)
+    return of_class
 
 
 def secret_names(part: object) -> Iterator[str]:
@@ -70,6 +79,11 @@ def secret_term(namespace: str, name: str) -> Term:
 def child_term(key: Key) -> Term:
     """Children of a DelayTopic."""
     return ("child", *key)
+
+
+def class_child_term(name: str) -> Term:
+    """Children of a DelayClass."""
+    return ("class-child", name)
 
 
 def _delay_topic_terms(document: Document) -> Iterator[Term]:

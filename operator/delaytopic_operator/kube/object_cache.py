@@ -17,6 +17,8 @@ from delaytopic_operator.kube.indexers import (
     Document,
     Term,
     child_term,
+    class_child_term,
+    class_of,
     class_term,
     owner_of,
     secret_term,
@@ -168,6 +170,10 @@ class ObjectCache:
         """The DelayTopics of a class; None: those that take the default one."""
         return self._with(class_term(name or NO_CLASS))
 
+    def class_children(self, name: str) -> builtins.list[Document]:
+        """The objects made for all DelayTopics of a class together, pods among them; also when it is gone."""
+        return self._with(class_child_term(name))
+
     def with_secret(self, namespace: str, name: str) -> builtins.list[Document]:
         """The DelayTopics and classes that use a Secret."""
         return self._with(secret_term(namespace, name))
@@ -221,7 +227,9 @@ class ObjectCache:
             case kinds.DELAY_TOPIC:
                 named = (document.get("spec") or {}).get("delayClassName")
                 return {class_key(named)} if named else self.class_keys()
-        return set()
+            case _:
+                of_class = class_of(document)
+                return {class_key(of_class)} if of_class is not None else set()
 
     def _keys_of_class(self, name: str) -> set[Key]:
         # Any class may become the default one, or stop being it.

@@ -1,4 +1,7 @@
-"""The verdict of the last audit, from the termination message of its pod: it may not ask the API server. Pure."""
+"""The verdict of the last audit, as the audit tells it: audits may not ask the API server. Pure.
+
+One that ends leaves it as the termination message of its pod, one that goes on serves it.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from pydantic import Field, ValidationError
 from delaytopic_api import documents
 from delaytopic_api.documents import MOST_FAULTY_HOURS, ConditionType, Model, SloFaultsStatus, SloStatus
 from delaytopic_operator.model.conditions import Condition
+from delaytopic_operator.model.reconciliation import Key
 
 NO_AUDIT: Final = "NoAudit"
 """Reason of SLOMet while no audit can be set up, which is no verdict: nothing of it is kept."""
@@ -20,14 +24,20 @@ _LATEST_MS: Final = 253_402_300_799_999
 """The end of the year 9999."""
 
 
-class _Message(Model):
-    """The message that `delaytopic slo run --status-file` writes."""
+class VerdictMessage(Model):
+    """The message that `delaytopic slo run` writes with `--status-file`, and serves with `--serve`."""
 
     delay_topic: str
     verdict: Annotated[str, Field(max_length=32)]
     generated_at_ms: Annotated[int, Field(ge=0, le=_LATEST_MS)]
     slo: SloStatus
     condition: documents.Condition
+
+    @property
+    def key(self) -> Key:
+        """The DelayTopic."""
+        namespace, _, name = self.delay_topic.partition("/")
+        return Key(namespace, name)
 
     @property
     def audited_at(self) -> datetime:
@@ -47,9 +57,15 @@ class AuditVerdict(NamedTuple):
         return self._replace(slo={**others, **({"report": place} if place is not None else {})})
 
 
-def last_verdict(pods: Iterable[Mapping[str, Any]], status: Mapping[str, Any], now_ms: int) -> AuditVerdict | None:
-    """Return the newest verdict of the audit's pods, or that of the status, as pods are removed in time."""
-    newest = max(_messages(pods), key=lambda message: message.generated_at_ms, default=None)
+def last_verdict(
+    pods: Iterable[Mapping[str, Any]], status: Mapping[str, Any], now_ms: int, served: VerdictMessage | None = None
+) -> AuditVerdict | None:
+    """Return the newest verdict of the audit's pods and of one that was served, or that of the status.
+
+    Pods are removed in time.
+    """
+    messages = [*_messages(pods), *([served] if served is not None else [])]
+    newest = max(messages, key=lambda message: message.generated_at_ms, default=None)
     before = parsed_slo(status.get("slo"))
     if newest is None or (before is not None and _is_older(newest, before, now_ms)):
         return _of_before(status)
@@ -81,13 +97,13 @@ def newly_bad(now: Sequence[SloFaultsStatus], before: Sequence[SloFaultsStatus],
     )
 
 
-def _is_older(message: _Message, before: SloStatus, now_ms: int) -> bool:
+def _is_older(message: VerdictMessage, before: SloStatus, now_ms: int) -> bool:
     """Tell whether the status knows a later audit, whose pod is gone; a status from the future knows nothing."""
     known = before.audited_at
     return known is not None and message.audited_at < known and known.timestamp() * 1_000 <= now_ms
 
 
-def _merged(message: _Message, before: SloStatus | None) -> SloStatus:
+def _merged(message: VerdictMessage, before: SloStatus | None) -> SloStatus:
     """Return what the audit says, with what only a look at the audit before it tells."""
     if before is not None and before.audited_at == message.audited_at:
         return before
@@ -105,15 +121,22 @@ def _merged(message: _Message, before: SloStatus | None) -> SloStatus:
     return told.model_copy(update={**audited, "objectives": objectives or None})
 
 
-def _messages(pods: Iterable[Mapping[str, Any]]) -> Iterator[_Message]:
+def parsed_message(text: str | bytes) -> VerdictMessage | None:
+    """Return what an audit says; None for anything else."""
+    try:
+        return VerdictMessage.model_validate(json.loads(text or "{}"), by_alias=True, by_name=False)
+    except (ValueError, ValidationError):
+        return None
+
+
+def _messages(pods: Iterable[Mapping[str, Any]]) -> Iterator[VerdictMessage]:
     for pod in pods:
         for container in (pod.get("status") or {}).get("containerStatuses") or ():
             text = ((container.get("state") or {}).get("terminated") or {}).get("message")
-            try:
-                yield _Message.model_validate(json.loads(text or "{}"), by_alias=True, by_name=False)
-            except (ValueError, ValidationError):
-                # A run without a verdict left nothing, or an error's text: the Job says so.
-                continue
+            # A run without a verdict left nothing, or an error's text: the Job says so.
+            message = parsed_message(text or "")
+            if message is not None:
+                yield message
 
 
 def _of_before(status: Mapping[str, Any]) -> AuditVerdict | None:

@@ -35,7 +35,7 @@ from delaytopic_operator.observe.relay_pages import RelayPages
 from delaytopic_operator.observe.route_index import RouteIndex
 from delaytopic_operator.resources import child_name, class_files, former_child_name, secrets_version
 from delaytopic_operator.resources.connection_files import SecretFile, connection_files
-from delaytopic_operator.resources.identity import is_relay, is_run_by_job
+from delaytopic_operator.resources.identity import class_audit_name, is_relay, is_run_by_job
 from delaytopic_operator.rules.conflicts import RouteConflict
 from delaytopic_operator.rules.validate import Accepted, Refusal, Subject, check
 from delaytopic_operator.scaling.state import ScalingMemory, memory_in
@@ -139,6 +139,15 @@ class ClusterObserver:
         places = {key.namespace, *self._platform_places(classes)}
         return [each for each in self._store.children(key) if each["metadata"].get("namespace") in places]
 
+    def made_for_class(self, name: str) -> list[Document]:
+        """List the objects of this operator for all DelayTopics of a class, and their pods, where it makes any."""
+        places, begin = self._platform_places(self.all_classes()), class_audit_name(name, self._config.namespace)
+        return [
+            each
+            for each in self._store.class_children(name)
+            if each["metadata"].get("namespace") in places and each["metadata"]["name"].startswith(begin)
+        ]
+
     def _platform_places(self, classes: Iterable[DelayClass]) -> set[str]:
         return {self._config.namespace, *(each.spec.relay_namespace for each in classes if each.spec.relay_namespace)}
 
@@ -164,6 +173,15 @@ class ClusterObserver:
         files = class_files(spec)
         values, _ = self._read_secrets(spec.relay_namespace or self._config.namespace, files, now_ms)
         return values, _missing(files, values)
+
+    def secrets_version_of_class(self, spec: DelayClassSpec, now_ms: int) -> str | None:
+        """Return the version of what the Secrets of a class hold; None where some are missing.
+
+        Raises `OperatorError` when they cannot be read.
+        """
+        files = class_files(spec)
+        values, secrets = self._read_secrets(spec.relay_namespace or self._config.namespace, files, now_ms)
+        return secrets_version(files, secrets) if _missing(files, values) is None else None
 
     def _read_secrets(
         self, namespace: str, files: Iterable[SecretFile], now_ms: int

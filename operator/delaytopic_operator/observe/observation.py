@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from delaytopic_api import DelayClass, DelayTopic
 from delaytopic_api.values import DeletionPolicy
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.model.conditions import Condition
@@ -191,6 +192,14 @@ class ClassObservation(_OfObject):
     """The DelayTopics that use it, and those gone whose relays still have to be stopped by it."""
     problem: Problem | None = None
     """The first thing for which DelayTopics cannot use it."""
+    accepted: DelayClass | None = None
+    """The class, if its own rules allow it."""
+    topics: Sequence[DelayTopic] = ()
+    """The DelayTopics that were accepted as they are now: what an audit of all of them is about."""
+    secrets_version: str | None = None
+    """Changes with what its Secrets hold; None while they cannot be read."""
+    children: Sequence[dict[str, Any]] = ()
+    """The objects that the operator made for it, without pods."""
 
     @property
     def writes_status(self) -> bool:

@@ -13,14 +13,15 @@ from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model.conditions import instant_ms
 from delaytopic_operator.model.offsets_backup import is_too_large
 from delaytopic_operator.model.reconciliation import Key
-from delaytopic_operator.observe.audit_verdict import last_verdict
+from delaytopic_operator.observe.audit_verdict import AuditVerdict, last_verdict
+from delaytopic_operator.observe.class_audits import ClassAudits
 from delaytopic_operator.observe.cluster import Cluster, ClusterObserver, saved_memory
 from delaytopic_operator.observe.fleet import Fleet
 from delaytopic_operator.observe.observation import CommittedOffsets, Observation, Problem, is_paused, policy_of
 from delaytopic_operator.observe.offsets_cache import OffsetsCache
 from delaytopic_operator.observe.rollouts import RolloutBook
 from delaytopic_operator.observe.topics import TopicsObserver, TopicsSeen, problem_of
-from delaytopic_operator.resources.audit import report_address
+from delaytopic_operator.resources.audits import report_address
 from delaytopic_operator.rules.validate import Accepted
 from delaytopic_operator.scaling.signals import FleetSignals, gather
 
@@ -31,13 +32,19 @@ class Observer:
     """Thread-safe; what it remembers is lost with the process, and only saves learning again."""
 
     def __init__(
-        self, cluster: ClusterObserver, topics: TopicsObserver, store: ObjectCache, config: OperatorConfig
+        self,
+        cluster: ClusterObserver,
+        topics: TopicsObserver,
+        store: ObjectCache,
+        config: OperatorConfig,
+        audits: ClassAudits,
     ) -> None:
-        """Take the observers of Kubernetes and of Kafka."""
+        """Take the observers of Kubernetes and of Kafka; `audits` has heard those of whole classes."""
         self._cluster = cluster
         self._topics = topics
         self._store = store
         self._config = config
+        self._audits = audits
         self._lock = Lock()
         self._unreachable_since: dict[Key, int] = {}
         self._offsets = OffsetsCache()
@@ -117,9 +124,6 @@ class Observer:
                 if self._learn_cluster(seen, topics):
                     seen = replace(seen, verdict=self._cluster.validated(seen))
         fleet = self._cluster.fleet(cluster, topics.partitions or _known_partitions(seen))
-        slo = last_verdict(cluster.audit_pods, seen.status, seen.now_ms)
-        if slo is not None:
-            slo = slo.with_report(report_address(seen.key, self._config.audit, slo.slo.get("report")))
         return replace(
             seen,
             fleet=fleet,
@@ -127,9 +131,17 @@ class Observer:
             topics_problem=topics.problem,
             backend=topics.backend,
             signals=_signals(seen, fleet, topics),
-            slo=slo,
+            slo=self._slo(seen, cluster),
             rolling=self._rollouts.rolling(),
         )
+
+    def _slo(self, seen: Observation, cluster: Cluster) -> AuditVerdict | None:
+        of_class = seen.accepted.delay_class if seen.accepted is not None else None
+        served = self._audits.message_of(of_class.metadata.name, seen.key) if of_class is not None else None
+        slo = last_verdict(cluster.audit_pods, seen.status, seen.now_ms, served)
+        if slo is None:
+            return None
+        return slo.with_report(report_address(seen.key, self._config.audit, slo.slo.get("report")))
 
     def _with_unreachable(self, seen: Observation) -> Observation:
         """Add since when an object that goes cannot be accounted for."""

@@ -1,4 +1,4 @@
-"""Edge: reads what relays say of themselves, GET /status of each pod, in parallel, within a deadline.
+"""Edge: reads what relays and audits say of themselves, GET /status of each relay, in parallel, within a deadline.
 
 A pod may be a tenant's: whatever it answers costs a bounded time, connections of its own and a bounded memory.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException
 from threading import Lock
@@ -62,6 +62,21 @@ class RelayPages:
             read.cancel()
         return pages
 
+    def fetch(self, pod: Mapping[str, Any], path: str, deadline_s: float) -> bytes | None:
+        """Return another page of one pod; None where it does not come within the deadline."""
+        address = page_address(pod)
+        if address is None:
+            return None
+        reading = _Reading(monotonic() + deadline_s)
+        read = self._threads.submit(reading.data, address, path)
+        wait([read], deadline_s)
+        reading.end()
+        read.cancel()
+        try:
+            return read.result(0) if read.done() else None
+        except (OSError, HTTPException, ValueError, CancelledError):
+            return None
+
     def close(self) -> None:
         """Read no more."""
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -106,14 +121,14 @@ class _Reading:
             return RelayPage(name, None, str(error))
 
     def _status(self, address: str) -> RelayStatus:
-        return RelayStatus.model_validate_json(self._data(address), by_alias=True, by_name=False)
+        return RelayStatus.model_validate_json(self.data(address, "/status"), by_alias=True, by_name=False)
 
-    def _data(self, address: str) -> bytes:
+    def data(self, address: str, path: str) -> bytes:
         connection = HTTPConnection(address.removeprefix("http://"), timeout=max(0.0, self.left_s) + LATE_SECONDS)
         try:
             connection.connect()
             self._add(connection.sock)
-            connection.request("GET", "/status", headers={"Connection": "close", "Accept-Encoding": "identity"})
+            connection.request("GET", path, headers={"Connection": "close", "Accept-Encoding": "identity"})
             response = connection.getresponse()
             if response.status != 200:
                 raise ValueError(f"answers {response.status}")

@@ -21,7 +21,7 @@ from delaytopic_operator.observe.audit_verdict import parsed_slo
 from delaytopic_operator.observe.observation import Observation
 from delaytopic_operator.report import metric_names as names
 from delaytopic_operator.report.metric_names import MetricName
-from delaytopic_operator.resources.audit import LATE_START_SECONDS, LONGEST_RUN_SECONDS, spread_schedule
+from delaytopic_operator.resources.audits.cron_job import LATE_START_SECONDS, LONGEST_RUN_SECONDS, spread_schedule
 from delaytopic_operator.resources.schedule import longest_gap_ms
 
 UNIQUE: Final = "Unique"
@@ -68,7 +68,9 @@ def _audit_due_ms(seen: Observation, slo: SloStatus | None) -> int | None:
     schedule = seen.config.audit.schedule
     if schedule is None or seen.accepted is None or seen.is_going:
         return None
-    gap_ms = longest_gap_ms(spread_schedule(schedule, seen.key))
+    of_class = seen.accepted.delay_class
+    every = of_class.spec.audit.every if of_class is not None else None
+    gap_ms = every.ms if every is not None else longest_gap_ms(spread_schedule(schedule, seen.key))
     if gap_ms is None:
         return None
     run_ms = (LATE_START_SECONDS + LONGEST_RUN_SECONDS) * 1_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delaytopic_operator.resources.audit import audit_children
+from delaytopic_operator.resources.audits import audit_children, class_audit_children, is_class_audit
 from delaytopic_operator.resources.children import children, class_problems, relay_problems
 from delaytopic_operator.resources.connection_files import ConnectionFiles, class_files, connection_files
 from delaytopic_operator.resources.identity import (
@@ -22,10 +22,12 @@ __all__ = [
     "audit_name",
     "child_name",
     "children",
+    "class_audit_children",
     "class_files",
     "class_problems",
     "connection_files",
     "former_child_name",
+    "is_class_audit",
     "is_own",
     "relay_problems",
     "secrets_version",

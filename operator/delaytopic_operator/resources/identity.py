@@ -24,6 +24,8 @@ AUDIT: Final = "delaytopic-audit"
 NAMESPACE_LABEL: Final = f"{GROUP}/namespace"
 NAME_LABEL: Final = f"{GROUP}/name"
 OWNER_LABEL: Final = f"{GROUP}/owner-uid"
+CLASS: Final = f"{GROUP}/delay-class"
+"""On what is made for all DelayTopics of a DelayClass, an annotation: the name of the class."""
 CONFIG_HASH: Final = f"{GROUP}/config-hash"
 """On pods: of what a relay reads only when it starts."""
 APPLIED_HASH: Final = f"{GROUP}/applied-hash"
@@ -80,6 +82,11 @@ def former_child_name(key: Key) -> str:
 def audit_name(key: Key) -> str:
     """Return what the CronJob of the audit is called: up to 52 characters."""
     return _named(key, "audit", LONGEST_CRON_JOB)
+
+
+def class_audit_name(class_name: str, operator_namespace: str) -> str:
+    """Return what is called everything that audits the DelayTopics of a class together; each operator has its own."""
+    return _named(Key(operator_namespace, class_name), "audits", LONGEST_CHILD)
 
 
 def selector(key: Key, program: str = RELAY) -> dict[str, str]:
@@ -183,7 +190,12 @@ def is_relay(pod: Mapping[str, Any], key: Key) -> bool:
     """
     template = (pod["metadata"].get("labels") or {}).get(TEMPLATE_HASH)
     replica_sets = {f"{name}-{template}" for name in (child_name(key), former_child_name(key))}
-    return template is not None and _maker(pod, "apps/v1", "ReplicaSet") in replica_sets
+    return template is not None and owning_replica_set(pod) in replica_sets
+
+
+def owning_replica_set(pod: Mapping[str, Any]) -> str | None:
+    """Return the name of the ReplicaSet that the pod says it is of."""
+    return _maker(pod, "apps/v1", "ReplicaSet")
 
 
 def is_run_by_job(pod: Mapping[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -75,6 +75,25 @@ def audit_network_policy(identity: RelayIdentity, ports: Sequence[int] = ()) -> 
             "podSelector": own,
             "policyTypes": ["Ingress", "Egress"],
             **({"ingress": ingress} if ports else {}),
+            "egress": [{}],
+        },
+    }
+
+
+def class_audit_network_policy(own: Document, labels: Mapping[str, str], port: int, config: OperatorConfig) -> Document:
+    """In: the operator, which reads verdicts on this port. Out: everything, as above. `own` is its metadata."""
+    operator = {
+        **_namespaces({"kubernetes.io/metadata.name": config.namespace}),
+        "podSelector": {"matchLabels": config.operator_labels},
+    }
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": own,
+        "spec": {
+            "podSelector": {"matchLabels": dict(labels)},
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [{"from": [operator], "ports": [_port("TCP", port)]}],
             "egress": [{}],
         },
     }

@@ -20,6 +20,9 @@ class ConfigurationMissing(Exception):
     """The container refers to an object, or a key of one, that is not there: CreateContainerConfigError."""
 
 
+ALL_ADDRESSES = "0.0.0.0:"
+
+
 class CannotRun(Exception):
     """The container's program is not on this machine: RunContainerError."""
 
@@ -39,13 +42,16 @@ def container_environment(pod: Object, container: Object, root: PodRoot, find: F
     return found
 
 
-def container_command(container: Object, environment: Mapping[str, str], root: PodRoot) -> list[str]:
-    """The program, found beside this interpreter or on the PATH, and its arguments; raises CannotRun."""
+def container_command(container: Object, environment: Mapping[str, str], root: PodRoot, pod_ip: str) -> list[str]:
+    """The program, found beside this interpreter or on the PATH, and its arguments; raises CannotRun.
+
+    Where it is to listen on all addresses, it listens on the pod's own.
+    """
     words = [*container.get("command", []), *container.get("args", [])]
     if not words:
         raise CannotRun(f"container {container['name']} has no command, and images are not known here")
     program, *arguments = (root.mapped(expanded(word, environment)) for word in words)
-    return [found_program(program), *arguments]
+    return [found_program(program), *(word.replace(ALL_ADDRESSES, f"{pod_ip}:") for word in arguments)]
 
 
 def found_program(name: str) -> str:

@@ -84,7 +84,7 @@ class Container:
             self.state.waiting = ("ImagePullBackOff", f'Back-off pulling image "{self.state.image}"')
             return
         try:
-            command = container_command(self._spec, environment, self._root)
+            command = container_command(self._spec, environment, self._root, self._pod_ip)
         except CannotRun as error:
             self.state.waiting = ("RunContainerError", str(error))
             self._start_again_at = time.monotonic() + LONGEST_BACKOFF_SECONDS

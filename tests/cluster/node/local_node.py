@@ -2,10 +2,10 @@
 
 It plays the scheduler and the kubelet. Each pod has its own address of the loopback network (127.x.y.z). A container
 is the process that its command and args say, found beside this interpreter or on the PATH; paths below its mount points
-are mapped to a folder, in its arguments, its environment and its relay.yaml, whose `http.host` becomes the pod's
-address. Probes, restarts with back-off, SIGTERM with grace, changed ConfigMaps and missing Secrets are as a kubelet has
-them, only sooner. A pod that mounts its ServiceAccount's token gets the variable KUBECONFIG. Images, resources, init
-containers, hooks, Services and NetworkPolicies mean nothing here.
+are mapped to a folder, in its arguments, its environment and its relay.yaml; to listen on all addresses is, there and
+in its arguments, to listen on the pod's. Probes, restarts with back-off, SIGTERM with grace, changed ConfigMaps and
+missing Secrets are as a kubelet has them, only sooner. A pod that mounts its ServiceAccount's token gets the variable
+KUBECONFIG. Images, resources, init containers, hooks, Services and NetworkPolicies mean nothing here.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.kube.transport import KubeTransport
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import record_name
+from delaytopic_operator.observe.class_audits import ClassAudits
 from delaytopic_operator.observe.cluster import ClusterObserver
 from delaytopic_operator.observe.fleet import RelayPage
 from delaytopic_operator.observe.observer import Observer
@@ -203,9 +204,10 @@ class Life:
         plain = KubeApi(self._transports[1], always)
         self._resync = Resync(plain, self._store, config, list, lambda _: None)
         topics = TopicsObserver(self._kafka, kube)
-        cluster = ClusterObserver(kube, self._store, _Pages(world), config)  # type: ignore[arg-type]
+        pages: Any = _Pages(world)
+        cluster = ClusterObserver(kube, self._store, pages, config)
         self._reconciler = Reconciler(
-            Observer(cluster, topics, self._store, config),
+            Observer(cluster, topics, self._store, config, ClassAudits(pages)),
             Executor(kube, self._store.get, TopicsExecutor(topics, kube), config, self._guard, lambda _: None),
             StatusWriter(kube, EventRecorder(plain, "test"), config),
             StatusMetrics(OperatorMetrics()),

@@ -34,8 +34,8 @@ DEPLOYMENT: dict[str, Any] = {
 POD: dict[str, Any] = {"kind": "Pod", "metadata": {"name": "relay-1", "namespace": CONFIG.namespace}}
 
 
-def delay_class() -> DelayClass:
-    """The only one."""
+def delay_class(**spec: Any) -> DelayClass:
+    """The only one, with further fields of its spec."""
     document = {
         "apiVersion": "delaytopic.dev/v1alpha1",
         "kind": "DelayClass",
@@ -43,6 +43,7 @@ def delay_class() -> DelayClass:
         "spec": {
             "connection": {"bootstrapServers": "kafka:9092"},
             "backend": {"type": "RedisZset", "redis": {"url": "redis://redis:6379"}},
+            **spec,
         },
     }
     parsed = load_document(document)

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import io
+import json
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Barrier
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 import yaml
 from click.testing import CliRunner
+from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 
 from delaytopic_api import Duration, Percent, Settings
 from delaytopic_api.errors import InvalidDocument
 from delaytopic_cli.__main__ import cli, run
 from delaytopic_cli.command_line import INTERRUPTED
 from delaytopic_cli.errors import InputError
+from delaytopic_cli.slo.commands import has_ended
 from delaytopic_cli.slo.documents import audited_topics, executors_of, kafka_of
 from delaytopic_cli.slo.options import rules_of
 from delaytopic_slo.errors import LedgerError, SparkMissingError
@@ -249,6 +253,7 @@ def test_an_audit_that_goes_on_survives_runs_that_fail_and_ends_when_it_is_told_
             raise KeyboardInterrupt
 
     monkeypatch.setattr("delaytopic_cli.slo.commands.spark_session", lambda **_: None)
+    monkeypatch.setattr("delaytopic_cli.slo.commands.has_ended", lambda _: False)
     monkeypatch.setattr("delaytopic_cli.slo.commands.Audit", failing)
     monkeypatch.setattr("delaytopic_cli.slo.commands.sleep", waiting)
 
@@ -267,9 +272,11 @@ def test_an_audit_that_goes_on_survives_runs_that_fail_and_ends_when_it_is_told_
     [
         (["--every", "1m", "--restart"], "--restart begins anew once: run it without --every first"),
         (["--every", "999ms"], "--every: 999ms is less than 1s"),
+        (["--every", "1m", "--serve", "8080"], "--serve takes HOST:PORT, such as 0.0.0.0:8080"),
+        (["--serve", "127.0.0.1:0"], "--serve is for audits that go on: give --every, too"),
     ],
 )
-def test_an_audit_cannot_go_on_with_everything(
+def test_an_audit_does_not_go_on_with_every_option(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], why: str
 ) -> None:
     file = tmp_path / "topics.yaml"
@@ -277,6 +284,214 @@ def test_an_audit_cannot_go_on_with_everything(
 
     assert run(["slo", "run", "-f", str(file), "-b", "127.0.0.1:1", *options]) == 2
     assert why in capsys.readouterr().err
+
+
+class Service:
+    """Stands in for Spark, audits and waiting of an audit that goes on, which ends after so many rounds."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, rounds: int, audit: Callable[[Settings], object]) -> None:
+        self.rounds = rounds
+        self.has_spark = True
+        self.between: Callable[[], object] = lambda: None
+        for name, instead in {
+            "spark_session": lambda **_: None,
+            "has_ended": lambda _: not self.has_spark,
+            "Audit": lambda _spark, settings, *_: audit(settings),
+            "sleep": self.wait,
+        }.items():
+            monkeypatch.setattr(f"delaytopic_cli.slo.commands.{name}", instead)
+
+    def wait(self, _seconds: float) -> None:
+        """Do what is to be done between two rounds, or end as after Ctrl-C."""
+        self.between()
+        self.rounds -= 1
+        if self.rounds == 0:
+            raise KeyboardInterrupt
+
+    def run(self, file: Path | str, *options: str) -> int:
+        """Run the command."""
+        return run(["slo", "run", "-f", str(file), "-b", "127.0.0.1:1", "--every", "1m", *options])
+
+
+def has_a_bug(settings: Settings) -> None:
+    if settings.name == "orders":
+        raise KeyError("of two\nlines")
+    raise LedgerError("no ledger")
+
+
+@pytest.mark.usefixtures("signals")
+def test_a_bug_in_one_audit_neither_ends_the_service_nor_keeps_the_others_from_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "topics.yaml"
+    file.write_text(TOPIC % "orders" + "---" + TOPIC % "invoices", encoding="utf-8")
+
+    code = Service(monkeypatch, 2, has_a_bug).run(file, "--quiet")
+
+    assert code == INTERRUPTED
+    assert capsys.readouterr().err.splitlines()[:4] == 2 * [
+        "error: shop/orders: KeyError: 'of two\\nlines'",
+        "error: shop/invoices: no ledger",
+    ]
+
+
+@pytest.mark.usefixtures("signals")
+def test_the_traceback_of_a_bug_is_shown_unless_that_is_too_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "topics.yaml"
+    file.write_text(TOPIC % "orders", encoding="utf-8")
+
+    Service(monkeypatch, 1, has_a_bug).run(file)
+
+    said = capsys.readouterr().err
+    assert said.count("Traceback (most recent call last):") == 1
+    assert "error: shop/orders: KeyError: 'of two\\nlines'" in said.splitlines()
+
+
+@pytest.mark.usefixtures("signals")
+def test_a_bug_in_an_audit_that_does_not_go_on_stays_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "topics.yaml"
+    file.write_text(TOPIC % "orders", encoding="utf-8")
+    Service(monkeypatch, 1, has_a_bug)
+    monkeypatch.setattr("delaytopic_cli.slo.commands.check_topics", lambda *_: None)
+
+    with pytest.raises(KeyError, match="of two"):
+        run(["slo", "run", "-f", str(file), "-b", "127.0.0.1:1", "--quiet"])
+
+
+@pytest.mark.usefixtures("signals")
+def test_a_service_ends_when_its_spark_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "topics.yaml"
+    file.write_text(TOPIC % "orders", encoding="utf-8")
+    service = Service(monkeypatch, 2, has_a_bug)
+    service.has_spark = False
+
+    code = service.run(file, "--quiet")
+
+    assert (code, service.rounds) == (2, 2)
+    assert capsys.readouterr().err.splitlines() == [
+        "error: shop/orders: KeyError: 'of two\\nlines'",
+        "error: Spark has ended: only a new process starts it again",
+    ]
+
+
+class EndedContext:
+    """Spark's context once it was stopped, or once Java is gone."""
+
+    def __init__(self, error: Exception | None) -> None:
+        self.error = error
+
+    def __getattr__(self, _name: str) -> EndedContext:
+        return self
+
+    def __call__(self) -> EndedContext:
+        if self.error is not None:
+            raise self.error
+        return self
+
+
+@pytest.mark.parametrize("error", [None, ConnectionRefusedError(), Py4JNetworkError("no answer")])
+def test_spark_has_ended_when_it_was_stopped_or_its_java_does_not_answer(error: Exception | None) -> None:
+    session: Any = EndedContext(error)
+
+    assert has_ended(session)
+
+
+@pytest.mark.usefixtures("signals")
+def test_a_service_serves_the_verdicts_of_the_delay_topics_that_a_folder_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said, served = list[str](), list[list[str]]()
+
+    def fetch() -> None:
+        with urlopen(f"http://127.0.0.1:{said[0].split()[-1]}/verdicts", timeout=60) as answer:
+            *documents, _ = [json.loads(line) for line in answer]
+        served.append([f"{each['delayTopic']}: {each['condition']['message']}" for each in documents])
+        (tmp_path / "orders.yaml").unlink(missing_ok=True)
+
+    monkeypatch.setattr("delaytopic_cli.slo.commands.show_progress", said.append)
+    (tmp_path / "orders.yaml").write_text(TOPIC % "orders", encoding="utf-8")
+    (tmp_path / "invoices.yaml").write_text(TOPIC % "invoices", encoding="utf-8")
+    service = Service(monkeypatch, 2, has_a_bug)
+    service.between = fetch
+
+    assert service.run(tmp_path, "--serve", "127.0.0.1:0") == INTERRUPTED
+    invoices = "shop/invoices: This audit could not judge. no ledger"
+    orders = "shop/orders: This audit could not judge. KeyError: 'of two\\nlines'"
+    assert served == [[invoices, orders], [invoices]]
+
+
+@pytest.mark.usefixtures("signals")
+def test_a_service_waits_for_the_first_delay_topic_of_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    audited = list[str]()
+
+    def audit(settings: Settings) -> None:
+        audited.append(settings.name)
+        raise LedgerError("no ledger")
+
+    service = Service(monkeypatch, 2, audit)
+    service.between = lambda: (tmp_path / "a.yaml").write_text(TOPIC % "orders", encoding="utf-8")
+
+    assert (service.run(tmp_path, "--quiet"), audited) == (INTERRUPTED, ["orders"])
+
+
+@pytest.mark.usefixtures("signals")
+def test_a_service_without_delay_topics_says_why_spark_does_not_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def without_java(**_: Any) -> None:
+        raise SparkMissingError("no Java")
+
+    service = Service(monkeypatch, 1, has_a_bug)
+    monkeypatch.setattr("delaytopic_cli.slo.commands.spark_session", without_java)
+
+    assert service.run(tmp_path, "--quiet") == 2
+    assert capsys.readouterr().err == "error: no Java\n"
+
+
+@pytest.mark.usefixtures("signals")
+def test_standard_input_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    audited = list[str]()
+
+    def audit(settings: Settings) -> None:
+        audited.append(settings.name)
+        raise LedgerError("no ledger")
+
+    monkeypatch.setattr("sys.stdin", io.StringIO(TOPIC % "orders"))
+
+    code = Service(monkeypatch, 2, audit).run("-", "--quiet")
+
+    assert (code, audited) == (INTERRUPTED, ["orders", "orders"])
+
+
+def test_standard_input_without_delay_topics_is_an_error_in_a_service_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+
+    assert Service(monkeypatch, 1, has_a_bug).run("-") == 2
+    assert capsys.readouterr().err == "error: - holds no DelayTopic ; it holds: none\n"
+
+
+@pytest.mark.usefixtures("signals")
+def test_a_status_file_stays_that_of_the_only_delay_topic(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, status = tmp_path / "topics.yaml", tmp_path / "status.json"
+    file.write_text(TOPIC % "orders", encoding="utf-8")
+    service = Service(monkeypatch, 2, has_a_bug)
+    service.between = lambda: file.write_text(TOPIC % "orders" + "---" + TOPIC % "invoices", encoding="utf-8")
+
+    assert service.run(file, "--quiet", "--status-file", str(status)) == INTERRUPTED
+    assert json.loads(status.read_text(encoding="utf-8"))["delayTopic"] == "shop/orders"
+    assert capsys.readouterr().err.splitlines()[:3] == [
+        "error: shop/orders: KeyError: 'of two\\nlines'",
+        "error: --status-file is for one DelayTopic: choose it with --name",
+        "error: shop/orders: KeyError: 'of two\\nlines'",
+    ]
 
 
 def executor_template(tmp_path: Path, text: str = "{kind: Pod}") -> Path:

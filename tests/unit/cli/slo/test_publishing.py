@@ -29,6 +29,7 @@ from delaytopic_cli.slo.publishing import (
     tell_local,
     write_status,
 )
+from delaytopic_cli.slo.serving import Verdicts
 from delaytopic_slo.errors import SloError
 from delaytopic_slo.model.report import BurnRate, FaultyHour, ObjectiveName
 from delaytopic_slo.model.rules import Threshold
@@ -169,6 +170,22 @@ def test_a_run_that_fails_on_its_way_says_so_in_the_document(
         "error: shop/orders: Kafka is away.",
         "error: shop/orders: Try later.",
     ]
+
+
+def test_a_verdict_is_served_as_the_file_gets_it(tmp_path: Path) -> None:
+    verdicts = Verdicts(lambda: 0.0)
+
+    publish(sample_report(), options(tmp_path, verdicts=verdicts))
+
+    assert verdicts.after("")[:-1] == [(tmp_path / "status.json").read_text(encoding="utf-8")]
+
+
+def test_a_failure_is_served_as_the_file_gets_it(tmp_path: Path) -> None:
+    verdicts = Verdicts(lambda: 0.0)
+
+    publish_failure(SloError("Kafka is away."), "shop/orders", options(tmp_path, verdicts=verdicts))
+
+    assert verdicts.after("")[:-1] == [(tmp_path / "status.json").read_text(encoding="utf-8")]
 
 
 def test_without_the_option_no_document_is_written(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_a_dry_run_takes_nobody_out_and_remembers_nothing() -> None:
 
 def test_a_restart_in_place_removes_no_member_and_a_pod_that_is_replaced_one() -> None:
     nothing: Any = None
-    observer, removed = Observer(nothing, nothing, nothing, CONFIG), list[str]()
+    observer, removed = Observer(nothing, nothing, nothing, CONFIG, nothing), list[str]()
     replaced = [("relay-1", "relay-2")] * 3 + [("relay-1", "relay-3")] * 3
     for names in replaced:
         pods = [{**POD, "metadata": {**POD["metadata"], "name": name}} for name in names]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from delaytopic_operator.kube.object_cache import ObjectCache, Ref
 from delaytopic_operator.model import kinds
 from delaytopic_operator.model.kinds import Kind
-from delaytopic_operator.model.reconciliation import Key
+from delaytopic_operator.model.reconciliation import Key, class_key
 
 Document = dict[str, Any]
 OPERATOR = "delaytopic-system"
@@ -216,3 +216,14 @@ def test_a_class_is_looked_at_when_its_users_or_the_default_may_be_others(
     known = store(made(kinds.DELAY_CLASS, "standard"), made(kinds.DELAY_CLASS, "gold"))
 
     assert known.class_requests_for(kinds.kind_of(document), document) == {Key("", name) for name in expected}
+
+
+def test_what_is_made_for_a_class_concerns_the_class_and_no_delay_topic() -> None:
+    of_class = made(kinds.DEPLOYMENT, "audits", metadata={"annotations": {"delaytopic.dev/delay-class": "standard"}})
+    known = store(of_class, child(kinds.DEPLOYMENT, "relays", SHOP))
+
+    assert names(known.class_children("standard")) == ["audits"]
+    assert known.class_children("other") == []
+    assert known.requests_for(kinds.DEPLOYMENT, of_class) == set()
+    assert known.class_requests_for(kinds.DEPLOYMENT, of_class) == {class_key("standard")}
+    assert known.class_requests_for(kinds.DEPLOYMENT, child(kinds.DEPLOYMENT, "relays", SHOP)) == set()

@@ -9,7 +9,7 @@ import pytest
 
 from delaytopic_api.documents import MOST_FAULTY_HOURS
 from delaytopic_operator.model.conditions import instant
-from delaytopic_operator.observe.audit_verdict import AuditVerdict, last_verdict, parsed_slo
+from delaytopic_operator.observe.audit_verdict import AuditVerdict, last_verdict, parsed_message, parsed_slo
 
 HOUR_MS = 3_600_000
 FIRST_MS = 1_795_269_600_000
@@ -155,3 +155,20 @@ def test_an_older_pod_that_is_still_there_replaces_nothing_unless_the_status_is_
 def test_a_message_that_the_api_server_would_refuse_is_no_verdict(slo: Any) -> None:
     assert last_verdict([pod(FIRST_MS, slo)], {}, NOW_MS) is None
     assert parsed_slo(slo) is None
+
+
+def test_of_a_pods_verdict_and_a_served_one_the_newer_counts() -> None:
+    def at(pod_ms: int, served_ms: int) -> AuditVerdict | None:
+        (terminated,) = pod(served_ms, figures())["status"]["containerStatuses"]
+        served = parsed_message(terminated["state"]["terminated"]["message"])
+        return last_verdict([pod(pod_ms, figures(records=1))], {}, NOW_MS, served)
+
+    older, newer = at(FIRST_MS, FIRST_MS + HOUR_MS), at(FIRST_MS + HOUR_MS, FIRST_MS)
+
+    assert older is not None
+    assert newer is not None
+    assert ("records" in older.slo, "records" in newer.slo) == (False, True)
+
+
+def test_anything_else_that_is_served_is_no_verdict() -> None:
+    assert [parsed_message(text) for text in (b"", b"{}", b"[1]", b"\xff", "nonsense")] == [None] * 5

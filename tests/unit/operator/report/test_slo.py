@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from tests.support.operator.scenes import CONFIG, DEPLOYMENT, KEY, NOW_MS, document, seen
+from tests.support.operator.scenes import CONFIG, DEPLOYMENT, KEY, NOW_MS, delay_class, document, seen
 
 from delaytopic_api.documents import ConditionType
 from delaytopic_api.relay import LATENESS_EDGES_MS, lateness_bucket
@@ -144,6 +145,14 @@ def test_an_audit_that_never_came_is_due_from_when_it_was_to_come() -> None:
 
     run_s = (2 * HOUR_MS + RUN_MS) / 1_000
     assert due_s == [(NOW_MS - HOUR_MS) / 1_000 + run_s, NOW_MS / 1_000 - 60 + run_s]
+
+
+def test_an_audit_of_all_of_a_class_is_due_by_its_own_time() -> None:
+    look = audited(SLO)
+    assert look.accepted is not None
+    of_class = replace(look, verdict=replace(look.accepted, delay_class=delay_class(audit={"every": "5m"})))
+
+    assert told(of_class)["audit_due_timestamp_seconds"] == (AUDITED_MS + 2 * 5 * 60_000 + RUN_MS) / 1_000
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from delaytopic_api.errors import InvalidDocument, Refused
 from delaytopic_cli.slo.commands import run
 from delaytopic_cli.slo.documents import audited_topics, kafka_of
 from delaytopic_operator.model.reconciliation import Key
-from delaytopic_operator.resources.audit import spread_schedule
+from delaytopic_operator.resources.audits.cron_job import spread_schedule
 
 URL = {"schedule": "0 * * * *", "ledger": "s3a://audits/ledger"}
 VOLUME = {"schedule": "0 * * * *", "volume": {"persistentVolumeClaim": {"claimName": "audits"}}}

@@ -13,7 +13,7 @@ from delaytopic_api.documents import AuditTemplate
 from delaytopic_api.errors import InvalidDocument
 from delaytopic_api.loading import validate
 from delaytopic_operator.config import AuditConfig
-from delaytopic_operator.resources.executors import audit_of_class
+from delaytopic_operator.resources.audits.executors import audit_of_class
 from delaytopic_operator.resources.identity import Document
 from delaytopic_slo.runtime import executor_pods
 
