@@ -19,7 +19,7 @@ from delaytopic_cli.command_line import NearChoice
 from delaytopic_cli.commands.options import client_settings, kafka_options, listen_address, split_pair
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.slo.documents import STANDARD_INPUT, audited_topics, executors_of, full_name, kafka_of
-from delaytopic_cli.slo.options import DurationOption, ledger_options, rules_of, spark_options
+from delaytopic_cli.slo.options import DurationOption, file_option, ledger_options, rules_of, spark_options
 from delaytopic_cli.slo.publishing import (
     CANNOT_JUDGE,
     clock_ms,
@@ -44,13 +44,7 @@ SOONEST_MS: Final = 1_000
 
 
 @click.command(short_help="Read what is new, judge it, and write the report.")
-@click.option(
-    "-f",
-    "--file",
-    required=True,
-    metavar="FILE",
-    help="YAML with the DelayTopics, or a folder of such files; - for standard input.",
-)
+@file_option
 @click.option("--name", metavar="NAMESPACE/NAME", help="Only this DelayTopic of the file.")
 @kafka_options
 @click.option(

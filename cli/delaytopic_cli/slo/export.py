@@ -15,6 +15,7 @@ from delaytopic_api.relay import lateness_bucket
 from delaytopic_api.values import Calendar
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.slo.documents import audited_topics
+from delaytopic_cli.slo.options import file_option
 
 Document = dict[str, Any]
 
@@ -31,13 +32,7 @@ _WINDOW: Final = "[{{.window}}]"
 
 
 @click.command(short_help="Write the objectives for OpenSLO's or Sloth's tools.")
-@click.option(
-    "-f",
-    "--file",
-    required=True,
-    metavar="FILE",
-    help="YAML with the DelayTopics, or a folder of such files; - for standard input.",
-)
+@file_option
 @click.option("--name", metavar="NAMESPACE/NAME", help="Only this DelayTopic of the file.")
 @click.option("--openslo", "form", flag_value=OPENSLO, help="As OpenSLO v1 documents.")
 @click.option("--sloth", "form", flag_value=SLOTH, help="As Sloth's prometheus/v1 documents.")

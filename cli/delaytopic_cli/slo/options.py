@@ -31,6 +31,17 @@ class DurationOption(click.ParamType[Duration]):
             self.fail(str(error), param, ctx)
 
 
+def file_option(command: F) -> F:
+    """Add the option for the DelayTopics' documents."""
+    return click.option(
+        "-f",
+        "--file",
+        required=True,
+        metavar="FILE",
+        help="YAML with the DelayTopics, or a folder of such files; - for standard input.",
+    )(command)
+
+
 def ledger_options(command: F) -> F:
     """Add the options for ledger, outputs and the report's window."""
     return _options(

@@ -125,20 +125,23 @@ class _Reading:
 
     def data(self, address: str, path: str) -> bytes:
         connection = HTTPConnection(address.removeprefix("http://"), timeout=max(0.0, self.left_s) + LATE_SECONDS)
+        of: socket.socket | None = None
         try:
             connection.connect()
-            self._add(connection.sock)
+            of = connection.sock
+            self._add(of)
             connection.request("GET", path, headers={"Connection": "close", "Accept-Encoding": "identity"})
-            response = connection.getresponse()
-            if response.status != 200:
-                raise ValueError(f"answers {response.status}")
-            data = bytearray()
-            while chunk := response.read1(CHUNK_BYTES):
-                data += chunk
-                self._count(chunk)
-            return bytes(data)
+            # The connection ends with its answer, which holds the socket from now on.
+            with connection.getresponse() as response:
+                if response.status != 200:
+                    raise ValueError(f"answers {response.status}")
+                data = bytearray()
+                while chunk := response.read1(CHUNK_BYTES):
+                    data += chunk
+                    self._count(chunk)
+                return bytes(data)
         finally:
-            self._remove(connection.sock)
+            self._remove(of)
             connection.close()
 
     def _count(self, chunk: bytes) -> None:

@@ -44,13 +44,7 @@ def network_policy(identity: RelayIdentity, relay: RelayConfig, config: Operator
             "ingress": [
                 {
                     "from": [
-                        *(
-                            {
-                                **_namespaces({"kubernetes.io/metadata.name": config.namespace}),
-                                "podSelector": {"matchLabels": labels},
-                            }
-                            for labels in own
-                        ),
+                        *(_own_pods(labels, config) for labels in own),
                         _namespaces(config.monitoring_namespaces),
                     ],
                     "ports": [_port("TCP", relay.http.port)],
@@ -82,10 +76,6 @@ def audit_network_policy(identity: RelayIdentity, ports: Sequence[int] = ()) -> 
 
 def class_audit_network_policy(own: Document, labels: Mapping[str, str], port: int, config: OperatorConfig) -> Document:
     """In: the operator, which reads verdicts on this port. Out: everything, as above. `own` is its metadata."""
-    operator = {
-        **_namespaces({"kubernetes.io/metadata.name": config.namespace}),
-        "podSelector": {"matchLabels": config.operator_labels},
-    }
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
@@ -93,7 +83,7 @@ def class_audit_network_policy(own: Document, labels: Mapping[str, str], port: i
         "spec": {
             "podSelector": {"matchLabels": dict(labels)},
             "policyTypes": ["Ingress", "Egress"],
-            "ingress": [{"from": [operator], "ports": [_port("TCP", port)]}],
+            "ingress": [{"from": [_own_pods(config.operator_labels, config)], "ports": [_port("TCP", port)]}],
             "egress": [{}],
         },
     }
@@ -120,6 +110,14 @@ def _open_to(ports: list[int] | None) -> Document:
 
 def _port(protocol: str, port: int) -> Document:
     return {"protocol": protocol, "port": port}
+
+
+def _own_pods(labels: dict[str, str], config: OperatorConfig) -> Document:
+    """Pods with these labels in the operator's namespace."""
+    return {
+        **_namespaces({"kubernetes.io/metadata.name": config.namespace}),
+        "podSelector": {"matchLabels": labels},
+    }
 
 
 def _namespaces(labels: dict[str, str]) -> Document:

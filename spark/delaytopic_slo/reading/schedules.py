@@ -22,7 +22,7 @@ _MOST_HEADERS: Final = 64
 _LATEST_MS: Final = 1 << 45
 """The year 3084: with the longest delay that can be allowed, still an instant."""
 _NUMBER: Final = r"\A[0-9]{1,18}\z"
-"""What is a number of 64 bits, whatever its digits are."""
+"""Digits of a number that 64 bits hold, whatever they are."""
 
 
 def plain_schedule(config: RelayConfig) -> Column:

@@ -54,8 +54,6 @@ PORT: Final = 8_080
 LARGEST_CONFIG_MAP: Final = 48_000
 """Bytes of documents: of larger ones the operator keeps no contents in memory, and would write them again and again."""
 CLASS_KEY: Final = "class.yaml"
-NAME_LABEL: Final = "app.kubernetes.io/name"
-INSTANCE_LABEL: Final = "app.kubernetes.io/instance"
 
 
 def class_audit_children(
@@ -101,7 +99,7 @@ class _ClassAudit:
         self._topics = topics
         self._config = config
         self._name = class_audit_name(of_class.metadata.name, config.namespace)
-        self._labels = {NAME_LABEL: AUDIT, INSTANCE_LABEL: self._name}
+        self._labels = {"app.kubernetes.io/name": AUDIT, "app.kubernetes.io/instance": self._name}
         settings = resolve(topics[0], of_class)
         files = connection_files(settings)
         self._kafka_files = files.kafka_files

@@ -144,6 +144,12 @@ def test_an_audit_without_delay_topics_goes() -> None:
     assert audited(live=before).actions == tuple(map(Delete, before))
 
 
+def test_an_audit_that_the_class_does_not_ask_for_any_more_goes() -> None:
+    before, without = made(audited("a")), route(of_class={}).delay_class
+
+    assert audited("a", live=before, accepted=without).actions == tuple(map(Delete, before))
+
+
 @pytest.mark.parametrize("unknown", [{"accepted": None}, {"secrets_version": None}], ids=["class", "Secrets"])
 def test_an_audit_stays_as_it_is_while_not_all_is_known(unknown: dict[str, Any]) -> None:
     before = made(audited("a"))

@@ -35,7 +35,7 @@ def pod(port: int) -> dict[str, Any]:
 
 
 class Heard:
-    """What is heard of an audit's verdicts."""
+    """The memory of an operator that asks an audit."""
 
     def __init__(self, audits: ClassAudits, verdicts: Verdicts, port: int) -> None:
         self.audits = audits

@@ -118,6 +118,20 @@ def test_a_page_that_is_larger_than_all_pages_of_a_delay_topic_may_be_is_given_u
     assert read.failure == "answers, with other relays, more than 4194304 bytes or 100000 values"
 
 
+def test_another_page_of_a_pod_is_there_as_it_is_or_not_at_all(pages: RelayPages, serve: Serve) -> None:
+    pods = [serve(b"one\ntwo\n", 200), serve(b"no", 503), serve(b"x" * (4 << 20) + b"x", 200), pod("gone", 1)]
+
+    assert [pages.fetch(each, "/verdicts", 10) for each in pods] == [b"one\ntwo\n", None, None, None]
+
+
+def test_another_page_that_hangs_is_waited_for_until_the_deadline_and_holds_no_thread(serve: Serve) -> None:
+    pages, good, hanging = RelayPages(at_once=1), serve(b"page", 200), serve(b"wait", 200)
+
+    assert pages.fetch(hanging, "/verdicts", 0.2) is None
+    assert pages.fetch(good, "/verdicts", 10) == b"page"
+    pages.close()
+
+
 def test_one_that_hangs_holds_up_nobody_for_longer_than_the_deadline(pages: RelayPages, serve: Serve) -> None:
     good, hanging = serve(status_page().to_json().encode(), 200), serve(b"wait", 200)
 
