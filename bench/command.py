@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from bench.figures.page import page_with, plots_of
 from bench.figures.report import goals_table, tables
 from bench.figures.results import document, figures_of
 from bench.machine import describe_machine, describe_redis, load, processors
-from bench.selection import Group, Scale, Sizes
+from bench.selection import Group, Scale, Sizes, rounds_of
 from delaytopic_cli.errors import CliError
 
 ROOT = Path(__file__).parent
@@ -38,7 +38,11 @@ def command(name: str, groups: Iterable[Group], sizes: Sizes, shake_out: Sizes |
     @click.option(
         "--only", type=click.Choice([group.value for group in all_groups]), multiple=True, help="May be repeated."
     )
-    @click.option("--runs", type=click.IntRange(1, 20), help="Rounds; the figures are medians.  [default: 3]")
+    @click.option(
+        "--runs",
+        type=click.IntRange(1, 20),
+        help="Rounds; the figures are medians.  [default: 3, fewer of what takes long]",
+    )
     @click.option(
         "--records", type=click.IntRange(10_000), help="For the null relay. Absent: what it copies in a second."
     )
@@ -69,7 +73,7 @@ def command(name: str, groups: Iterable[Group], sizes: Sizes, shake_out: Sizes |
         used = shake_out if quick and shake_out is not None else sizes
         if records is not None:
             used = replace(used, scale=Scale.of(records))
-        found = measure(chosen, used, runs or (1 if quick else 3))
+        found = measure(rounds_of(chosen, 1 if quick and runs is None else runs), used)
         whole = shake_out is not None and len(chosen) == len(all_groups)
         write(found, into, KEPT if whole else RESULTS)
         show(found, output)
@@ -79,8 +83,11 @@ def command(name: str, groups: Iterable[Group], sizes: Sizes, shake_out: Sizes |
     return run
 
 
-def measure(groups: list[Group], sizes: Sizes, runs: int) -> dict[str, Any]:
-    """Run the cases, and return their results as a document. Ends the process with 1 where nothing is to be had."""
+def measure(rounds: Mapping[Group, int], sizes: Sizes) -> dict[str, Any]:
+    """Run the groups so often, and return their results as a document.
+
+    Ends the process with 1 where nothing is to be had.
+    """
     progress = Progress()
     machine = describe_machine()
     progress.warn_of_load()
@@ -88,7 +95,7 @@ def measure(groups: list[Group], sizes: Sizes, runs: int) -> dict[str, Any]:
         with embedded_bed() as bed:
             progress("Kafka and Redis are up")
             machine["redis"] = describe_redis(bed.redis_url)
-            conductor = Conductor(bed, groups, sizes, runs, progress)
+            conductor = Conductor(bed, rounds, sizes, progress)
             results = conductor.run()
     except (BenchError, CliError) as error:
         click.echo(f"bench: {error}", err=True)

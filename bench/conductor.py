@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 from bench.bed import Bed
@@ -50,8 +50,6 @@ WARM_UP_RECORDS = 150_000
 WARM_UPS = 2
 ATTEMPTS = 4
 BACKLOGS = {Group.REDIS: Case.REDIS, Group.BUCKETS: Case.BUCKETS}
-MOST_RUNS = {Group.DIALECTS: 1, Group.LATENESS: 2, Group.PAST_DUE: 2, Group.RESTART: 2}
-"""Of cases that take minutes; for all others the rounds count."""
 
 Report = Callable[[str], None]
 
@@ -59,12 +57,14 @@ Report = Callable[[str], None]
 class Conductor:
     """One run of the benchmark."""
 
-    def __init__(self, bed: Bed, groups: Collection[Group], sizes: Sizes, runs: int, report: Report) -> None:
-        """Without a scale among the sizes it is what the null relay copies in a second. `report` gets a line a step."""
+    def __init__(self, bed: Bed, rounds: Mapping[Group, int], sizes: Sizes, report: Report) -> None:
+        """`rounds` says which groups run, and how often. `report` gets a line a step.
+
+        Without a scale among the sizes it is what the null relay copies in a second.
+        """
         self._bed = bed
-        self._groups = groups
+        self._rounds = rounds
         self._sizes = sizes
-        self._runs = runs
         self._report = report
         self._started = 0
         self._backlogs: list[tuple[str, Backlog]] = []
@@ -78,12 +78,12 @@ class Conductor:
 
     def run(self) -> Results:
         """Everything; backlogs are filled in the rounds and drained at the end, when much of them is due."""
-        compared = set(self._groups) & set(THROUGHPUT)
+        compared = self._rounds.keys() & set(THROUGHPUT)
         if compared:
             self._prepare()
-        for number in range(1, self._runs + 1):
+        for number in range(1, max(self._rounds.values()) + 1):
             title = f"round {number}"
-            groups = {group for group in self._groups if number <= MOST_RUNS.get(group, number)}
+            groups = {group for group, rounds in self._rounds.items() if number <= rounds}
             if compared:
                 self._round(title, groups)
             if Group.PAST_DUE in groups:
@@ -93,7 +93,7 @@ class Conductor:
             if Group.RESTART in groups:
                 self._restart(title)
         self._drain()
-        if Group.PENDING in self._groups:
+        if Group.PENDING in self._rounds:
             self._pending()
         complete(self.results)
         return self.results

@@ -18,7 +18,7 @@ from confluent_kafka import Message, Producer
 
 from bench.clock import now_ms
 from bench.dialects import NATIVE, OTHERS, Speech
-from bench.figures.results import records_written
+from bench.figures.goals import records_written
 from bench.figures.table import Table
 from bench.parts import fresh
 from bench.processes.measured import by_record, relay_config

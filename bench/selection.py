@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -26,6 +27,16 @@ class Group(StrEnum):
 THROUGHPUT = (Group.FIXED, Group.HORIZON, Group.REDIS, Group.BUCKETS, Group.DIALECTS)
 """The groups that are compared with the null relay."""
 QUICK = (*THROUGHPUT, Group.LATENESS)
+
+
+ROUNDS = 3
+FEWER_ROUNDS = {Group.DIALECTS: 1, Group.LATENESS: 2, Group.PAST_DUE: 2, Group.RESTART: 2}
+"""Of what takes minutes."""
+
+
+def rounds_of(groups: Collection[Group], asked: int | None) -> dict[Group, int]:
+    """Return how often each of these groups runs: as often as asked for, or by default as time allows."""
+    return {group: FEWER_ROUNDS.get(group, ROUNDS) if asked is None else asked for group in groups}
 
 
 class Case(StrEnum):

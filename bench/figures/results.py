@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from bench.figures.goals import GOALS, Goal, Verdict
+from bench.figures.goals import GOALS, Goal, Verdict, records_written
 from bench.figures.names import (
     DESIGN,
     INTO,
@@ -31,7 +31,7 @@ from bench.figures.names import (
 )
 from bench.figures.statistics import in_and_out_rate, median
 from bench.selection import GROWING, WHOLE, Case
-from delaytopic_api.values import CAPABILITIES, Dialect, Guarantee
+from delaytopic_api.values import Dialect, Guarantee
 
 
 class Unit(StrEnum):
@@ -161,12 +161,6 @@ def complete(results: Results) -> None:
     results.compare(Table.LATENESS, ours, P99, theirs, P99_OF_DESIGN)
     for backend, guarantee in GROWING:
         _compare_pending(results, backend, guarantee)
-
-
-def records_written(dialect: Dialect) -> int:
-    """Return how many records a delivery is: itself, what ends its schedule in the source, a copy for the history."""
-    _, tombstones, history, postpones = CAPABILITIES[dialect]
-    return 1 + (tombstones or postpones) + history
 
 
 def _compare_pending(results: Results, backend: str, guarantee: str) -> None:

@@ -58,7 +58,7 @@ def found(results: Results, case: str, name: str, table: Table = Table.THROUGHPU
     return next(each for each in results.figures() if (each.table, each.case, each.name) == (table, case, name))
 
 
-def test_a_dialect_is_judged_by_deliveries_and_shown_in_records_written_too() -> None:
+def test_a_dialect_is_judged_by_the_records_that_it_writes_with_its_deliveries_beside_them() -> None:
     results = measured(
         rates(Table.DIALECTS, Dialect.NATIVE, 100),
         rates(Table.DIALECTS, Dialect.CESIUM, 90),
@@ -75,7 +75,7 @@ def test_a_dialect_is_judged_by_deliveries_and_shown_in_records_written_too() ->
 
     assert shares == {
         Dialect.CESIUM: [("0.90", Verdict.MET), ("0.90", None)],
-        Dialect.SCHEDULER: [("0.30", Verdict.MISSED), ("0.90", None)],
+        Dialect.SCHEDULER: [("0.30", None), ("0.90", Verdict.MET)],
     }
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from bench.cases.horizon import DUE_PER_MS, LATEST_MS, Agenda, plan
-from bench.selection import Scale
+from bench.selection import Group, Scale, rounds_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,3 +43,15 @@ def test_a_second_attempt_gets_twice_the_time() -> None:
     found = Agenda(fill_ms=1_000, intake_ms=2_000).doubled()
 
     assert found == Agenda(fill_ms=2_000, intake_ms=4_000)
+
+
+def test_what_takes_long_runs_in_fewer_rounds() -> None:
+    found = rounds_of([Group.FIXED, Group.DIALECTS, Group.RESTART], None)
+
+    assert found == {Group.FIXED: 3, Group.DIALECTS: 1, Group.RESTART: 2}
+
+
+def test_everything_runs_as_often_as_is_asked_for() -> None:
+    found = rounds_of([Group.FIXED, Group.DIALECTS], 5)
+
+    assert found == {Group.FIXED: 5, Group.DIALECTS: 5}
