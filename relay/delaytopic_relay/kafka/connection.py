@@ -13,6 +13,8 @@ def connection_settings(config: KafkaClient) -> Settings:
     """Settings common to consumer, producer and admin client; raises `ConfigurationError` for an unreadable file."""
     return {
         "bootstrap.servers": config.bootstrap_servers,
+        # A client waits for half of it between its first connections, which a relay that starts does for each client.
+        "reconnect.backoff.ms": 20,
         "reconnect.backoff.max.ms": 1_000,
         **_security_settings(config.security),
     }

@@ -24,8 +24,9 @@ from delaytopic_relay.ports import GroupMetadata, Target
 COMMIT_TIMEOUT_S = 10.0
 ABORT_TIMEOUT_S = 5.0
 INIT_TIMEOUT_S = 15.0
-FENCE_TIMEOUTS_S = (0.05, 0.1, 0.2, 0.4, 0.8, 13.0)
-"""The timeouts of the attempts to fence, each with another client; after the last one the partition waits."""
+ASKING_S = 0.02
+LONGEST_ASKING_S = 0.8
+"""The timeout of one attempt to get a producer id, which doubles from attempt to attempt."""
 REPORT_TIMEOUT_S = 0.5
 PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
 ABOUT_THE_RECORD = frozenset(
@@ -72,13 +73,8 @@ class KafkaTarget:
         producer = Producer(settings, logger=client_logger("target"))
         if self._id is not None:
             with _naming(self._id):
-                self._connect(producer)
-                producer.init_transactions(INIT_TIMEOUT_S)
+                _init_transactions(producer)
         return producer
-
-    def _connect(self, producer: Producer) -> None:
-        # A client that has no connection yet when it needs a producer id asks again half a second later.
-        producer.list_topics(self._source_topic, INIT_TIMEOUT_S)
 
     def begin(self) -> None:
         """Open a transaction."""
@@ -202,30 +198,9 @@ class KafkaTarget:
                 log.warning("transaction not aborted", reason=error.args[0].str())
 
     def fence(self, owner: str) -> None:
-        """`init_transactions` under the former owner's id bumps its epoch and aborts what it left open.
-
-        While the broker aborts, it answers that the client has to come back, which the client does half a second later.
-        Another client need not wait so long.
-        """
-        *soon_s, last_s = FENCE_TIMEOUTS_S
+        """`init_transactions` under the former owner's id bumps its epoch and aborts what it left open."""
         with _naming(owner):
-            if not any(self._fences(owner, timeout_s) for timeout_s in soon_s):
-                self._fencer(owner).init_transactions(last_s)
-
-    def _fences(self, owner: str, timeout_s: float) -> bool:
-        fencer = self._fencer(owner)
-        try:
-            fencer.init_transactions(timeout_s)
-        except KafkaException as error:
-            if error.args[0].retriable():
-                return False
-            raise
-        return True
-
-    def _fencer(self, owner: str) -> Producer:
-        fencer = Producer(self._make_settings(owner), logger=client_logger("target"))
-        self._connect(fencer)
-        return fencer
+            _init_transactions(Producer(self._make_settings(owner), logger=client_logger("target")))
 
     def replace(self) -> None:
         """A new producer under the same id, which fences the old one."""
@@ -252,6 +227,23 @@ class KafkaTarget:
         if error.txn_requires_abort() or self._id is None:
             return TransactionAborted(error.str())
         return CommitUnknown(error.str())
+
+
+def _init_transactions(producer: Producer) -> None:
+    """Get a producer id. Raises what the client raises.
+
+    Where it cannot ask yet, as there is no connection, or is told to come back, as the broker still aborts a
+    transaction, the client asks again half a second later; told to go on, it asks at once.
+    """
+    give_up_s, timeout_s = time.monotonic() + INIT_TIMEOUT_S, ASKING_S
+    while True:
+        try:
+            producer.init_transactions(timeout_s)
+            return
+        except KafkaException as error:
+            if not error.args[0].retriable() or time.monotonic() > give_up_s:
+                raise
+        timeout_s = min(2 * timeout_s, LONGEST_ASKING_S)
 
 
 @contextmanager

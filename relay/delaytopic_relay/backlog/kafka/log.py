@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import islice
 
 import structlog
@@ -18,6 +19,7 @@ from delaytopic_relay.kafka.settings import Settings
 
 REQUEST_TIMEOUT_S = 10.0
 IDS_TIMEOUT_S = 60.0
+MEETING_TIMEOUT_S = 0.5
 AT_ONCE = 500
 MOST_PASSES = 4
 PORTION = 50
@@ -69,6 +71,7 @@ class KafkaBuckets:
         self._names = names
         self._consumer = Consumer(dict(settings), logger=client_logger("buckets"))
         self._streams: dict[Place, Stream] = {}
+        self._met: set[str] = set()
 
     def read(self, shard: int, bucket: int, offset: int) -> BucketPortion:
         """See `BucketLog.read`."""
@@ -86,12 +89,20 @@ class KafkaBuckets:
 
     def _start(self, place: Place, offset: int) -> Stream:
         self._stop(place)
+        self._meet(place[0])
         try:
             self._consumer.incremental_assign([TopicPartition(*place, offset)])
         except KafkaException as error:
             raise self._unavailable(place, error) from error
         stream = self._streams[place] = Stream(offset)
         return stream
+
+    def _meet(self, topic: str) -> None:
+        """Ask for a topic's leaders once: the client would ask by itself, but only when its next second begins."""
+        if topic not in self._met:
+            self._met.add(topic)
+            with suppress(KafkaException):
+                self._consumer.list_topics(topic, MEETING_TIMEOUT_S)
 
     def _stop(self, place: Place) -> None:
         if self._streams.pop(place, None) is not None:
