@@ -41,6 +41,8 @@ from delaytopic_slo.runtime.java_archive import make_archive
 from delaytopic_slo.runtime.session import spark_session
 
 SOONEST_MS: Final = 1_000
+PARALLEL: Final = 4
+"""Audits at once. Of a small one most is planning, by one thread of the driver: four take two processors."""
 
 
 @click.command(short_help="Read what is new, judge it, and write the report.")
@@ -79,9 +81,9 @@ SOONEST_MS: Final = 1_000
 @click.option(
     "--parallel",
     type=click.IntRange(min=1),
-    default=1,
+    default=PARALLEL,
     show_default=True,
-    help="Audit so many DelayTopics of the file at once, with one Spark: for a master that has processors to spare.",
+    help="Audit so many DelayTopics of the file at once, with one Spark.",
 )
 @spark_options
 def run(**given: Any) -> int:
@@ -182,11 +184,14 @@ def _go_on(topics: Topics, audit_all: Callable[[SparkSession, Topics], list[int]
 
 def _each(spark: SparkSession, audit: Callable[[Settings], int], topics: Topics, parallel: int) -> list[int]:
     """Return the exit codes of the audits of all topics, so many at once."""
-    if parallel == 1:
+    at_once = min(parallel, len(topics))
+    if at_once <= 1:
         return [audit(settings) for settings in topics]
-    pool = ThreadPoolExecutor(parallel, thread_name_prefix="audit")
+    pool = ThreadPoolExecutor(at_once, thread_name_prefix="audit")
     try:
-        return list(pool.map(audit, topics))
+        codes = list(pool.map(audit, topics))
+        pool.shutdown()
+        return codes
     except BaseException:
         # Of what is under way, Spark's part would be waited for.
         pool.shutdown(wait=False, cancel_futures=True)
