@@ -38,16 +38,19 @@ _NEEDS_TIMESTAMP: Final = f"header {DELIVER_AT}"
 _ADD, _CANCEL, _REPLACE = b"ADD", b"CANCEL", b"REPLACE"
 _RECURRING: Final = frozenset({b"CRON_ADD", b"CRON_CANCEL", b"CRON_PAUSE", b"CRON_RESUME"})
 _BETWEEN_ERRORS: Final = "; "
+_READ_BY: Final = ReadBy.KASPR
 
 
 class KasprDialect(ReadingDialect):
     """Reads and writes the records of one DelayTopic."""
 
-    read_by = ReadBy.KASPR
+    read_by = _READ_BY
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._target = NamedTarget(policy, f"header {DELIVER_TO}")
+        self._own_target = self._target.own
+        self._max_delay_ms = policy.max_delay_ms
 
     def _command(self, record: Record) -> Command:
         action: bytes | None = _ADD
@@ -80,9 +83,12 @@ class KasprDialect(ReadingDialect):
         instant_ms = rfc_3339_ms(deliver_at)
         if instant_ms is None:
             instant_ms = _without_offset_ms(deliver_at)
-        due_ms = due_at(self._policy, record, _NEEDS_TIMESTAMP, instant_ms if instant_ms > 0 else 0)
-        target = self._target.other(deliver_to)
-        return Schedule(due_ms, record.offset, record.key, record.value, record.headers, self.read_by, identity, target)
+        due_ms, timestamp_ms = instant_ms if instant_ms > 0 else 0, record.timestamp_ms
+        # Nearly all are within the bounds, which is seen sooner than asked for.
+        if timestamp_ms is None or due_ms - timestamp_ms > self._max_delay_ms:
+            due_ms = due_at(self._policy, record, _NEEDS_TIMESTAMP, due_ms)
+        target = None if deliver_to == self._own_target else self._target.other(deliver_to)
+        return Schedule(due_ms, record.offset, record.key, record.value, record.headers, _READ_BY, identity, target)
 
     def write(self, schedule: Schedule, departure: Departure) -> Headers:
         """The headers without the scheduler's own."""

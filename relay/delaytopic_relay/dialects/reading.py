@@ -215,18 +215,19 @@ def allowed_topic(
 class NamedTarget:
     """The reader of where records name the topic that they go to: the target itself, mostly."""
 
-    __slots__ = ("_own", "_policy", "_what")
+    __slots__ = ("_policy", "_what", "own")
 
     def __init__(self, policy: Policy, what: str) -> None:
         """`what` is for error messages, such as `header deliver-to`."""
         self._policy = policy
         self._what = what
-        self._own = policy.target_topic.encode()
+        self.own = policy.target_topic.encode()
+        """The name of the target: who has it in hand need not ask (0.07 us less of a record's 2)."""
 
     def other(self, name: bytes | None, reason: DeadLetterReason = DeadLetterReason.MALFORMED_HEADER) -> str | None:
         """Return the topic if it is another than the target. Raises `RecordError`."""
         # A named method: through `__call__` it would take 0.06 us more, of 0.13.
-        return None if name == self._own else allowed_topic(self._policy, self._what, name, reason)
+        return None if name == self.own else allowed_topic(self._policy, self._what, name, reason)
 
 
 def decoded(decoder: msgspec.json.Decoder[T], value: bytes | None) -> T:

@@ -25,16 +25,19 @@ WHERE: Final = "X-Timebridge-Where"
 ERROR: Final = "X-Timebridge-Error"
 _CONTROLS: Final = frozenset({WHEN, WHERE})
 _NEEDS_TIMESTAMP: Final = f"header {WHEN}"
+_READ_BY: Final = ReadBy.TIMEBRIDGE
 
 
 class TimebridgeDialect(ReadingDialect):
     """Reads and writes the records of one DelayTopic."""
 
-    read_by = ReadBy.TIMEBRIDGE
+    read_by = _READ_BY
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._target = NamedTarget(policy, f"header {WHERE}")
+        self._own_target = self._target.own
+        self._max_delay_ms = policy.max_delay_ms
 
     def _command(self, record: Record) -> Command:
         when = where = None
@@ -51,9 +54,12 @@ class TimebridgeDialect(ReadingDialect):
         if when_ms is None:
             detail = f"{WHEN} header is invalid, RFC3339 format expected"
             raise RecordError(DeadLetterReason.MALFORMED_HEADER, detail)
-        due_ms = due_at(self._policy, record, _NEEDS_TIMESTAMP, when_ms if when_ms > 0 else 0)
-        target = self._target.other(where)
-        return Schedule(due_ms, record.offset, record.key, record.value, record.headers, self.read_by, target=target)
+        due_ms, timestamp_ms = when_ms if when_ms > 0 else 0, record.timestamp_ms
+        # Nearly all are within the bounds, which is seen sooner than asked for.
+        if timestamp_ms is None or due_ms - timestamp_ms > self._max_delay_ms:
+            due_ms = due_at(self._policy, record, _NEEDS_TIMESTAMP, due_ms)
+        target = None if where == self._own_target else self._target.other(where)
+        return Schedule(due_ms, record.offset, record.key, record.value, record.headers, _READ_BY, None, target)
 
     def write(self, schedule: Schedule, departure: Departure) -> Headers:
         """The headers without these two."""
