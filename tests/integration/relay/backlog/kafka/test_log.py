@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
 
@@ -66,3 +67,12 @@ def test_ids_behind_an_open_transaction_are_not_left_out(
 
 def test_ids_of_an_empty_partition_are_none(buckets: KafkaBuckets) -> None:
     assert buckets.ids([0]) == {0: {}}
+
+
+def test_a_bucket_topic_that_is_gone_is_not_made_by_reading_it(
+    kafka: KafkaAddress, names: BucketNames, buckets: KafkaBuckets
+) -> None:
+    buckets.read(0, 0, 0)
+
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    assert names.bucket(0) not in admin.list_topics(timeout=30).topics
