@@ -31,6 +31,7 @@ def test_certificates_are_handed_over_as_files() -> None:
 
     assert client_settings(client(protocol="SSL", **files), {}) == {
         "bootstrap.servers": "k:9093",
+        "reconnect.backoff.ms": 20,
         "reconnect.backoff.max.ms": 1_000,
         "security.protocol": "SSL",
         "ssl.ca.location": "/tls/ca",
@@ -48,6 +49,7 @@ def test_a_login_is_said_with_the_password_from_its_file(secret: str, protocol: 
 
     assert settings == {
         "bootstrap.servers": "k:9093",
+        "reconnect.backoff.ms": 20,
         "reconnect.backoff.max.ms": 1_000,
         "security.protocol": protocol,
         "sasl.mechanism": mechanism,
