@@ -27,7 +27,7 @@ from bench.figures.names import (
     with_pending,
 )
 from bench.selection import GROWING, Case
-from delaytopic_api.values import CAPABILITIES, Dialect, Guarantee
+from delaytopic_api.values import CAPABILITIES, BackendType, Dialect, Guarantee
 
 
 class Verdict(StrEnum):
@@ -82,6 +82,7 @@ PRODUCING: Final = "producing with headers, and a receipt for each record"
 SHARED: Final = "producer, broker, relay and reader share the processors: whoever waits for one is late"
 COMMITS: Final = "the transaction, which collects for half of the precision, and its markers"
 STARTING: Final = "Python's start and imports, and what the relay asks Kafka before it reads"
+SEGMENTS: Final = "the same, and reading all segments that may hold what is due first, before it leaves"
 POSITIONS: Final = "Redis and the broker look the same number of places up, whatever else is there"
 JSON: Final = "values in JSON are parsed for every record"
 HEADERS: Final = "headers of their own are parsed and written for every record"
@@ -118,7 +119,8 @@ def _goals() -> Iterator[tuple[Name, Goal]]:
         yield (Table.RESTART, guarantee, CAUGHT_UP), Goal(AtMost(2.5), STARTING)
     yield (Table.RESTART, EXACT, TWICE), Goal(AtMost(0), "nothing: the progress is part of the transaction")
     for kind in GROWING:
-        yield (Table.PENDING, with_pending(*kind, 1_000_000), START), Goal(AtMost(1.5), STARTING)
+        bound = SEGMENTS if kind[0] is BackendType.KAFKA_BUCKETS else STARTING
+        yield (Table.PENDING, with_pending(*kind, 1_000_000), START), Goal(AtMost(1.5), bound)
         yield (Table.PENDING, with_pending(*kind, 4_000_000), OF_SMALLER), Goal(AtLeast(0.9), POSITIONS)
     for dialect in Dialect:
         if dialect is not Dialect.NATIVE:
