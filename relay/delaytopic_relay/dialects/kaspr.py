@@ -38,18 +38,16 @@ _NEEDS_TIMESTAMP: Final = f"header {DELIVER_AT}"
 _ADD, _CANCEL, _REPLACE = b"ADD", b"CANCEL", b"REPLACE"
 _RECURRING: Final = frozenset({b"CRON_ADD", b"CRON_CANCEL", b"CRON_PAUSE", b"CRON_RESUME"})
 _BETWEEN_ERRORS: Final = "; "
-_READ_BY: Final = ReadBy.KASPR
 
 
 class KasprDialect(ReadingDialect):
     """Reads and writes the records of one DelayTopic."""
 
-    read_by = _READ_BY
+    read_by = ReadBy.KASPR
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._target = NamedTarget(policy, f"header {DELIVER_TO}")
-        self._own_target = self._target.own
         self._max_delay_ms = policy.max_delay_ms
 
     def _command(self, record: Record) -> Command:
@@ -87,8 +85,8 @@ class KasprDialect(ReadingDialect):
         # Nearly all are within the bounds, which is seen sooner than asked for.
         if timestamp_ms is None or due_ms - timestamp_ms > self._max_delay_ms:
             due_ms = due_at(self._policy, record, _NEEDS_TIMESTAMP, due_ms)
-        target = None if deliver_to == self._own_target else self._target.other(deliver_to)
-        return Schedule(due_ms, record.offset, record.key, record.value, record.headers, _READ_BY, identity, target)
+        target = None if deliver_to == self._target.own else self._target.other(deliver_to)
+        return Schedule(due_ms, record.offset, record.key, record.value, record.headers, self.read_by, identity, target)
 
     def write(self, schedule: Schedule, departure: Departure) -> Headers:
         """The headers without the scheduler's own."""

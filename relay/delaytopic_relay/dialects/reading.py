@@ -222,7 +222,7 @@ class NamedTarget:
         self._policy = policy
         self._what = what
         self.own = policy.target_topic.encode()
-        """The name of the target: who has it in hand need not ask (0.07 us less of a record's 2)."""
+        """The name of the target itself: to compare it in place takes 0.07 us less than `other`, of a record's 2."""
 
     def other(self, name: bytes | None, reason: DeadLetterReason = DeadLetterReason.MALFORMED_HEADER) -> str | None:
         """Return the topic if it is another than the target. Raises `RecordError`."""

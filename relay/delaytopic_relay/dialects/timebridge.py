@@ -25,18 +25,16 @@ WHERE: Final = "X-Timebridge-Where"
 ERROR: Final = "X-Timebridge-Error"
 _CONTROLS: Final = frozenset({WHEN, WHERE})
 _NEEDS_TIMESTAMP: Final = f"header {WHEN}"
-_READ_BY: Final = ReadBy.TIMEBRIDGE
 
 
 class TimebridgeDialect(ReadingDialect):
     """Reads and writes the records of one DelayTopic."""
 
-    read_by = _READ_BY
+    read_by = ReadBy.TIMEBRIDGE
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._target = NamedTarget(policy, f"header {WHERE}")
-        self._own_target = self._target.own
         self._max_delay_ms = policy.max_delay_ms
 
     def _command(self, record: Record) -> Command:
@@ -58,8 +56,8 @@ class TimebridgeDialect(ReadingDialect):
         # Nearly all are within the bounds, which is seen sooner than asked for.
         if timestamp_ms is None or due_ms - timestamp_ms > self._max_delay_ms:
             due_ms = due_at(self._policy, record, _NEEDS_TIMESTAMP, due_ms)
-        target = None if where == self._own_target else self._target.other(where)
-        return Schedule(due_ms, record.offset, record.key, record.value, record.headers, _READ_BY, None, target)
+        target = None if where == self._target.own else self._target.other(where)
+        return Schedule(due_ms, record.offset, record.key, record.value, record.headers, self.read_by, None, target)
 
     def write(self, schedule: Schedule, departure: Departure) -> Headers:
         """The headers without these two."""

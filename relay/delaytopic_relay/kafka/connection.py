@@ -13,7 +13,7 @@ def connection_settings(config: KafkaClient) -> Settings:
     """Settings common to consumer, producer and admin client; raises `ConfigurationError` for an unreadable file."""
     return {
         "bootstrap.servers": config.bootstrap_servers,
-        # A client waits for half of it between its first connections, which a relay that starts does for each client.
+        # A client opens its first connections half of it apart, and a relay starts with five or six clients.
         "reconnect.backoff.ms": 20,
         "reconnect.backoff.max.ms": 1_000,
         **_security_settings(config.security),

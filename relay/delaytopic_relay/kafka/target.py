@@ -26,7 +26,7 @@ ABORT_TIMEOUT_S = 5.0
 INIT_TIMEOUT_S = 15.0
 ASKING_S = 0.02
 LONGEST_ASKING_S = 0.8
-"""The timeout of one attempt to get a producer id, which doubles from attempt to attempt."""
+"""The timeouts of the first attempt to get a producer id and of later ones, each twice as long as the one before."""
 REPORT_TIMEOUT_S = 0.5
 PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
 ABOUT_THE_RECORD = frozenset(

@@ -19,7 +19,8 @@ from delaytopic_relay.kafka.settings import Settings
 
 REQUEST_TIMEOUT_S = 10.0
 IDS_TIMEOUT_S = 60.0
-MEETING_TIMEOUT_S = 0.5
+LEADERS_TIMEOUT_S = 0.5
+"""Without an answer by then, the client asks by itself."""
 AT_ONCE = 500
 MOST_PASSES = 4
 PORTION = 50
@@ -71,7 +72,7 @@ class KafkaBuckets:
         self._names = names
         self._consumer = Consumer(dict(settings), logger=client_logger("buckets"))
         self._streams: dict[Place, Stream] = {}
-        self._met: set[str] = set()
+        self._asked_for: set[str] = set()
 
     def read(self, shard: int, bucket: int, offset: int) -> BucketPortion:
         """See `BucketLog.read`."""
@@ -89,7 +90,7 @@ class KafkaBuckets:
 
     def _start(self, place: Place, offset: int) -> Stream:
         self._stop(place)
-        self._meet(place[0])
+        self._ask_for_leaders(place[0])
         try:
             self._consumer.incremental_assign([TopicPartition(*place, offset)])
         except KafkaException as error:
@@ -97,12 +98,12 @@ class KafkaBuckets:
         stream = self._streams[place] = Stream(offset)
         return stream
 
-    def _meet(self, topic: str) -> None:
-        """Ask for a topic's leaders once: the client would ask by itself, but only when its next second begins."""
-        if topic not in self._met:
-            self._met.add(topic)
+    def _ask_for_leaders(self, topic: str) -> None:
+        """Ask for a topic's leaders once: the client asks for those of an unknown topic only each second."""
+        if topic not in self._asked_for:
+            self._asked_for.add(topic)
             with suppress(KafkaException):
-                self._consumer.list_topics(topic, MEETING_TIMEOUT_S)
+                self._consumer.list_topics(topic, LEADERS_TIMEOUT_S)
 
     def _stop(self, place: Place) -> None:
         if self._streams.pop(place, None) is not None:
