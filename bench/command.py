@@ -94,7 +94,7 @@ def measure(rounds: Mapping[Group, int], sizes: Sizes) -> dict[str, Any]:
     try:
         with embedded_bed() as bed:
             progress("Kafka and Redis are up")
-            machine["redis"] = describe_redis(bed.redis_url)
+            machine |= {"redis": describe_redis(bed.redis_url), "data": bed.data}
             conductor = Conductor(bed, rounds, sizes, progress)
             results = conductor.run()
     except (BenchError, CliError) as error:

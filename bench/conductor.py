@@ -81,6 +81,8 @@ class Conductor:
         compared = self._rounds.keys() & set(THROUGHPUT)
         if compared:
             self._prepare()
+        if Group.LATENESS in self._rounds:
+            self._warm_up_flows()
         for number in range(1, max(self._rounds.values()) + 1):
             title = f"round {number}"
             groups = {group for group, rounds in self._rounds.items() if number <= rounds}
@@ -230,6 +232,11 @@ class Conductor:
             self._note(title, Table.PAST_DUE, f"{contender.name}{TWO_RELAYS}", rate)
         if title == "round 1":
             self._note(title, Table.PAST_DUE, DESCRIBED.name, run_described(self._bed, self._name("described")))
+
+    def _warm_up_flows(self) -> None:
+        """Let a flow of each kind through: while the broker compiles, whoever comes first would be late."""
+        for contender in (*PROMPT_RELAYS, DESIGN):
+            run_flow(self._bed, self._name("warm-up", contender.guarantee), contender, self._sizes.warm_up)
 
     def _lateness(self, title: str) -> None:
         for contender in (*PROMPT_RELAYS, DESIGN):

@@ -46,6 +46,12 @@ def load() -> float:
     return os.getloadavg()[0]
 
 
+def available_bytes() -> int:
+    """Return how much memory processes could take."""
+    facts = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines())
+    return int(facts["MemAvailable"].split()[0]) << 10
+
+
 def _processor() -> str:
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine())

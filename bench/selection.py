@@ -94,9 +94,12 @@ MOST_IN_MEMORY = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Numbers of records of the cases that stand for themselves. `loads` run one after another, each alone."""
+    """Numbers of records of the cases that stand for themselves. `loads` run one after another, each alone; `warm_up`
+    is not measured.
+    """
 
     loads: tuple[Plan, ...]
+    warm_up: Plan
     past_due: int
     restart: Plan
     kill_after_s: float
@@ -112,6 +115,7 @@ WHOLE = Sizes(
         Plan((Phase(1_000, 3), Phase(10_000, 4), Phase(20_000, 4)), burst=50_000),
         Plan((Phase(40_000, 4),), burst=0),
     ),
+    warm_up=Plan((Phase(20_000, 4),), burst=0),
     past_due=200_000,
     restart=Plan((Phase(2_000, 10),), burst=0),
     kill_after_s=5,
@@ -120,6 +124,7 @@ WHOLE = Sizes(
 )
 QUICK_SIZES = Sizes(
     loads=(Plan((Phase(2_000, 4), Phase(10_000, 5)), burst=50_000),),
+    warm_up=WHOLE.warm_up,
     past_due=WHOLE.past_due,
     restart=WHOLE.restart,
     kill_after_s=WHOLE.kill_after_s,
@@ -128,6 +133,7 @@ QUICK_SIZES = Sizes(
 )
 SHAKE_OUT = Sizes(
     loads=(Plan((Phase(100, 2), Phase(500, 2)), burst=1_000), Plan((Phase(1_000, 2),), burst=0)),
+    warm_up=Plan((Phase(100, 1),), burst=0),
     past_due=4_000,
     restart=Plan((Phase(200, 10),), burst=0),
     kill_after_s=5,

@@ -49,7 +49,8 @@ def _where(machine: Mapping[str, Any]) -> str:
     return (
         f"Measured on {machine['date']}: {machine['processors']} processors ({machine['processor']}), "
         f"{machine['system']}, Python {machine['python']}, confluent-kafka {machine['confluentKafka']}, "
-        f"Kafka {machine['kafka']}, {machine['redis']}; load before {machine['loadBefore']}. "
+        f"Kafka {machine['kafka']}, {machine['redis']}, their data {machine['data']}; "
+        f"load before {machine['loadBefore']}. "
         "Figures are medians, with the range of the runs in brackets."
     )
 

@@ -16,8 +16,10 @@ from collections.abc import Sequence
 
 from confluent_kafka import Consumer, Message, Producer
 
+from delaytopic_api.relay import KafkaClient
 from delaytopic_process.stop_flag import StopFlag
-from delaytopic_relay.kafka.settings import Settings, consumer_settings, producer_settings
+from delaytopic_relay.kafka import connection_settings
+from delaytopic_relay.kafka.settings import consumer_settings, producer_settings
 
 POLL_LIMIT = 1_000
 POLL_SECONDS = 0.005
@@ -30,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Parse the arguments and relay until stopped."""
     options = _parser().parse_args(arguments)
     stop = StopFlag()
-    connection: Settings = {"bootstrap.servers": options.bootstrap_servers}
+    connection = connection_settings(KafkaClient(bootstrap_servers=options.bootstrap_servers))
     consumer = Consumer(
         {
             **consumer_settings(connection, options.group, 6_000, "null-relay"),

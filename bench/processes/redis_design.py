@@ -21,8 +21,10 @@ from confluent_kafka import Consumer, Message, Producer
 from redis import Redis
 
 from delaytopic_api.records import DELIVER_AT
+from delaytopic_api.relay import KafkaClient
 from delaytopic_process.stop_flag import StopFlag
-from delaytopic_relay.kafka.settings import Settings, consumer_settings, producer_settings
+from delaytopic_relay.kafka import connection_settings
+from delaytopic_relay.kafka.settings import consumer_settings, producer_settings
 
 POLL_LIMIT = 1_000
 POLL_SECONDS = 0.005
@@ -42,7 +44,7 @@ class RedisDesign:
     """One relay of this design, for one topic."""
 
     def __init__(self, options: argparse.Namespace, stop: StopFlag) -> None:
-        connection: Settings = {"bootstrap.servers": options.bootstrap_servers}
+        connection = connection_settings(KafkaClient(bootstrap_servers=options.bootstrap_servers))
         settings = consumer_settings(connection, options.group, SESSION_MS, "redis-design", "redis-design")
         self._consumer = Consumer({**settings, "auto.offset.reset": "earliest", "enable.partition.eof": False})
         self._consumer.subscribe([options.source])

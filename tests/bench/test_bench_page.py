@@ -20,7 +20,7 @@ FIXED = f"{Case.FIXED}, {Guarantee.AT_LEAST_ONCE}"
 
 
 def results() -> dict[str, Any]:
-    machine = {**describe_machine(), "redis": "Valkey 9"}
+    machine = {**describe_machine(), "redis": "Valkey 9", "data": "in memory"}
     figures = [
         Figure(Table.THROUGHPUT, FIXED, OF_NULL, Unit.RATIO, [0.8, 0.7]),
         Figure(Table.PAST_DUE, Guarantee.EXACTLY_ONCE, RATE, Unit.PER_SECOND, [27_000.0]),

@@ -18,5 +18,6 @@ def test_no_history_with_bucket_topics_breaks_a_promise(first: int) -> None:
     assert findings.counts["event: bucket damaged"] > PORTION / 2
     assert findings.counts["path: recovered, bucket-lost"] > 0
     assert findings.counts["path: bucket read"] > 10 * PORTION
+    assert findings.counts["path: stored again before the commit"] > PORTION / 10
     assert findings.counts["path: range split"] > PORTION / 10
     assert findings.counts["path: range merged"] > PORTION / 10

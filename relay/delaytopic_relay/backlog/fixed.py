@@ -173,6 +173,10 @@ class FixedManager:
         """Return that no id is known."""
         return NO_IDS
 
+    def put_early(self, shards: Iterable[Shard]) -> Sequence[Outgoing]:
+        """Store nothing: the source has it."""
+        return ()
+
     def put_all(self, shards: Iterable[Shard]) -> Sequence[Outgoing]:
         """Store nothing: the source has it."""
         return ()

@@ -21,6 +21,7 @@ from delaytopic_relay.delivery.outbound import Addressing
 from delaytopic_relay.delivery.refusals import Refusal, dead_letters_for, note_refusals
 from delaytopic_relay.engine.pacing import Pace, TickState, closes_at_ms, sleep_ms
 from delaytopic_relay.engine.recovery import Takeover
+from delaytopic_relay.engine.sent import SentBatches
 from delaytopic_relay.errors import BucketLost, CommitUnknown, Fenced, StateInDoubt, TransactionAborted, Unavailable
 from delaytopic_relay.ports import Batch, Clock, LoopEvents, Source, Target
 
@@ -104,10 +105,10 @@ class Loop:
         self._committed: dict[int, Progress] = {}
         self._paused: set[int] = set()
         self._moving: set[int] = set()
-        self._open = self._moved = self._behind = False
+        self._open = self._moved = self._behind = self._idle = False
         self._tick_started_ms = 0
-        self._sent = 0
-        self._tick_sent: list[tuple[int, Sequence[Schedule]]] = []
+        self._sent = self._taken = 0
+        self._tick_sent = SentBatches()
         self._last_commit_ms = 0
         self._held_until_ms = 0
         self._lost: StateInDoubt | None = None
@@ -190,11 +191,13 @@ class Loop:
                 self._ingest(partition, batch)
             self._end_scouting()
             self._apply_deferred()
+            self._store_early()
             self._recover_assigned()
             self._deliver()
             if self._tick_is_due():
                 self._close_tick()
             self._load_and_throttle()
+            self._tick_sent.forget_some()
         except StateInDoubt as lost:
             self._reset(lost)
         except Unavailable as error:
@@ -203,7 +206,8 @@ class Loop:
     def _poll(self) -> dict[int, Batch]:
         started_ms = self._clock.monotonic_ms()
         batches = self._source.poll(POLL_LIMIT, self._timeout_ms())
-        if not batches:
+        self._idle = not batches
+        if self._idle:
             self.idle_ms += self._clock.monotonic_ms() - started_ms
         return batches
 
@@ -233,8 +237,8 @@ class Loop:
         self._scouting.clear()
         self._scouted.clear()
         self._open = self._moved = False
-        self._sent = 0
-        self._tick_sent.clear()
+        self._sent = self._taken = 0
+        self._tick_sent.settle()
         self._retry_at_ms = 0
 
     # -- owning
@@ -322,6 +326,7 @@ class Loop:
         if not commands:
             return
         self._note_moved()
+        self._taken += len(commands)
         next_position = commands[-1].offset + 1
         ids_full = shard.ids_bytes > self._id_bytes // len(self.shards)
         shard.renew_terms(self._clock.now_ms(), self._max_delay_ms, ids_full=ids_full)
@@ -380,7 +385,7 @@ class Loop:
         if not self._sent:
             self._tick_started_ms = self._clock.monotonic_ms()
         if not self._pace.transactional:
-            self._tick_sent.append((partition, [*leaving.schedules, *(each.schedule for each in leaving.restated)]))
+            self._tick_sent.add(partition, [*leaving.schedules, *(each.schedule for each in leaving.restated)])
         self._sent += len(records) + len(rejects)
         self._target.send(records)
         if rejects:
@@ -391,7 +396,7 @@ class Loop:
 
     def _closes_at_ms(self) -> int | None:
         far_bytes = sum(shard.far_bytes for shard in self.shards.values())
-        tick = TickState(self._tick_started_ms, self._sent, self._moved, far_bytes)
+        tick = TickState(self._tick_started_ms, self._sent, self._moved, far_bytes, self._taken, self._idle)
         return closes_at_ms(tick, self._pace, self._last_commit_ms)
 
     def _tick_is_due(self) -> bool:
@@ -420,8 +425,8 @@ class Loop:
             else:
                 self._source.commit(changed)
         self._open = self._moved = False
-        self._sent = 0
-        self._tick_sent.clear()
+        self._sent = self._taken = 0
+        self._tick_sent.settle()
         self._committed.update(changed)
         for partition, new in changed.items():
             self.shards[partition].committed_offset = new.offset
@@ -436,6 +441,14 @@ class Loop:
             self._target.begin()
             self._open = True
 
+    def _store_early(self) -> None:
+        """Send what a backlog in Kafka takes before the tick ends, if it is much; not while the transaction waits for
+        the last one's markers.
+        """
+        if self._hold_ms() == 0 and (records := self._manager.put_early(self.shards.values())):
+            self._begin()
+            self._target.store(records)
+
     def _store(self) -> bool:
         """Fill the backlog. What one in Kafka takes is part of the transaction; whether there was any."""
         records = self._manager.put_all(self.shards.values())
@@ -449,7 +462,7 @@ class Loop:
         refusals = self._target.flush()
         if not refusals or self._pace.transactional:
             return refusals
-        rejects, unknown = dead_letters_for(refusals, self._tick_sent)
+        rejects, unknown = dead_letters_for(refusals, self._tick_sent.batches)
         now_ms = self._clock.now_ms()
         for partition, of_shard in rejects.items():
             self.shards[partition].not_written([reject.offset for reject in of_shard])

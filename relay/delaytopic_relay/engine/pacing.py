@@ -13,6 +13,12 @@ MOST_SENT = 20_000
 """Records in a tick."""
 QUIET_TICK_MS = 500
 """The longest tick in which only the position moved."""
+CROWD = 4_000
+"""Records sent from which on a tick collects for the whole precision: half as many commits, each of which keeps the
+loop for 8 ms, and all of the crowd is out sooner."""
+BURST = 2_000
+"""Records taken in by a tick that ends once no more come: nothing is left to collect, and whoever watches the lag, as
+autoscaling does, sees the burst settled."""
 LARGEST_FAR_BYTES = 16 << 20
 LONGEST_SLEEP_MS = 50
 COMMIT_SHARE = 1
@@ -30,11 +36,12 @@ class Pace(NamedTuple):
     precision_ms: int
     transactional: bool
 
-    def tick_ms(self, last_commit_ms: int) -> int:
+    def tick_ms(self, last_commit_ms: int, *, crowded: bool = False) -> int:
         """Return how long to collect before a commit, given how long the last one took."""
         if not self.transactional:
             return PLAIN_TICK_MS
-        wished = max(self.precision_ms // 2, SHORTEST_TICK_MS, COMMIT_SHARE * last_commit_ms)
+        share = self.precision_ms if crowded else self.precision_ms // 2
+        wished = max(share, SHORTEST_TICK_MS, COMMIT_SHARE * last_commit_ms)
         return min(wished, max(self.precision_ms, SHORTEST_TICK_MS), LONGEST_TICK_MS)
 
     def hold_ms(self) -> int:
@@ -43,12 +50,17 @@ class Pace(NamedTuple):
 
 
 class TickState(NamedTuple):
-    """The work that is open since the last commit; times are monotonic, `sent` counts records."""
+    """The work that is open since the last commit; times are monotonic, `sent` and `taken` count records.
+
+    `idle` says that none came when some were last asked for.
+    """
 
     started_ms: int
     sent: int
     moved: bool
     far_bytes: int
+    taken: int = 0
+    idle: bool = False
 
 
 def closes_at_ms(tick: TickState, pace: Pace, last_commit_ms: int) -> int | None:
@@ -56,9 +68,9 @@ def closes_at_ms(tick: TickState, pace: Pace, last_commit_ms: int) -> int | None
     if tick.far_bytes > LARGEST_FAR_BYTES or tick.sent >= MOST_SENT:
         return tick.started_ms
     if tick.sent:
-        return tick.started_ms + pace.tick_ms(last_commit_ms)
+        return tick.started_ms + pace.tick_ms(last_commit_ms, crowded=tick.sent >= CROWD)
     if tick.moved:
-        return tick.started_ms + QUIET_TICK_MS
+        return tick.started_ms + (0 if tick.idle and tick.taken >= BURST else QUIET_TICK_MS)
     return None
 
 

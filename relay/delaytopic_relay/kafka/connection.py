@@ -16,6 +16,8 @@ def connection_settings(config: KafkaClient) -> Settings:
         # A client opens its first connections half of it apart, and a relay starts with five or six clients.
         "reconnect.backoff.ms": 20,
         "reconnect.backoff.max.ms": 1_000,
+        # A small request would wait for the answer to the one before it, or for the broker's delayed ACK: 40 ms.
+        "socket.nagle.disable": True,
         **_security_settings(config.security),
     }
 

@@ -19,8 +19,8 @@ T = TypeVar("T")
 BUCKETS = 20
 HORIZON_MS = 10_000
 NAMES = BucketNames("source")
-RULES = BucketRules(HORIZON_MS, BUCKETS, source_mark("source"), full_records=3)
-"""So little is too much that ranges are split, and merged again, all the time."""
+RULES = BucketRules(HORIZON_MS, BUCKETS, source_mark("source"), full_records=3, early_bytes=1_500)
+"""So little is too much that ranges are split, and merged again, all the time; and two schedules are sent early."""
 READ, ENDS, IDS = "bucket read", "bucket ends", "bucket ids"
 EFFECTS = (READ, READ, READ, ENDS, IDS)
 

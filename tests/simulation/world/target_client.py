@@ -46,6 +46,7 @@ class SimulatedTarget:
         self._failures: list[Refusal] = []
         self._caution = Caution()
         self._is_careful = False
+        self._stored = False
         self._epoch = kafka.transactions.initialise(self.owner) if transactional else 0
 
     # -- records
@@ -56,6 +57,7 @@ class SimulatedTarget:
 
     def _begin(self) -> None:
         self._object_unless(Client.READY)
+        self._stored = False
         self._state = Client.OPEN
 
     def send(self, records: Sequence[Outgoing]) -> None:
@@ -68,6 +70,8 @@ class SimulatedTarget:
             self._gate.call("produce", partial(self._produce, record), self._refuse)
 
     def store(self, records: Sequence[Outgoing]) -> None:
+        self._kafka.counts["path: stored again before the commit"] += self._stored
+        self._stored = True
         self.send(records)
 
     def _produce(self, record: Outgoing) -> None:

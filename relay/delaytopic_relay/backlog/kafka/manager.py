@@ -68,6 +68,10 @@ class BucketManager:
         """Return what is known of these ids."""
         return shard.look_up(names) if names else {}
 
+    def put_early(self, shards: Iterable[BucketShard]) -> list[Outgoing]:
+        """The records of shards of which enough waits to be written."""
+        return self.put_all(shard for shard in shards if shard.far_bytes >= self._rules.early_bytes)
+
     def put_all(self, shards: Iterable[BucketShard]) -> list[Outgoing]:
         """The records to write in the transaction that commits these shards."""
         records: list[Outgoing] = []

@@ -74,6 +74,8 @@ class BucketShard(ShardCore):
         self._known_reach_ms = self._reach_ms = state.reach_ms
         self._moved: dict[int, list[Schedule]] = {}
         self._moving = 0
+        self._some_large = False
+        """True if some of the chunk that is taken in may be too large for the topics."""
 
     @property
     def size(self) -> int:
@@ -170,6 +172,7 @@ class BucketShard(ShardCore):
         # The size in memory is a bound that costs less than packing.
         least, cursor = min(self.record_bytes, self.admission.least_bytes), self.cursor
         large = [c for c in commands if type(c) is Schedule and bytes_of(c) > least and (c.due_ms, c.offset) > cursor]
+        self._some_large = bool(large)
         return {schedule.offset: packed_bytes([schedule]) for schedule in large}
 
     def _admitted(self, commands: Sequence[Command], rejects: list[Reject]) -> Sequence[Command]:
@@ -191,7 +194,7 @@ class BucketShard(ShardCore):
         if self.position < self._filled and far:
             far = [s for s in far if s.offset >= self._filled or s.due_ms < self._known_reach_ms]
         # What was taken in when the topic allowed larger records is delivered from memory.
-        too_large = [s for s in far if bytes_of(s) > self.record_bytes < packed_bytes([s])]
+        too_large = [s for s in far if packed_bytes([s]) > self.record_bytes] if self._some_large else []
         self.calendar.add(too_large, only_here=True)
         super()._keep_far([s for s in far if s not in too_large] if too_large else far)
 

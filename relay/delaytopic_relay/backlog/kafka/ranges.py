@@ -15,6 +15,10 @@ LARGEST_SEGMENT_BYTES = 256 << 10
 """Of several schedules; a larger schedule is a segment of its own."""
 FULL_RECORDS = 20_000
 """More than a tick can pass on: that many schedules within a quarter of the horizon make a bucket too full."""
+EARLY_BYTES = 4 << 20
+"""The memory that a shard's schedules take which wait to be written when they are sent ahead of the commit: enough for
+full segments. The broker takes them while the relay reads on, so that less is left for the commit to wait for.
+"""
 LEAD_SHARE = 4
 """A bucket is visited this part of the horizon before anything in it can be due."""
 SEGMENT_MARGIN_BYTES = 200
@@ -33,6 +37,7 @@ class BucketRules(NamedTuple):
     source_id: int
     record_bytes: int = 1 << 20
     full_records: int = FULL_RECORDS
+    early_bytes: int = EARLY_BYTES
     key: str = ""
     """Names the key that signs what is written, see `SegmentSigner.key_id`."""
 

@@ -26,6 +26,7 @@ def test_the_login_to_kafka_is_read_as_relays_read_theirs(tmp_path: Path) -> Non
         "bootstrap.servers": "kafka:9093",
         "reconnect.backoff.ms": "20",
         "reconnect.backoff.max.ms": "1000",
+        "socket.nagle.disable": "True",
         "security.protocol": "SASL_SSL",
         "ssl.ca.location": "/ca.crt",
         "sasl.mechanism": "SCRAM-SHA-512",

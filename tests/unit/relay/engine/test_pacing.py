@@ -3,6 +3,8 @@ from __future__ import annotations
 import pytest
 
 from delaytopic_relay.engine.pacing import (
+    BURST,
+    CROWD,
     LARGEST_FAR_BYTES,
     LONGEST_SLEEP_MS,
     LONGEST_TICK_MS,
@@ -49,9 +51,14 @@ def test_without_transactions_a_tick_is_always_as_long(last_commit_ms: int) -> N
     [
         pytest.param(NOTHING_OPEN, None, id="nothing to commit"),
         pytest.param(NOTHING_OPEN._replace(sent=1), 1_025, id="sent"),
+        pytest.param(NOTHING_OPEN._replace(sent=CROWD - 1), 1_025, id="more sent"),
+        pytest.param(NOTHING_OPEN._replace(sent=CROWD), 1_050, id="a crowd sent"),
         pytest.param(NOTHING_OPEN._replace(sent=MOST_SENT), 1_000, id="much sent"),
         pytest.param(NOTHING_OPEN._replace(moved=True), 1_000 + QUIET_TICK_MS, id="only the position moved"),
         pytest.param(NOTHING_OPEN._replace(sent=1, moved=True), 1_025, id="sent and moved"),
+        pytest.param(NOTHING_OPEN._replace(moved=True, taken=BURST, idle=True), 1_000, id="a burst is over"),
+        pytest.param(NOTHING_OPEN._replace(moved=True, taken=BURST), 1_500, id="a burst goes on"),
+        pytest.param(NOTHING_OPEN._replace(moved=True, taken=BURST - 1, idle=True), 1_500, id="a few were taken in"),
         pytest.param(NOTHING_OPEN._replace(moved=True, far_bytes=LARGEST_FAR_BYTES), 1_500, id="much for the backlog"),
         pytest.param(NOTHING_OPEN._replace(moved=True, far_bytes=LARGEST_FAR_BYTES + 1), 1_000, id="too much for it"),
     ],

@@ -11,7 +11,7 @@ from tests.support.relay.world import World, WorldClock
 from delaytopic_relay.backlog.kafka.backlog import BucketBacklog
 from delaytopic_relay.backlog.kafka.manager import MISSING_MS
 from delaytopic_relay.backlog.kafka.partition import BucketShard
-from delaytopic_relay.backlog.kafka.ranges import BucketRules
+from delaytopic_relay.backlog.kafka.ranges import EARLY_BYTES, BucketRules
 from delaytopic_relay.backlog.kafka.segments import encode_bucket_segment, encode_id, pack_parts
 from delaytopic_relay.backlog.kafka.topics import BucketNames
 from delaytopic_relay.backlog.protocol import EmptyReader
@@ -29,11 +29,11 @@ PLENTY = 1 << 30
 class Run:
     """Shards of one relay, each with one segment that is to be read now."""
 
-    def __init__(self, *shards: int, signer: SegmentSigner = UNSIGNED) -> None:
+    def __init__(self, *shards: int, signer: SegmentSigner = UNSIGNED, early_bytes: int = EARLY_BYTES) -> None:
         self.world = World()
         self.log = MemoryBucketLog()
         self.events = QuietEvents()
-        rules = BucketRules(horizon_ms=1_000, buckets=2, source_id=MARK, key=signer.key_id)
+        rules = BucketRules(1_000, buckets=2, source_id=MARK, early_bytes=early_bytes, key=signer.key_id)
         clock, names = WorldClock(self.world), BucketNames("shop")
         self.backlog = BucketBacklog(self.log, names, rules, clock, self.events, lambda _: EmptyReader(), signer)
         self.manager = self.backlog.manager
@@ -165,6 +165,18 @@ def test_a_shard_whose_bucket_lost_something_is_named_and_the_others_go_on() -> 
 
     assert [*run.manager.lost()] == [0]
     assert run.in_memory(1) == [6]
+
+
+def test_enough_of_a_shard_is_sent_ahead_of_the_commit_and_no_shard_of_which_little_waits() -> None:
+    run = Run(0, 1, early_bytes=2_000)
+    for shard, records in ((0, 4), (1, 1)):
+        far = [schedule(run.now_ms + 60_000, offset) for offset in range(9, 9 + records)]
+        run.shards[shard].ingest(far, 9 + records, {})
+
+    early = [record.partition for record in run.manager.put_early(run.shards.values())]
+    late = [record.partition for record in run.manager.put_all(run.shards.values())]
+
+    assert (early, late) == ([0], [1])
 
 
 def test_a_segment_that_stays_away_for_long_is_lost() -> None:
