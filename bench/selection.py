@@ -89,7 +89,7 @@ SMALLEST_BACKLOG = 150_000
 LARGEST_BACKLOG = 250_000
 """Spread over ten minutes: 250 to 400 a second."""
 MOST_IN_MEMORY = 200_000
-"""A relay stops reading when it holds 256 MiB, as it counts."""
+"""What is inside the horizon is in memory until it is due."""
 
 
 @dataclass(frozen=True, slots=True)
