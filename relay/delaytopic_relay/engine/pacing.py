@@ -13,8 +13,10 @@ MOST_SENT = 20_000
 """Records in a tick."""
 QUIET_TICK_MS = 500
 """The longest tick in which only the position moved."""
-CROWD = 4_000
-"""Records sent from which on a tick collects for the whole precision: half as many commits, each of which keeps the
+BRIEF_TICK_MS = 12
+"""A third of the precision may be less: then half of it, up to this. Still shorter ticks are mostly markers."""
+CROWD = 1_500
+"""Records sent from which on a tick collects for the whole precision: a third as many commits, each of which keeps the
 loop for 8 ms, and all of the crowd is out sooner."""
 BURST = 2_000
 """Records taken in by a tick that ends once no more come: nothing is left to collect, and whoever watches the lag, as
@@ -40,13 +42,13 @@ class Pace(NamedTuple):
         """Return how long to collect before a commit, given how long the last one took."""
         if not self.transactional:
             return PLAIN_TICK_MS
-        share = self.precision_ms if crowded else self.precision_ms // 2
-        wished = max(share, SHORTEST_TICK_MS, COMMIT_SHARE * last_commit_ms)
+        brief_ms = max(self.precision_ms // 3, min(self.precision_ms // 2, BRIEF_TICK_MS))
+        wished = max(self.precision_ms if crowded else brief_ms, SHORTEST_TICK_MS, COMMIT_SHARE * last_commit_ms)
         return min(wished, max(self.precision_ms, SHORTEST_TICK_MS), LONGEST_TICK_MS)
 
     def hold_ms(self) -> int:
-        """Return how long nothing is sent after a commit, within a third of the shortest tick."""
-        return min(MARKERS_MS, self.tick_ms(0) // 3) if self.transactional else 0
+        """Return how long nothing is sent after a commit, within half of the shortest tick."""
+        return min(MARKERS_MS, self.tick_ms(0) // 2) if self.transactional else 0
 
 
 class TickState(NamedTuple):

@@ -146,7 +146,7 @@ def steady(*, transactional: bool, seconds: int = 3, per_second: int = 1_000) ->
 
 @pytest.mark.parametrize(("transactional", "most"), [(True, 36), (False, 3)])
 def test_commits_are_as_many_as_the_precision_needs(transactional: bool, most: float) -> None:
-    # A transaction collects for half of the precision (50 ms), and waits for the last one's markers. Without
+    # A transaction collects for a third of the precision (16 ms), and waits for the last one's markers. Without
     # transactions a commit bounds only what a crash repeats: two a second.
     relay = steady(transactional=transactional)
 

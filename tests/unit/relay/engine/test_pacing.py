@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from delaytopic_relay.engine.pacing import (
+    BRIEF_TICK_MS,
     BURST,
     CROWD,
     LARGEST_FAR_BYTES,
@@ -26,7 +27,9 @@ NOTHING_OPEN = TickState(1_000, sent=0, moved=False, far_bytes=0)
 @pytest.mark.parametrize(
     ("precision_ms", "last_commit_ms", "tick_ms"),
     [
-        (50, 0, 25),  # half the precision
+        (50, 0, 16),  # a third of the precision
+        (30, 0, BRIEF_TICK_MS),  # but not that brief
+        (20, 0, 10),  # if half of it is longer
         (50, 40, 40),  # at least as long as the last commit
         (50, 100, 50),  # but within the precision
         (1_000, 0, LONGEST_TICK_MS),  # and never long
@@ -50,12 +53,12 @@ def test_without_transactions_a_tick_is_always_as_long(last_commit_ms: int) -> N
     ("tick", "close_ms"),
     [
         pytest.param(NOTHING_OPEN, None, id="nothing to commit"),
-        pytest.param(NOTHING_OPEN._replace(sent=1), 1_025, id="sent"),
-        pytest.param(NOTHING_OPEN._replace(sent=CROWD - 1), 1_025, id="more sent"),
+        pytest.param(NOTHING_OPEN._replace(sent=1), 1_016, id="sent"),
+        pytest.param(NOTHING_OPEN._replace(sent=CROWD - 1), 1_016, id="more sent"),
         pytest.param(NOTHING_OPEN._replace(sent=CROWD), 1_050, id="a crowd sent"),
         pytest.param(NOTHING_OPEN._replace(sent=MOST_SENT), 1_000, id="much sent"),
         pytest.param(NOTHING_OPEN._replace(moved=True), 1_000 + QUIET_TICK_MS, id="only the position moved"),
-        pytest.param(NOTHING_OPEN._replace(sent=1, moved=True), 1_025, id="sent and moved"),
+        pytest.param(NOTHING_OPEN._replace(sent=1, moved=True), 1_016, id="sent and moved"),
         pytest.param(NOTHING_OPEN._replace(moved=True, taken=BURST, idle=True), 1_000, id="a burst is over"),
         pytest.param(NOTHING_OPEN._replace(moved=True, taken=BURST), 1_500, id="a burst goes on"),
         pytest.param(NOTHING_OPEN._replace(moved=True, taken=BURST - 1, idle=True), 1_500, id="a few were taken in"),
@@ -90,7 +93,7 @@ def test_it_sleeps_until_something_is_due_or_the_tick_closes(
     ("pace", "hold_ms"),
     [
         pytest.param(Pace(100, transactional=True), MARKERS_MS, id="while markers are written"),
-        pytest.param(Pace(20, transactional=True), 3, id="but no longer than a third of a tick"),
+        pytest.param(Pace(20, transactional=True), 5, id="but no longer than half of a tick"),
         pytest.param(Pace(100, transactional=False), 0, id="without transactions there are none"),
     ],
 )
