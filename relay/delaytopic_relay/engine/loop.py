@@ -17,7 +17,7 @@ from delaytopic_relay.core.commands import Cancel, Command, Dialect, Halt, Outbo
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.suspension import NOTHING_DUE_MS, Suspension
 from delaytopic_relay.core.terms import NEVER_MS
-from delaytopic_relay.delivery.outbound import Addressing
+from delaytopic_relay.delivery.outbound import Addressing, Outgoing
 from delaytopic_relay.delivery.refusals import Refusal, dead_letters_for, note_refusals
 from delaytopic_relay.engine.pacing import Pace, TickState, closes_at_ms, sleep_ms
 from delaytopic_relay.engine.recovery import Takeover
@@ -105,7 +105,7 @@ class Loop:
         self._committed: dict[int, Progress] = {}
         self._paused: set[int] = set()
         self._moving: set[int] = set()
-        self._open = self._moved = self._behind = self._idle = False
+        self._open = self._moved = self._stored = self._behind = self._idle = False
         self._tick_started_ms = 0
         self._sent = self._taken = 0
         self._tick_sent = SentBatches()
@@ -191,7 +191,8 @@ class Loop:
                 self._ingest(partition, batch)
             self._end_scouting()
             self._apply_deferred()
-            self._store_early()
+            if self._hold_ms() == 0:
+                self._store(self._manager.put_early(self.shards.values()))
             self._recover_assigned()
             self._deliver()
             if self._tick_is_due():
@@ -236,7 +237,7 @@ class Loop:
         self._halted.clear()
         self._scouting.clear()
         self._scouted.clear()
-        self._open = self._moved = False
+        self._open = self._moved = self._stored = False
         self._sent = self._taken = 0
         self._tick_sent.settle()
         self._retry_at_ms = 0
@@ -406,10 +407,10 @@ class Loop:
     def _close_tick(self, handing_over: frozenset[int] = frozenset()) -> None:
         """Put, settle, commit, drop: in this order, each acknowledged before the next."""
         put_ms = self._clock.monotonic_ms()
-        stored = self._store()
+        self._store(self._manager.put_all(self.shards.values()))
         started_ms = self._clock.monotonic_ms()
         note_refusals(self._addressing, self._flush())
-        if stored:
+        if self._stored:
             self._events.put(self._clock.monotonic_ms() - put_ms)
         owner = self._target.owner
         progress = {
@@ -424,7 +425,7 @@ class Loop:
                 self._held_until_ms = self._clock.monotonic_ms() + self._pace.hold_ms()
             else:
                 self._source.commit(changed)
-        self._open = self._moved = False
+        self._open = self._moved = self._stored = False
         self._sent = self._taken = 0
         self._tick_sent.settle()
         self._committed.update(changed)
@@ -441,21 +442,12 @@ class Loop:
             self._target.begin()
             self._open = True
 
-    def _store_early(self) -> None:
-        """Send what a backlog in Kafka takes before the tick ends, if it is much; not while the transaction waits for
-        the last one's markers.
-        """
-        if self._hold_ms() == 0 and (records := self._manager.put_early(self.shards.values())):
-            self._begin()
-            self._target.store(records)
-
-    def _store(self) -> bool:
-        """Fill the backlog. What one in Kafka takes is part of the transaction; whether there was any."""
-        records = self._manager.put_all(self.shards.values())
+    def _store(self, records: Sequence[Outgoing]) -> None:
+        """Send what a backlog in Kafka takes: it is part of the transaction."""
         if records:
             self._begin()
             self._target.store(records)
-        return bool(records)
+            self._stored = True
 
     def _flush(self) -> Sequence[Refusal]:
         """Wait until all is acknowledged; what cannot be settled by a dead letter alone is returned."""
