@@ -23,7 +23,7 @@ NO_DELAY = {"group.initial.rebalance.delay.ms": "0"}
 """A relay's start is not measured, so there is no use in waiting for other members of its group."""
 SHARED_MEMORY = Path("/dev/shm")
 ROOM_BYTES = 12 << 30
-"""Twice what millions pending take, beside the processes."""
+"""Data takes up to 4.5 GiB of it, the processes two, and a machine needs some for itself."""
 HEAP_MIB = 1_024
 JVM_OPTIONS = (
     f"-Xms{HEAP_MIB}m",
