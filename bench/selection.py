@@ -30,7 +30,7 @@ QUICK = (*THROUGHPUT, Group.LATENESS)
 
 
 ROUNDS = 3
-FEWER_ROUNDS = {Group.DIALECTS: 1, Group.LATENESS: 2, Group.PAST_DUE: 2, Group.RESTART: 2}
+FEWER_ROUNDS = {Group.DIALECTS: 2, Group.LATENESS: 2, Group.PAST_DUE: 2, Group.RESTART: 2}
 """Of what takes minutes."""
 
 
