@@ -46,7 +46,7 @@ class Bed:
     redis_url: str
     directory: Path
     data: str
-    """Where the servers keep it: `in memory` or `on disk`."""
+    """The place of the servers' data: `in memory` or `on disk`."""
 
     def create(self, *topics: str) -> None:
         """Create topics, timed by the broker."""

@@ -89,7 +89,7 @@ SMALLEST_BACKLOG = 150_000
 LARGEST_BACKLOG = 250_000
 """Spread over ten minutes: 250 to 400 a second."""
 MOST_IN_MEMORY = 200_000
-"""What is inside the horizon is in memory until it is due."""
+"""Records inside the horizon: they are in memory until they are due."""
 
 
 @dataclass(frozen=True, slots=True)

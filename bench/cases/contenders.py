@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from bench.bed import Bed
 from bench.processes.measured import BenchProcess, RedisDesign, Relay, by_record, relay_config
-from delaytopic_api.relay import RelaySchedule
+from delaytopic_api.relay import RelayConfig, RelaySchedule
 from delaytopic_api.values import BackendType, Guarantee
 
 PRECISION = "100ms"
@@ -62,7 +62,21 @@ def relay_of(
     number: int = 1,
 ) -> Relay:
     """A relay between source and target, not yet started; the first, or a further one, of its DelayTopic."""
-    config = relay_config(
+    config = config_of(bed, name, topics, guarantee, schedule, backend, precision)
+    return Relay(f"{name}-{number}", bed.directory, config)
+
+
+def config_of(
+    bed: Bed,
+    name: str,
+    topics: tuple[str, str],
+    guarantee: Guarantee,
+    schedule: RelaySchedule,
+    backend: BackendType = BackendType.REDIS_ZSET,
+    precision: str = PRECISION,
+) -> RelayConfig:
+    """The configuration of relays between source and target."""
+    return relay_config(
         name,
         bootstrap_servers=bed.bootstrap_servers,
         backend=bed.backend(name, backend),
@@ -72,4 +86,3 @@ def relay_of(
         precision=precision,
         schedule=schedule,
     )
-    return Relay(f"{name}-{number}", bed.directory, config)

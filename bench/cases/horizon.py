@@ -6,19 +6,19 @@ from array import array
 from dataclasses import dataclass
 
 from bench.bed import Bed
-from bench.cases.contenders import PRECISION
+from bench.cases.contenders import config_of
 from bench.cases.throughput import TIMEOUT_SECONDS, Rate, all_there, end_ms, source_ends
 from bench.clock import now_ms, sleep_until
 from bench.dialects import NATIVE, Speech
 from bench.errors import Unmeasurable
 from bench.figures.tally import require_each_once, require_none_early, tally
 from bench.preload import Preload
-from bench.processes.measured import Relay, by_record, relay_config
+from bench.processes.measured import Relay, by_record
 from bench.reading import Delivered, read_target
 from bench.records import PARTITIONS, spread
 from bench.watch import Watch
 from delaytopic_api.relay import RelayLimits
-from delaytopic_api.values import Dialect, Guarantee, Quantity
+from delaytopic_api.values import Guarantee, Quantity
 
 DUE_PER_MS = 500
 """Faster than any relay delivers, so that from the first due time on it has work until it is done."""
@@ -60,7 +60,8 @@ def run_within_horizon(
     """
     source, target = f"{name}.source", f"{name}.target"
     bed.create(source, target, f"{target}.dlq", f"{target}.history")
-    relay = _relay(bed, name, (source, target), guarantee, speech.dialect)
+    config = config_of(bed, name, (source, target), guarantee, by_record(speech.dialect))
+    relay = Relay(f"{name}-1", bed.directory, config.model_copy(update={"limits": ALL_IN_MEMORY}))
     transactional = guarantee is Guarantee.EXACTLY_ONCE
     watch = Watch(bed.bootstrap_servers, source=source, target=target, group=relay.group)
     relay.start()
@@ -77,20 +78,6 @@ def run_within_horizon(
     require_none_early(name, [start.due_ms[sequence] for sequence in delivered.sequence], delivered.appended_ms)
     out_ms = end_ms(delivered, watch.samples, transactional=transactional) - min(start.due_ms[:records])
     return Rate(records, (_intake_ms(name, delivered, start, records) + out_ms) / 1_000)
-
-
-def _relay(bed: Bed, name: str, topics: tuple[str, str], guarantee: Guarantee, dialect: Dialect) -> Relay:
-    config = relay_config(
-        name,
-        bootstrap_servers=bed.bootstrap_servers,
-        backend=bed.backend(name),
-        source=topics[0],
-        target=topics[1],
-        guarantee=guarantee,
-        precision=PRECISION,
-        schedule=by_record(dialect),
-    )
-    return Relay(f"{name}-1", bed.directory, config.model_copy(update={"limits": ALL_IN_MEMORY}))
 
 
 def _start_line(

@@ -1,4 +1,4 @@
-"""What was sent since the last commit, kept where no transaction takes it back."""
+"""The schedules that were sent since the last commit, kept where no transaction takes them back."""
 
 from __future__ import annotations
 

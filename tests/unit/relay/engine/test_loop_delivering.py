@@ -18,7 +18,7 @@ from tests.support.relay.world import World, WorldClock
 
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey
 from delaytopic_relay.core.progress import Progress, decode_progress
-from delaytopic_relay.engine.pacing import MARKERS_MS
+from delaytopic_relay.engine.pacing import BURST, MARKERS_MS, QUIET_TICK_MS
 
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 
@@ -87,6 +87,19 @@ def test_shards_do_not_wait_for_each_other() -> None:
     relay.run(2_000, step_ms=1)
 
     assert [(delivery.shard, delivery.offset) for delivery in deliveries(world)] == [(0, 0), (1, 0), (2, 0)]
+
+
+def test_a_burst_is_committed_once_no_more_of_it_comes_and_a_few_records_with_the_quiet_tick() -> None:
+    burst, few = World(), World()
+    for number in range(BURST):
+        produce(burst, 60_000 + number)
+    produce(few, 60_000)
+    relays = [start(world, MemoryBacklogStore()) for world in (burst, few)]
+
+    for relay in relays:
+        relay.run(QUIET_TICK_MS - 100)
+
+    assert [relay.loop.snapshot().committed[0].position for relay in relays] == [BURST, 0]
 
 
 def test_the_progress_of_a_delivery_is_committed_with_it() -> None:
