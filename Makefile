@@ -24,7 +24,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo test pytest prepare test-unit test-nightly backlog simulate mutants bench bench-quick bench-slo simulate-scaling report e2e e2e-smoke cluster cluster-down up down tour images package release crds docs docs-serve lint format clean
+.PHONY: help install demo packed test pytest prepare test-unit test-nightly backlog simulate mutants bench bench-quick bench-slo simulate-scaling report e2e e2e-smoke cluster cluster-down up down tour images package release crds docs docs-serve lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ install: $(STAMP) ## Make .venv with everything in it (the other targets do it b
 
 demo: $(STAMP) ## Deliver records at their own time through a real Kafka and a real Redis, on this machine
 	@$(BIN)/python -m delaytopic_cli.demo $(if $(BACKEND),--backend $(BACKEND))
+
+packed: $(STAMP) ## Compile the relay's optional extension (needs a C compiler); DELAYTOPIC_PACKED=1 switches it on
+	@$(BIN)/python relay/packed/build.py
 
 prepare: $(STAMP) ## Build and fetch what the tests need, once a machine (Kubernetes with Go: some minutes)
 	@$(BIN)/python -m tests.harness.prepare
@@ -61,9 +64,11 @@ mutants: $(STAMP) ## Whether the simulation notices a relay that is broken on pu
 	@$(BIN)/python -m tests.simulation --mutants
 
 bench: $(STAMP) ## Measure all of delivery on this machine, in under 20 minutes; writes docs/performance.md
+	@-$(BIN)/python relay/packed/build.py
 	@$(BIN)/python -m bench
 
 bench-quick: $(STAMP) ## Of `bench` what takes a few minutes; writes no page
+	@-$(BIN)/python relay/packed/build.py
 	@$(BIN)/python -m bench.quick
 
 simulate-scaling: $(STAMP) ## Compare the autoscaling rule with an HPA and with fixed numbers, in a simulated day
@@ -125,7 +130,8 @@ format: $(STAMP) ## Format the code and apply the safe fixes
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-clean: ## Remove .venv and every cache
+clean: ## Remove .venv, every cache, and what `packed` compiled
+	rm -f relay/delaytopic_relay/_packed*.so
 	rm -rf $(VENV) .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -89,6 +89,7 @@ def install_project() -> None:
     before = set(files_below(TARGET))
     install(TARGET, "project")
     run(TOOLS / "bin/python", "-m", "pip", "--python", str(TARGET / "bin/python"), "check")
+    try_extension(TARGET)
     prune(TARGET)
     compile_below(TARGET, before)
     write_bill_of_materials(BILL_OF_MATERIALS)
@@ -112,6 +113,13 @@ def install(environment: Path, kind: str) -> None:
     pip = next((BUILD / "wheels/tools").glob("pip-*.whl")) / "pip"
     options = ["--no-index", "--find-links", str(wheels), "--no-deps", "--no-compile", "--no-cache-dir", "--quiet"]
     run(environment / "bin/python", pip, "install", "--root-user-action=ignore", *options, *pins)
+
+
+def try_extension(environment: Path) -> None:
+    """Import the relay's extension where the wheel has it: relays would go on without one that is not for this base."""
+    for extension in environment.glob("lib/python*/site-packages/delaytopic_relay/_packed*.so"):
+        # No bytecode is left by it: compiling comes later, with names and times of its own.
+        run(environment / "bin/python", "-B", "-c", f"import delaytopic_relay.{extension.name.partition('.')[0]}")
 
 
 def prune(environment: Path) -> None:

@@ -6,8 +6,11 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
+import sysconfig
 import venv
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -29,33 +32,43 @@ TRIED: Final[Mapping[str, Sequence[Sequence[str]]]] = {
     "gateway": (["delaytopic", "gateway", "--help"],),
 }
 """By extra, the commands that have to work with the base and that extra alone."""
+PURE: Final = "py3-none-any"
+"""The tag of the wheel that is published."""
+EXTENSION: Final = f"delaytopic_relay/_packed{sysconfig.get_config_var('EXT_SUFFIX')}"
+"""In wheels built with DELAYTOPIC_PACKED=1, which are not published."""
 
 
-def run(command: Sequence[str | Path], folder: Path = ROOT) -> str:
-    """Run a command and return what it prints. Raises `ReleaseError`."""
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+def run(command: Sequence[str | Path], folder: Path = ROOT, variables: Mapping[str, str] | None = None) -> str:
+    """Run a command and return what it prints; `variables` are added to its environment. Raises `ReleaseError`."""
+    environment = {**os.environ, **(variables or {})}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         words = " ".join(map(str, command))
         raise ReleaseError(f"{words} failed with exit code {done.returncode}:\n{done.stdout}{done.stderr}")
     return done.stdout
 
 
-def built(source: Path, folder: Path) -> Path:
-    """Make sdist and wheel of a checkout; return the wheel."""
+def built(source: Path, folder: Path, *, packed: bool = False) -> Path:
+    """Make sdist and wheel of a checkout; return the wheel. `packed`: it has the relay's extension."""
     folder.mkdir(parents=True, exist_ok=True)
-    run([sys.executable, "-m", "build", "--outdir", folder, source], source)
+    # Set either way, so that the caller's own DELAYTOPIC_PACKED has no effect.
+    variables = {"DELAYTOPIC_PACKED": "1" if packed else "0"}
+    run([sys.executable, "-m", "build", "--outdir", folder, source], source, variables)
     wheel = max(folder.glob("*.whl"), key=lambda path: path.stat().st_mtime)
-    _demand_whole(wheel, source)
+    if wheel.stem.endswith(PURE) == packed:
+        raise ReleaseError(f"{wheel.name} is for {'every machine' if packed else 'this kind of machine alone'}")
+    _demand_whole(wheel, source, [EXTENSION] if packed else [])
     return wheel
 
 
-def _demand_whole(wheel: Path, source: Path) -> None:
-    """Raise `ReleaseError` unless the wheel has the files of the packages, and no others."""
-    wanted = {
+def _demand_whole(wheel: Path, source: Path, compiled: Sequence[str]) -> None:
+    """Raise `ReleaseError` unless the wheel has the files of the packages, what is compiled, and no others."""
+    # What `make packed` compiles in place is in no wheel.
+    wanted = set(compiled) | {
         path.relative_to(source / folder).as_posix()
         for folder in PACKAGES
         for path in (source / folder).glob("delaytopic*/**/*")
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".so"
     }
     with zipfile.ZipFile(wheel) as archive:
         found = {name for name in archive.namelist() if ".dist-info/" not in name}
@@ -78,11 +91,29 @@ def tried(wheel: Path) -> None:
             click.echo(f"  {wheel.name}{f'[{extra}]' if extra else ''}: {_megabytes(place):.0f} MB, works", err=True)
 
 
+def tried_packed(source: Path) -> None:
+    """Make a wheel with the relay's extension and import that; nothing of it is kept. Raises `ReleaseError`."""
+    if shutil.which("cc") is None:
+        click.echo("  NOT TRIED, as there is no C compiler: a wheel with the relay's extension", err=True)
+        return
+    with TemporaryDirectory(prefix="delaytopic-wheel-") as folder:
+        place = Path(folder)
+        wheel = built(source, place / "dist", packed=True)
+        # Without its dependencies: the extension itself needs none, and the other wheel was tried with them.
+        install = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-deps"]
+        run([*install, "--target", place / "installed", wheel], place)
+        found = run([sys.executable, "-c", _WHERE], place / "installed").strip()
+        if not Path(found).samefile(place / "installed" / EXTENSION):
+            raise ReleaseError(f"{wheel.name} was installed, and the extension comes from {found}")
+        click.echo(f"  {wheel.name}: works", err=True)
+
+
 def _megabytes(place: Path) -> float:
     listed = json.loads(run([place / "bin/python", "-c", _SIZES], place))
     return float(sum(listed.values())) / 1_000_000
 
 
+_WHERE: Final = "from delaytopic_relay import _packed; print(_packed.__file__)"
 _SIZES: Final = """
 import json, pathlib
 from importlib.metadata import distributions
@@ -101,6 +132,7 @@ def main(folder: Path) -> None:
     """Make sdist and wheel of this checkout in FOLDER, and try the wheel in clean environments."""
     try:
         tried(built(ROOT, folder.resolve()))
+        tried_packed(ROOT)
     except ReleaseError as error:
         raise click.ClickException(str(error)) from error
 

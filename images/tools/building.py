@@ -21,11 +21,15 @@ from images.tools.wheelhouse import Report, wheelhouse
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One build: of which checkout, on which base, under which tag (default: the project's version)."""
+    """One build: of which checkout, on which base, under which tag (default: the project's version).
+
+    `packed`: the relay is to have its extension.
+    """
 
     project: Project
     base: str = DEFAULT_BASE
     tag: str = ""
+    packed: bool = False
 
     def reference(self, image: Image) -> str:
         """The name of the built image."""
@@ -37,17 +41,18 @@ def build_images(order: Order, images: tuple[Image, ...], docker: Docker, report
     docker.pull(order.base)
     for image in images:
         report(f"building {order.reference(image)} ...")
-        build_image(order, image, wheel_folders(order.project, image, report), docker)
+        build_image(order, image, wheel_folders(order, image, report), docker)
         yield measured(order, image, docker)
 
 
-def wheel_folders(project: Project, image: Image, report: Report) -> dict[str, Path]:
+def wheel_folders(order: Order, image: Image, report: Report) -> dict[str, Path]:
     """By what they are for. A checkout that has locks is built with its own."""
+    project = order.project
     root = project.root if lock_file(image.name, root=project.root).is_file() else ROOT
     return {
         "tools": wheelhouse(TOOLS_LOCK, report),
         "dependencies": wheelhouse(image.name, report, root=root),
-        "project": project.wheel(report),
+        "project": project.wheel(report, packed=order.packed and image.takes_extension),
         **({"jars": jar_folder(report, root=root)} if image.has_jars else {}),
     }
 
@@ -57,6 +62,8 @@ def build_image(
 ) -> None:
     """Build one; `labels` are added to those of its Dockerfile."""
     arguments = {"BASE": order.base, "VERSION": order.project.version, "REVISION": order.project.revision}
+    if order.packed and image.takes_extension:
+        arguments["PACKED"] = "1"
     with tempfile.TemporaryDirectory(prefix="delaytopic-image-", dir=wheels["project"].parent) as folder:
         context = Path(folder)
         stage_context(context, image.dockerfile, order.project.root / "pyproject.toml", wheels)

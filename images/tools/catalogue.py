@@ -24,6 +24,8 @@ class Image:
     repository: str
     has_jars: bool = False
     """True: with the jars that Spark does not bring."""
+    takes_extension: bool = False
+    """True: with the relay's extension, if a build asks for it."""
 
     @property
     def dockerfile(self) -> Path:
@@ -32,7 +34,7 @@ class Image:
 
 
 IMAGE_LIST: Final = (
-    Image("relay", extra="relay", repository="delaytopic/relay"),
+    Image("relay", extra="relay", repository="delaytopic/relay", takes_extension=True),
     Image("operator", extra="operator", repository="delaytopic/operator"),
     Image("gateway", extra="gateway", repository="delaytopic/gateway"),
     Image("audit", extra="slo", repository="delaytopic/slo", has_jars=True),

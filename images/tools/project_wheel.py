@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
+import sys
 import tomllib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from images.tools.errors import SourceError
-from images.tools.fingerprint import files_fingerprint, tree
+from images.tools.catalogue import PYTHON
+from images.tools.errors import SourceError, WheelsError
+from images.tools.fingerprint import files_fingerprint, fingerprint, tree
 from images.tools.once import made_once
 from images.tools.places import cache_folder
 from images.tools.wheelhouse import Report, build_wheel
 
 _BESIDE_PACKAGES = ("pyproject.toml", "README.md", "LICENSE")
+EXTENSION: Final = "relay/packed"
+"""The sources of the relay's extension, and the hook that compiles them into a wheel."""
 
 
 @dataclass(frozen=True)
@@ -51,16 +56,44 @@ class Project:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of everything that the wheel is made of, when it was asked for first: all images are of one state."""
+        """Of everything that the wheel is made of, when it was asked for first: all images are of one state.
+
+        What `make packed` compiles in place is in no wheel.
+        """
         packages = self.metadata["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
         parts = [self.root / name for name in (*packages, *_BESIDE_PACKAGES)]
-        return files_fingerprint(self.root, (file for part in parts for file in tree(part)))
+        files = (file for part in parts for file in tree(part) if file.suffix != ".so")
+        return files_fingerprint(self.root, files)
 
-    def wheel(self, report: Report) -> Path:
-        """The folder with the wheel and nothing else. Raises WheelsError."""
+    @cached_property
+    def packed_fingerprint(self) -> str:
+        """Of the wheel with the relay's extension, which is for one kind of machine."""
+        extension = files_fingerprint(self.root, tree(self.root / EXTENSION))
+        return fingerprint(self.fingerprint, extension, platform.machine())
+
+    def wheel(self, report: Report, *, packed: bool = False) -> Path:
+        """The folder with the wheel and nothing else; `packed`: with the relay's extension, compiled here.
+
+        Raises WheelsError, and SourceError for a checkout that has no extension.
+        """
+        if packed:
+            if not (self.root / EXTENSION).is_dir():
+                raise SourceError(f"{self.root} has no {EXTENSION}: build its images without --packed")
+            check_interpreter()
 
         def build(into: Path) -> None:
-            report("building the project's wheel ...")
-            build_wheel(self.root, into, report)
+            report(f"building the project's wheel{' with the extension' if packed else ''} ...")
+            # Set either way, so that the caller's own DELAYTOPIC_PACKED has no effect.
+            build_wheel(self.root, into, report, {"DELAYTOPIC_PACKED": "1" if packed else "0"})
 
-        return made_once(cache_folder("project") / self.fingerprint, build)
+        return made_once(cache_folder("project") / (self.packed_fingerprint if packed else self.fingerprint), build)
+
+
+def check_interpreter(version: tuple[int, int] = sys.version_info[:2]) -> None:
+    """Raise WheelsError unless the images' Python can import what this version of it compiles."""
+    found = ".".join(map(str, version))
+    if found != PYTHON:
+        raise WheelsError(
+            f"the images have Python {PYTHON}, and an extension compiled by Python {found} cannot be imported there: "
+            f"run --packed with Python {PYTHON}"
+        )

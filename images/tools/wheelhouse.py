@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from images.tools.errors import LockError
@@ -48,10 +48,13 @@ def built_wheel(archive: Path, report: Report) -> Path:
     return made_once(cache_folder("built") / f"{archive.name}-{files_fingerprint(archive.parent, [archive])}", build)
 
 
-def build_wheel(source: Path, into: Path, report: Report) -> None:
-    """The wheel of a folder or an archive, by the locked backends and without its dependencies."""
+def build_wheel(source: Path, into: Path, report: Report, variables: Mapping[str, str] | None = None) -> None:
+    """The wheel of a folder or an archive, by the locked backends and without its dependencies.
+
+    `variables` are added to the environment in which it is built.
+    """
     options = ["--no-deps", "--no-build-isolation", "--no-cache-dir", "--wheel-dir", str(into)]
-    environment = {**build_environment(report), "SOURCE_DATE_EPOCH": "1577836800"}
+    environment = {**build_environment(report), "SOURCE_DATE_EPOCH": "1577836800", **(variables or {})}
     run_pip(["wheel", *options, str(source)], f"building a wheel of {source.name}", environment=environment)
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 from delaytopic_relay.core.commands import Outbound, Reject, Schedule, SourceMessage
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, Plan
-from delaytopic_relay.delivery.outbound import Outgoing
+from delaytopic_relay.delivery.outbound import Departing, Outgoing
 from delaytopic_relay.delivery.refusals import Refusal
 from delaytopic_relay.errors import RelayError, StateInDoubt
 
@@ -126,7 +126,12 @@ class Target(Protocol):
         """Open a transaction (nothing without transactions)."""
         ...
 
-    def send(self, records: Sequence[Outgoing]) -> None:
+    @property
+    def packs(self) -> bool:
+        """Whether `send` takes batches of packed schedules, too."""
+        ...
+
+    def send(self, records: Sequence[Departing]) -> None:
         """Produce records, in order; none is acknowledged before `flush` or `commit` returns.
 
         Raises `StateInDoubt`.

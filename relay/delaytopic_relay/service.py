@@ -21,6 +21,7 @@ from delaytopic_api.values import CAPABILITIES, Guarantee
 from delaytopic_relay.backlog.opening import open_backlog
 from delaytopic_relay.backlog.protocol import Backlog
 from delaytopic_relay.backlog.signing import signer_of
+from delaytopic_relay.core.packed import AVAILABLE, check_extension
 from delaytopic_relay.core.suspension import Suspension
 from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
 from delaytopic_relay.dialects import dialect_for, forms_for
@@ -91,6 +92,7 @@ class Service:
         The pages come up first, so that a relay that waits can say what for. One that is told to stop while it
         waits says "stopped", too: who reads its log knows that nothing ended it.
         """
+        check_extension()
         with ExitStack() as stack:
             self._telemetry.start()
             stack.callback(self._telemetry.stop)
@@ -120,7 +122,8 @@ class Service:
         return None
 
     def _work(self, loop: Loop, stop: Stop) -> None:
-        log.info("started", relay=self._instance, group=self._config.group_id, guarantee=str(self._config.guarantee))
+        guarantee = str(self._config.guarantee)
+        log.info("started", relay=self._instance, group=self._config.group_id, guarantee=guarantee, packed=AVAILABLE)
         collector = GarbageCollector(self._clock)
         loop.start()
         while not stop():
@@ -176,7 +179,7 @@ class Service:
                 source=source,
                 target=target,
                 dialect=dialect_for(config, telemetry.misspelt),
-                addressing=self._addressing(topics),
+                addressing=self._addressing(topics, packs=target.packs),
                 manager=backlog.manager,
                 takeover=Takeover(
                     source,
@@ -207,7 +210,7 @@ class Service:
         limits = [limit for limit in (*map(topics.limit, names), stored_bytes) if limit is not None]
         return producer_settings(self._connection, self._instance, owner, min(limits, default=UNLIMITED_BYTES))
 
-    def _addressing(self, topics: TopicReader) -> Addressing:
+    def _addressing(self, topics: TopicReader, *, packs: bool) -> Addressing:
         config = self._config
         target = topics.read(config.target.topic)
         if target is None:
@@ -223,5 +226,6 @@ class Service:
             forms_for(config),
         )
         addressing.count = topics.partitions
+        addressing.packs = packs
         addressing.certain_bytes = max(0, target.largest_batch_bytes // 2 - RECEIPT_BYTES)
         return addressing

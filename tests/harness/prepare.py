@@ -1,6 +1,6 @@
 """`python -m tests.harness.prepare [--nightly]`: builds and fetches what tests need, so that no test ever does.
 
-Downloads run side by side with the builds; Go builds run one after the other, as each uses all processors. What is
+Downloads run side by side with the builds; these run one after the other, as those of Go use all processors. What is
 there already costs nothing.
 """
 
@@ -23,6 +23,7 @@ from tests.support.slo.spark_jars import spark_jars
 
 from delaytopic_cli.embedded.kafka_jars import kafka_runtime
 from delaytopic_cli.errors import EmbeddedServerError
+from packed.build import IN_PLACE, ExtensionError, compile_extension
 
 DOWNLOADS: Final[Mapping[str, Callable[[], object]]] = {
     "Kafka": kafka_runtime,
@@ -32,6 +33,7 @@ DOWNLOADS: Final[Mapping[str, Callable[[], object]]] = {
     "definitions of other operators": foreign_definitions,
 }
 BUILDS: Final[Mapping[str, Callable[[], object]]] = {
+    "the relay's extension": lambda: compile_extension(IN_PLACE),
     "Kubernetes": kubernetes_programs,
     "Helm": helm_program,
     "an S3 server": s3_program,
@@ -64,6 +66,9 @@ def _problem(result: Future[None]) -> str:
         result.result()
     except (ProgramsMissingError, ProgramsNotBuiltError, EmbeddedServerError, ImagesError, OSError) as error:
         return str(error)
+    except ExtensionError as error:
+        # Its first line says what failed; `make packed` shows what the compiler said.
+        return str(error).partition("\n")[0]
     return ""
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
+from tests.support.relay.compiling import IN_ENVIRONMENT, compile_or_skip
 from tests.support.relay.records import REDIS, MakeRoute
 from tests.support.relay.route import Route, Servers
 from tests.support.relay.routes import making_routes
@@ -16,6 +17,17 @@ from tests.support.relay.routes import making_routes
 def backend(request: pytest.FixtureRequest) -> str:
     """RedisZset, unless a mark of `tests.support.relay.records` (`BOTH_BACKENDS` and the like) names others."""
     return str(getattr(request, "param", REDIS))
+
+
+@pytest.fixture
+def packed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether relays have the extension: without, unless a mark of `tests.support.relay.records` asks for it."""
+    has_it = bool(getattr(request, "param", False))
+    if has_it:
+        compile_or_skip()
+        for name, value in IN_ENVIRONMENT.items():
+            monkeypatch.setenv(name, value)
+    return has_it
 
 
 @pytest.fixture

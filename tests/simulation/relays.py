@@ -117,6 +117,7 @@ class Relay:
     def _loop(self, setup: Setup, backlog: Backlog) -> Loop:
         by_key = Partitioning.BY_KEY
         addressing = Addressing(SOURCE, TARGET, DEAD, by_key, 4, lambda topic: LARGEST_BATCH, FURTHER, FORMS)
+        addressing.packs = self.target.packs
         addressing.certain_bytes = LARGEST_BATCH // 2
         return Loop(
             Parts(

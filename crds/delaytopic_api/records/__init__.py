@@ -25,7 +25,7 @@ from delaytopic_api.records.headers import (
     Headers,
     resembled_header,
 )
-from delaytopic_api.records.receipt import Receipt, receipt_form
+from delaytopic_api.records.receipt import Receipt, receipt_form, receipt_parts
 
 __all__ = [
     "ACTION_CANCEL",
@@ -53,5 +53,6 @@ __all__ = [
     "dead_letter_headers",
     "parse_dead_letter",
     "receipt_form",
+    "receipt_parts",
     "resembled_header",
 ]

@@ -40,4 +40,10 @@ class Receipt(NamedTuple):
 
 def receipt_form(topic: str, partition: int, sent_ms: int) -> bytes:
     """The receipt of what leaves a source partition in one instant; fill in the rest: `form % (due_ms, offset)`."""
-    return b"%%d:%d:%%d:%d:" % (partition, sent_ms) + topic.encode("ascii").replace(b"%", b"%%")
+    between, after = (part.replace(b"%", b"%%") for part in receipt_parts(topic, partition, sent_ms))
+    return b"%d" + between + b"%d" + after
+
+
+def receipt_parts(topic: str, partition: int, sent_ms: int) -> tuple[bytes, bytes]:
+    """The same in two parts: a receipt is its due time, the first part, its offset, and the second."""
+    return b":%d:" % partition, b":%d:" % sent_ms + topic.encode("ascii")

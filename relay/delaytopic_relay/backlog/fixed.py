@@ -17,6 +17,7 @@ from delaytopic_relay.backlog.protocol import EmptyReader, PendingReader, Shard
 from delaytopic_relay.core.calendar import bytes_of
 from delaytopic_relay.core.commands import NOTHING, Command, DueKey, Outbound, Reject, Schedule
 from delaytopic_relay.core.ids import IdState
+from delaytopic_relay.core.packed import Packed
 from delaytopic_relay.core.partition import MOST_LOOKED_AT, Share, Stored, Wanted
 from delaytopic_relay.core.progress import Progress, fresh_progress
 from delaytopic_relay.core.recovery import Bounds, Plan
@@ -75,7 +76,7 @@ class FixedShard:
         """Append a chunk, leaving out what an earlier owner has done."""
         queue = self._queue
         for command in commands:
-            if type(command) is Schedule:
+            if type(command) is Schedule or type(command) is Packed:
                 if command.offset < self.replay_until and (command.due_ms, command.offset) <= self._taken_cursor:
                     continue
                 self._last_due_ms = command.due_ms
@@ -100,12 +101,12 @@ class FixedShard:
         rejects: list[Reject] = []
         while queue and len(due) < limit:
             head = queue[0]
-            if type(head) is Schedule:
-                if head.due_ms > now_ms:
-                    break
-                due.append(head)
-            elif type(head) is Reject:
+            if type(head) is Reject:
                 rejects.append(head)
+            elif head.due_ms > now_ms:
+                break
+            else:
+                due.append(head)
             queue.popleft()
             self.size -= self._sizes.popleft()
         if due:
@@ -133,12 +134,12 @@ class FixedShard:
         if not self._queue:
             return None
         head = self._queue[0]
-        return head.due_ms if type(head) is Schedule else 0
+        return 0 if type(head) is Reject else head.due_ms
 
     # -- for the pages
 
     def _upcoming(self) -> Iterator[Schedule]:
-        return (entry for entry in self._queue if type(entry) is Schedule)
+        return (entry for entry in self._queue if type(entry) is not Reject)
 
     def spans(self) -> Iterator[tuple[int, int, int]]:
         """Yield when each queued record is due."""

@@ -14,6 +14,7 @@ import msgspec
 from delaytopic_relay.backlog.slices import LEVELS, NARROW_MS, is_narrow, slice_of
 from delaytopic_relay.backlog.store import Segment, Slice
 from delaytopic_relay.core.commands import Schedule
+from delaytopic_relay.core.packed import decode_entries, encode_entries
 from delaytopic_relay.errors import ForeignRecord, SegmentError
 
 VERSION = b"\x01"
@@ -22,13 +23,10 @@ REBUILD = "delete what the backlog holds of this shard, and it is filled again f
 LARGEST_SEGMENT = 500
 """Records in a segment at the most, so that a slice can be loaded in small portions."""
 
-_encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(list[Schedule])
-
 
 def encode_segment(schedules: list[Schedule]) -> bytes:
     """Pack the schedules of one slice."""
-    return VERSION + _encoder.encode(schedules)
+    return VERSION + encode_entries(schedules)
 
 
 def decode_segment(data: bytes) -> list[Schedule]:
@@ -39,7 +37,7 @@ def decode_segment(data: bytes) -> list[Schedule]:
             f"run the version that wrote it, or {REBUILD}"
         )
     try:
-        return _decoder.decode(memoryview(data)[1:])
+        return decode_entries(memoryview(data)[1:])
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ForeignRecord(f"{len(data)} bytes are no segment ({error})") from error
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 
 from delaytopic_relay.core.commands import Reject, Schedule
+from delaytopic_relay.core.packed import PACKED_BYTES, Packed, in_due_order
 
 SLOT_BITS = 5
 """A slot spans 32 ms: short enough that what arrives in the current one is cheap to sort in."""
@@ -43,10 +44,14 @@ class Slot:
         """The entries by (due, offset); entries with an equal key are copies, and one is kept."""
         if not self.in_order:
             entries = self.entries[self.head :] if self.head else self.entries
-            entries.sort(key=_offset)
-            entries.sort(key=_due_ms)
-            self.entries, self.head, self.in_order = _without_copies(entries), 0, True
+            self.entries, self.head, self.in_order = in_due_order(entries) or _in_due_order(entries), 0, True
         return self.entries
+
+
+def _in_due_order(entries: list[Schedule]) -> list[Schedule]:
+    entries.sort(key=_offset)
+    entries.sort(key=_due_ms)
+    return _without_copies(entries)
 
 
 def _without_copies(entries: list[Schedule]) -> list[Schedule]:
@@ -84,12 +89,15 @@ class Calendar:
                 heapq.heappush(self._numbers, number)
             slot.entries.append(schedule)
             slot.in_order = False
-            # As `bytes_of`, without the call: this is done for every record.
-            size = ENTRY_BYTES + len(schedule.value or b"") + len(schedule.key or b"")
-            for name, content in schedule.headers or ():
-                size += HEADER_BYTES + len(name) + len(content or b"")
-            if schedule.id is not None:
-                size += ID_BYTES
+            if type(schedule) is Packed:
+                size = PACKED_BYTES + schedule.length
+            else:
+                # As `bytes_of`, without the call: this is done for every record.
+                size = ENTRY_BYTES + len(schedule.value or b"") + len(schedule.key or b"")
+                for name, content in schedule.headers or ():
+                    size += HEADER_BYTES + len(name) + len(content or b"")
+                if schedule.id is not None:
+                    size += ID_BYTES
             slot.size += size
             if only_here and (slot.lowest_offset is None or schedule.offset < slot.lowest_offset):
                 slot.lowest_offset = schedule.offset
@@ -158,6 +166,8 @@ class Calendar:
 
 def bytes_of(entry: Schedule | Reject) -> int:
     """Return about how much memory a schedule or a refused record takes, with every header."""
+    if type(entry) is Packed:
+        return PACKED_BYTES + entry.length
     size = ENTRY_BYTES + len(entry.value or b"") + len(entry.key or b"")
     for name, content in entry.headers or ():
         size += HEADER_BYTES + len(name) + len(content or b"")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, final
 
 import msgspec
 
@@ -107,6 +107,7 @@ class Postpone(msgspec.Struct, gc=False):
     timestamp_ms: int | None = None
 
 
+@final
 class Reject(msgspec.Struct, gc=False):
     """A record for the dead-letter topic, untouched; `detail` is one sentence for its producer."""
 
@@ -145,6 +146,10 @@ class Dialect(Protocol):
 
     def read(self, message: SourceMessage) -> Command:
         """Turn one record into a command; never raises on bad input, but returns a `Reject`."""
+        ...
+
+    def read_all(self, messages: Sequence[SourceMessage]) -> list[Command]:
+        """Turn records into commands, in their order."""
         ...
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -17,6 +17,7 @@ from delaytopic_api.relay import BucketStatus
 from delaytopic_relay.core.calendar import SLOT_BITS, Calendar, bytes_of
 from delaytopic_relay.core.commands import NOTHING, Cancel, Command, DueKey, Outbound, Postpone, Reject, Schedule
 from delaytopic_relay.core.ids import IdState, IdTable
+from delaytopic_relay.core.packed import Packed, Summary, summary
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.suspension import until_departure
 from delaytopic_relay.core.terms import ANY_SIZE, NOTHING_MS, Admission
@@ -156,7 +157,7 @@ class ShardCore(ABC):
 
     def unknown_ids(self, commands: Sequence[Command]) -> Sequence[bytes]:
         """Return the ids that the backlog has to be asked about before these commands are taken in."""
-        return self.ids.unknown(commands)
+        return self.ids.unknown(commands) if summary(commands) is None else ()
 
     def renew_terms(self, now_ms: int, max_delay_ms: int, *, ids_full: bool) -> None:
         """Decide what is taken in from now on; to be called before records are."""
@@ -169,13 +170,19 @@ class ShardCore(ABC):
         `found` are the backlog's entries for the names that `ids.unknown(commands)` asked for.
         """
         self.ids.learn(found, self.cursor)
+        span = summary(commands)
+        # They come in the order of their offsets, so that none is at or below the cursor if the least such key is not.
+        if span is not None and self._admits(span) and (span.first_ms, commands[0].offset) > self.cursor:
+            self._ingest_packed(cast("Sequence[Schedule]", commands), span)
+            self.position = max(self.position, next_position)
+            return Outbound([], [], restated=self.ids.take_restated())
         near: list[Schedule] = []
         far: list[Schedule] = []
         leaving = Outbound([], [])
         cursor_ms, frontier_ms = self.cursor.due_ms, self._frontier_ms
         counts = [0, 0, 0]
         for command in self._admitted(commands, leaving.rejects):
-            if type(command) is Schedule:
+            if type(command) is Schedule or type(command) is Packed:
                 due_ms = command.due_ms
                 if due_ms <= cursor_ms and (due_ms, command.offset) <= self.cursor:
                     self._past(command, leaving, counts)
@@ -197,6 +204,21 @@ class ShardCore(ABC):
         leaving.schedules.sort(key=_key)
         superseded, cancelled, too_late = counts
         return Outbound(*leaving[:2], superseded, cancelled, too_late, self.ids.take_restated())
+
+    def _admits(self, span: Summary) -> bool:
+        """Return whether the terms allow packed schedules, all of them, without a look at each."""
+        return not self.replaying and span.last_ms <= self.admission.now.latest_ms
+
+    def _ingest_packed(self, schedules: Sequence[Schedule], span: Summary) -> None:
+        """Sort packed schedules into memory and backlog; none is at or below the cursor."""
+        frontier_ms = self._frontier_ms
+        if span.last_ms < frontier_ms:
+            near, far = schedules, []
+        else:
+            near = [schedule for schedule in schedules if schedule.due_ms < frontier_ms]
+            far = [schedule for schedule in schedules if schedule.due_ms >= frontier_ms]
+        self.calendar.add(near, only_here=True)
+        self._keep_far(far)
 
     def _named(self, schedule: Schedule, *, far: bool) -> bool:
         """Apply a schedule with an id; whether it withdrew a pending one for the first time."""
@@ -230,7 +252,8 @@ class ShardCore(ABC):
         doubtful = [
             c
             for c in commands
-            if type(c) is Schedule and (c.due_ms > latest_ms or (c.id is not None and not ids) or c.offset in sizes)
+            if (type(c) is Schedule or type(c) is Packed)
+            and (c.due_ms > latest_ms or (c.id is not None and not ids) or c.offset in sizes)
         ]
         asked = (self.admission.refusal(schedule, sizes.get(schedule.offset, 0)) for schedule in doubtful)
         refused = [reject for reject in asked if reject is not None]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from delaytopic_api.values import Suspend
 from delaytopic_relay.core.commands import Command, DueKey, Schedule
+from delaytopic_relay.core.packed import Packed
 
 NOTHING_DUE_MS = -1
 """A time at which nothing is due."""
@@ -35,7 +36,9 @@ def until_departure(
     `NOTHING_DUE_MS`. `position` is the committed one: what is below was taken in before.
     """
     for place, command in enumerate(commands):
-        if type(command) is not Schedule or command.due_ms <= now_ms or command.offset < position:
+        if type(command) is not Schedule and type(command) is not Packed:
+            continue
+        if command.due_ms <= now_ms or command.offset < position:
             continue
         if (command.due_ms, command.offset) <= cursor:
             return commands[:place]

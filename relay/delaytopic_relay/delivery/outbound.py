@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Final, NamedTuple, final
 from zlib import crc32
 
 from delaytopic_api.records import (
@@ -16,9 +17,11 @@ from delaytopic_api.records import (
     Headers,
     dead_letter_headers,
     receipt_form,
+    receipt_parts,
 )
 from delaytopic_api.values import Partitioning, is_reserved
 from delaytopic_relay.core.commands import ANY_PARTITION, NO_CONTROL_HEADER, Reject, Restated, Schedule
+from delaytopic_relay.core.packed import Packed, summary
 from delaytopic_relay.dialects import NATIVE_FORMS, Forms
 from delaytopic_relay.dialects.reading import RecordError, TopicGlobs
 from delaytopic_relay.dialects.writing import Departure, Written
@@ -102,6 +105,41 @@ class Outgoing(NamedTuple):
     partition: int = ANY_PARTITION
 
 
+@final
+class PackedBatch(NamedTuple):
+    """Packed schedules that leave for one topic one after another, each as its record with the receipt.
+
+    `receipt` are the parts of theirs, as `receipt_parts` returns them.
+    """
+
+    topic: str
+    partition: int
+    schedules: list[Schedule]
+    receipt: tuple[bytes, bytes]
+
+    def record(self, schedule: Schedule) -> Outgoing:
+        """Return the record that one of them is."""
+        headers, control = schedule.headers or [], schedule.control
+        if control != NO_CONTROL_HEADER:
+            del headers[control]
+        between, after = self.receipt
+        headers.append((RECEIPT, b"%d%b%d%b" % (schedule.due_ms, between, schedule.offset, after)))
+        return Outgoing(self.topic, schedule.value, schedule.key, headers, self.partition)
+
+
+Departing = Outgoing | PackedBatch
+"""What a target is given: a record, or many of them in one."""
+
+
+def one_by_one(records: Iterable[Departing]) -> Iterator[Outgoing]:
+    """Yield each record, those of batches, too."""
+    for record in records:
+        if isinstance(record, PackedBatch):
+            yield from map(record.record, record.schedules)
+        else:
+            yield record
+
+
 _new: Final = tuple.__new__
 """Makes an `Outgoing` in a third of the time that the named tuple's own constructor takes."""
 
@@ -146,8 +184,38 @@ class Addressing:
         """Values up to this size need no check; set from the target's limit."""
         self.count: PartitionCount = lambda topic: None
         """Asked where a record chooses its partition."""
+        self.packs = False
+        """Whether packed schedules leave in batches; set where the target takes these."""
         self.refused: dict[tuple[int, int], Refused] = {}
         self._used_refusals: set[tuple[int, int]] = set()
+
+    def departing(
+        self, shard: int, schedules: Sequence[Schedule], sent_ms: int
+    ) -> tuple[list[Departing], list[Reject]]:
+        """The records for the target in their order, packed ones in batches, and what cannot be delivered after all."""
+        departing: list[Departing] = []
+        rejects: list[Reject] = []
+        # What was refused before is looked at one by one, and in turn each record has a partition of its own.
+        packs = self.packs and not self.refused and self._partitioning is not Partitioning.ROUND_ROBIN
+        if not packs:
+            records, rejects = self.records(shard, schedules, sent_ms)
+            return [*records], rejects
+        parts = receipt_parts(self._source, shard, sent_ms)
+        found = summary(schedules)
+        if found is not None and found.longest <= self.certain_bytes:
+            return [PackedBatch(self._target, self._partition(shard), [*schedules], parts)], rejects
+        for packed, run in groupby(schedules, key=self._leaves_packed):
+            if packed:
+                departing.append(PackedBatch(self._target, self._partition(shard), [*run], parts))
+            else:
+                records, refused = self.records(shard, [*run], sent_ms)
+                departing += records
+                rejects += refused
+        return departing, rejects
+
+    def _leaves_packed(self, schedule: Schedule) -> bool:
+        # The entry is larger than the value in it.
+        return type(schedule) is Packed and schedule.length <= self.certain_bytes
 
     def records(self, shard: int, schedules: Sequence[Schedule], sent_ms: int) -> tuple[list[Outgoing], list[Reject]]:
         """The records for the target, and what cannot be delivered after all.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from delaytopic_api.records import (
@@ -31,6 +31,7 @@ from delaytopic_relay.core.commands import (
     Schedule,
     SourceMessage,
 )
+from delaytopic_relay.core.packed import AVAILABLE, extension
 from delaytopic_relay.dialects.reading import (
     MAX_ID_BYTES,
     Record,
@@ -136,6 +137,16 @@ class NativeDialect:
             record = Record(offset, message.key(), message.value(), headers, known_ms)
             return read_carefully(self._policy, record, control)
         return Schedule(due_ms, offset, message.key(), message.value(), headers, control)
+
+    def read_all(self, messages: Sequence[SourceMessage]) -> list[Command]:
+        """Read records in their order; plain ones stay packed where the extension is there."""
+        if not AVAILABLE:
+            read = self.read
+            return [read(message) for message in messages]
+        note = self._note_misspelt if self._misspelt is not None else None
+        return extension.read(
+            messages, self.read, self._implied_delay_ms, self._last_timestamp_ms, self._max_delay_ms, note
+        )
 
     def _note_misspelt(self, headers: Headers) -> None:
         for name, _ in headers[:MOST_NAMES]:

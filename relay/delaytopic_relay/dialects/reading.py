@@ -150,6 +150,11 @@ class ReadingDialect(ABC):
                 record.offset, record.key, record.value, record.headers, error.reason, error.detail, record.timestamp_ms
             )
 
+    def read_all(self, messages: Sequence[SourceMessage]) -> list[Command]:
+        """Read records in their order."""
+        read = self.read
+        return [read(message) for message in messages]
+
     @abstractmethod
     def _command(self, record: Record) -> Command:
         """Return the record's command. Raises `RecordError`."""

@@ -98,6 +98,10 @@ class WritingDialect(Protocol):
         """Turn one record into a command; never raises on bad input, but returns a `Reject`."""
         ...
 
+    def read_all(self, messages: Sequence[SourceMessage]) -> list[Command]:
+        """Turn records into commands, in their order."""
+        ...
+
     def write(self, schedule: Schedule, departure: Departure) -> Written | Headers:
         """Turn a schedule that it has read into a record, or into the headers of one with its key and value."""
         ...

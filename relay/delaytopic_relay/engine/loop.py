@@ -269,8 +269,7 @@ class Loop:
         shard = self.shards.get(partition)
         if shard is None or partition in self._halted:
             return
-        read = self._dialect.read
-        commands: Sequence[Command] = [read(message) for message in batch.messages]
+        commands: Sequence[Command] = self._dialect.read_all(batch.messages)
         end = batch.end
         if partition in self._scouting:
             self._scout(partition, shard, commands, end)
@@ -375,7 +374,7 @@ class Loop:
         if self._learn is not None and (named := {s.target for s in leaving.schedules if s.target is not None}):
             self._learn(named)
         now_ms = max(decided_ms, self._clock.now_ms())
-        records, late_rejects = self._addressing.records(partition, leaving.schedules, now_ms)
+        records, late_rejects = self._addressing.departing(partition, leaving.schedules, now_ms)
         not_written: list[Reject] = []
         if leaving.restated:
             restated, not_written = self._addressing.restated(partition, leaving.restated, now_ms)
@@ -387,7 +386,7 @@ class Loop:
             self._tick_started_ms = self._clock.monotonic_ms()
         if not self._pace.transactional:
             self._tick_sent.add(partition, [*leaving.schedules, *(each.schedule for each in leaving.restated)])
-        self._sent += len(records) + len(rejects)
+        self._sent += len(leaving.schedules) + len(leaving.restated) + len(leaving.rejects)
         self._target.send(records)
         if rejects:
             self._target.send(self._addressing.dead_letters(partition, rejects, now_ms))

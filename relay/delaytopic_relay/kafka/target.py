@@ -11,9 +11,11 @@ from typing import Any, TypeVar
 import structlog
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
 
+from delaytopic_api.records import RECEIPT
 from delaytopic_process.kafka_log import client_logger
+from delaytopic_relay.core.packed import AVAILABLE, extension
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.delivery.outbound import Outgoing, source_of
+from delaytopic_relay.delivery.outbound import Departing, Outgoing, PackedBatch, source_of
 from delaytopic_relay.delivery.refusals import Caution, Refusal
 from delaytopic_relay.errors import CommitUnknown, Fenced, KafkaUnavailable, StateInDoubt, TransactionAborted
 from delaytopic_relay.kafka.settings import Settings
@@ -61,6 +63,7 @@ class KafkaTarget:
         self._bounded = BoundedCalls()
         self._abandoned: list[Producer] = []
         self._caution = Caution()
+        self._sender: extension.Sender | None = None
         self._producer = self._new_producer()
 
     @property
@@ -70,7 +73,10 @@ class KafkaTarget:
 
     def _new_producer(self) -> Producer:
         settings = {**self._make_settings(self._id), "on_delivery": self._on_failure}
+        if AVAILABLE:
+            settings["plugin.library.paths"] = extension.__file__
         producer = Producer(settings, logger=client_logger("target"))
+        self._sender = extension.Sender() if AVAILABLE else None
         if self._id is not None:
             with _naming(self._id):
                 _init_transactions(producer)
@@ -81,17 +87,29 @@ class KafkaTarget:
         if self._id is not None:
             self._guard(self._producer.begin_transaction)
 
-    def send(self, records: Sequence[Outgoing]) -> None:
+    @property
+    def packs(self) -> bool:
+        """Whether `send` takes batches of packed schedules, too."""
+        return AVAILABLE
+
+    def send(self, records: Sequence[Departing]) -> None:
         """Produce; a full queue is waited for.
 
-        All arguments go by position, which takes a third off the cost of the call. In a transaction nothing
-        more is sent once a record was refused: the tick is given up when it settles.
+        In a transaction nothing more is sent once a record was refused: the tick is given up when it settles.
         """
-        produce: Any = self._producer.produce
         careful = self._caution.holds(time.monotonic_ns() // 1_000_000, may_begin=not self._failures)
+        self._send(records, careful=careful)
+        self._guard(partial(self._producer.poll, 0))
+
+    def _send(self, records: Sequence[Departing], *, careful: bool) -> None:
+        """All arguments go by position, which takes a third off the cost of the call."""
+        produce: Any = self._producer.produce
         for record in records:
             if self._failures and self._id is not None:
                 return
+            if type(record) is PackedBatch:
+                self._send_packed(record, careful=careful)
+                continue
             topic, value, key, headers, partition = record
             try:
                 produce(topic, value, key, partition, self._tracker(record) if careful else None, None, 0, headers)
@@ -102,7 +120,28 @@ class KafkaTarget:
             if careful:
                 # The broker refuses a whole batch for one record in it: each goes alone.
                 self._guard(partial(self._producer.flush, COMMIT_TIMEOUT_S))
-        self._guard(partial(self._producer.poll, 0))
+
+    def _send_packed(self, batch: PackedBatch, *, careful: bool) -> None:
+        """Produce a batch; the record that the client does not take goes as others do, which waits, or says why."""
+        schedules, place = batch.schedules, 0
+        if careful or self._sender is None:
+            self._send([*map(batch.record, schedules)], careful=careful)
+            return
+        while True:
+            place = self._sender.produce(batch.topic, batch.partition, schedules, place, RECEIPT, *batch.receipt)
+            if place == len(schedules):
+                return
+            self._send([batch.record(schedules[place])], careful=False)
+            if self._failures and self._id is not None:
+                return
+            place += 1
+
+    def _take_failures(self) -> None:
+        """Take note of packed records that Kafka has refused; it is not known which they were."""
+        for code, topic in self._sender.failures() if self._sender is not None else ():
+            self._caution.refused(known=False)
+            text = f"{topic}: {KafkaError(code).str()}"
+            self._failures.append(Refusal(text, code == KafkaError.MSG_SIZE_TOO_LARGE))
 
     def _send_after_waiting(self, record: Outgoing) -> None:
         topic, value, key, headers, partition = record
@@ -160,6 +199,7 @@ class KafkaTarget:
     def flush(self) -> list[Refusal]:
         """Flush, before the offsets are sent: the coordinator would say that the transaction is still being built."""
         remaining = self._guard(partial(self._producer.flush, COMMIT_TIMEOUT_S))
+        self._take_failures()
         failures, self._failures = self._failures, []
         if remaining and not failures:
             raise TransactionAborted(f"{remaining} records were not acknowledged within {COMMIT_TIMEOUT_S:.0f} s")
@@ -187,6 +227,7 @@ class KafkaTarget:
 
     def abort(self) -> None:
         """Abort what is open; what cannot be aborted now ends when the producer is replaced or fenced."""
+        self._take_failures()
         self._failures.clear()
         if self._id is None or self._producer in self._abandoned:
             return
@@ -286,7 +327,12 @@ class SplitTarget:
         """Open a transaction for backlog and progress."""
         self._ledger.begin()
 
-    def send(self, records: Sequence[Outgoing]) -> None:
+    @property
+    def packs(self) -> bool:
+        """Whether `send` takes batches of packed schedules, too."""
+        return self._plain.packs
+
+    def send(self, records: Sequence[Departing]) -> None:
         """Produce records that are visible at once."""
         self._plain.send(records)
 

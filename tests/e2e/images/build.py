@@ -27,6 +27,8 @@ from tests.e2e.without_registry.roots import BASE, REDIS
 TAG: Final = "e2e"
 PREVIOUS_TAG: Final = "previous"
 BASE_VARIABLE: Final = "DELAYTOPIC_E2E_BASE"
+PACKED_VARIABLE: Final = "E2E_PACKED"
+"""1: relays have the extension that keeps records packed."""
 
 
 def build_all(engine: DockerEngine, report: Report = print_progress) -> dict[str, str]:
@@ -35,7 +37,7 @@ def build_all(engine: DockerEngine, report: Report = print_progress) -> dict[str
     Raises TestImagesError, ClusterError and ImagesError.
     """
     workshop, base = Workshop(engine, report), base_image(engine, report)
-    order = Order(Project(ROOT), base.reference, TAG)
+    order = Order(Project(ROOT), base.reference, TAG, packed=os.environ.get(PACKED_VARIABLE) == "1")
     recipes = {image.name: workshop.project(order, image, base) for image in IMAGE_LIST}
     recipes["traffic"] = workshop.traffic(recipes["relay"])
     recipes["kafka"] = workshop.kafka(base, recipes["relay"])

@@ -47,7 +47,7 @@ class Workshop:
 
     def project(self, order: Order, image: Image, base: Base) -> Recipe:
         """One that users get, too: relay, operator or audit."""
-        wheels = wheel_folders(order.project, image, self.report)
+        wheels = wheel_folders(order, image, self.report)
         digest = fingerprint(base.fingerprint, image_fingerprint(order, image, wheels))
 
         def make(archive: Path) -> None:

@@ -5,9 +5,19 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
-from images.install import add_user, compile_standard_library, files_below, prune, settle
+import pytest
+from images.install import (
+    add_user,
+    compile_standard_library,
+    files_below,
+    make_environment,
+    prune,
+    settle,
+    try_extension,
+)
 
 
 def test_a_layer_is_settled_for_everybody_to_read_and_nobody_to_write(tmp_path: Path) -> None:
@@ -57,6 +67,20 @@ def test_what_no_image_needs_is_left_out(tmp_path: Path) -> None:
 
     assert sorted(path.relative_to(packages).as_posix() for path in files_below(tmp_path)) == kept
     assert os.listdir(tmp_path / "bin") == []
+
+
+def test_an_extension_that_is_not_for_the_base_ends_the_build_and_none_does_not(tmp_path: Path) -> None:
+    make_environment(tmp_path)
+    [packages] = tmp_path.glob("lib/python*/site-packages")
+    (packages / "delaytopic_relay").mkdir()
+    (packages / "delaytopic_relay/__init__.py").touch()
+
+    try_extension(tmp_path)
+    (packages / f"delaytopic_relay/_packed{EXTENSION_SUFFIXES[0]}").write_bytes(b"of another machine")
+    with pytest.raises(SystemExit, match=r"import delaytopic_relay\._packed failed"):
+        try_extension(tmp_path)
+
+    assert sorted(path.suffix for path in (packages / "delaytopic_relay").iterdir()) == [".py", ".so"]
 
 
 def test_the_bytecode_of_the_standard_library_is_made_anew_but_of_what_nothing_imports(tmp_path: Path) -> None:

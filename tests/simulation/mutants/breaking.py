@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.delivery.outbound import Outgoing
+from delaytopic_relay.delivery.outbound import Departing, Outgoing
 from delaytopic_relay.engine.loop import Loop, Parts
 from delaytopic_relay.ports import GroupMetadata, Source, Target
 
@@ -59,7 +59,11 @@ class BrokenTarget:
     def begin(self) -> None:
         self.target.begin()
 
-    def send(self, records: Sequence[Outgoing]) -> None:
+    @property
+    def packs(self) -> bool:
+        return False
+
+    def send(self, records: Sequence[Departing]) -> None:
         self.target.send(records)
 
     def store(self, records: Sequence[Outgoing]) -> None:

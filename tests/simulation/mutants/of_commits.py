@@ -13,7 +13,7 @@ from delaytopic_relay.backlog.redis.partition import Shard
 from delaytopic_relay.core.calendar import Calendar
 from delaytopic_relay.core.commands import DueKey
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.delivery.outbound import Outgoing
+from delaytopic_relay.delivery.outbound import Departing
 from delaytopic_relay.engine.loop import Loop
 from delaytopic_relay.errors import CommitUnknown, StateInDoubt
 from delaytopic_relay.ports import GroupMetadata
@@ -126,13 +126,13 @@ class Believer(BrokenTarget):
 class Repeater(BrokenTarget):
     """Sends a batch again, by hand, when its commit went unanswered."""
 
-    sent: tuple[Outgoing, ...] = ()
+    sent: tuple[Departing, ...] = ()
 
     def begin(self) -> None:
         self.sent = ()
         self.target.begin()
 
-    def send(self, records: Sequence[Outgoing]) -> None:
+    def send(self, records: Sequence[Departing]) -> None:
         self.sent += tuple(records)
         self.target.send(records)
 

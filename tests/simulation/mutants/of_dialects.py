@@ -9,7 +9,7 @@ from tests.simulation.mutants.breaking import BrokenTarget, Mutant, Patch, with_
 
 from delaytopic_relay.core.commands import Restated, Schedule
 from delaytopic_relay.core.ids import IdState, IdTable
-from delaytopic_relay.delivery.outbound import Outgoing
+from delaytopic_relay.delivery.outbound import Departing, Outgoing, one_by_one
 from delaytopic_relay.dialects import scheduler
 from delaytopic_relay.engine.loop import Loop
 from delaytopic_relay.engine.recovery import Takeover
@@ -20,8 +20,8 @@ def tombstones_cancel() -> Sequence[Patch]:
 
 
 class _WithoutCopies(BrokenTarget):
-    def send(self, records: Sequence[Outgoing]) -> None:
-        self.target.send([record for record in records if record.topic != "history"])
+    def send(self, records: Sequence[Departing]) -> None:
+        self.target.send([record for record in one_by_one(records) if record.topic != "history"])
 
 
 def forgets_copies() -> Sequence[Patch]:
@@ -35,10 +35,10 @@ def tombstones_in_a_transaction_of_their_own() -> Sequence[Patch]:
     class Later(BrokenTarget):
         """Writes tombstones after the commit."""
 
-        def send(self, records: Sequence[Outgoing]) -> None:
-            stones = [record for record in records if record.topic == "source"]
+        def send(self, records: Sequence[Departing]) -> None:
+            stones = [record for record in one_by_one(records) if record.topic == "source"]
             kept.setdefault(id(self), []).extend(stones)
-            self.target.send([record for record in records if record.topic != "source"])
+            self.target.send([record for record in one_by_one(records) if record.topic != "source"])
 
     def close_tick(self: Loop, *arguments: Any, **named: Any) -> None:
         original(self, *arguments, **named)

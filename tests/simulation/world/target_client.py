@@ -12,8 +12,9 @@ from tests.simulation.world.clocks import SimulatedClock
 from tests.simulation.world.kafka import Kafka, Life, Sent, committed_of
 from tests.simulation.world.refusing import refusal_of
 
+from delaytopic_relay.core.packed import AVAILABLE
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.delivery.outbound import Outgoing
+from delaytopic_relay.delivery.outbound import Departing, Outgoing, one_by_one
 from delaytopic_relay.delivery.refusals import Caution, Refusal
 from delaytopic_relay.errors import CommitUnknown, Fenced, KafkaUnavailable, StateInDoubt, TransactionAborted
 from delaytopic_relay.ports import GroupMetadata
@@ -60,11 +61,15 @@ class SimulatedTarget:
         self._stored = False
         self._state = Client.OPEN
 
-    def send(self, records: Sequence[Outgoing]) -> None:
+    @property
+    def packs(self) -> bool:
+        return AVAILABLE
+
+    def send(self, records: Sequence[Departing]) -> None:
         if self.owner:
             self._object_unless(Client.OPEN)
         self._is_careful = self._caution.holds(self._kafka.now_ms, may_begin=not self._failures)
-        for record in records:
+        for record in one_by_one(records):
             if self.owner and self._failures:
                 return
             self._gate.call("produce", partial(self._produce, record), self._refuse)

@@ -26,8 +26,8 @@ from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.suspension import Suspension
 from delaytopic_relay.delivery.outbound import (
     Addressing,
+    Departing,
     FurtherTargets,
-    Outgoing,
     PartitionCount,
     TopicLimit,
     source_of,
@@ -63,7 +63,7 @@ class StrictTarget(WorldTarget):
         self.open = bool(self.owner)
         super().begin()
 
-    def send(self, records: Sequence[Outgoing]) -> None:
+    def send(self, records: Sequence[Departing]) -> None:
         assert self.open or not self.owner, "no transaction is open"
         super().send(records)
 

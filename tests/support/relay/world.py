@@ -14,7 +14,7 @@ from tests.simulation.world.target_client import SimulatedTarget
 
 from delaytopic_api.records import Headers
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.delivery.outbound import Outgoing
+from delaytopic_relay.delivery.outbound import Departing, Outgoing, one_by_one
 from delaytopic_relay.delivery.refusals import Refusal
 from delaytopic_relay.ports import Assignment, Committed, GroupMetadata
 
@@ -125,8 +125,8 @@ class WorldTarget(SimulatedTarget):
         self.sent = []
         super().begin()
 
-    def send(self, records: Sequence[Outgoing]) -> None:
-        self.sent += records
+    def send(self, records: Sequence[Departing]) -> None:
+        self.sent += one_by_one(records)
         super().send(records)
 
     def refusal_of(self, record: Outgoing) -> Refusal | None:

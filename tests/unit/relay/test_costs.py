@@ -21,6 +21,7 @@ from tests.support.relay.world import World, WorldGate
 from delaytopic_api.records import Headers
 from delaytopic_relay.backlog.redis.connection import Client, RedisConnection
 from delaytopic_relay.backlog.redis.store import RedisBacklogStore
+from delaytopic_relay.core.packed import AVAILABLE
 
 VALUE = bytes(200)
 USER_HEADERS: Headers = [("content-type", b"application/json"), ("trace-id", bytes(16)), ("tenant", b"shop")]
@@ -205,7 +206,8 @@ def test_a_record_that_waits_in_memory_is_a_few_objects() -> None:
 
 
 def test_a_delivery_allocates_a_few_objects_of_its_own() -> None:
-    # The record, its list of headers and its receipt; the simulated Kafka adds the entry in its log.
+    # The record, its list of headers and its receipt; the simulated Kafka adds the entry in its log. A packed record
+    # leaves as it is, and the simulated Kafka makes its parts: key, value, and a name and a value for each header.
     world, records = World(), 3_000
     relay = start(world, MemoryBacklogStore(), setup=ALL)
     for number in range(records):
@@ -216,7 +218,7 @@ def test_a_delivery_allocates_a_few_objects_of_its_own() -> None:
     relay.run(1_500)
 
     assert len(world.kafka.target) == records
-    assert (blocks() - before) / records <= 4.9
+    assert (blocks() - before) / records <= (18.1 if AVAILABLE else 4.9)
 
 
 SESSION_MS = 2_000

@@ -22,6 +22,7 @@ from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.calendar import bytes_of
 from delaytopic_relay.core.commands import Command, DueKey, Reject, Schedule
 from delaytopic_relay.core.ids import IdEntry, IdState, from_entry
+from delaytopic_relay.core.packed import PACKED_BYTES, Packed, Summary
 from delaytopic_relay.core.partition import ShardCore, Stored
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.terms import NEVER_MS
@@ -171,9 +172,18 @@ class BucketShard(ShardCore):
         """See `ShardCore._large`."""
         # The size in memory is a bound that costs less than packing.
         least, cursor = min(self.record_bytes, self.admission.least_bytes), self.cursor
-        large = [c for c in commands if type(c) is Schedule and bytes_of(c) > least and (c.due_ms, c.offset) > cursor]
+        large = [
+            c
+            for c in commands
+            if (type(c) is Schedule or type(c) is Packed) and bytes_of(c) > least and (c.due_ms, c.offset) > cursor
+        ]
         self._some_large = bool(large)
         return {schedule.offset: packed_bytes([schedule]) for schedule in large}
+
+    def _admits(self, span: Summary) -> bool:
+        """See `ShardCore._admits`."""
+        self._some_large = PACKED_BYTES + span.longest > min(self.record_bytes, self.admission.least_bytes)
+        return not self._some_large and super()._admits(span)
 
     def _admitted(self, commands: Sequence[Command], rejects: list[Reject]) -> Sequence[Command]:
         """See `ShardCore._admitted`. What another backlog took in may be too large for this one."""
@@ -182,7 +192,9 @@ class BucketShard(ShardCore):
             return admitted
         sizes = self._large(admitted)
         moved = [c for c in admitted if self._filled <= c.offset < self.replay_until and c.offset in sizes]
-        too_large = [c for c in moved if type(c) is Schedule and sizes[c.offset] > self.record_bytes]
+        too_large = [
+            c for c in moved if (type(c) is Schedule or type(c) is Packed) and sizes[c.offset] > self.record_bytes
+        ]
         rejects += [self.admission.refuse_moved(each, sizes[each.offset], self.record_bytes) for each in too_large]
         return [command for command in admitted if command not in too_large] if too_large else admitted
 

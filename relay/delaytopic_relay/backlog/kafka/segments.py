@@ -18,14 +18,13 @@ import msgspec
 
 from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.packed import decode_entries, encode_entries
 from delaytopic_relay.errors import ForeignRecord, SegmentError
 
 VERSION = 1
 LARGEST_RECORDS = 500
 
 _head = struct.Struct(">BQQQI")
-_encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(list[Schedule])
 
 
 class Part(NamedTuple):
@@ -61,14 +60,14 @@ def segment_head(data: bytes) -> SegmentHead:
 def segment_schedules(data: bytes) -> list[Schedule]:
     """Unpack it; raises `ForeignRecord` if what follows the head is none of ours."""
     try:
-        return _decoder.decode(memoryview(data)[_head.size :])
+        return decode_entries(memoryview(data)[_head.size :])
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ForeignRecord(f"it is no segment ({error})") from error
 
 
 def packed_bytes(schedules: Sequence[Schedule]) -> int:
     """Return how large a segment of them would be."""
-    return _head.size + len(_encoder.encode(schedules))
+    return _head.size + len(encode_entries(schedules))
 
 
 def pack_parts(schedules: Sequence[Schedule], largest_bytes: int) -> Iterator[Part]:
@@ -79,7 +78,7 @@ def pack_parts(schedules: Sequence[Schedule], largest_bytes: int) -> Iterator[Pa
 
 def _halved(schedules: Sequence[Schedule], largest_bytes: int) -> Iterator[Part]:
     """Packing and looking is several times cheaper than counting beforehand."""
-    packed = _encoder.encode(schedules)
+    packed = encode_entries(schedules)
     if len(packed) <= largest_bytes or len(schedules) == 1:
         yield Part(schedules, packed)
         return

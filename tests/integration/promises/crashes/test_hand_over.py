@@ -9,7 +9,15 @@ from confluent_kafka import Consumer, TopicPartition
 from tests.support.relay.ends import lines_of
 from tests.support.relay.faults import assert_exact
 from tests.support.relay.process import RelayProcess, wait_for
-from tests.support.relay.records import BOTH_BACKENDS, MakeRoute, Sent, at, now_ms, produce
+from tests.support.relay.records import (
+    BOTH_BACKENDS,
+    WITH_THE_EXTENSION_TOO,
+    MakeRoute,
+    Sent,
+    at,
+    now_ms,
+    produce,
+)
 from tests.support.relay.route import PARTITIONS, Route
 
 from delaytopic_operator.kafka.admin import KafkaClusters
@@ -77,9 +85,10 @@ def test_p1_p2_p3_the_shards_of_a_relay_that_leaves_go_to_the_one_that_is_there(
 
 
 @BOTH_BACKENDS
+@WITH_THE_EXTENSION_TOO
 @pytest.mark.takes_long("a relay starts again under load")
 def test_p1_p2_p3_p4_a_relay_that_was_killed_and_starts_again_under_its_name_goes_on_before_its_session_ends(
-    make_route: MakeRoute,
+    make_route: MakeRoute, packed: bool
 ) -> None:
     route = make_route(**ENDLESS_SESSION)
     killed, other = route.start_relay().wait_until_delivering(PARTITIONS), route.start_relay()
@@ -93,6 +102,7 @@ def test_p1_p2_p3_p4_a_relay_that_was_killed_and_starts_again_under_its_name_goe
 
     assert_exact(route.settled_verdict())
     assert killed.shards() == shards
+    assert [line["packed"] for line in killed.log_lines() if line["event"] == "started"] == [packed]
 
 
 @pytest.mark.takes_long("a relay is replaced under load, and joins again")

@@ -160,10 +160,15 @@ def test_a_graceful_hand_over_goes_on_where_it_stopped() -> None:
 
 
 def test_memory_bounds_a_burst_of_one_moment() -> None:
+    # Given memory for about forty records, whichever way a loop holds them
+    one = World()
+    send(one)
+    holder = start(one, NO_BACKLOG, setup=FIXED)
+    holder.run(1_000)
     world = World()
     for _ in range(500):
         send(world)
-    relay = start(world, NO_BACKLOG, setup=FIXED._replace(memory_bytes=20_000))
+    relay = start(world, NO_BACKLOG, setup=FIXED._replace(memory_bytes=39 * holder.loop.shards[0].size + 1))
 
     relay.run(DELAY_MS - 1_000)
     paused, in_memory = set(relay.source.paused), relay.loop.shards[0].pending

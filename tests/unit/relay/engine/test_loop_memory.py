@@ -8,9 +8,20 @@ from tests.support.relay.in_world import PLENTY, Relay, Setup, delivered_offsets
 from tests.support.relay.world import World
 
 from delaytopic_relay.core.calendar import ENTRY_BYTES, HEADER_BYTES
+from delaytopic_relay.core.commands import Schedule
+from delaytopic_relay.core.packed import AVAILABLE, PACKED_BYTES, encode_entries
 
-RECORD_BYTES = ENTRY_BYTES + len(b"kv") + HEADER_BYTES + len("deliver-at") + 13
-"""With one header, and a time of so many digits in it."""
+
+def bytes_of_one() -> int:
+    """What a loop counts for one record, whether that stays packed or not."""
+    world = World()
+    produce(world, 2_000)
+    relay = start(world, MemoryBacklogStore())
+    relay.run(1_000)
+    return relay.loop.shards[0].size
+
+
+RECORD_BYTES = bytes_of_one()
 TEN_RECORDS = 10 * RECORD_BYTES
 SMALL = Setup(memory_bytes=TEN_RECORDS, chunk=4)
 
@@ -22,6 +33,14 @@ def most_in_memory(relay: Relay, for_ms: int) -> int:
         relay.run(50)
         most = max([most, *(shard.size // RECORD_BYTES for shard in relay.loop.shards.values())])
     return most
+
+
+def test_a_record_is_counted_with_all_its_parts() -> None:
+    time, array_head = b"%d" % (World().now_ms + 2_000), encode_entries([])
+    packed = encode_entries([Schedule(int(time), 0, b"k", b"v", [("deliver-at", time)], 0)])
+
+    of_parts = ENTRY_BYTES + len(b"kv") + HEADER_BYTES + len("deliver-at") + len(time)
+    assert (PACKED_BYTES + len(packed) - len(array_head) if AVAILABLE else of_parts) == RECORD_BYTES
 
 
 def test_reading_pauses_when_memory_is_full_and_goes_on_when_there_is_room() -> None:

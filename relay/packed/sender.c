@@ -1,0 +1,284 @@
+/* Produces packed records through a producer of the Kafka client, without a Python object for any part of them.
+ *
+ * librdkafka loads this same file as a plugin when a producer is made (`plugin.library.paths`), calls `conf_init`, and
+ * then `on_new` with the producer that it made: so nothing of the client's objects is looked into. What cannot be
+ * delivered later on is told to `on_acknowledgement`, as these records have no delivery report in Python.
+ */
+#define _GNU_SOURCE
+#include "entry.h"
+#include "librdkafka.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+
+enum { FAILURES_KEPT = 64, TOPIC_BYTES = 256, LARGEST_RECEIPT = 512, MOST_NUMBER_BYTES = 20 };
+
+#define DECLARE(returned, name, parameters) static returned(*name) parameters;
+LIBRDKAFKA(DECLARE)
+
+static int find_library(struct dl_phdr_info *info, size_t Py_UNUSED(size), void *path) {
+    if (info->dlpi_name == NULL || strstr(info->dlpi_name, "librdkafka") == NULL) return 0;
+    return snprintf(path, PATH_MAX, "%s", info->dlpi_name) < PATH_MAX;
+}
+
+/* Find the functions of the librdkafka that is loaded; 0 if there is none, or it lacks one. */
+static int find_functions(void) {
+    char path[PATH_MAX];
+    /* Opened afterwards: the loader's locks are held meanwhile, in another order than `dlopen` takes them. */
+    void *library = dl_iterate_phdr(find_library, path) ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : NULL;
+    if (library == NULL) return 0;
+#define FIND(returned, name, parameters)                                                                               \
+    if ((*(void **)&name = dlsym(library, #name)) == NULL) return 0;
+    LIBRDKAFKA(FIND)
+    return 1;
+}
+
+/* -- the link to a producer, which librdkafka's threads and Python's share */
+
+typedef struct {
+    rd_kafka_resp_err_t error;
+    char topic[TOPIC_BYTES];
+} Failure;
+
+typedef struct {
+    rd_kafka_t *producer; /* NULL once it is destroyed */
+    int holders;          /* the producer, each of its threads, and `latest` or the `Sender` */
+    int failures;
+    Failure failed[FAILURES_KEPT];
+    pthread_mutex_t lock;
+} Link;
+
+static _Thread_local Link *latest; /* of the producer made last in this thread, until a `Sender` takes it */
+static _Thread_local int producing;
+
+static void hold(Link *link) {
+    pthread_mutex_lock(&link->lock);
+    link->holders++;
+    pthread_mutex_unlock(&link->lock);
+}
+
+static void let_go(Link *link, int destroyed) {
+    pthread_mutex_lock(&link->lock);
+    if (destroyed) link->producer = NULL;
+    int holders = --link->holders;
+    pthread_mutex_unlock(&link->lock);
+    if (holders == 0) {
+        pthread_mutex_destroy(&link->lock);
+        free(link);
+    }
+}
+
+static rd_kafka_resp_err_t on_acknowledgement(rd_kafka_t *producer, rd_kafka_message_t *message, void *opaque) {
+    (void)producer;
+    Link *link = opaque;
+    if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR || message->err == RD_KAFKA_RESP_ERR__PURGE_QUEUE ||
+        message->err == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT)
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+    /* A record with a report of its own is Python's; who is producing just now is told by the call. */
+    if (message->_private != NULL || producing) return RD_KAFKA_RESP_ERR_NO_ERROR;
+    pthread_mutex_lock(&link->lock);
+    /* Those beyond what is kept change nothing: one alone has the tick given up. */
+    if (link->failures < FAILURES_KEPT) {
+        link->failed[link->failures].error = message->err;
+        strncpy(link->failed[link->failures].topic, rd_kafka_topic_name(message->rkt), TOPIC_BYTES - 1);
+        link->failures++;
+    }
+    pthread_mutex_unlock(&link->lock);
+    return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+/* A producer that is destroyed with records on the way gives these up in its threads: later than it says so. */
+static rd_kafka_resp_err_t on_thread_start(rd_kafka_t *producer, int kind, const char *name, void *opaque) {
+    (void)producer, (void)kind, (void)name;
+    hold(opaque);
+    return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static rd_kafka_resp_err_t on_thread_exit(rd_kafka_t *producer, int kind, const char *name, void *opaque) {
+    (void)producer, (void)kind, (void)name;
+    let_go(opaque, 0);
+    return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static rd_kafka_resp_err_t on_destroy(rd_kafka_t *producer, void *opaque) {
+    (void)producer;
+    let_go(opaque, 1);
+    return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static rd_kafka_resp_err_t on_new(rd_kafka_t *producer, const rd_kafka_conf_t *conf, void *opaque, char *error, size_t size) {
+    (void)conf, (void)opaque, (void)error, (void)size;
+    Link *link = calloc(1, sizeof *link);
+    if (link == NULL) return RD_KAFKA_RESP_ERR__FAIL;
+    pthread_mutex_init(&link->lock, NULL);
+    link->producer = producer;
+    link->holders = 2;
+    rd_kafka_interceptor_add_on_acknowledgement(producer, "delaytopic", on_acknowledgement, link);
+    rd_kafka_interceptor_add_on_thread_start(producer, "delaytopic", on_thread_start, link);
+    rd_kafka_interceptor_add_on_thread_exit(producer, "delaytopic", on_thread_exit, link);
+    rd_kafka_interceptor_add_on_destroy(producer, "delaytopic", on_destroy, link);
+    if (latest != NULL) let_go(latest, 0);
+    latest = link;
+    return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+/* What librdkafka looks for in a plugin. */
+__attribute__((visibility("default"))) rd_kafka_resp_err_t conf_init(rd_kafka_conf_t *conf, void **opaque, char *error,
+                                                                    size_t size) {
+    (void)opaque;
+    if (find_functions()) return rd_kafka_conf_interceptor_add_on_new(conf, "delaytopic", on_new, NULL);
+    snprintf(error, size, "this librdkafka lacks a function that delaytopic needs");
+    return RD_KAFKA_RESP_ERR__FAIL;
+}
+
+/* -- the type */
+
+typedef struct {
+    PyObject_HEAD
+    Link *link;
+} Sender;
+
+static PyObject *sender_new(PyTypeObject *type, PyObject *Py_UNUSED(arguments), PyObject *Py_UNUSED(keywords)) {
+    if (latest == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "this thread has made no producer with this plugin, or its Sender is made");
+        return NULL;
+    }
+    Sender *sender = (Sender *)type->tp_alloc(type, 0);
+    if (sender == NULL) return NULL;
+    sender->link = latest;
+    latest = NULL;
+    return (PyObject *)sender;
+}
+
+static void sender_dealloc(PyObject *self) {
+    if (((Sender *)self)->link != NULL) let_go(((Sender *)self)->link, 0);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static size_t write_number(char *p, int64_t n) {
+    char digits[MOST_NUMBER_BYTES];
+    size_t length = 0, sign = n < 0;
+    uint64_t rest = sign ? -(uint64_t)n : (uint64_t)n;
+    do digits[length++] = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (sign) *p++ = '-';
+    for (size_t i = 0; i < length; i++) p[i] = digits[length - 1 - i];
+    return length + sign;
+}
+
+typedef struct {
+    const char *name, *between, *after;
+    Py_ssize_t name_size, between_size, after_size;
+} Receipt;
+
+static size_t write_receipt(char *p, const Receipt *receipt, const Packed *packed) {
+    size_t length = write_number(p, packed->due_ms);
+    memcpy(p + length, receipt->between, (size_t)receipt->between_size);
+    length += (size_t)receipt->between_size;
+    length += write_number(p + length, packed->offset);
+    memcpy(p + length, receipt->after, (size_t)receipt->after_size);
+    return length + (size_t)receipt->after_size;
+}
+
+/* The record's headers but for the control header, and the receipt. */
+static rd_kafka_headers_t *headers_of(Entry *e, const Receipt *receipt, const Packed *packed) {
+    char text[LARGEST_RECEIPT];
+    rd_kafka_headers_t *headers = rd_kafka_headers_new((size_t)(e->headers < 0 ? 0 : e->headers) + 1);
+    for (int64_t i = 0; i < e->headers; i++) {
+        Header header = next_header(&e->at_headers);
+        if (i != e->control)
+            rd_kafka_header_add(headers, (const char *)header.name.data, header.name.size, header.value.data,
+                                header.value.size < 0 ? 0 : header.value.size);
+    }
+    rd_kafka_header_add(headers, receipt->name, receipt->name_size, text, (ssize_t)write_receipt(text, receipt, packed));
+    return headers;
+}
+
+static size_t size_or_none(Run run) { return run.size < 0 ? 0 : (size_t)run.size; }
+
+static rd_kafka_resp_err_t produce_one(rd_kafka_t *producer, rd_kafka_topic_t *topic, int partition,
+                                       const Receipt *receipt, const Packed *packed) {
+    Entry e = entry_of(packed);
+    rd_kafka_headers_t *headers = headers_of(&e, receipt, packed);
+    rd_kafka_resp_err_t error = rd_kafka_producev(
+        producer, RD_KAFKA_VTYPE_RKT, topic, RD_KAFKA_VTYPE_PARTITION, (int32_t)partition, RD_KAFKA_VTYPE_MSGFLAGS,
+        RD_KAFKA_MSG_F_COPY, RD_KAFKA_VTYPE_KEY, e.key.data, size_or_none(e.key), RD_KAFKA_VTYPE_VALUE, e.value.data,
+        size_or_none(e.value), RD_KAFKA_VTYPE_HEADERS, headers, RD_KAFKA_VTYPE_END);
+    /* The client owns them once it has taken the record. */
+    if (error != RD_KAFKA_RESP_ERR_NO_ERROR) rd_kafka_headers_destroy(headers);
+    return error;
+}
+
+static int all_packed(PyObject *schedules) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(schedules); i++)
+        if (!Py_IS_TYPE(PyList_GET_ITEM(schedules, i), &PackedType)) return 0;
+    return 1;
+}
+
+static PyObject *sender_produce(PyObject *self, PyObject *arguments) {
+    const char *name;
+    int partition;
+    PyObject *schedules;
+    Py_ssize_t place;
+    Receipt receipt;
+    if (!PyArg_ParseTuple(arguments, "siO!ns#y#y#", &name, &partition, &PyList_Type, &schedules, &place, &receipt.name,
+                          &receipt.name_size, &receipt.between, &receipt.between_size, &receipt.after, &receipt.after_size))
+        return NULL;
+    rd_kafka_t *producer = ((Sender *)self)->link->producer;
+    if (producer == NULL || place < 0 || !all_packed(schedules) ||
+        receipt.between_size + receipt.after_size > LARGEST_RECEIPT - 2 * MOST_NUMBER_BYTES) {
+        PyErr_SetString(PyExc_ValueError, "the producer is gone, a receipt is too long, or a schedule is not packed");
+        return NULL;
+    }
+    rd_kafka_topic_t *topic = rd_kafka_topic_new(producer, name, NULL);
+    if (topic == NULL) return PyLong_FromSsize_t(place);
+    producing = 1;
+    while (place < PyList_GET_SIZE(schedules) &&
+           produce_one(producer, topic, partition, &receipt, (Packed *)PyList_GET_ITEM(schedules, place)) ==
+               RD_KAFKA_RESP_ERR_NO_ERROR)
+        place++;
+    producing = 0;
+    rd_kafka_topic_destroy(topic);
+    return PyLong_FromSsize_t(place);
+}
+
+static PyObject *sender_failures(PyObject *self, PyObject *Py_UNUSED(nothing)) {
+    Link *link = ((Sender *)self)->link;
+    Failure failed[FAILURES_KEPT];
+    /* Nobody makes objects of Python or waits for anything while he holds the lock. */
+    pthread_mutex_lock(&link->lock);
+    int failures = link->failures;
+    memcpy(failed, link->failed, (size_t)failures * sizeof *failed);
+    link->failures = 0;
+    pthread_mutex_unlock(&link->lock);
+    PyObject *list = PyList_New(failures);
+    for (int i = 0; list != NULL && i < failures; i++) {
+        PyObject *pair = Py_BuildValue("(is)", (int)failed[i].error, failed[i].topic);
+        if (pair == NULL) Py_CLEAR(list);
+        else PyList_SET_ITEM(list, i, pair);
+    }
+    return list;
+}
+
+static PyMethodDef sender_methods[] = {
+    {"produce", sender_produce, METH_VARARGS,
+     "Produce packed schedules from a place on: produce(topic, partition, schedules, place, receipt, between, after). "
+     "Returns the place of the first that the client did not take, or the number of schedules. A receipt is the due time, "
+     "`between`, the offset, and `after`."},
+    {"failures", sender_failures, METH_NOARGS,
+     "Take the failures since the last call, but of what was purged: pairs of the client's error code and the topic."},
+    {NULL, NULL, 0, NULL},
+};
+
+PyTypeObject SenderType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "delaytopic_relay._packed.Sender",
+    .tp_doc = "Sends through the producer that this thread has just made with this file as a plugin.",
+    .tp_basicsize = sizeof(Sender),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_new = sender_new,
+    .tp_dealloc = sender_dealloc,
+    .tp_methods = sender_methods,
+};

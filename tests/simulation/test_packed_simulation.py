@@ -1,0 +1,38 @@
+"""Histories full of faults for relays with the extension, some of them with a fixed delay."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from tests.support.paths import ROOT
+from tests.support.relay.compiling import IN_ENVIRONMENT, compile_or_skip
+
+compile_or_skip()
+
+RUNS = 150
+FIRST_SEED = 20_000
+"""Beyond those of the tests without it."""
+
+
+@pytest.mark.long
+@pytest.mark.takes_long("a hundred and fifty histories in a process of their own")
+@pytest.mark.parametrize("family", ["RedisZset", "KafkaBuckets", "Members", "MembersBuckets"])
+def test_no_history_of_relays_with_the_extension_breaks_a_promise(family: str) -> None:
+    arguments = ["--runs", f"{RUNS}", "--seed", f"{FIRST_SEED}", "--backend", family]
+    environment = {**os.environ, **IN_ENVIRONMENT}
+
+    # In a process of its own, as modules ask for the extension when they are imported.
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.simulation", *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1] == f"{RUNS} histories, 0 failed"

@@ -1,0 +1,229 @@
+"""A sender belongs to one producer, outlives it, and takes its failures: all of it without Kafka."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, Producer
+from tests.support.relay.extension import extension, packed_of
+
+from delaytopic_relay.core.commands import Schedule
+
+PLUGIN = {"plugin.library.paths": extension.__file__, "log_level": 0}
+SCHEDULES = packed_of([Schedule(5, offset, b"key", b"value", [("a", b"1")]) for offset in range(200)])
+RECEIPT = ("delay-receipt", b":3:", b":6:source")
+
+
+@pytest.fixture(autouse=True)
+def _no_sender_is_left_over() -> None:
+    # Given that what other tests made in this thread is taken
+    while True:
+        try:
+            extension.Sender()
+        except RuntimeError:
+            return
+
+
+def producer(**settings: Any) -> Producer:
+    """A producer that keeps its records for long, as it has no broker but the client's own that answers."""
+    named = {name if name == "on_delivery" else name.replace("_", "."): value for name, value in settings.items()}
+    return Producer({**PLUGIN, "test.mock.num.brokers": 1, "linger.ms": 60_000, **named})
+
+
+def hopeless(**settings: Any) -> Producer:
+    """A producer that never reaches a broker, and gives records up at once."""
+    return Producer({**PLUGIN, "bootstrap.servers": "127.0.0.1:1", "message.timeout.ms": 1, **settings})
+
+
+def produce(sender: extension.Sender, schedules: list[Schedule] = SCHEDULES, place: int = 0) -> int:
+    return sender.produce("topic", 0, schedules, place, *RECEIPT)
+
+
+# -- whose it is
+
+
+def test_without_a_producer_there_is_no_sender() -> None:
+    with pytest.raises(RuntimeError, match="this thread has made no producer with this plugin, or its Sender is made"):
+        extension.Sender()
+
+
+def test_a_producer_has_one_sender() -> None:
+    made = producer()
+    sender = extension.Sender()
+
+    with pytest.raises(RuntimeError):
+        extension.Sender()
+
+    assert produce(sender) == len(made) == len(SCHEDULES)
+
+
+def test_a_sender_is_of_the_producer_that_was_made_last() -> None:
+    producers = [producer() for _ in range(3)]
+    sender = extension.Sender()
+
+    produce(sender)
+
+    assert [len(each) for each in producers] == [0, 0, len(SCHEDULES)]
+
+
+def test_a_producer_without_the_plugin_has_no_sender() -> None:
+    made = Producer({"test.mock.num.brokers": 1, "log_level": 0})
+
+    with pytest.raises(RuntimeError):
+        extension.Sender()
+    assert len(made) == 0
+
+
+# -- which of them ends first
+
+
+def test_a_sender_whose_producer_is_gone_sends_nothing_and_has_no_failures() -> None:
+    made = producer()
+    sender = extension.Sender()
+    del made
+    gc.collect()
+
+    with pytest.raises(ValueError, match="the producer is gone"):
+        produce(sender)
+    assert sender.failures() == []
+
+
+def test_a_sender_that_is_made_after_its_producer_is_gone_sends_nothing() -> None:
+    made = producer()
+    del made
+    gc.collect()
+
+    with pytest.raises(ValueError, match="the producer is gone"):
+        produce(extension.Sender())
+
+
+def test_a_producer_whose_sender_is_gone_goes_on() -> None:
+    made = producer()
+    sender = extension.Sender()
+    produce(sender)
+    del sender
+    gc.collect()
+
+    made.produce("topic", b"value")
+
+    assert len(made) == len(SCHEDULES) + 1
+
+
+@pytest.mark.parametrize("waits_for_reports", [True, False])
+def test_both_may_end_with_records_on_the_way(waits_for_reports: bool) -> None:
+    made = hopeless()
+    sender = extension.Sender()
+    produce(sender)
+
+    if waits_for_reports:
+        made.flush(10)
+    del made, sender
+    gc.collect()
+
+    assert len(producer()) == 0
+
+
+# -- what it takes
+
+
+def test_a_queue_that_is_full_takes_so_many_and_the_rest_from_there_once_it_has_room() -> None:
+    made = producer(queue_buffering_max_messages=50)
+    sender = extension.Sender()
+
+    places = [produce(sender), produce(sender, place=50)]
+    made.purge()
+    made.flush(10)
+
+    assert places == [50, 50]
+    assert produce(sender, place=50) == 100
+
+
+@pytest.mark.parametrize("place", [len(SCHEDULES), len(SCHEDULES) + 1])
+def test_from_the_end_on_nothing_is_sent(place: int) -> None:
+    made = producer()
+
+    assert produce(extension.Sender(), place=place) == place
+    assert len(made) == 0
+
+
+def test_a_record_that_is_too_large_for_the_client_is_where_it_stops_and_no_failure() -> None:
+    made = producer(message_max_bytes=1_000)
+    sender = extension.Sender()
+    schedules = packed_of([Schedule(5, n, None, b"x" * size, None) for n, size in enumerate([1, 2, 5_000, 3])])
+
+    place = produce(sender, schedules)
+
+    assert (place, len(made), sender.failures()) == (2, 2, [])
+
+
+WRONG: list[Callable[[extension.Sender], object]] = [
+    lambda sender: produce(sender, place=-1),
+    lambda sender: produce(sender, [*SCHEDULES, Schedule(5, 6, None, None, None)]),
+    lambda sender: sender.produce("topic", 0, SCHEDULES, 0, "delay-receipt", b"", b"x" * 1_000),
+    lambda sender: sender.produce("topic", 0, tuple(SCHEDULES), 0, *RECEIPT),
+    lambda sender: sender.produce("to\0pic", 0, SCHEDULES, 0, *RECEIPT),
+    lambda sender: sender.produce("topic", 2**40, SCHEDULES, 0, *RECEIPT),
+]
+
+
+@pytest.mark.parametrize("call", WRONG)
+def test_arguments_that_make_no_sense_are_refused_and_nothing_is_sent(
+    call: Callable[[extension.Sender], object],
+) -> None:
+    made = producer()
+    sender = extension.Sender()
+
+    with pytest.raises((ValueError, TypeError, OverflowError)):
+        call(sender)
+    assert len(made) == 0
+
+
+# -- failures
+
+
+def test_records_that_time_out_are_failures_once_and_no_more_than_64_are_kept() -> None:
+    made = hopeless()
+    sender = extension.Sender()
+    produce(sender)
+
+    left = made.flush(10)
+
+    assert left == 0
+    assert sender.failures() == [(KafkaError._MSG_TIMED_OUT, "topic")] * 64
+    assert sender.failures() == []
+
+
+def test_records_that_are_purged_are_no_failures_and_hide_none() -> None:
+    made = producer()
+    sender = extension.Sender()
+    produce(sender)
+
+    made.purge()
+    made.flush(10)
+
+    assert sender.failures() == []
+
+
+def test_records_that_others_send_through_the_producer_are_no_failures_of_the_sender() -> None:
+    reported: list[KafkaError | None] = []
+    made = hopeless(on_delivery=lambda error, _: reported.append(error))
+    sender = extension.Sender()
+
+    made.produce("topic", b"value")
+    made.flush(10)
+
+    assert [error and error.code() for error in reported] == [KafkaError._MSG_TIMED_OUT]
+    assert sender.failures() == []
+
+
+def test_the_longest_name_of_a_topic_is_told_whole() -> None:
+    made = hopeless()
+    sender = extension.Sender()
+
+    sender.produce("t" * 249, 0, SCHEDULES[:1], 0, *RECEIPT)
+    made.flush(10)
+
+    assert sender.failures() == [(KafkaError._MSG_TIMED_OUT, "t" * 249)]
