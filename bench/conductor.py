@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
+from importlib.util import find_spec
 
 from bench.bed import Bed
 from bench.cases.backlog import Backlog
-from bench.cases.contenders import DESCRIBED, DESIGN, GUARANTEES, PROMPT_RELAYS, RELAYS, Contender
+from bench.cases.contenders import DESCRIBED, DESIGN, PACKED_RELAYS, PROMPT_RELAYS, RELAYS, Contender
 from bench.cases.described import LOAD, run_described
 from bench.cases.flow import run_flow
 from bench.cases.horizon import Agenda, plan, run_within_horizon
@@ -43,14 +44,16 @@ from bench.figures.names import (
 from bench.figures.results import Results, Unit, complete
 from bench.figures.statistics import Lateness
 from bench.processes.plan import Plan
-from bench.selection import BACKENDS, GROWING, THROUGHPUT, Case, Group, Scale, Sizes
-from delaytopic_api.values import Dialect, Guarantee
+from bench.selection import BACKENDS, GROWING, PURE, THROUGHPUT, WAYS, Case, Group, Scale, Sizes, Way
+from delaytopic_api.values import Dialect
 
 WARM_UP_RECORDS = 150_000
 WARM_UPS = 2
 ATTEMPTS = 4
 OTHERS_SLOWER = 2.5
 """Records of another dialect than the native one take up to so many times as long to write and read, for the plan."""
+EXTENSION = "delaytopic_relay._packed"
+"""Relays with it are measured, too, where it is compiled."""
 BACKLOGS = {Group.REDIS: Case.REDIS, Group.BUCKETS: Case.BUCKETS}
 
 Report = Callable[[str], None]
@@ -73,6 +76,9 @@ class Conductor:
         self._fill_rate = 0.0
         self._agendas: dict[Dialect, Agenda] = {}
         """Of dialects for which the first one was too tight."""
+        packs = find_spec(EXTENSION) is not None
+        self._ways = WAYS if packs else PURE
+        self._packed_relays = PACKED_RELAYS if packs else ()
         self.scale = sizes.scale or Scale.of(0)
         self.results = Results()
         self.unmeasured: dict[tuple[Table, str], str] = {}
@@ -102,10 +108,10 @@ class Conductor:
         complete(self.results)
         return self.results
 
-    def _name(self, what: str, guarantee: Guarantee | None = None) -> str:
+    def _name(self, what: str, way: Way | None = None) -> str:
         """A name for topics, groups and logs that says what it is, and is new."""
         self._started += 1
-        return "-".join(("bench", f"{self._started:02}", what, *([str(guarantee).lower()] if guarantee else [])))
+        return "-".join(("bench", f"{self._started:02}", what, *(str(way).lower().split(", ") if way else [])))
 
     def _try(self, table: Table, case: str, measure: Callable[[], None]) -> None:
         """Go on without a case for which this machine is too slow, or too busy; once is enough."""
@@ -135,23 +141,22 @@ class Conductor:
 
     def _round(self, title: str, groups: Collection[Group]) -> None:
         for group, case in BACKLOGS.items():
-            for guarantee in GUARANTEES if group in groups else ():
-                fill = partial(self._fill, title, case, guarantee)
-                self._try(Table.BACKLOG, f"{case}, {guarantee}", fill)
+            for way in self._ways if group in groups else ():
+                self._try(Table.BACKLOG, f"{case}, {way}", partial(self._fill, title, case, way))
         self._nulls(title)
         if Group.FIXED in groups:
-            for guarantee in GUARANTEES:
-                rate = run_fixed_delay(self._bed, self._name("fixed", guarantee), self.scale.copied, guarantee)
-                self._note(title, Table.THROUGHPUT, f"{Case.FIXED}, {guarantee}", rate)
+            for way in self._ways:
+                rate = run_fixed_delay(self._bed, self._name("fixed", way), self.scale.copied, way)
+                self._note(title, Table.THROUGHPUT, f"{Case.FIXED}, {way}", rate)
         if Group.HORIZON in groups:
-            for guarantee in GUARANTEES:
-                self._note(title, Table.THROUGHPUT, f"{Case.HORIZON}, {guarantee}", self._within_horizon(guarantee))
+            for way in self._ways:
+                self._note(title, Table.THROUGHPUT, f"{Case.HORIZON}, {way}", self._within_horizon(way))
         if Group.DIALECTS in groups:
             for speech in (NATIVE, *OTHERS.values()):
-                rate = self._within_horizon(Guarantee.AT_LEAST_ONCE, speech)
+                rate = self._within_horizon(PURE[0], speech)
                 self._note(title, Table.DIALECTS, speech.dialect, rate)
 
-    def _within_horizon(self, guarantee: Guarantee, speech: Speech = NATIVE) -> Rate:
+    def _within_horizon(self, way: Way, speech: Speech = NATIVE) -> Rate:
         """The due times are set before the source is filled: on a busy machine it can take more than one attempt."""
         records = self.scale.within_horizon
         slower = 1 if speech is NATIVE else OTHERS_SLOWER
@@ -160,8 +165,8 @@ class Conductor:
         agenda = self._agendas.get(speech.dialect, first)
         for _ in range(ATTEMPTS):
             try:
-                name = self._name("horizon", guarantee)
-                return run_within_horizon(self._bed, name, records, agenda, guarantee, speech)
+                name = self._name("horizon", way)
+                return run_within_horizon(self._bed, name, records, agenda, way, speech)
             except Unmeasurable as error:
                 self._report(f"{error}; once more")
                 agenda = self._agendas[speech.dialect] = agenda.doubled()
@@ -179,14 +184,13 @@ class Conductor:
 
     # -- the backlog
 
-    def _fill(self, title: str, case: Case, guarantee: Guarantee) -> None:
+    def _fill(self, title: str, case: Case, way: Way) -> None:
         backend = BACKENDS[case]
-        name = self._name(str(backend).lower(), guarantee)
-        backlog = Backlog(self._bed, name, self.scale.backlog, guarantee, backend)
+        backlog = Backlog(self._bed, self._name(str(backend).lower(), way), self.scale.backlog, way, backend)
         filled = backlog.fill()
-        self._backlogs.append((f"{case}, {guarantee}", backlog))
-        self._note(title, Table.BACKLOG, f"{case}, {guarantee}", filled.rate, INTO)
-        self._remember_memory(f"{case}, {guarantee}", filled.peak_memory_bytes)
+        self._backlogs.append((f"{case}, {way}", backlog))
+        self._note(title, Table.BACKLOG, f"{case}, {way}", filled.rate, INTO)
+        self._remember_memory(f"{case}, {way}", filled.peak_memory_bytes)
 
     def _drain(self) -> None:
         for case, backlog in self._backlogs:
@@ -207,7 +211,7 @@ class Conductor:
     def _pending(self) -> None:
         for backend, guarantee in GROWING:
             growing = Growing(
-                self._bed, self._name(str(backend).lower(), guarantee), guarantee, backend, self._sizes.ripe
+                self._bed, self._name(str(backend).lower(), Way(guarantee)), guarantee, backend, self._sizes.ripe
             )
             for pending in self._sizes.pending:
                 case = with_pending(backend, guarantee, pending)
@@ -227,11 +231,11 @@ class Conductor:
 
     def _past_due(self, title: str) -> None:
         records = self._sizes.past_due
-        for contender in (*RELAYS, DESIGN):
-            rate = run_past_due(self._bed, self._name("past-due", contender.guarantee), records, contender)
+        for contender in (*RELAYS, *self._packed_relays, DESIGN):
+            rate = run_past_due(self._bed, self._name("past-due", contender.way), records, contender)
             self._note(title, Table.PAST_DUE, contender.name, rate)
         for contender in RELAYS:
-            name = self._name("past-due-by-two", contender.guarantee)
+            name = self._name("past-due-by-two", contender.way)
             rate = run_past_due(self._bed, name, records, contender, processes=2)
             self._note(title, Table.PAST_DUE, f"{contender.name}{TWO_RELAYS}", rate)
         if title == "round 1":
@@ -240,7 +244,7 @@ class Conductor:
     def _warm_up_flows(self) -> None:
         """Let a flow of each kind through: while the broker compiles, whoever comes first would be late."""
         for contender in (*PROMPT_RELAYS, DESIGN):
-            run_flow(self._bed, self._name("warm-up", contender.guarantee), contender, self._sizes.warm_up)
+            run_flow(self._bed, self._name("warm-up", contender.way), contender, self._sizes.warm_up)
 
     def _lateness(self, title: str) -> None:
         for contender in (*PROMPT_RELAYS, DESIGN):
@@ -250,7 +254,7 @@ class Conductor:
             self._load(title, DESCRIBED, LOAD)
 
     def _load(self, title: str, contender: Contender, load: Plan) -> None:
-        run = lateness_in(load, run_flow(self._bed, self._name("lateness", contender.guarantee), contender, load))
+        run = lateness_in(load, run_flow(self._bed, self._name("lateness", contender.way), contender, load))
         for phase, lateness in run.arrived:
             self._note_lateness(at_rate(contender.name, phase.per_second), lateness)
         for phase, lateness in run.appended if contender.transactional else ():
@@ -278,7 +282,7 @@ class Conductor:
             self._try(Table.RESTART, contender.name, partial(self._kill, title, contender))
 
     def _kill(self, title: str, contender: Contender) -> None:
-        sizes, name = self._sizes, self._name("restart", contender.guarantee)
+        sizes, name = self._sizes, self._name("restart", contender.way)
         gap = run_restart(self._bed, name, contender, sizes.restart, sizes.kill_after_s)
         for figure, unit, value in (
             (FIRST, Unit.SECONDS, gap.first_ms / 1_000),

@@ -1,5 +1,7 @@
 """`python -m bench.parts`: what each pure step of the relay costs a record, in nanoseconds, without any server.
 
+With DELAYTOPIC_PACKED=1, of a relay with the extension, which writes headers and receipts when it produces.
+
 Records are read in source order and leave in due order, as they do in a relay: what was read one after another is
 scattered over memory by then, which is why the same header list costs more on the way out than on the way in.
 """
@@ -22,6 +24,7 @@ from delaytopic_api.values import Partitioning
 from delaytopic_relay.backlog.segments import decode_segment, pack
 from delaytopic_relay.core.calendar import Calendar
 from delaytopic_relay.core.commands import Schedule, SourceMessage
+from delaytopic_relay.core.packed import AVAILABLE
 from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
 from delaytopic_relay.dialects.native import NativeDialect, NativePolicy
 from delaytopic_relay.dialects.reading import TopicGlobs
@@ -80,13 +83,14 @@ def run_once(meter: Meter, records: int) -> None:
     further = FurtherTargets([], "bench")
     addressing = Addressing("source", "target", "dead", Partitioning.BY_KEY, 4, lambda topic: 1 << 20, further)
     addressing.certain_bytes = 1 << 19
+    addressing.packs = AVAILABLE
     metrics, calendar = RelayMetrics("namespace", "name"), Calendar()
-    commands = meter.time("read headers into a command", lambda: [*map(dialect.read, made)])
-    schedules = [command for command in commands if isinstance(command, Schedule)]
-    reads = [schedules[first : first + READ] for first in range(0, records, READ)]
+    batches = [made[first : first + READ] for first in range(0, records, READ)]
+    commands = meter.time("read headers into a command", lambda: [*map(dialect.read_all, batches)])
+    reads = cast("list[list[Schedule]]", commands)
     meter.time("into the calendar", lambda: fill(calendar, reads))
     due = meter.time("out of the calendar", lambda: take_all(calendar))
-    meter.time("receipts and headers", lambda: [addressing.records(0, batch, NOW_MS) for batch in due])
+    meter.time("receipts and headers", lambda: [addressing.departing(0, batch, NOW_MS) for batch in due])
     meter.time("count lateness", lambda: count(metrics, due))
     packed = meter.time("pack segments", lambda: [pack(read, NOW_MS) for read in reads])
     meter.time("unpack segments", lambda: [decode_segment(segment.data) for read in packed for segment in read])

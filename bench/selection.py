@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from bench.processes.plan import Phase, Plan
 from delaytopic_api.values import BackendType, Guarantee
@@ -29,14 +30,13 @@ THROUGHPUT = (Group.FIXED, Group.HORIZON, Group.REDIS, Group.BUCKETS, Group.DIAL
 QUICK = (*THROUGHPUT, Group.LATENESS)
 
 
-ROUNDS = 3
-FEWER_ROUNDS = {Group.DIALECTS: 2, Group.LATENESS: 2, Group.PAST_DUE: 2, Group.RESTART: 2}
-"""Of what takes minutes."""
+ROUNDS = 2
+"""Of all but what is measured once."""
 
 
 def rounds_of(groups: Collection[Group], asked: int | None) -> dict[Group, int]:
     """Return how often each of these groups runs: as often as asked for, or by default as time allows."""
-    return {group: FEWER_ROUNDS.get(group, ROUNDS) if asked is None else asked for group in groups}
+    return dict.fromkeys(groups, ROUNDS if asked is None else asked)
 
 
 class Case(StrEnum):
@@ -47,6 +47,22 @@ class Case(StrEnum):
     REDIS = "Redis, 10 minutes, in and out"
     BUCKETS = "Kafka buckets, 10 minutes, in and out"
 
+
+class Way(NamedTuple):
+    """A relay's guarantee, and whether it has the extension that keeps records packed."""
+
+    guarantee: Guarantee
+    packed: bool = False
+
+    def __str__(self) -> str:
+        """Such as `ExactlyOnce, packed`."""
+        return f"{self.guarantee}, packed" if self.packed else str(self.guarantee)
+
+
+PURE = (Way(Guarantee.AT_LEAST_ONCE), Way(Guarantee.EXACTLY_ONCE))
+"""Relays as they come."""
+PACKED = tuple(way._replace(packed=True) for way in PURE)
+WAYS = (*PURE, *PACKED)
 
 BACKENDS: dict[Case, BackendType] = {Case.REDIS: BackendType.REDIS_ZSET, Case.BUCKETS: BackendType.KAFKA_BUCKETS}
 """The cases with a backlog, and where it waits."""

@@ -16,6 +16,7 @@ from bench.preload import Preload
 from bench.processes.measured import by_record
 from bench.reading import Delivered, read_target
 from bench.records import PARTITIONS, spread
+from bench.selection import Way
 from bench.watch import Sample, Watch, seen_at_ms
 from delaytopic_api.values import BackendType, Guarantee
 
@@ -41,13 +42,13 @@ class Moved:
 class Backlog:
     """One DelayTopic's backlog: `fill`, then at leisure `drain`."""
 
-    def __init__(self, bed: Bed, name: str, records: int, guarantee: Guarantee, backend: BackendType) -> None:
+    def __init__(self, bed: Bed, name: str, records: int, way: Way, backend: BackendType) -> None:
         self._bed = bed
         self._name = name
         self._records = records
-        self._transactional = guarantee is Guarantee.EXACTLY_ONCE
+        self._transactional = way.guarantee is Guarantee.EXACTLY_ONCE
         self._source, self._target = f"{name}.source", f"{name}.target"
-        self._relay = relay_of(bed, name, (self._source, self._target), guarantee, by_record(), backend)
+        self._relay = relay_of(bed, name, (self._source, self._target), way, by_record(), backend)
         self._due_ms: array[int] = array("q")
 
     def fill(self) -> Moved:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from bench.bed import Bed
 from bench.processes.measured import BenchProcess, RedisDesign, Relay, by_record, relay_config
+from bench.selection import PACKED, PURE, Way
 from delaytopic_api.relay import RelayConfig, RelaySchedule
 from delaytopic_api.values import BackendType, Guarantee
 
@@ -16,12 +17,17 @@ PROMPT = {Guarantee.AT_LEAST_ONCE: "10ms", Guarantee.EXACTLY_ONCE: "50ms"}
 
 
 class Contender(NamedTuple):
-    """A kind of relay; without a guarantee it is the well-known design."""
+    """A kind of relay; without a way of ours it is the well-known design."""
 
     name: str
-    guarantee: Guarantee | None = None
+    way: Way | None = None
     prompt: bool = False
     as_described: bool = False
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """The guarantee of a relay of ours."""
+        return self.way.guarantee if self.way is not None else None
 
     @property
     def transactional(self) -> bool:
@@ -30,7 +36,7 @@ class Contender(NamedTuple):
 
     def make(self, bed: Bed, name: str, source: str, target: str, number: int = 1) -> BenchProcess:
         """A process between two topics, not yet started; several of one name share the work."""
-        if self.guarantee is None:
+        if self.way is None:
             return RedisDesign(
                 name,
                 bed.directory,
@@ -40,12 +46,12 @@ class Contender(NamedTuple):
                 target=target,
                 as_described=self.as_described,
             )
-        precision = PROMPT[self.guarantee] if self.prompt else PRECISION
-        return relay_of(bed, name, (source, target), self.guarantee, by_record(), precision=precision, number=number)
+        precision = PROMPT[self.way.guarantee] if self.prompt else PRECISION
+        return relay_of(bed, name, (source, target), self.way, by_record(), precision=precision, number=number)
 
 
-GUARANTEES = (Guarantee.AT_LEAST_ONCE, Guarantee.EXACTLY_ONCE)
-RELAYS = tuple(Contender(str(guarantee), guarantee) for guarantee in GUARANTEES)
+RELAYS = tuple(Contender(str(way), way) for way in PURE)
+PACKED_RELAYS = tuple(Contender(str(way), way) for way in PACKED)
 PROMPT_RELAYS = tuple(relay._replace(prompt=True) for relay in RELAYS)
 DESIGN = Contender("Redis design")
 DESCRIBED = Contender("Redis design, as described", as_described=True)
@@ -55,15 +61,15 @@ def relay_of(
     bed: Bed,
     name: str,
     topics: tuple[str, str],
-    guarantee: Guarantee,
+    way: Way,
     schedule: RelaySchedule,
     backend: BackendType = BackendType.REDIS_ZSET,
     precision: str = PRECISION,
     number: int = 1,
 ) -> Relay:
     """A relay between source and target, not yet started; the first, or a further one, of its DelayTopic."""
-    config = config_of(bed, name, topics, guarantee, schedule, backend, precision)
-    return Relay(f"{name}-{number}", bed.directory, config)
+    config = config_of(bed, name, topics, way.guarantee, schedule, backend, precision)
+    return Relay(f"{name}-{number}", bed.directory, config, packed=way.packed)
 
 
 def config_of(

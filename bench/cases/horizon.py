@@ -16,6 +16,7 @@ from bench.preload import Preload
 from bench.processes.measured import Relay, by_record
 from bench.reading import Delivered, read_target
 from bench.records import PARTITIONS, spread
+from bench.selection import Way
 from bench.watch import Watch
 from delaytopic_api.relay import RelayLimits
 from delaytopic_api.values import Guarantee, Quantity
@@ -49,9 +50,7 @@ class _Start:
     due_ms: array[int]
 
 
-def run_within_horizon(
-    bed: Bed, name: str, records: int, agenda: Agenda, guarantee: Guarantee, speech: Speech = NATIVE
-) -> Rate:
+def run_within_horizon(bed: Bed, name: str, records: int, agenda: Agenda, way: Way, speech: Speech = NATIVE) -> Rate:
     """All records become readable to a waiting relay in one instant, and due when it has taken them in.
 
     The time is that of taking in, from the start line until the last records of the partitions, which are due at once,
@@ -60,9 +59,10 @@ def run_within_horizon(
     """
     source, target = f"{name}.source", f"{name}.target"
     bed.create(source, target, f"{target}.dlq", f"{target}.history")
-    config = config_of(bed, name, (source, target), guarantee, by_record(speech.dialect))
-    relay = Relay(f"{name}-1", bed.directory, config.model_copy(update={"limits": ALL_IN_MEMORY}))
-    transactional = guarantee is Guarantee.EXACTLY_ONCE
+    config = config_of(bed, name, (source, target), way.guarantee, by_record(speech.dialect))
+    config = config.model_copy(update={"limits": ALL_IN_MEMORY})
+    relay = Relay(f"{name}-1", bed.directory, config, packed=way.packed)
+    transactional = way.guarantee is Guarantee.EXACTLY_ONCE
     watch = Watch(bed.bootstrap_servers, source=source, target=target, group=relay.group)
     relay.start()
     try:

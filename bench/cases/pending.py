@@ -16,6 +16,7 @@ from bench.preload import Preload
 from bench.processes.measured import by_record
 from bench.reading import read_target
 from bench.records import PARTITIONS, spread
+from bench.selection import Way
 from bench.watch import Sample, Watch
 from delaytopic_api.values import BackendType, Guarantee
 
@@ -50,7 +51,7 @@ class Growing:
         self._name = name
         self._ripe = ripe
         self._source, self._target = f"{name}.source", f"{name}.target"
-        self._relay = relay_of(bed, name, (self._source, self._target), guarantee, by_record(), backend)
+        self._relay = relay_of(bed, name, (self._source, self._target), Way(guarantee), by_record(), backend)
         self._due_ms: array[int] = array("q")
         self._ends = [0] * PARTITIONS
         """Behind the last marker of each source partition."""

@@ -14,6 +14,7 @@ from bench.preload import Preload
 from bench.processes.measured import BenchProcess, NullRelay, Relay, fixed, wait_until_all_deliver
 from bench.reading import Delivered, read_target
 from bench.records import PARTITIONS
+from bench.selection import Way
 from bench.watch import Sample, Watch, seen_at_ms
 from delaytopic_api.values import Guarantee
 
@@ -91,12 +92,12 @@ def run_null(bed: Bed, name: str, records: int, *, transactional: bool) -> Rate:
     return _read_through(bed, [relay], (source, target), records, transactional=transactional)
 
 
-def run_fixed_delay(bed: Bed, name: str, records: int, guarantee: Guarantee) -> Rate:
+def run_fixed_delay(bed: Bed, name: str, records: int, way: Way) -> Rate:
     """A relay with a fixed delay that is over for all records when they become readable."""
     source, target = f"{name}.source", f"{name}.target"
     bed.create(source, target, f"{target}.dlq")
-    relay = relay_of(bed, name, (source, target), guarantee, fixed(FIXED_DELAY))
-    transactional = guarantee is Guarantee.EXACTLY_ONCE
+    relay = relay_of(bed, name, (source, target), way, fixed(FIXED_DELAY))
+    transactional = way.guarantee is Guarantee.EXACTLY_ONCE
     return _read_through(bed, [relay], (source, target), records, transactional=transactional)
 
 

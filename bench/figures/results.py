@@ -16,6 +16,7 @@ from bench.figures.names import (
     OF_NATIVE,
     OF_NULL,
     OF_PLAIN,
+    OF_PURE,
     OF_SMALLER,
     OUT,
     P99,
@@ -30,7 +31,7 @@ from bench.figures.names import (
     with_pending,
 )
 from bench.figures.statistics import in_and_out_rate, median
-from bench.selection import GROWING, WHOLE, Case
+from bench.selection import GROWING, PACKED, PURE, WAYS, WHOLE, Case
 from delaytopic_api.values import Dialect, Guarantee
 
 
@@ -140,27 +141,34 @@ MEASURE_OF_PENDING = 100_000
 
 def complete(results: Results) -> None:
     """Add what follows from what was measured: the rates of backlogs in and out, and the ratios."""
-    plain, exact = Guarantee.AT_LEAST_ONCE, Guarantee.EXACTLY_ONCE
-    for case in Case:
-        for guarantee in (plain, exact):
-            name = f"{case}, {guarantee}"
-            filled, drained = (results.runs(Table.BACKLOG, name, figure) for figure in (INTO, OUT))
-            for into, out in zip(filled, drained, strict=False):
-                results.add(Table.THROUGHPUT, name, RATE, Unit.PER_SECOND, in_and_out_rate(into, out))
-            results.compare(Table.THROUGHPUT, name, RATE, NULL, OF_NULL)
-        results.compare(Table.THROUGHPUT, f"{case}, {exact}", RATE, f"{case}, {plain}", OF_PLAIN)
-    results.compare(Table.THROUGHPUT, TRANSACTIONAL_NULL, RATE, NULL, OF_NULL)
+    _compare_throughput(results)
     for dialect in Dialect:
         results.compare(Table.DIALECTS, dialect, RATE, Dialect.NATIVE, OF_NATIVE)
         for ratio in results.runs(Table.DIALECTS, dialect, OF_NATIVE):
             results.add(Table.DIALECTS, dialect, WRITTEN_OF_NATIVE, Unit.RATIO, ratio * records_written(dialect))
-    for guarantee in (plain, exact):
+    for way in WAYS:
         for relays in ("", TWO_RELAYS):
-            results.compare(Table.PAST_DUE, f"{guarantee}{relays}", RATE, DESIGN, OF_DESIGN)
-    ours, theirs = (at_rate(who, JUDGED_PER_SECOND) for who in (plain, DESIGN))
+            results.compare(Table.PAST_DUE, f"{way}{relays}", RATE, DESIGN, OF_DESIGN)
+    ours, theirs = (at_rate(who, JUDGED_PER_SECOND) for who in (Guarantee.AT_LEAST_ONCE, DESIGN))
     results.compare(Table.LATENESS, ours, P99, theirs, P99_OF_DESIGN)
     for backend, guarantee in GROWING:
         _compare_pending(results, backend, guarantee)
+
+
+def _compare_throughput(results: Results) -> None:
+    """Note the rates of backlogs, and the ratios to the null relay, to at least once, and to pure Python."""
+    for case in Case:
+        for way in WAYS:
+            name = f"{case}, {way}"
+            filled, drained = (results.runs(Table.BACKLOG, name, figure) for figure in (INTO, OUT))
+            for into, out in zip(filled, drained, strict=False):
+                results.add(Table.THROUGHPUT, name, RATE, Unit.PER_SECOND, in_and_out_rate(into, out))
+            results.compare(Table.THROUGHPUT, name, RATE, NULL, OF_NULL)
+        for first, second in (PURE, PACKED):
+            results.compare(Table.THROUGHPUT, f"{case}, {second}", RATE, f"{case}, {first}", OF_PLAIN)
+        for pure, packed in zip(PURE, PACKED, strict=True):
+            results.compare(Table.THROUGHPUT, f"{case}, {packed}", RATE, f"{case}, {pure}", OF_PURE)
+    results.compare(Table.THROUGHPUT, TRANSACTIONAL_NULL, RATE, NULL, OF_NULL)
 
 
 def _compare_pending(results: Results, backend: str, guarantee: str) -> None:

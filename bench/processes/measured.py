@@ -6,7 +6,7 @@ import signal
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import yaml
@@ -30,6 +30,7 @@ from delaytopic_api.relay import (
 )
 from delaytopic_api.values import CAPABILITIES, Dialect, Duration, Guarantee, Ids
 from delaytopic_cli.embedded.process import ManagedProcess, free_port
+from delaytopic_relay.core.packed import VARIABLE
 
 START_SECONDS = 30.0
 STOP_SECONDS = 30.0
@@ -38,10 +39,20 @@ STOP_SECONDS = 30.0
 class BenchProcess:
     """A process that copies or relays, with its log in a file; one that reads a source has a consumer group."""
 
-    def __init__(self, name: str, command: Sequence[str], directory: Path, group: str = "") -> None:
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        directory: Path,
+        group: str = "",
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.name = name
         self.group = group
-        self._process = ManagedProcess(name, [sys.executable, "-m", *command], log_file=directory / f"{name}.log")
+        log_file = directory / f"{name}.log"
+        self._process = ManagedProcess(
+            name, [sys.executable, "-m", *command], log_file=log_file, environment=environment
+        )
 
     def start(self) -> None:
         """Start it, or start it again after a kill; it needs a second or two until it reads."""
@@ -116,15 +127,15 @@ class RedisDesign(BenchProcess):
 class Relay(BenchProcess):
     """One relay of a DelayTopic, under a name of its own in its group, as the operator starts it."""
 
-    def __init__(self, name: str, directory: Path, config: RelayConfig) -> None:
-        """Writes the configuration into the directory."""
+    def __init__(self, name: str, directory: Path, config: RelayConfig, *, packed: bool = False) -> None:
+        """Writes the configuration into the directory; `packed` demands the extension, which it has not otherwise."""
         self.config = config
         self._status_url = f"http://{config.http.host}:{config.http.port}/status"
         path = directory / f"{name}.yaml"
         document = config.model_dump(mode="json", by_alias=True, exclude_none=True)
         path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
         command = ["delaytopic_relay", "--config", str(path), "--name", name]
-        super().__init__(name, command, directory, config.group_id)
+        super().__init__(name, command, directory, config.group_id, {VARIABLE: "1" if packed else "0"})
 
     def wait_until_it_delivers(self) -> None:
         """Wait until it owns all partitions and has recovered them."""
