@@ -6,21 +6,24 @@ those of the source topic, shards its partitions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from delaytopic_relay.core.commands import Outbound, Reject, Schedule, SourceMessage
+from delaytopic_relay.core.commands import Command, Outbound, Reject, Schedule, SourceMessage
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, Plan
 from delaytopic_relay.delivery.outbound import Departing, Outgoing
 from delaytopic_relay.delivery.refusals import Refusal
 from delaytopic_relay.errors import RelayError, StateInDoubt
 
+ReadAll = Callable[[Sequence[SourceMessage]], list[Command]]
+"""Turns records into commands, in their order."""
+
 
 class Batch(NamedTuple):
-    """Records of one shard in source order; `end` is set when the reader has reached the source's end there."""
+    """Commands of one shard in source order; `end` is set when the reader has reached the source's end there."""
 
-    messages: Sequence[SourceMessage]
+    commands: list[Command]
     end: int | None = None
 
 
@@ -58,8 +61,10 @@ class Source(Protocol):
         """Join the group."""
         ...
 
-    def poll(self, limit: int, timeout_ms: int) -> dict[int, Batch]:
-        """Up to `limit` records, waiting for the first one at most `timeout_ms`; may call the assignment.
+    def poll(self, limit: int, timeout_ms: int, read: ReadAll) -> dict[int, Batch]:
+        """Up to `limit` records, each as the command that `read` makes of it; may call the assignment.
+
+        The first one is waited for at most `timeout_ms`.
 
         Raises `StateInDoubt` when what is to be read next is gone. A member that has failed for good loses all shards
         by the assignment, and joins anew.

@@ -206,7 +206,7 @@ class Loop:
 
     def _poll(self) -> dict[int, Batch]:
         started_ms = self._clock.monotonic_ms()
-        batches = self._source.poll(POLL_LIMIT, self._timeout_ms())
+        batches = self._source.poll(POLL_LIMIT, self._timeout_ms(), self._dialect.read_all)
         self._idle = not batches
         if self._idle:
             self.idle_ms += self._clock.monotonic_ms() - started_ms
@@ -269,7 +269,7 @@ class Loop:
         shard = self.shards.get(partition)
         if shard is None or partition in self._halted:
             return
-        commands: Sequence[Command] = self._dialect.read_all(batch.messages)
+        commands: Sequence[Command] = batch.commands
         end = batch.end
         if partition in self._scouting:
             self._scout(partition, shard, commands, end)

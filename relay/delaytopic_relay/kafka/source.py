@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, NoReturn, cast
+from typing import Any, NamedTuple, NoReturn, cast
 
 import structlog
 from confluent_kafka import Consumer, ConsumerGroupState, KafkaError, KafkaException, Message, TopicPartition
@@ -17,13 +17,13 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public 
 )
 
 from delaytopic_process.kafka_log import client_logger
-from delaytopic_relay.core.commands import MAX_HEADERS, SourceMessage
+from delaytopic_relay.core.commands import MAX_HEADERS, Command, SourceMessage
 from delaytopic_relay.core.membership import Heard, Step, Unowned, next_step
 from delaytopic_relay.core.progress import Progress, encode_metadata
 from delaytopic_relay.core.recovery import Bounds
 from delaytopic_relay.errors import KafkaUnavailable, TransactionAborted
 from delaytopic_relay.kafka.settings import Settings
-from delaytopic_relay.ports import Assignment, Batch, Committed, GroupMetadata
+from delaytopic_relay.ports import Assignment, Batch, Committed, GroupMetadata, ReadAll
 
 GATHER_S = 0.002
 """The wait for company once a first record is there: one pass for many costs less than many passes."""
@@ -49,6 +49,15 @@ AskGroup = Callable[[], "tuple[Future[ConsumerGroupDescription], Future[TopicDes
 """Asks the brokers for the group and the source, and does not wait."""
 
 log = structlog.get_logger()
+
+
+class _Taken(NamedTuple):
+    """The take of one poll: by shard its commands, the offset behind them and the source's end; and what was heard."""
+
+    commands: dict[int, list[Command]]
+    next: dict[int, int]
+    ends: dict[int, int]
+    heard: dict[Heard, str]
 
 
 class KafkaSource:
@@ -108,55 +117,63 @@ class KafkaSource:
             self._next.pop(shard, None)
         self._paused_ends.resumed(shards)
 
-    def poll(self, limit: int, timeout_ms: int) -> dict[int, Batch]:
-        """Up to `limit` records by shard; the first is waited for, the others join it within two milliseconds."""
+    def poll(self, limit: int, timeout_ms: int, read: ReadAll) -> dict[int, Batch]:
+        """Up to `limit` records by shard; the first is waited for, the others join it within two milliseconds.
+
+        Each portion is read at once, while the processor still has it at hand (0.3 us a record less than all at the
+        end, and 1.0 where records stay packed, as their messages are given back at once, too).
+        """
         if self._cover.lacks_owners(time.monotonic()):
             self._leave_and_join()
-        messages: list[Message] = []
+        taken, count = _Taken({}, {}, {}, {}), 0
         if timeout_ms > 0:
             first = self._consumer.poll(timeout_ms / 1000)
             if first is None:
                 return {}
-            messages.append(_light(first))
+            self._take([first], read, taken)
+            count = 1
         begun_s = time.monotonic()
         wait_s = min(GATHER_S, timeout_ms / 1000)
         waited_s = 0.0
-        while len(messages) < limit and waited_s < LONGEST_GATHER_S:
-            portion = self._consumer.consume(min(PORTION, limit - len(messages)), max(0.0, wait_s - waited_s))
-            messages += map(_light, portion)
+        while count < limit and waited_s < LONGEST_GATHER_S:
+            portion = self._consumer.consume(min(PORTION, limit - count), max(0.0, wait_s - waited_s))
+            self._take(portion, read, taken)
+            count += len(portion)
             if len(portion) < PORTION:
                 break
             waited_s = time.monotonic() - begun_s
-        return self._by_shard(messages)
+        return self._by_shard(taken)
 
-    def _by_shard(self, messages: Sequence[Message]) -> dict[int, Batch]:
-        groups: dict[int | None, list[Message]] = {}
-        ends: dict[int, int] = {}
-        heard: dict[Heard, str] = {}
-        for message in messages:
+    def _take(self, messages: Sequence[Message], read: ReadAll, taken: _Taken) -> None:
+        """Read a portion of records, shard by shard."""
+        groups: dict[int, list[Message]] = {}
+        for message in map(_light, messages):
             if message.error() is not None:
-                self._note(message, ends, heard)
+                self._note(message, taken.ends, taken.heard)
                 continue
-            shard = message.partition()
+            shard = message.partition() or 0
             group = groups.get(shard)
             if group is None:
                 groups[shard] = [message]
             else:
                 group.append(message)
-        step = next_step(heard)
+        for shard, group in groups.items():
+            taken.next[shard] = (group[-1].offset() or 0) + 1
+            taken.commands.setdefault(shard, []).extend(read(cast(Group, group)))
+
+    def _by_shard(self, taken: _Taken) -> dict[int, Batch]:
+        step = next_step(taken.heard)
         if step is Step.JOIN_WITHOUT_NAME:
-            self._join_anew(heard[Heard.FENCED])
+            self._join_anew(taken.heard[Heard.FENCED])
             return {}
         if step is Step.RECOVER:
-            reason = heard[Heard.OFFSET_GONE]
+            reason = taken.heard[Heard.OFFSET_GONE]
             raise TransactionAborted(f"the source no longer has what is to be read next: {reason}")
-        self._ends.update(ends)
-        self._next.update(ends)
-        self._next.update(
-            (shard, (group[-1].offset() or 0) + 1) for shard, group in groups.items() if shard is not None
-        )
-        shards = {shard for shard in groups if shard is not None} | ends.keys()
-        return {shard: Batch(cast(Group, groups.get(shard, [])), ends.get(shard)) for shard in shards}
+        self._ends.update(taken.ends)
+        self._next.update(taken.ends)
+        self._next.update(taken.next)
+        shards = taken.commands.keys() | taken.ends.keys()
+        return {shard: Batch(taken.commands.get(shard, []), taken.ends.get(shard)) for shard in shards}
 
     def _note(self, message: Message, ends: dict[int, int], heard: dict[Heard, str]) -> None:
         error = message.error()

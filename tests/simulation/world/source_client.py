@@ -14,7 +14,7 @@ from delaytopic_relay.core.membership import Heard, Step, Unowned
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds
 from delaytopic_relay.errors import KafkaUnavailable, TransactionAborted
-from delaytopic_relay.ports import Assignment, Batch, Committed
+from delaytopic_relay.ports import Assignment, Batch, Committed, ReadAll
 
 T = TypeVar("T")
 
@@ -52,8 +52,8 @@ class SimulatedSource:
             self._kafka.counts["path: took its own name back" if again else "path: took a place in the group"] += 1
         self.member = group.join(self._member_name, self._kafka.now_ms)
 
-    def poll(self, limit: int, timeout_ms: int) -> dict[int, Batch]:
-        return self._gate.call("poll", lambda: self._poll(limit), self._not_polled)
+    def poll(self, limit: int, timeout_ms: int, read: ReadAll) -> dict[int, Batch]:
+        return self._gate.call("poll", lambda: self._poll(limit, read), self._not_polled)
 
     def _not_polled(self, fault: Fault) -> dict[int, Batch]:
         if fault.what is What.FATAL and self._member_name is not None:
@@ -68,13 +68,13 @@ class SimulatedSource:
         group.silent(group.join(self._member_name, now_ms), now_ms)
         self._answer(Heard.FENCED)
 
-    def _poll(self, limit: int) -> dict[int, Batch]:
+    def _poll(self, limit: int, read: ReadAll) -> dict[int, Batch]:
         self._hear()
         batches: dict[int, Batch] = {}
         for shard in sorted(self._owned):
             if shard in self.positions and shard not in self.paused:
-                batch = self._fetch(shard, min(limit, self.chunk))
-                if batch.messages or batch.end is not None:
+                batch = self._fetch(shard, min(limit, self.chunk), read)
+                if batch.commands or batch.end is not None:
                     batches[shard] = batch
         return batches
 
@@ -136,7 +136,7 @@ class SimulatedSource:
             self.positions.pop(shard, None)
             self.paused.discard(shard)
 
-    def _fetch(self, shard: int, limit: int) -> Batch:
+    def _fetch(self, shard: int, limit: int, read: ReadAll) -> Batch:
         log, position = self._kafka.source[shard], self.positions[shard]
         if position < log.low:
             del self.positions[shard]
@@ -148,7 +148,7 @@ class SimulatedSource:
         at_end = self.positions[shard] >= end and (bool(messages) or self._told_end.get(shard) != end)
         if at_end:
             self._told_end[shard] = end
-        return Batch(messages, end if at_end else None)
+        return Batch(read(messages), end if at_end else None)
 
     def read_from(self, shard: int, offset: int) -> None:
         self._ask("read from", lambda: self._seek(shard, offset))

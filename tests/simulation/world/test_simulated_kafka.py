@@ -13,7 +13,7 @@ from tests.simulation.world.target_client import SimulatedTarget
 from tests.simulation.world.transactions import TIMEOUT_MS
 
 from delaytopic_api.records import DeadLetter, dead_letter_headers
-from delaytopic_relay.core.commands import DueKey
+from delaytopic_relay.core.commands import Command, DueKey, SourceMessage
 from delaytopic_relay.core.membership import HAND_OVER_MS
 from delaytopic_relay.core.progress import fresh_progress
 from delaytopic_relay.delivery.outbound import Outgoing
@@ -40,6 +40,10 @@ class Assigned:
         self.told.append(("lost", list(shards)))
 
 
+def unread(messages: Sequence[SourceMessage]) -> list[Command]:
+    return []
+
+
 def a_target(kafka: Kafka, name: str = "a") -> SimulatedTarget:
     gate = Gate(kafka.counts, lambda fault: None)
     return SimulatedTarget(kafka, gate, SimulatedClock(kafka), name, transactional=True)
@@ -49,7 +53,7 @@ def a_source(kafka: Kafka, name: str = "a", member_name: str | None = None) -> t
     gate, assigned = Gate(kafka.counts, lambda fault: None), Assigned()
     source = SimulatedSource(kafka, gate, name, 10, 0, member_name)
     source.subscribe(assigned)
-    source.poll(10, 0)
+    source.poll(10, 0, unread)
     return source, assigned
 
 
@@ -138,8 +142,8 @@ def test_a_shard_moves_only_after_its_owner_has_let_go() -> None:
     second, told_second = a_source(kafka, "b")
     before = list(told_second.told)
 
-    first.poll(10, 0)
-    second.poll(10, 0)
+    first.poll(10, 0, unread)
+    second.poll(10, 0, unread)
 
     assert (before, told_first.told[-1], told_second.told) == ([], ("revoked", [1]), [("assigned", [1])])
 
@@ -153,7 +157,7 @@ def test_a_silent_member_holds_up_a_rebalance_until_its_session_ends() -> None:
     before = list(told.told)
 
     kafka.pass_time(6_000)
-    second.poll(10, 0)
+    second.poll(10, 0, unread)
 
     assert (before, told.told) == ([], [("assigned", [0])])
 
@@ -162,7 +166,7 @@ def test_who_joins_under_a_name_has_the_shards_of_the_member_that_had_it_without
     kafka = Kafka(2, 6_000)
     dead, _ = a_source(kafka, "a", "pod")
     _, told_other = a_source(kafka, "b", "other pod")
-    dead.poll(10, 0)
+    dead.poll(10, 0, unread)
     assert dead.member is not None
     kafka.group.silent(dead.member, kafka.now_ms)
     before = (list(told_other.told), kafka.group.generation)
@@ -181,7 +185,7 @@ def test_a_member_whose_name_another_took_cannot_commit_in_the_same_generation_a
 
     with pytest.raises(TransactionAborted):
         kafka.group.check(number, generation)
-    frozen.poll(10, 0)
+    frozen.poll(10, 0, unread)
 
     assert (told.told, frozen._member_name) == ([("assigned", [0]), ("lost", [0])], None)
     assert kafka.group.named("pod") is started.member
@@ -195,8 +199,8 @@ def test_a_member_that_was_taken_out_although_it_lives_joins_again_under_its_nam
     source, told = a_source(kafka, "a", "pod")
     kafka.group.take_out("pod", kafka.now_ms, fenced=fenced)
 
-    source.poll(10, 0)
-    source.poll(10, 0)
+    source.poll(10, 0, unread)
+    source.poll(10, 0, unread)
 
     assert told.told == [("assigned", [0]), ("lost", [0]), ("assigned", [0])]
     assert source._member_name == name
@@ -211,8 +215,8 @@ def test_a_member_whose_own_session_is_over_takes_its_name_back() -> None:
     kafka.pass_time(6_000)
 
     kafka.group.heard(frozen.member, kafka.now_ms)
-    frozen.poll(10, 0)
-    started.poll(10, 0)
+    frozen.poll(10, 0, unread)
+    started.poll(10, 0, unread)
 
     assert kafka.group.named("pod") is frozen.member
     assert (told.told, started._member_name) == ([("assigned", [0]), ("lost", [0])], None)
@@ -228,7 +232,7 @@ def test_what_a_member_was_letting_go_when_it_died_gets_an_owner_once_it_has_sta
     before = (kafka.group.unowned(), list(told_other.told))
 
     kafka.pass_time(HAND_OVER_MS)
-    started.poll(10, 0)
+    started.poll(10, 0, unread)
 
     assert before == ({1}, [])
     assert kafka.group.unowned() == set()

@@ -15,6 +15,7 @@ from tests.harness.shared_servers import KafkaAddress
 from tests.support.relay.process import wait_for
 
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+from delaytopic_relay.core.commands import Command, SourceMessage
 from delaytopic_relay.core.recovery import Bounds
 from delaytopic_relay.kafka.settings import Settings, consumer_settings
 from delaytopic_relay.kafka.source import KafkaSource
@@ -41,6 +42,10 @@ consumer.subscribe([topic], on_assign=assigned, on_revoke=lambda *_: os._exit(1)
 while True:
     consumer.poll(0.1)
 """
+
+
+def unread(messages: Sequence[SourceMessage]) -> list[Command]:
+    return []
 
 
 class Owner:
@@ -108,12 +113,12 @@ def test_partitions_get_an_owner_whose_former_one_died_while_it_handed_them_over
     there, again = Owner(), Owner()
 
     with closing(a_source(connection, topic, "relay-b", there)) as staying:
-        wait_for(lambda: staying.poll(1, 20) == {} and dies.poll() is not None)
+        wait_for(lambda: staying.poll(1, 20, unread) == {} and dies.poll() is not None)
         dies.stdout.close()
         with closing(a_source(connection, topic, "relay-a", again)) as started:
             wait_for(
                 lambda: (
-                    staying.poll(1, 20) == started.poll(1, 20) == {}
+                    staying.poll(1, 20, unread) == started.poll(1, 20, unread) == {}
                     and len(there.partitions) == len(again.partitions) == PARTITIONS // 2
                 )
             )
