@@ -78,6 +78,8 @@ OBJECTS: Final = "a record is a dozen Python objects, made once and read once"
 COLD: Final = "the same, and each object is a cache miss by the time the record is due"
 UNPACKED: Final = "the same, and packing, unpacking and one more way through Redis"
 WITHOUT: Final = "the client, which makes an object of each record that it reads, and the broker beside it"
+WAITING: Final = "the same, and the relay waits while it writes into Redis"
+MOVED: Final = "the same, and each record goes through the broker once more"
 STORED: Final = "the same, and packing, unpacking and one more way through Kafka"
 PRODUCING: Final = "producing with headers, and a receipt for each record"
 SHARED: Final = "producer, broker, relay and reader share the processors: whoever waits for one is late"
@@ -90,10 +92,10 @@ HEADERS: Final = "headers of their own are parsed and written for every record"
 
 PLAIN, EXACT = Guarantee.AT_LEAST_ONCE, Guarantee.EXACTLY_ONCE
 THROUGHPUT: Final = (
-    (Case.FIXED, 0.75, 0.62, OBJECTS),
-    (Case.HORIZON, 0.50, 0.42, COLD),
-    (Case.REDIS, 0.33, 0.30, UNPACKED),
-    (Case.BUCKETS, 0.33, 0.30, STORED),
+    (Case.FIXED, 0.75, 0.62, OBJECTS, WITHOUT),
+    (Case.HORIZON, 0.50, 0.42, COLD, WITHOUT),
+    (Case.REDIS, 0.33, 0.30, UNPACKED, WAITING),
+    (Case.BUCKETS, 0.33, 0.30, STORED, MOVED),
 )
 
 
@@ -104,10 +106,13 @@ def records_written(dialect: Dialect) -> int:
 
 
 def _goals() -> Iterator[tuple[Name, Goal]]:
-    for case, plain, exact, bound in THROUGHPUT:
+    for case, plain, exact, bound, bound_packed in THROUGHPUT:
         for way in WAYS:
             limit = plain if way.guarantee is PLAIN else exact
-            yield (Table.THROUGHPUT, f"{case}, {way}", OF_NULL), Goal(AtLeast(limit), WITHOUT if way.packed else bound)
+            yield (
+                (Table.THROUGHPUT, f"{case}, {way}", OF_NULL),
+                Goal(AtLeast(limit), bound_packed if way.packed else bound),
+            )
     for way in WAYS:
         limit = 5 if way.guarantee is PLAIN else 3.5
         yield (Table.PAST_DUE, str(way), OF_DESIGN), Goal(AtLeast(limit), WITHOUT if way.packed else PRODUCING)
