@@ -133,7 +133,7 @@ class Target(Protocol):
 
     @property
     def packs(self) -> bool:
-        """Whether `send` takes batches of packed schedules, too."""
+        """Return whether `send` takes batches of packed schedules, too."""
         ...
 
     def send(self, records: Sequence[Departing]) -> None:

@@ -247,7 +247,7 @@ static PyObject *sender_produce(PyObject *self, PyObject *arguments) {
 static PyObject *sender_failures(PyObject *self, PyObject *Py_UNUSED(nothing)) {
     Link *link = ((Sender *)self)->link;
     Failure failed[FAILURES_KEPT];
-    /* Nobody makes objects of Python or waits for anything while he holds the lock. */
+    /* No Python object is made under the lock: the collector may run then, destroy a producer, and wait for its threads. */
     pthread_mutex_lock(&link->lock);
     int failures = link->failures;
     memcpy(failed, link->failed, (size_t)failures * sizeof *failed);

@@ -21,7 +21,7 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def packed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Whether relays have the extension: without, unless a mark of `tests.support.relay.records` asks for it."""
+    """Give relays the extension where a mark of `tests.support.relay.records` asks for it; return whether it does."""
     has_it = bool(getattr(request, "param", False))
     if has_it:
         compile_or_skip()

@@ -128,7 +128,7 @@ class PackedBatch(NamedTuple):
 
 
 Departing = Outgoing | PackedBatch
-"""What a target is given: a record, or many of them in one."""
+"""The unit that a target sends: a record, or a batch of packed ones."""
 
 
 def one_by_one(records: Iterable[Departing]) -> Iterator[Outgoing]:
@@ -185,7 +185,7 @@ class Addressing:
         self.count: PartitionCount = lambda topic: None
         """Asked where a record chooses its partition."""
         self.packs = False
-        """Whether packed schedules leave in batches; set where the target takes these."""
+        """True if packed schedules leave in batches; set where the target takes these."""
         self.refused: dict[tuple[int, int], Refused] = {}
         self._used_refusals: set[tuple[int, int]] = set()
 

@@ -142,7 +142,7 @@ class KafkaSource:
             if len(portion) < PORTION:
                 break
             waited_s = time.monotonic() - begun_s
-        return self._by_shard(taken)
+        return self._batches_of(taken)
 
     def _take(self, messages: Sequence[Message], read: ReadAll, taken: _Taken) -> None:
         """Read a portion of records, shard by shard."""
@@ -161,7 +161,8 @@ class KafkaSource:
             taken.next[shard] = (group[-1].offset() or 0) + 1
             taken.commands.setdefault(shard, []).extend(read(cast(Group, group)))
 
-    def _by_shard(self, taken: _Taken) -> dict[int, Batch]:
+    def _batches_of(self, taken: _Taken) -> dict[int, Batch]:
+        """Act on what was heard; return the batches by shard, none if the member was replaced."""
         step = next_step(taken.heard)
         if step is Step.JOIN_WITHOUT_NAME:
             self._join_anew(taken.heard[Heard.FENCED])

@@ -89,7 +89,7 @@ class KafkaTarget:
 
     @property
     def packs(self) -> bool:
-        """Whether `send` takes batches of packed schedules, too."""
+        """Return whether `send` takes batches of packed schedules, too."""
         return AVAILABLE
 
     def send(self, records: Sequence[Departing]) -> None:
@@ -329,7 +329,7 @@ class SplitTarget:
 
     @property
     def packs(self) -> bool:
-        """Whether `send` takes batches of packed schedules, too."""
+        """Return whether `send` takes batches of packed schedules, too."""
         return self._plain.packs
 
     def send(self, records: Sequence[Departing]) -> None:

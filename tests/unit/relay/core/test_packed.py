@@ -18,9 +18,11 @@ from tests.support.relay.extension import extension, packed_of, read_packed, sch
 from tests.support.relay.native_records import DAY_MS, KEY, OFFSET, POLICY, TIMESTAMP_MS, VALUE, Header, Timestamp
 
 from delaytopic_api.records import CONTROL_HEADERS, Headers
+from delaytopic_relay.core import packed as switch
 from delaytopic_relay.core.commands import MAX_HEADERS, Cancel, Command, Reject, Schedule, SourceMessage
 from delaytopic_relay.dialects.native import NativeDialect, NativePolicy
 from delaytopic_relay.dialects.times import LAST_INSTANT_MS
+from delaytopic_relay.errors import ConfigurationError
 
 POLICIES = (
     POLICY,
@@ -238,7 +240,7 @@ def scripted(**changes: Any) -> Scripted:
 
 
 class Broken(Exception):
-    """What a test raises."""
+    """An error that only tests raise."""
 
 
 def refuse(*_: object) -> NoReturn:
@@ -734,3 +736,38 @@ def test_what_is_not_all_packed_has_no_summary_and_no_order(others: list[Any]) -
 def test_many_are_asked_for_as_a_sequence(function: Callable[[Any], object]) -> None:
     with pytest.raises(TypeError):
         function(5)
+
+
+# -- the switch
+
+
+def test_a_relay_that_is_to_have_the_extension_and_has_none_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(switch.VARIABLE, "1")
+    monkeypatch.setattr(switch, "AVAILABLE", False)
+    monkeypatch.setattr(switch, "_reason", "no module of this name")
+
+    with pytest.raises(ConfigurationError) as raised:
+        switch.check_extension()
+
+    assert str(raised.value) == (
+        "the environment variable DELAYTOPIC_PACKED is 1, but the extension cannot be imported "
+        "(no module of this name): install a build that has it, or set DELAYTOPIC_PACKED to 0"
+    )
+
+
+@pytest.mark.parametrize("value", ["2", "true", " 1"])
+def test_a_switch_that_is_neither_on_nor_off_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv(switch.VARIABLE, value)
+
+    with pytest.raises(ConfigurationError) as raised:
+        switch.check_extension()
+
+    assert str(raised.value) == f"the environment variable DELAYTOPIC_PACKED is {value!r}: it may be 1 or 0"
+
+
+@pytest.mark.parametrize("value", ["", "0"])
+def test_a_relay_that_is_not_to_have_the_extension_needs_none(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv(switch.VARIABLE, value)
+    monkeypatch.setattr(switch, "AVAILABLE", False)
+
+    assert switch.check_extension() is False
