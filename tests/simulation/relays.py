@@ -13,6 +13,7 @@ from tests.simulation.world.kafka import SOURCE, Kafka
 from tests.simulation.world.source_client import SimulatedSource
 from tests.simulation.world.strands import Strand
 from tests.simulation.world.target_client import SimulatedTarget
+from tests.support.relay.background import Background
 
 from delaytopic_api.values import Partitioning
 from delaytopic_relay.backlog.fixed import FixedBacklog
@@ -20,6 +21,7 @@ from delaytopic_relay.backlog.kafka.backlog import BucketBacklog
 from delaytopic_relay.backlog.kafka.partition import BucketShard
 from delaytopic_relay.backlog.protocol import Backlog, EmptyReader
 from delaytopic_relay.backlog.redis.backlog import RedisBacklog
+from delaytopic_relay.backlog.redis.manager import Writing
 from delaytopic_relay.backlog.signing import SegmentSigner
 from delaytopic_relay.backlog.store import BacklogStore
 from delaytopic_relay.core.commands import Dialect
@@ -144,7 +146,9 @@ class Relay:
         if isinstance(store, SimulatedBucketLog):
             rules = RULES._replace(key=self.signer.key_id)
             return BucketBacklog(store, NAMES, rules, self.clock, self.events, lambda _: EmptyReader(), self.signer)
-        return RedisBacklog(store, self.name, HORIZON_MS, self.clock, self.events, EmptyReader, self.signer)
+        early = self.setup.early
+        writing = Writing(self.signer, Background(early) if early is not None else None, early_bytes=1)
+        return RedisBacklog(store, self.name, HORIZON_MS, self.clock, self.events, EmptyReader, writing)
 
     @property
     def frozen(self) -> bool:

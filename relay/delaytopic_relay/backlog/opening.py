@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import structlog
 
 from delaytopic_api.relay import RelayConfig
@@ -11,6 +13,7 @@ from delaytopic_relay.backlog.kafka.opening import open_buckets
 from delaytopic_relay.backlog.protocol import Backlog
 from delaytopic_relay.backlog.redis.backlog import RedisBacklog
 from delaytopic_relay.backlog.redis.connection import connect_redis
+from delaytopic_relay.backlog.redis.manager import Writing
 from delaytopic_relay.backlog.redis.preflight import check_redis
 from delaytopic_relay.backlog.redis.reader import RedisPendingReader
 from delaytopic_relay.backlog.redis.store import RedisBacklogStore
@@ -44,7 +47,13 @@ def _open_redis(
     def open_reader() -> RedisPendingReader:
         return RedisPendingReader(connect_redis(settings), backend_id, signer)
 
-    store = RedisBacklogStore(connection, backend_id)
     return RedisBacklog(
-        store, relay, config.limits.horizon.ms, clock, events, open_reader, signer, config.backend.max_redis_memory
+        RedisBacklogStore(connection, backend_id),
+        relay,
+        config.limits.horizon.ms,
+        clock,
+        events,
+        open_reader,
+        Writing(signer, ThreadPoolExecutor(1, "redis")),
+        config.backend.max_redis_memory,
     )

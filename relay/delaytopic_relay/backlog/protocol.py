@@ -175,11 +175,11 @@ class BacklogManager(Protocol[Shard_contra]):
         """Return what the backlog knows of these ids."""
         ...
 
-    def put_early(self, shards: Iterable[Shard_contra]) -> Sequence[Outgoing]:
-        """Return records for the transaction that need not wait for its end: what is sent earlier is settled sooner."""
+    def put_early(self, shards: Collection[Shard_contra]) -> Sequence[Outgoing]:
+        """Begin what need not wait for a commit, so that it is settled sooner; return records for the transaction."""
         ...
 
-    def put_all(self, shards: Iterable[Shard_contra]) -> Sequence[Outgoing]:
+    def put_all(self, shards: Collection[Shard_contra]) -> Sequence[Outgoing]:
         """Store what a commit takes for granted: done already, or records for the transaction."""
         ...
 

@@ -107,7 +107,7 @@ class Loop:
         self._moving: set[int] = set()
         self._open = self._moved = self._stored = self._behind = self._idle = False
         self._tick_started_ms = 0
-        self._sent = self._taken = 0
+        self._sent = self._taken = self._came_ms = 0
         self._tick_sent = SentBatches()
         self._last_commit_ms = 0
         self._held_until_ms = 0
@@ -210,6 +210,8 @@ class Loop:
         self._idle = not batches
         if self._idle:
             self.idle_ms += self._clock.monotonic_ms() - started_ms
+        else:
+            self._came_ms = self._clock.monotonic_ms()
         return batches
 
     def _timeout_ms(self) -> int:
@@ -396,7 +398,9 @@ class Loop:
 
     def _closes_at_ms(self) -> int | None:
         far_bytes = sum(shard.far_bytes for shard in self.shards.values())
-        tick = TickState(self._tick_started_ms, self._sent, self._moved, far_bytes, self._taken, self._idle)
+        tick = TickState(
+            self._tick_started_ms, self._sent, self._moved, far_bytes, self._taken, self._idle, self._came_ms
+        )
         return closes_at_ms(tick, self._pace, self._last_commit_ms)
 
     def _tick_is_due(self) -> bool:

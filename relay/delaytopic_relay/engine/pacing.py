@@ -21,6 +21,8 @@ loop for 8 ms, and all of the crowd is out sooner."""
 BURST = 2_000
 """Records taken in by a tick that ends once no more come: nothing is left to collect, and whoever watches the lag, as
 autoscaling does, sees the burst settled."""
+SETTLED_MS = 25
+"""The time without a record after which such a burst is over where a commit keeps the loop from what is due."""
 LARGEST_FAR_BYTES = 16 << 20
 LONGEST_SLEEP_MS = 50
 COMMIT_SHARE = 1
@@ -54,7 +56,7 @@ class Pace(NamedTuple):
 class TickState(NamedTuple):
     """The work that is open since the last commit; times are monotonic, `sent` and `taken` count records.
 
-    `idle` says that none came when some were last asked for.
+    `idle` says that none came when some were last asked for, `came_ms` when the last ones did.
     """
 
     started_ms: int
@@ -63,6 +65,7 @@ class TickState(NamedTuple):
     far_bytes: int
     taken: int = 0
     idle: bool = False
+    came_ms: int = 0
 
 
 def closes_at_ms(tick: TickState, pace: Pace, last_commit_ms: int) -> int | None:
@@ -70,7 +73,9 @@ def closes_at_ms(tick: TickState, pace: Pace, last_commit_ms: int) -> int | None
     if tick.far_bytes > LARGEST_FAR_BYTES or tick.sent >= MOST_SENT:
         return tick.started_ms
     if tick.sent:
-        return tick.started_ms + pace.tick_ms(last_commit_ms, crowded=tick.sent >= CROWD)
+        closes_ms = tick.started_ms + pace.tick_ms(last_commit_ms, crowded=tick.sent >= CROWD)
+        over_ms = tick.came_ms + SETTLED_MS
+        return closes_ms if pace.transactional or tick.taken < BURST else min(closes_ms, over_ms)
     if tick.moved:
         return tick.started_ms + (0 if tick.idle and tick.taken >= BURST else QUIET_TICK_MS)
     return None

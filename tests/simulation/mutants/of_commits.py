@@ -9,7 +9,7 @@ from tests.simulation.mutants.breaking import BrokenTarget, Mutant, Patch, with_
 
 from delaytopic_relay.backlog.fixed import FixedShard
 from delaytopic_relay.backlog.redis.manager import RedisManager
-from delaytopic_relay.backlog.redis.partition import Shard
+from delaytopic_relay.backlog.redis.partition import Put, Shard
 from delaytopic_relay.core.calendar import Calendar
 from delaytopic_relay.core.commands import DueKey
 from delaytopic_relay.core.progress import Progress
@@ -77,6 +77,16 @@ def puts_late() -> Sequence[Patch]:
             cast(Any, shard)._was_committed = True
 
     return [(Loop, "_close_tick", close), (RedisManager, "put_all", lambda self, shards: None)]
+
+
+def forgets_meanwhile() -> Sequence[Patch]:
+    original = Shard.put_ahead_done
+
+    def put_ahead_done(self: Shard, put: Put) -> None:
+        original(self, put)
+        self._far, self.far_bytes = [], 0
+
+    return [(Shard, "put_ahead_done", put_ahead_done)]
 
 
 def drop_before_commit() -> Sequence[Patch]:
@@ -173,6 +183,11 @@ MUTANTS = (
     Mutant("cursor-goes-back", "lets a record that leaves at once move the cursor C back", cursor_goes_back),
     Mutant("cursor-too-far", "commits a cursor C at what is due next, not at what was delivered", cursor_one_too_far),
     Mutant("fixed-offset-past-queue", "fixed delay: commits L past its queue", fixed_offset_past_the_queue),
+    Mutant(
+        "forgets-meanwhile",
+        "forgets what it took in while a write of what came before was under way",
+        forgets_meanwhile,
+    ),
     Mutant("puts-late", "puts in the backlog with the commit after the one that relies on it", puts_late),
     Mutant("drop-before-commit", "drops slices from the backlog before the commit", drop_before_commit),
     Mutant(

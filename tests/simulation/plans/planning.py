@@ -40,7 +40,8 @@ OF_BACKLOG = frozenset({"position", "put", "slices", "load", "ids", "drop", "che
 def plan_for(seed: int) -> Plan:
     """The history that this seed stands for."""
     rng = random.Random(seed)
-    setup = _setup(rng)._replace(keys=("", "", "same", "changing")[seed % 4])
+    keys, early = ("", "", "same", "changing")[seed % 4], (None, 0, 1, 3)[seed // 4 % 4]
+    setup = _setup(rng)._replace(keys=keys, early=early)
     return Plan(setup, tuple(_actions(rng, setup)))
 
 

@@ -18,6 +18,7 @@ from delaytopic_relay.backlog.kafka.ranges import BucketRules
 from delaytopic_relay.backlog.kafka.topics import BucketNames
 from delaytopic_relay.backlog.protocol import Backlog, EmptyReader
 from delaytopic_relay.backlog.redis.backlog import RedisBacklog
+from delaytopic_relay.backlog.redis.manager import Writing
 from delaytopic_relay.backlog.redis.partition import UNLIMITED_BYTES
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner
 from delaytopic_relay.backlog.store import BacklogStore
@@ -157,7 +158,7 @@ def start(world: World, store: BacklogStore, name: str = "relay", setup: Setup =
         names = BucketNames(SOURCE)
         backlog = BucketBacklog(log, names, rules, clock, events, lambda _: EmptyReader(), setup.signer)
     elif setup.delay_ms is None:
-        backlog = in_redis = RedisBacklog(store, name, HORIZON_MS, clock, events, EmptyReader, setup.signer)
+        backlog = in_redis = RedisBacklog(store, name, HORIZON_MS, clock, events, EmptyReader, Writing(setup.signer))
         in_redis.share_bytes = setup.share_bytes
     addressing = Addressing(SOURCE, TARGET, DEAD, Partitioning.BY_KEY, 4, setup.limit, FURTHER, setup.forms)
     addressing.count = setup.partition_count

@@ -7,10 +7,9 @@ from typing import Any
 
 from delaytopic_api.values import Quantity
 from delaytopic_relay.backlog.protocol import PendingReader
-from delaytopic_relay.backlog.redis.manager import RedisManager
+from delaytopic_relay.backlog.redis.manager import RedisManager, Writing
 from delaytopic_relay.backlog.redis.partition import UNLIMITED_BYTES as UNLIMITED_SHARE
 from delaytopic_relay.backlog.redis.partition import Shard, share_bytes_of
-from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner
 from delaytopic_relay.backlog.store import BacklogStore, StoreVersion
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, Plan, plan_recovery
@@ -32,7 +31,7 @@ class RedisBacklog:
         clock: Clock,
         events: LoopEvents,
         open_reader: Callable[[], PendingReader],
-        signer: SegmentSigner = UNSIGNED,
+        writing: Writing = Writing(),  # noqa: B008 - it cannot be changed
         max_memory: Quantity | None = None,
     ) -> None:
         """Owns the backlog; `relay` names this relay there, with a number for each claim.
@@ -43,7 +42,7 @@ class RedisBacklog:
         self._relay = relay
         self._horizon_ms = horizon_ms
         self._events = events
-        self._signer = signer
+        self._signer, self._background = writing.signer, writing.background
         self._open_reader = open_reader
         self._positions: dict[int, StoreVersion | None] = {}
         """The position of the backlog when a shard was planned."""
@@ -51,7 +50,7 @@ class RedisBacklog:
         self._max_memory = max_memory
         self.share_bytes = UNLIMITED_SHARE
         """From so much in the backlog on, the reading of a shard pauses."""
-        self.manager = RedisManager(store, clock, events, signer)
+        self.manager = RedisManager(store, clock, events, writing)
 
     def begin(self, partitions: int) -> None:
         """Give each partition of the source an equal share of the memory in Redis."""
@@ -61,6 +60,7 @@ class RedisBacklog:
         self, partition: int, committed: Progress | None, bounds: Bounds, owner: str, *, offset_reset: bool
     ) -> Plan:
         """Start at the lower of the committed offset and the backlog's."""
+        self.manager.abandon(partition)
         position = self._positions[partition] = self._position(partition)
         filled = position.offset if position is not None else None
         plan = plan_recovery(committed, filled, bounds, owner, offset_reset=offset_reset)
@@ -113,4 +113,6 @@ class RedisBacklog:
 
     def close(self) -> None:
         """Give back connections."""
+        if self._background is not None:
+            self._background.shutdown()
         self._store.close()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TypeVar
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager, suppress
+from itertools import chain, repeat
+from typing import NamedTuple, TypeVar
 
 from delaytopic_relay.backlog.redis.partition import Load, Put, Shard
 from delaytopic_relay.backlog.segments import decode_slice_segment
@@ -19,6 +21,7 @@ from delaytopic_relay.errors import (
     BacklogUnavailable,
     CorruptState,
     ForeignRecord,
+    RelayError,
     SegmentError,
     TransactionAborted,
 )
@@ -33,6 +36,8 @@ CHECK_MS = 1_000
 """The age at which the knowledge of the backlog's position is renewed."""
 LOADING_MS = 10
 """The longest time that loading may keep the loop from what is due."""
+EARLY_BYTES = 2 << 20
+"""What a shard has for the backlog when it begins to be written, while the loop reads on."""
 PAGE_SLICES = 1_000
 """Slices of the schedule in one answer."""
 
@@ -41,12 +46,40 @@ Fetched = dict[Load, list[bytes]]
 """Portions that came with an earlier one; nothing was put in the backlog since."""
 
 
+class Writing(NamedTuple):
+    """The way of segments into the backlog: signed, and early if there is a `background` for it.
+
+    From `early_bytes` on, what a shard has for the backlog is written there while the loop reads on.
+    """
+
+    signer: SegmentSigner = UNSIGNED
+    background: Executor | None = None
+    early_bytes: int = EARLY_BYTES
+
+
+class Early(NamedTuple):
+    """A write that has begun: `repeat` does it, and does it again."""
+
+    shard: Shard
+    put: Put
+    repeat: Callable[[], int]
+    answer: Future[int]
+    started_ms: int
+
+
 class RedisManager:
     """The backlog as the loop uses it."""
 
-    def __init__(self, store: BacklogStore, clock: Clock, events: LoopEvents, signer: SegmentSigner = UNSIGNED) -> None:
+    def __init__(
+        self,
+        store: BacklogStore,
+        clock: Clock,
+        events: LoopEvents,
+        writing: Writing = Writing(),  # noqa: B008 - it cannot be changed
+    ) -> None:
         self._store = store
-        self._signer = signer
+        self._signer, self._background, self._early_bytes = writing
+        self._early: Early | None = None
         self._clock = clock
         self._events = events
         self._checked_ms: dict[int, int] = {}
@@ -67,14 +100,43 @@ class RedisManager:
             entries = self._retry(lambda: self._store.ids(shard.partition, shard.store_version, names))
         return {name: from_entry(entry) for name, entry in zip(names, entries, strict=True) if entry is not None}
 
-    def put_early(self, shards: Iterable[Shard]) -> Sequence[Outgoing]:
-        """Store nothing: a put keeps the loop waiting, and the larger it is, the fewer segments it has."""
+    def put_early(self, shards: Collection[Shard]) -> Sequence[Outgoing]:
+        """Begin to write what is far of the shard that has most of it; one write at a time."""
+        if self._early is not None and self._early.answer.done():
+            self._settle(shards)
+        shard = max(shards, key=_far_ahead_bytes, default=None)
+        if self._background is None or self._early is not None or shard is None:
+            return ()
+        if shard.far_ahead_bytes >= self._early_bytes:
+            put = shard.put_ahead(self._clock.now_ms())
+            write = self._writing(shard, put)
+            self._early = Early(shard, put, write, self._background.submit(write), self._clock.monotonic_ms())
         return ()
 
-    def put_all(self, shards: Iterable[Shard]) -> Sequence[Outgoing]:
+    def _settle(self, shards: Collection[Shard]) -> None:
+        """Have the write that has begun acknowledged."""
+        early, self._early = self._early, None
+        if early is None:
+            return
+        if early.shard not in shards:
+            # Whoever has the shard by now has moved its position on, or will.
+            with suppress(RelayError):
+                early.answer.result()
+            return
+        attempts = chain([early.answer.result], repeat(early.repeat))
+        self._acknowledge(early.shard, early.put, early.started_ms, lambda: next(attempts)())  # noqa: PLW0108 - each time another
+        early.shard.put_ahead_done(early.put)
+
+    def abandon(self, partition: int) -> None:
+        """Wait for the end of a write that has begun for a shard that is not ours any more, whatever it is."""
+        if self._early is not None and self._early.shard.partition == partition:
+            self._settle(())
+
+    def put_all(self, shards: Collection[Shard]) -> Sequence[Outgoing]:
         """Make the backlog hold everything that a commit of these shards will take for granted: done when it
         returns.
         """
+        self._settle(shards)
         for shard in shards:
             self._flush(shard)
             if shard.must_put:
@@ -85,13 +147,20 @@ class RedisManager:
 
     def _write(self, shard: Shard, put: Put) -> None:
         started_ms = self._clock.monotonic_ms()
+        self._acknowledge(shard, put, started_ms, self._writing(shard, put))
+
+    def _writing(self, shard: Shard, put: Put) -> Callable[[], int]:
+        """Return what writes a put, and may be called again until it is answered."""
         number = shard.partition
         signed = [
             segment._replace(data=self._signer.sign(slice_place(number, segment.slice), segment.data))
             for segment in put.segments
         ]
-        with self._readable(shard, [segment.slice for segment in signed]):
-            shard.note_stored(self._retry(lambda: self._store.put(number, put.expected, put.new, signed, put.ids)))
+        return lambda: self._store.put(number, put.expected, put.new, signed, put.ids)
+
+    def _acknowledge(self, shard: Shard, put: Put, started_ms: int, write: Callable[[], int]) -> None:
+        with self._readable(shard, [segment.slice for segment in put.segments]):
+            shard.note_stored(self._retry(write))
         self._checked_ms[shard.partition] = self._clock.monotonic_ms()
         self._events.put(self._checked_ms[shard.partition] - started_ms)
 
@@ -162,12 +231,16 @@ class RedisManager:
             return
         try:
             for shard in shards:
-                while not shard.touching and self._is_to_list(shard, until_ms):
+                while not self._is_writing(shard) and self._is_to_list(shard, until_ms):
                     with self._readable(shard):
                         self._list(shard)
         except BacklogUnavailable as error:
             self._events.unavailable(error)
             self._quiet_until_ms = until_ms + PAUSE_MS
+
+    def _is_writing(self, shard: Shard) -> bool:
+        """Return whether the position will be another one as soon as a write is answered."""
+        return shard.touching or (self._early is not None and self._early.shard is shard)
 
     def _is_to_list(self, shard: Shard, until_ms: int) -> bool:
         near = shard.must_list(self._clock.now_ms())
@@ -206,6 +279,11 @@ class RedisManager:
             self._quiet_until_ms = until_ms + PAUSE_MS
 
     def _load_shard(self, shard: Shard, room_bytes: int, until_ms: int) -> None:
+        if self._early is not None and self._early.shard is shard:
+            # Nothing new is begun before all is put; what was begun goes on.
+            if shard.current is None:
+                return
+            self._settle([shard])
         if shard.touching or self._is_old(shard):
             with self._readable(shard):
                 self._refresh(shard)
@@ -241,7 +319,9 @@ class RedisManager:
         self._checked_ms[shard.partition] = self._clock.monotonic_ms()
 
     def _flush(self, shard: Shard) -> None:
-        """Have a touch that went unanswered acknowledged, before the position is relied on."""
+        """Have a write that is under way acknowledged, before the position is relied on."""
+        if self._early is not None and self._early.shard is shard:
+            self._settle([shard])
         if shard.touching:
             with self._readable(shard):
                 self._retry(lambda: self._refresh(shard))
@@ -296,3 +376,7 @@ class RedisManager:
             data = self._store.load(shard.partition, shard.store_version, load.slice, load.first, load.segments)
         self._checked_ms[shard.partition] = self._clock.monotonic_ms()
         return data
+
+
+def _far_ahead_bytes(shard: Shard) -> int:
+    return shard.far_ahead_bytes

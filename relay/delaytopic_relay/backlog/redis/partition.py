@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from delaytopic_api.values import Quantity
@@ -86,15 +87,23 @@ class Shard(ShardCore):
         self._unloaded = 0
         self._loaded: list[Slice] = []
         self._touch: Put | None = None
+        self._ahead: list[Schedule] = []
+        """Far ones whose write has begun (`put_ahead`)."""
+        self._ahead_bytes = 0
+
+    @property
+    def must_put(self) -> bool:
+        """See `ShardCore.must_put`."""
+        return bool(self._ahead) or super().must_put
 
     @property
     def pending(self) -> int:
         """Schedules not yet done, in memory and in the backlog (copies in the backlog are counted too)."""
-        return self.calendar.count + len(self._far) + sum(self.index.values()) + self._unloaded
+        return self.calendar.count + len(self._ahead) + len(self._far) + sum(self.index.values()) + self._unloaded
 
     def waiting(self) -> Iterator[tuple[int, int, int]]:
         """Spans in which schedules wait that are not in the calendar: start, width, and how many."""
-        yield from ((schedule.due_ms, 1, 1) for schedule in self._far)
+        yield from ((schedule.due_ms, 1, 1) for schedule in chain(self._ahead, self._far))
         yield from ((slice_.start_ms, slice_.width_ms, records) for slice_, records in self.index.items())
         if self._current is not None and self._unloaded:
             yield self._current.start_ms, self._current.width_ms, self._unloaded
@@ -147,8 +156,11 @@ class Shard(ShardCore):
 
     def put(self, now_ms: int) -> Put:
         """The write that makes the backlog hold all that is far and was taken in; `put_done` when acknowledged."""
+        return self._put_far(now_ms, self.ids.to_put())
+
+    def _put_far(self, now_ms: int, ids: dict[bytes, IdEntry]) -> Put:
         new = self._next_position(max(self.committed_offset, self.store_version.offset))
-        return Put(self.store_version, new, pack(self._far, now_ms), self.ids.to_put())
+        return Put(self.store_version, new, pack(self._far, now_ms), ids)
 
     def put_done(self, put: Put) -> None:
         """The backlog acknowledged the put."""
@@ -156,6 +168,28 @@ class Shard(ShardCore):
         self._indexed(put.segments)
         self._far, self.far_bytes = [], 0
         self.ids.put_done()
+
+    @property
+    def far_ahead_bytes(self) -> int:
+        """Return about how many bytes of memory `put_ahead` would begin to write; none while it is being written."""
+        return 0 if self._ahead or self.touching else self.far_bytes
+
+    def put_ahead(self, now_ms: int) -> Put:
+        """Begin to write what is far, while more is taken in: the first part of the next put, as it were.
+
+        Nothing else is asked of the backlog until `put_ahead_done`. Ids go with the put itself: until then a later
+        command may change what is to be said of them.
+        """
+        put = self._put_far(now_ms, {})
+        self._ahead, self._ahead_bytes, self._far = self._far, self.far_bytes, []
+        return put
+
+    def put_ahead_done(self, put: Put) -> None:
+        """The backlog acknowledged what was put ahead."""
+        self.store_version = put.new
+        self._indexed(put.segments)
+        self.far_bytes -= self._ahead_bytes
+        self._ahead, self._ahead_bytes = [], 0
 
     @property
     def touching(self) -> bool:

@@ -20,6 +20,21 @@ local function state(position)
   return {position, bytes or 0, redis.call('HLEN', KEYS[3]), redis.call('HLEN', KEYS[4])}
 end
 
+-- Adds to numbers in a hash, and answers what they were. HINCRBY for each, from a script, takes Redis twice as long.
+local function add(key, names, added)
+  local known = redis.call('HMGET', key, unpack(names))
+  local fields = {}
+  for index, name in ipairs(names) do
+    if known[index] and not string.match(known[index], '^%d+$') then
+      redis.call('HINCRBY', key, name, 0)  -- raises the error of what is no number
+    end
+    fields[#fields + 1] = name
+    fields[#fields + 1] = string.format('%d', (known[index] or 0) + added[name])
+  end
+  redis.call('HSET', key, unpack(fields))
+  return known
+end
+
 local found = redis.call('GET', KEYS[1]) or ''
 if found ~= ARGV[1] or found == ARGV[2] then
   return state(found)
@@ -33,20 +48,37 @@ if sized ~= ARGV[1] then
 end
 local name_at = tonumber(ARGV[3])
 local argument = 4
-local added = 0
+local total = 0
+local names = {}
+local records = {}
+local bytes = {}
 for index = 6, #KEYS do
-  local list = KEYS[index]
-  local name = string.sub(list, name_at)
-  local size = #ARGV[argument + 1]
-  redis.call('RPUSH', list, ARGV[argument + 1])
-  if redis.call('HINCRBY', KEYS[3], name, ARGV[argument]) == tonumber(ARGV[argument]) then
-    redis.call('ZADD', KEYS[2], string.match(name, '^-?%d+'), name)
+  local name = string.sub(KEYS[index], name_at)
+  local data = ARGV[argument + 1]
+  redis.call('RPUSH', KEYS[index], data)
+  if not records[name] then
+    names[#names + 1] = name
   end
-  redis.call('HINCRBY', KEYS[5], name, size)
-  added = added + size
+  records[name] = (records[name] or 0) + ARGV[argument]
+  bytes[name] = (bytes[name] or 0) + #data
+  total = total + #data
   argument = argument + 2
 end
-redis.call('HINCRBY', KEYS[5], 'total', added)
+if #names > 0 then
+  local known = add(KEYS[3], names, records)
+  add(KEYS[5], names, bytes)
+  local scores = {}
+  for index, name in ipairs(names) do
+    if tonumber(known[index] or 0) == 0 then
+      scores[#scores + 1] = string.match(name, '^-?%d+')
+      scores[#scores + 1] = name
+    end
+  end
+  if #scores > 0 then
+    redis.call('ZADD', KEYS[2], unpack(scores))
+  end
+end
+redis.call('HINCRBY', KEYS[5], 'total', total)
 if argument < #ARGV then
   redis.call('HSET', KEYS[4], unpack(ARGV, argument))
 end

@@ -25,9 +25,10 @@ def redis_shard(
     claim: StoreVersion = CLAIM,
     index: Mapping[Slice, int] | None = None,
     horizon_ms: int = HORIZON_MS,
+    partition: int = 0,
 ) -> Shard:
     """Open a shard that reads from `start` on, or the committed offset, and knows that these slices are stored."""
-    shard = unlisted_shard(progress, start, claim, horizon_ms)
+    shard = unlisted_shard(progress, start, claim, horizon_ms, partition=partition)
     shard.listed(Page(index or {}, END_MS))
     return shard
 
@@ -38,9 +39,11 @@ def unlisted_shard(
     claim: StoreVersion = CLAIM,
     horizon_ms: int = HORIZON_MS,
     share_bytes: int = UNLIMITED_BYTES,
+    partition: int = 0,
 ) -> Shard:
     """Open a shard that has not asked yet which slices are stored."""
-    return Shard(0, progress, progress.offset if start is None else start, claim, horizon_ms, share_bytes)
+    first = progress.offset if start is None else start
+    return Shard(partition, progress, first, claim, horizon_ms, share_bytes)
 
 
 def bucket_shard(rules: BucketRules, progress: Progress = FRESH, state: BucketsState = NOTHING_STORED) -> BucketShard:

@@ -13,6 +13,7 @@ from delaytopic_relay.engine.pacing import (
     MOST_SENT,
     PLAIN_TICK_MS,
     QUIET_TICK_MS,
+    SETTLED_MS,
     SHORTEST_TICK_MS,
     Pace,
     TickState,
@@ -68,6 +69,27 @@ def test_without_transactions_a_tick_is_always_as_long(last_commit_ms: int) -> N
 )
 def test_a_tick_closes_sooner_the_more_there_is_in_it(tick: TickState, close_ms: int | None) -> None:
     assert closes_at_ms(tick, PACE, last_commit_ms=0) == close_ms
+
+
+@pytest.mark.parametrize(
+    ("tick", "close_ms"),
+    [
+        pytest.param(NOTHING_OPEN._replace(sent=1, came_ms=1_100), 1_000 + PLAIN_TICK_MS, id="sent"),
+        pytest.param(
+            NOTHING_OPEN._replace(sent=1, taken=BURST, came_ms=1_100), 1_100 + SETTLED_MS, id="a burst was taken in"
+        ),
+        pytest.param(
+            NOTHING_OPEN._replace(sent=1, taken=BURST, came_ms=1_490), 1_000 + PLAIN_TICK_MS, id="a burst goes on"
+        ),
+        pytest.param(
+            NOTHING_OPEN._replace(sent=1, taken=BURST - 1, came_ms=1_100),
+            1_000 + PLAIN_TICK_MS,
+            id="a few were taken in",
+        ),
+    ],
+)
+def test_without_transactions_a_tick_closes_when_a_burst_is_over(tick: TickState, close_ms: int) -> None:
+    assert closes_at_ms(tick, PACE._replace(transactional=False), last_commit_ms=0) == close_ms
 
 
 @pytest.mark.parametrize(

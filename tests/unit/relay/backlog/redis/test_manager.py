@@ -9,7 +9,7 @@ from tests.support.relay.quiet_events import QuietEvents
 from tests.support.relay.schedules import cancel, schedule
 from tests.support.relay.world import World, WorldClock
 
-from delaytopic_relay.backlog.redis.manager import CHECK_MS, PATIENCE_MS, PAUSE_MS, RedisManager
+from delaytopic_relay.backlog.redis.manager import CHECK_MS, PATIENCE_MS, PAUSE_MS, RedisManager, Writing
 from delaytopic_relay.backlog.segments import encode_segment
 from delaytopic_relay.backlog.signing import MAGIC, UNSIGNED, SegmentSigner, slice_place
 from delaytopic_relay.backlog.store import Slice, StoreVersion
@@ -29,7 +29,7 @@ class Desk:
         self.store = FlakyStore(self.world)
         self.store.put(0, None, CLAIM, [], {})
         self.events = QuietEvents()
-        self.manager = RedisManager(self.store, WorldClock(self.world), self.events, signer)
+        self.manager = RedisManager(self.store, WorldClock(self.world), self.events, Writing(signer))
         self.shard = redis_shard(claim=CLAIM)
 
     def take_in_far(self, offset: int, name: bytes | None = None) -> None:
@@ -266,7 +266,7 @@ def test_segments_of_an_earlier_key_are_read_while_the_file_has_it() -> None:
     desk.take_in_far(0)
     desk.put()
     desk.manager = RedisManager(
-        desk.store, WorldClock(desk.world), desk.events, SegmentSigner("shop", [b"new", b"key"])
+        desk.store, WorldClock(desk.world), desk.events, Writing(SegmentSigner("shop", [b"new", b"key"]))
     )
 
     desk.world.now_ms += FAR_MS
