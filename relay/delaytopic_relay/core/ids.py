@@ -169,8 +169,7 @@ class IdTable:
     def unknown(self, commands: Iterable[Command]) -> list[bytes]:
         """The ids that the backlog has to be asked about before these commands are applied."""
         # A tuple: a union of types would be made anew for each command.
-        named = (command for command in commands if isinstance(command, _NAMED))
-        names = {command.id for command in named if command.id is not None}
+        names = {command.id for command in commands if isinstance(command, _NAMED) and command.id is not None}
         return [name for name in names if name not in self._states and name not in self._to_put]
 
     def learn(self, found: Mapping[bytes, IdState], cursor: DueKey) -> None:
