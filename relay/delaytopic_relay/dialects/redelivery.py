@@ -22,7 +22,7 @@ from delaytopic_relay.core.commands import (
     Restated,
     Schedule,
 )
-from delaytopic_relay.dialects.markers import END, KEEPALIVE, START, Marker, decode_marker, encode_end, encode_varint
+from delaytopic_relay.dialects.markers import END, KEEPALIVE, START, Marker, decode_marker, encode_end, is_usual_end
 from delaytopic_relay.dialects.reading import (
     MAX_ID_BYTES,
     Policy,
@@ -34,7 +34,7 @@ from delaytopic_relay.dialects.reading import (
     shown,
     timestamp_of,
 )
-from delaytopic_relay.dialects.writing import Companion, Departure, Letter, ReadBy, Written, without
+from delaytopic_relay.dialects.writing import Companion, Departure, Letter, ReadBy, Trailing, Written, without
 
 COUNT: Final = "redelivery-count"
 """On a redelivered message the number of its redeliveries; clients copy it into the markers of the message."""
@@ -43,6 +43,8 @@ ENDED: Final = "delay-ended"
 _MAX_QUEUE_BYTES: Final = MAX_ID_BYTES - 15
 """Of a record key, beside a partition and an offset."""
 _REDELIVERED: Final = (ENDED, b"redelivered")
+_FIRST: Final = (COUNT, b"1")
+_TRAILING: Final = Trailing.REDELIVERY
 _OWN: Final = frozenset({RESTATED})
 _CONTROLS: Final = frozenset({RESTATED, COUNT})
 _OURS: Final = frozenset({RESTATED, COUNT, ENDED})
@@ -58,27 +60,30 @@ class RedeliveryDialect(ReadingDialect):
     def __init__(self, policy: Policy, max_redeliveries: int | None = None) -> None:
         """`max_redeliveries` is None for no bound."""
         self._policy = policy
+        self._max_delay_ms = policy.max_delay_ms
         self._max_redeliveries = max_redeliveries
 
     def _command(self, record: Record) -> Command:
         if record.value is None:
             raise RecordError(DeadLetterReason.MALFORMED_VALUE, "the value must be a marker, but is null")
+        if _is_own_end(record.key, record.value, record.headers):
+            return Ignore(record.offset)
         marker = decode_marker(record.value)
         if marker.version != 0:
             detail = f"the marker has version {marker.version}: this relay reads version 0 (V1)"
             raise RecordError(DeadLetterReason.UNSUPPORTED, detail)
         identity = _identity(record, marker)
-        headers: dict[str, bytes | None] = {}
+        ours: dict[str, bytes | None] = {}
         for name, value in record.headers or ():
             if name in _OURS:
-                headers[name] = value
-        due_ms, rank = _restated(record.offset, headers[RESTATED]) if RESTATED in headers else (None, None)
+                ours[name] = value
         if marker.type == START:
-            _refuse_more_headers(record, put_off=due_ms is not None)
-            _count(headers)
-            return self._start(record, marker, identity, due_ms, rank if due_ms is not None else None)
+            return self._start(record, marker, identity, ours)
         if marker.type == END:
-            return Ignore(record.offset) if ENDED in headers else Cancel(record.offset, identity, rank)
+            if ENDED in ours:
+                return Ignore(record.offset)
+            _, rank = _restated(record, ours)
+            return Cancel(record.offset, identity, rank)
         if marker.type == KEEPALIVE:
             due_ms = self._due_ms(record, marker)
             return Postpone(
@@ -87,7 +92,13 @@ class RedeliveryDialect(ReadingDialect):
         detail = f"the marker has type {marker.type}: this relay reads START (0), END (1) and KEEPALIVE (2)"
         raise RecordError(DeadLetterReason.UNKNOWN_ACTION, detail)
 
-    def _start(self, record: Record, marker: Marker, identity: bytes, due_ms: int | None, rank: int | None) -> Schedule:
+    def _start(self, record: Record, marker: Marker, identity: bytes, ours: Mapping[str, bytes | None]) -> Schedule:
+        due_ms, rank = _restated(record, ours) if ours else (None, None)
+        if due_ms is None:
+            rank = None
+            _refuse_more_headers(record.headers)
+        if ours:
+            _count(ours)
         # What was put off has a time that `maxDelay` allowed for its KEEPALIVE marker.
         due_ms = self._due_ms(record, marker) if due_ms is None else due_ms
         return Schedule(
@@ -96,29 +107,36 @@ class RedeliveryDialect(ReadingDialect):
             record.key,
             record.value,
             record.headers,
-            self.read_by,
+            self.read_by if ours else _TRAILING,
             identity,
             timestamp_ms=record.timestamp_ms,
             rank=rank,
         )
 
     def _due_ms(self, record: Record, marker: Marker) -> int:
-        timestamp_ms = timestamp_of(record, "field redeliver_after_ms")
-        return due_within(self._policy, timestamp_ms, timestamp_ms + marker.redeliver_after_ms)
+        timestamp_ms, after_ms = record.timestamp_ms, marker.redeliver_after_ms
+        # Nearly all are within the bounds, which is seen sooner than asked for.
+        if timestamp_ms is None or after_ms > self._max_delay_ms:
+            timestamp_ms = timestamp_of(record, "field redeliver_after_ms")
+            return due_within(self._policy, timestamp_ms, timestamp_ms + after_ms)
+        return timestamp_ms + after_ms
 
     def write(self, schedule: Schedule, departure: Departure) -> Written:
         """The message, under its queue's id, with the number of its redeliveries; the END marker of its START."""
         marker = decode_marker(schedule.value or b"")
         produced, most = schedule.headers or [], self._max_redeliveries
-        headers = without(produced, _CONTROLS)
-        count = _count(dict(produced)) if len(headers) < len(produced) else 0
+        if schedule.control is _TRAILING:
+            headers, count = [*produced], 0
+        else:
+            headers = without(produced, _CONTROLS)
+            count = _count(dict(produced)) if len(headers) < len(produced) else 0
         if most is not None and count >= most:
             detail = (
                 f"it was redelivered {count} times, and nobody has ended it;"
                 f" this DelayTopic allows {most} (schedule.redelivery.maxRedeliveries)"
             )
             raise RecordError(DeadLetterReason.TOO_MANY_REDELIVERIES, detail)
-        headers.append((COUNT, b"%d" % (count + 1)))
+        headers.append((COUNT, b"%d" % (count + 1)) if count else _FIRST)
         end = _end(schedule, marker, departure, [_REDELIVERED])
         return Written(marker.key, marker.value, headers, companions=(end,))
 
@@ -143,11 +161,18 @@ def _identity(record: Record, marker: Marker) -> bytes:
     if not queue or len(queue) > _MAX_QUEUE_BYTES:
         detail = f"the record key is the queue's id: it must be 1 to {_MAX_QUEUE_BYTES} bytes, but is {shown(queue)}"
         raise RecordError(DeadLetterReason.MALFORMED_KEY, detail)
-    return encode_varint(marker.partition) + encode_varint(marker.offset) + queue
+    return marker.partition + marker.offset + queue
 
 
-def _refuse_more_headers(record: Record, *, put_off: bool) -> None:
-    if not put_off and len(record.headers or ()) >= MAX_HEADERS:
+def _is_own_end(key: bytes | None, value: bytes, headers: Headers | None) -> bool:
+    """Return whether a relay has written an END marker, as it writes them; each delivery has one."""
+    if not headers or headers[0][0] != ENDED or not key or len(key) > _MAX_QUEUE_BYTES:
+        return False
+    return is_usual_end(value)
+
+
+def _refuse_more_headers(headers: Headers | None) -> None:
+    if headers is not None and len(headers) >= MAX_HEADERS:
         detail = f"it has {MAX_HEADERS} headers: one more, which a relay adds to what is put off, is too many"
         raise RecordError(DeadLetterReason.TOO_MANY_HEADERS, detail)
 
@@ -161,13 +186,14 @@ def _count(headers: Mapping[str, bytes | None]) -> int:
     return int(text)
 
 
-def _restated(offset: int, text: bytes | None) -> tuple[int | None, int | None]:
+def _restated(record: Record, ours: Mapping[str, bytes | None]) -> tuple[int | None, int | None]:
     """Return the due time and the rank that a relay has written on a marker.
 
     Somebody else may have written such a header: one that no relay can have written counts for nothing.
     """
+    text = ours.get(RESTATED)
     found = _RESTATED_FORM.fullmatch(text) if text is not None else None
-    if found is None or int(found[2]) >= offset:
+    if found is None or int(found[2]) >= record.offset:
         return None, None
     return int(found[1]) if found[1] else None, int(found[2])
 

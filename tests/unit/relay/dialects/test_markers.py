@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 from tests.support.properties import QUICK
 from tests.support.relay import markers
 
-from delaytopic_relay.dialects.markers import Marker, decode_any, decode_marker, decode_usual, encode_end, encode_varint
+from delaytopic_relay.dialects.markers import (
+    Marker,
+    decode_any,
+    decode_marker,
+    decode_usual,
+    encode_end,
+    encode_varint,
+    is_usual_end,
+)
 from delaytopic_relay.dialects.reading import RecordError
 
 # Derived by hand from the rules of protobuf: a field's tag is its number times 8 plus its wire type, numbers have seven
@@ -19,12 +27,21 @@ KEEPALIVE = "10021a05 0803 10ac0220 e0d403"
 FIRST_OF_ALL = "1a0020 012a01 713201 00"
 LARGEST = "10011a10 08 ffffffff07 10 ffffffffffffffff7f"
 
+
+def read(
+    kind: int, partition: int, offset: int, after_ms: int = 0, key: bytes = b"", value: bytes | None = None
+) -> Marker:
+    """A marker as it is read."""
+    place = (markers.varint(partition), markers.varint(offset))
+    return Marker(0, kind, *place, markers.varint(after_ms), key, value)
+
+
 BY_HAND = {
-    START: (markers.start(3, 300, 60_000, b"q", b"hi"), Marker(0, 0, 3, 300, 60_000, b"q", b"hi")),
-    END: (markers.end(3, 300), Marker(0, 1, 3, 300)),
-    KEEPALIVE: (markers.keep_alive(3, 300, 60_000), Marker(0, 2, 3, 300, 60_000)),
-    FIRST_OF_ALL: (markers.start(0, 0, 1, b"q", b"\x00"), Marker(0, 0, 0, 0, 1, b"q", b"\x00")),
-    LARGEST: (markers.end((1 << 31) - 1, (1 << 63) - 1), Marker(0, 1, (1 << 31) - 1, (1 << 63) - 1)),
+    START: (markers.start(3, 300, 60_000, b"q", b"hi"), read(0, 3, 300, 60_000, b"q", b"hi")),
+    END: (markers.end(3, 300), read(1, 3, 300)),
+    KEEPALIVE: (markers.keep_alive(3, 300, 60_000), read(2, 3, 300, 60_000)),
+    FIRST_OF_ALL: (markers.start(0, 0, 1, b"q", b"\x00"), read(0, 0, 0, 1, b"q", b"\x00")),
+    LARGEST: (markers.end((1 << 31) - 1, (1 << 63) - 1), read(1, (1 << 31) - 1, (1 << 63) - 1)),
 }
 
 
@@ -37,13 +54,15 @@ def test_a_marker_is_read_as_protobuf_writes_it(by_hand: str) -> None:
 
 @pytest.mark.parametrize(("by_hand", "place"), [(END, (3, 300)), (LARGEST, ((1 << 31) - 1, (1 << 63) - 1))])
 def test_the_marker_that_ends_a_message_is_written_as_the_go_client_does(by_hand: str, place: tuple[int, int]) -> None:
-    assert encode_end(*place) == bytes.fromhex(by_hand)
+    assert encode_end(*map(markers.varint, place)) == bytes.fromhex(by_hand)
 
 
 @QUICK
 @given(st.integers(0, (1 << 31) - 1), st.integers(0, (1 << 63) - 1))
 def test_the_end_of_a_message_names_it(partition: int, offset: int) -> None:
-    assert decode_marker(encode_end(partition, offset)) == Marker(0, 1, partition, offset)
+    place = (markers.varint(partition), markers.varint(offset))
+
+    assert decode_marker(encode_end(*place)) == read(1, partition, offset)
 
 
 @QUICK
@@ -94,6 +113,28 @@ def test_what_protobuf_writes_is_read_the_short_way(
     written = markers.marker(kind, *numbers, key, value)
 
     assert decode_usual(written) == decode_any(written)
+
+
+@QUICK
+@given(st.integers(0, 2), PLACES)
+def test_a_delay_is_the_number_that_was_written(kind: int, numbers: tuple[int, int, int]) -> None:
+    assert decode_marker(markers.marker(kind, *numbers)).redeliver_after_ms == numbers[2]
+
+
+@QUICK
+@given(PLACES, st.lists(st.tuples(st.integers(0, 40), st.integers(0, 255)), max_size=2), st.binary(max_size=2))
+def test_an_end_marker_that_is_seen_at_once_is_read_as_one(
+    numbers: tuple[int, int, int], changes: list[tuple[int, int]], more: bytes
+) -> None:
+    written = bytearray(markers.end(*numbers[:2]))
+    for place, byte in changes:
+        written[place % len(written)] = byte
+    written += more
+
+    assert is_usual_end(markers.end(*numbers[:2]))
+    if is_usual_end(bytes(written)):
+        found = decode_any(bytes(written))
+        assert (found.version, found.type) == (0, 1)
 
 
 @QUICK
