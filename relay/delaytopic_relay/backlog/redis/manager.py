@@ -57,14 +57,20 @@ class Writing(NamedTuple):
     early_bytes: int = EARLY_BYTES
 
 
+class Answer(NamedTuple):
+    """The backlog's answer to a write: how much the shard takes there, and how long the answer took."""
+
+    stored_bytes: int
+    took_ms: int
+
+
 class Early(NamedTuple):
-    """A write that has begun: `repeat` does it, and does it again."""
+    """A write that has begun: `write` does it, and does it again."""
 
     shard: Shard
     put: Put
-    repeat: Callable[[], int]
-    answer: Future[int]
-    started_ms: int
+    write: Callable[[], Answer]
+    answer: Future[Answer]
 
 
 class RedisManager:
@@ -110,7 +116,7 @@ class RedisManager:
         if shard.far_ahead_bytes >= self._early_bytes:
             put = shard.put_ahead(self._clock.now_ms())
             write = self._writing(shard, put)
-            self._early = Early(shard, put, write, self._background.submit(write), self._clock.monotonic_ms())
+            self._early = Early(shard, put, write, self._background.submit(write))
         return ()
 
     def _settle(self, shards: Collection[Shard]) -> None:
@@ -123,9 +129,16 @@ class RedisManager:
             with suppress(RelayError):
                 early.answer.result()
             return
-        attempts = chain([early.answer.result], repeat(early.repeat))
-        self._acknowledge(early.shard, early.put, early.started_ms, lambda: next(attempts)())  # noqa: PLW0108 - each time another
+        attempts = chain([early.answer.result], repeat(early.write))
+
+        def attempt() -> Answer:
+            return next(attempts)()
+
+        self._acknowledge(early.shard, early.put, attempt)
         early.shard.put_ahead_done(early.put)
+
+    def _is_early(self, shard: Shard) -> bool:
+        return self._early is not None and self._early.shard is shard
 
     def abandon(self, partition: int) -> None:
         """Wait for the end of a write that has begun for a shard that is not ours any more, whatever it is."""
@@ -146,23 +159,28 @@ class RedisManager:
         return ()
 
     def _write(self, shard: Shard, put: Put) -> None:
-        started_ms = self._clock.monotonic_ms()
-        self._acknowledge(shard, put, started_ms, self._writing(shard, put))
+        self._acknowledge(shard, put, self._writing(shard, put))
 
-    def _writing(self, shard: Shard, put: Put) -> Callable[[], int]:
+    def _writing(self, shard: Shard, put: Put) -> Callable[[], Answer]:
         """Return what writes a put, and may be called again until it is answered."""
-        number = shard.partition
+        number, started_ms = shard.partition, self._clock.monotonic_ms()
         signed = [
             segment._replace(data=self._signer.sign(slice_place(number, segment.slice), segment.data))
             for segment in put.segments
         ]
-        return lambda: self._store.put(number, put.expected, put.new, signed, put.ids)
 
-    def _acknowledge(self, shard: Shard, put: Put, started_ms: int, write: Callable[[], int]) -> None:
+        def write() -> Answer:
+            stored_bytes = self._store.put(number, put.expected, put.new, signed, put.ids)
+            return Answer(stored_bytes, self._clock.monotonic_ms() - started_ms)
+
+        return write
+
+    def _acknowledge(self, shard: Shard, put: Put, write: Callable[[], Answer]) -> None:
         with self._readable(shard, [segment.slice for segment in put.segments]):
-            shard.note_stored(self._retry(write))
+            answer = self._retry(write)
+        shard.note_stored(answer.stored_bytes)
         self._checked_ms[shard.partition] = self._clock.monotonic_ms()
-        self._events.put(self._checked_ms[shard.partition] - started_ms)
+        self._events.put(answer.took_ms)
 
     @contextmanager
     def _readable(self, shard: Shard, slices: Sequence[Slice] = ()) -> Iterator[None]:
@@ -240,7 +258,7 @@ class RedisManager:
 
     def _is_writing(self, shard: Shard) -> bool:
         """Return whether the position will be another one as soon as a write is answered."""
-        return shard.touching or (self._early is not None and self._early.shard is shard)
+        return shard.touching or self._is_early(shard)
 
     def _is_to_list(self, shard: Shard, until_ms: int) -> bool:
         near = shard.must_list(self._clock.now_ms())
@@ -279,7 +297,7 @@ class RedisManager:
             self._quiet_until_ms = until_ms + PAUSE_MS
 
     def _load_shard(self, shard: Shard, room_bytes: int, until_ms: int) -> None:
-        if self._early is not None and self._early.shard is shard:
+        if self._is_early(shard):
             # Nothing new is begun before all is put; what was begun goes on.
             if shard.current is None:
                 return
@@ -320,7 +338,7 @@ class RedisManager:
 
     def _flush(self, shard: Shard) -> None:
         """Have a write that is under way acknowledged, before the position is relied on."""
-        if self._early is not None and self._early.shard is shard:
+        if self._is_early(shard):
             self._settle([shard])
         if shard.touching:
             with self._readable(shard):
