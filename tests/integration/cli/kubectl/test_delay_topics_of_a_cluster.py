@@ -105,7 +105,10 @@ def test_before_a_file_is_applied_all_of_it_is_planned(running: Platform, planne
 
 
 def test_once_the_operator_has_done_its_part_nothing_is_planned(planned: Planned) -> None:
-    assert (planned.afterwards[0], planned.afterwards[1]["delayTopics"][0]["steps"]) == (0, [])
+    code, outcome = planned.afterwards
+    (topic,) = outcome["delayTopics"]
+
+    assert (code, topic.get("reason"), topic.get("message"), topic["steps"]) == (0, None, None, [])
 
 
 def test_of_a_change_only_what_changes_is_planned(running: Platform, planned: Planned, tmp_path: Path) -> None:
