@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
-import yaml
 from tests.cluster.binaries import Programs
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.node.local_node import LocalNode
@@ -24,14 +22,10 @@ def running(
     redis: RedisAddress,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Platform]:
-    """An operator whose settings are where its chart puts them."""
+    """An operator with its default class, and a team."""
     directory = tmp_path_factory.mktemp("running")
     with running_platform(control_plane, node, kafka, redis, directory) as platform:
-        path = f"/api/v1/namespaces/{platform.namespace}/configmaps/delaytopic"
-        platform.client.apply(path, settings_of(platform))
         yield platform
-        # A namespace goes in its own time: until then its settings would be found beside those of the next operator.
-        platform.client.delete(path)
 
 
 @pytest.fixture(scope="module")
@@ -41,20 +35,3 @@ def users_kubectl(control_plane: ControlPlane, kubernetes_programs: Programs) ->
         environment.setenv("PATH", str(kubernetes_programs.directory), prepend=os.pathsep)
         environment.setenv("KUBECONFIG", str(control_plane.kubeconfig))
         yield
-
-
-def settings_of(platform: Platform) -> dict[str, Any]:
-    labels = {"app.kubernetes.io/part-of": "delaytopic", "app.kubernetes.io/component": "operator"}
-    config = {
-        "apiVersion": "delaytopic.dev/v1alpha1",
-        "kind": "OperatorConfig",
-        "namespace": platform.namespace,
-        "watchNamespaces": [platform.team],
-        "relayNamespaces": [],
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": "delaytopic", "namespace": platform.namespace, "labels": labels},
-        "data": {"operator.yaml": yaml.safe_dump(config)},
-    }

@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
@@ -48,7 +49,23 @@ class Planned:
 
 
 @pytest.fixture(scope="module")
-def planned(running: Platform, users_kubectl: None, tmp_path_factory: pytest.TempPathFactory) -> Planned:
+def settings(running: Platform) -> Iterator[None]:
+    """The operator's settings where its chart puts them.
+
+    A plan looks for them in the whole cluster, which other test files use at the same time: with those of a second
+    operator it would take the defaults. So no other file may have any.
+    """
+    path = f"/api/v1/namespaces/{running.namespace}/configmaps/delaytopic"
+    running.client.apply(path, settings_of(running))
+    yield
+    # A namespace goes in its own time: until then its settings would be found beside those of the next operator.
+    running.client.delete(path)
+
+
+@pytest.fixture(scope="module")
+def planned(
+    running: Platform, settings: None, users_kubectl: None, tmp_path_factory: pytest.TempPathFactory
+) -> Planned:
     file = topic_file(running, tmp_path_factory.mktemp("files"), "reminders", precision="200ms")
     before = plan_of(file)
     running.plane.kubectl("apply", "-f", str(file))
@@ -61,6 +78,23 @@ def planned(running: Platform, users_kubectl: None, tmp_path_factory: pytest.Tem
 def reminders(planned: Planned) -> str:
     """The name of a DelayTopic that works."""
     return planned.name
+
+
+def settings_of(platform: Platform) -> dict[str, Any]:
+    labels = {"app.kubernetes.io/part-of": "delaytopic", "app.kubernetes.io/component": "operator"}
+    config = {
+        "apiVersion": "delaytopic.dev/v1alpha1",
+        "kind": "OperatorConfig",
+        "namespace": platform.namespace,
+        "watchNamespaces": [platform.team],
+        "relayNamespaces": [],
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "delaytopic", "namespace": platform.namespace, "labels": labels},
+        "data": {"operator.yaml": yaml.safe_dump(config)},
+    }
 
 
 def topic_file(platform: Platform, directory: Path, name: str, **spec: object) -> Path:
