@@ -108,6 +108,7 @@ def _made(kubectl: Kubectl, place: str, unseen: set[str]) -> list[Document]:
 
 def _config(kubectl: Kubectl, notes: list[str]) -> OperatorConfig:
     """Return the settings of the operator's chart; its defaults when none can be seen."""
+    several = False
     for search in (kubectl, kubectl.within(OperatorConfig().namespace)):
         everywhere = ["--all-namespaces"] if search is kubectl else []
         try:
@@ -119,7 +120,9 @@ def _config(kubectl: Kubectl, notes: list[str]) -> OperatorConfig:
         texts = [each["data"][CONFIG_KEY] for each in found if CONFIG_KEY in (each.get("data") or {})]
         if len(texts) == 1:
             return parsed_config(texts[0], "the operator's ConfigMap")
-    notes.append("the operator's settings are not to be seen: its defaults are taken, or name them: --operator-config")
+        several = several or len(texts) > 1
+    seen = "settings of several operators are" if several else "the operator's settings are not"
+    notes.append(f"{seen} to be seen: the defaults are taken, or name some: --operator-config")
     return OperatorConfig()
 
 

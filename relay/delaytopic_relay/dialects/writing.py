@@ -31,7 +31,7 @@ class ReadBy(IntEnum):
 
 
 class Trailing(IntEnum):
-    """The same dialects, in memory alone, for a record whose last headers are its only control headers.
+    """The same dialects, in memory alone, for a record whose control headers are known to be its last ones, or none.
 
     The numbers are those of `ReadBy`, and so is what is stored: from a backlog comes a plain number, and the control
     headers are looked for. To do that for each record takes 0.3 us of a delivery.

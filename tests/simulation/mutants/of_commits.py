@@ -80,13 +80,13 @@ def puts_late() -> Sequence[Patch]:
 
 
 def forgets_meanwhile() -> Sequence[Patch]:
-    original = Shard.put_ahead_done
+    original = Shard.put_early_done
 
-    def put_ahead_done(self: Shard, put: Put) -> None:
+    def put_early_done(self: Shard, put: Put) -> None:
         original(self, put)
         self._far, self.far_bytes = [], 0
 
-    return [(Shard, "put_ahead_done", put_ahead_done)]
+    return [(Shard, "put_early_done", put_early_done)]
 
 
 def drop_before_commit() -> Sequence[Patch]:

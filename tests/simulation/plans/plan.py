@@ -31,6 +31,10 @@ class Setup(NamedTuple):
     """The number of segments loaded at first."""
     load_ms: int = 0
     """The time that the backlog takes to answer a load."""
+    early: int | None = None
+    """The number of times that the loop asks about an early write into Redis before it is carried out: at 0 as soon as
+    it begins. None if there are none.
+    """
     keys: str = ""
     """True if segments are signed: "" is never, "same" with the same key, "changing" as `KEYS` of `relays` says."""
     scheduler: bool = False
@@ -41,10 +45,6 @@ class Setup(NamedTuple):
     """A letter for each relay in turn: "B" for one with bucket topics, "R" for one with Redis; "" is all with Redis."""
     named: bool = False
     """True if relays keep names in their group."""
-    early: int | None = None
-    """How often the loop asks about an early write into Redis before it is carried out, at 0 as soon as it begins; None
-    if there are none.
-    """
     removes_gone_ms: int | None = None
     """The time after which the operator takes a relay out of the group that has crashed for good; None if it never
     does.

@@ -1,4 +1,4 @@
-"""A background in which work is done at a moment that is known: none of its own, and no thread."""
+"""An executor without threads: work is done when it was asked about so many times."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Begun(Future[T]):
 
     def done(self) -> bool:
         self._asks -= 1
-        if self._asks < 0:
+        if self._asks <= 0:
             self.do()
         return super().done()
 
@@ -42,13 +42,13 @@ class Begun(Future[T]):
 
 
 class Background(Executor):
-    """Work that is begun at once where `asks` is 0, and else when it was asked about so many times."""
+    """Does work at once where `asks` is 0, and else when it was asked about so many times."""
 
     def __init__(self, asks: int) -> None:
         self._asks = asks
 
     def submit(self, work: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> Future[Any]:
-        begun = Begun(lambda: work(*arguments, **keywords), self._asks - 1)
+        begun = Begun(lambda: work(*arguments, **keywords), self._asks)
         if self._asks == 0:
             begun.do()
         return begun

@@ -37,7 +37,7 @@ CHECK_MS = 1_000
 LOADING_MS = 10
 """The longest time that loading may keep the loop from what is due."""
 EARLY_BYTES = 2 << 20
-"""What a shard has for the backlog when it begins to be written, while the loop reads on."""
+"""The size from which on what a shard has for the backlog begins to be written, while the loop reads on."""
 PAGE_SLICES = 1_000
 """Slices of the schedule in one answer."""
 
@@ -108,13 +108,12 @@ class RedisManager:
 
     def put_early(self, shards: Collection[Shard]) -> Sequence[Outgoing]:
         """Begin to write what is far of the shard that has most of it; one write at a time."""
-        if self._early is not None and self._early.answer.done():
-            self._settle(shards)
-        shard = max(shards, key=_far_ahead_bytes, default=None)
-        if self._background is None or self._early is not None or shard is None:
+        if self._background is None or (self._early is not None and not self._early.answer.done()):
             return ()
-        if shard.far_ahead_bytes >= self._early_bytes:
-            put = shard.put_ahead(self._clock.now_ms())
+        self._settle(shards)
+        shard = max(shards, key=_unwritten_bytes, default=None)
+        if shard is not None and shard.unwritten_bytes >= self._early_bytes:
+            put = shard.put_early(self._clock.now_ms())
             write = self._writing(shard, put)
             self._early = Early(shard, put, write, self._background.submit(write))
         return ()
@@ -135,13 +134,13 @@ class RedisManager:
             return next(attempts)()
 
         self._acknowledge(early.shard, early.put, attempt)
-        early.shard.put_ahead_done(early.put)
+        early.shard.put_early_done(early.put)
 
     def _is_early(self, shard: Shard) -> bool:
         return self._early is not None and self._early.shard is shard
 
     def abandon(self, partition: int) -> None:
-        """Wait for the end of a write that has begun for a shard that is not ours any more, whatever it is."""
+        """Wait until a write that has begun for a partition is over, whatever came of it: its shard is planned anew."""
         if self._early is not None and self._early.shard.partition == partition:
             self._settle(())
 
@@ -396,5 +395,5 @@ class RedisManager:
         return data
 
 
-def _far_ahead_bytes(shard: Shard) -> int:
-    return shard.far_ahead_bytes
+def _unwritten_bytes(shard: Shard) -> int:
+    return shard.unwritten_bytes

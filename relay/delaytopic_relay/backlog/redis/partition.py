@@ -87,23 +87,23 @@ class Shard(ShardCore):
         self._unloaded = 0
         self._loaded: list[Slice] = []
         self._touch: Put | None = None
-        self._ahead: list[Schedule] = []
-        """Far ones whose write has begun (`put_ahead`)."""
-        self._ahead_bytes = 0
+        self._early: list[Schedule] = []
+        """Far ones whose write has begun (`put_early`)."""
+        self._early_bytes = 0
 
     @property
     def must_put(self) -> bool:
         """See `ShardCore.must_put`."""
-        return bool(self._ahead) or super().must_put
+        return bool(self._early) or super().must_put
 
     @property
     def pending(self) -> int:
         """Schedules not yet done, in memory and in the backlog (copies in the backlog are counted too)."""
-        return self.calendar.count + len(self._ahead) + len(self._far) + sum(self.index.values()) + self._unloaded
+        return self.calendar.count + len(self._early) + len(self._far) + sum(self.index.values()) + self._unloaded
 
     def waiting(self) -> Iterator[tuple[int, int, int]]:
         """Spans in which schedules wait that are not in the calendar: start, width, and how many."""
-        yield from ((schedule.due_ms, 1, 1) for schedule in chain(self._ahead, self._far))
+        yield from ((schedule.due_ms, 1, 1) for schedule in chain(self._early, self._far))
         yield from ((slice_.start_ms, slice_.width_ms, records) for slice_, records in self.index.items())
         if self._current is not None and self._unloaded:
             yield self._current.start_ms, self._current.width_ms, self._unloaded
@@ -170,26 +170,26 @@ class Shard(ShardCore):
         self.ids.put_done()
 
     @property
-    def far_ahead_bytes(self) -> int:
-        """Return about how many bytes of memory `put_ahead` would begin to write; none while it is being written."""
-        return 0 if self._ahead or self.touching else self.far_bytes
+    def unwritten_bytes(self) -> int:
+        """Return about how many bytes of memory `put_early` would begin to write; none while it is being written."""
+        return 0 if self._early or self.touching else self.far_bytes
 
-    def put_ahead(self, now_ms: int) -> Put:
+    def put_early(self, now_ms: int) -> Put:
         """Begin to write what is far, while more is taken in: the first part of the next put, as it were.
 
-        Nothing else is asked of the backlog until `put_ahead_done`. Ids go with the put itself: until then a later
+        Nothing else is asked of the backlog until `put_early_done`. Ids go with the put itself: until then a later
         command may change what is to be said of them.
         """
         put = self._put_far(now_ms, {})
-        self._ahead, self._ahead_bytes, self._far = self._far, self.far_bytes, []
+        self._early, self._early_bytes, self._far = self._far, self.far_bytes, []
         return put
 
-    def put_ahead_done(self, put: Put) -> None:
-        """The backlog acknowledged what was put ahead."""
+    def put_early_done(self, put: Put) -> None:
+        """The backlog acknowledged what was put early."""
         self.store_version = put.new
         self._indexed(put.segments)
-        self.far_bytes -= self._ahead_bytes
-        self._ahead, self._ahead_bytes = [], 0
+        self.far_bytes -= self._early_bytes
+        self._early, self._early_bytes = [], 0
 
     @property
     def touching(self) -> bool:

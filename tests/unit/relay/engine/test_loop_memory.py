@@ -13,7 +13,7 @@ from delaytopic_relay.core.packed import AVAILABLE, PACKED_BYTES, encode_entries
 
 
 def bytes_of_one() -> int:
-    """What a loop counts for one record, whether that stays packed or not."""
+    """Return what a loop counts for one record, whether that stays packed or not."""
     world = World()
     produce(world, 2_000)
     relay = start(world, MemoryBacklogStore())

@@ -59,6 +59,9 @@ ATTACKS: dict[str, Attack] = {
     "a count is no number": lambda client, keys: [
         add(client, keys.counts, name, b"many") for name in client.hkeys(keys.counts)
     ],
+    "a count is larger than any number": lambda client, keys: [
+        add(client, keys.counts, name, b"9" * 20) for name in client.hkeys(keys.counts)
+    ],
     "a count is too high": lambda client, keys: [
         client.hincrby(keys.counts, name, 5) for name in client.hkeys(keys.counts)
     ],
