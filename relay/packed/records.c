@@ -199,20 +199,28 @@ static PyObject *summary(PyObject *Py_UNUSED(self), PyObject *schedules) {
         Py_XDECREF(items);
         return none_or_error();
     }
-    int64_t first_ms = INT64_MAX, last_ms = INT64_MIN;
-    Py_ssize_t longest = 0;
+    int64_t first_ms = INT64_MAX, last_ms = INT64_MIN, last_offset = INT64_MIN;
+    Py_ssize_t longest = 0, size = 0;
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items); i++) {
         Packed *packed = (Packed *)PySequence_Fast_GET_ITEM(items, i);
         if (packed->due_ms < first_ms) first_ms = packed->due_ms;
         if (packed->due_ms > last_ms) last_ms = packed->due_ms;
+        if (packed->offset > last_offset) last_offset = packed->offset;
         if (Py_SIZE(packed) > longest) longest = Py_SIZE(packed);
+        size += Py_SIZE(packed);
     }
     Py_DECREF(items);
-    return Py_BuildValue("(LLn)", (long long)first_ms, (long long)last_ms, longest);
+    return Py_BuildValue("(LLLnn)", (long long)first_ms, (long long)last_ms, (long long)last_offset, longest, size);
 }
 
+/* A schedule beside its key: to look for it in each would be a cache miss for each comparison. */
+typedef struct {
+    int64_t due_ms, offset;
+    PyObject *schedule;
+} Keyed;
+
 static int by_key(const void *left, const void *right) {
-    const Packed *a = *(const Packed *const *)left, *b = *(const Packed *const *)right;
+    const Keyed *a = left, *b = right;
     if (a->due_ms != b->due_ms) return a->due_ms < b->due_ms ? -1 : 1;
     return (a->offset > b->offset) - (a->offset < b->offset);
 }
@@ -221,20 +229,97 @@ static PyObject *ordered(PyObject *Py_UNUSED(self), PyObject *schedules) {
     PyObject *items = all_packed(schedules);
     if (items == NULL) return none_or_error();
     Py_ssize_t count = PySequence_Fast_GET_SIZE(items), kept = 0;
-    PyObject **sorted = PyMem_New(PyObject *, count ? count : 1);
+    Keyed *sorted = PyMem_New(Keyed, count ? count : 1);
     if (sorted == NULL) {
         Py_DECREF(items);
         return PyErr_NoMemory();
     }
-    memcpy(sorted, PySequence_Fast_ITEMS(items), (size_t)count * sizeof *sorted);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Packed *packed = (Packed *)PySequence_Fast_GET_ITEM(items, i);
+        sorted[i] = (Keyed){packed->due_ms, packed->offset, (PyObject *)packed};
+    }
     qsort(sorted, (size_t)count, sizeof *sorted, by_key);
     for (Py_ssize_t i = 0; i < count; i++)
         if (i == 0 || by_key(&sorted[i], &sorted[kept - 1]) != 0) sorted[kept++] = sorted[i];
     PyObject *list = PyList_New(kept);
-    for (Py_ssize_t i = 0; list != NULL && i < kept; i++) PyList_SET_ITEM(list, i, Py_NewRef(sorted[i]));
+    for (Py_ssize_t i = 0; list != NULL && i < kept; i++) PyList_SET_ITEM(list, i, Py_NewRef(sorted[i].schedule));
     PyMem_Free(sorted);
     Py_DECREF(items);
     return list;
+}
+
+/* The schedules that are due in one span of time. */
+typedef struct {
+    PyObject *list;
+    Py_ssize_t count, filled;
+    size_t size;
+    int64_t lowest;
+} Span;
+
+enum { MOST_SPANS = 1 << 13 };
+
+static void count_in(Span *spans, int64_t first, Packed *const *all, Py_ssize_t count, int64_t width_ms) {
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Span *span = &spans[all[i]->due_ms / width_ms - first];
+        if (span->count++ == 0 || all[i]->offset < span->lowest) span->lowest = all[i]->offset;
+        span->size += (size_t)Py_SIZE(all[i]);
+    }
+}
+
+static int fill(Span *spans, int64_t first, Packed *const *all, Py_ssize_t count, int64_t width_ms) {
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Span *span = &spans[all[i]->due_ms / width_ms - first];
+        if (span->list == NULL && (span->list = PyList_New(span->count)) == NULL) return 0;
+        PyList_SET_ITEM(span->list, span->filled++, Py_NewRef((PyObject *)all[i]));
+    }
+    return 1;
+}
+
+/* Those spans that have any, as tuples; takes the lists over. */
+static PyObject *tuples_of(Span *spans, Py_ssize_t count, int64_t first, int64_t width_ms) {
+    PyObject *found = PyList_New(0);
+    for (Py_ssize_t i = 0; found != NULL && i < count; i++) {
+        Span *span = &spans[i];
+        if (span->count == 0) continue;
+        PyObject *list = span->list;
+        span->list = NULL;
+        PyObject *tuple = Py_BuildValue("(LNnL)", (long long)((first + i) * width_ms), list, (Py_ssize_t)span->size,
+                                        (long long)span->lowest);
+        if (tuple == NULL || PyList_Append(found, tuple) < 0) Py_CLEAR(found);
+        Py_XDECREF(tuple);
+    }
+    return found;
+}
+
+static PyObject *by_span(PyObject *Py_UNUSED(self), PyObject *arguments) {
+    PyObject *schedules, *found = NULL;
+    long long width_ms;
+    if (!PyArg_ParseTuple(arguments, "OL", &schedules, &width_ms)) return NULL;
+    PyObject *items = all_packed(schedules);
+    if (items == NULL) return none_or_error();
+    Packed *const *all = (Packed *const *)PySequence_Fast_ITEMS(items);
+    Py_ssize_t count = PySequence_Fast_GET_SIZE(items);
+    int64_t first_ms = count ? INT64_MAX : 0, last_ms = 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (all[i]->due_ms < first_ms) first_ms = all[i]->due_ms;
+        if (all[i]->due_ms > last_ms) last_ms = all[i]->due_ms;
+    }
+    if (width_ms < 1 || first_ms < 0 || last_ms / width_ms - first_ms / width_ms >= MOST_SPANS) {
+        Py_DECREF(items);
+        Py_RETURN_NONE;
+    }
+    int64_t first = first_ms / width_ms;
+    Py_ssize_t many = (Py_ssize_t)(last_ms / width_ms - first + 1);
+    Span *spans = PyMem_Calloc((size_t)many, sizeof *spans);
+    if (spans == NULL) PyErr_NoMemory();
+    else {
+        count_in(spans, first, all, count, width_ms);
+        if (fill(spans, first, all, count, width_ms)) found = tuples_of(spans, many, first, width_ms);
+        for (Py_ssize_t i = 0; i < many; i++) Py_XDECREF(spans[i].list);
+        PyMem_Free(spans);
+    }
+    Py_DECREF(items);
+    return found;
 }
 
 /* -- reading messages */
@@ -424,8 +509,12 @@ static PyMethodDef functions[] = {
     {"pack", pack, METH_O, "Pack schedules into the entries of a segment; None if one of them is no `Packed`."},
     {"unpack", unpack, METH_O, "Unpack the entries of a segment; None if one of them cannot stay packed."},
     {"summary", summary, METH_O,
-     "Return the first and the last due time of schedules, and the length of the longest entry; None if there are none, "
-     "or one of them is no `Packed`."},
+     "Return the first and the last due time of schedules, their last offset, the length of the longest entry and of all; "
+     "None if there are none, or one of them is no `Packed`."},
+    {"by_span", by_span, METH_VARARGS,
+     "Group schedules by the span of time that they are due in: by_span(schedules, width_ms). Return for each span its "
+     "start, the schedules in their order, the length of their entries and their lowest offset; None if the spans are "
+     "too many, or one schedule is no `Packed`."},
     {"ordered", ordered, METH_O,
      "Return schedules by due time and offset, one for each such key; None if one of them is no `Packed`."},
     {"read", read_all, METH_VARARGS,

@@ -7,14 +7,14 @@ Wire format: one version byte, then a msgpack array of entries, each an array of
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from delaytopic_relay.backlog.slices import LEVELS, NARROW_MS, is_narrow, slice_of
 from delaytopic_relay.backlog.store import Segment, Slice
 from delaytopic_relay.core.commands import Schedule
-from delaytopic_relay.core.packed import decode_entries, encode_entries
+from delaytopic_relay.core.packed import by_span, decode_entries, encode_entries
 from delaytopic_relay.errors import ForeignRecord, SegmentError
 
 VERSION = b"\x01"
@@ -55,9 +55,20 @@ def decode_slice_segment(data: bytes, slice_: Slice) -> list[Schedule]:
     return schedules
 
 
-def pack(schedules: Iterable[Schedule], now_ms: int) -> list[Segment]:
+def pack(schedules: Sequence[Schedule], now_ms: int) -> list[Segment]:
     """Group schedules by slice, in the order given, and pack each group into one segment."""
+    return [
+        Segment(slice_, len(part), encode_segment(part))
+        for slice_, group in _by_slice(schedules, now_ms)
+        for part in _parts(group)
+    ]
+
+
+def _by_slice(schedules: Sequence[Schedule], now_ms: int) -> list[tuple[Slice, list[Schedule]]]:
     nearest_wide_ms = now_ms + LEVELS[-2].from_ms
+    spans = by_span(schedules, NARROW_MS)
+    if spans and spans[-1][0] + NARROW_MS <= nearest_wide_ms:
+        return [(Slice(start_ms, NARROW_MS), group) for start_ms, group, _, _ in spans]
     groups: dict[tuple[int, int], list[Schedule]] = {}
     for schedule in schedules:
         due_ms = schedule.due_ms
@@ -67,11 +78,7 @@ def pack(schedules: Iterable[Schedule], now_ms: int) -> list[Segment]:
             groups[slice_] = [schedule]
         else:
             group.append(schedule)
-    return [
-        Segment(Slice(*slice_), len(part), encode_segment(part))
-        for slice_, group in groups.items()
-        for part in _parts(group)
-    ]
+    return [(Slice(*slice_), group) for slice_, group in groups.items()]
 
 
 def _parts(group: list[Schedule]) -> Iterable[list[Schedule]]:

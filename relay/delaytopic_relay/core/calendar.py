@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
 from delaytopic_relay.core.commands import Reject, Schedule
-from delaytopic_relay.core.packed import PACKED_BYTES, Packed, in_due_order
+from delaytopic_relay.core.packed import PACKED_BYTES, Packed, by_span, in_due_order, summary
 
 SLOT_BITS = 5
 """A slot spans 32 ms: short enough that what arrives in the current one is cheap to sort in."""
+SLOT_MS = 1 << SLOT_BITS
 
 ENTRY_BYTES = 500
 """The bytes of an entry beside its key, value, headers and id: its objects (290 bytes) and its share of a slot."""
@@ -77,16 +78,18 @@ class Calendar:
         self.count = 0
         self.size = 0
 
-    def add(self, schedules: Iterable[Schedule], *, only_here: bool) -> None:
+    def add(self, schedules: Sequence[Schedule], *, only_here: bool) -> None:
         """Insert; `only_here` says that no backlog has them, so that they hold back the committed offset."""
+        if (spans := by_span(schedules, SLOT_MS)) is not None:
+            self._add_packed(spans, only_here=only_here)
+            return
         slots = self._slots
         count = total = 0
         for schedule in schedules:
             number = schedule.due_ms >> SLOT_BITS
             slot = slots.get(number)
             if slot is None:
-                slot = slots[number] = Slot()
-                heapq.heappush(self._numbers, number)
+                slot = self._new_slot(number)
             slot.entries.append(schedule)
             slot.in_order = False
             if type(schedule) is Packed:
@@ -105,6 +108,24 @@ class Calendar:
             total += size
         self.count += count
         self.size += total
+
+    def _add_packed(self, spans: list[tuple[int, list[Schedule], int, int]], *, only_here: bool) -> None:
+        for start_ms, schedules, entry_bytes, lowest in spans:
+            number = start_ms >> SLOT_BITS
+            slot = self._slots.get(number) or self._new_slot(number)
+            slot.entries += schedules
+            slot.in_order = False
+            size = PACKED_BYTES * len(schedules) + entry_bytes
+            slot.size += size
+            if only_here and (slot.lowest_offset is None or lowest < slot.lowest_offset):
+                slot.lowest_offset = lowest
+            self.count += len(schedules)
+            self.size += size
+
+    def _new_slot(self, number: int) -> Slot:
+        slot = self._slots[number] = Slot()
+        heapq.heappush(self._numbers, number)
+        return slot
 
     def take(self, until_ms: int, limit: int) -> list[Schedule]:
         """Remove and return up to `limit` schedules due at or before `until_ms`, ordered, without copies."""
@@ -172,3 +193,10 @@ def bytes_of(entry: Schedule | Reject) -> int:
     for name, content in entry.headers or ():
         size += HEADER_BYTES + len(name) + len(content or b"")
     return size + ID_BYTES if type(entry) is Schedule and entry.id is not None else size
+
+
+def bytes_of_all(schedules: Sequence[Schedule]) -> int:
+    """Return about how much memory schedules take."""
+    if (found := summary(schedules)) is not None:
+        return PACKED_BYTES * len(schedules) + found.entry_bytes
+    return sum(map(bytes_of, schedules))

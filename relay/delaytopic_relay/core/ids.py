@@ -24,6 +24,7 @@ from delaytopic_relay.core.commands import (
     Schedule,
     rank_of,
 )
+from delaytopic_relay.core.packed import summary
 
 
 class IdEntry(NamedTuple):
@@ -166,8 +167,10 @@ class IdTable:
     def __len__(self) -> int:
         return len(self._states)
 
-    def unknown(self, commands: Iterable[Command]) -> list[bytes]:
+    def unknown(self, commands: Sequence[Command]) -> list[bytes]:
         """The ids that the backlog has to be asked about before these commands are applied."""
+        if summary(commands) is not None:  # packed ones have no ids
+            return []
         # A tuple: a union of types would be made anew for each command.
         names = {command.id for command in commands if isinstance(command, _NAMED) and command.id is not None}
         return [name for name in names if name not in self._states and name not in self._to_put]
@@ -375,8 +378,10 @@ class IdTable:
         """The entries were written."""
         self._to_put = {}
 
-    def loaded(self, schedules: Iterable[Schedule]) -> None:
+    def loaded(self, schedules: Sequence[Schedule]) -> None:
         """Schedules came into memory from the backlog."""
+        if summary(schedules) is not None:  # packed ones have no ids
+            return
         for schedule in schedules:
             if schedule.id is None:
                 continue

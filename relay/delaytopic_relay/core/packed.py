@@ -85,17 +85,30 @@ def decode_entries(data: memoryview) -> list[Schedule]:
 
 
 class Summary(NamedTuple):
-    """The first and the last due time of packed schedules, and the length of the longest entry."""
+    """The first and the last due time of packed schedules, their last offset, and the length of the longest entry and
+    of all.
+    """
 
     first_ms: int
     last_ms: int
+    last_offset: int
     longest: int
+    entry_bytes: int
 
 
 def summary(commands: Sequence[object]) -> Summary | None:
     """Look at all of them at once; None if there are none, or one is no packed schedule."""
     found = extension.summary(commands) if AVAILABLE else None
     return Summary(*found) if found is not None else None
+
+
+def by_span(schedules: Sequence[Schedule], width_ms: int) -> list[tuple[int, list[Schedule], int, int]] | None:
+    """Group packed schedules by the span of `width_ms` that they are due in, in the order of time.
+
+    Return for each span its start, the schedules in the order given, the length of their entries and their lowest
+    offset; None if one is not packed, or the spans from the first to the last would be thousands.
+    """
+    return extension.by_span(schedules, width_ms) if AVAILABLE else None
 
 
 def in_due_order(schedules: Sequence[Schedule]) -> list[Schedule] | None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from delaytopic_api.relay import BucketStatus
-from delaytopic_relay.core.calendar import SLOT_BITS, Calendar, bytes_of
+from delaytopic_relay.core.calendar import SLOT_MS, Calendar, bytes_of_all
 from delaytopic_relay.core.commands import NOTHING, Cancel, Command, DueKey, Outbound, Postpone, Reject, Schedule
 from delaytopic_relay.core.ids import IdState, IdTable
 from delaytopic_relay.core.packed import Packed, Summary, summary
@@ -22,7 +22,6 @@ from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.suspension import until_departure
 from delaytopic_relay.core.terms import ANY_SIZE, NOTHING_MS, Admission
 
-SLOT_MS = 1 << SLOT_BITS
 MOST_LOOKED_AT = 10_000
 """Schedules in the memory of one shard, for a list: up to 3 ms of the loop's time for a burst, else some tenths."""
 
@@ -157,7 +156,7 @@ class ShardCore(ABC):
 
     def unknown_ids(self, commands: Sequence[Command]) -> Sequence[bytes]:
         """Return the ids that the backlog has to be asked about before these commands are taken in."""
-        return self.ids.unknown(commands) if summary(commands) is None else ()
+        return self.ids.unknown(commands)
 
     def renew_terms(self, now_ms: int, max_delay_ms: int, *, ids_full: bool) -> None:
         """Decide what is taken in from now on; to be called before records are."""
@@ -212,8 +211,12 @@ class ShardCore(ABC):
     def _ingest_packed(self, schedules: Sequence[Schedule], span: Summary) -> None:
         """Sort packed schedules into memory and backlog; none is at or below the cursor."""
         frontier_ms = self._frontier_ms
+        near: Sequence[Schedule] = []
+        far: Sequence[Schedule] = []
         if span.last_ms < frontier_ms:
-            near, far = schedules, []
+            near = schedules
+        elif span.first_ms >= frontier_ms:
+            far = schedules
         else:
             near = [schedule for schedule in schedules if schedule.due_ms < frontier_ms]
             far = [schedule for schedule in schedules if schedule.due_ms >= frontier_ms]
@@ -303,10 +306,10 @@ class ShardCore(ABC):
         due = self.ids.without_superseded(taken, self.position)
         return Outbound(due, [], restated=self.ids.take_restated())
 
-    def _keep_far(self, far: list[Schedule]) -> None:
+    def _keep_far(self, far: Sequence[Schedule]) -> None:
         """Keep what waits for the next put."""
         self._far += far
-        self.far_bytes += sum(map(bytes_of, far))
+        self.far_bytes += bytes_of_all(far)
 
     # -- what the loop asks
 

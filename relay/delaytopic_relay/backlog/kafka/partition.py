@@ -8,7 +8,7 @@ the same key, and what is at or below the cursor is done.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
@@ -22,7 +22,7 @@ from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.calendar import bytes_of
 from delaytopic_relay.core.commands import Command, DueKey, Reject, Schedule
 from delaytopic_relay.core.ids import IdEntry, IdState, from_entry
-from delaytopic_relay.core.packed import PACKED_BYTES, Packed, Summary
+from delaytopic_relay.core.packed import PACKED_BYTES, Packed, Summary, in_due_order, summary
 from delaytopic_relay.core.partition import ShardCore, Stored
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.terms import NEVER_MS
@@ -198,7 +198,7 @@ class BucketShard(ShardCore):
         rejects += [self.admission.refuse_moved(each, sizes[each.offset], self.record_bytes) for each in too_large]
         return [command for command in admitted if command not in too_large] if too_large else admitted
 
-    def _keep_far(self, far: list[Schedule]) -> None:
+    def _keep_far(self, far: Sequence[Schedule]) -> None:
         """Keep what waits for the next put, unless a bucket has it already.
 
         What is read again, and was far for whoever took it in, is in a bucket.
@@ -242,17 +242,25 @@ class BucketShard(ShardCore):
         bucket = self.buckets[number]
         cursor, ingested = self.cursor, max(self.position, self.replay_until)
         reach_ms = self._known_reach_ms if bucket.again else NEVER_MS
-        waiting = [
-            s for s in schedules if (s.due_ms, s.offset) > cursor and s.offset < ingested and s.due_ms < reach_ms
-        ]
         near_ms = self._near_until_ms(number)
-        near = [s for s in waiting if s.due_ms < near_ms]
+        span = summary(schedules)
+        if (
+            span is not None
+            and cursor.due_ms < span.first_ms <= span.last_ms < min(reach_ms, near_ms)
+            and span.last_offset < ingested
+        ):
+            near, far = schedules, []
+        else:
+            waiting = [
+                s for s in schedules if (s.due_ms, s.offset) > cursor and s.offset < ingested and s.due_ms < reach_ms
+            ]
+            near = [s for s in waiting if s.due_ms < near_ms]
+            far = [s for s in waiting if s.due_ms >= near_ms]
         self.ids.learn(self._entries(self.ids.unknown(near)), cursor)
         self.ids.loaded(near)
         self.calendar.add(near, only_here=False)
-        for schedule in waiting:
-            if schedule.due_ms >= near_ms:
-                self._move(schedule, max(0, number - 1))
+        for schedule in far:
+            self._move(schedule, max(0, number - 1))
         last = max(map(_key, near), default=None)
         bucket.visited(offset, head.floor_ms, head.records, last)
         self._bound()
@@ -288,8 +296,7 @@ class BucketShard(ShardCore):
     def put(self) -> BucketPut:
         """All that waits to be written; `put_done` when it is part of the transaction."""
         groups = self._moved
-        for schedule in self._far:
-            groups.setdefault(self._bucket_of(schedule), []).append(schedule)
+        self._sort_far_into(groups)
         self._far = []
         segments: list[BucketWrite] = []
         for number, group in sorted(groups.items()):
@@ -304,6 +311,18 @@ class BucketShard(ShardCore):
         entries: dict[bytes, IdEntry | None] = {**self.ids.to_put()}
         entries.update(dict.fromkeys(self.ids.to_forget()))
         return BucketPut(segments, entries)
+
+    def _sort_far_into(self, groups: dict[int, list[Schedule]]) -> None:
+        if (ordered := in_due_order(self._far)) is None:
+            for schedule in self._far:
+                groups.setdefault(self._bucket_of(schedule), []).append(schedule)
+            return
+        first = 0
+        for number, next_floor_ms in enumerate([*self._floors[1:], NEVER_MS]):
+            end = bisect_left(ordered, next_floor_ms, lo=first, key=_due_ms)
+            if end > first:
+                groups.setdefault(number, []).extend(ordered[first:end])
+            first = end
 
     def put_done(self, put: BucketPut, now_ms: int) -> None:
         """It was produced; should the transaction fail, this shard is dropped."""

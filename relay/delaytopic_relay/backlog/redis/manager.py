@@ -163,10 +163,12 @@ class RedisManager:
     def _writing(self, shard: Shard, put: Put) -> Callable[[], Answer]:
         """Return what writes a put, and may be called again until it is answered."""
         number, started_ms = shard.partition, self._clock.monotonic_ms()
-        signed = [
-            segment._replace(data=self._signer.sign(slice_place(number, segment.slice), segment.data))
-            for segment in put.segments
-        ]
+        signed = put.segments
+        if self._signer.key_id:
+            signed = [
+                segment._replace(data=self._signer.sign(slice_place(number, segment.slice), segment.data))
+                for segment in put.segments
+            ]
 
         def write() -> Answer:
             stored_bytes = self._store.put(number, put.expected, put.new, signed, put.ids)

@@ -18,6 +18,7 @@ from delaytopic_relay.backlog.store import END_MS, Page, Segment, Slice, StoreVe
 from delaytopic_relay.core.calendar import ENTRY_BYTES
 from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.core.ids import IdEntry, IdState
+from delaytopic_relay.core.packed import summary
 from delaytopic_relay.core.partition import ShardCore, Share, Stored
 from delaytopic_relay.core.progress import Progress
 
@@ -259,7 +260,11 @@ class Shard(ShardCore):
         """
         self.ids.learn(found, self.cursor)
         position, cursor = self.position, self.cursor
-        fresh = [s for s in schedules if s.offset < position and (s.due_ms, s.offset) > cursor]
+        span = summary(schedules)
+        if span is not None and span.last_offset < position and span.first_ms > cursor.due_ms:
+            fresh = schedules
+        else:
+            fresh = [s for s in schedules if s.offset < position and (s.due_ms, s.offset) > cursor]
         self.ids.loaded(fresh)
         self.calendar.add(fresh, only_here=False)
         self._next_portion(load, data_bytes, len(schedules))

@@ -695,11 +695,18 @@ def test_nothing_is_left_behind_by_reading_packing_unpacking_and_looking() -> No
 
 # -- many at once
 
+MOST_SPANS = 1 << 13
+"""As many spans, from the first to the last, as the extension groups by."""
 FEW_KEYS = st.lists(st.builds(Schedule, st.integers(0, 3), st.integers(0, 5), st.none(), SHORT, st.none()), max_size=12)
 
 
 def by_key(schedule: Schedule) -> tuple[int, int]:
     return schedule.due_ms, schedule.offset
+
+
+def entry_bytes(schedule: Schedule) -> int:
+    """Return the length of its entry: an array of one begins with one byte."""
+    return len(encode([schedule])) - 1
 
 
 @given(FEW_KEYS | st.lists(plain_schedules(), max_size=12))
@@ -715,24 +722,61 @@ def test_schedules_are_ordered_by_due_time_and_offset_and_of_copies_one_stays(sc
 
 
 @given(st.lists(plain_schedules(), min_size=1, max_size=12))
-def test_a_summary_has_the_first_and_last_due_time_and_the_longest_entry(schedules: list[Schedule]) -> None:
+def test_a_summary_has_the_first_and_last_due_time_the_last_offset_the_longest_entry_and_the_length_of_all(
+    schedules: list[Schedule],
+) -> None:
     due_ms = [schedule.due_ms for schedule in schedules]
-    # An array of one entry begins with one byte.
-    longest = max(len(encode([schedule])) - 1 for schedule in schedules)
+    last_offset = max(schedule.offset for schedule in schedules)
+    lengths = [entry_bytes(schedule) for schedule in schedules]
 
-    assert extension.summary(packed_of(schedules)) == (min(due_ms), max(due_ms), longest)
+    summary = extension.summary(packed_of(schedules))
+
+    assert summary == (min(due_ms), max(due_ms), last_offset, max(lengths), sum(lengths))
+
+
+@given(FEW_KEYS | st.lists(plain_schedules(), max_size=12), st.integers(1, 5) | st.just(1_000))
+def test_schedules_are_grouped_by_the_span_that_they_are_due_in(schedules: list[Schedule], width_ms: int) -> None:
+    packed = packed_of(schedules)
+    spans: dict[int, list[Schedule]] = {}
+    for schedule in schedules:
+        spans.setdefault(schedule.due_ms // width_ms * width_ms, []).append(schedule)
+    expected = [
+        (start_ms, spans[start_ms], sum(map(entry_bytes, spans[start_ms])), min(s.offset for s in spans[start_ms]))
+        for start_ms in sorted(spans)
+    ]
+
+    found = extension.by_span(packed, width_ms)
+
+    if expected and (expected[0][0] < 0 or expected[-1][0] - expected[0][0] >= MOST_SPANS * width_ms):
+        assert found is None
+    else:
+        assert found == expected
+    assert packed == schedules
+
+
+@pytest.mark.parametrize("last_ms", [MOST_SPANS - 1, MOST_SPANS])
+def test_more_spans_than_so_many_are_left_to_python(last_ms: int) -> None:
+    found = extension.by_span(packed_of([Schedule(due_ms, 7, None, None, None) for due_ms in (0, last_ms)]), 1)
+
+    assert (found is None) == (last_ms == MOST_SPANS)
+
+
+@pytest.mark.parametrize("width_ms", [0, -1])
+def test_a_span_of_no_time_groups_nothing(width_ms: int) -> None:
+    assert extension.by_span([one_packed(PLAIN)], width_ms) is None
 
 
 @pytest.mark.parametrize("others", [[], [PLAIN], [None], [Cancel(1, b"x")]])
-def test_what_is_not_all_packed_has_no_summary_and_no_order(others: list[Any]) -> None:
+def test_what_is_not_all_packed_has_no_summary_no_order_and_no_spans(others: list[Any]) -> None:
     packed = one_packed(PLAIN) if others else None
     mixed = [packed, *others] if packed is not None else []
 
     assert extension.summary(mixed) is None
     assert extension.ordered(mixed) == (None if others else [])
+    assert extension.by_span(mixed, 1) == (None if others else [])
 
 
-@pytest.mark.parametrize("function", [extension.summary, extension.ordered])
+@pytest.mark.parametrize("function", [extension.summary, extension.ordered, lambda many: extension.by_span(many, 1)])
 def test_many_are_asked_for_as_a_sequence(function: Callable[[Any], object]) -> None:
     with pytest.raises(TypeError):
         function(5)

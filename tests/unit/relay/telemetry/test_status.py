@@ -30,7 +30,7 @@ def histogram(**bins: int) -> tuple[int, ...]:
 def shard_with(*near_ms: int, index: dict[Slice, int] | None = None) -> Shard:
     """A shard with these due times in memory, relative to now, and these slices in the backlog."""
     shard = redis_shard(index=index)
-    shard.calendar.add((schedule(NOW_MS + due_ms, n) for n, due_ms in enumerate(near_ms)), only_here=True)
+    shard.calendar.add([schedule(NOW_MS + due_ms, n) for n, due_ms in enumerate(near_ms)], only_here=True)
     return shard
 
 
