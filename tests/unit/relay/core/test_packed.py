@@ -659,7 +659,7 @@ def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4_096
 
 
-def test_nothing_is_left_behind_by_reading_packing_unpacking_and_looking() -> None:
+def test_nothing_is_left_behind_by_reading_packing_unpacking_grouping_and_looking() -> None:
     key, value, note = b"k" * 500, b"v" * 500, [("Deliver-At", b"1" * 500)]
     own: list[Header] = [("trace", b"2" * 500), ("deliver-at", b"%d" % TIMESTAMP_MS)]
     messages = [message(own, key=key, value=value), message(note), message([("deliver-id", b"x")]), message(None)]
@@ -675,6 +675,10 @@ def test_nothing_is_left_behind_by_reading_packing_unpacking_and_looking() -> No
         assert extension.unpack(ends_early) is None
         assert commands == equal
         assert packed == [commands[0], commands[3]] != [equal[3], equal[0]]
+        assert extension.summary(packed) is not None
+        assert extension.ordered([*packed, *packed]) is not None
+        assert extension.by_span(packed, DAY_MS) is not None
+        assert extension.by_span(cast("list[Schedule]", commands), DAY_MS) is None
         assert all(map(hasattr, [packed[0]] * 12, (*Schedule.__struct_fields__, "length")))
         assert repr(packed[0])
         with pytest.raises(Broken):
