@@ -19,8 +19,12 @@ from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics, delete_topics
 
-NO_DELAY = {"group.initial.rebalance.delay.ms": "0"}
-"""A relay's start is not measured, so there is no use in waiting for other members of its group."""
+KAFKA_SETTINGS = {
+    # A relay's start is not measured, so there is no use in waiting for other members of its group.
+    "group.initial.rebalance.delay.ms": "0",
+    # What a case leaves behind is deleted before the next one: after the usual minute it would be in its way.
+    "log.segment.delete.delay.ms": "500",
+}
 SHARED_MEMORY = Path("/dev/shm")
 ROOM_BYTES = 12 << 30
 """Data takes up to 4.5 GiB of it, the processes two, and a machine needs some for itself."""
@@ -92,7 +96,7 @@ def embedded_bed() -> Iterator[Bed]:
         place = TemporaryDirectory(prefix="delaytopic-bench-", dir=memory, ignore_cleanup_errors=True)
         directory = Path(stack.enter_context(place))
         kafka = stack.enter_context(
-            KafkaServer(directory / "kafka", settings=NO_DELAY, heap_mib=HEAP_MIB, jvm_options=JVM_OPTIONS)
+            KafkaServer(directory / "kafka", settings=KAFKA_SETTINGS, heap_mib=HEAP_MIB, jvm_options=JVM_OPTIONS)
         )
         redis = stack.enter_context(RedisServer(directory / "redis"))
         yield Bed(kafka.bootstrap_servers, redis.url, directory, "in memory" if memory is not None else "on disk")

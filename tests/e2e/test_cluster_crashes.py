@@ -75,6 +75,7 @@ def test_a_relay_whose_pod_is_deleted_by_force_is_replaced_before_its_session_en
     kill(platform.client, cluster, next(pod for pod in platform.relays(team.namespace, "steady") if is_running(pod)))
     verdict = reading.verdict()
 
+    record_property("silent_ms", verdict["silent_ms"])
     record_property("late_ms", verdict["late_ms"])
     assert verdict["arrived"] == RECORDS, verdict
     assert verdict["late_ms"]["max"] < NOTICED_MS, verdict
@@ -95,6 +96,7 @@ def test_a_relay_that_is_started_again_in_its_pod_goes_on_before_its_session_end
     verdict = reading.verdict()
 
     container = container_of(platform, pod)
+    record_property("silent_ms", verdict["silent_ms"])
     record_property("late_ms", verdict["late_ms"])
     record_property("crashed_at", crashed_at)
     record_property("seen_by_the_kubelet", {field: container[field] for field in ("lastState", "state")})

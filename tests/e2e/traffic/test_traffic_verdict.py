@@ -34,7 +34,28 @@ def test_a_run_without_faults_tells_how_late_its_records_were() -> None:
     late_ms = {"p50": 10, "p99": 30, "max": 30}
     # Sent in the millisecond before it was due.
     early = {"early": {"count": 1, "first": [0]}}
-    assert verdict == {"records": 4, "arrived": 4, "withdrawn": 0, "faults": early, "late_ms": late_ms}
+    assert verdict == {
+        "records": 4,
+        "arrived": 4,
+        "withdrawn": 0,
+        "faults": early,
+        "late_ms": late_ms,
+        "silent_ms": 10,
+    }
+
+
+def test_silence_is_the_longest_time_without_an_arrival_from_one_partition() -> None:
+    arrivals = [
+        arrival(0, 4),
+        arrival(1, 10),
+        arrival(2, 40, partition=1),
+        arrival(3, 90),
+        arrival(4, 100, partition=1),
+    ]
+
+    verdict = judge(Seen([sent(number) for number in range(5)], arrivals), expected(5))
+
+    assert verdict["silent_ms"] == 80
 
 
 def test_a_record_that_did_not_arrive_is_lost_and_awaited_until_then() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from .records import Receipt
@@ -71,6 +72,7 @@ def judge(seen: Seen, expected: Expected) -> dict[str, Any]:
     """Counts, faults with examples (none when all is well), and lateness; every record was due long enough ago.
 
     Lateness is the append time on the target, after the due time or, if that was later, the append time on the source.
+    Silence is the longest time between two arrivals from one partition of the source.
     """
     schedules = {sent.number: sent for sent in seen.sent if sent.due_ms is not None}
     cancels = {sent.number: sent for sent in seen.sent if sent.due_ms is None}
@@ -93,6 +95,7 @@ def judge(seen: Seen, expected: Expected) -> dict[str, Any]:
         "withdrawn": len(cancels.keys() - counts.keys()),
         "faults": {name: _shown(sorted(numbers)) for name in FAULTS if (numbers := set(found[name]))},
         "late_ms": _lateness(seen.arrivals, schedules),
+        "silent_ms": _silence(seen.arrivals),
     }
 
 
@@ -128,6 +131,15 @@ def _lateness(arrivals: Sequence[Arrival], schedules: Mapping[int, Sent]) -> dic
     if not late_ms:
         return {}
     return {"p50": _rank(late_ms, 50), "p99": _rank(late_ms, 99), "max": late_ms[-1]}
+
+
+def _silence(arrivals: Sequence[Arrival]) -> int:
+    times: dict[int, list[int]] = {}
+    for arrival in arrivals:
+        if arrival.receipt is not None:
+            times.setdefault(arrival.receipt.partition, []).append(arrival.appended_ms)
+    steps = (later - earlier for of_one in times.values() for earlier, later in pairwise(sorted(of_one)))
+    return max(steps, default=0)
 
 
 def _rank(values: Sequence[int], percent: int) -> int:
