@@ -133,6 +133,8 @@ class Loop:
         if self._lost is None:
             try:
                 self._close_tick(handing_over=going)
+                if not self._target_is_spent:
+                    self._takeover.release(going & self.waiting.keys())
             except (StateInDoubt, Unavailable) as error:
                 self._lost = error if isinstance(error, StateInDoubt) else TransactionAborted(str(error))
         self._forget(going)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from delaytopic_relay.backlog.protocol import Backlog, Shard
@@ -100,6 +101,24 @@ class Takeover:
             return None
         end = self._source.end(partition)
         return end if end > plan.progress.position else None
+
+    def release(self, partitions: Iterable[int]) -> None:
+        """Commit for partitions that leave, and were ours until a tick was aborted, that nobody is to be fenced.
+
+        Their successor would fence this relay, which works on for others. What is committed is read when no transaction
+        is in doubt: of the last one the broker may still write the markers, and an older state must not replace it.
+        Raises `StateInDoubt` and `Unavailable`.
+        """
+        wanted, us = sorted(partitions), self._target.owner
+        if not wanted or not us:
+            return
+        ours: dict[int, Progress] = {}
+        for partition, committed in self._source.committed(wanted).items():
+            with suppress(CorruptState):
+                progress = decode_progress(*committed)
+                if progress.owner == us:
+                    ours[partition] = progress._replace(owner="")
+        self._commit(ours)
 
     def forget(self, partitions: Iterable[int]) -> None:
         """Forget what was done for partitions that leave: until they come back, a fenced owner may begin anew."""

@@ -62,6 +62,31 @@ def leaves_partitions_unowned() -> Sequence[Patch]:
     return [(Unowned, "lasts", lambda self, unowned, now_ms: False)]
 
 
+def releases_without_waiting() -> Sequence[Patch]:
+    original = Takeover.release
+
+    def release(self: Takeover, partitions: Iterable[int]) -> None:
+        source: Any = self._source
+        hasty: Any = _Hasty(source)
+        self._source = hasty
+        try:
+            original(self, partitions)
+        finally:
+            self._source = source
+
+    return [(Takeover, "release", release)]
+
+
+class _Hasty:
+    """A source that does not wait for what is in doubt."""
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, "last_committed" if name == "committed" else name)
+
+
 def _of_members(name: str, sentence: str, patches: Callable[[], Sequence[Patch]], backend: str = "Members") -> Mutant:
     return Mutant(name, sentence, patches, backend)
 
@@ -75,6 +100,11 @@ MUTANTS = (
         "former-life",
         "starts in place and neither fences its former life nor waits for what that one left in doubt",
         takes_its_former_life_for_itself,
+    ),
+    _of_members(
+        "released-in-doubt",
+        "hands over after an aborted tick, and does not wait for what is in doubt of the one before",
+        releases_without_waiting,
     ),
     _of_members(
         "unowned-left",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.in_world import Setup, StrictTarget, delivered_offsets, produce, run_all, start
 from tests.support.relay.world import Crash, World
 
-from delaytopic_relay.core.progress import decode_progress
-from delaytopic_relay.errors import KafkaUnavailable
+from delaytopic_relay.core.progress import Progress, decode_progress
+from delaytopic_relay.errors import KafkaUnavailable, TransactionAborted
 from delaytopic_relay.ports import Committed
 
 
@@ -171,6 +173,52 @@ def test_a_shard_that_is_revoked_is_committed_for_its_successor_and_the_others_s
 
     assert ((owner(world, 0), owner(world, 1)), [*relay.loop.shards]) == (("", "relay-1"), [1])
     assert (delivered_offsets(world, 0), delivered_offsets(world, 1)) == ([], [0])
+
+
+class RefusingTarget(StrictTarget):
+    """Commits of what was sent are refused while `refuses`, as while the group's generation changes."""
+
+    refuses = False
+
+    def commit(self, progress: Mapping[int, Progress], group: object) -> None:
+        if self.refuses and self.sent:
+            raise TransactionAborted("the generation is not valid")
+        super().commit(progress, group)
+
+
+def test_a_shard_that_is_revoked_after_an_aborted_tick_does_not_get_the_relay_fenced_that_had_it() -> None:
+    # Given a relay whose tick with a record of each shard is refused
+    world, store = World(), MemoryBacklogStore()
+    relay = start(world, store, "relay-1", Setup(shards=(0, 1), target=RefusingTarget))
+    relay.run(1_000)
+    for shard in (0, 1):
+        produce(world, 0, shard)
+    assert isinstance(relay.target, RefusingTarget)
+    relay.target.refuses = True
+    while not relay.events.counts["aborted"]:
+        world.now_ms += 10
+        relay.loop.step()
+    relay.target.refuses = False
+
+    # When one of them goes to another relay before it is recovered
+    relay.loop.revoked([0])
+    relay.run(1_000)
+
+    # Then its successor fences nobody, and delivers what the tick did not
+    assert ((owner(world, 0), owner(world, 1)), delivered_offsets(world, 1)) == (("", "relay-1"), [0])
+    successor = start(world, store, "relay-2", Setup(shards=(0,)))
+    successor.run(1_000)
+    assert (delivered_offsets(world, 0), successor.events.counts["fenced"]) == ([0], 0)
+
+
+def test_a_shard_that_never_was_recovered_stays_its_former_owners() -> None:
+    world, store = World(), MemoryBacklogStore()
+    start(world, store, "relay-1", Setup(shards=(0, 1))).run(1_000)
+    relay = start(world, store, "relay-2", Setup(shards=(0, 1)))
+
+    relay.loop.revoked([0])
+
+    assert (owner(world, 0), owner(world, 1)) == ("relay-1", "relay-1")
 
 
 def test_shards_that_are_lost_in_an_open_tick_take_their_records_with_them() -> None:
