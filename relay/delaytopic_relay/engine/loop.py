@@ -54,6 +54,8 @@ POLL_LIMIT = 1_000
 DUE_LIMIT = 2_000
 RESUME_SHARE = 0.75
 RETRY_MS = 1_000
+ASSIGNED = "assigned"
+"""The reason for which a shard waits that came to us; others were ours until something happened."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ class Loop:
 
     def assigned(self, partitions: Sequence[int]) -> None:
         """Shards that came to us wait until they are recovered."""
-        self.waiting.update(dict.fromkeys(partitions, "assigned"))
+        self.waiting.update(dict.fromkeys(partitions, ASSIGNED))
         self.joined = True
         self._retry_at_ms = 0
 
@@ -134,7 +136,7 @@ class Loop:
             try:
                 self._close_tick(handing_over=going)
                 if not self._target_is_spent:
-                    self._takeover.release(going & self.waiting.keys())
+                    self._takeover.release([each for each in going if self.waiting.get(each, ASSIGNED) != ASSIGNED])
             except (StateInDoubt, Unavailable) as error:
                 self._lost = error if isinstance(error, StateInDoubt) else TransactionAborted(str(error))
         self._forget(going)
