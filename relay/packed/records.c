@@ -256,6 +256,7 @@ typedef struct {
     int64_t lowest;
 } Span;
 
+/* A place for each span from the first to the last is made: of what lies farther apart most would be empty. */
 enum { MOST_SPANS = 1 << 13 };
 
 static void count_in(Span *spans, int64_t first, Packed *const *all, Py_ssize_t count, int64_t width_ms) {

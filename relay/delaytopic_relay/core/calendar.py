@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
 from delaytopic_relay.core.commands import Reject, Schedule
-from delaytopic_relay.core.packed import PACKED_BYTES, Packed, by_span, in_due_order, summary
+from delaytopic_relay.core.packed import PACKED_BYTES, Packed, Span, by_span, in_due_order, summary
 
 SLOT_BITS = 5
 """A slot spans 32 ms: short enough that what arrives in the current one is cheap to sort in."""
@@ -109,7 +109,7 @@ class Calendar:
         self.count += count
         self.size += total
 
-    def _add_packed(self, spans: list[tuple[int, list[Schedule], int, int]], *, only_here: bool) -> None:
+    def _add_packed(self, spans: list[Span], *, only_here: bool) -> None:
         for start_ms, schedules, entry_bytes, lowest in spans:
             number = start_ms >> SLOT_BITS
             slot = self._slots.get(number) or self._new_slot(number)

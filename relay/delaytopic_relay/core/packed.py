@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -102,11 +102,15 @@ def summary(commands: Sequence[object]) -> Summary | None:
     return Summary(*found) if found is not None else None
 
 
-def by_span(schedules: Sequence[Schedule], width_ms: int) -> list[tuple[int, list[Schedule], int, int]] | None:
+Span: TypeAlias = tuple[int, list[Schedule], int, int]
+"""The schedules that are due in one span of time: its start, they themselves, the length of their entries, and their
+lowest offset."""
+
+
+def by_span(schedules: Sequence[Schedule], width_ms: int) -> list[Span] | None:
     """Group packed schedules by the span of `width_ms` that they are due in, in the order of time.
 
-    Return for each span its start, the schedules in the order given, the length of their entries and their lowest
-    offset; None if one is not packed, or the spans from the first to the last would be thousands.
+    In a span they keep their order. None if one is not packed, or the spans from the first to the last are thousands.
     """
     return extension.by_span(schedules, width_ms) if AVAILABLE else None
 

@@ -136,6 +136,7 @@ class Loop:
             try:
                 self._close_tick(handing_over=going)
                 if not self._target_is_spent:
+                    # An aborted tick has dropped what is named here, and it is not recovered.
                     self._takeover.release([each for each in going if self.waiting.get(each, ASSIGNED) != ASSIGNED])
             except (StateInDoubt, Unavailable) as error:
                 self._lost = error if isinstance(error, StateInDoubt) else TransactionAborted(str(error))

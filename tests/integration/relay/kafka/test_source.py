@@ -1,4 +1,4 @@
-"""The consumer of the source topic on a real Kafka: where a source ends."""
+"""The consumer of the source topic on a real Kafka: where a source ends, and who owns its partitions."""
 
 from __future__ import annotations
 
@@ -13,12 +13,18 @@ from confluent_kafka import Producer
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
 from tests.support.relay.process import wait_for
+from tests.support.relay.quiet_events import QuietEvents
 
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
-from delaytopic_relay.core.commands import Command, SourceMessage
+from delaytopic_relay.backlog.fixed import FixedBacklog
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, Command, SourceMessage
+from delaytopic_relay.core.progress import Progress, decode_progress
 from delaytopic_relay.core.recovery import Bounds
-from delaytopic_relay.kafka.settings import Settings, consumer_settings
+from delaytopic_relay.delivery.outbound import Outgoing
+from delaytopic_relay.engine.recovery import Takeover
+from delaytopic_relay.kafka.settings import Settings, consumer_settings, producer_settings
 from delaytopic_relay.kafka.source import KafkaSource
+from delaytopic_relay.kafka.target import KafkaTarget
 from delaytopic_relay.kafka.topics import TopicReader
 
 pytestmark = pytest.mark.integration
@@ -98,6 +104,53 @@ def a_source(connection: Settings, topic: str, name: str, owner: Owner) -> Kafka
     source = KafkaSource(settings, connection, topic, lambda _: {}, ask_group)
     source.subscribe(owner)
     return source
+
+
+class Releasing(Owner):
+    """Hands over what it loses, as a relay does whose tick was aborted and that has not recovered since."""
+
+    takeover: Takeover
+
+    def revoked(self, partitions: Sequence[int]) -> None:
+        self.takeover.release(partitions)
+        super().revoked(partitions)
+
+
+def test_what_is_revoked_after_an_aborted_transaction_names_no_owner_and_what_stays_names_the_same(
+    kafka: KafkaAddress,
+) -> None:
+    # Given a relay that has committed for all partitions, and aborted what it did since
+    topic, connection = unique("source"), Settings({"bootstrap.servers": kafka.bootstrap_servers})
+    create_topics(kafka.bootstrap_servers, [TopicPlan(topic, PARTITIONS)])
+    first, second = Releasing(), Owner()
+    target = KafkaTarget(partial(_settings_of, connection), topic, unique("relay"))
+
+    with closing(target), closing(a_source(connection, topic, "relay-a", first)) as source:
+        first.takeover = Takeover(source, target, FixedBacklog(1_000), QuietEvents(), lambda owner: False)
+        wait_for(lambda: source.poll(1, 20, unread) == {} and len(first.partitions) == PARTITIONS)
+        target.begin()
+        progress = Progress(0, 0, NOTHING_DELIVERED, target.owner)
+        target.commit(dict.fromkeys(range(PARTITIONS), progress), source.group_metadata())
+        target.begin()
+        target.send([Outgoing(topic, b"never seen", None, [], 0)])
+        target.abort()
+
+        # When another relay gets a part of them
+        with closing(a_source(connection, topic, "relay-b", second)) as another:
+            wait_for(
+                lambda: (
+                    source.poll(1, 20, unread) == another.poll(1, 20, unread) == {}
+                    and len(first.partitions) == len(second.partitions) == PARTITIONS // 2
+                )
+            )
+            committed, kept = source.committed([*range(PARTITIONS)]), {*first.partitions}
+
+    expected = {each: progress if each in kept else progress._replace(owner="") for each in committed}
+    assert {partition: decode_progress(*each) for partition, each in committed.items()} == expected
+
+
+def _settings_of(connection: Settings, owner: str | None) -> Settings:
+    return producer_settings(connection, "relay", owner, 1 << 20)
 
 
 @pytest.mark.takes_long("a group comes to rest three times, and is looked at for some seconds")
