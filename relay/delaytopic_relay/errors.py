@@ -16,6 +16,8 @@ RelayError
 +-- SegmentError
 +-- ForeignRecord
 +-- ProgressError
++-- UnknownRules           records wait that another version of the relay read by rules of its own
++-- QueueImpossible        nobody's: a fixed delay needs a backlog for a while, and the relay opens one
 +-- BadRequest             the caller's of a page: the request says what is wrong with it, and nothing was done
 """
 
@@ -92,6 +94,14 @@ class SegmentError(CorruptState):
 
 class ProgressError(CorruptState):
     """The metadata of a committed offset is not a progress text, or of a newer version."""
+
+
+class UnknownRules(CorruptState):
+    """Records that wait were read by rules that this version of the relay does not know; the message says which."""
+
+
+class QueueImpossible(RelayError):
+    """A partition holds records that do not wait equally long: the loop ends, and begins again with a backlog."""
 
 
 class BadRequest(RelayError):

@@ -6,7 +6,7 @@ import os
 import socket
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -17,18 +17,20 @@ import structlog
 from delaytopic_api.errors import ApiError
 from delaytopic_api.loading import load_relay_config
 from delaytopic_api.relay import RelayConfig
-from delaytopic_api.values import CAPABILITIES, Guarantee
+from delaytopic_api.values import Guarantee
 from delaytopic_relay.backlog.opening import open_backlog
 from delaytopic_relay.backlog.protocol import Backlog
 from delaytopic_relay.backlog.signing import signer_of
 from delaytopic_relay.core.packed import AVAILABLE, check_extension
+from delaytopic_relay.core.rules import Declared
 from delaytopic_relay.core.suspension import Suspension
 from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
-from delaytopic_relay.dialects import dialect_for, forms_for
+from delaytopic_relay.dialects import dialect_by, forms_for, rules_of
 from delaytopic_relay.engine.loop import Loop, Parts
 from delaytopic_relay.engine.pacing import Pace
+from delaytopic_relay.engine.reading import Reading
 from delaytopic_relay.engine.recovery import Takeover, is_of_group, transactional_id
-from delaytopic_relay.errors import ConfigurationError, Unavailable
+from delaytopic_relay.errors import ConfigurationError, QueueImpossible, Unavailable
 from delaytopic_relay.kafka import connection_settings
 from delaytopic_relay.kafka.preflight import UNLIMITED_BYTES, Topics, check_topics
 from delaytopic_relay.kafka.settings import Settings, consumer_settings, producer_settings
@@ -96,20 +98,29 @@ class Service:
         with ExitStack() as stack:
             self._telemetry.start()
             stack.callback(self._telemetry.stop)
-            self._serve(stack, stop)
+            self._serve(stop)
         log.info("stopped", relay=self._instance)
 
-    def _serve(self, stack: ExitStack, stop: Stop) -> None:
+    def _serve(self, stop: Stop) -> None:
         topics = self._await(stop, self._topics)
         if topics is None:
             return
-        backlog = self._await(stop, self._backlog)
+        # A fixed delay needs no backlog, as long as nothing waits that was read by other rules.
+        fixed = self._config.schedule.delay is not None
+        try:
+            self._deliver(topics, stop, queue=fixed)
+        except QueueImpossible as error:
+            log.info("a fixed delay with a backlog, until what was read by former rules is done", reason=str(error))
+            self._deliver(topics, stop, queue=False)
+
+    def _deliver(self, topics: TopicReader, stop: Stop, *, queue: bool) -> None:
+        backlog = self._await(stop, partial(self._backlog, queue=queue))
         if backlog is None:
             return
-        stack.callback(backlog.close)
-        loop = self._await(stop, partial(self._loop, topics, backlog))
-        if loop is not None:
-            self._work(loop, stop)
+        with closing(backlog):
+            loop = self._await(stop, partial(self._loop, topics, backlog))
+            if loop is not None:
+                self._work(loop, stop)
 
     def _await(self, stop: Stop, attempt: Callable[[], T]) -> T | None:
         """Repeat an attempt until it succeeds; None when asked to stop."""
@@ -126,10 +137,14 @@ class Service:
         log.info("started", relay=self._instance, group=self._config.group_id, guarantee=guarantee, packed=AVAILABLE)
         collector = GarbageCollector(self._clock)
         loop.start()
-        while not stop():
-            loop.step()
-            self._telemetry.turn(loop)
-            collector.turn(loop.size)
+        try:
+            while not stop():
+                loop.step()
+                self._telemetry.turn(loop)
+                collector.turn(loop.size)
+        except QueueImpossible:
+            loop.finish()
+            raise
         self._telemetry.draining()
         loop.finish()
 
@@ -149,9 +164,9 @@ class Service:
             return reader
         raise Unavailable(finding.text) if finding.waits else ConfigurationError(finding.text)
 
-    def _backlog(self) -> Backlog:
+    def _backlog(self, *, queue: bool) -> Backlog:
         config, clock, events = self._config, self._clock, self._telemetry
-        return open_backlog(config, self._connection, self._instance, clock, events, self._signer)
+        return open_backlog(config, self._connection, self._instance, clock, events, self._signer, queue=queue)
 
     def _target(self, topics: TopicReader, backlog: Backlog) -> Target:
         """Transactions carry deliveries with ExactlyOnce, and what is stored in Kafka with either guarantee."""
@@ -174,11 +189,14 @@ class Service:
         backlog.begin(partitions)
         telemetry.pending.begin(partitions, backlog)
         may_be_fenced = partial(is_of_group, group_id=config.group_id)
+        declared = Declared(rules_of(config), config.schedule.declared_ms or 0)
+        dialect_of = partial(dialect_by, target=config.target.topic, misspelt=telemetry.misspelt)
+        reading = Reading(declared, dialect_of)
         return Loop(
             Parts(
                 source=source,
                 target=target,
-                dialect=dialect_for(config, telemetry.misspelt),
+                reading=reading,
                 addressing=self._addressing(topics, packs=target.packs),
                 manager=backlog.manager,
                 takeover=Takeover(
@@ -187,14 +205,13 @@ class Service:
                     backlog,
                     telemetry,
                     may_be_fenced,
-                    scouts=CAPABILITIES[config.schedule.dialect].postpones,
+                    reading,
                 ),
                 pace=pace,
                 memory_bytes=config.limits.memory.value,
                 clock=clock,
                 events=telemetry,
                 suspension=Suspension.of(config.suspend),
-                max_delay_ms=config.schedule.max_delay.ms,
                 id_bytes=config.limits.id_memory.value,
                 learn=topics.learn if config.target.allowed else None,
             )

@@ -7,7 +7,7 @@ from typing import cast
 
 from tests.simulation.plans.plan import Produce, Recipe, Setup
 from tests.simulation.plans.workloads import MESSAGES
-from tests.simulation.relays import dialect_of
+from tests.simulation.reading import Verdicts
 from tests.simulation.world.kafka import Kafka
 from tests.simulation.world.source_log import SourceRecord, SourceTransaction
 from tests.support.relay import markers
@@ -26,7 +26,7 @@ class Applications:
     def __init__(self, kafka: Kafka, setup: Setup) -> None:
         self._kafka = kafka
         self._setup = setup
-        self._read = dialect_of(setup).read
+        self._read = Verdicts(kafka, setup).read
         self._unnamed = 0
         self.probes: set[tuple[int, int]] = set()
         """Shard and offset of the records that must leave on time."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tests.simulation.plans.plan import Setup
-from tests.simulation.relays import DEAD, HISTORY, dialect_of
+from tests.simulation.reading import Verdicts
+from tests.simulation.relays import DEAD, HISTORY
 from tests.simulation.world.kafka import Commit, Kafka, Life, Sent
 from tests.simulation.world.source_log import SourceRecord
 from tests.simulation.world.transactions import State
@@ -137,7 +138,7 @@ def _name(command: Command) -> bytes | None:
 
 def outcome_of(setup: Setup, kafka: Kafka, probes: Set[Place], *, rested: bool) -> Outcome:
     """Read the logs."""
-    read = dialect_of(setup).read
+    read = Verdicts(kafka, setup).read
     accepted = [Accepted(record, read(record)) for log in kafka.source.values() for record in log.accepted()]
     stones = [_delivered(sent) for sent in kafka.stones if sent.transaction is None or sent.transaction.number >= 0]
     source = {entry.place: entry for entry in accepted if not _is_stone(entry.record) and not _is_end(entry)}

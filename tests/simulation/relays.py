@@ -15,7 +15,7 @@ from tests.simulation.world.strands import Strand
 from tests.simulation.world.target_client import SimulatedTarget
 from tests.support.relay.background import Background
 
-from delaytopic_api.values import Partitioning
+from delaytopic_api.values import Dialect, Partitioning
 from delaytopic_relay.backlog.fixed import FixedBacklog
 from delaytopic_relay.backlog.kafka.backlog import BucketBacklog
 from delaytopic_relay.backlog.kafka.partition import BucketShard
@@ -24,17 +24,17 @@ from delaytopic_relay.backlog.redis.backlog import RedisBacklog
 from delaytopic_relay.backlog.redis.manager import Writing
 from delaytopic_relay.backlog.signing import SegmentSigner
 from delaytopic_relay.backlog.store import BacklogStore
-from delaytopic_relay.core.commands import Dialect
+from delaytopic_relay.core.rules import Declared, Rules, target_mark
 from delaytopic_relay.core.suspension import Suspension
 from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
-from delaytopic_relay.dialects import Forms
-from delaytopic_relay.dialects.native import NativeDialect, NativePolicy
+from delaytopic_relay.dialects import Forms, dialect_by
 from delaytopic_relay.dialects.reading import RoutePolicy, TopicGlobs
 from delaytopic_relay.dialects.redelivery import RedeliveryDialect
 from delaytopic_relay.dialects.scheduler import SchedulerDialect, SchedulerRules
 from delaytopic_relay.dialects.writing import ReadBy
 from delaytopic_relay.engine.loop import Loop, Parts
 from delaytopic_relay.engine.pacing import Pace
+from delaytopic_relay.engine.reading import Reading
 from delaytopic_relay.engine.recovery import Takeover
 from delaytopic_relay.kafka.target import SplitTarget
 from delaytopic_relay.ports import Target
@@ -64,13 +64,12 @@ FORMS = Forms(
 """The dead letters of both are those of Redelivery, which leave out a header that the other never has."""
 
 
-def dialect_of(setup: Setup) -> Dialect:
-    """Up to a hundred days, ids, and one other topic."""
+def rules_of(setup: Setup) -> Rules:
+    """The rules that a history begins with: up to a hundred days, ids, and one other topic."""
+    rules = Rules(Dialect.NATIVE, MAX_DELAY_MS, target_mark(TARGET), delay_ms=setup.delay_ms, allowed=(OTHER,))
     if setup.scheduler:
-        return SCHEDULER
-    if setup.redelivery:
-        return REDELIVERY
-    return NativeDialect(NativePolicy(TARGET, TopicGlobs([OTHER]), MAX_DELAY_MS, delay_ms=setup.delay_ms))
+        return rules._replace(dialect=Dialect.SCHEDULER, options="+")
+    return rules._replace(dialect=Dialect.REDELIVERY) if setup.redelivery else rules
 
 
 class Relay:
@@ -121,16 +120,15 @@ class Relay:
         addressing = Addressing(SOURCE, TARGET, DEAD, by_key, 4, lambda topic: LARGEST_BATCH, FURTHER, FORMS)
         addressing.packs = self.target.packs
         addressing.certain_bytes = LARGEST_BATCH // 2
+        reading = Reading(Declared(rules_of(setup)), lambda rules: dialect_by(rules, TARGET))
         return Loop(
             Parts(
                 source=self.source,
                 target=self.target,
-                dialect=dialect_of(setup),
+                reading=reading,
                 addressing=addressing,
                 manager=backlog.manager,
-                takeover=Takeover(
-                    self.source, self.target, backlog, self.events, lambda owner: True, scouts=setup.redelivery
-                ),
+                takeover=Takeover(self.source, self.target, backlog, self.events, lambda owner: True, reading),
                 pace=Pace(setup.precision_ms, setup.transactional),
                 memory_bytes=setup.memory_bytes,
                 clock=self.clock,

@@ -83,6 +83,9 @@ class RelaySchedule(Model):
     """Rules of the dialect Scheduler; absent for the defaults."""
     redelivery: RedeliverySpec | None = None
     """Rules of the dialect Redelivery; absent for the defaults."""
+    declared_ms: Annotated[int, Field(strict=True, ge=0, le=253_402_300_799_999)] | None = None
+    """The time at which these rules were declared, in epoch milliseconds: of two relays in one group, which a rollout
+    has for a while, the later rules take effect. Absent: those of the relay that takes a partition over last."""
 
 
 class RelayBackend(Model):

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, ConfigDict, FailFast, Field
 
 from delaytopic_api.documents.model import Model
-from delaytopic_api.values.choices import BackendType, Guarantee
+from delaytopic_api.values.choices import BackendType, Dialect, Guarantee, Ids
 
 
 def _at_the_nearest(least: int, most: int) -> AfterValidator:
@@ -97,6 +97,29 @@ class BucketStatus(_Status):
     """The time at which the next of it is read; null when nothing waits."""
 
 
+class FormerRules(_Status):
+    """Rules of the DelayTopic before an edit, by which records were read that still wait."""
+
+    dialect: Dialect
+    """The headers that were read."""
+    max_delay_ms: Int64
+    """The longest delay that was taken."""
+    default_delay_ms: Int64 | None = None
+    """The delay of records without a time header; null for at once."""
+    delay_ms: Int64 | None = None
+    """The delay of every record; null where records say it."""
+    ids: Ids
+    """The use of names."""
+    allowed: Annotated[list[str], FailFast()] = []
+    """The topics that records could name besides the target: `*` where that is asked when they are due alone."""
+    declared_ms: EpochMs = 0
+    """The time at which they were declared; 0 where that is not known."""
+    last_due_ms: EpochMs
+    """The time at which the last of the records is due."""
+    records: Int64
+    """At most so many records wait; some of them may have been read by later rules."""
+
+
 class ShardStatus(_Status):
     """One source partition."""
 
@@ -131,6 +154,10 @@ class ShardStatus(_Status):
     """True if it is not read further, as it has used up its share of `maxRedisMemory`."""
     buckets: Annotated[list[BucketStatus], FailFast()] = []
     """Its buckets, the nearest first; empty with another backend."""
+    former_rules: Annotated[list[FormerRules], FailFast()] = []
+    """Rules of before an edit by which records wait, the oldest first; each record keeps those that it was read by."""
+    rules_wait: str | None = None
+    """The reason why the latest edit is not in force yet; null if it is."""
     message: str | None = None
     """The reason why it is paused, failed or replaying."""
 

@@ -1,7 +1,8 @@
 """The backlog of a DelayTopic with a fixed delay: source order is due order, so a queue is all it takes.
 
 Nothing is stored and there is no calendar: what is further away than the horizon stays on the source topic, and the
-caller pauses the partition while `full` says so.
+caller pauses the partition while `full` says so. A partition in which records wait that were read by other rules is
+none of its: it needs a backlog until they are done.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from delaytopic_relay.core.packed import Packed
 from delaytopic_relay.core.partition import MOST_LOOKED_AT, Share, Stored, Wanted
 from delaytopic_relay.core.progress import Progress, fresh_progress
 from delaytopic_relay.core.recovery import Bounds, Plan
+from delaytopic_relay.core.rules import Generation
 from delaytopic_relay.delivery.outbound import Outgoing
+from delaytopic_relay.errors import QueueImpossible
 
 NO_IDS: Mapping[bytes, IdState] = MappingProxyType({})
 
@@ -40,7 +43,7 @@ class FixedShard:
         self.cursor = progress.cursor
         self.committed_offset = progress.offset
         self.replay_until = progress.position
-        self._taken_cursor = progress.cursor
+        self._taken = progress
         self._horizon_ms = horizon_ms
         self._queue: deque[Schedule | Reject] = deque()
         self._sizes: deque[int] = deque()
@@ -48,9 +51,16 @@ class FixedShard:
         self.size = 0
         self.far_bytes = 0
         self.replaying = self.must_put = self.refuses_ids = self.scouts = False
+        self.former_rules: Sequence[Generation] = ()
         self.ids_bytes = 0
         self.counted = True
         self.share: Share | None = None
+
+    def follow(self, generations: Sequence[Generation], floor: int) -> None:
+        """Go on with these generations of rules. Raises `QueueImpossible` for others than those that it began with."""
+        self._taken = self._taken._replace(generations=tuple(generations), floor=floor)
+        if not _is_queue(self._taken):
+            raise QueueImpossible(f"the rules of partition {self.partition} were edited while records wait")
 
     def without_departures(self, commands: Sequence[Command], now_ms: int) -> Sequence[Command]:
         """Return those of a chunk that can be taken in while only what is due by then may leave: all, they only
@@ -67,7 +77,7 @@ class FixedShard:
         """None: records that all wait equally long have no ids."""
         return ()
 
-    def renew_terms(self, now_ms: int, max_delay_ms: int, *, ids_full: bool) -> None:
+    def renew_terms(self, now_ms: int, *, ids_full: bool) -> None:
         """Nothing is refused: the broker's time is not ahead of the clock, and there are no ids."""
 
     def ingest(
@@ -77,10 +87,10 @@ class FixedShard:
         queue = self._queue
         for command in commands:
             if type(command) is Schedule or type(command) is Packed:
-                if command.offset < self.replay_until and (command.due_ms, command.offset) <= self._taken_cursor:
+                if command.offset < self.replay_until and (command.due_ms, command.offset) <= self._taken.cursor:
                     continue
                 self._last_due_ms = command.due_ms
-            elif type(command) is not Reject:
+            elif type(command) is not Reject or command.offset < self.replay_until:
                 continue
             queue.append(command)
             self._sizes.append(bytes_of(command))
@@ -127,7 +137,8 @@ class FixedShard:
     def progress(self, owner: str) -> Progress:
         """Return what to commit once all that was handed out is sent."""
         offset = self._queue[0].offset if self._queue else self.position
-        return Progress(offset, offset, self.cursor, owner)
+        position = max(offset, self.replay_until)
+        return self._taken._replace(offset=offset, position=position, cursor=self.cursor, owner=owner)
 
     def wake_ms(self) -> int | None:
         """Return when the first record is due; None for an empty queue."""
@@ -218,14 +229,16 @@ class FixedBacklog:
     ) -> Plan:
         """Start at the committed offset."""
         was = committed or fresh_progress(bounds.low)
-        start = min(max(was.offset, bounds.low), bounds.end)
-        return Plan(Progress(start, min(max(was.position, start), bounds.end), was.cursor, owner))
+        start = min(max(was.offset, was.floor, bounds.low), bounds.end)
+        return Plan(was._replace(offset=start, position=min(max(was.position, start), bounds.end), owner=owner))
 
     def prepare(self, partitions: Sequence[int]) -> None:
         """Nothing was stored."""
 
     def open(self, partition: int, plan: Plan) -> FixedShard:
-        """Return the shard; there is nothing to claim."""
+        """Return the shard; there is nothing to claim. Raises `QueueImpossible`."""
+        if not _is_queue(plan.progress):
+            raise QueueImpossible(f"records wait in partition {partition} that were read by other rules")
         return FixedShard(partition, plan.progress, plan.progress.offset, self._horizon_ms)
 
     def reader(self, states: Mapping[int, Any]) -> PendingReader:
@@ -234,3 +247,9 @@ class FixedBacklog:
 
     def close(self) -> None:
         """Nothing was opened."""
+
+
+def _is_queue(progress: Progress) -> bool:
+    """Tell whether all that waits is at or above the committed offset, and waits equally long."""
+    former = [each for each in progress.generations if each.rules.delay_ms is None or each.last > progress.cursor]
+    return not former and len(progress.generations) < 2 and progress.buckets is None

@@ -25,10 +25,20 @@ log = structlog.get_logger()
 
 
 def open_backlog(
-    config: RelayConfig, connection: Settings, relay: str, clock: Clock, events: LoopEvents, signer: SegmentSigner
+    config: RelayConfig,
+    connection: Settings,
+    relay: str,
+    clock: Clock,
+    events: LoopEvents,
+    signer: SegmentSigner,
+    *,
+    queue: bool,
 ) -> Backlog:
-    """Open the backlog; raises `Unavailable` for what may come right by itself, and `ConfigurationError`."""
-    if config.schedule.delay is not None:
+    """Open the backlog; raises `Unavailable` for what may come right by itself, and `ConfigurationError`.
+
+    A `queue` stores nothing: all records wait equally long.
+    """
+    if queue:
         return FixedBacklog(config.limits.horizon.ms)
     if config.backend.type is BackendType.KAFKA_BUCKETS:
         return open_buckets(config, connection, relay, clock, events, signer)

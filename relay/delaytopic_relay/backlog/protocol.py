@@ -16,6 +16,7 @@ from delaytopic_relay.core.ids import IdEntry, IdState
 from delaytopic_relay.core.partition import Share, Stored, Wanted
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, Plan
+from delaytopic_relay.core.rules import Generation
 from delaytopic_relay.delivery.outbound import Outgoing
 
 
@@ -88,6 +89,13 @@ class Shard(Protocol):
         """Return whether a commit has to wait for a put; otherwise memory and backlog together are the whole."""
         ...
 
+    def follow(self, generations: Sequence[Generation], floor: int) -> None:
+        """Go on with these generations of rules, which are committed.
+
+        Raises `QueueImpossible` where all records have to wait equally long.
+        """
+        ...
+
     def without_departures(self, commands: Sequence[Command], now_ms: int) -> Sequence[Command]:
         """Return those of a chunk that can be taken in while only what is due by then may leave."""
         ...
@@ -96,7 +104,7 @@ class Shard(Protocol):
         """Return the ids that the backlog has to be asked about before these commands are taken in."""
         ...
 
-    def renew_terms(self, now_ms: int, max_delay_ms: int, *, ids_full: bool) -> None:
+    def renew_terms(self, now_ms: int, *, ids_full: bool) -> None:
         """Decide what is taken in from now on; to be called before records are."""
         ...
 
@@ -157,6 +165,11 @@ class Shard(Protocol):
 
     def bucket_status(self) -> list[BucketStatus]:
         """Return the state of each bucket, where there are any."""
+        ...
+
+    @property
+    def former_rules(self) -> Sequence[Generation]:
+        """Return the generations of rules before the one in force, by which schedules may wait."""
         ...
 
 
@@ -313,7 +326,10 @@ class Backlog(Protocol):
         ...
 
     def open(self, partition: int, plan: Plan) -> Shard:
-        """Claim the shard and return it; its plan is committed. Raises `Unavailable` and `BacklogMoved`."""
+        """Claim the shard and return it; its plan is committed.
+
+        Raises `Unavailable`, `BacklogMoved`, and `QueueImpossible` where all records have to wait equally long.
+        """
         ...
 
     def reader(self, states: Mapping[int, Any]) -> PendingReader:

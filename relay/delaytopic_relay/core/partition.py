@@ -19,6 +19,7 @@ from delaytopic_relay.core.commands import NOTHING, Cancel, Command, DueKey, Out
 from delaytopic_relay.core.ids import IdState, IdTable
 from delaytopic_relay.core.packed import Packed, Summary, summary
 from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.core.rules import Generation, Generations
 from delaytopic_relay.core.suspension import until_departure
 from delaytopic_relay.core.terms import ANY_SIZE, NOTHING_MS, Admission
 
@@ -74,6 +75,8 @@ class ShardCore(ABC):
         self.calendar = Calendar()
         self.ids = IdTable()
         self.admission = Admission(progress.terms)
+        self.rules = Generations(progress.generations, progress.floor)
+        self.identity = progress.identity
         self.replay_until = progress.position
         self.scouts = False
         """True if it is still being looked ahead for commands that relays have written into the source."""
@@ -138,6 +141,10 @@ class ShardCore(ABC):
         """The part of the backlog that is this shard's, where that is bounded or known; None elsewhere."""
         return None
 
+    def follow(self, generations: Sequence[Generation], floor: int) -> None:
+        """Go on with these generations of rules, which are committed."""
+        self.rules = Generations(generations, floor)
+
     # -- taking in
 
     def scout(self, commands: Sequence[Command], found: Mapping[bytes, IdState]) -> None:
@@ -158,9 +165,10 @@ class ShardCore(ABC):
         """Return the ids that the backlog has to be asked about before these commands are taken in."""
         return self.ids.unknown(commands)
 
-    def renew_terms(self, now_ms: int, max_delay_ms: int, *, ids_full: bool) -> None:
+    def renew_terms(self, now_ms: int, *, ids_full: bool) -> None:
         """Decide what is taken in from now on; to be called before records are."""
         offset = max(self.position, self.replay_until)
+        max_delay_ms = self.rules.max_delay_ms(offset)
         self.admission.renew(now_ms, offset, max_delay_ms, ids_full=ids_full, record_bytes=self.record_bytes)
 
     def ingest(self, commands: Sequence[Command], next_position: int, found: Mapping[bytes, IdState]) -> Outbound:
@@ -197,8 +205,7 @@ class ShardCore(ABC):
                     leaving.rejects.append(command)
             else:
                 self._other(command, leaving, counts)
-        self.calendar.add(near, only_here=True)
-        self._keep_far(far)
+        self._take_in(near, far)
         self.position = max(self.position, next_position)
         leaving.schedules.sort(key=_key)
         superseded, cancelled, too_late = counts
@@ -220,6 +227,11 @@ class ShardCore(ABC):
         else:
             near = [schedule for schedule in schedules if schedule.due_ms < frontier_ms]
             far = [schedule for schedule in schedules if schedule.due_ms >= frontier_ms]
+        self._take_in(near, far)
+
+    def _take_in(self, near: Sequence[Schedule], far: Sequence[Schedule]) -> None:
+        self.rules.gave(near)
+        self.rules.gave(far)
         self.calendar.add(near, only_here=True)
         self._keep_far(far)
 
@@ -299,7 +311,10 @@ class ShardCore(ABC):
         """
         if self.replaying:
             return NOTHING
-        taken = self.calendar.take(min(now_ms, self._loaded_until_ms - 1), limit)
+        until_ms = min(now_ms, self._loaded_until_ms - 1)
+        taken = self.calendar.take(until_ms, limit)
+        if len(taken) < limit:
+            self.cursor = max(self.cursor, self.rules.passed(until_ms, self.position))
         if not taken:
             return NOTHING
         self.cursor = max(self.cursor, DueKey(taken[-1].due_ms, taken[-1].offset))
@@ -322,10 +337,15 @@ class ShardCore(ABC):
         """Return what to commit now. Only true when nothing waits for a put and all that was handed out is sent."""
         lowest = self.calendar.lowest_offset()
         offset = self.position if lowest is None else min(self.position, lowest)
-        if (held := self.ids.held_from) is not None:
-            offset = min(offset, held)
         position = max(self.position, self.replay_until)
-        return Progress(offset, position, self.cursor, owner, terms=self.admission.kept(self.cursor))
+        taken = position
+        if (held := self.ids.held_from) is not None:
+            # What lies in front of a record that is on its way has to be read again, done or not.
+            offset, taken = min(offset, held), min(position, held)
+        self.rules.end_done(taken, self.cursor)
+        offset = max(offset, self.rules.floor)
+        terms, generations = self.admission.kept(self.cursor), self.rules.kept
+        return Progress(offset, position, self.cursor, owner, None, terms, generations, self.rules.floor, self.identity)
 
     def wake_ms(self) -> int | None:
         """Return when something is due; None when nothing in memory is."""
@@ -386,6 +406,11 @@ class ShardCore(ABC):
             elif wanted.takes_in_time(schedule):
                 in_effect[schedule.due_ms, schedule.offset] = schedule
         return in_effect.values()
+
+    @property
+    def former_rules(self) -> Sequence[Generation]:
+        """Return the generations of rules before the one in force, by which schedules may wait."""
+        return self.rules.kept[:-1]
 
     def bucket_status(self) -> list[BucketStatus]:
         """Return the state of each bucket, where there are any."""

@@ -3,6 +3,8 @@
 `offset` (L) is where a successor starts to read; all offsets below `position` (P) have been taken
 in; `cursor` (C) is the key of the last delivered schedule. Invariant at every commit: every schedule
 with offset < P and key <= C is done, and nothing else is.
+
+Two more things make this true of records for ever: the rules by which they were read, and the topic that they are of.
 """
 
 from __future__ import annotations
@@ -11,23 +13,36 @@ from typing import NamedTuple
 
 from delaytopic_relay.core.bucket_state import BucketsState, decode_buckets, encode_buckets, number_of
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey
+from delaytopic_relay.core.rules import Generation, decode_generations, encode_generations
 from delaytopic_relay.core.terms import Terms, decode_terms, encode_terms
 from delaytopic_relay.errors import ProgressError
 
-VERSION = "1"
-FIELDS = 5
-WITH_BUCKETS = "2"
-"""The same, with the state of the buckets before the owner."""
-WITH_TERMS = "3"
-"""The same, with terms before the buckets, which may be empty: only where a record was refused by them."""
-_FIELDS_OF = {VERSION: FIELDS - 1, WITH_BUCKETS: FIELDS, WITH_TERMS: FIELDS + 1}
+VERSION = "4"
+FIELDS = 9
+"""Beside the version, separated by semicolons; the owner comes last, as it may contain anything."""
+MARK_CHARACTERS = 8
+"""Of the ids of cluster and topic: 48 bits, that two of them do not happen to have in common."""
+
+
+class Identity(NamedTuple):
+    """The cluster and the topic that offsets are of, by the first characters of their ids, and the leader epoch of the
+    last record below the position; "" and -1 where that is not known.
+    """
+
+    cluster: str = ""
+    topic: str = ""
+    epoch: int = -1
+
+
+UNKNOWN = Identity()
 
 
 class Progress(NamedTuple):
     """L, P and C, and the `transactional.id` of the relay that wrote them ("" after a hand-over).
 
     `buckets` is how the bucket topics stand; None with another backlog. `terms` are those by which records below P were
-    taken in or refused; none if all were taken in.
+    taken in or refused; none if all were taken in. `generations` are the rules by which records are read that may still
+    wait, and `floor` is the offset below which all is done, by whatever rules.
     """
 
     offset: int
@@ -36,6 +51,9 @@ class Progress(NamedTuple):
     owner: str = ""
     buckets: BucketsState | None = None
     terms: tuple[Terms, ...] = ()
+    generations: tuple[Generation, ...] = ()
+    floor: int = 0
+    identity: Identity = UNKNOWN
 
 
 def fresh_progress(start: int) -> Progress:
@@ -44,16 +62,26 @@ def fresh_progress(start: int) -> Progress:
 
 
 def encode_metadata(progress: Progress) -> str:
-    """The metadata text to commit beside `progress.offset`: `version;P;due_ms;offset;[terms;][buckets;]owner`."""
+    """The metadata text to commit beside `progress.offset`.
+
+    `version;P;due_ms;offset;floor;identity;generations;terms;buckets;owner`, each but the numbers empty where there is
+    nothing to say.
+    """
     due_ms, offset = progress.cursor
-    if progress.terms:
-        buckets = encode_buckets(progress.buckets) if progress.buckets is not None else ""
-        terms = encode_terms(progress.terms)
-        return f"{WITH_TERMS};{progress.position};{due_ms};{offset};{terms};{buckets};{progress.owner}"
-    if progress.buckets is not None:
-        buckets = encode_buckets(progress.buckets)
-        return f"{WITH_BUCKETS};{progress.position};{due_ms};{offset};{buckets};{progress.owner}"
-    return f"{VERSION};{progress.position};{due_ms};{offset};{progress.owner}"
+    identity = progress.identity
+    fields = (
+        VERSION,
+        str(progress.position),
+        str(due_ms),
+        str(offset),
+        str(progress.floor),
+        "" if identity == UNKNOWN else f"{identity.cluster}:{identity.topic}:{identity.epoch}",
+        encode_generations(progress.generations),
+        encode_terms(progress.terms),
+        encode_buckets(progress.buckets) if progress.buckets is not None else "",
+        progress.owner,
+    )
+    return ";".join(fields)
 
 
 def decode_progress(offset: int, metadata: str | None) -> Progress:
@@ -65,19 +93,34 @@ def decode_progress(offset: int, metadata: str | None) -> Progress:
     if not metadata:
         return fresh_progress(offset)
     version, _, rest = metadata.partition(";")
-    wanted = _FIELDS_OF.get(version, 0)
-    fields = rest.split(";", wanted - 1)
-    if len(fields) != wanted:
+    fields = rest.split(";", FIELDS - 1)
+    if version != VERSION or len(fields) != FIELDS:
         raise ProgressError(
             f"the metadata {metadata[:80]!r} of committed offset {offset} is not of this version of the relay; "
             "run the version that wrote it, or reset the group's offset to start from there without it"
         )
+    *numbers, identity, generations, terms, buckets, owner = fields
     try:
-        position, due_ms, cursor_offset = map(number_of, fields[:3])
-        terms = decode_terms(fields[3]) if version == WITH_TERMS else ()
-        buckets = decode_buckets(fields[-2]) if version != VERSION and fields[-2] else None
+        position, due_ms, cursor_offset, floor = map(number_of, numbers)
+        return Progress(
+            offset,
+            position,
+            DueKey(due_ms, cursor_offset),
+            owner,
+            decode_buckets(buckets) if buckets else None,
+            decode_terms(terms) if terms else (),
+            decode_generations(generations),
+            floor,
+            _decode_identity(identity),
+        )
     except ValueError as error:
         raise ProgressError(
             f"the metadata {metadata[:80]!r} of committed offset {offset} is damaged: {error}"
         ) from error
-    return Progress(offset, position, DueKey(due_ms, cursor_offset), fields[-1], buckets, terms)
+
+
+def _decode_identity(text: str) -> Identity:
+    if not text:
+        return UNKNOWN
+    cluster, topic, epoch = text.split(":")
+    return Identity(cluster, topic, number_of(epoch, -1))

@@ -26,6 +26,8 @@ class Plan(NamedTuple):
     """The source ends before the committed position: it was truncated or created anew."""
     backend_changed: bool = False
     """The backlog is on another backend, from which it moves here by being read again."""
+    rules_wait: str | None = None
+    """The reason why the relay's own rules are not yet in force for what comes; None if they are."""
 
     @property
     def replay(self) -> int:
@@ -44,15 +46,15 @@ def plan_recovery(
     """
     was = committed or fresh_progress(bounds.low)
     # The lower offset is committed before the backlog is claimed: otherwise a crash in between would let a successor
-    # believe that the backlog holds what only this memory held.
-    wished = was.offset if offset_reset else min(was.offset, filled or 0)
+    # believe that the backlog holds what only this memory held. Below the floor all is done.
+    wished = was.offset if offset_reset else max(min(was.offset, filled or 0), was.floor)
     start = max(wished, bounds.low)
     taken = max(was.position, start)
     truncated = taken > bounds.end
     if truncated:
         start, taken = min(start, bounds.end), bounds.end
+        # Of a topic that was made anew, other records have these offsets.
+        was = was._replace(terms=(), generations=(), floor=0)
     needed = was.offset if filled is None else wished
     missing = max(0, start - needed) if committed is not None and not truncated else 0
-    # Of a topic that was made anew, other records have these offsets.
-    terms = was.terms if not truncated else ()
-    return Plan(Progress(start, taken, was.cursor, owner, terms=terms), missing, truncated)
+    return Plan(was._replace(offset=start, position=taken, owner=owner, buckets=None), missing, truncated)

@@ -15,6 +15,7 @@ import msgspec
 from delaytopic_api.records import RECEIPT, DeadLetterReason, Headers
 from delaytopic_api.values import topic_matcher
 from delaytopic_relay.core.commands import MAX_HEADERS, Command, Halt, Reject, SourceMessage
+from delaytopic_relay.core.rules import target_mark
 from delaytopic_relay.dialects.times import LAST_INSTANT_MS, delay_text, instant_text
 
 MAX_ID_BYTES = 256
@@ -40,6 +41,19 @@ class TopicGlobs:
     def __call__(self, topic: str) -> bool:
         """Return whether one of the globs covers the whole name."""
         return self._matches(topic)
+
+
+class FormerTopics(TopicGlobs):
+    """The topics that a record may name by rules of a former target, whose name is known by its mark alone."""
+
+    def __init__(self, globs: Sequence[str], mark: str) -> None:
+        """`mark` is that of the former target."""
+        super().__init__(globs)
+        self._mark = mark
+
+    def __call__(self, topic: str) -> bool:
+        """Return whether it is the former target, or one of the globs covers the whole name."""
+        return target_mark(topic) == self._mark or super().__call__(topic)
 
 
 class Policy(Protocol):

@@ -7,19 +7,21 @@ doubt the memory is dropped and the committed state read again; nothing is ever 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from delaytopic_api.relay import RelayState
 from delaytopic_relay.backlog.protocol import BacklogManager, Shard
-from delaytopic_relay.core.commands import Cancel, Command, Dialect, Halt, Outbound, Reject, Schedule
+from delaytopic_relay.core.commands import Cancel, Command, Halt, Outbound, Reject, Schedule
 from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.core.rules import succeed
 from delaytopic_relay.core.suspension import NOTHING_DUE_MS, Suspension
 from delaytopic_relay.core.terms import NEVER_MS
 from delaytopic_relay.delivery.outbound import Addressing, Outgoing
 from delaytopic_relay.delivery.refusals import Refusal, dead_letters_for, note_refusals
 from delaytopic_relay.engine.pacing import Pace, TickState, closes_at_ms, sleep_ms
+from delaytopic_relay.engine.reading import Reading
 from delaytopic_relay.engine.recovery import Takeover
 from delaytopic_relay.engine.sent import SentBatches
 from delaytopic_relay.errors import BucketLost, CommitUnknown, Fenced, StateInDoubt, TransactionAborted, Unavailable
@@ -36,7 +38,7 @@ class Parts(NamedTuple):
 
     source: Source
     target: Target
-    dialect: Dialect
+    reading: Reading
     addressing: Addressing
     manager: BacklogManager[Any]
     takeover: Takeover
@@ -45,7 +47,6 @@ class Parts(NamedTuple):
     clock: Clock
     events: LoopEvents
     suspension: Suspension = Suspension()
-    max_delay_ms: int = NEVER_MS >> 2
     id_bytes: int = NEVER_MS
     learn: Callable[[Collection[str]], None] | None = None
 
@@ -73,6 +74,8 @@ class LoopSnapshot:
     unreadable: Mapping[int, str] = field(default_factory=dict)
     moving: frozenset[int] = frozenset()
     """Shards whose backlog was on another backend, and is not yet read again."""
+    rules_wait: Mapping[int, str] = field(default_factory=dict)
+    """Shards in which the relay's own rules are not in force yet, and why."""
 
 
 class Loop:
@@ -82,7 +85,7 @@ class Loop:
         """Nothing is read before `start`."""
         self._source = parts.source
         self._target = parts.target
-        self._dialect = parts.dialect
+        self._reading = parts.reading
         self._addressing = parts.addressing
         self._manager = parts.manager
         self._takeover = parts.takeover
@@ -90,7 +93,6 @@ class Loop:
         self._memory_bytes = parts.memory_bytes
         self._suspension = parts.suspension
         self._learn = parts.learn
-        self._max_delay_ms = parts.max_delay_ms
         self._id_bytes = parts.id_bytes
         self._deferred: dict[int, Sequence[Command]] = {}
         self._scouting: dict[int, int] = {}
@@ -107,6 +109,8 @@ class Loop:
         self._committed: dict[int, Progress] = {}
         self._paused: set[int] = set()
         self._moving: set[int] = set()
+        self._rules_wait: dict[int, str] = {}
+        """Partitions that are read by former rules alone, and the reason."""
         self._open = self._moved = self._stored = self._behind = self._idle = False
         self._tick_started_ms = 0
         self._sent = self._taken = self._came_ms = 0
@@ -156,6 +160,8 @@ class Loop:
             self._deferred.pop(partition, None)
             self._halted.pop(partition, None)
             self._scouting.pop(partition, None)
+            self._rules_wait.pop(partition, None)
+        self._reading.forget(partitions)
         self._paused -= partitions
         self._scouted -= partitions
         self._takeover.forget(partitions)
@@ -177,6 +183,7 @@ class Loop:
             self._source.ends(self.shards),
             {**self._manager.unreadable, **self._halted},
             frozenset(self._moving),
+            dict(self._rules_wait),
         )
 
     def finish(self) -> None:
@@ -187,7 +194,10 @@ class Loop:
         self._target.close()
 
     def step(self) -> None:
-        """One turn: whatever arrives, whatever is due, and the commit when its time has come."""
+        """One turn: whatever arrives, whatever is due, and the commit when its time has come.
+
+        Raises `QueueImpossible`.
+        """
         try:
             batches = self._poll()
             if self._lost is not None:
@@ -211,7 +221,7 @@ class Loop:
 
     def _poll(self) -> dict[int, Batch]:
         started_ms = self._clock.monotonic_ms()
-        batches = self._source.poll(POLL_LIMIT, self._timeout_ms(), self._dialect.read_all)
+        batches = self._source.poll(POLL_LIMIT, self._timeout_ms(), self._reading.read_all)
         self._idle = not batches
         if self._idle:
             self.idle_ms += self._clock.monotonic_ms() - started_ms
@@ -237,6 +247,7 @@ class Loop:
             self._source.pause(self.shards)
         except Unavailable as error:
             self._events.unavailable(error)
+        self._reading.forget(self.shards)
         self.shards.clear()
         self._committed.clear()
         self._paused.clear()
@@ -244,6 +255,7 @@ class Loop:
         self._halted.clear()
         self._scouting.clear()
         self._scouted.clear()
+        self._rules_wait.clear()
         self._open = self._moved = self._stored = False
         self._sent = self._taken = 0
         self._tick_sent.settle()
@@ -252,7 +264,7 @@ class Loop:
     # -- owning
 
     def _recover_assigned(self) -> None:
-        """Recover the shards that wait for it."""
+        """Recover the shards that wait for it. Raises `QueueImpossible`."""
         if not self.waiting or self._clock.monotonic_ms() < self._retry_at_ms:
             return
         if self._open or self._moved:
@@ -266,7 +278,10 @@ class Loop:
                 self._scouting[partition] = scout_until
             cause = self.waiting.pop(partition)
             self.shards[partition] = shard
+            self._reading.follow(partition, plan.progress.generations)
             self._committed[partition] = plan.progress
+            if plan.rules_wait is not None:
+                self._rules_wait[partition] = plan.rules_wait
             self._moving = self._moving | {partition} if plan.backend_changed else self._moving - {partition}
             self._events.recovered(partition, cause, plan)
 
@@ -336,7 +351,7 @@ class Loop:
         self._taken += len(commands)
         next_position = commands[-1].offset + 1
         ids_full = shard.ids_bytes > self._id_bytes // len(self.shards)
-        shard.renew_terms(self._clock.now_ms(), self._max_delay_ms, ids_full=ids_full)
+        shard.renew_terms(self._clock.now_ms(), ids_full=ids_full)
         found = self._manager.look_up(shard, shard.unknown_ids(commands))
         leaving = shard.ingest(commands, next_position, found)
         self._send(partition, leaving, self._clock.now_ms() if self._suspension.delivery else now_ms)
@@ -485,6 +500,7 @@ class Loop:
         if not self._suspension.delivery and self._manager.load_next([*self.shards.values()], room_bytes):
             self._note_moved()
         self._drop_lost()
+        self._begin_rules()
         full = size >= self._memory_bytes * (RESUME_SHARE if self._paused else 1)
         wanted = {partition for partition, shard in self.shards.items() if self._can_wait(partition, shard, full)}
         if wanted - self._paused:
@@ -494,16 +510,35 @@ class Loop:
         self._paused = wanted
 
     def _drop_lost(self) -> None:
-        """Recover those alone whose backlog lost something; what they did is committed first, with that of the
-        others.
+        """Recover those alone whose backlog lost something."""
+        if lost := self.shards.keys() & self._manager.lost():
+            self._recover_again(lost, BucketLost.cause)
+
+    def _begin_rules(self) -> None:
+        """Take those over anew in which nothing keeps the relay's own rules from taking effect any more.
+
+        What is read by them has to be committed first, which a new owner does.
         """
-        if not (lost := self.shards.keys() & self._manager.lost()):
+        if not self._rules_wait:
             return
+        ends = self._source.ends(self._rules_wait)
+        ready = {partition for partition in self._rules_wait if self._may_begin(partition, ends.get(partition))}
+        if ready:
+            self._recover_again(ready, "rules")
+
+    def _may_begin(self, partition: int, end: int | None) -> bool:
+        if end is None or self.shards[partition].replaying:
+            return False
+        was, declared = self._committed[partition], self._reading.declared
+        return succeed(was.generations, was.floor, declared, was.position, was.cursor, end).waits is None
+
+    def _recover_again(self, partitions: Set[int], cause: str) -> None:
+        """Recover some shards from what is committed; what they did is committed first, with that of the others."""
         if self._open or self._moved:
             self._close_tick()
-        self._source.pause(lost)
-        self._forget(frozenset(lost))
-        self.waiting.update(dict.fromkeys(lost, BucketLost.cause))
+        self._source.pause(partitions)
+        self._forget(frozenset(partitions))
+        self.waiting.update(dict.fromkeys(partitions, cause))
         self._retry_at_ms = 0
 
     def _can_wait(self, partition: int, shard: Shard, full: bool) -> bool:

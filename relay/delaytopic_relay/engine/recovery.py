@@ -1,7 +1,8 @@
 """Carries out the recovery of shards that came to this relay, in the order that keeps it exact.
 
 First ownership (the caller has it), then: fence the last owner, read what is committed, commit the
-offset to start from under our own name, claim the backlog, and only then read.
+offset to start from under our own name, claim the backlog, begin our own rules where the source ends if they are
+others than those in force, and only then read.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from delaytopic_relay.backlog.protocol import Backlog, Shard
+from delaytopic_relay.core.commands import NOTHING_DELIVERED
 from delaytopic_relay.core.progress import Progress, decode_progress
 from delaytopic_relay.core.recovery import Plan
+from delaytopic_relay.core.rules import Generation, succeed
+from delaytopic_relay.engine.reading import Reading
 from delaytopic_relay.errors import BacklogMoved, CorruptState, Unavailable
 from delaytopic_relay.ports import Committed, LoopEvents, Source, Target
 
@@ -53,25 +57,24 @@ class Takeover:
         backlog: Backlog,
         events: LoopEvents,
         may_be_fenced: Callable[[str], bool],
-        *,
-        scouts: bool = False,
+        reading: Reading,
     ) -> None:
-        """`may_be_fenced` tells the `transactional.id`s of the own group from others.
-
-        With `scouts` the dialect writes commands into the source, which count before they are read.
-        """
+        """`may_be_fenced` tells the `transactional.id`s of the own group from others."""
         self._source = source
         self._target = target
         self._backlog = backlog
         self._events = events
         self._may_be_fenced = may_be_fenced
-        self._scouts = scouts
+        self._reading = reading
         self._fenced: dict[int, str] = {}
         """The former owner of each partition that was fenced since the partition came to us. Without it, one that works
         on elsewhere would be fenced with each try."""
 
     def recover(self, partitions: Iterable[int]) -> dict[int, Recovered]:
-        """Recover what can be recovered now; the others are left out, and the journal says why."""
+        """Recover what can be recovered now; the others are left out, and the journal says why.
+
+        Raises `StateInDoubt`, and `QueueImpossible` where a fixed delay needs a backlog.
+        """
         wanted = sorted(partitions)
         try:
             self._fence_last_owners(wanted)
@@ -81,23 +84,40 @@ class Takeover:
         except Unavailable as error:
             self._events.unavailable(error)
             return {}
+        opened = self._open(plans)
+        try:
+            self._begin_rules(opened)
+        except Unavailable as error:
+            self._events.unavailable(error)
+            return {}
         recovered: dict[int, Recovered] = {}
-        for partition, plan in plans.items():
+        for partition, (shard, plan) in opened.items():
             try:
-                opened = self._backlog.open(partition, plan)
                 scout_until = self._scout_until(partition, plan)
                 begin = plan.progress.offset if scout_until is None else plan.progress.position
                 self._source.read_from(partition, begin)
-            except (Unavailable, BacklogMoved) as error:
+            except Unavailable as error:
                 self._events.stuck(partition, error)
             else:
-                opened.scouts = scout_until is not None
-                recovered[partition] = Recovered(opened, plan, scout_until)
+                shard.scouts = scout_until is not None
+                recovered[partition] = Recovered(shard, plan, scout_until)
         return recovered
 
+    def _open(self, plans: Mapping[int, Plan]) -> dict[int, tuple[Shard, Plan]]:
+        opened: dict[int, tuple[Shard, Plan]] = {}
+        for partition, plan in plans.items():
+            try:
+                opened[partition] = (self._backlog.open(partition, plan), plan)
+            except (Unavailable, BacklogMoved) as error:
+                self._events.stuck(partition, error)
+        return opened
+
     def _scout_until(self, partition: int, plan: Plan) -> int | None:
-        """Return the source's end, behind all that former owners have written into it."""
-        if not self._scouts:
+        """Return the source's end, behind all that former owners have written into it.
+
+        None where no dialect writes commands into the source, which count before they are read.
+        """
+        if not any(each.rules.postpones for each in plan.progress.generations):
             return None
         end = self._source.end(partition)
         return end if end > plan.progress.position else None
@@ -162,7 +182,36 @@ class Takeover:
         progress = decode_progress(*committed) if committed is not None else None
         bounds = self._source.bounds(partition)
         offset_reset = committed is not None and not committed.metadata
-        return self._backlog.plan(partition, progress, bounds, self._target.owner, offset_reset=offset_reset)
+        plan = self._backlog.plan(partition, progress, bounds, self._target.owner, offset_reset=offset_reset)
+        self._reading.check(plan.progress.generations)
+        if plan.progress.generations:
+            return plan
+        # Nothing was read yet: whoever reads first commits by which rules.
+        rules, declared_ms = self._reading.declared
+        first = Generation(0, declared_ms, NOTHING_DELIVERED, rules)
+        return plan._replace(progress=plan.progress._replace(generations=(first,)))
+
+    def _begin_rules(self, opened: dict[int, tuple[Shard, Plan]]) -> None:
+        """Begin a generation of rules where the source ends, in shards where this relay has later ones than are in
+        force.
+
+        Their backlogs are claimed by now: no former owner can put anything there that it reads behind that end, by the
+        former rules. Nothing is read before the generation is committed. Raises `Unavailable` and `StateInDoubt`.
+        """
+        begun: dict[int, Progress] = {}
+        for partition, (shard, plan) in opened.items():
+            was, declared = plan.progress, self._reading.declared
+            if was.generations[-1].rules == declared.rules:
+                continue
+            end = self._source.end(partition)
+            found = succeed(was.generations, was.floor, declared, was.position, was.cursor, end)
+            new = was._replace(generations=found.kept, floor=found.floor, offset=max(was.offset, found.floor))
+            opened[partition] = (shard, plan._replace(progress=new, rules_wait=found.waits))
+            if new != was:
+                begun[partition] = new
+        self._commit(begun)
+        for partition, new in begun.items():
+            opened[partition][0].follow(new.generations, new.floor)
 
     def _commit(self, progress: Mapping[int, Progress]) -> None:
         if not progress:

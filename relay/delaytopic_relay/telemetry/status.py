@@ -13,6 +13,7 @@ from typing import NamedTuple
 from delaytopic_api.relay import (
     Cursor,
     DueBin,
+    FormerRules,
     RelayConfig,
     RelayStatus,
     ShardState,
@@ -21,6 +22,7 @@ from delaytopic_api.relay import (
 from delaytopic_relay.backlog.protocol import Shard
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey
 from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.core.rules import Generation
 from delaytopic_relay.engine.loop import LoopSnapshot
 
 STEPS_MS = (1_000, 2_000, 5_000)
@@ -176,7 +178,24 @@ def _shard(
         redis_bytes=share.used_bytes if share is not None else None,
         redis_full=share is not None and share.full,
         buckets=shard.bucket_status(),
+        former_rules=[_former_rules(each, shard) for each in shard.former_rules],
+        rules_wait=snapshot.rules_wait.get(partition),
         message=_message(partition, shard, snapshot),
+    )
+
+
+def _former_rules(generation: Generation, shard: Shard) -> FormerRules:
+    rules, last_due_ms = generation.rules, generation.last.due_ms
+    return FormerRules(
+        dialect=rules.dialect,
+        max_delay_ms=rules.max_delay_ms,
+        default_delay_ms=rules.default_delay_ms,
+        delay_ms=rules.delay_ms,
+        ids=rules.ids,
+        allowed=[*rules.allowed] if rules.allowed is not None else ["*"],
+        declared_ms=generation.declared_ms,
+        last_due_ms=last_due_ms,
+        records=sum(records for start_ms, _, records in shard.spans() if start_ms <= last_due_ms),
     )
 
 

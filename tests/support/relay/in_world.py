@@ -11,6 +11,7 @@ from tests.support.relay.quiet_events import QuietEvents
 from tests.support.relay.world import World, WorldClock, WorldGate, WorldSource, WorldTarget
 
 from delaytopic_api.records import Headers
+from delaytopic_api.values import Dialect as DialectName
 from delaytopic_api.values import Partitioning, source_mark
 from delaytopic_relay.backlog.fixed import FixedBacklog
 from delaytopic_relay.backlog.kafka.backlog import BucketBacklog
@@ -22,8 +23,9 @@ from delaytopic_relay.backlog.redis.manager import Writing
 from delaytopic_relay.backlog.redis.partition import UNLIMITED_BYTES
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner
 from delaytopic_relay.backlog.store import BacklogStore
-from delaytopic_relay.core.commands import Dialect
+from delaytopic_relay.core.commands import Dialect, DueKey
 from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.core.rules import Declared, Generation, Rules, target_mark
 from delaytopic_relay.core.suspension import Suspension
 from delaytopic_relay.delivery.outbound import (
     Addressing,
@@ -38,6 +40,7 @@ from delaytopic_relay.dialects.native import NativeDialect, NativePolicy
 from delaytopic_relay.dialects.reading import TopicGlobs
 from delaytopic_relay.engine.loop import Loop, Parts
 from delaytopic_relay.engine.pacing import Pace
+from delaytopic_relay.engine.reading import Reading
 from delaytopic_relay.engine.recovery import Takeover
 
 SOURCE, TARGET, DEAD = "source", "target", "dead"
@@ -128,8 +131,8 @@ class Setup(NamedTuple):
     """Instead of the native one; `forms` are those of what it reads."""
     forms: Forms = NATIVE_FORMS
     partition_count: PartitionCount = lambda topic: None
-    postpones: bool = False
-    """As the dialect's capability of that name."""
+    rules: Rules | None = None
+    """The rules that are committed, where they are not those of the native dialect."""
     buckets: int = 0
     """Bucket topics, which are the backlog instead of the store if there are any."""
 
@@ -142,6 +145,16 @@ def _rules(buckets: int) -> BucketRules:
     return BucketRules(HORIZON_MS, buckets, source_mark(SOURCE))
 
 
+def usual_rules(setup: Setup = USUAL) -> Rules:
+    """The rules that a relay commits of which nothing else is said."""
+    return Rules(DialectName.NATIVE, setup.max_delay_ms, target_mark(TARGET), delay_ms=setup.delay_ms)
+
+
+def read_by_usual_rules(last: DueKey) -> tuple[Generation, ...]:
+    """The only generation of rules of a shard, and the greatest key that it gave."""
+    return (Generation(0, 0, last, usual_rules()),)
+
+
 def native_policy(delay_ms: int | None = None) -> NativePolicy:
     """Up to a hundred days, and ids."""
     return NativePolicy(TARGET, TopicGlobs(["other"]), 8_640_000_000, delay_ms=delay_ms)
@@ -150,13 +163,14 @@ def native_policy(delay_ms: int | None = None) -> NativePolicy:
 def start(world: World, store: BacklogStore, name: str = "relay", setup: Setup = USUAL) -> Relay:
     """A relay that joins the group with its first step, and evicts whoever was there."""
     clock, events = setup.clock(world), QuietEvents()
+    dialect = setup.dialect or NativeDialect(native_policy(setup.delay_ms))
+    reading = Reading(Declared(setup.rules or usual_rules(setup)), lambda _: dialect)
     source = WorldSource(world, setup.shards, setup.chunk)
     target = setup.target(world, name if setup.transactional else "")
     backlog: Backlog = FixedBacklog(HORIZON_MS)
     if setup.buckets:
-        log, rules = SimulatedBucketLog(world.kafka, WorldGate(world), PLENTY), _rules(setup.buckets)
-        names = BucketNames(SOURCE)
-        backlog = BucketBacklog(log, names, rules, clock, events, lambda _: EmptyReader(), setup.signer)
+        log, names = SimulatedBucketLog(world.kafka, WorldGate(world), PLENTY), BucketNames(SOURCE)
+        backlog = BucketBacklog(log, names, _rules(setup.buckets), clock, events, lambda _: EmptyReader(), setup.signer)
     elif setup.delay_ms is None:
         backlog = in_redis = RedisBacklog(store, name, HORIZON_MS, clock, events, EmptyReader, Writing(setup.signer))
         in_redis.share_bytes = setup.share_bytes
@@ -166,18 +180,15 @@ def start(world: World, store: BacklogStore, name: str = "relay", setup: Setup =
         Parts(
             source=source,
             target=target,
-            dialect=setup.dialect or NativeDialect(native_policy(setup.delay_ms)),
+            reading=reading,
             addressing=addressing,
             manager=backlog.manager,
-            takeover=Takeover(
-                source, target, backlog, events, lambda owner: owner not in setup.strangers, scouts=setup.postpones
-            ),
+            takeover=Takeover(source, target, backlog, events, lambda owner: owner not in setup.strangers, reading),
             pace=Pace(50, setup.transactional),
             memory_bytes=setup.memory_bytes,
             clock=clock,
             events=events,
             suspension=setup.suspension,
-            max_delay_ms=setup.max_delay_ms,
         )
     )
     loop.start()

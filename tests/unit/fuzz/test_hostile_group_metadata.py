@@ -13,6 +13,7 @@ from tests.support.relay.quiet_events import QuietEvents
 from tests.support.relay.schedules import schedule
 from tests.support.relay.world import World, WorldClock
 
+from delaytopic_api.values import Dialect
 from delaytopic_relay.backlog.fixed import FixedBacklog
 from delaytopic_relay.backlog.kafka.backlog import BucketBacklog
 from delaytopic_relay.backlog.kafka.ranges import BucketRules
@@ -21,8 +22,9 @@ from delaytopic_relay.backlog.protocol import Backlog, EmptyReader
 from delaytopic_relay.backlog.redis.backlog import RedisBacklog
 from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.commands import DueKey
-from delaytopic_relay.core.progress import Progress, decode_progress, encode_metadata
+from delaytopic_relay.core.progress import Identity, Progress, decode_progress, encode_metadata
 from delaytopic_relay.core.recovery import Bounds
+from delaytopic_relay.core.rules import Generation, Rules
 from delaytopic_relay.core.terms import Terms
 from delaytopic_relay.errors import ProgressError, RelayError
 from delaytopic_relay.telemetry.status import backlog_stats
@@ -43,14 +45,21 @@ buckets = st.builds(
     st.lists(st.builds(BucketState, *[numbers] * 9), max_size=4).map(tuple),
     st.sampled_from(["", "~0123abcd", "a:b"]),
 )
+keys = st.builds(DueKey, numbers, numbers)
+rules = st.builds(Rules, st.sampled_from(Dialect), numbers, st.sampled_from(["", "0123abcd"]), st.none() | numbers)
 genuine = st.builds(
     Progress,
     offsets,
     numbers,
-    st.builds(DueKey, numbers, numbers),
+    keys,
     st.sampled_from(["", "group/host-1-0123abcd", "other/;:,"]),
     st.none() | buckets,
     st.lists(st.builds(Terms, numbers, numbers, st.booleans(), numbers), max_size=3).map(tuple),
+    st.lists(st.builds(Generation, numbers, numbers, st.builds(DueKey, numbers, numbers), rules), max_size=3).map(
+        tuple
+    ),
+    numbers,
+    st.sampled_from([Identity(), Identity("Mk3OEYBS", "4L6g3nSh", 7)]),
 ).map(encode_metadata)
 texts = st.text(st.sampled_from("0123456789;:,-~./ ab_٣\x00é"), max_size=200) | st.text(max_size=200)
 
@@ -101,7 +110,7 @@ def test_metadata_of_anybody_is_refused_by_name_or_worked_with(
         try:
             backlog.prepare([0])
             shard, manager = backlog.open(0, plan), backlog.manager
-            shard.renew_terms(clock.now_ms(), DAY_MS, ids_full=False)
+            shard.renew_terms(clock.now_ms(), ids_full=False)
             shard.ingest([schedule(clock.now_ms() + 60_000, start), schedule(clock.now_ms(), start + 1)], start + 2, {})
             for _ in range(3):
                 manager.list_next([shard])

@@ -15,12 +15,17 @@ from tests.harness.shared_servers import KafkaAddress
 from tests.support.relay.process import wait_for
 from tests.support.relay.quiet_events import QuietEvents
 
+from delaytopic_api.values import Dialect
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
 from delaytopic_relay.backlog.fixed import FixedBacklog
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Command, SourceMessage
 from delaytopic_relay.core.progress import Progress, decode_progress
 from delaytopic_relay.core.recovery import Bounds
+from delaytopic_relay.core.rules import Declared, Rules
 from delaytopic_relay.delivery.outbound import Outgoing
+from delaytopic_relay.dialects.native import NativeDialect, NativePolicy
+from delaytopic_relay.dialects.reading import TopicGlobs
+from delaytopic_relay.engine.reading import Reading
 from delaytopic_relay.engine.recovery import Takeover
 from delaytopic_relay.kafka.settings import Settings, consumer_settings, producer_settings
 from delaytopic_relay.kafka.source import KafkaSource
@@ -106,6 +111,10 @@ def a_source(connection: Settings, topic: str, name: str, owner: Owner) -> Kafka
     return source
 
 
+RULES = Rules(Dialect.NATIVE, 1_000, "")
+READING = Reading(Declared(RULES), lambda _: NativeDialect(NativePolicy("target", TopicGlobs([]), 1_000)))
+
+
 class Releasing(Owner):
     """Hands over what it loses, as a relay does whose tick was aborted and that has not recovered since."""
 
@@ -126,7 +135,7 @@ def test_what_is_revoked_after_an_aborted_transaction_names_no_owner_and_what_st
     target = KafkaTarget(partial(_settings_of, connection), topic, unique("relay"))
 
     with closing(target), closing(a_source(connection, topic, "relay-a", first)) as source:
-        first.takeover = Takeover(source, target, FixedBacklog(1_000), QuietEvents(), lambda owner: False)
+        first.takeover = Takeover(source, target, FixedBacklog(1_000), QuietEvents(), lambda owner: False, READING)
         wait_for(lambda: source.poll(1, 20, unread) == {} and len(first.partitions) == PARTITIONS)
         target.begin()
         progress = Progress(0, 0, NOTHING_DELIVERED, target.owner)

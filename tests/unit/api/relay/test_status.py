@@ -79,6 +79,8 @@ ON_THE_WIRE = {
             "redisBytes": None,
             "redisFull": False,
             "buckets": [],
+            "formerRules": [],
+            "rulesWait": None,
             "message": None,
         }
     ],

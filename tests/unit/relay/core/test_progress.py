@@ -25,7 +25,7 @@ def test_progress_comes_back_from_an_offset_and_its_metadata(
 def test_the_metadata_is_a_short_readable_text() -> None:
     progress = Progress(7, 12, DueKey(1_795_269_686_270, 9), "delaytopic.shop.reminders-1")
 
-    assert encode_metadata(progress) == "1;12;1795269686270;9;delaytopic.shop.reminders-1"
+    assert encode_metadata(progress) == "4;12;1795269686270;9;0;;;;;delaytopic.shop.reminders-1"
 
 
 @pytest.mark.parametrize("metadata", [None, ""])
@@ -33,8 +33,8 @@ def test_an_offset_without_metadata_starts_there_with_nothing_delivered(metadata
     assert decode_progress(42, metadata) == fresh_progress(42) == Progress(42, 42, NOTHING_DELIVERED, "")
 
 
-@pytest.mark.parametrize("metadata", ["2;12;5;9;owner", "hello", "1;12;5;9", "NO_METADATA"])
-def test_a_foreign_or_newer_text_says_what_to_do(metadata: str) -> None:
+@pytest.mark.parametrize("metadata", ["1;12;5;9;owner", "5;12;5;9;0;;;;;owner", "hello", "4;12;5;9", "NO_METADATA"])
+def test_a_foreign_or_another_versions_text_says_what_to_do(metadata: str) -> None:
     with pytest.raises(ProgressError) as caught:
         decode_progress(42, metadata)
 
@@ -44,12 +44,14 @@ def test_a_foreign_or_newer_text_says_what_to_do(metadata: str) -> None:
 
 
 def test_a_damaged_text_is_named_with_what_is_wrong_about_it() -> None:
-    with pytest.raises(ProgressError, match=r"^the metadata '1;12;x;9;' of committed offset 42 is damaged: .*'x'"):
-        decode_progress(42, "1;12;x;9;")
+    with pytest.raises(
+        ProgressError, match=r"^the metadata '4;12;x;9;0;;;;;' of committed offset 42 is damaged: .*'x'"
+    ):
+        decode_progress(42, "4;12;x;9;0;;;;;")
 
 
 @QUICK
-@given(st.text(max_size=20) | st.from_regex(r"1(;-?[0-9]{1,5}){3};.*", fullmatch=True))
+@given(st.text(max_size=20) | st.from_regex(r"4(;-?[0-9]{1,5}){4};([a-z]:[a-z]:[0-9])?;;;;.*", fullmatch=True))
 def test_no_text_does_more_than_raise_a_progress_error(metadata: str) -> None:
     try:
         progress = decode_progress(42, metadata)
@@ -59,10 +61,10 @@ def test_no_text_does_more_than_raise_a_progress_error(metadata: str) -> None:
     assert decode_progress(42, encode_metadata(progress)) == progress
 
 
-@pytest.mark.parametrize("field", range(3))
+@pytest.mark.parametrize("field", range(4))
 def test_a_number_that_no_float_holds_is_damage(field: int) -> None:
-    fields = ["12", "5", "9"]
+    fields = ["12", "5", "9", "0"]
     fields[field] = "9" * 400
 
     with pytest.raises(ProgressError, match="is larger than an offset or a time can be"):
-        decode_progress(42, f"1;{';'.join(fields)};")
+        decode_progress(42, f"4;{';'.join(fields)};;;;;")

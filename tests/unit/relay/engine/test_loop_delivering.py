@@ -12,6 +12,7 @@ from tests.support.relay.in_world import (
     deliveries,
     produce,
     produce_nonsense,
+    read_by_usual_rules,
     start,
 )
 from tests.support.relay.world import World, WorldClock
@@ -113,8 +114,8 @@ def test_the_progress_of_a_delivery_is_committed_with_it() -> None:
     relay.run(1_000)
 
     assert (waiting, committed(world)) == (
-        Progress(0, 1, NOTHING_DELIVERED, "relay-1"),
-        Progress(1, 1, DueKey(due_ms, 0), "relay-1"),
+        Progress(0, 1, NOTHING_DELIVERED, "relay-1", generations=read_by_usual_rules(DueKey(due_ms, 0))),
+        Progress(1, 1, DueKey(due_ms, 0), "relay-1", generations=read_by_usual_rules(DueKey(due_ms, 0))),
     )
 
 
@@ -181,7 +182,8 @@ def test_without_transactions_records_are_delivered_just_the_same() -> None:
     relay.run(31_000)
 
     assert delivered_offsets(world) == [1, 0, 2]
-    assert committed(world) == Progress(3, 3, DueKey(world.now_ms - 1_000, 2), "")
+    last = DueKey(world.now_ms - 1_000, 2)
+    assert committed(world) == Progress(3, 3, last, "", generations=read_by_usual_rules(last))
 
 
 class AheadClock(WorldClock):

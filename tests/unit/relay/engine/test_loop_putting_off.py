@@ -14,12 +14,12 @@ from tests.unit.relay.dialects.test_conformance import config_of
 from delaytopic_api.records import RECEIPT, RESTATED, Receipt
 from delaytopic_relay.core.partition import Wanted
 from delaytopic_relay.core.suspension import Suspension
-from delaytopic_relay.dialects import dialect_for, forms_for
+from delaytopic_relay.dialects import dialect_for, forms_for, rules_of
 from delaytopic_relay.dialects.redelivery import ENDED
 from delaytopic_relay.pending.query import LATEST_MS
 
 CONFIG = config_of({"dialect": "Redelivery", "maxDelay": "1h"})
-SETUP = Setup(dialect=dialect_for(CONFIG), forms=forms_for(CONFIG), postpones=True)
+SETUP = Setup(dialect=dialect_for(CONFIG), forms=forms_for(CONFIG), rules=rules_of(CONFIG))
 QUEUE = b"queue"
 
 

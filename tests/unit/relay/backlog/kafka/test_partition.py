@@ -11,7 +11,6 @@ from delaytopic_relay.backlog.kafka.segments import SegmentHead
 from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey, Schedule
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.core.terms import NEVER_MS
 from delaytopic_relay.errors import BucketLost
 
 NOW_MS = 1_000_000
@@ -25,7 +24,7 @@ def open_shard(
 ) -> BucketShard:
     shard = bucket_shard(rules, progress, state)
     shard.advance(NOW_MS + later_ms)
-    shard.renew_terms(NOW_MS + later_ms, NEVER_MS >> 1, ids_full=False)
+    shard.renew_terms(NOW_MS + later_ms, ids_full=False)
     return shard
 
 

@@ -1,0 +1,43 @@
+"""The verdict on each source record, by the rules that are committed for its offset: every relay has to keep to it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from tests.simulation.plans.plan import Setup
+from tests.simulation.relays import TARGET, rules_of
+from tests.simulation.world.kafka import Kafka
+from tests.simulation.world.source_log import SourceRecord
+
+from delaytopic_relay.core.commands import Command, Dialect
+from delaytopic_relay.core.rules import Rules
+from delaytopic_relay.dialects import dialect_by
+
+
+class Verdicts:
+    """The rules of each shard by the offset from which on they are in force, as all commits together say."""
+
+    def __init__(self, kafka: Kafka, setup: Setup) -> None:
+        self._kafka = kafka
+        self._first = rules_of(setup)
+        self._known = 0
+        self._begins: dict[int, dict[int, Rules]] = {}
+
+    def read(self, record: SourceRecord) -> Command:
+        """Return the command that a record is."""
+        begins = self.generations(record.shard)
+        since = max((since for since in begins if since <= record.place), default=None)
+        return _dialect(begins[since] if since is not None else self._first).read(record)
+
+    def generations(self, shard: int) -> dict[int, Rules]:
+        """Return the rules by the first offset that they are for; those that nothing was read by may be replaced."""
+        for commit in self._kafka.commits[self._known :]:
+            for each, progress in commit.progress.items():
+                self._begins.setdefault(each, {}).update({g.since: g.rules for g in progress.generations})
+        self._known = len(self._kafka.commits)
+        return self._begins.get(shard, {})
+
+
+@cache
+def _dialect(rules: Rules) -> Dialect:
+    return dialect_by(rules, TARGET)
