@@ -110,14 +110,16 @@ class Applications:
     def produce_warm_up(self) -> None:
         """A record for each shard, so that every relay has used its producer."""
         for shard in self._kafka.source:
-            self._append(shard, Recipe(due_ms=0 if self._setup.delay_ms is None else None), None)
+            plain = self._setup.delay_ms is not None or self._setup.rules is not None
+            self._append(shard, Recipe(due_ms=None if plain else 0), None)
 
     def produce_probes(self) -> list[int]:
         """Records that must leave on time, as nothing disturbs them; when they are due, in order."""
         due_ms: set[int] = set()
         for shard in self._kafka.source:
-            for after_ms in PROBES_MS if self._setup.delay_ms is None else (0,):
-                recipe = Recipe(due_ms=None if self._setup.delay_ms is not None else after_ms)
+            plain = self._setup.delay_ms is not None or self._setup.rules is not None
+            for after_ms in PROBES_MS if not plain else (0,):
+                recipe = Recipe(due_ms=None if plain else after_ms)
                 offset = self._append(shard, recipe, None)
                 self.probes.add((shard, offset))
                 command = self._read(cast(SourceRecord, self._kafka.source[shard].entries[offset]))

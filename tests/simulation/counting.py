@@ -77,6 +77,10 @@ PATHS_OF_MEMBERS = tuple(
         "partitions without an owner",
     )
 )
+PATHS_OF_EDITS = (
+    *("path: former rules in force for what waits", "path: former rules done"),
+    *("path: an edit waits", "path: no queue any more"),
+)
 ENOUGH_RUNS = 10_000
 """From so many histories on, none of these may be at zero."""
 
@@ -90,6 +94,8 @@ EXPECTED: dict[str, Names] = {
     "RedeliveryBuckets": (FAULTS_OF_BUCKETS, (*PATHS_OF_BUCKETS, *PATHS_OF_MARKERS)),
     "Members": ((*FAULTS, *FAULTS_OF_MEMBERS), (*PATHS, *PATHS_OF_MEMBERS)),
     "MembersBuckets": ((*FAULTS_OF_BUCKETS, *FAULTS_OF_MEMBERS_OF_BUCKETS), (*PATHS_OF_BUCKETS, *PATHS_OF_MEMBERS)),
+    "Edits": ((*FAULTS, "event: edit"), (*PATHS, *PATHS_OF_EDITS)),
+    "EditsBuckets": ((*FAULTS_OF_BUCKETS, "event: edit"), (*PATHS_OF_BUCKETS, *PATHS_OF_EDITS)),
 }
 
 

@@ -19,12 +19,14 @@ from tests.simulation.plans.plan import (
     BacklogRolledBack,
     BacklogWiped,
     BucketDamaged,
+    Edit,
     Pass,
     Plan,
     Produce,
     Remove,
     Retain,
     Rotate,
+    RuleSet,
     SetClock,
     Setup,
     Start,
@@ -32,7 +34,7 @@ from tests.simulation.plans.plan import (
     Stop,
 )
 from tests.simulation.quiet import Quiet
-from tests.simulation.relays import Relay
+from tests.simulation.relays import Relay, rules_by, rules_of
 from tests.simulation.world.bucket_damage import damage
 from tests.simulation.world.bucket_log import SimulatedBucketLog
 from tests.simulation.world.kafka import Kafka
@@ -43,7 +45,8 @@ from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from delaytopic_relay.backlog.redis import partition as shard
 from delaytopic_relay.backlog.redis import parts as redis_parts
 from delaytopic_relay.backlog.store import BacklogStore
-from delaytopic_relay.errors import BacklogUnavailable
+from delaytopic_relay.core.rules import Declared
+from delaytopic_relay.errors import BacklogUnavailable, QueueImpossible
 
 MOST_RELAYS = 5
 
@@ -63,6 +66,7 @@ class History:
         self._started = 0
         self._coming: list[tuple[int, str | None, str]] = []
         """Relays that start again in place: when, their names in the group, and what is suspended there."""
+        self._declared = [Declared(rules_of(plan.setup), int(plan.setup.declares))]
         self._gone: list[tuple[int, str]] = []
         """Names of relays that are gone for good, and when the operator takes them out of the group."""
 
@@ -96,6 +100,8 @@ class History:
         match action:
             case Start(suspended) if len(self.relays) < MOST_RELAYS:
                 self.start(suspended)
+            case Edit(rules):
+                self._edit(rules)
             case Stop(number) if self.relays:
                 self.attempt(self._pick(number), Relay.finish)
             case StartTwin(number) if 0 < len(self.relays) < MOST_RELAYS:
@@ -111,6 +117,10 @@ class History:
                 self.applications.retain()
             case _:
                 self._happens_to_the_backlog(action)
+
+    def _edit(self, rules: RuleSet) -> None:
+        number = len(self._declared) + 1 if self.setup.declares else 0
+        self._declared.append(Declared(rules_by(rules), number))
 
     def _happens_to_the_backlog(self, action: Action) -> None:
         match action:
@@ -166,16 +176,22 @@ class History:
         if relay.member_name is not None:
             self.kafka.group.take_out(relay.member_name, self.kafka.now_ms, fenced=fenced)
 
-    def start(self, suspended: str, member_name: str | None = None) -> None:
-        """A new process; with names in the group under its own, or under that of a former one."""
+    def start(
+        self, suspended: str, member_name: str | None = None, *, declared: Declared | None = None, queue: bool = True
+    ) -> None:
+        """A new process; with names in the group under its own, or under that of a former one.
+
+        With a fixed delay it works as a `queue`, if that is possible; its rules are the latest if no others are given.
+        """
         self._started += 1
-        connect: Any = None if self.setup.delay_ms is not None else self._connect
+        declared = declared or self._declared[-1]
+        connect: Any = None if queue and declared.rules.delay_ms is not None else self._connect
         turns = self.setup.backends
-        if turns and turns[(self._started - 1) % len(turns)] == "B":
+        if connect is not None and turns and turns[(self._started - 1) % len(turns)] == "B":
             connect = self._buckets
         name = f"relay-{self._started}"
         member_name = (member_name or name) if self.setup.named else None
-        self.relays.append(Relay(self.kafka, self.setup, name, connect, self._happen, suspended, member_name))
+        self.relays.append(Relay(self.kafka, self.setup, name, connect, self._happen, declared, suspended, member_name))
 
     def _connect(self, gate: Gate) -> BacklogStore:
         if isinstance(self.server, RedisServer):
@@ -200,9 +216,18 @@ class History:
             action(relay)
         except Crash as crash:
             self._bury(relay, crash)
+        except QueueImpossible:
+            self._open_a_backlog(relay)
         else:
             if action is Relay.finish:
                 self._bury(relay)
+
+    def _open_a_backlog(self, relay: Relay) -> None:
+        """Go on with a backlog, as a process does whose fixed delay is no queue."""
+        self.kafka.counts["path: no queue any more"] += 1
+        suspended, name, declared = relay.suspended, relay.member_name, relay.declared
+        self.attempt(relay, Relay.finish)
+        self.start(suspended, name, declared=declared, queue=False)
 
     def _bury(self, relay: Relay, crash: Crash | None = None) -> None:
         relay.die()
@@ -236,6 +261,8 @@ class History:
             relay.resume()
         except Crash as crash:
             self._bury(relay, crash)
+        except QueueImpossible:
+            self._open_a_backlog(relay)
 
     def _happen(self, relay: Relay, fault: Fault) -> None:
         """Let something happen to a process at an effect."""
@@ -266,7 +293,7 @@ class History:
             while relay.frozen:
                 self.wake(relay)
         for relay in list(self.relays):
-            if relay.suspended:
+            if relay.suspended or relay.declared != self._declared[-1]:
                 self.attempt(relay, Relay.finish)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from tests.simulation.faults import Crash, Fault, Gate
-from tests.simulation.plans.plan import Setup
+from tests.simulation.plans.plan import RuleSet, Setup
 from tests.simulation.witness import Witness
 from tests.simulation.world.bucket_log import HORIZON_MS, NAMES, RULES, SimulatedBucketLog
 from tests.simulation.world.clocks import SimulatedClock
@@ -15,7 +15,7 @@ from tests.simulation.world.strands import Strand
 from tests.simulation.world.target_client import SimulatedTarget
 from tests.support.relay.background import Background
 
-from delaytopic_api.values import Dialect, Partitioning
+from delaytopic_api.values import Dialect, Ids, Partitioning
 from delaytopic_relay.backlog.fixed import FixedBacklog
 from delaytopic_relay.backlog.kafka.backlog import BucketBacklog
 from delaytopic_relay.backlog.kafka.partition import BucketShard
@@ -36,13 +36,13 @@ from delaytopic_relay.engine.loop import Loop, Parts
 from delaytopic_relay.engine.pacing import Pace
 from delaytopic_relay.engine.reading import Reading
 from delaytopic_relay.engine.recovery import Takeover
+from delaytopic_relay.errors import QueueImpossible
 from delaytopic_relay.kafka.target import SplitTarget
 from delaytopic_relay.ports import Target
 
 TARGET, DEAD, OTHER, HISTORY = "target", "dead", "other", "history"
 KEYS: Sequence[Sequence[bytes]] = [(), (b"first key",), (b"second key", b"first key"), (b"third key",)]
 """Keys set, rotated, replaced and removed, in a rolling update that never ends."""
-FURTHER = FurtherTargets([OTHER], "sim")
 MAX_DELAY_MS = 8_640_000_000
 LARGEST_BATCH = 1 << 20
 SUSPENSIONS: Mapping[str, Suspension] = {
@@ -66,10 +66,20 @@ FORMS = Forms(
 
 def rules_of(setup: Setup) -> Rules:
     """The rules that a history begins with: up to a hundred days, ids, and one other topic."""
-    rules = Rules(Dialect.NATIVE, MAX_DELAY_MS, target_mark(TARGET), delay_ms=setup.delay_ms, allowed=(OTHER,))
+    if setup.rules is not None:
+        return rules_by(setup.rules)
+    rules = rules_by(RuleSet(delay_ms=setup.delay_ms))
     if setup.scheduler:
         return rules._replace(dialect=Dialect.SCHEDULER, options="+")
     return rules._replace(dialect=Dialect.REDELIVERY) if setup.redelivery else rules
+
+
+def rules_by(edited: RuleSet) -> Rules:
+    """The rules that relays make of these settings."""
+    ids = Ids.BY_HEADER if edited.ids else Ids.DISABLED
+    allowed = (OTHER,) if edited.allowed else ()
+    delays = (edited.default_delay_ms, edited.delay_ms)
+    return Rules(Dialect.NATIVE, edited.max_delay_ms, target_mark(TARGET), *delays, ids, allowed=allowed)
 
 
 class Relay:
@@ -82,13 +92,15 @@ class Relay:
         name: str,
         connect: Callable[[Gate], BacklogStore | SimulatedBucketLog] | None,
         happen: Callable[[Relay, Fault], None],
+        declared: Declared,
         suspended: str = "",
         member_name: str | None = None,
     ) -> None:
-        """`connect` opens the backlog; `happen` carries out what happens to the process."""
+        """`connect` opens the backlog; `happen` carries out what happens to the process; `declared` are its rules."""
         self.kafka = kafka
         self.setup = setup
         self.name = name
+        self.declared = declared
         self.suspended = suspended
         self.member_name = member_name
         """The name that it was started with; another may have it by now."""
@@ -117,10 +129,11 @@ class Relay:
 
     def _loop(self, setup: Setup, backlog: Backlog) -> Loop:
         by_key = Partitioning.BY_KEY
-        addressing = Addressing(SOURCE, TARGET, DEAD, by_key, 4, lambda topic: LARGEST_BATCH, FURTHER, FORMS)
+        further = FurtherTargets(self.declared.rules.allowed or (), "sim")
+        addressing = Addressing(SOURCE, TARGET, DEAD, by_key, 4, lambda topic: LARGEST_BATCH, further, FORMS)
         addressing.packs = self.target.packs
         addressing.certain_bytes = LARGEST_BATCH // 2
-        reading = Reading(Declared(rules_of(setup)), lambda rules: dialect_by(rules, TARGET))
+        reading = Reading(self.declared, lambda rules: dialect_by(rules, TARGET))
         return Loop(
             Parts(
                 source=self.source,
@@ -186,7 +199,7 @@ class Relay:
         strand = self.strand
         try:
             strand.resume()
-        except Crash:
+        except (Crash, QueueImpossible):
             self.strand = None
             raise
         if strand.over:

@@ -49,6 +49,10 @@ class Witness:
         self._counts[f"path: recovered, {cause}"] += 1
         if plan.replay > 0:
             self._counts["path: replayed"] += 1
+        generations, floor = plan.progress.generations, plan.progress.floor
+        self._counts["path: former rules in force for what waits"] += len(generations) > 1
+        self._counts["path: former rules done"] += floor > 0
+        self._counts["path: an edit waits"] += plan.rules_wait is not None
         if plan.missing_offsets:
             self._counts["path: gone from the source"] += 1
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from tests.simulation.mutants.table import MUTANTS
 from tests.simulation.plans.bucket_planning import bucket_plan_for
+from tests.simulation.plans.edit_planning import edit_bucket_plan_for, edit_plan_for
 from tests.simulation.plans.member_planning import member_bucket_plan_for, member_plan_for
 from tests.simulation.plans.plan import Plan, Produce, Recipe
 from tests.simulation.plans.planning import plan_for
@@ -66,6 +67,8 @@ PLANS: dict[str, Callable[[int], Plan]] = {
     "RedeliveryBuckets": redelivery_bucket_plan_for,
     "Members": member_plan_for,
     "MembersBuckets": member_bucket_plan_for,
+    "Edits": edit_plan_for,
+    "EditsBuckets": edit_bucket_plan_for,
 }
 
 

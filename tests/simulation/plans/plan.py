@@ -8,6 +8,17 @@ from typing import NamedTuple
 from tests.simulation.faults import Fault
 
 
+class RuleSet(NamedTuple):
+    """The settings of a DelayTopic that may be edited while records wait."""
+
+    max_delay_ms: int = 8_640_000_000
+    default_delay_ms: int | None = None
+    delay_ms: int | None = None
+    ids: bool = True
+    allowed: bool = True
+    """True if records may name the other topic."""
+
+
 class Setup(NamedTuple):
     """Settings of a whole history."""
 
@@ -49,6 +60,10 @@ class Setup(NamedTuple):
     """The time after which the operator takes a relay out of the group that has crashed for good; None if it never
     does.
     """
+    rules: RuleSet | None = None
+    """The rules that the history begins with, where they are edited; None if they are the usual ones for good."""
+    declares: bool = False
+    """True if relays know when their rules were declared, as an operator tells them."""
 
 
 class Recipe(NamedTuple):
@@ -97,6 +112,12 @@ class Stop(NamedTuple):
     """A relay stops gracefully."""
 
     relay: int
+
+
+class Edit(NamedTuple):
+    """Somebody edits the rules: relays that start from now on have these."""
+
+    rules: RuleSet
 
 
 class StartTwin(NamedTuple):
@@ -163,6 +184,7 @@ Action = (
     | Arm
     | Start
     | Stop
+    | Edit
     | StartTwin
     | Remove
     | Rotate

@@ -45,12 +45,13 @@ def record(
     timestamp: Timestamp = (TIMESTAMP_CREATE_TIME, TIMESTAMP_MS),
     key: bytes | None = KEY,
     value: bytes | None = VALUE,
+    offset: int = OFFSET,
 ) -> SourceMessage:
     """A consumed record with these headers: a real message of the client, whose type hints are wider than it is."""
     message = Message(
         topic="shop.reminders.delayed",
         partition=3,
-        offset=OFFSET,
+        offset=offset,
         key=key,
         value=value,
         headers=list(headers) or None,

@@ -1,0 +1,154 @@
+"""Mutants of edited rules: by which rules a record is read, from where on, and for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from tests.simulation.mutants.breaking import Mutant, Patch
+
+from delaytopic_relay.backlog.kafka import backlog as bucket_backlog
+from delaytopic_relay.backlog.redis import backlog as redis_backlog
+from delaytopic_relay.core.commands import Command, Outbound, Reject
+from delaytopic_relay.core.partition import ShardCore
+from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.core.recovery import Plan, plan_recovery
+from delaytopic_relay.core.rules import Generation, Generations, succeed
+from delaytopic_relay.engine import recovery
+from delaytopic_relay.engine.reading import Reading
+from delaytopic_relay.engine.recovery import Takeover
+
+
+def reads_all_by_its_own_rules() -> Sequence[Patch]:
+    original = Reading.follow
+
+    def follow(self: Reading, partition: int, generations: Sequence[Generation]) -> None:
+        original(self, partition, [generations[-1]._replace(since=0, rules=self.declared.rules)])
+
+    return [(Reading, "follow", follow)]
+
+
+def begins_at_the_position() -> Sequence[Patch]:
+    def too_early(kept: Any, floor: Any, declared: Any, position: int, cursor: Any, end: int) -> Any:
+        return succeed(kept, floor, declared, position, cursor, position)
+
+    return [(recovery, "succeed", too_early)]
+
+
+def begins_before_the_claim() -> Sequence[Patch]:
+    original = Takeover._plan
+
+    def plan(self: Takeover, partition: int, committed: Any) -> Plan:
+        found = original(self, partition, committed)
+        was, end = found.progress, self._source.end(partition)
+        begun = succeed(was.generations, was.floor, self._reading.declared, was.position, was.cursor, end)
+        return found._replace(progress=was._replace(generations=begun.kept, floor=begun.floor))
+
+    return [(Takeover, "_plan", plan)]
+
+
+def reads_on_before_the_commit() -> Sequence[Patch]:
+    original = Takeover._begin_rules
+
+    def begin_rules(self: Takeover, opened: Any) -> None:
+        commit: Any = self._commit
+        forgetful: Any = self
+        forgetful._commit = lambda progress: None
+        try:
+            original(self, opened)
+        finally:
+            forgetful._commit = commit
+
+    return [(Takeover, "_begin_rules", begin_rules)]
+
+
+def forgets_rules_at_the_offset() -> Sequence[Patch]:
+    original = ShardCore.progress
+
+    def progress(self: ShardCore, owner: str) -> Progress:
+        found = original(self, owner)
+        kept = [*found.generations]
+        while len(kept) > 1 and found.offset >= kept[1].since:
+            del kept[0]
+        return found._replace(generations=tuple(kept), floor=max(found.floor, kept[0].since if kept else 0))
+
+    return [(ShardCore, "progress", progress)]
+
+
+def forgets_the_floor() -> Sequence[Patch]:
+    original = Generations.end_done
+
+    def end_done(self: Generations, position: int, cursor: Any) -> None:
+        floor = self.floor
+        original(self, position, cursor)
+        self.floor = floor
+
+    return [(Generations, "end_done", end_done)]
+
+
+def reads_below_the_floor() -> Sequence[Patch]:
+    def plan(committed: Progress | None, *arguments: Any, **keywords: Any) -> Plan:
+        found = plan_recovery(committed._replace(floor=0) if committed is not None else None, *arguments, **keywords)
+        floor = committed.floor if committed is not None else 0
+        return found._replace(progress=found.progress._replace(floor=floor))
+
+    return [(redis_backlog, "plan_recovery", plan), (bucket_backlog, "plan_recovery", plan)]
+
+
+def forgets_what_rules_gave() -> Sequence[Patch]:
+    def gave(self: Generations, schedules: Iterable[Any]) -> None:
+        return None
+
+    return [(Generations, "gave", gave)]
+
+
+def goes_back_to_former_rules() -> Sequence[Patch]:
+    def overwriting(kept: Sequence[Generation], floor: Any, declared: Any, *arguments: Any) -> Any:
+        return succeed([kept[-1]._replace(since=0)], floor, declared, *arguments)
+
+    return [(recovery, "succeed", overwriting)]
+
+
+def writes_dead_letters_again() -> Sequence[Patch]:
+    original = ShardCore.ingest
+
+    def ingest(self: ShardCore, commands: Sequence[Command], *arguments: Any) -> Outbound:
+        leaving = original(self, commands, *arguments)
+        leaving.rejects.extend(c for c in commands if isinstance(c, Reject) and c.offset < self.replay_until)
+        return leaving
+
+    return [(ShardCore, "ingest", ingest)]
+
+
+def _of_rules(name: str, sentence: str, patches: Callable[[], Sequence[Patch]], backend: str = "Edits") -> Mutant:
+    return Mutant(name, sentence, patches, backend)
+
+
+MUTANTS = (
+    _of_rules(
+        "todays-rules", "reads what was produced before an edit by the rules of after it", reads_all_by_its_own_rules
+    ),
+    _of_rules(
+        "rules-at-position", "begins edited rules at the position, not at the source's end", begins_at_the_position
+    ),
+    _of_rules(
+        "rules-before-claim",
+        "begins edited rules, and claims the backlog after that",
+        begins_before_the_claim,
+    ),
+    _of_rules("rules-uncommitted", "reads by edited rules before these are committed", reads_on_before_the_commit),
+    _of_rules(
+        "rules-dropped-at-offset", "forgets former rules when L has passed their end", forgets_rules_at_the_offset
+    ),
+    _of_rules("rules-without-floor", "forgets former rules that are done, and commits no floor", forgets_the_floor),
+    _of_rules("below-the-floor", "reads again what lies below the floor", reads_below_the_floor),
+    _of_rules(
+        "rules-gave-nothing", "does not note how long it takes until former rules are done", forgets_what_rules_gave
+    ),
+    _of_rules(
+        "rules-overwritten",
+        "reads all from the first offset on by the latest committed rules",
+        goes_back_to_former_rules,
+    ),
+    _of_rules("letters-again", "writes the dead letter again of what it reads again", writes_dead_letters_again),
+)
