@@ -232,10 +232,6 @@ class LoopEvents(Protocol):
         """A shard cannot be recovered now; it is tried again."""
         ...
 
-    def halted(self, partition: int, why: str) -> None:
-        """A shard is read no further because of a record that its rules neither deliver nor refuse."""
-        ...
-
     def unavailable(self, error: RelayError) -> None:
         """Kafka or the backlog did not answer; it is tried again."""
         ...

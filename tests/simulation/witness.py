@@ -66,9 +66,6 @@ class Witness:
         kind = "corrupt" if isinstance(error, CorruptState) else type(error).__name__
         self._counts[f"path: recovery put off, {kind}"] += 1
 
-    def halted(self, shard: int, why: str) -> None:
-        self._counts["path: halted"] += 1
-
     def unavailable(self, error: RelayError) -> None:
         kind = type(error).__name__ if isinstance(error, Unavailable) else "moved"
         self._counts[f"path: tried again, {kind}"] += 1

@@ -53,10 +53,10 @@ class CesiumSpec(Model):
 
     on_malformed: OnMalformed = OnMalformed.DEAD_LETTER
     """For a control header that cannot be read. DeadLetter: the record goes to the dead-letter topic. Deliver: it is
-    delivered at once. Stop: its partition is read no further; only where all producers are trusted."""
+    delivered at once."""
     on_beyond_max_delay: OnBeyondMaxDelay = OnBeyondMaxDelay.DEAD_LETTER
     """For a delay longer than maxDelay. DeadLetter: the record goes to the dead-letter topic. Clamp: it is due maxDelay
-    after its timestamp, and delivered with cesium-clamped. Stop: its partition is read no further."""
+    after its timestamp, and delivered with cesium-clamped."""
     numbers: CesiumNumbers = CesiumNumbers.DECIMAL
     """Decimal: ASCII digits. Binary: longs of 8 bytes, big-endian."""
     provenance: Provenance = Provenance.STAMPED

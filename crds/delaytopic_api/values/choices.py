@@ -40,7 +40,6 @@ class OnMalformed(StrEnum):
 
     DEAD_LETTER = "DeadLetter"
     DELIVER = "Deliver"
-    STOP = "Stop"
 
 
 class OnBeyondMaxDelay(StrEnum):
@@ -48,7 +47,6 @@ class OnBeyondMaxDelay(StrEnum):
 
     DEAD_LETTER = "DeadLetter"
     CLAMP = "Clamp"
-    STOP = "Stop"
 
 
 class Provenance(StrEnum):

@@ -126,14 +126,7 @@ class Ignore(msgspec.Struct, gc=False):
     offset: int
 
 
-class Halt(msgspec.Struct, gc=False):
-    """A record that may neither be delivered nor refused: its partition is read no further until somebody decides."""
-
-    offset: int
-    detail: str
-
-
-Command = Schedule | Cancel | Postpone | Reject | Ignore | Halt
+Command = Schedule | Cancel | Postpone | Reject | Ignore
 
 
 def rank_of(command: Schedule | Cancel) -> int:

@@ -21,7 +21,6 @@ from delaytopic_relay.dialects.reading import (
     Record,
     RecordError,
     due_within,
-    halting,
     malformed,
     timestamp_of,
 )
@@ -127,21 +126,14 @@ class CesiumDialect(ReadingDialect):
             return record.timestamp_ms or 0
         try:
             wished_ms = self._wished_ms(asked, timestamp_of(record, asked.needs_timestamp))
-        except RecordError as error:
-            if self._rules.on_malformed is OnMalformed.STOP:
-                raise halting(error, record.offset, "schedule.cesium.onMalformed") from error
+        except RecordError:
             if self._rules.on_malformed is OnMalformed.DEAD_LETTER:
                 raise
             return record.timestamp_ms or 0
         timestamp_ms = record.timestamp_ms or 0
         if self._clamps:
             return min(wished_ms, timestamp_ms + self._policy.max_delay_ms)
-        try:
-            return due_within(self._policy, timestamp_ms, wished_ms)
-        except RecordError as error:
-            if self._rules.on_beyond_max_delay is OnBeyondMaxDelay.STOP:
-                raise halting(error, record.offset, "schedule.cesium.onBeyondMaxDelay") from error
-            raise
+        return due_within(self._policy, timestamp_ms, wished_ms)
 
     def _wished_ms(self, asked: _Asked, timestamp_ms: int) -> int:
         number = _number(asked, self._rules.numbers)

@@ -14,7 +14,7 @@ import msgspec
 
 from delaytopic_api.records import RECEIPT, DeadLetterReason, Headers
 from delaytopic_api.values import topic_matcher
-from delaytopic_relay.core.commands import MAX_HEADERS, Command, Halt, Reject, SourceMessage
+from delaytopic_relay.core.commands import MAX_HEADERS, Command, Reject, SourceMessage
 from delaytopic_relay.core.rules import target_mark
 from delaytopic_relay.dialects.times import LAST_INSTANT_MS, delay_text, instant_text
 
@@ -93,19 +93,6 @@ class RecordError(Exception):
         self.detail = detail
 
 
-class RecordHalts(RecordError):
-    """The record halts its partition: the DelayTopic's rules neither deliver nor refuse it."""
-
-
-def halting(error: RecordError, offset: int, rule: str) -> RecordHalts:
-    """The same for a DelayTopic that stops at such a record; `rule` is the field that says so."""
-    detail = (
-        f"{error.detail}; {rule} is Stop, so this partition is read no further than offset {offset}:"
-        f" with {rule}: DeadLetter, if only for a while, it goes on"
-    )
-    return RecordHalts(error.reason, detail)
-
-
 def malformed(name: str, allowed: str, value: bytes | None) -> RecordError:
     """A header whose value cannot be read; `allowed` says what could."""
     detail = f"header {name} must be {allowed}, but is {shown(value)}"
@@ -157,8 +144,6 @@ class ReadingDialect(ABC):
         record = Record(offset, message.key(), message.value(), headers, known_ms)
         try:
             return self._command(record)
-        except RecordHalts as error:
-            return Halt(record.offset, error.detail)
         except RecordError as error:
             return Reject(
                 record.offset, record.key, record.value, record.headers, error.reason, error.detail, record.timestamp_ms

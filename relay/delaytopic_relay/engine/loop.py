@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from delaytopic_api.relay import RelayState
 from delaytopic_relay.backlog.protocol import BacklogManager, Shard
-from delaytopic_relay.core.commands import Cancel, Command, Halt, Outbound, Reject, Schedule
+from delaytopic_relay.core.commands import Cancel, Command, Outbound, Reject, Schedule
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.rules import succeed
 from delaytopic_relay.core.suspension import NOTHING_DUE_MS, Suspension
@@ -98,8 +98,6 @@ class Loop:
         self._scouting: dict[int, int] = {}
         """The offsets up to which partitions are looked through, before they are read from where they stand."""
         self._scouted: set[int] = set()
-        self._halted: dict[int, str] = {}
-        """Partitions that are read no further, and the record that is the reason."""
         self._clock = parts.clock
         self._events = parts.events
         self.shards: dict[int, Shard] = {}
@@ -158,7 +156,6 @@ class Loop:
             self.waiting.pop(partition, None)
             self._committed.pop(partition, None)
             self._deferred.pop(partition, None)
-            self._halted.pop(partition, None)
             self._scouting.pop(partition, None)
             self._rules_wait.pop(partition, None)
         self._reading.forget(partitions)
@@ -181,7 +178,7 @@ class Loop:
             dict(self._committed),
             frozenset(self._paused),
             self._source.ends(self.shards),
-            {**self._manager.unreadable, **self._halted},
+            dict(self._manager.unreadable),
             frozenset(self._moving),
             dict(self._rules_wait),
         )
@@ -252,7 +249,6 @@ class Loop:
         self._committed.clear()
         self._paused.clear()
         self._deferred.clear()
-        self._halted.clear()
         self._scouting.clear()
         self._scouted.clear()
         self._rules_wait.clear()
@@ -289,7 +285,7 @@ class Loop:
 
     def _ingest(self, partition: int, batch: Batch) -> None:
         shard = self.shards.get(partition)
-        if shard is None or partition in self._halted:
+        if shard is None:
             return
         commands: Sequence[Command] = batch.commands
         end = batch.end
@@ -299,9 +295,6 @@ class Loop:
         if self._suspension.ingest:
             commands = [command for command in commands if command.offset < shard.replay_until]
             end = min(end, shard.replay_until) if end is not None else None
-        if Halt in {*map(type, commands)}:
-            commands = self._until_halt(partition, shard, commands)
-            end = end if partition not in self._halted else None
         if partition in self._deferred:
             commands = [*self._deferred.pop(partition), *commands]
         self._apply(partition, shard, commands)
@@ -325,18 +318,6 @@ class Loop:
             self._scouted.discard(partition)
             del self._scouting[partition]
             self.shards[partition].scouts = False
-
-    def _until_halt(self, partition: int, shard: Shard, commands: Sequence[Command]) -> Sequence[Command]:
-        """Return the commands before the record that halts the partition, which nobody has passed before."""
-        kept: list[Command] = []
-        for command in commands:
-            if type(command) is not Halt:
-                kept.append(command)
-            elif command.offset >= shard.replay_until:
-                self._halted[partition] = command.detail
-                self._events.halted(partition, command.detail)
-                break
-        return kept
 
     def _apply(self, partition: int, shard: Shard, commands: Sequence[Command]) -> None:
         now_ms = NOTHING_DUE_MS if self._suspension.delivery else self._clock.now_ms()
@@ -543,7 +524,7 @@ class Loop:
 
     def _can_wait(self, partition: int, shard: Shard, full: bool) -> bool:
         """Return whether reading a shard pauses; never while it reads again what it needs to deliver."""
-        if partition in self._deferred or partition in self._halted:
+        if partition in self._deferred:
             return True
         if shard.replaying:
             return False

@@ -192,10 +192,6 @@ class Telemetry:
         """See `LoopEvents.stuck`."""
         self._say("shard cannot be recovered yet", str(error), partition=partition)
 
-    def halted(self, partition: int, why: str) -> None:
-        """See `LoopEvents.halted`."""
-        self._say("shard is read no further", why, partition=partition)
-
     def unavailable(self, error: RelayError) -> None:
         """See `LoopEvents.unavailable`."""
         if isinstance(error, BacklogUnavailable):

@@ -16,7 +16,6 @@ class QuietEvents:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.errors: list[RelayError] = []
-        self.halts: list[tuple[int, str]] = []
         self.skipped: list[tuple[int, str]] = []
 
     def commands(self, leaving: Outbound) -> None:
@@ -49,9 +48,6 @@ class QuietEvents:
 
     def stuck(self, shard: int, error: RelayError) -> None:
         self.errors.append(error)
-
-    def halted(self, shard: int, why: str) -> None:
-        self.halts.append((shard, why))
 
     def unavailable(self, error: RelayError) -> None:
         self.errors.append(error)
