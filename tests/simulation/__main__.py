@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+import traceback
 from concurrent.futures import as_completed
 
 import click
@@ -81,9 +82,11 @@ def _hunt_mutants() -> int:
     with workers() as pool:
         work = {pool.submit(first_caught, name, MUTANT_SEEDS): name for name in MUTANTS}
         for done in as_completed(work):
-            name = work[done]
-            caught[name] = seed = done.result()
+            name, error = work[done], done.exception()
+            caught[name] = seed = done.result() if error is None else None
             where = f"caught by seed {seed}" if seed is not None else f"NOT caught by {MUTANT_SEEDS:,} seeds"
+            if error is not None:
+                where = f"RAISED, which shows nothing:\n{''.join(traceback.format_exception(error))}"
             click.echo(f"{len(caught)} of {len(MUTANTS)}: {name} {where}")
     write_table({name: caught[name] for name in MUTANTS})
     return 1 if None in caught.values() else 0

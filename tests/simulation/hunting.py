@@ -19,6 +19,8 @@ from tests.simulation.promises import complaints
 from delaytopic_cli.embedded.die_with_parent import kill_me_when_my_parent_ends
 
 PORTION = 25
+RAISED = "raised "
+"""The beginning of what is wrong where no promise is broken."""
 
 
 class Failure(NamedTuple):
@@ -43,15 +45,22 @@ class Findings(NamedTuple):
 NOTHING_YET = Findings(0, [], Counter())
 
 
+def broken_promises(plan: Plan, counts: Counter[str] | None = None) -> list[str]:
+    """Return how a history breaks promises. Raises what the relay or the world raises: a mutant that raises shows
+    nothing but that.
+    """
+    outcome = History(plan).run()
+    if counts is not None:
+        counts.update(outcome.counts)
+    return complaints(outcome)
+
+
 def wrong_with(plan: Plan, counts: Counter[str] | None = None) -> list[str]:
     """Return what is wrong with a history; an error of the relay or of the world is wrong, too."""
     try:
-        outcome = History(plan).run()
-        if counts is not None:
-            counts.update(outcome.counts)
-        return complaints(outcome)
+        return broken_promises(plan, counts)
     except Exception as error:
-        return [f"{type(error).__name__}: {error}\n{traceback.format_exc()}"]
+        return [f"{RAISED}{type(error).__name__}: {error}\n{traceback.format_exc()}"]
 
 
 def try_seeds(first: int, end: int, mutant: str | None, backend: str) -> Findings:
@@ -67,9 +76,9 @@ def try_seeds(first: int, end: int, mutant: str | None, backend: str) -> Finding
 
 
 def first_caught(mutant: str, seeds: int) -> int | None:
-    """The first seed whose history a mutant breaks; None if none does."""
+    """The first seed with which a mutant breaks a promise; None if none does. Raises what the mutant raises."""
     with applied(mutant):
-        return next((seed for seed in range(seeds) if wrong_with(plans_for_mutant(mutant)(seed))), None)
+        return next((seed for seed in range(seeds) if broken_promises(plans_for_mutant(mutant)(seed))), None)
 
 
 def workers() -> ProcessPoolExecutor:

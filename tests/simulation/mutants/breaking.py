@@ -1,7 +1,12 @@
-"""Ways to break the relay: a patch of a production function, or something between the loop and its clients."""
+"""Ways to break the relay: a patch of a production function, or something between the loop and its clients.
+
+A mutant is caught by a promise that it breaks, never by an error of its own: what stands in a function's place has to
+take every call that the function takes.
+"""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
@@ -31,8 +36,38 @@ class Mutant(NamedTuple):
         """The relay is broken meanwhile."""
         with ExitStack() as stack:
             for owner, attribute, replacement in self.patches():
+                check_fit(owner, attribute, replacement)
                 stack.enter_context(mock.patch.object(owner, attribute, replacement))
             yield
+
+
+def check_fit(owner: Any, attribute: str, replacement: Any) -> None:
+    """Raise `TypeError` for a replacement that would raise where the original does not."""
+    original, what = inspect.getattr_static(owner, attribute), f"{owner.__name__}.{attribute}"
+    if isinstance(original, property) or not callable(original):
+        if type(replacement) is not type(original):
+            raise TypeError(f"{what} is a {type(original).__name__}, and its replacement {replacement!r} is not")
+        return
+    signature = inspect.signature(replacement)
+    for by_place, by_name in _calls(inspect.signature(original), is_method=inspect.isclass(owner)):
+        try:
+            signature.bind(*by_place, **dict.fromkeys(by_name))
+        except TypeError as error:
+            call = ", ".join([*by_place, *(f"{name}=..." for name in by_name)])
+            raise TypeError(f"{what} may be called with ({call}), and its replacement may not: {error}") from error
+
+
+def _calls(signature: inspect.Signature, *, is_method: bool) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
+    """Yield the arguments that a function takes by place and by name, with and without those that may be left out.
+
+    A method's first is always given by place.
+    """
+    parameters = [p for p in signature.parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    for given in (parameters, [p for p in parameters if p.default is p.empty]):
+        names = [p.name for p in given]
+        last = sum(p.kind is not p.KEYWORD_ONLY for p in given)
+        for placed in range(int(is_method), last + 1):
+            yield names[:placed], names[placed:]
 
 
 def with_target(make: Callable[[Target, Source], Target]) -> Sequence[Patch]:
@@ -86,3 +121,13 @@ class BrokenTarget:
 
     def close(self) -> None:
         self.target.close()
+
+
+class HastySource:
+    """Passes everything on to the real source, but does not wait for what is in doubt."""
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, "last_committed" if name == "committed" else name)

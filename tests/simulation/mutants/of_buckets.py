@@ -77,8 +77,10 @@ def splits_in_the_middle_of_a_tick() -> Sequence[Patch]:
 
 
 def starts_amid_old_segments() -> Sequence[Patch]:
-    def empty(self: BucketBacklog, shard: int) -> BucketsState:
-        return BucketsState(0, 0, ())
+    original = BucketBacklog._empty
+
+    def empty(self: BucketBacklog, partition: int) -> BucketsState:
+        return original(self, partition)._replace(buckets=())
 
     return [(BucketBacklog, "_empty", empty)]
 
@@ -86,9 +88,9 @@ def starts_amid_old_segments() -> Sequence[Patch]:
 def believes_lost_buckets() -> Sequence[Patch]:
     original = BucketBacklog.plan
 
-    def plan(self: BucketBacklog, shard: int, *arguments: Any, **keywords: Any) -> Any:
-        self.manager._lost.pop(shard, None)
-        return original(self, shard, *arguments, **keywords)
+    def plan(self: BucketBacklog, partition: int, *arguments: Any, **keywords: Any) -> Any:
+        self.manager._lost.pop(partition, None)
+        return original(self, partition, *arguments, **keywords)
 
     return [(BucketBacklog, "plan", plan)]
 

@@ -36,8 +36,8 @@ def offset_past_memory() -> Sequence[Patch]:
 def cursor_goes_back() -> Sequence[Patch]:
     original = Shard.ingest
 
-    def ingest(self: Shard, *arguments: Any) -> Any:
-        leaving = original(self, *arguments)
+    def ingest(self: Shard, *arguments: Any, **keywords: Any) -> Any:
+        leaving = original(self, *arguments, **keywords)
         if leaving.schedules:
             last = leaving.schedules[-1]
             self.cursor = DueKey(last.due_ms, last.offset)

@@ -57,8 +57,8 @@ def put_off_in_a_transaction_of_its_own() -> Sequence[Patch]:
 def forgets_what_is_on_its_way() -> Sequence[Patch]:
     original = IdTable._put_off
 
-    def put_off(self: IdTable, schedule: Schedule, *arguments: Any) -> None:
-        original(self, schedule, *arguments)
+    def put_off(self: IdTable, schedule: Schedule, *arguments: Any, **keywords: Any) -> None:
+        original(self, schedule, *arguments, **keywords)
         del self._flights[schedule.id or b""]
 
     return [(IdTable, "_put_off", put_off)]

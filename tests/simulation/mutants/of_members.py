@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tests.simulation.mutants.breaking import Mutant, Patch
+from tests.simulation.mutants.breaking import HastySource, Mutant, Patch
 from tests.simulation.world.group import Group, Member
 
 from delaytopic_relay.core import membership
@@ -47,9 +47,9 @@ def takes_its_former_life_for_itself() -> Sequence[Patch]:
         trusting: Any = Trusting(source)
         original_init(self, trusting, *arguments, **keywords)
 
-    def fence(self: Takeover, *arguments: Any) -> None:
+    def fence(self: Takeover, partitions: list[int]) -> None:
         if not _is_in_place(self._source):
-            original_fence(self, *arguments)
+            original_fence(self, partitions)
 
     return [(Group, "_replace", replace), (Takeover, "__init__", init), (Takeover, "_fence_last_owners", fence)]
 
@@ -67,7 +67,7 @@ def releases_without_waiting() -> Sequence[Patch]:
 
     def release(self: Takeover, partitions: Iterable[int]) -> None:
         source: Any = self._source
-        hasty: Any = _Hasty(source)
+        hasty: Any = HastySource(source)
         self._source = hasty
         try:
             original(self, partitions)
@@ -75,16 +75,6 @@ def releases_without_waiting() -> Sequence[Patch]:
             self._source = source
 
     return [(Takeover, "release", release)]
-
-
-class _Hasty:
-    """A source that does not wait for what is in doubt."""
-
-    def __init__(self, source: Any) -> None:
-        self._source = source
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._source, "last_committed" if name == "committed" else name)
 
 
 def _of_members(name: str, sentence: str, patches: Callable[[], Sequence[Patch]], backend: str = "Members") -> Mutant:

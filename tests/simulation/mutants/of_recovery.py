@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.simulation.mutants.breaking import BrokenTarget, Mutant, Patch, with_target
+from tests.simulation.mutants.breaking import BrokenTarget, HastySource, Mutant, Patch, with_target
+from tests.simulation.world.target_client import Client, SimulatedTarget
 
 from delaytopic_relay.backlog.redis import backlog as redis_backlog
 from delaytopic_relay.backlog.redis.backlog import RedisBacklog
@@ -42,8 +43,8 @@ def no_lower_commit() -> Sequence[Patch]:
 def _remembering_what_is_committed() -> Sequence[Patch]:
     original_init, original_plan = RedisBacklog.__init__, RedisBacklog.plan
 
-    def init(self: Any, *arguments: Any) -> None:
-        original_init(self, *arguments)
+    def init(self: Any, *arguments: Any, **keywords: Any) -> None:
+        original_init(self, *arguments, **keywords)
         self.committed = {}
 
     def plan(self: Any, partition: int, committed: Progress | None, *arguments: Any, **keywords: Any) -> Plan:
@@ -73,14 +74,14 @@ def no_token() -> Sequence[Patch]:
 
 
 def delivers_while_replaying() -> Sequence[Patch]:
-    return [(Shard, "replaying", False)]
+    return [(Shard, "replaying", property(lambda self: False))]
 
 
 def forgets_the_cursor() -> Sequence[Patch]:
     original = Shard.__init__
 
-    def init(self: Shard, partition: int, progress: Progress, *arguments: Any) -> None:
-        original(self, partition, progress._replace(cursor=NOTHING_DELIVERED), *arguments)
+    def init(self: Shard, partition: int, progress: Progress, *arguments: Any, **keywords: Any) -> None:
+        original(self, partition, progress._replace(cursor=NOTHING_DELIVERED), *arguments, **keywords)
 
     return [(Shard, "__init__", init)]
 
@@ -88,9 +89,9 @@ def forgets_the_cursor() -> Sequence[Patch]:
 def skips_all_below_position() -> Sequence[Patch]:
     original = Shard.ingest
 
-    def ingest(self: Shard, commands: Sequence[Any], *arguments: Any) -> Any:
+    def ingest(self: Shard, commands: Sequence[Any], *arguments: Any, **keywords: Any) -> Any:
         kept = [c for c in commands if not (isinstance(c, Schedule) and c.offset < self.replay_until)]
-        return original(self, kept, *arguments)
+        return original(self, kept, *arguments, **keywords)
 
     return [(Shard, "ingest", ingest)]
 
@@ -98,17 +99,11 @@ def skips_all_below_position() -> Sequence[Patch]:
 def reads_offsets_in_doubt() -> Sequence[Patch]:
     original = Takeover.__init__
 
-    class Hasty:
-        def __init__(self, source: Any) -> None:
-            self._source = source
+    def init(self: Takeover, source: Any, *arguments: Any, **keywords: Any) -> None:
+        hasty: Any = HastySource(source)
+        original(self, hasty, *arguments, **keywords)
 
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._source, "last_committed" if name == "committed" else name)
-
-    def init(self: Takeover, source: Any, *arguments: Any) -> None:
-        original(self, Hasty(source), *arguments)
-
-    return [(Takeover, "__init__", init), (Takeover, "_fence_last_owners", lambda self, shards: None)]
+    return [(Takeover, "__init__", init), (Takeover, "_fence_last_owners", lambda self, partitions: None)]
 
 
 def reads_before_owning() -> Sequence[Patch]:
@@ -127,19 +122,19 @@ def reads_before_owning() -> Sequence[Patch]:
                 self._seen.setdefault(shard, committed)
             return {shard: self._seen[shard] for shard in shards if shard in self._seen}
 
-    def init(self: Takeover, source: Any, *arguments: Any) -> None:
+    def init(self: Takeover, source: Any, *arguments: Any, **keywords: Any) -> None:
         remembering: Any = Remembering(source)
-        original(self, remembering, *arguments)
+        original(self, remembering, *arguments, **keywords)
 
     return [(Takeover, "__init__", init)]
 
 
 def keeps_revoked() -> Sequence[Patch]:
-    return [(Loop, "revoked", lambda self, shards: None)]
+    return [(Loop, "revoked", lambda self, partitions: None)]
 
 
 def keeps_lost() -> Sequence[Patch]:
-    return [(Loop, "lost", lambda self, shards: None)]
+    return [(Loop, "lost", lambda self, partitions: None)]
 
 
 def not_replaced() -> Sequence[Patch]:
@@ -160,8 +155,8 @@ def keeps_epoch_after_unknown() -> Sequence[Patch]:
             try:
                 self.target.commit(progress, group)
             except CommitUnknown:
-                inner: Any = self.target
-                inner._state = "ready"
+                assert isinstance(self.target, SimulatedTarget)
+                self.target._state = Client.READY
                 raise
 
         def replace(self) -> None:

@@ -30,11 +30,11 @@ def states_the_position() -> Sequence[Patch]:
 def no_compare() -> Sequence[Patch]:
     put, part = MemoryBacklogStore.put, RedisBacklogStore._put_part
 
-    def put_anyway(self: MemoryBacklogStore, shard: int, expected: Any, *arguments: Any) -> int:
-        return put(self, shard, self.position(shard), *arguments)
+    def put_anyway(self: MemoryBacklogStore, shard: int, expected: Any, *arguments: Any, **keywords: Any) -> int:
+        return put(self, shard, self.position(shard), *arguments, **keywords)
 
-    def put_part_anyway(self: RedisBacklogStore, shard: int, before: bytes, *arguments: Any) -> State:
-        return part(self, shard, encode_position(self.position(shard)), *arguments)
+    def put_part_anyway(self: RedisBacklogStore, shard: int, before: bytes, *arguments: Any, **keywords: Any) -> State:
+        return part(self, shard, encode_position(self.position(shard)), *arguments, **keywords)
 
     return [(MemoryBacklogStore, "put", put_anyway), (RedisBacklogStore, "_put_part", put_part_anyway)]
 
@@ -77,9 +77,9 @@ def another_write_after_silence() -> Sequence[Patch]:
 def loads_what_was_never_committed() -> Sequence[Patch]:
     original = Shard.loaded
 
-    def loaded(self: Shard, *arguments: Any) -> None:
+    def loaded(self: Shard, *arguments: Any, **keywords: Any) -> None:
         position, self.position = self.position, 1 << 60
-        original(self, *arguments)
+        original(self, *arguments, **keywords)
         self.position = position
 
     return [(Shard, "loaded", loaded)]
@@ -88,9 +88,9 @@ def loads_what_was_never_committed() -> Sequence[Patch]:
 def loads_what_is_done() -> Sequence[Patch]:
     original = Shard.loaded
 
-    def loaded(self: Shard, *arguments: Any) -> None:
+    def loaded(self: Shard, *arguments: Any, **keywords: Any) -> None:
         cursor, self.cursor = self.cursor, DueKey(-1, -1)
-        original(self, *arguments)
+        original(self, *arguments, **keywords)
         self.cursor = cursor
 
     return [(Shard, "loaded", loaded)]
@@ -125,11 +125,11 @@ def drops_what_is_pending() -> Sequence[Patch]:
 
 
 def no_id_entries() -> Sequence[Patch]:
-    return [(IdTable, "must_put", False), (IdTable, "to_put", lambda self: {})]
+    return [(IdTable, "must_put", property(lambda self: False)), (IdTable, "to_put", lambda self: {})]
 
 
 def withdrawn_delivered() -> Sequence[Patch]:
-    return [(IdTable, "without_superseded", lambda self, taken: taken)]
+    return [(IdTable, "without_superseded", lambda self, taken, position: taken)]
 
 
 def early() -> Sequence[Patch]:

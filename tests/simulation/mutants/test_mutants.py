@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.simulation.hunting import wrong_with
+from tests.simulation.hunting import broken_promises, wrong_with
 from tests.simulation.mutants.report import recorded
 from tests.simulation.mutants.table import MUTANTS, applied
 from tests.simulation.plans.families import plans_for_mutant
@@ -16,7 +16,7 @@ OTHER_SEEDS = range(150)
 def test_a_mutant_is_caught(name: str) -> None:
     plans = plans_for_mutant(name)
     with applied(name):
-        caught = next((seed for seed in (recorded()[name], *OTHER_SEEDS) if wrong_with(plans(seed))), None)
+        caught = next((seed for seed in (recorded()[name], *OTHER_SEEDS) if broken_promises(plans(seed))), None)
 
     assert caught is not None
 
