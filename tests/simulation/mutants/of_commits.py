@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from tests.simulation.mutants.breaking import BrokenTarget, Mutant, Patch, with_target
 
@@ -69,14 +69,12 @@ def puts_late() -> Sequence[Patch]:
     original_close, original_put = Loop._close_tick, RedisManager.put_all
 
     def close(self: Loop, *arguments: Any, **keywords: Any) -> None:
-        late = [shard for shard in self.shards.values() if getattr(shard, "_was_committed", False)]
-        if isinstance(self._manager, RedisManager):
-            original_put(self._manager, cast(Any, late))
         original_close(self, *arguments, **keywords)
-        for shard in self.shards.values():
-            cast(Any, shard)._was_committed = True
+        if isinstance(self._manager, RedisManager):
+            shards: Any = self.shards.values()
+            original_put(self._manager, shards)
 
-    return [(Loop, "_close_tick", close), (RedisManager, "put_all", lambda self, shards: None)]
+    return [(Loop, "_close_tick", close), (RedisManager, "put_all", lambda self, shards: ())]
 
 
 def forgets_meanwhile() -> Sequence[Patch]:
@@ -92,10 +90,11 @@ def forgets_meanwhile() -> Sequence[Patch]:
 def drop_before_commit() -> Sequence[Patch]:
     original = RedisManager.put_all
 
-    def put_all(self: RedisManager, shards: Any) -> None:
+    def put_all(self: RedisManager, shards: Any) -> Any:
         shards = list(shards)
-        original(self, shards)
+        stored = original(self, shards)
         self.drop_done(shards)
+        return stored
 
     return [(RedisManager, "put_all", put_all)]
 
@@ -188,7 +187,7 @@ MUTANTS = (
         "forgets what it took in while a write of what came before was under way",
         forgets_meanwhile,
     ),
-    Mutant("puts-late", "puts in the backlog with the commit after the one that relies on it", puts_late),
+    Mutant("puts-late", "puts in the backlog after the commit that relies on it", puts_late),
     Mutant("drop-before-commit", "drops slices from the backlog before the commit", drop_before_commit),
     Mutant(
         "offsets-first", "commits the offsets outside the transaction, before it", lambda: with_target(OffsetsFirst)

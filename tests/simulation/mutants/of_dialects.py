@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tests.simulation.mutants.breaking import BrokenTarget, Mutant, Patch, with_target
 
+from delaytopic_api.records import RESTATED
 from delaytopic_relay.core.commands import Restated, Schedule
 from delaytopic_relay.core.ids import IdState, IdTable
 from delaytopic_relay.delivery.outbound import Departing, Outgoing, one_by_one
@@ -28,30 +29,40 @@ def forgets_copies() -> Sequence[Patch]:
     return with_target(_WithoutCopies)
 
 
-def tombstones_in_a_transaction_of_their_own() -> Sequence[Patch]:
+def _in_the_next_transaction(waits: Callable[[Outgoing], bool]) -> Sequence[Patch]:
     original = Loop._close_tick
-    kept: dict[int, list[Outgoing]] = {}
 
     class Later(BrokenTarget):
-        """Writes tombstones after the commit."""
+        """Keeps some records until the commit of what they were sent with is answered."""
+
+        kept: tuple[Outgoing, ...] = ()
 
         def send(self, records: Sequence[Departing]) -> None:
-            stones = [record for record in one_by_one(records) if record.topic == "source"]
-            kept.setdefault(id(self), []).extend(stones)
-            self.target.send([record for record in one_by_one(records) if record.topic != "source"])
+            self.kept += tuple(record for record in one_by_one(records) if waits(record))
+            self.target.send([record for record in one_by_one(records) if not waits(record)])
+
+        def abort(self) -> None:
+            self.kept = ()
+            self.target.abort()
 
     def close_tick(self: Loop, *arguments: Any, **named: Any) -> None:
         original(self, *arguments, **named)
-        stones = kept.pop(id(self._target), [])
-        if stones and self._target.owner:
+        assert isinstance(self._target, Later)
+        kept, self._target.kept = self._target.kept, ()
+        if kept:
             self._begin()
-            self._target.target.send(stones)  # type: ignore[attr-defined]
+            self._sent += len(kept)
+            self._target.target.send(kept)
 
     return [*with_target(Later), (Loop, "_close_tick", close_tick)]
 
 
+def tombstones_in_a_transaction_of_their_own() -> Sequence[Patch]:
+    return _in_the_next_transaction(lambda record: record.topic == "source")
+
+
 def put_off_in_a_transaction_of_its_own() -> Sequence[Patch]:
-    return tombstones_in_a_transaction_of_their_own()
+    return _in_the_next_transaction(lambda record: any(name == RESTATED for name, _ in record.headers))
 
 
 def forgets_what_is_on_its_way() -> Sequence[Patch]:
