@@ -122,11 +122,13 @@ class Optimist(BrokenTarget):
 
 
 class Believer(BrokenTarget):
-    """Takes every commit for one that happened."""
+    """Takes a commit that was refused for one that happened."""
 
     def commit(self, progress: Mapping[int, Progress], group: GroupMetadata) -> None:
         try:
             self.target.commit(progress, group)
+        except CommitUnknown:
+            raise
         except StateInDoubt:
             self.target.abort()
             self.target.replace()

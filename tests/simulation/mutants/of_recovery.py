@@ -142,7 +142,8 @@ def not_replaced() -> Sequence[Patch]:
 
     def reset(self: Loop, lost: Any) -> None:
         original(self, lost)
-        self._target_is_spent = False
+        if isinstance(lost, Fenced):
+            self._target_is_spent = False
 
     return [(Loop, "_reset", reset)]
 
