@@ -103,8 +103,8 @@ def forgets_what_rules_gave() -> Sequence[Patch]:
 
 
 def goes_back_to_former_rules() -> Sequence[Patch]:
-    def overwriting(kept: Sequence[Generation], floor: Any, declared: Any, *arguments: Any) -> Any:
-        return succeed([kept[-1]._replace(since=0)], floor, declared, *arguments)
+    def overwriting(kept: Sequence[Generation], floor: Any, declared: Any, *arguments: Any, **keywords: Any) -> Any:
+        return succeed([kept[-1]._replace(since=0)], floor, declared, *arguments, **keywords)
 
     return [(recovery, "succeed", overwriting)]
 
@@ -112,8 +112,8 @@ def goes_back_to_former_rules() -> Sequence[Patch]:
 def writes_dead_letters_again() -> Sequence[Patch]:
     original = ShardCore.ingest
 
-    def ingest(self: ShardCore, commands: Sequence[Command], *arguments: Any) -> Outbound:
-        leaving = original(self, commands, *arguments)
+    def ingest(self: ShardCore, commands: Sequence[Command], *arguments: Any, **keywords: Any) -> Outbound:
+        leaving = original(self, commands, *arguments, **keywords)
         leaving.rejects.extend(c for c in commands if isinstance(c, Reject) and c.offset < self.replay_until)
         return leaving
 

@@ -5,8 +5,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.properties import QUICK
 
+from delaytopic_api.values import Dialect
+from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey
-from delaytopic_relay.core.progress import Progress, decode_progress, encode_metadata, fresh_progress
+from delaytopic_relay.core.progress import Identity, Progress, decode_progress, encode_metadata, fresh_progress
+from delaytopic_relay.core.rules import (
+    LONGEST_ALLOWED,
+    MOST_GENERATIONS,
+    MOST_TEXT,
+    Generation,
+    Rules,
+    encode_generations,
+)
+from delaytopic_relay.core.terms import Terms
 from delaytopic_relay.errors import ProgressError
 
 WHOLE = st.integers(0, 2**63 - 1)
@@ -68,3 +79,34 @@ def test_a_number_that_no_float_holds_is_damage(field: int) -> None:
 
     with pytest.raises(ProgressError, match="is larger than an offset or a time can be"):
         decode_progress(42, f"4;{';'.join(fields)};;;;;")
+
+
+def test_the_metadata_fits_into_what_a_broker_takes_with_all_that_a_shard_may_have_to_say() -> None:
+    number = 10**12
+    bucket = BucketState(
+        number, 10**9, 10**9 + 99, 10**9 + 9_999, number, number + 10**8, 10**7, number, number + 10**9
+    )
+    longest = Rules(Dialect.SCHEDULER, 10**12, "0123abcd", options="604800000+3650", allowed=("a" * LONGEST_ALLOWED,))
+    generations: list[Generation] = []
+    while len(generations) < MOST_GENERATIONS:
+        more = [*generations, Generation(number + len(generations), number, DueKey(number, number), longest)]
+        if len(encode_generations(more)) > MOST_TEXT:
+            break
+        generations = more
+    owner = f"delaytopic.{'n' * 63}.{'d' * 40}/{'h' * 63}-1234567-0123abcd"
+
+    text = encode_metadata(
+        Progress(
+            number,
+            number,
+            DueKey(number, number),
+            owner,
+            BucketsState(number, number, (bucket,) * 20, "~0123abcd"),
+            tuple(Terms(number + each, number, True, 1 << 20) for each in range(20)),
+            tuple(generations),
+            number,
+            Identity("Mk3OEYBS", "4L6g3nSh", 10**6),
+        )
+    )
+
+    assert len(text) <= 4_096, len(text)
