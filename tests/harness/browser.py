@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -12,13 +10,10 @@ from typing import Final
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 from tests.cluster.go_builds import ProgramsMissingError
+from tests.harness.debian import install_on_debian
 from tests.harness.fixtures import prepared
 
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
-INSTALL: Final = (
-    ("apt-get", "-o", "DPkg::Lock::Timeout=300", "update"),
-    ("apt-get", "-o", "DPkg::Lock::Timeout=300", "install", "-y", "--no-install-recommends", "chromium"),
-)
 OPTIONS: Final = (
     "--no-sandbox",
     "--disable-gpu",
@@ -36,13 +31,8 @@ def chromium_program(*, build: bool = True) -> Path:
     Raises ProgramsMissingError where it is not there, and OSError where it cannot be installed.
     """
     found = _installed()
-    if found is None and build and os.geteuid() == 0 and shutil.which("apt-get") is not None:
-        for command in INSTALL:
-            done = subprocess.run(
-                command, env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"}, capture_output=True, check=False
-            )
-            if done.returncode:
-                raise OSError(f"{' '.join(command)} failed: {done.stderr.decode(errors='replace').strip()[-500:]}")
+    if found is None and build:
+        install_on_debian("chromium")
         found = _installed()
     if found is None:
         raise ProgramsMissingError("there is no Chromium here: install it, on Debian with apt-get install chromium")

@@ -16,6 +16,7 @@ from images.tools.errors import ImagesError
 from tests.cluster.binaries import HELM_3_VERSION, helm_program, kubernetes_programs, s3_program
 from tests.cluster.go_builds import ProgramsMissingError, ProgramsNotBuiltError
 from tests.harness.browser import chromium_program
+from tests.harness.tls_redis import tls_redis_program
 from tests.support.chart.foreign_definitions import foreign_definitions
 from tests.support.chart.promtool import prometheus_program, promtool_program
 from tests.support.producers import console_producer, other_programs
@@ -29,6 +30,7 @@ DOWNLOADS: Final[Mapping[str, Callable[[], object]]] = {
     "Kafka": kafka_runtime,
     "Spark's jars for Kafka and S3": spark_jars,
     "Chromium": chromium_program,
+    "a Redis with TLS": tls_redis_program,
     "Prometheus": lambda: (promtool_program(), prometheus_program()),
     "definitions of other operators": foreign_definitions,
 }

@@ -56,10 +56,18 @@ class RedisServer:
     on entry and stops on exit. The kernel kills it when this process dies.
     """
 
-    def __init__(self, directory: Path, *, port: int = 0, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        port: int = 0,
+        settings: Mapping[str, str] | None = None,
+        program: Path | None = None,
+    ) -> None:
         """Nothing is started yet. `port` 0 picks a free one; `settings` win over DEFAULT_SETTINGS.
 
-        Raises PackageMissingError when this machine has no server to run.
+        `program` is that of `redis_program` by default. Raises PackageMissingError when this machine has no server to
+        run.
         """
         self.directory = directory
         self.port = port or free_port()
@@ -72,7 +80,8 @@ class RedisServer:
             self.bus_port = free_port(avoid=frozenset([self.port]))
             all_settings["cluster-port"] = str(self.bus_port)
         arguments = [part for name, value in all_settings.items() for part in (f"--{name}", value)]
-        self._process = ManagedProcess("Redis", [str(redis_program()), *arguments], log_file=directory / "server.log")
+        command = [str(program or redis_program()), *arguments]
+        self._process = ManagedProcess("Redis", command, log_file=directory / "server.log")
 
     @property
     def url(self) -> str:

@@ -10,11 +10,10 @@ import pytest
 from redis import Redis
 from tests.harness.names import unique
 from tests.harness.shared_servers import RedisAddress, SharedKafka
+from tests.harness.tls_redis import tls_redis
 from tests.support.relay.route import Route, Servers
 from tests.support.servers.secure_servers import GuardedRoute, SecureKafka, SecureRedis
-from tests.support.servers.tls import Certificates, TlsTerminator
-
-from delaytopic_cli.embedded.redis_server import RedisServer
+from tests.support.servers.tls import Certificates
 
 
 @pytest.fixture(scope="session")
@@ -30,13 +29,13 @@ def guarded_kafka(kafka: SharedKafka) -> SecureKafka:
 
 
 @pytest.fixture
-def guarded_redis(own_redis: RedisServer, certificates: Certificates) -> Iterator[SecureRedis]:
-    """Its clients must be gone before it ends: whoever uses it stops the relays first."""
+def guarded_redis(tmp_path: Path, certificates: Certificates) -> Iterator[SecureRedis]:
+    """Its own TLS, which asks for a certificate, and a password."""
     password = "redis-password-in-a-file"
-    with Redis.from_url(own_redis.url) as client:
-        client.config_set("requirepass", password)
-    with TlsTerminator(certificates, own_redis.port, ask_for_client=True) as outside:
-        yield SecureRedis(f"rediss://127.0.0.1:{outside.port}/0", password)
+    with tls_redis(tmp_path / "guarded-redis", certificates, ask_for_client=True) as server:
+        with Redis.from_url(server.plain_url) as client:
+            client.config_set("requirepass", password)
+        yield SecureRedis(f"rediss://127.0.0.1:{server.port}/0", password)
 
 
 @pytest.fixture

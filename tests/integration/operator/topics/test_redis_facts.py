@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from redis import Redis
-from tests.harness.shared_servers import RedisAddress
-from tests.support.servers.tls import TlsTerminator, make_certificates
+from tests.harness.tls_redis import tls_redis
+from tests.support.servers.tls import make_certificates
 
 from delaytopic_api.documents import ConditionStatus
 from delaytopic_cli.embedded.redis_server import RedisServer
@@ -118,12 +118,12 @@ def test_a_wrong_password_is_told(start_redis: Callable[..., RedisServer]) -> No
 
 
 @pytest.mark.integration
-def test_tls_trusts_what_the_secret_holds_and_nothing_else(redis: RedisAddress, tmp_path: Path) -> None:
+def test_tls_trusts_what_the_secret_holds_and_nothing_else(tmp_path: Path) -> None:
     certificates = make_certificates(tmp_path)
     authority, stranger = certificates.authority.read_text(), certificates.client.read_text()
-    with TlsTerminator(certificates, redis.port) as outside:
-        trusting = RedisTarget("127.0.0.1", outside.port, 0, tls=True, authorities=f"{stranger}\n{authority}")
-        doubting = RedisTarget("127.0.0.1", outside.port, 0, tls=True, authorities=stranger)
+    with tls_redis(tmp_path / "redis", certificates) as server:
+        trusting = RedisTarget("127.0.0.1", server.port, 0, tls=True, authorities=f"{stranger}\n{authority}")
+        doubting = RedisTarget("127.0.0.1", server.port, 0, tls=True, authorities=stranger)
 
         assert len(read_redis_facts(trusting)) == 1
         with pytest.raises(RedisUnavailable, match="certificate"):
