@@ -114,8 +114,8 @@ class InlineConnections(Model):
     """True if DelayTopics may have connections of their own. With tenants who do not trust each other: false, and only
     classes are used."""
     allowed_hosts: Annotated[list[Glob], Field(max_length=100)] = ["*"]
-    """Globs of the hosts of Kafka and Redis; brokers may send clients on to others. With other globs than `*`, a Redis
-    URL in a Secret is refused: it hides the host."""
+    """Globs of the hosts of Kafka, Redis and issuers of tokens; brokers may send clients on to others. With other globs
+    than `*`, a Redis URL in a Secret is refused: it hides the host."""
 
 
 class GatewayConfig(Model):

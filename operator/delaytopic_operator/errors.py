@@ -17,7 +17,6 @@ OperatorError
 +-- Rejected                the author's: refused for good; the message says what to change
 |   +-- ObjectRejected
 |   +-- TopicRejected
-|   +-- NotSupported
 +-- ObjectForeign           the author's: a name is taken by another DelayTopic's object, which is not touched
 +-- RecordUnreadable        the platform team's: what is written down about a route is not understood, and not touched
 +-- NamespaceTerminating    nobody's: nothing can be made there any more
@@ -130,12 +129,6 @@ class TopicRejected(Rejected):
     """Kafka refuses a topic or a setting of it; the message names them."""
 
     reason = "TopicRejected"
-
-
-class NotSupported(Rejected):
-    """A request that no operator of this release can serve; the message says what can be used instead."""
-
-    reason = "NotSupported"
 
 
 class ObjectForeign(OperatorError):

@@ -10,6 +10,7 @@ import click
 from delaytopic_cli.client.known_topics import KnownTopic
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.local.state import NAME_VARIABLE, LocalState, read_running_state, running_states
+from delaytopic_process.kafka_tokens import with_authorities
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -75,7 +76,7 @@ def client_settings(bootstrap_servers: str | None, pairs: tuple[str, ...]) -> di
         if running is None:
             raise InputError("no Kafka: name one with --bootstrap-servers, or start one with: delaytopic local -f FILE")
         bootstrap_servers = running.bootstrap_servers
-    return {**settings, "bootstrap.servers": bootstrap_servers}
+    return {**with_authorities(settings), "bootstrap.servers": bootstrap_servers}
 
 
 def known_topics(settings: Mapping[str, str]) -> list[KnownTopic]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -23,13 +24,13 @@ from delaytopic_api.values import BackendType, Ids, Management, bucket_topics
 from delaytopic_cli.client.known_topics import KnownTopic
 from delaytopic_cli.embedded.topics import TopicPlan
 from delaytopic_cli.errors import InputError
+from delaytopic_process.kafka_tokens import with_authorities
 
 BROKERS_CLOCK = {"message.timestamp.type": "LogAppendTime"}
 DEFAULT_PARTITIONS = 4
 DEFAULT_MAX_MESSAGE_BYTES = 1_048_588
 DEAD_LETTER_HEADROOM_BYTES = 64 * 1024
 BROKERS_OWN_REPLICATION = -1
-PASSWORD = "sasl.password"
 _SECURITY = {
     "security.protocol": "protocol",
     "ssl.ca.location": "ca_file",
@@ -37,9 +38,23 @@ _SECURITY = {
     "ssl.key.location": "key_file",
     "sasl.mechanism": "mechanism",
     "sasl.username": "username",
-    PASSWORD: "password_file",
+    "sasl.password": "password_file",
+    "sasl.oauthbearer.method": "oauth.method",
+    "sasl.oauthbearer.token.endpoint.url": "oauth.token_endpoint_url",
+    "sasl.oauthbearer.client.id": "oauth.client_id_file",
+    "sasl.oauthbearer.client.secret": "oauth.client_secret_file",
+    "sasl.oauthbearer.scope": "oauth.scope",
+    "sasl.oauthbearer.extensions": "oauth.extensions",
+    "https.ca.location": "oauth.ca_file",
 }
 """The settings of Kafka clients that relays know, and the fields of their configuration."""
+_SECRETS = {
+    "sasl.password": "kafka-password",
+    "sasl.oauthbearer.client.id": "kafka-client-id",
+    "sasl.oauthbearer.client.secret": "kafka-client-secret",
+}
+"""Settings of which relays read the values in files, and the files' names."""
+_METHOD = "sasl.oauthbearer.method"
 
 
 def read_settings(file: Path) -> list[Settings]:
@@ -81,25 +96,43 @@ def checked_settings(settings: Mapping[str, str], *, own_cluster: bool) -> dict[
         raise InputError(f"-X: relays do not know {', '.join(unknown)}; they know {', '.join(_SECURITY)}")
     if settings and not own_cluster:
         raise InputError("-X is for a Kafka of yours: name it with --bootstrap-servers")
-    return dict(settings)
+    return with_authorities(settings)
 
 
 def kafka_client(bootstrap_servers: str, settings: Mapping[str, str], directory: Path) -> KafkaClient:
-    """Return how relays reach Kafka. A password is written to a file in `directory` that only its owner reads.
+    """Return how relays reach Kafka. Secrets are written to files in `directory` that only their owner reads.
 
     Raises InputError for settings that do not go together.
     """
-    security: dict[str, str] = {_SECURITY[name]: value for name, value in settings.items() if name != PASSWORD}
-    if PASSWORD in settings:
-        file = directory / "kafka-password"
-        file.touch(mode=0o600)
-        file.write_text(settings[PASSWORD], encoding="utf-8")
-        security["password_file"] = str(file)
+    security: dict[str, Any] = {}
+    oauth: dict[str, Any] = {}
+    for name, value in settings.items():
+        part, _, field = _SECURITY[name].rpartition(".")
+        (oauth if part else security)[field] = _in_a_file(directory, name, value) if name in _SECRETS else value
+    if oauth:
+        security["oauth"] = _tokens(oauth)
     try:
         return KafkaClient(bootstrap_servers=bootstrap_servers, security=KafkaSecurity.model_validate(security))
     except ValidationError as error:
         problem = error.errors()[0]
         raise InputError(f"-X: {'.'.join(map(str, problem['loc']))}: {problem['msg']}") from None
+
+
+def _in_a_file(directory: Path, name: str, value: str) -> str:
+    file = directory / _SECRETS[name]
+    file.touch(mode=0o600)
+    file.write_text(value, encoding="utf-8")
+    return str(file)
+
+
+def _tokens(oauth: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of the issuer; raises InputError for a way to get tokens that relays do not know."""
+    if oauth.pop("method", None) != "oidc":
+        raise InputError(f"-X: relays get tokens by {_METHOD}=oidc alone: add it")
+    if "extensions" in oauth:
+        pairs = (pair.partition("=") for pair in oauth["extensions"].split(","))
+        oauth["extensions"] = {name.strip(): value.strip() for name, _, value in pairs}
+    return oauth
 
 
 def known_topic(settings: Settings) -> KnownTopic:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from delaytopic_api.documents.connection import Authentication, RedisConnection
+from delaytopic_api.documents.connection import Authentication, OAuth, RedisConnection
 from delaytopic_api.documents.delay_class import ClassBackendSpec, DelayClassSpec, ExecutorsTemplate
 from delaytopic_api.documents.delay_topic import BackendSpec, DelayTopicSpec, ScheduleSpec, SloExclusion, SloSpec
 from delaytopic_api.documents.model import Model
@@ -187,7 +187,14 @@ RULES: Final[Mapping[type[Model], tuple[Rule, ...]]] = {
         _credentials("username", _WITH_PASSWORD),
         _credentials("passwordSecret", _WITH_PASSWORD),
         _credentials("certificateAndKey", "['TLS']"),
-        _credentials("oauthSecret", "['OAuthBearer']"),
+        _credentials("oauth", "['OAuthBearer']"),
+    ),
+    OAuth: (
+        Rule(
+            "!has(self.trustedCertificate) || self.tokenEndpointUrl.startsWith('https://')",
+            "is for https://, and tokenEndpointUrl begins with http://",
+            "trustedCertificate",
+        ),
     ),
     RedisConnection: (Rule("has(self.url) != has(self.urlSecret)", "set exactly one of url and urlSecret"),),
     ClassBackendSpec: (Rule("has(self.redis) || self.type != 'RedisZset'", "is required for type RedisZset", "redis"),),

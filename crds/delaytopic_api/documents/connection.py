@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from delaytopic_api.documents.model import Model, exactly_one, require
 from delaytopic_api.values.names import SecretKey, SecretName
+from delaytopic_api.values.oauth import OAuthScope, SaslExtensions, TokenEndpointUrl
 from delaytopic_api.values.urls import BootstrapServers, RedisUrl
 
 
@@ -69,11 +70,42 @@ class SigningKeySecret(Model):
     """The key inside the Secret: one signing key a line, each of at least 16 bytes. The first signs, all verify."""
 
 
-class OAuthSecret(Model):
-    """The credentials of an OAuth client."""
+class ClientCredentials(Model):
+    """The id and the secret of an OAuth client, in a Secret."""
 
     secret_name: SecretName
-    """The Secret that holds them."""
+    """The Secret that holds both."""
+    client_id: SecretKey = "client-id"
+    """The id's key inside the Secret."""
+    client_secret: SecretKey = "client-secret"
+    """The secret's key inside the Secret."""
+
+
+class OAuth(Model):
+    """The issuer of the tokens that clients show to Kafka, asked by the grant client_credentials."""
+
+    token_endpoint_url: TokenEndpointUrl
+    """Where tokens come from, `https://login.example.com/oauth2/token`. They have to be JWTs with `sub` and `exp`."""
+    credentials: ClientCredentials
+    """The client's id and secret, sent to the issuer as HTTP Basic."""
+    scope: OAuthScope | None = None
+    """The scope to ask for, such as `kafka`; several are separated by blanks. Absent: what the issuer gives unasked."""
+    extensions: SaslExtensions = {}
+    """SASL extensions to show beside each token, such as `logicalCluster: lkc-1`; up to 20."""
+    trusted_certificate: TrustedCertificate | None = None
+    """The certificate authority to trust of the issuer; absent: those of the operating system."""
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        encrypted = self.token_endpoint_url.startswith("https://")
+        require(
+            (
+                encrypted or self.trusted_certificate is None,
+                "trustedCertificate",
+                "is for https://, and tokenEndpointUrl begins with http://",
+            )
+        )
+        return self
 
 
 class Tls(Model):
@@ -94,7 +126,7 @@ class Authentication(Model):
     """For ScramSha512, ScramSha256 and Plain."""
     certificate_and_key: CertificateAndKey | None = None
     """For TLS."""
-    oauth_secret: OAuthSecret | None = None
+    oauth: OAuth | None = None
     """For OAuthBearer."""
 
     @model_validator(mode="after")
@@ -104,7 +136,7 @@ class Authentication(Model):
             "username": with_password,
             "password_secret": with_password,
             "certificate_and_key": self.type is AuthenticationType.TLS,
-            "oauth_secret": self.type is AuthenticationType.OAUTH_BEARER,
+            "oauth": self.type is AuthenticationType.OAUTH_BEARER,
         }
         fields = type(self).model_fields
         require(

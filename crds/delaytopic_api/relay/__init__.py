@@ -13,7 +13,14 @@ from delaytopic_api.relay.config import (
     RelaySource,
     RelayTarget,
 )
-from delaytopic_api.relay.connection import KafkaClient, KafkaSecurity, RedisClient, SaslMechanism, SecurityProtocol
+from delaytopic_api.relay.connection import (
+    KafkaClient,
+    KafkaSecurity,
+    OAuthClient,
+    RedisClient,
+    SaslMechanism,
+    SecurityProtocol,
+)
 from delaytopic_api.relay.pending import (
     DEFAULT_LIMIT,
     LARGEST_ANSWER_BYTES,
@@ -52,6 +59,7 @@ __all__ = [
     "HttpServer",
     "KafkaClient",
     "KafkaSecurity",
+    "OAuthClient",
     "PendingContent",
     "PendingHeader",
     "PendingList",

@@ -8,6 +8,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from delaytopic_api.documents.model import Model, at_most_one, both_or_none, exactly_one, require
+from delaytopic_api.values.oauth import OAuthScope, SaslExtensions, TokenEndpointUrl
 from delaytopic_api.values.urls import BootstrapServers, RedisUrl
 
 FilePath = Annotated[str, Field(min_length=1, max_length=4096)]
@@ -31,6 +32,23 @@ class SaslMechanism(StrEnum):
     OAUTHBEARER = "OAUTHBEARER"
 
 
+class OAuthClient(Model):
+    """The issuer of the tokens that clients show to Kafka, asked by the grant client_credentials."""
+
+    token_endpoint_url: TokenEndpointUrl
+    """Where tokens come from, `https://login.example.com/oauth2/token`. They have to be JWTs with `sub` and `exp`."""
+    client_id_file: FilePath
+    """A file that holds the client's id."""
+    client_secret_file: FilePath
+    """A file that holds the client's secret."""
+    scope: OAuthScope | None = None
+    """The scope to ask for, such as `kafka`; several are separated by blanks. Absent: what the issuer gives unasked."""
+    extensions: SaslExtensions = {}
+    """SASL extensions to show beside each token, such as `logicalCluster: lkc-1`; up to 20."""
+    ca_file: FilePath | None = None
+    """Certificate authorities to trust of the issuer (PEM); absent: those of the operating system."""
+
+
 class KafkaSecurity(Model):
     """Encryption and authentication."""
 
@@ -50,11 +68,14 @@ class KafkaSecurity(Model):
     """A file that holds the user name, instead of username."""
     password_file: FilePath | None = None
     """A file that holds the password."""
+    oauth: OAuthClient | None = None
+    """For OAUTHBEARER."""
 
     @model_validator(mode="after")
     def _rules(self) -> Self:
         sasl = self.protocol in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
-        by_password = sasl and self.mechanism not in (None, SaslMechanism.OAUTHBEARER)
+        by_token = self.mechanism is SaslMechanism.OAUTHBEARER
+        by_password = sasl and self.mechanism is not None and not by_token
         usernames = {"username": self.username, "username_file": self.username_file}
         needed = "is required for PLAIN and SCRAM"
         require(
@@ -63,6 +84,8 @@ class KafkaSecurity(Model):
             (at_most_one(**usernames), "usernameFile", "set username or usernameFile, not both"),
             (not by_password or any(usernames.values()), "username", f"{needed}, or usernameFile"),
             (not by_password or self.password_file is not None, "passwordFile", needed),
+            (not by_token or self.oauth is not None, "oauth", "is required for OAUTHBEARER"),
+            (by_token or self.oauth is None, "oauth", "is only for OAUTHBEARER"),
             (both_or_none(self.certificate_file, self.key_file), "keyFile", "goes together with certificateFile"),
         )
         return self

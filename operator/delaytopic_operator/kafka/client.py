@@ -13,8 +13,9 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from delaytopic_operator.errors import KafkaUnavailable, OperatorError
-from delaytopic_operator.kafka.errors import NOT_LET_IN, not_let_in, translate
+from delaytopic_operator.kafka.errors import NOT_LET_IN, no_token, not_let_in, translate
 from delaytopic_process.kafka_log import client_logger
+from delaytopic_process.kafka_tokens import TokenFailure, token_failure, with_authorities
 
 Name = TypeVar("Name", bound=Hashable)
 Observe = Callable[[str, str, float], None]
@@ -27,9 +28,11 @@ SLACK_S: Final = 2.0
 """The time that the client library gets beyond its own timeout, before it is given up."""
 SLICE_S: Final = 0.1
 """A refused log-in is known at once, but a request would wait for its whole timeout."""
+KNOWN_S: Final = 2.0
+"""A client without a token is given this time to connect, in case it got one meanwhile."""
 QUIET_S: Final = 10.0
-"""The time for which a cluster that did not answer is left alone: reconciliations of other clusters need the
-threads."""
+"""The time for which a cluster that did not answer is left alone, and one whose issuer gave no token: reconciliations
+of other clusters need the threads."""
 
 
 class KafkaClient:
@@ -40,6 +43,11 @@ class KafkaClient:
         self.timeout_s = timeout_s
         self._observe = observe
         self._refused: KafkaError | None = None
+        self._no_token: TokenFailure | None = None
+        self._suspects = "bootstrapServers, the network and the brokers"
+        if "sasl.oauthbearer.method" in settings:
+            # The client tells of an issuer that is overloaded (503 and the like) only after most of a minute.
+            self._suspects += ", and the issuer at authentication.oauth.tokenEndpointUrl"
         self._silent_until_s = 0.0
         self._lock = threading.Lock()
         self._settings: dict[str, Any] = {
@@ -48,7 +56,7 @@ class KafkaClient:
             "socket.connection.setup.timeout.ms": 5_000,
             "allow.auto.create.topics": False,
             "error_cb": self._on_error,
-            **settings,
+            **with_authorities(settings),
         }
         try:
             self.admin = AdminClient(
@@ -116,6 +124,7 @@ class KafkaClient:
         self, what: str, question: Callable[[float], Mapping[Name, Future[Any]]], started_s: float, *, vital: bool
     ) -> dict[Name, Any]:
         self._refused = None
+        known = self._no_token
         self.admin.poll(0)
         futures = question(self.timeout_s)
         give_up_s = started_s + self.timeout_s + SLACK_S
@@ -123,8 +132,11 @@ class KafkaClient:
         while open_ones:
             open_ones = wait(open_ones, timeout=SLICE_S, return_when=FIRST_COMPLETED).not_done
             self.admin.poll(0)
-            refused = self._refused
-            if open_ones and refused is not None:
+            refused, failure = self._refused, self._no_token
+            patience_s = KNOWN_S if failure is known else 0.0
+            if open_ones and failure is not None and time.monotonic() - started_s > patience_s:
+                raise self._without_token(failure)
+            if open_ones and failure is None and refused is not None:
                 raise not_let_in(refused.str())
             if open_ones and time.monotonic() > give_up_s:
                 raise self._silent(what, "no answer in time", vital=vital)
@@ -132,27 +144,38 @@ class KafkaClient:
         lost = next((answer for answer in answers.values() if _is_silence(answer)), None)
         if lost is not None:
             raise self._silent(what, lost.str(), vital=vital)
+        self._no_token = None
         return answers
+
+    def _without_token(self, failure: TokenFailure) -> OperatorError:
+        self._be_quiet()
+        return no_token(failure)
+
+    def _be_quiet(self) -> None:
+        with self._lock:
+            self._silent_until_s = time.monotonic() + QUIET_S
 
     def _silent(self, what: str, text: str, *, vital: bool) -> KafkaUnavailable:
         if vital:
-            with self._lock:
-                self._silent_until_s = time.monotonic() + QUIET_S
-        return KafkaUnavailable(
-            f"Kafka at {self.servers} did not {what} ({text}); check bootstrapServers, the network and the brokers"
-        )
+            self._be_quiet()
+        return KafkaUnavailable(f"Kafka at {self.servers} did not {what} ({text}); check {self._suspects}")
 
     def _check_it_speaks(self) -> None:
         with self._lock:
             left_s = self._silent_until_s - time.monotonic()
+        if left_s > 0 and self._no_token is not None:
+            raise no_token(self._no_token)
         if left_s > 0:
             raise KafkaUnavailable(
                 f"Kafka at {self.servers} did not answer a moment ago, and is asked again in {left_s:.0f} s; check "
-                "bootstrapServers, the network and the brokers"
+                f"{self._suspects}"
             )
 
     def _on_error(self, error: KafkaError) -> None:
-        if error.code() in NOT_LET_IN:
+        failure = token_failure(error)
+        if failure is not None:
+            self._no_token = failure
+        elif error.code() in NOT_LET_IN:
             self._refused = error
 
 

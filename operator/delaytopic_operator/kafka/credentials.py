@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from delaytopic_api.documents import Authentication, AuthenticationType, KafkaConnection
-from delaytopic_operator.errors import NotSupported
+from delaytopic_api.documents import Authentication, AuthenticationType, KafkaConnection, OAuth
 from delaytopic_operator.model.secret_values import SecretValues
 
 MECHANISMS: Final = {
     AuthenticationType.SCRAM_SHA_512: "SCRAM-SHA-512",
     AuthenticationType.SCRAM_SHA_256: "SCRAM-SHA-256",
     AuthenticationType.PLAIN: "PLAIN",
+    AuthenticationType.OAUTH_BEARER: "OAUTHBEARER",
 }
 PROTOCOLS: Final = {
     (False, False): "PLAINTEXT",
@@ -23,7 +23,7 @@ PROTOCOLS: Final = {
     (False, True): "SASL_PLAINTEXT",
     (True, True): "SASL_SSL",
 }
-"""By whether the connection is encrypted, and whether a password is sent."""
+"""By whether the connection is encrypted, and whether a password or a token is sent."""
 
 
 def kafka_secrets(connection: KafkaConnection) -> list[str]:
@@ -31,7 +31,9 @@ def kafka_secrets(connection: KafkaConnection) -> list[str]:
     tls, authentication = connection.tls, connection.authentication
     named = [trusted.secret_name for trusted in tls.trusted_certificates] if tls else []
     if authentication is not None:
-        parts = (authentication.password_secret, authentication.certificate_and_key, authentication.oauth_secret)
+        oauth = authentication.oauth
+        of_tokens = (oauth.credentials, oauth.trusted_certificate) if oauth is not None else ()
+        parts = (authentication.password_secret, authentication.certificate_and_key, *of_tokens)
         named += [part.secret_name for part in parts if part is not None]
     return list(dict.fromkeys(named))
 
@@ -39,12 +41,10 @@ def kafka_secrets(connection: KafkaConnection) -> list[str]:
 def kafka_settings(connection: KafkaConnection, secrets: SecretValues) -> dict[str, str]:
     """Return what librdkafka takes.
 
-    Raises `SecretMissing`, naming the Secret and the key, and `NotSupported`.
+    Raises `SecretMissing`, naming the Secret and the key.
     """
     authentication = connection.authentication
     kind = authentication.type if authentication is not None else None
-    if kind is AuthenticationType.OAUTH_BEARER:
-        raise NotSupported("authentication.type OAuthBearer is not supported by this release; use ScramSha512 or TLS")
     encrypted = connection.tls is not None or kind is AuthenticationType.TLS
     return {
         "bootstrap.servers": connection.bootstrap_servers,
@@ -64,7 +64,8 @@ def _trust(connection: KafkaConnection, secrets: SecretValues) -> Iterator[tuple
 def _identity(authentication: Authentication, secrets: SecretValues) -> Iterator[tuple[str, str]]:
     if authentication.type in MECHANISMS:
         yield "sasl.mechanism", MECHANISMS[authentication.type]
-        yield "sasl.username", authentication.username or ""
+    if authentication.username is not None:
+        yield "sasl.username", authentication.username
     if authentication.password_secret is not None:
         wanted = authentication.password_secret
         yield "sasl.password", secrets.text(wanted.secret_name, wanted.password)
@@ -72,3 +73,19 @@ def _identity(authentication: Authentication, secrets: SecretValues) -> Iterator
         pair = authentication.certificate_and_key
         yield "ssl.certificate.pem", secrets.pem(pair.secret_name, pair.certificate, "CERTIFICATE")
         yield "ssl.key.pem", secrets.pem(pair.secret_name, pair.key, "PRIVATE KEY")
+    if authentication.oauth is not None:
+        yield from _tokens(authentication.oauth, secrets)
+
+
+def _tokens(oauth: OAuth, secrets: SecretValues) -> Iterator[tuple[str, str]]:
+    client, trusted = oauth.credentials, oauth.trusted_certificate
+    yield "sasl.oauthbearer.method", "oidc"
+    yield "sasl.oauthbearer.token.endpoint.url", oauth.token_endpoint_url
+    yield "sasl.oauthbearer.client.id", secrets.text(client.secret_name, client.client_id)
+    yield "sasl.oauthbearer.client.secret", secrets.text(client.secret_name, client.client_secret)
+    if oauth.scope is not None:
+        yield "sasl.oauthbearer.scope", oauth.scope
+    if oauth.extensions:
+        yield "sasl.oauthbearer.extensions", ",".join(f"{name}={value}" for name, value in oauth.extensions.items())
+    if trusted is not None:
+        yield "https.ca.pem", secrets.pem(trusted.secret_name, trusted.certificate, "CERTIFICATE")

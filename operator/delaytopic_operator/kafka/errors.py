@@ -13,6 +13,7 @@ from delaytopic_operator.errors import (
     OperatorError,
     TopicRejected,
 )
+from delaytopic_process.kafka_tokens import TokenFailure, TokenProblem
 
 NOT_LET_IN: Final = frozenset(
     {
@@ -45,6 +46,12 @@ _REFUSED: Final = frozenset(
         KafkaError._INVALID_ARG,
     }
 )
+_FIELDS_OF_TOKENS: Final = {
+    TokenProblem.CLIENT: "credentials and the Secret that it names",
+    TokenProblem.SCOPE: "scope",
+    TokenProblem.AUTHORITY: "trustedCertificate",
+    TokenProblem.ENDPOINT: "tokenEndpointUrl",
+}
 
 
 def translate(error: KafkaError, what: str) -> OperatorError:
@@ -64,4 +71,13 @@ def not_let_in(text: str) -> KafkaNotAuthenticated:
     return KafkaNotAuthenticated(
         f"Kafka does not let the operator in ({text}); check authentication and tls of the connection, and the Secrets "
         "behind them"
+    )
+
+
+def no_token(failure: TokenFailure) -> OperatorError:
+    """For an issuer that gives the operator no token."""
+    kind = KafkaUnavailable if failure.passes else KafkaNotAuthenticated
+    return kind(
+        f"the OAuth issuer gives the operator no token ({failure.reason}); it is asked again, check "
+        f"authentication.oauth.{_FIELDS_OF_TOKENS[failure.problem]} of the connection"
     )

@@ -12,12 +12,20 @@ from delaytopic_api.documents import (
     AuthenticationType,
     DelayClassSpec,
     KafkaConnection,
+    OAuth,
     RedisConnection,
     Settings,
     Tls,
 )
 from delaytopic_api.errors import Problem, Refused
-from delaytopic_api.relay import KafkaClient, KafkaSecurity, RedisClient, SaslMechanism, SecurityProtocol
+from delaytopic_api.relay import (
+    KafkaClient,
+    KafkaSecurity,
+    OAuthClient,
+    RedisClient,
+    SaslMechanism,
+    SecurityProtocol,
+)
 from delaytopic_api.values import BackendType
 
 SECRETS_FOLDER: Final = "/etc/delaytopic/secrets"
@@ -26,6 +34,7 @@ _MECHANISMS: Final = {
     AuthenticationType.PLAIN: SaslMechanism.PLAIN,
     AuthenticationType.SCRAM_SHA_256: SaslMechanism.SCRAM_SHA_256,
     AuthenticationType.SCRAM_SHA_512: SaslMechanism.SCRAM_SHA_512,
+    AuthenticationType.OAUTH_BEARER: SaslMechanism.OAUTHBEARER,
 }
 
 
@@ -77,7 +86,8 @@ def connection_problems(settings: Settings) -> list[Problem]:
 def class_connection_problems(spec: DelayClassSpec) -> list[Problem]:
     """Return what of a class's connections a relay in a pod cannot use, whoever uses the class."""
     redis = spec.backend.redis
-    return [*_kafka_problems(spec.connection), *(_redis_problems(redis) if redis is not None else ())]
+    tls = _tls_problems(spec.connection.tls, "spec.connection.tls")
+    return [*tls, *(_redis_problems(redis) if redis is not None else ())]
 
 
 def class_files(spec: DelayClassSpec) -> tuple[SecretFile, ...]:
@@ -117,18 +127,11 @@ def _problems(settings: Settings) -> Iterator[Problem]:
     if kafka is None:
         yield Problem("spec.connection", "is required, as there is no DelayClass; or name one with delayClassName")
     else:
-        yield from _kafka_problems(kafka)
+        yield from _tls_problems(kafka.tls, "spec.connection.tls")
     if redis is not None:
         yield from _redis_problems(redis)
     elif settings.backend.type is BackendType.REDIS_ZSET:
         yield Problem("spec.backend.redis", "is required for type RedisZset; use KafkaBuckets without a Redis")
-
-
-def _kafka_problems(kafka: KafkaConnection) -> Iterator[Problem]:
-    if kafka.authentication and kafka.authentication.type is AuthenticationType.OAUTH_BEARER:
-        allowed = ", ".join([*_MECHANISMS, AuthenticationType.TLS])
-        yield Problem("spec.connection.authentication.type", f"relays cannot use OAuthBearer; allowed: {allowed}")
-    yield from _tls_problems(kafka.tls, "spec.connection.tls")
 
 
 def _redis_problems(redis: RedisConnection) -> Iterator[Problem]:
@@ -153,6 +156,7 @@ def _kafka_client(kafka: KafkaConnection) -> KafkaClient:
     encrypted = kafka.tls is not None or (authentication is not None and mechanism is None)
     paths = [file.path for file in _credentials(authentication)]
     certificate, key = paths if authentication and authentication.certificate_and_key else (None, None)
+    oauth = authentication.oauth if authentication else None
     security = KafkaSecurity(
         protocol=_protocol(encrypted, mechanism is not None),
         ca_file=_only_path(_trusted(kafka.tls)),
@@ -160,9 +164,22 @@ def _kafka_client(kafka: KafkaConnection) -> KafkaClient:
         key_file=key,
         mechanism=mechanism,
         username=authentication.username if authentication else None,
-        password_file=paths[0] if mechanism else None,
+        password_file=paths[0] if mechanism and oauth is None else None,
+        oauth=_oauth_client(oauth) if oauth is not None else None,
     )
     return KafkaClient(bootstrap_servers=kafka.bootstrap_servers, security=security)
+
+
+def _oauth_client(oauth: OAuth) -> OAuthClient:
+    client_id, client_secret, *authority = _token_files(oauth)
+    return OAuthClient(
+        token_endpoint_url=oauth.token_endpoint_url,
+        client_id_file=client_id.path,
+        client_secret_file=client_secret.path,
+        scope=oauth.scope,
+        extensions=oauth.extensions,
+        ca_file=_only_path(tuple(authority)),
+    )
 
 
 def _protocol(encrypted: bool, sasl: bool) -> SecurityProtocol:
@@ -195,13 +212,22 @@ def _trusted(tls: Tls | None) -> tuple[SecretFile, ...]:
 
 
 def _credentials(authentication: Authentication | None) -> tuple[SecretFile, ...]:
-    """A password, or a certificate and its key."""
+    """A password, or a certificate and its key, or what tokens are got with."""
+    if authentication and authentication.oauth:
+        return _token_files(authentication.oauth)
     if authentication and authentication.certificate_and_key:
         pair = authentication.certificate_and_key
         return SecretFile(pair.secret_name, pair.certificate), SecretFile(pair.secret_name, pair.key)
     if authentication and authentication.password_secret:
         return _file(authentication.password_secret.secret_name, authentication.password_secret.password)
     return ()
+
+
+def _token_files(oauth: OAuth) -> tuple[SecretFile, ...]:
+    """The client's id, its secret, and the issuer's authority where one is named."""
+    client, trusted = oauth.credentials, oauth.trusted_certificate
+    keys = (SecretFile(client.secret_name, client.client_id), SecretFile(client.secret_name, client.client_secret))
+    return (*keys, SecretFile(trusted.secret_name, trusted.certificate)) if trusted is not None else keys
 
 
 def _redis_password(redis: RedisConnection | None) -> tuple[SecretFile, ...]:

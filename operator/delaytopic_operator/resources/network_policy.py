@@ -21,6 +21,7 @@ DNS_PORTS: Final = (53, 5353)
 """Rules see the pod behind a Service: OpenShift's name servers listen on 5353. Any address: node-local caches have
 one of the node's."""
 DEFAULT_REDIS_PORT: Final = 6379
+_WEB_PORTS: Final = {"http": 80, "https": 443}
 
 
 def network_policy(identity: RelayIdentity, relay: RelayConfig, config: OperatorConfig) -> Document:
@@ -92,7 +93,10 @@ def class_audit_network_policy(own: Document, labels: Mapping[str, str], port: i
 def _ports(relay: RelayConfig, config: OperatorConfig) -> list[int] | None:
     """None: any."""
     ports = {int(server.rpartition(":")[2]) for server in relay.kafka.bootstrap_servers.split(",")}
-    redis = relay.backend.redis
+    oauth, redis = relay.kafka.security.oauth, relay.backend.redis
+    if oauth is not None:
+        issuer = urlsplit(oauth.token_endpoint_url)
+        ports.add(issuer.port or _WEB_PORTS[issuer.scheme])
     if redis is not None:
         if redis.url is None:
             return None

@@ -201,6 +201,9 @@ def _foreign_hosts(spec: DelayTopicSpec, inline: InlineConnections) -> Iterator[
     hosts = [
         ("spec.connection.bootstrapServers", server.strip()) for server in spec.connection.bootstrap_servers.split(",")
     ]
+    authentication = spec.connection.authentication
+    if authentication is not None and authentication.oauth is not None:
+        hosts.append(("spec.connection.authentication.oauth.tokenEndpointUrl", authentication.oauth.token_endpoint_url))
     hosts += [("spec.backend.redis.url", redis.url)] if redis is not None and redis.url is not None else []
     for path, text in hosts:
         host = urlsplit(text if "://" in text else f"//{text}").hostname or ""

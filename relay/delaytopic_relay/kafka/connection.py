@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from delaytopic_api.relay import KafkaClient, KafkaSecurity
+from delaytopic_api.relay import KafkaClient, KafkaSecurity, OAuthClient
+from delaytopic_process.kafka_tokens import with_authorities
 from delaytopic_relay.errors import ConfigurationError
 from delaytopic_relay.kafka.settings import Settings
 
@@ -32,8 +33,31 @@ def _security_settings(security: KafkaSecurity) -> Settings:
         "sasl.mechanism": str(security.mechanism) if security.mechanism is not None else None,
         "sasl.username": username,
         "sasl.password": _secret("passwordFile", security.password_file),
+        **(_token_settings(security.oauth) if security.oauth is not None else {}),
     }
-    return {name: value for name, value in settings.items() if value is not None}
+    given = {name: value for name, value in settings.items() if value is not None}
+    return {**with_authorities(given)}
+
+
+def _token_settings(oauth: OAuthClient) -> dict[str, str | None]:
+    extensions = ",".join(f"{name}={value}" for name, value in oauth.extensions.items())
+    return {
+        "sasl.oauthbearer.method": "oidc",
+        "sasl.oauthbearer.token.endpoint.url": oauth.token_endpoint_url,
+        "sasl.oauthbearer.client.id": _filled_secret("oauth.clientIdFile", oauth.client_id_file),
+        "sasl.oauthbearer.client.secret": _filled_secret("oauth.clientSecretFile", oauth.client_secret_file),
+        "sasl.oauthbearer.scope": oauth.scope,
+        "sasl.oauthbearer.extensions": extensions or None,
+        "https.ca.location": oauth.ca_file,
+    }
+
+
+def _filled_secret(field: str, path: str) -> str:
+    """The client library takes an empty one for a missing setting."""
+    value = _secret(field, path)
+    if not value:
+        raise ConfigurationError(f"kafka.security.{field}: {path} is empty; write the value into the Secret behind it")
+    return value
 
 
 def _secret(field: str, path: str | None) -> str | None:

@@ -20,6 +20,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public 
 )
 
 from delaytopic_process.kafka_log import client_logger
+from delaytopic_process.kafka_tokens import TokenFailure, TokenProblem, token_failure
 from delaytopic_relay.errors import ConfigurationError, KafkaUnavailable, TopicForbidden
 from delaytopic_relay.kafka.preflight import UNLIMITED_BYTES, TopicFacts
 from delaytopic_relay.kafka.settings import Settings
@@ -51,27 +52,45 @@ NOT_LET_IN = frozenset(
         KafkaError._SSL,
     }
 )
+FIELDS_OF_TOKENS = {
+    TokenProblem.CLIENT: "clientIdFile and kafka.security.oauth.clientSecretFile",
+    TokenProblem.SCOPE: "scope",
+    TokenProblem.AUTHORITY: "caFile",
+    TokenProblem.ENDPOINT: "tokenEndpointUrl",
+}
 
 
 class TopicReader:
     """Asks the cluster about topics, and remembers the answers for some seconds."""
 
     def __init__(self, connection: Settings, own: Collection[str]) -> None:
-        """`own` are the topics without which this relay cannot work; others are named by records."""
+        """`own` are the topics without which this relay cannot work; others are named by records.
+
+        Raises `ConfigurationError` for certificates and keys that the client cannot use: it loads them at once.
+        """
         self._own = frozenset(own)
         self._refused: KafkaError | None = None
+        self._no_token: TokenFailure | None = None
+        self._by_token = "sasl.oauthbearer.method" in connection
+        """The client tells of an issuer that is overloaded (503 and the like) only after most of a minute."""
         self._known: dict[str, tuple[float, TopicFacts | None]] = {}
         self._limits: dict[str, tuple[float, int | None]] = {}
         self._counts: dict[str, int] = {}
         settings: dict[str, Any] = {**connection, "error_cb": self._on_error, "allow.auto.create.topics": False}
-        self._admin = AdminClient(settings, logger=client_logger("admin"))
+        try:
+            self._admin = AdminClient(settings, logger=client_logger("admin"))
+        except KafkaException as error:
+            raise ConfigurationError(f"kafka.security cannot be used: {error.args[0].str()}") from error
 
     def __len__(self) -> int:
         """Return how many topics that records named are remembered."""
         return len(self._limits)
 
     def _on_error(self, error: KafkaError) -> None:
-        if error.code() in NOT_LET_IN:
+        failure = token_failure(error)
+        if failure is not None:
+            self._no_token = failure
+        elif error.code() in NOT_LET_IN:
             self._refused = error
 
     def read(self, topic: str) -> TopicFacts | None:
@@ -178,19 +197,29 @@ class TopicReader:
         while True:
             self._admin.poll(0)
             try:
-                return self._admin.list_topics(topic, timeout=SLICE_S).topics[topic]
+                found = self._admin.list_topics(topic, timeout=SLICE_S).topics[topic]
             except KafkaException as error:
                 self._admin.poll(0)
-                if self._refused is not None or time.monotonic() > give_up_s:
+                known = self._refused is not None or self._no_token is not None
+                if known or time.monotonic() > give_up_s:
                     raise self._unreachable(error.args[0]) from error
+            else:
+                # While an issuer was away, the broker may have refused a token that was too old.
+                self._refused = self._no_token = None
+                return found
 
     def _unreachable(self, error: KafkaError) -> Exception:
+        if self._no_token is not None:
+            return _without_token(self._no_token)
         if self._refused is not None:
             return ConfigurationError(
                 f"Kafka does not let this relay in ({self._refused.str()}); "
                 "check kafka.security and the Secret behind it"
             )
-        return KafkaUnavailable(f"Kafka does not answer: {error.str()}; check kafka.bootstrapServers and the network")
+        issuer = ", and the issuer at kafka.security.oauth.tokenEndpointUrl" if self._by_token else ""
+        return KafkaUnavailable(
+            f"Kafka does not answer: {error.str()}; check kafka.bootstrapServers and the network{issuer}"
+        )
 
     def _check_it_is_unknown(self, topic: str, error: KafkaError) -> None:
         if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
@@ -205,6 +234,20 @@ class TopicReader:
         except (KafkaException, TimeoutError):
             return {}
         return {name: entry.value for name, entry in entries.items() if entry.value is not None}
+
+
+def _without_token(failure: TokenFailure) -> Exception:
+    """Wait where the issuer may answer in a moment; end where somebody has to change something."""
+    field = f"kafka.security.oauth.{FIELDS_OF_TOKENS[failure.problem]}"
+    if failure.passes:
+        return KafkaUnavailable(
+            f"the OAuth issuer gives this relay no token ({failure.reason}); it is asked again until it does, check "
+            f"{field} and the network"
+        )
+    return ConfigurationError(
+        f"the OAuth issuer gives this relay no token ({failure.reason}); check {field}: the relay ends, and asks again "
+        "when it is started again"
+    )
 
 
 def _limit_known_so_far(asked: Future[Any]) -> int | None:

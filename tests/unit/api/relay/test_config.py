@@ -106,6 +106,10 @@ def test_durations_and_sizes_are_numbers_to_the_relay() -> None:
     assert (limits.memory.value, limits.horizon.ms, limits.look_ahead.ms) == (256 * 2**20, 10_000, 600_000)
 
 
+OAUTHBEARER = {"protocol": "SASL_SSL", "mechanism": "OAUTHBEARER"}
+OAUTH = {"tokenEndpointUrl": "https://login.test/token", "clientIdFile": "/id", "clientSecretFile": "/secret"}
+
+
 @pytest.mark.parametrize(
     ("changes", "lines"),
     [
@@ -152,7 +156,37 @@ def test_durations_and_sizes_are_numbers_to_the_relay() -> None:
             {"kafka": {"bootstrapServers": "k:9092", "security": {"password": "hunter2"}}},
             [
                 "kafka.security.password: is not a field; did you mean passwordFile? Allowed: protocol, caFile, "
-                "certificateFile, keyFile, mechanism, username, usernameFile, passwordFile"
+                "certificateFile, keyFile, mechanism, username, usernameFile, passwordFile, oauth"
+            ],
+        ),
+        (
+            {"kafka": {"bootstrapServers": "k:9", "security": {"protocol": "SASL_SSL", "mechanism": "OAUTHBEARER"}}},
+            ["kafka.security.oauth: is required for OAUTHBEARER"],
+        ),
+        (
+            {"kafka": {"bootstrapServers": "k:9092", "security": {"oauth": OAUTH}}},
+            ["kafka.security.oauth: is only for OAUTHBEARER"],
+        ),
+        (
+            {"kafka": {"bootstrapServers": "k:9092", "security": OAUTHBEARER | {"oauth": {"scope": "a&b"}}}},
+            [
+                "kafka.security.oauth.tokenEndpointUrl: is required",
+                "kafka.security.oauth.clientIdFile: is required",
+                "kafka.security.oauth.clientSecretFile: is required",
+                'kafka.security.oauth.scope: "a&b" is not a scope; use words of letters, digits and -._~:/@,;?!*(), '
+                "with one blank between two",
+            ],
+        ),
+        (
+            {
+                "kafka": {
+                    "bootstrapServers": "k:9092",
+                    "security": OAUTHBEARER | {"oauth": OAUTH | {"extensions": {"auth": "a"}}},
+                }
+            },
+            [
+                "kafka.security.oauth.extensions: must have names of 1 to 100 letters, other than auth, which SASL "
+                "uses itself"
             ],
         ),
         ({"http": {"port": 65_536}}, ["http.port: must be at most 65535, not 65536"]),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from delaytopic_api import InvalidDocument, Refused
-from delaytopic_api.relay import KafkaClient, SaslMechanism, SecurityProtocol
+from delaytopic_api.relay import KafkaClient, KafkaSecurity, OAuthClient, SaslMechanism, SecurityProtocol
 from delaytopic_cli.client.known_topics import KnownTopic
 from delaytopic_cli.embedded.topics import TopicPlan
 from delaytopic_cli.errors import InputError
@@ -194,9 +194,56 @@ def test_settings_of_a_secured_kafka_become_those_of_relays_and_the_password_a_f
     assert (file.read_text(encoding="utf-8"), file.stat().st_mode & 0o777) == ("p", 0o600)
 
 
+TOKENS = {
+    "security.protocol": "SASL_SSL",
+    "sasl.mechanism": "OAUTHBEARER",
+    "sasl.oauthbearer.method": "oidc",
+    "sasl.oauthbearer.token.endpoint.url": "https://login.test/token",
+    "sasl.oauthbearer.client.id": "id",
+    "sasl.oauthbearer.client.secret": "s3cret",
+    "https.ca.location": "/ca.pem",
+}
+
+
+def test_settings_of_a_kafka_with_tokens_become_those_of_relays_and_the_clients_id_and_secret_files_for_their_owner(
+    tmp_path: Path,
+) -> None:
+    given = TOKENS | {"sasl.oauthbearer.scope": "kafka", "sasl.oauthbearer.extensions": "a=b=c, d=e"}
+
+    security = kafka_client("k:9", checked_settings(given, own_cluster=True), tmp_path).security
+
+    client_id, secret = tmp_path / "kafka-client-id", tmp_path / "kafka-client-secret"
+    assert security == KafkaSecurity(
+        protocol=SecurityProtocol.SASL_SSL,
+        mechanism=SaslMechanism.OAUTHBEARER,
+        oauth=OAuthClient(
+            token_endpoint_url="https://login.test/token",
+            client_id_file=str(client_id),
+            client_secret_file=str(secret),
+            scope="kafka",
+            extensions={"a": "b=c", "d": "e"},
+            ca_file="/ca.pem",
+        ),
+    )
+    assert [(file.read_text(encoding="utf-8"), file.stat().st_mode & 0o777) for file in (client_id, secret)] == [
+        ("id", 0o600),
+        ("s3cret", 0o600),
+    ]
+
+
 @pytest.mark.parametrize(
     ("settings", "own_cluster", "line"),
     [
+        (
+            {name: value for name, value in TOKENS.items() if name != "sasl.oauthbearer.method"},
+            True,
+            "-X: relays get tokens by sasl.oauthbearer.method=oidc alone: add it",
+        ),
+        (
+            {name: value for name, value in TOKENS.items() if name != "sasl.oauthbearer.client.id"},
+            True,
+            "-X: oauth.clientIdFile: ",
+        ),
         ({"linger.ms": "5"}, True, "-X: relays do not know linger.ms; they know security.protocol, "),
         ({"security.protocol": "SSL"}, False, "-X is for a Kafka of yours: name it with --bootstrap-servers"),
         ({"security.protocol": "SASL_SSL"}, True, "-X: "),

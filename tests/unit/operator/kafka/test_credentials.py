@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from delaytopic_api.documents import KafkaConnection, RedisConnection
-from delaytopic_operator.errors import NotSupported, SecretMissing
+from delaytopic_operator.errors import SecretMissing
 from delaytopic_operator.kafka.credentials import kafka_secrets, kafka_settings
 from delaytopic_operator.model.secret_values import SecretValues
 from delaytopic_operator.redis.client import RedisTarget, redis_target
@@ -64,11 +64,30 @@ def test_a_client_certificate_is_encrypted_even_where_tls_is_not_written() -> No
     }
 
 
-def test_oauth_is_not_supported_and_the_sentence_says_what_is() -> None:
-    connection = kafka(authentication={"type": "OAuthBearer", "oauthSecret": {"secretName": "user"}})
+def test_tokens_are_got_with_an_id_and_a_secret_from_a_secret() -> None:
+    oauth = {
+        "tokenEndpointUrl": "https://login.test/token",
+        "credentials": {"secretName": "client", "clientId": "id"},
+        "scope": "kafka",
+        "extensions": {"logicalCluster": "lkc-1", "identityPoolId": "pool-1"},
+        "trustedCertificate": {"secretName": "issuer"},
+    }
+    connection = kafka(tls={}, authentication={"type": "OAuthBearer", "oauth": oauth})
+    secrets = holding(client={"id": "delay\n", "client-secret": "s"}, issuer={"ca.crt": CERTIFICATE})
 
-    with pytest.raises(NotSupported, match="use ScramSha512 or TLS"):
-        kafka_settings(connection, holding())
+    assert kafka_secrets(connection) == ["client", "issuer"]
+    assert kafka_settings(connection, secrets) == {
+        "bootstrap.servers": "kafka:9093",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.method": "oidc",
+        "sasl.oauthbearer.token.endpoint.url": "https://login.test/token",
+        "sasl.oauthbearer.client.id": "delay",
+        "sasl.oauthbearer.client.secret": "s",
+        "sasl.oauthbearer.scope": "kafka",
+        "sasl.oauthbearer.extensions": "logicalCluster=lkc-1,identityPoolId=pool-1",
+        "https.ca.pem": CERTIFICATE,
+    }
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,16 @@ ROOT = "/etc/delaytopic/secrets"
 CA = {"trustedCertificates": [{"secretName": "ca"}]}
 TLS_USER = {"type": "TLS", "certificateAndKey": {"secretName": "user", "certificate": "tls.crt", "key": "tls.key"}}
 PLAIN = {"type": "Plain", "username": "delay", "passwordSecret": {"secretName": "plain", "password": "p"}}
+OAUTH = {
+    "type": "OAuthBearer",
+    "oauth": {
+        "tokenEndpointUrl": "https://login.test/token",
+        "credentials": {"secretName": "client", "clientId": "id", "clientSecret": "secret"},
+        "scope": "kafka",
+        "extensions": {"logicalCluster": "lkc-1"},
+        "trustedCertificate": {"secretName": "issuer"},
+    },
+}
 TWO = {"trustedCertificates": [{"secretName": "old"}, {"secretName": "new"}]}
 
 SECURITIES = [
@@ -57,6 +67,22 @@ SECURITIES = [
             "passwordFile": f"{ROOT}/plain/p",
         },
     ),
+    (
+        {"tls": CA, "authentication": OAUTH},
+        {
+            "protocol": "SASL_SSL",
+            "caFile": f"{ROOT}/ca/ca.crt",
+            "mechanism": "OAUTHBEARER",
+            "oauth": {
+                "tokenEndpointUrl": "https://login.test/token",
+                "clientIdFile": f"{ROOT}/client/id",
+                "clientSecretFile": f"{ROOT}/client/secret",
+                "scope": "kafka",
+                "extensions": {"logicalCluster": "lkc-1"},
+                "caFile": f"{ROOT}/issuer/ca.crt",
+            },
+        },
+    ),
 ]
 
 
@@ -65,7 +91,8 @@ def test_every_way_to_reach_kafka_becomes_files(connection: dict[str, Any], secu
     files = connection_files(route(connection=INLINE | connection).settings)
 
     assert files.kafka.to_document() == {"bootstrapServers": "kafka:9092", "security": security}
-    named = {value for field, value in security.items() if field.endswith("File")}
+    fields = [*security.items(), *security.get("oauth", {}).items()]
+    named = {value for field, value in fields if field.endswith("File")}
     assert {file.path for file in files.kafka_files} == named
 
 
@@ -109,10 +136,11 @@ def test_signing_keys_become_a_file_that_relays_read_when_they_start() -> None:
     assert (files.files, files.read_once) == ((files.signing_keys,), (files.signing_keys,))
 
 
-def test_every_file_that_a_relay_is_told_of_is_mounted() -> None:
+@pytest.mark.parametrize("authentication", [SCRAM, OAUTH], ids=["a password", "tokens"])
+def test_every_file_that_a_relay_is_told_of_is_mounted(authentication: dict[str, Any]) -> None:
     redis = {"urlSecret": {"secretName": "redis"}, "passwordSecret": {"secretName": "redis"}, "tls": CA}
     given = route(
-        connection=INLINE | {"tls": CA, "authentication": SCRAM},
+        connection=INLINE | {"tls": CA, "authentication": authentication},
         backend={"type": "RedisZset", "redis": redis, "signingKey": {"secretName": "signing", "key": "two"}},
     )
     told = given.child("ConfigMap")["data"]["relay.yaml"]
@@ -129,11 +157,6 @@ def test_every_file_that_a_relay_is_told_of_is_mounted() -> None:
 
 
 REFUSED = [
-    (
-        {"connection": INLINE | {"authentication": {"type": "OAuthBearer", "oauthSecret": {"secretName": "s"}}}},
-        "spec.connection.authentication.type: relays cannot use OAuthBearer; "
-        "allowed: Plain, ScramSha256, ScramSha512, TLS",
-    ),
     (
         {"connection": INLINE | {"tls": TWO}},
         "spec.connection.tls.trustedCertificates[1]: a relay reads one file of authorities: "

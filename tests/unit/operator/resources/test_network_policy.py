@@ -15,6 +15,11 @@ URL = {"type": "RedisZset", "redis": {"url": "redis://redis/0"}}
 SECRET_URL = {"type": "RedisZset", "redis": {"urlSecret": {"secretName": "redis"}}}
 
 
+def with_tokens_of(url: str) -> dict[str, Any]:
+    oauth = {"tokenEndpointUrl": url, "credentials": {"secretName": "client"}}
+    return {"authentication": {"type": "OAuthBearer", "oauth": oauth}}
+
+
 def known_token(given: Route) -> str | None:
     """The digest in the configuration of its relays."""
     return load_relay_config(given.child("ConfigMap")["data"]["relay.yaml"]).http.pending_token_sha256
@@ -34,10 +39,12 @@ def let_out(given: Route) -> set[tuple[str, int | None]]:
         ({"backend": URL}, {}, {9092, 6379}),
         ({"backend": URL | {"redis": {"url": "rediss://redis:6380"}}}, {}, {9092, 6380}),
         ({"backend": SECRET_URL}, {}, {None}),
+        ({"connection": INLINE | with_tokens_of("https://login.test/token")}, {}, {9092, 443}),
+        ({"connection": INLINE | with_tokens_of("http://login:8180/token")}, {}, {9092, 8180}),
         ({"connection": INLINE}, {"relayEgressPorts": [31000, 31001]}, {9092, 31000, 31001}),
     ],
 )
-def test_relays_reach_name_servers_and_the_ports_of_kafka_and_redis(
+def test_relays_reach_name_servers_and_the_ports_of_kafka_redis_and_the_issuer_of_tokens(
     spec: dict[str, Any], config: dict[str, Any], ports: set[int | None]
 ) -> None:
     assert let_out(route(config=config, **spec)) == DNS | {("TCP", port) for port in ports}

@@ -50,12 +50,6 @@ def test_a_status_that_cannot_be_read_is_no_reason_against_it() -> None:
     [
         ({"backend": {"type": "RedisZset"}}, "InvalidSpec", "DelayClass"),
         (
-            {"connection": {**KAFKA, "authentication": {"type": "OAuthBearer", "oauthSecret": {"secretName": "o"}}}},
-            "InvalidClass",
-            "spec.connection.authentication.type: relays cannot use OAuthBearer; "
-            "allowed: Plain, ScramSha256, ScramSha512, TLS",
-        ),
-        (
             {"backend": {"type": "RedisZset", "redis": {"url": "unix:///redis.sock"}}},
             "InvalidClass",
             "spec.backend.redis.url: unix:// cannot be reached from a pod; use redis:// or rediss://",
@@ -89,7 +83,6 @@ def test_a_status_that_cannot_be_read_is_no_reason_against_it() -> None:
     ],
     ids=[
         "no Redis",
-        "OAuthBearer",
         "a socket",
         "too little memory",
         "a pod template",

@@ -168,12 +168,16 @@ def test_the_source_is_kept_no_longer_than_allowed_where_nobody_says_how_long() 
 KAFKA = {"bootstrapServers": "kafka.shop.svc:9092, 10.0.0.1:9092"}
 
 
-def inline(of: InlineConnections, *, redis: dict[str, Any] | None = None, kafka: str = "") -> Accepted | Refusal:
+def inline(
+    of: InlineConnections, *, redis: dict[str, Any] | None = None, kafka: str = "", issuer: str = ""
+) -> Accepted | Refusal:
     """A DelayTopic with a connection of its own."""
+    oauth = {"tokenEndpointUrl": issuer, "credentials": {"secretName": "client"}}
+    authentication = {"authentication": {"type": "OAuthBearer", "oauth": oauth}} if issuer else {}
     spec: dict[str, Any] = {
         "source": {"topic": "shop.a"},
         "target": {"topic": "shop.b"},
-        "connection": {"bootstrapServers": kafka or KAFKA["bootstrapServers"]},
+        "connection": {"bootstrapServers": kafka or KAFKA["bootstrapServers"], **authentication},
         "backend": {"type": "RedisZset", "redis": redis} if redis else {"type": "KafkaBuckets"},
     }
     document = {
@@ -206,6 +210,11 @@ OWN_HOSTS = InlineConnections(allowed_hosts=["*.shop.svc", "redis.shop"])
         (
             inline(OWN_HOSTS, kafka="a.shop.svc:1", redis={"url": "redis://169.254.169.254:80"}),
             "spec.backend.redis.url: 169.254.169.254 is not allowed: this operator allows *.shop.svc, redis.shop",
+        ),
+        (
+            inline(OWN_HOSTS, kafka="a.shop.svc:1", issuer="http://169.254.169.254/latest"),
+            "spec.connection.authentication.oauth.tokenEndpointUrl: 169.254.169.254 is not allowed: this operator "
+            "allows *.shop.svc, redis.shop",
         ),
         (
             inline(OWN_HOSTS, kafka="a.shop.svc:1", redis={"urlSecret": {"secretName": "redis"}}),

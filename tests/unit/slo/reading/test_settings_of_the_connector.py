@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,8 +11,10 @@ from delaytopic_api.relay import KafkaClient
 from delaytopic_slo.errors import SettingsError
 from delaytopic_slo.reading.settings import connector_settings
 
+OAUTH = {"tokenEndpointUrl": "https://login.test/token", "clientIdFile": "/id", "clientSecretFile": "/secret"}
 
-def client(**security: str) -> KafkaClient:
+
+def client(**security: Any) -> KafkaClient:
     return KafkaClient.model_validate({"bootstrapServers": "k:9093", "security": security})
 
 
@@ -62,4 +65,4 @@ def test_what_cannot_be_read_or_said_names_its_field(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"kafka\.security\.caFile: .*missing cannot be read"):
         connector_settings(client(protocol="SSL", caFile=str(tmp_path / "missing")), {})
     with pytest.raises(SettingsError, match="OAUTHBEARER works with --reader client only"):
-        connector_settings(client(protocol="SASL_SSL", mechanism="OAUTHBEARER"), {})
+        connector_settings(client(protocol="SASL_SSL", mechanism="OAUTHBEARER", oauth=OAUTH), {})
