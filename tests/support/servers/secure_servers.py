@@ -64,7 +64,7 @@ def secure_kafka(
     assert len(set(ports)) == len(ports)
     guarded = {
         **_listeners({"PLAINTEXT": plain, "GUARDED": sasl, "MUTUAL": mutual}, controller),
-        **_key_stores(directory, certificates),
+        **key_stores(directory, certificates),
         "sasl.enabled.mechanisms": f"PLAIN,{SCRAM}",
         "listener.name.guarded.plain.sasl.jaas.config": (
             f'{_LOGIN}.plain.PlainLoginModule required user_{USERNAME}="{PASSWORD}";'
@@ -95,7 +95,8 @@ def _listeners(ports: dict[str, int], controller: int) -> dict[str, str]:
     }
 
 
-def _key_stores(directory: Path, certificates: Certificates) -> dict[str, str]:
+def key_stores(directory: Path, certificates: Certificates) -> dict[str, str]:
+    """Return the broker's settings for its certificate, and for the authority of its clients'."""
     key_store = directory / "server-with-key.pem"
     key_store.write_text(certificates.server_key.read_text() + certificates.server.read_text())
     return {
