@@ -23,7 +23,9 @@ from delaytopic_api.records import (
     DELIVER_EXPIRES_AT,
     DELIVER_ID,
     DELIVER_TO,
+    LAST_INSTANT_MS,
     Headers,
+    objection_to_instant,
 )
 
 __all__ = ["DelayedTopic", "ProducerLike", "partition_of"]
@@ -88,7 +90,7 @@ class DelayedTopic:
 
         Times are datetimes with a zone, or epoch milliseconds. `id` names the schedule, so that a later record can
         replace or cancel it; the key is the id unless one is given, and has to be the same then. Raises ValueError for
-        what the relay would refuse.
+        what the relay would refuse, and for a number that looks like seconds.
         """
         if at is not None and after is not None:
             raise ValueError("set at or after, not both")
@@ -175,13 +177,16 @@ def _identity(id: Text) -> bytes:
 
 def _instant(name: str, moment: datetime | int) -> bytes:
     if isinstance(moment, int):
+        objection = objection_to_instant(moment)
+        if objection is not None:
+            raise ValueError(f"{name}: {objection}")
         milliseconds = moment
     elif moment.utcoffset() is None:
         raise ValueError(f"{name} has no time zone: write datetime.now(UTC) + ..., or epoch milliseconds")
     else:
         # Rounded up: nothing is due before the moment that was meant.
         milliseconds = -((_EPOCH - moment) // _MILLISECOND)
-    if not 0 <= milliseconds <= 253_402_300_799_999:
+    if not 0 <= milliseconds <= LAST_INSTANT_MS:
         raise ValueError(f"{name} is not between 1970 and the year 9999")
     return b"%d" % milliseconds
 

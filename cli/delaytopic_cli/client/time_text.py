@@ -6,18 +6,22 @@ import re
 from datetime import UTC, datetime, tzinfo
 
 from delaytopic_api import Duration, InvalidText
+from delaytopic_api.records import objection_to_instant
 from delaytopic_cli.errors import InputError
 
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_MOST_DIGITS = 30
+"""More than a time has in any unit; Python refuses to read thousands."""
 
 
 def instant_ms(text: str) -> int:
     """Return epoch milliseconds from `1795269686270`, or RFC 3339 such as `2026-11-21T09:30:00+01:00`.
 
-    Raises InputError, also for a time without an offset: this machine's zone need not be the reader's.
+    Raises InputError, also for a number in another unit, and for a time without an offset: this machine's zone need not
+    be the reader's.
     """
-    if text.isascii() and text.isdigit():
-        return int(text)
+    if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS:
+        return meant_ms(int(text))
     if not _RFC_3339.fullmatch(text):
         raise InputError(
             f'"{text}" is not a time; write epoch milliseconds, or RFC 3339 with an offset: '
@@ -28,6 +32,14 @@ def instant_ms(text: str) -> int:
     except ValueError as error:
         raise InputError(f'"{text}" is not a time: {error}') from error
     return round(instant.timestamp() * 1000)
+
+
+def meant_ms(number: int) -> int:
+    """Return a number that is epoch milliseconds; raises InputError for one that betrays another unit."""
+    objection = objection_to_instant(number)
+    if objection is not None:
+        raise InputError(objection)
+    return number
 
 
 def duration(text: str) -> Duration:

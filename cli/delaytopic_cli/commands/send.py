@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from delaytopic_api.records import DELIVER_AT, DELIVER_EXPIRES_AT
 from delaytopic_cli.client.kafka_clients import partitions_of, producer
 from delaytopic_cli.client.known_topics import KnownTopic, objection, warnings
 from delaytopic_cli.client.sending import (
@@ -82,7 +83,7 @@ def send(topic: str, **options: Any) -> int:
     chosen = SendOptions(**options)
     client = client_settings(chosen.bootstrap_servers, chosen.settings)
     timing = timing_of(after=chosen.after, at=chosen.at, spread=chosen.spread, now_ms=_now_ms())
-    own_headers = tuple(split_pair(text, "--header") for text in chosen.headers)
+    own_headers = tuple(map(_own_header, chosen.headers))
     addressing = Addressing(chosen.key, chosen.schedule_id, chosen.to, own_headers)
     _check(topic, known_topics(client), timing, addressing)
     values, total = _values(chosen, whole=timing.spread_ms is not None)
@@ -93,6 +94,17 @@ def send(topic: str, **options: Any) -> int:
     as_json = chosen.output == "json"
     echo(json.dumps({"topic": topic, **sent.to_json()}) if as_json else summary(topic, sent, now_ms=_now_ms()))
     return INTERRUPTED if sent.interrupted else 0
+
+
+def _own_header(text: str) -> tuple[str, str]:
+    """Return a header as it is given; what relays refuse may be sent on purpose, a time in seconds may not."""
+    name, value = split_pair(text, "--header")
+    if name in (DELIVER_AT, DELIVER_EXPIRES_AT) and value.isdecimal():
+        try:
+            instant_ms(value)
+        except InputError as error:
+            raise InputError(f"--header: {name}: {error}") from error
+    return name, value
 
 
 def _check(topic: str, known: Sequence[KnownTopic], timing: Timing, addressing: Addressing) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Final
+from typing import Annotated
 
-from pydantic import Base64Bytes, Field, field_validator
+from pydantic import AfterValidator, Base64Bytes, Field, field_validator
 
 from delaytopic_api.documents.model import Model
 from delaytopic_api.records import (
@@ -16,20 +16,30 @@ from delaytopic_api.records import (
     DELIVER_EXPIRES_AT,
     DELIVER_ID,
     DELIVER_TO,
+    LAST_INSTANT_MS,
+    objection_to_instant,
 )
 from delaytopic_api.records import Headers as RecordHeaders
 from delaytopic_api.relay import MOST_LISTED, PendingRecord
 from delaytopic_cli.client.pending import LAST_OFFSET, LAST_PARTITION, PendingReport, Place
 from delaytopic_cli.client.sending import OutgoingRecord
-from delaytopic_cli.client.time_text import duration, instant_ms
+from delaytopic_cli.client.time_text import duration, instant_ms, meant_ms
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.gateway.routes import Route
 from delaytopic_cli.gateway.state import UNKNOWN, AuditDocument, ReadyDocument, State
 
-LATEST_MS: Final = 253_402_300_799_999
 Time = Annotated[int | str, Field(examples=[1_795_269_686_270, "2026-11-21T09:30:00+01:00"])]
 """Epoch milliseconds, or RFC 3339 with an offset."""
-EpochMs = Annotated[int | None, Field(ge=0, le=LATEST_MS)]
+
+
+def _meant(number: int | None) -> int | None:
+    objection = objection_to_instant(number) if number is not None else None
+    if objection is not None:
+        raise ValueError(objection)
+    return number
+
+
+EpochMs = Annotated[int | None, Field(ge=0), AfterValidator(_meant)]
 Text = Annotated[str | None, Field(max_length=1_024)]
 Span = Annotated[str, Field(examples=["90s", "1h30m"])]
 
@@ -133,7 +143,7 @@ class RecordSelection(Model):
     def _is_a_place(cls, after: str | None) -> str | None:
         if after is not None and any(
             int(number) > most
-            for number, most in zip(after.split(":"), (LATEST_MS, LAST_PARTITION, LAST_OFFSET), strict=True)
+            for number, most in zip(after.split(":"), (LAST_INSTANT_MS, LAST_PARTITION, LAST_OFFSET), strict=True)
         ):
             raise ValueError("it is the `next` of a page")
         return after
@@ -235,10 +245,10 @@ class Accepted(Model):
 def time_ms(field: str, time: int | str) -> int:
     """Return epoch milliseconds. Raises `InputError` that names the field."""
     try:
-        found = time if isinstance(time, int) else instant_ms(time)
+        found = meant_ms(time) if isinstance(time, int) else instant_ms(time)
     except InputError as error:
         raise InputError(f"{field}: {error}") from error
-    if not 0 <= found <= LATEST_MS:
+    if not 0 <= found <= LAST_INSTANT_MS:
         raise InputError(f"{field}: {found} is no time between 1970 and 9999")
     return found
 

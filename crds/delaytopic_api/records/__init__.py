@@ -25,6 +25,7 @@ from delaytopic_api.records.headers import (
     Headers,
     resembled_header,
 )
+from delaytopic_api.records.instants import LAST_INSTANT_MS, objection_to_instant
 from delaytopic_api.records.receipt import Receipt, receipt_form, receipt_parts
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "DELIVER_ID",
     "DELIVER_TO",
     "DELIVER_TZ",
+    "LAST_INSTANT_MS",
     "RECEIPT",
     "RESTATED",
     "DeadLetter",
@@ -51,6 +53,7 @@ __all__ = [
     "Headers",
     "Receipt",
     "dead_letter_headers",
+    "objection_to_instant",
     "parse_dead_letter",
     "receipt_form",
     "receipt_parts",

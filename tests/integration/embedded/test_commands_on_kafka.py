@@ -52,11 +52,12 @@ def test_each_input_line_becomes_a_record(broker: str, topic: str, monkeypatch: 
 
 
 def test_many_records_are_sent_and_summed_up(broker: str, topic: str, capsys: pytest.CaptureFixture[str]) -> None:
-    code = run(["send", topic, "-b", broker, "--count", "5000", "--at", "1000", "--spread", "5s", "-o", "json"])
+    first_ms = 1_795_269_686_000
+    code = run(["send", topic, "-b", broker, "--count", "5000", "--at", str(first_ms), "--spread", "5s", "-o", "json"])
 
     assert (code, json.loads(capsys.readouterr().out)) == (
         0,
-        {"topic": topic, "sent": 5_000, "firstDueMs": 1_000, "lastDueMs": 6_000, "interrupted": False},
+        {"topic": topic, "sent": 5_000, "firstDueMs": first_ms, "lastDueMs": first_ms + 5_000, "interrupted": False},
     )
     assert len(contents(broker, topic)) == 5_000
 

@@ -14,6 +14,9 @@ from delaytopic_cli.client.sending import Sent, Timing
 from delaytopic_cli.commands.send import summary, timing_of
 from delaytopic_cli.errors import InputError
 
+IN_SECONDS = (
+    "1795269686 as epoch milliseconds is a time in 1973 or before; if it is in seconds, write 1795269686000 for it"
+)
 COMMANDS = [
     *("init", "validate", "local", "status", "send", "cancel", "get", "reschedule", "jobs", "watch", "pending"),
     *("dead-letters", "gateway", "plan"),
@@ -56,6 +59,17 @@ def test_the_help_of_each_command_has_examples(command: str) -> None:
             'error: "5x" is not a duration; write it like 500ms, 90s or 1h30m',
         ),
         (["send", "a", "-b", "h:1", "--after", "5s", "--at", "1"], 2, "error: set --after or --at, not both"),
+        (["send", "a", "-b", "h:1", "--at", "1795269686"], 2, f"error: {IN_SECONDS}"),
+        (
+            ["send", "a", "-b", "h:1", "--header", "deliver-at=1795269686"],
+            2,
+            f"error: --header: deliver-at: {IN_SECONDS}",
+        ),
+        (
+            ["send", "a", "-b", "h:1", "--header", "deliver-expires-at=1795269686"],
+            2,
+            f"error: --header: deliver-expires-at: {IN_SECONDS}",
+        ),
         (["send", "a", "-b", "h:1", "--header", "x"], 2, 'error: --header takes KEY=VALUE, not "x"'),
         (["send", "a", "-b", "h:1", "-X", "=x"], 2, 'error: -X takes KEY=VALUE, not "=x"'),
     ],
@@ -109,7 +123,7 @@ def test_a_refused_client_setting_is_a_clear_line(capsys: pytest.CaptureFixture[
     ("options", "expected"),
     [
         ({"after": None, "at": None, "spread": None}, Timing()),
-        ({"after": None, "at": "5000", "spread": None}, Timing(at_ms=5_000)),
+        ({"after": None, "at": "1795269686270", "spread": None}, Timing(at_ms=1_795_269_686_270)),
         ({"after": "1s", "at": None, "spread": "2s"}, Timing(at_ms=101_000, spread_ms=2_000)),
         ({"after": None, "at": None, "spread": "2s"}, Timing(at_ms=100_000, spread_ms=2_000)),
     ],

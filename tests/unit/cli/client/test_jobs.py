@@ -47,7 +47,7 @@ def clock(instant_ms: int) -> str:
         ("cancel", {"everything": True}, {"action": "Cancel", "selector": {}}),
         ("release", {"selector": {"partition": 0}}, {"action": "Release", "selector": {"partition": 0}}),
         ("move", {"everything": True, "after": "90m"}, {"action": "Move", "selector": {}, "deliverAfter": "90m"}),
-        ("move", {"everything": True, "at": "7"}, {"action": "Move", "selector": {}, "deliverAt": 7}),
+        ("move", {"everything": True, "at": str(NOW_MS)}, {"action": "Move", "selector": {}, "deliverAt": NOW_MS}),
         ("move", {"everything": True, "by": "-15m"}, {"action": "Move", "selector": {}, "moveBy": "-15m"}),
         (
             "move",

@@ -108,10 +108,10 @@ def test_a_cancel_goes_where_its_schedule_went() -> None:
 @pytest.mark.parametrize(
     ("headers", "expected"),
     [
-        ([("deliver-at", b"7")], 7),
+        ([("deliver-at", b"1795269686270")], 1_795_269_686_270),
         ([("deliver-after", b"5s")], 6_000),
         ([("deliver-after", b"250")], 1_250),
-        ([("deliver-after", b"1s"), ("deliver-at", b"9")], 9),
+        ([("deliver-after", b"1s"), ("deliver-at", b"1795269686270")], 1_795_269_686_270),
         ([("deliver-at", b"1970-01-01T00:00:01Z")], 1_000),
         ([("deliver-at", b"tomorrow")], None),
         ([("deliver-after", b"-5s")], None),

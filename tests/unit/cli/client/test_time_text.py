@@ -31,6 +31,27 @@ def test_other_texts_are_no_instants(text: str) -> None:
         instant_ms(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("0", "1973 or before"),
+        ("1795262400", "1973 or before; if it is in seconds, write 1795262400000 for it"),
+        ("1795262400000000", "after the year 9999; if it is in microseconds, write 1795262400000 for it"),
+        ("1795262400000000000", "after the year 9999; if it is in nanoseconds, write 1795262400000 for it"),
+    ],
+)
+def test_a_number_in_another_unit_is_refused_with_the_one_to_write(text: str, meant: str) -> None:
+    with pytest.raises(InputError, match=f"^{text} as epoch milliseconds is (a time in )?{meant}$"):
+        instant_ms(text)
+
+
+def test_a_number_that_is_too_large_in_every_unit_is_refused() -> None:
+    with pytest.raises(InputError, match=r"^9{30} as epoch milliseconds is after the year 9999$"):
+        instant_ms("9" * 30)
+    with pytest.raises(InputError, match=r'^"9{5000}" is not a time'):
+        instant_ms("9" * 5_000)
+
+
 def test_a_wrong_duration_shows_how_to_write_one() -> None:
     with pytest.raises(InputError, match='"5x" is not a duration; write it like 500ms, 90s or 1h30m'):
         duration("5x")

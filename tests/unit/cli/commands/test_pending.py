@@ -99,9 +99,10 @@ def test_into_a_pipe_it_writes_json(pages: Pages, capsys: pytest.CaptureFixture[
 
 
 def test_options_become_parameters(pages: Pages) -> None:
-    code = run(["pending", SOURCE, "--relay", pages.url, "--due-before", "7", "--limit", "3", "--partition", "0"])
+    options = ["--due-before", "1795269686270", "--limit", "3", "--partition", "0"]
+    code = run(["pending", SOURCE, "--relay", pages.url, *options])
 
-    assert (code, pages.asked) == (0, ["limit=3&dueBefore=7&partition=0"])
+    assert (code, pages.asked) == (0, ["limit=3&dueBefore=1795269686270&partition=0"])
 
 
 def test_a_relay_that_is_named_twice_is_asked_once(pages: Pages) -> None:
@@ -220,7 +221,10 @@ def test_the_scheme_may_be_left_out(text: str, url: str) -> None:
     assert relay_url(text) == url
 
 
-@pytest.mark.parametrize(("text", "before"), [("5", 5), ("1970-01-01T00:00:01Z", 1_000), ("90s", 190_000)])
+@pytest.mark.parametrize(
+    ("text", "before"),
+    [("1795269686270", 1_795_269_686_270), ("1970-01-01T00:00:01Z", 1_000), ("90s", 190_000)],
+)
 def test_the_time_is_a_point_or_a_duration_from_now(text: str, before: int) -> None:
     assert before_ms(text, now_ms=100_000) == before
 

@@ -110,7 +110,7 @@ def test_more_letters_than_a_page_has_are_listed_page_by_page(scene: Scene, monk
         (["--all", "--dry-run"], set(), None, None, True),
         (["--all", "--reason", "expired", "--reason", "other"], {"expired", "other"}, None, None, False),
         (["--all", "--after", "5m"], set(), Timing(after=Duration("5m")), None, False),
-        (["0:1", "--at", "2000"], set(), Timing(at_ms=2_000), [Place(0, 1)], False),
+        (["0:1", "--at", "1795269686270"], set(), Timing(at_ms=1_795_269_686_270), [Place(0, 1)], False),
     ],
 )
 def test_letters_are_sent_again(

@@ -97,7 +97,7 @@ def test_the_lists_of_all_pods_are_put_together(scripted: ScriptedKubectl, capsy
     with ExitStack() as relays:
         ports = [relays.enter_context(relay(partial(answer, number))) for number in range(2)]
         scripted.write(**{f"pod-{number}": forwarding(port) for number, port in enumerate(ports)})
-        code, out, _ = printed(capsys, "--limit", "5", "--due-before", "9")
+        code, out, _ = printed(capsys, "--limit", "5", "--due-before", "1795269686270")
 
     found = json.loads(out)
     assert (code, found["complete"], [each["key"] for each in found["records"]]) == (0, True, ["k0", "k1"])
@@ -105,7 +105,7 @@ def test_the_lists_of_all_pods_are_put_together(scripted: ScriptedKubectl, capsy
         ("relays/pod-0", "relay-0"),
         ("relays/pod-1", "relay-1"),
     ]
-    assert asked == ["limit=5&dueBefore=9"] * 2
+    assert asked == ["limit=5&dueBefore=1795269686270"] * 2
     forwarded = sorted(line for line in scripted.asked() if "port-forward" in line)
     assert forwarded == [f"--namespace=relays {PORT_FORWARD.format(pod)}" for pod in ("pod-0", "pod-1")]
 

@@ -126,6 +126,8 @@ def test_a_job_that_waits_says_for_what_and_can_be_stopped(desk: Desk) -> None:
     [
         ({"action": "Cancel"}, 400, "selector: Field required"),
         ({"action": "Delete", "selector": {}}, 400, "action: Input should be 'Cancel', 'Move' or 'Release'"),
+        ({"action": "Move", "selector": {}, "deliverAt": 1795269686}, 400, "deliverAt: 1795269686 as epoch"),
+        ({"action": "Cancel", "selector": {"dueFrom": 1795269686}}, 400, "selector.dueFrom: 1795269686 as epoch"),
         ({"action": "Move", "selector": {}}, 400, "Move takes one of deliverAt, deliverAfter and moveBy"),
         ({"action": "Cancel", "selector": {}, "moveBy": "1h"}, 400, "Move takes one of"),
         ({"action": "Move", "selector": {}, "moveBy": "1h", "deliverAt": 5}, 400, "Move takes one of"),
