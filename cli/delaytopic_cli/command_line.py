@@ -174,9 +174,9 @@ def echo_document(value: Any, form: str) -> None:
     if form == "json":
         echo_json(value)
         return
-    import yaml  # noqa: PLC0415  # few ask for it, and every command would wait for it
+    from delaytopic_api.loading import write_yaml  # noqa: PLC0415  # few ask for it, and every command would wait for it
 
-    echo_lines(yaml.safe_dump(value, allow_unicode=True, sort_keys=False).rstrip("\n"))
+    echo_lines(write_yaml([value]).rstrip("\n"))
 
 
 def printable(text: str) -> str:

@@ -7,8 +7,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import yaml
-
+from delaytopic_api.loading import write_yaml
 from delaytopic_cli.errors import CannotJudge
 from delaytopic_cli.kubectl.client import Kubectl
 from delaytopic_cli.plan.cluster import parsed_config, read_cluster
@@ -42,7 +41,7 @@ def shown(outcome: Outcome, output: str, *, objects: bool) -> str:
     document = outcome.to_json(documents=objects)
     if output == "json":
         return json.dumps(document, ensure_ascii=False, indent=2)
-    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=120).rstrip()
+    return write_yaml([document]).rstrip()
 
 
 def exit_code(outcome: Outcome) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import yaml
 
+from delaytopic_api.loading import ManifestDumper
 from delaytopic_cli.plan.outcome import Change, Judgement, Outcome, Step, TopicOutcome
 
 WIDTH = 110
@@ -31,7 +32,7 @@ _WORDS = {
 _SAYS = {Judgement.NOTHING: "nothing to do", Judgement.CHANGES: "changes", Judgement.REFUSED: "refused"}
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(ManifestDumper):
     """Shows the lines of a text as lines."""
 
 

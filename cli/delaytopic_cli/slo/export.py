@@ -7,10 +7,10 @@ from hashlib import sha256
 from typing import Any, Final
 
 import click
-import yaml
 
 from delaytopic_api import Duration, Settings
 from delaytopic_api.documents import TIMELY, LatenessObjective
+from delaytopic_api.loading import write_yaml
 from delaytopic_api.relay import lateness_bucket
 from delaytopic_api.values import Calendar
 from delaytopic_cli.errors import InputError
@@ -51,7 +51,7 @@ def export(file: str, name: str | None, form: str | None) -> None:
         raise InputError("choose one of --openslo and --sloth")
     made = openslo_documents if form == OPENSLO else sloth_documents
     documents = [document for settings in audited_topics(file, name) for document in made(_sayable(settings))]
-    click.echo(yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True, width=120), nl=False)
+    click.echo(write_yaml(documents), nl=False)
 
 
 def _sayable(settings: Settings) -> Settings:

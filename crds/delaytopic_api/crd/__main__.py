@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from delaytopic_api.crd.definition import custom_resource_definition
 from delaytopic_api.crd.kinds import KINDS, Kind
 from delaytopic_api.documents.metadata import GROUP
+from delaytopic_api.loading import write_yaml
 
 HEADER = "# Generated from the models of delaytopic_api by `make crds`: change those.\n"
 CHECKOUT = Path(__file__).parents[2]
@@ -24,14 +22,7 @@ def file_name(kind: Kind) -> str:
 def file_text(kind: Kind) -> str:
     """Return the text of a kind's file."""
     document = custom_resource_definition(kind)
-    return HEADER + yaml.dump(document, Dumper=_WithoutAnchors, sort_keys=False, allow_unicode=True, width=120)
-
-
-class _WithoutAnchors(yaml.SafeDumper):
-    """Writes what is there twice twice, as people and other tools expect it of a manifest."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
+    return HEADER + write_yaml([document])
 
 
 def main(folder: Path) -> None:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeGuard, TypeVar
 
-import yaml
 from pydantic import ValidationError
 
 from delaytopic_api.documents.delay_class import DelayClass
@@ -14,7 +13,7 @@ from delaytopic_api.documents.delay_topic import DelayTopic
 from delaytopic_api.documents.model import Model
 from delaytopic_api.errors import InvalidDocument, Problem
 from delaytopic_api.loading.problems import problems_of
-from delaytopic_api.loading.yaml_text import parse_yaml
+from delaytopic_api.loading.yaml_text import parse_yaml, write_yaml
 from delaytopic_api.relay.config import RelayConfig
 
 M = TypeVar("M", bound=Model)
@@ -68,7 +67,7 @@ def load_relay_config(text: str, origin: str = "") -> RelayConfig:
 
 def dump_yaml(document: Model) -> str:
     """The document as YAML, fields in the order of the model, without absent ones."""
-    return yaml.safe_dump(document.to_document(), sort_keys=False, allow_unicode=True, width=120)
+    return write_yaml([document.to_document()])
 
 
 def validate(model: type[M], content: Mapping[str, Any], subject: str = "") -> M:

@@ -8,6 +8,7 @@ from typing import Final
 
 from delaytopic_api.documents import DelayClass, DelayTopic, Settings
 from delaytopic_api.errors import Refused
+from delaytopic_api.loading import write_yaml
 from delaytopic_operator.config import AuditConfig, OperatorConfig
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.resources.audits.executors import (
@@ -27,7 +28,6 @@ from delaytopic_operator.resources.audits.pod import (
     audit_pod,
     class_document,
     common_options,
-    documents_yaml,
     is_url,
     ledger_folder,
     ledger_mount,
@@ -76,8 +76,8 @@ def audit_config_map(
         "kind": "ConfigMap",
         "metadata": metadata(identity, audit_documents_name(identity), AUDIT),
         "data": {
-            DOCUMENTS_KEY: documents_yaml(documents),
-            **({EXECUTOR_KEY: documents_yaml([executor])} if executor else {}),
+            DOCUMENTS_KEY: write_yaml(documents),
+            **({EXECUTOR_KEY: write_yaml([executor])} if executor else {}),
         },
     }
 

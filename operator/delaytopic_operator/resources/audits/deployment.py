@@ -14,7 +14,7 @@ from typing import Any, Final
 from delaytopic_api import resolve
 from delaytopic_api.documents import API_VERSION, BackendSettings, DelayClass, DelayTopic
 from delaytopic_api.errors import ApiError
-from delaytopic_api.loading import dump_yaml
+from delaytopic_api.loading import dump_yaml, write_yaml
 from delaytopic_api.policy import relay_config
 from delaytopic_api.values import AuditMode, BackendType
 from delaytopic_operator.config import AuditConfig, OperatorConfig
@@ -27,7 +27,6 @@ from delaytopic_operator.resources.audits.pod import (
     audit_pod,
     class_document,
     common_options,
-    documents_yaml,
     is_url,
     ledger_folder,
     ledger_mount,
@@ -129,9 +128,9 @@ class _ClassAudit:
 
     def _documents_maps(self) -> Iterator[tuple[str, dict[str, str]]]:
         """Yield ConfigMaps by name: a key for each document, as many in one as there is room for."""
-        number, size, data = 0, 0, {CLASS_KEY: documents_yaml([class_document(self._class)])}
+        number, size, data = 0, 0, {CLASS_KEY: write_yaml([class_document(self._class)])}
         for topic in self._topics:
-            text = documents_yaml([topic_document(topic)])
+            text = write_yaml([topic_document(topic)])
             key = f"{child_name(Key(topic.metadata.namespace, topic.metadata.name))}.yaml"
             if data and size + len(text.encode()) > LARGEST_CONFIG_MAP:
                 yield f"{self._name}-{number}", data

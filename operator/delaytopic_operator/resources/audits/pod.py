@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-import yaml
-
 from delaytopic_api.documents import DEFAULT_CLASS_ANNOTATION, DelayClass, DelayTopic, Model
 from delaytopic_api.values import Quantity
 from delaytopic_operator.config import AuditConfig, OperatorConfig
@@ -33,11 +31,6 @@ IMAGE_GROUP: Final = 65_532
 """So that the process can write to a volume that belongs to root."""
 _NOT_AUDITED: Final = ("relay", "relayNamespace", "autoscaling", "audit")
 """The fields about pods: an audit does not read them, and they change often."""
-
-
-def documents_yaml(documents: Iterable[Document]) -> str:
-    """Write documents as one stream of YAML."""
-    return yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True, width=120)
 
 
 def topic_document(topic: DelayTopic) -> Document:

@@ -95,7 +95,7 @@ def test_a_document_without_a_name_goes_by_its_number() -> None:
             "line 1, column 3: cannot be read as YAML: "
             "the name of a field must be text, not a list or mapping; put it in quotes",
         ),
-        ("a: b\nc: [", "line 2, column 5: cannot be read as YAML: expected the node content, but found '<stream end>'"),
+        ("a: b\nc: [", "line 3, column 1: cannot be read as YAML: did not find expected node content"),
         ("a: 1\na: 2", 'line 2, column 1: cannot be read as YAML: "a" is there twice'),
         (
             "a: !!python/object:os.system {}",
@@ -104,7 +104,7 @@ def test_a_document_without_a_name_goes_by_its_number() -> None:
         ),
         (
             "a: \x00",
-            "cannot be read as YAML: unacceptable character #x0000: special characters are not allowed in "
+            "cannot be read as YAML: unacceptable character #x0000: control characters are not allowed in "
             '"<unicode string>", position 3',
         ),
     ],
@@ -231,5 +231,16 @@ def test_aliases_that_stand_for_little_are_what_they_stand_for() -> None:
     assert topic.spec.target.config == {"cleanup.policy": "a"}
 
 
-def test_what_is_nested_too_deeply_is_refused_in_a_sentence() -> None:
-    assert lines_of("[" * 1_000, "deep.yaml") == ["deep.yaml: cannot be read as YAML: it is nested too deeply"]
+@pytest.mark.parametrize("text", ["[" * 201 + "]" * 201, '{"a": ' * 201 + "1" + "}" * 201, '{"a": ' * 100_000])
+def test_what_is_nested_too_deeply_is_refused_in_a_sentence(text: str) -> None:
+    assert lines_of(text, "deep.yaml") == ["deep.yaml: cannot be read as YAML: it is nested too deeply"]
+
+
+def test_what_is_nested_far_too_deeply_is_refused_where_it_begins() -> None:
+    assert lines_of("[" * 100_000, "deep.yaml") == [
+        "deep.yaml: line 1, column 1001: cannot be read as YAML: it is nested too deeply"
+    ]
+
+
+def test_text_that_is_none_in_utf_8_is_refused_in_a_sentence() -> None:
+    assert lines_of("a: \udcff") == ["cannot be read as YAML: it is no text in UTF-8"]
