@@ -20,7 +20,7 @@ from delaytopic_api import (
 )
 from delaytopic_api.documents import TopicSettings
 from delaytopic_api.relay import HttpServer, KafkaClient, KafkaSecurity, RedisClient, RelayLimits
-from delaytopic_api.values import BackendType, Ids, Management, bucket_topics
+from delaytopic_api.values import MOST_MESSAGE_BYTES, BackendType, Ids, Management, bucket_topics
 from delaytopic_cli.client.known_topics import KnownTopic
 from delaytopic_cli.embedded.topics import TopicPlan
 from delaytopic_cli.errors import InputError
@@ -163,7 +163,7 @@ def topic_plans(all_settings: Iterable[Settings], *, on_own_cluster: bool) -> li
         of_target = BROKERS_CLOCK if not on_own_cluster else {}
         of_source = BROKERS_CLOCK if not on_own_cluster or settings.schedule.delay else {}
         of_source |= {"cleanup.policy": "compact"} if settings.schedule.capabilities.tombstones else {}
-        room = int(source.config.get("max.message.bytes", DEFAULT_MAX_MESSAGE_BYTES)) + DEAD_LETTER_HEADROOM_BYTES
+        room = min(MOST_MESSAGE_BYTES, _largest_record(source) + DEAD_LETTER_HEADROOM_BYTES)
         wanted = [
             (source, partitions, of_source),
             (target, target.partitions or partitions, of_target),
@@ -195,9 +195,12 @@ def _bucket_plans(settings: Settings, partitions: int, on_own_cluster: bool) -> 
         return []
     copies = (settings.source.replication_factor or BROKERS_OWN_REPLICATION) if on_own_cluster else 1
     horizon_ms, max_delay_ms = RelayLimits().horizon.ms, settings.schedule.max_delay.ms
-    source_bytes = int(settings.source.config.get("max.message.bytes", DEFAULT_MAX_MESSAGE_BYTES))
-    topics = bucket_topics(settings.backend.id, horizon_ms, max_delay_ms, source_bytes)
+    topics = bucket_topics(settings.backend.id, horizon_ms, max_delay_ms, _largest_record(settings.source))
     return [TopicPlan(topic.name, partitions, topic.config, copies) for topic in topics]
+
+
+def _largest_record(source: TopicSettings) -> int:
+    return int(source.config.get("max.message.bytes", DEFAULT_MAX_MESSAGE_BYTES))
 
 
 def _plan(topic: TopicSettings, partitions: int, implied: dict[str, str], on_own_cluster: bool) -> TopicPlan:

@@ -6,7 +6,7 @@ they keep what cannot change while records are pending.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from delaytopic_api.documents.connection import Authentication, OAuth, RedisConnection
@@ -17,6 +17,7 @@ from delaytopic_api.documents.relays import AutoscalingSpec
 from delaytopic_api.documents.topics import TopicSpec
 from delaytopic_api.values.choices import CAPABILITIES
 from delaytopic_api.values.cluster_rules import Rule
+from delaytopic_api.values.topic_config import BOOLEANS, FRACTION, SHARE, TRUTH, WHOLE, WHOLE_NUMBERS
 
 
 def _credentials(field: str, types: str) -> Rule:
@@ -26,6 +27,16 @@ def _credentials(field: str, types: str) -> Rule:
         f"(has(self.{field}) ? 'is not for type ' : 'is required for type ') + self.type",
         field,
         is_expression=True,
+    )
+
+
+def _of_config(names: Iterable[str], pattern: str, message: str) -> Rule:
+    """Settings of a topic whose values have one form."""
+    return Rule(
+        f"!has(self.config) || {sorted(names)}.all(name, !(name in self.config)"
+        f" || self.config[name].matches('^({pattern})$'))",
+        message,
+        "config",
     )
 
 
@@ -107,6 +118,11 @@ RULES: Final[Mapping[type[Model], tuple[Rule, ...]]] = {
             "retention.ms is set twice; keep either this or retention",
             "config",
         ),
+        _of_config(
+            WHOLE_NUMBERS, WHOLE, "what is a whole number for Kafka must be written in digits, such as '1048588'"
+        ),
+        _of_config(BOOLEANS, TRUTH, "what is a boolean for Kafka must be true or false"),
+        _of_config([SHARE], FRACTION, f"{SHARE} must be a number between 0 and 1"),
         Rule("self.topic == oldSelf.topic", "cannot be changed: drain this DelayTopic and make another", "topic"),
         Rule(
             "!has(oldSelf.partitions) || (has(self.partitions) && self.partitions >= oldSelf.partitions)",

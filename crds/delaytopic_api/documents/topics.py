@@ -10,6 +10,7 @@ from delaytopic_api.documents.model import Model, require
 from delaytopic_api.values.choices import Management, Partitioning
 from delaytopic_api.values.duration import Duration, between
 from delaytopic_api.values.names import PartitionCount, ReplicationFactor, TopicGlob, TopicName
+from delaytopic_api.values.topic_config import objections_to_config
 
 LONGEST_RETENTION = "99999h"
 
@@ -41,7 +42,8 @@ class TopicSpec(Model):
                 self.retention is None or "retention.ms" not in self.config,
                 'config["retention.ms"]',
                 "is set twice; keep either this or retention",
-            )
+            ),
+            *((False, f'config["{name}"]', objection) for name, objection in objections_to_config(self.config)),
         )
         return self
 

@@ -40,10 +40,12 @@ from delaytopic_api.values.names import Glob, Namespace, SecretName, Sha256, cov
 from delaytopic_api.values.percent import Percent
 from delaytopic_api.values.quantity import Quantity
 from delaytopic_api.values.time_zone import TimeZone
+from delaytopic_api.values.topic_config import MOST_MESSAGE_BYTES
 from delaytopic_api.values.whole_minute import WholeMinute
 
 __all__ = [
     "CAPABILITIES",
+    "MOST_MESSAGE_BYTES",
     "AuditMode",
     "AutoscalingMode",
     "BackendType",

@@ -10,6 +10,8 @@ import re
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
+from delaytopic_api.values.topic_config import MOST_MESSAGE_BYTES
+
 MARGIN_MS: Final = 7 * 86_400_000
 """Kept beyond the time at which a segment is read: that long relays may stand still."""
 LARGEST_BATCH_BYTES: Final = 2 << 20
@@ -65,7 +67,8 @@ def bucket_topics(
 
     `source_batch_bytes` is the source's `max.message.bytes`: what the source takes has to fit here, too.
     """
-    size = {"max.message.bytes": str(max(LARGEST_BATCH_BYTES, 2 * source_batch_bytes))}
+    largest = min(MOST_MESSAGE_BYTES, max(LARGEST_BATCH_BYTES, 2 * source_batch_bytes))
+    size = {"max.message.bytes": str(largest)}
     topics = [
         BucketTopic(
             name,

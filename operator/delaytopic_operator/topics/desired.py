@@ -14,7 +14,15 @@ from typing import Final, Protocol
 from delaytopic_api import Settings
 from delaytopic_api.documents import DelayTopicSpec, TopicSettings, TopicSpec
 from delaytopic_api.relay import RelayLimits
-from delaytopic_api.values import BackendType, BucketTopic, Management, Partitioning, TopicProvisioning, bucket_topics
+from delaytopic_api.values import (
+    MOST_MESSAGE_BYTES,
+    BackendType,
+    BucketTopic,
+    Management,
+    Partitioning,
+    TopicProvisioning,
+    bucket_topics,
+)
 from delaytopic_operator.model.kafka_view import TopicFacts
 from delaytopic_operator.model.record import Role
 
@@ -131,7 +139,7 @@ def _target(settings: Settings, spec: TopicSpec, source_count: int | None) -> De
 
 def _dead_letter(settings: Settings, spec: TopicSpec | None, source: TopicFacts | None) -> DesiredTopic:
     written = spec or TopicSpec(topic=settings.dead_letter.topic)
-    room = _largest_record(settings.source.config, source) + DEAD_LETTER_HEADROOM_BYTES
+    room = min(MOST_MESSAGE_BYTES, _largest_record(settings.source.config, source) + DEAD_LETTER_HEADROOM_BYTES)
     least = {} if "max.message.bytes" in written.config else {"max.message.bytes": room}
     return _desired(settings, Role.DEAD_LETTER, settings.dead_letter, written, {}, least)
 

@@ -58,6 +58,18 @@ def test_what_is_written_wins_and_big_records_have_room_in_the_dead_letter_topic
     ]
 
 
+def test_topics_that_hold_more_than_records_of_the_source_stay_within_what_kafka_takes(tmp_path: Path) -> None:
+    text = HEAD + (
+        "  source: {topic: a, config: {max.message.bytes: '2147483647'}}\n  target: {topic: b}\n"
+        "  backend: {type: KafkaBuckets}\n"
+    )
+
+    plans = topic_plans(read_settings(file_with(tmp_path, text)), on_own_cluster=True)
+
+    of_the_backlog = {plan.config["max.message.bytes"] for plan in plans if ".delay." in plan.name}
+    assert (plans[2].config["max.message.bytes"], of_the_backlog) == ("2147483647", {"2147483647"})
+
+
 def test_a_fixed_delay_needs_the_brokers_time_on_any_cluster(tmp_path: Path) -> None:
     text = PLAIN + "  schedule: {delay: 30s}\n"
 

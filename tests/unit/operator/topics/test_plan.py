@@ -269,6 +269,12 @@ def test_the_dead_letter_topic_keeps_room_for_what_the_source_takes() -> None:
     assert plan.actions[0] == SetConfig(DEAD_LETTER, {"max.message.bytes": "2065536"}, {"max.message.bytes": "1114124"})
 
 
+def test_the_dead_letter_topic_takes_no_more_than_kafka_does() -> None:
+    actions = World().plan(wanted(source={"config": {"max.message.bytes": "2147483647"}})).actions
+
+    assert CreateTopic(DEAD_LETTER, config={"max.message.bytes": "2147483647"}) in actions
+
+
 def test_a_topic_that_was_made_anew_is_left_alone_and_told_once() -> None:
     world, route = World(), wanted(target={"config": {"segment.ms": "5"}})
     world.settle(route)
