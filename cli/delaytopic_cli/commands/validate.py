@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 
 from delaytopic_api import DelayClass, DelayTopic, Problem, class_for, load_documents, resolve
 from delaytopic_api.errors import ApiError, InvalidDocument, Refused
+from delaytopic_api.values import unified
 from delaytopic_cli.command_line import NearChoice, echo, echo_json, fail
 from delaytopic_cli.errors import InputError
 
@@ -42,7 +43,7 @@ def validate(files: tuple[str, ...], output: str) -> int:
             problems.append(str(error))
         else:
             documents += loaded
-    problems += [str(problem) for problem in _refusals(documents)]
+    problems += [str(problem) for problem in [*_refusals(documents), *_collisions(documents)]]
     if output == "json":
         echo_json({"valid": not problems, "documents": len(documents), "problems": problems})
         return InputError.exit_code if problems else 0
@@ -64,6 +65,24 @@ def _refusals(documents: Sequence[DelayTopic | DelayClass]) -> list[Problem]:
             except Refused as error:
                 found += error.problems
     return found
+
+
+def _collisions(documents: Sequence[DelayTopic | DelayClass]) -> Iterator[Problem]:
+    """Yield the topics that Kafka takes for one of another DelayTopic with the same class, or the same servers."""
+    seen: dict[tuple[str | None, str], tuple[str, DelayTopic]] = {}
+    for document in documents:
+        if not isinstance(document, DelayTopic):
+            continue
+        spec = document.spec
+        kafka = spec.connection.bootstrap_servers if spec.connection is not None else spec.delay_class_name
+        for field, name in spec.topics.items():
+            other, owner = seen.setdefault((kafka, unified(name)), (name, document))
+            if other != name and owner is not document:
+                message = (
+                    f"is {name}, and differs from {other} of {owner.full_name} in dots and underscores only: Kafka "
+                    "takes one of the two"
+                )
+                yield Problem(f"spec.{field}", message, f"DelayTopic {document.full_name}")
 
 
 def _text(file: str) -> str:

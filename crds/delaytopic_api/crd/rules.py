@@ -6,7 +6,8 @@ they keep what cannot change while records are pending.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
 from typing import Final
 
 from delaytopic_api.documents.connection import Authentication, OAuth, RedisConnection
@@ -38,6 +39,27 @@ def _of_config(names: Iterable[str], pattern: str, message: str) -> Rule:
         message,
         "config",
     )
+
+
+def _told_apart() -> Iterator[Rule]:
+    """Rules that Kafka takes no two topics of a DelayTopic for one."""
+    topics = {
+        "source": "self.source.topic",
+        "target": "self.target.topic",
+        "deadLetter": "(has(self.deadLetter) ? self.deadLetter.topic : self.source.topic + '.dlq')",
+        "history": "(has(self.history) ? self.history.topic : self.source.topic + '.history')",
+    }
+    without = (
+        "!(has(self.history) || has(self.schedule) && has(self.schedule.dialect)"
+        f" && self.schedule.dialect in {_WITH_HISTORY})"
+    )
+    for (one, name), (other, of_other) in combinations(topics.items(), 2):
+        differ = f"{name} == {of_other} || {name}.replace('.', '_') != {of_other}.replace('.', '_')"
+        yield Rule(
+            f"{without} || {differ}" if other == "history" else differ,
+            f"differs from {one}.topic in dots and underscores only: Kafka takes one of the two",
+            f"{other}.topic",
+        )
 
 
 _WITH_PASSWORD = "['ScramSha512', 'ScramSha256', 'Plain']"
@@ -75,6 +97,7 @@ RULES: Final[Mapping[type[Model], tuple[Rule, ...]]] = {
             "history.topic",
         ),
         Rule("self.source.topic != self.target.topic", "must differ from source.topic", "target.topic"),
+        *_told_apart(),
         Rule(
             "has(self.deadLetter) || self.source.topic + '.dlq' != self.target.topic",
             "must differ from source.topic and target.topic; without deadLetter it is source.topic and .dlq",
@@ -212,7 +235,14 @@ RULES: Final[Mapping[type[Model], tuple[Rule, ...]]] = {
             "trustedCertificate",
         ),
     ),
-    RedisConnection: (Rule("has(self.url) != has(self.urlSecret)", "set exactly one of url and urlSecret"),),
+    RedisConnection: (
+        Rule("has(self.url) != has(self.urlSecret)", "set exactly one of url and urlSecret"),
+        Rule(
+            "!has(self.tls) || !has(self.url) || self.url.startsWith('rediss:')",
+            "is for rediss://, and url begins with redis://",
+            "tls",
+        ),
+    ),
     ClassBackendSpec: (Rule("has(self.redis) || self.type != 'RedisZset'", "is required for type RedisZset", "redis"),),
     ExecutorsTemplate: (
         Rule("!has(self.min) || !has(self.max) || self.min <= self.max", "must not be more than max", "min"),

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from delaytopic_api.documents.model import Model, exactly_one, require
 from delaytopic_api.values.names import SecretKey, SecretName
 from delaytopic_api.values.oauth import OAuthScope, SaslExtensions, TokenEndpointUrl
-from delaytopic_api.values.urls import BootstrapServers, RedisUrl
+from delaytopic_api.values.urls import BootstrapServers, RedisServerUrl
 
 
 class AuthenticationType(StrEnum):
@@ -166,8 +166,9 @@ class KafkaConnection(Model):
 class RedisConnection(Model):
     """The connection of the relays to Redis."""
 
-    url: RedisUrl | None = None
-    """`redis://host:port/0` or, encrypted, `rediss://...`, without credentials."""
+    url: RedisServerUrl | None = None
+    """`redis://host:port/0` or, encrypted, `rediss://...`, without credentials and without a query; the number behind
+    the last slash is the database."""
     url_secret: UrlSecret | None = None
     """The URL from a Secret, with credentials if need be; instead of url."""
     password_secret: PasswordSecret | None = None
@@ -177,5 +178,12 @@ class RedisConnection(Model):
 
     @model_validator(mode="after")
     def _rules(self) -> Self:
-        require((exactly_one(url=self.url, url_secret=self.url_secret), "", "set exactly one of url and urlSecret"))
+        require(
+            (exactly_one(url=self.url, url_secret=self.url_secret), "", "set exactly one of url and urlSecret"),
+            (
+                self.tls is None or self.url is None or self.url.startswith("rediss:"),
+                "tls",
+                "is for rediss://, and url begins with redis://",
+            ),
+        )
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
@@ -13,6 +13,7 @@ from delaytopic_api.documents.model import Model, at_most_one, require
 from delaytopic_api.documents.relays import AutoscalingSpec, RelaySpec
 from delaytopic_api.documents.status import DelayTopicStatus
 from delaytopic_api.documents.topics import SourceSpec, TargetSpec, TopicSpec
+from delaytopic_api.values.bucket_topics import unified
 from delaytopic_api.values.choices import (
     CAPABILITIES,
     BackendType,
@@ -301,6 +302,16 @@ class DelayTopicSpec(Model):
             return None
         return self.history.topic if self.history else f"{self.source.topic}.history"
 
+    @property
+    def topics(self) -> dict[str, str]:
+        """The names of its topics, by the fields that name them."""
+        topics = {
+            "source.topic": self.source.topic,
+            "target.topic": self.target.topic,
+            "deadLetter.topic": self.dead_letter_topic,
+        }
+        return topics if self.history_topic is None else {**topics, "history.topic": self.history_topic}
+
     @model_validator(mode="after")
     def _rules(self) -> Self:
         source, target, dead_letter = self.source, self.target, self.dead_letter_topic
@@ -327,6 +338,7 @@ class DelayTopicSpec(Model):
                 "must not be compact: compaction removes records that are still to be delivered",
             ),
             (source.topic != target.topic, "target.topic", "must differ from source.topic"),
+            *_told_apart(self.topics),
             (
                 dead_letter not in (source.topic, target.topic),
                 "deadLetter.topic",
@@ -354,6 +366,22 @@ class DelayTopicSpec(Model):
             ),
         )
         return self
+
+
+def _told_apart(topics: Mapping[str, str]) -> list[tuple[bool, str, str]]:
+    """Return the rules that Kafka takes no two of the topics for one, as `require` takes them."""
+    rules, seen = [], dict[str, str]()
+    for field, name in topics.items():
+        first = seen.setdefault(unified(name), field)
+        rules.append(
+            (
+                topics[first] == name,
+                field,
+                f"is {name}, and differs from {first} ({topics[first]}) in dots and underscores only: Kafka takes one "
+                "of the two",
+            )
+        )
+    return rules
 
 
 class DelayTopic(Model):

@@ -11,6 +11,7 @@ from delaytopic_api.values.bucket_topics import (
     ids_name,
     is_reserved,
     source_mark,
+    unified,
 )
 from delaytopic_api.values.choices import (
     CAPABILITIES,
@@ -39,6 +40,7 @@ from delaytopic_api.values.duration import Duration, between
 from delaytopic_api.values.names import Glob, Namespace, SecretName, Sha256, covers, glob_matcher, topic_matcher
 from delaytopic_api.values.percent import Percent
 from delaytopic_api.values.quantity import Quantity
+from delaytopic_api.values.redis_url import REDIS_URLS, RedisAddress, parse_redis_url
 from delaytopic_api.values.time_zone import TimeZone
 from delaytopic_api.values.topic_config import MOST_MESSAGE_BYTES
 from delaytopic_api.values.whole_minute import WholeMinute
@@ -46,6 +48,7 @@ from delaytopic_api.values.whole_minute import WholeMinute
 __all__ = [
     "CAPABILITIES",
     "MOST_MESSAGE_BYTES",
+    "REDIS_URLS",
     "AuditMode",
     "AutoscalingMode",
     "BackendType",
@@ -69,6 +72,7 @@ __all__ = [
     "Percent",
     "Provenance",
     "Quantity",
+    "RedisAddress",
     "Rule",
     "ScaleToZero",
     "SecretName",
@@ -86,6 +90,8 @@ __all__ = [
     "glob_matcher",
     "ids_name",
     "is_reserved",
+    "parse_redis_url",
     "source_mark",
     "topic_matcher",
+    "unified",
 ]

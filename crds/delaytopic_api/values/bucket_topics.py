@@ -19,8 +19,9 @@ LARGEST_BATCH_BYTES: Final = 2 << 20
 SPARE_BUCKETS: Final = 1
 """Beyond those that the longest delay needs: it takes over a part of the farthest range when that is too full."""
 
-RESERVED: Final = r"__.*|delaytopic\..+\.delay\.(ids|[0-9]+)"
-"""Topics that no document may name: Kafka's own, and those of this backend, which belong to one backlog each."""
+RESERVED: Final = "__.*|delaytopic[._].+[._]delay[._](ids|[0-9]+)"
+"""Topics that no document may name: Kafka's own, and those of this backend, which belong to one backlog each. Dots and
+underscores are one for Kafka, see `unified`."""
 
 
 class BucketTopic(NamedTuple):
@@ -48,6 +49,13 @@ def bucket_names(backend_id: str, horizon_ms: int, max_delay_ms: int) -> list[st
 def ids_name(backend_id: str) -> str:
     """The name of the compacted topic that holds what is known of ids."""
     return f"{backend_id}.delay.ids"
+
+
+def unified(topic: str) -> str:
+    """Return a topic's name as Kafka compares it with others: it refuses a topic that differs from one that is there
+    in dots and underscores only, as the names of their metrics would be the same.
+    """
+    return topic.replace(".", "_")
 
 
 def is_reserved(topic: str) -> bool:

@@ -39,10 +39,13 @@ class Checked:
     def __init__(self, check: Callable[[T], T], *rules: Rule, **schema: Any) -> None:
         """`schema` are more keywords of the JSON schema, such as maxLength=253."""
         self._check = check
-        self._schema = schema | ({KEY: [rule.document() for rule in rules]} if rules else {})
+        self._rules = [rule.document() for rule in rules]
+        self._schema = schema
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_after_validator_function(self._check, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return handler(schema) | self._schema
+        checked = handler(schema) | self._schema
+        rules = [*checked.get(KEY, ()), *self._rules]  # of an annotation inside of this one, too
+        return checked | ({KEY: rules} if rules else {})

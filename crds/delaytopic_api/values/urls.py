@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import re
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from delaytopic_api.errors import InvalidText
 from delaytopic_api.values.cluster_rules import Checked, Rule
+from delaytopic_api.values.redis_url import REDIS_URLS, parse_redis_url
 
-REDIS_SCHEMES = ("redis", "rediss", "unix")
 LONGEST_ADDRESS = 2048
 _HOST = r"([a-zA-Z0-9._-]+|\[[0-9a-fA-F:.]+\])"
 _PORT = "([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
+_NO_CREDENTIALS = "must not hold credentials: put them into a Secret (a file, in a relay's configuration)"
+_REDIS = "^(rediss?://[^/?#]+(/[0-9]{0,9}/?)?|unix:///[^?#]+([?]db=[0-9]{0,9})?)$"
 _NOT_SERVERS = "is not a list of servers; write host:port, several separated by commas"
 _SERVERS = f" *{_HOST}:{_PORT} *(, *{_HOST}:{_PORT} *)*"
 
 
 def _check_redis_url(url: str) -> str:
+    if "password=" in url.partition("?")[2]:
+        raise InvalidText(_NO_CREDENTIALS)
     try:
-        parts = urlsplit(url)
-        parts.port  # noqa: B018  (raises where the port is no number)
-    except ValueError as error:
-        raise InvalidText(f"is not a URL ({error}); write it like redis://host:6379/0") from error
-    if parts.username or parts.password or "password=" in parts.query:
-        raise InvalidText("must not hold credentials: put them into a Secret (a file, in a relay's configuration)")
-    if parts.scheme not in REDIS_SCHEMES or not (parts.path if parts.scheme == "unix" else parts.hostname):
-        raise InvalidText(
-            f'"{url}" is not the URL of a Redis; write it like redis://host:6379/0 or rediss://host:6380/0'
-        )
+        address = parse_redis_url(url)
+    except InvalidText as error:
+        shown = "" if "@" in url else f'"{url}" '  # what is before an @ may be a password
+        raise InvalidText(f"{shown}{error}") from None
+    if address.has_credentials:
+        raise InvalidText(_NO_CREDENTIALS)
+    return url
+
+
+def _check_server(url: str) -> str:
+    if url.startswith("unix:"):
+        raise InvalidText(f'"{url}" cannot be reached from a pod; use redis:// or rediss://')
     return url
 
 
@@ -49,10 +54,17 @@ RedisUrl = Annotated[
             "must not hold credentials: put them into a Secret",
         ),
         Rule(
-            "isURL(self) && self.matches('^(rediss?://[^/?#]+|unix://[^?#]+)')",
-            "is not the URL of a Redis; write it like redis://host:6379/0 or rediss://host:6380/0",
+            f"isURL(self) && self.matches('{_REDIS}')",
+            f"is not the URL of a Redis; write it like {REDIS_URLS}, without a query",
         ),
         maxLength=LONGEST_ADDRESS,
+    ),
+]
+"""Of a server or a socket, without credentials."""
+RedisServerUrl = Annotated[
+    RedisUrl,
+    Checked(
+        _check_server, Rule("!self.startsWith('unix:')", "cannot be reached from a pod; use redis:// or rediss://")
     ),
 ]
 BootstrapServers = Annotated[

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from socket import socket
 from time import monotonic
 from typing import Any, Final, TypeAlias
-from urllib.parse import SplitResult, unquote, urlsplit
 
 import redis
 from redis import exceptions
@@ -19,11 +18,11 @@ from redis.cluster import RedisCluster
 from redis.retry import Retry
 
 from delaytopic_api.documents import RedisConnection
+from delaytopic_api.errors import InvalidText
+from delaytopic_api.values import REDIS_URLS, RedisAddress, parse_redis_url
 from delaytopic_operator.errors import OperatorError, RedisNotAuthenticated, RedisUnavailable, SecretMissing
 from delaytopic_operator.model.secret_values import SecretValues
 
-DEFAULT_PORT: Final = 6379
-FORMS: Final = "redis://host[:port][/database] or rediss://host[:port][/database]"
 MOST_BYTES: Final = 4 << 20
 """Of one answer; a thousand names of keys, or the slots of a large cluster, are far less."""
 TIMEOUT_S: Final = 5.0
@@ -51,43 +50,36 @@ class RedisTarget:
 
 def redis_target(connection: RedisConnection, secrets: SecretValues) -> RedisTarget:
     """Return where it is. Raises `SecretMissing`, naming the Secret and the key; no part of a secret url is in it."""
-    parts = _parts(connection, secrets)
-    assert parts.hostname is not None  # _parts has looked
-    password = unquote(parts.password) if parts.password else None
+    address = _address(connection, secrets)
+    password = address.password
     if connection.password_secret is not None:
         wanted = connection.password_secret
         password = secrets.text(wanted.secret_name, wanted.password)
     trusted = connection.tls.trusted_certificates if connection.tls else []
     authorities = [secrets.pem(one.secret_name, one.certificate, "CERTIFICATE") for one in trusted]
     return RedisTarget(
-        parts.hostname,
-        parts.port or DEFAULT_PORT,
-        int(parts.path.strip("/") or 0),
-        parts.scheme == "rediss",
-        unquote(parts.username) if parts.username else None,
+        address.host,
+        address.port,
+        address.database,
+        address.tls,
+        address.username,
         password,
         "\n".join(authorities) or None,
     )
 
 
-def _parts(connection: RedisConnection, secrets: SecretValues) -> SplitResult:
+def _address(connection: RedisConnection, secrets: SecretValues) -> RedisAddress:
     if connection.url_secret is None:
-        return _split(connection.url or "", f"backend.redis.url is {connection.url}")
+        return parse_redis_url(connection.url or "")  # the document was checked
     wanted = connection.url_secret
-    text = secrets.text(wanted.secret_name, wanted.key)
-    return _split(text, f"the key {wanted.key} of the Secret {wanted.secret_name}")
-
-
-def _split(text: str, what: str) -> SplitResult:
+    where = f"the key {wanted.key} of the Secret {wanted.secret_name}"
     try:
-        parts = urlsplit(text.strip())
-        usable = parts.scheme in ("redis", "rediss") and parts.hostname and (parts.port is None or parts.port > 0)
-        usable = usable and (parts.path.strip("/") or "0").isdecimal()
-    except ValueError:  # its text may hold a part of the password
-        usable = False
-    if not usable:
-        raise SecretMissing(f"{what}: not the url of a Redis that the operator can reach; write it as {FORMS}")
-    return parts
+        address = parse_redis_url(secrets.text(wanted.secret_name, wanted.key))
+    except InvalidText as error:
+        raise SecretMissing(f"{where} {error}") from None
+    if address.path is not None:
+        raise SecretMissing(f"{where} is the path of a socket, which no pod reaches; write it like {REDIS_URLS}")
+    return address
 
 
 class BoundedPool(redis.ConnectionPool):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
-from urllib.parse import urlsplit
 
 from delaytopic_api.documents import (
     Authentication,
@@ -136,11 +135,6 @@ def _problems(settings: Settings) -> Iterator[Problem]:
 
 def _redis_problems(redis: RedisConnection) -> Iterator[Problem]:
     path = "spec.backend.redis"
-    scheme = urlsplit(redis.url).scheme if redis.url else None
-    if scheme == "unix":
-        yield Problem(f"{path}.url", "unix:// cannot be reached from a pod; use redis:// or rediss://")
-    if scheme == "redis" and redis.tls is not None:
-        yield Problem(f"{path}.tls", "is for rediss://, and url begins with redis://")
     yield from _tls_problems(redis.tls, f"{path}.tls")
 
 

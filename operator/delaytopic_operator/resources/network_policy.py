@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Final
-from urllib.parse import urlsplit
 
 from delaytopic_api.relay import RelayConfig
+from delaytopic_api.values import parse_redis_url
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.resources.identity import (
     AUDIT,
@@ -20,7 +20,6 @@ from delaytopic_operator.resources.identity import (
 DNS_PORTS: Final = (53, 5353)
 """Rules see the pod behind a Service: OpenShift's name servers listen on 5353. Any address: node-local caches have
 one of the node's."""
-DEFAULT_REDIS_PORT: Final = 6379
 _WEB_PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -100,7 +99,7 @@ def _ports(relay: RelayConfig, config: OperatorConfig) -> list[int] | None:
     if redis is not None:
         if redis.url is None:
             return None
-        ports.add(urlsplit(redis.url).port or DEFAULT_REDIS_PORT)
+        ports.add(parse_redis_url(redis.url).port)
     return sorted(ports | set(config.relay_egress_ports))
 
 

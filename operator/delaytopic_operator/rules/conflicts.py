@@ -5,6 +5,8 @@ Pure. What is written down of a DelayTopic comes before what others ask for, and
 of another            as a source   as a target           as a dead letter
 its source            refused       Observe               Observe; of another namespace refused
 what it looks after   Observe       Observe               Observe
+one that Kafka takes  refused       refused               refused
+for either of these
 
 `Observe`: one only, so that nobody changes or deletes what is another's. What has a connection of its own binds only
 its own namespace: nobody but its author says that this Kafka is what it is taken for.
@@ -16,6 +18,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from delaytopic_api.values import unified
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import Role
 
@@ -134,6 +137,7 @@ class _Network:
     """The routes that were admitted, none of which is in another's way, and what is written down."""
 
     claims: dict[Topic, list[_Claim]] = field(default_factory=dict)
+    """By the names by which Kafka compares topics (`unified`)."""
     kept: set[tuple[Key, Use]] = field(default_factory=set)
     """The uses that were written down, and are in nobody's way: they stay so, whoever comes later."""
     by_source: dict[Topic, list[Route]] = field(default_factory=dict)
@@ -162,11 +166,11 @@ class _Network:
     def _claim(self, owner: Route, use: Use) -> None:
         if use.manages or use.role is Role.SOURCE:
             for cluster in owner.clusters:
-                self.claims.setdefault(Topic(cluster, use.name), []).append(_Claim(use, owner))
+                self.claims.setdefault(Topic(cluster, unified(use.name)), []).append(_Claim(use, owner))
 
     def _objection(self, asking: Route, use: Use) -> RouteConflict | None:
         for cluster in asking.clusters:
-            for claim in self.claims.get(Topic(cluster, use.name), ()):
+            for claim in self.claims.get(Topic(cluster, unified(use.name)), ()):
                 if _binds(claim.owner, asking.key):
                     sentence = _clash(asking.key, use, claim)
                     if sentence is not None:
@@ -220,6 +224,12 @@ def _clash(key: Key, use: Use, claim: _Claim) -> str | None:
     if claim.owner.is_gone:
         who += ", which is gone, and whose backlog is retained"
     beside = use.role in (Role.DEAD_LETTER, Role.HISTORY)
+    if claim.use.name != use.name:
+        other = f"{claim.use.name} of {who}" if at_home else f"a topic of {who}"
+        return (
+            f"{field}.topic: {use.name} differs from {other} in dots and underscores only, and Kafka takes one of the "
+            "two; use another"
+        )
     if of_source and (use.role is Role.SOURCE or (beside and not at_home)):
         return f"{field}.topic: {use.name} is the source topic of {who} already; use another"
     if use.manages and (claim.use.manages or not at_home):

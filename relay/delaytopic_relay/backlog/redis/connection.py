@@ -12,8 +12,9 @@ from redis.cluster import RedisCluster
 from redis.credentials import CredentialProvider
 from redis.retry import Retry
 
+from delaytopic_api.errors import InvalidText
+from delaytopic_api.values import RedisAddress, parse_redis_url
 from delaytopic_relay.backlog.redis.errors import CredentialsError, ask
-from delaytopic_relay.backlog.redis.url import RedisUrl, parse_redis_url
 from delaytopic_relay.errors import ConfigurationError
 
 CONNECT_TIMEOUT_S = 2.0
@@ -59,7 +60,7 @@ class RedisConnection(NamedTuple):
 class FileCredentials(CredentialProvider):
     """User name and password, read again for each connection, so that a rotated secret needs no restart."""
 
-    def __init__(self, settings: RedisSettings, url: RedisUrl) -> None:
+    def __init__(self, settings: RedisSettings, url: RedisAddress) -> None:
         """From the files in `settings`; what these do not give may be in the url, if it came from a file."""
         self._settings = settings
         self._url = url
@@ -94,11 +95,19 @@ def connect_redis(settings: RedisSettings) -> RedisConnection:
     return RedisConnection(cluster, where)
 
 
-def _url(settings: RedisSettings) -> RedisUrl:
+def _url(settings: RedisSettings) -> RedisAddress:
     text = settings.url if settings.url is not None else _read("urlFile", settings.url_file)
     if not text:
         raise ConfigurationError("backend.redis has neither url nor urlFile: one of them must name the Redis")
-    url = parse_redis_url(text, secret=settings.url is None)
+    field = "urlFile" if settings.url is None else "url"
+    try:
+        url = parse_redis_url(text)
+    except InvalidText as error:
+        raise ConfigurationError(f"backend.redis.{field}: {error}") from None
+    if url.has_credentials and settings.url is not None:
+        raise ConfigurationError(
+            "backend.redis.url holds credentials: put them into usernameFile and passwordFile, or use urlFile"
+        )
     tls_fields = {
         "caFile": settings.ca_file,
         "certificateFile": settings.certificate_file,
@@ -110,7 +119,7 @@ def _url(settings: RedisSettings) -> RedisUrl:
     return url
 
 
-def _options(settings: RedisSettings, url: RedisUrl) -> dict[str, Any]:
+def _options(settings: RedisSettings, url: RedisAddress) -> dict[str, Any]:
     options: dict[str, Any] = {
         "socket_connect_timeout": CONNECT_TIMEOUT_S,
         "socket_timeout": READ_TIMEOUT_S,
@@ -133,7 +142,7 @@ def _options(settings: RedisSettings, url: RedisUrl) -> dict[str, Any]:
     return options
 
 
-def _single(url: RedisUrl, options: dict[str, Any]) -> redis.Redis:
+def _single(url: RedisAddress, options: dict[str, Any]) -> redis.Redis:
     if url.path is not None:
         return redis.Redis(unix_socket_path=url.path, db=url.database, **options)
     return redis.Redis(host=url.host, port=url.port, db=url.database, socket_keepalive=True, **options)

@@ -31,6 +31,26 @@ def test_what_init_writes_is_valid(tmp_path: Path, capsys: pytest.CaptureFixture
     assert capsys.readouterr().out == (f"wrote {file}; try it: delaytopic local -f {file}\n1 document is valid\n")
 
 
+def test_topics_that_kafka_takes_for_one_are_refused_across_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = write(tmp_path, HEAD % "one" + "spec: {source: {topic: shop.a}, target: {topic: shop.b}}\n", "one.yaml")
+    two = write(tmp_path, HEAD % "two" + "spec: {source: {topic: shop.c}, target: {topic: shop_a}}\n", "two.yaml")
+
+    assert run(["validate", "-f", one, "-f", two]) == 2
+    assert capsys.readouterr().err == (
+        "error: DelayTopic shop/two: spec.target.topic: is shop_a, and differs from shop.a of shop/one in dots and "
+        "underscores only: Kafka takes one of the two\n"
+    )
+
+
+def test_topics_that_kafka_takes_for_one_may_be_on_two_kafkas(tmp_path: Path) -> None:
+    one = HEAD % "one" + "spec: {delayClassName: gold, source: {topic: shop.a}, target: {topic: shop.b}}\n"
+    two = HEAD % "two" + "spec: {delayClassName: iron, source: {topic: shop_a}, target: {topic: shop_b}}\n"
+
+    assert run(["validate", "-f", write(tmp_path, f"{one}---\n{two}")]) == 0
+
+
 def test_init_overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write(tmp_path, "mine")
 

@@ -170,6 +170,8 @@ def test_the_audits_rules_follow_from_the_document(tmp_path: Path) -> None:
     [
         ("foo", None, "--bootstrap-servers: is not a list of servers; write host:port, several separated by commas"),
         (None, "foo", '--redis-url: "foo" is not the URL of a Redis; write it like redis://host:6379/0 or'),
+        (None, "redis://h?db=3", '--redis-url: "redis://h?db=3" has a query that nobody reads; write the database'),
+        (None, "redis://u:secret@h?db=3", "--redis-url: has a query that nobody reads"),
         (None, "redis://u:secret@h", "--redis-url: must not hold credentials"),
     ],
 )

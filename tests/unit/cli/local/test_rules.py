@@ -41,6 +41,11 @@ def test_one_behind_the_other_goes(tmp_path: Path) -> None:
             "DelayTopic shop/b: spec.source.topic: s is the source topic of shop/a already; use another",
         ),
         (
+            [("s1", "shop.t"), ("s2", "shop_t")],
+            "DelayTopic shop/b: spec.target.topic: shop_t differs from shop.t of shop/a in dots and underscores only, "
+            "and Kafka takes one of the two; use another",
+        ),
+        (
             [("s1", "t"), ("s2", "t")],
             "DelayTopic shop/b: spec.target.management: must be Observe for t, which is looked after for shop/a "
             "already; or use another topic",

@@ -131,6 +131,16 @@ def test_another_delay_topic_of_the_cluster_on_the_same_source_is_in_the_way() -
     )
 
 
+def test_another_delay_topic_of_the_cluster_whose_topic_kafka_takes_for_ones_own_is_in_the_way() -> None:
+    outcome = only(against(STATE, delay_topic("other", source={"topic": "shop.reminders_delayed"})))
+
+    assert outcome.reason == "ResourceConflict"
+    assert outcome.message == (
+        "spec.source.topic: shop.reminders_delayed differs from shop.reminders.delayed of shop/reminders in dots and "
+        "underscores only, and Kafka takes one of the two; use another"
+    )
+
+
 def test_a_namespace_that_is_not_there_has_to_be_made_or_be_in_the_files() -> None:
     state = replace(STATE, namespaces={**STATE.namespaces, "billing": None})
     invoices = delay_topic("invoices", "billing")

@@ -161,6 +161,23 @@ def test_a_secret_url_that_is_none_is_told_without_its_text(url: str) -> None:
         redis_target(connection, holding(redis={"url": url}))
 
     assert str(raised.value) == (
-        "the key url of the Secret redis: not the url of a Redis that the operator can reach; write it as "
-        "redis://host[:port][/database] or rediss://host[:port][/database]"
+        "the key url of the Secret redis is not the URL of a Redis; write it like redis://host:6379/0 or "
+        "rediss://host:6380/0"
     )
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("redis://:secret@cache?db=3", "has a query that nobody reads; write the database behind the host: "),
+        ("unix:///secret", "is the path of a socket, which no pod reaches; write it like redis://host:6379/0 or "),
+    ],
+)
+def test_a_secret_url_that_relays_do_not_take_is_refused_by_the_operator(url: str, why: str) -> None:
+    connection = redis(urlSecret={"secretName": "redis"})
+
+    with pytest.raises(SecretMissing) as raised:
+        redis_target(connection, holding(redis={"url": url}))
+
+    assert str(raised.value).startswith(f"the key url of the Secret redis {why}")
+    assert "secret" not in str(raised.value)

@@ -54,6 +54,27 @@ def test_of_two_on_one_source_the_younger_is_refused() -> None:
     }
 
 
+@pytest.mark.parametrize("topics", [("b1", "a.t", "b3"), ("a.t", "b2", "b3"), ("b1", "b2", "[a.t]")])
+def test_a_topic_that_kafka_takes_for_anothers_is_refused(topics: tuple[str, ...]) -> None:
+    field = f"spec.{ROLES[[topic.strip('[]') for topic in topics].index('a.t')].value}.topic"
+
+    assert refusals(route("a", "a1", "a_t", "a3", age=1), route("b", *topics)) == {
+        "shop/b": f"{field}: a.t differs from a_t of shop/a in dots and underscores only, and Kafka takes one of the "
+        "two; use another"
+    }
+
+
+def test_who_has_a_topic_that_kafka_takes_for_mine_is_not_told_across_namespaces() -> None:
+    assert refusals(route("a", "s", "t"), route("bank/a", "b.s", "a_t", age=1), route("c", "b_s", "u")) == {
+        "shop/c": "spec.source.topic: b_s differs from a topic of a DelayTopic of another namespace in dots and "
+        "underscores only, and Kafka takes one of the two; use another"
+    }
+
+
+def test_topics_that_kafka_takes_for_one_are_two_in_two_clusters() -> None:
+    assert refusals(route("a", "a.s", "t", clusters=frozenset({"there"})), route("b", "a_s", "u")) == {}
+
+
 def test_of_two_of_one_age_the_one_with_the_later_name_is_refused() -> None:
     assert conflicts([route("b", "s", "t"), route("a", "s", "u")]).keys() == {Key("shop", "b")}
 

@@ -51,8 +51,9 @@ def test_a_status_that_cannot_be_read_is_no_reason_against_it() -> None:
         ({"backend": {"type": "RedisZset"}}, "InvalidSpec", "DelayClass"),
         (
             {"backend": {"type": "RedisZset", "redis": {"url": "unix:///redis.sock"}}},
-            "InvalidClass",
-            "spec.backend.redis.url: unix:// cannot be reached from a pod; use redis:// or rediss://",
+            "InvalidSpec",
+            'DelayClass standard: spec.backend.redis.url: "unix:///redis.sock" cannot be reached from a pod; '
+            "use redis:// or rediss://",
         ),
         (
             {"relay": {"resources": {"limits": {"memory": "1Mi"}}}},

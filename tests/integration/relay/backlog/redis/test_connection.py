@@ -88,6 +88,22 @@ def test_a_certificate_that_is_no_pem_is_named(tmp_path: Path) -> None:
     )
 
 
+def test_a_url_that_is_none_is_named_by_its_field_and_without_its_text(tmp_path: Path) -> None:
+    path = write(tmp_path / "url", "redis://:hunter2@cache?db=3\n")
+
+    assert [refusal(RedisFields(url_file=path)), refusal(RedisFields(url="redis://cache?db=3"))] == [
+        f"backend.redis.{field}: has a query that nobody reads; write the database behind the host: redis://host:6379/3"
+        for field in ("urlFile", "url")
+    ]
+
+
+@pytest.mark.parametrize("url", ["redis://relay:hunter2@cache", "redis://:hunter2@cache", "unix://:hunter2@/run/x"])
+def test_a_url_in_the_configuration_must_not_hold_credentials(url: str) -> None:
+    assert refusal(RedisFields(url=url)) == (
+        "backend.redis.url holds credentials: put them into usernameFile and passwordFile, or use urlFile"
+    )
+
+
 def test_a_url_file_that_is_not_there_is_named() -> None:
     assert refusal(RedisFields(url_file="/no/such/url")) == (
         "backend.redis.urlFile: /no/such/url cannot be read: No such file or directory"
