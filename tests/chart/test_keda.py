@@ -25,6 +25,13 @@ def test_every_metric_of_a_query_is_served() -> None:
     assert [named_series(query) - served_series() for query in QUERIES] == [set(), set()]
 
 
+def test_a_lag_of_one_marker_in_each_partition_wakes_nobody() -> None:
+    [of_target] = [each["spec"] for each in SCALED if any(one["type"] == "kafka" for one in each["spec"]["triggers"])]
+    [lag] = [trigger["metadata"] for trigger in of_target["triggers"] if trigger["type"] == "kafka"]
+
+    assert int(lag["activationLagThreshold"]) >= of_target["maxReplicaCount"]
+
+
 def test_relays_are_scaled_by_keda_only_where_their_own_scaling_is_off() -> None:
     topics = [load_document(document) for document in DOCUMENTS if document["kind"] == "DelayTopic"]
     scaled = [each["spec"]["scaleTargetRef"] for each in SCALED if "kind" in each["spec"]["scaleTargetRef"]]
