@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Final
+from urllib.parse import urlsplit
 
 from delaytopic_api.relay import RelayConfig
 from delaytopic_api.values import parse_redis_url
