@@ -102,6 +102,12 @@ class ApiServerUnreachableError(CliError):
     """The Kubernetes API server does not answer, or not the gateway; nothing is allowed until it does."""
 
 
+class BusyError(CliError):
+    """A server has too much to do just now, or too much of one caller; the same request succeeds later."""
+
+    exit_code = 5
+
+
 class AuditFailedError(CliError):
     """Records were lost, delivered twice, early or to the wrong place."""
 

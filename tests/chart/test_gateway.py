@@ -63,6 +63,7 @@ def test_the_values_become_options_that_the_command_takes(helm: ChartHelm) -> No
         ["delaytopic", "gateway"],
         [
             "--listen=0.0.0.0:8080",
+            "--probe-listen=0.0.0.0:8081",
             "--kafka-config=/etc/delaytopic/kafka/kafka.yaml",
             "--relay-token-file=/etc/delaytopic/relays/token",
             "--jobs-topic=delaytopic.gateway.jobs",
@@ -76,17 +77,21 @@ def test_the_values_become_options_that_the_command_takes(helm: ChartHelm) -> No
     assert [each for each in container["args"] if each.partition("=")[0] not in known] == []
 
 
-def test_it_mounts_its_own_login_and_answers_its_probes_where_it_listens(helm: ChartHelm) -> None:
+def test_it_mounts_its_own_login_and_answers_its_probes_where_nobody_else_asks(helm: ChartHelm) -> None:
     documents = helm.template(*ON)
     container = _container(documents)
 
     pod = named(documents, "Deployment", NAME)["spec"]["template"]["spec"]
     assert pod["volumes"][0] == {"name": "kafka", "secret": {"secretName": "kafka"}}
     assert container["volumeMounts"][0] == {"name": "kafka", "mountPath": "/etc/delaytopic/kafka", "readOnly": True}
-    assert container["ports"] == [{"name": "http", "containerPort": 8080, "protocol": "TCP"}]
-    assert [container[probe]["httpGet"]["path"] for probe in ("livenessProbe", "readinessProbe")] == [
-        "/healthz",
-        "/readyz",
+    assert container["ports"] == [
+        {"name": "http", "containerPort": 8080, "protocol": "TCP"},
+        {"name": "probes", "containerPort": 8081, "protocol": "TCP"},
+    ]
+    assert [container[probe]["httpGet"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")] == [
+        {"path": "/healthz", "port": "probes"},
+        {"path": "/healthz", "port": "probes"},
+        {"path": "/readyz", "port": "probes"},
     ]
 
 

@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,7 @@ from delaytopic_cli.gateway.cluster.reviews import TrustedProxy
 from delaytopic_cli.gateway.cluster.routes import ClusterRoutes
 from delaytopic_cli.gateway.jobs import JOBS_TOPIC, running_jobs
 from delaytopic_cli.gateway.kafka_cluster import KafkaCluster
+from delaytopic_cli.gateway.probes import probes_app
 from delaytopic_cli.gateway.server import AuditStream, serving
 from delaytopic_cli.gateway.service import Gateway
 from delaytopic_relay.errors import ConfigurationError
@@ -50,6 +52,7 @@ class GatewayOptions:
     groups_header: str | None = None
     proxies: tuple[str, ...] = ()
     jobs_topic: str = JOBS_TOPIC
+    probe_listen: str | None = None
 
 
 @click.command(short_help="Serve pending records of a cluster over HTTP, to those whom it allows.")
@@ -98,6 +101,11 @@ class GatewayOptions:
     metavar="TOPIC",
     help="The topic that keeps the progress of jobs; made when it is missing, if Kafka lets the gateway.",
 )
+@click.option(
+    "--probe-listen",
+    metavar="HOST:PORT",
+    help="Where /healthz and /readyz answer beside --listen, whatever is asked there: for Kubernetes' probes.",
+)
 def gateway(**options: Any) -> None:
     """Serve REST and console for the DelayTopics of a cluster until SIGTERM.
 
@@ -118,6 +126,7 @@ def gateway(**options: Any) -> None:
 def run(options: GatewayOptions) -> None:
     """Serve until SIGTERM or SIGINT. Raises `InputError`."""
     host, port = listen_address("--listen", options.listen)
+    probes = listen_address("--probe-listen", options.probe_listen) if options.probe_listen is not None else None
     proxy = TrustedProxy.of(options.user_header, options.groups_header, options.proxies)
     settings = kafka_settings(options.kafka_config)
     api = ApiServer(options.kubeconfig, options.context)
@@ -130,7 +139,10 @@ def run(options: GatewayOptions) -> None:
         signal.signal(number, lambda *_: stopped.set())
     with running_jobs(served, settings, options.jobs_topic, partial(click.echo, err=True)) as jobs:
         app = gateway_app(served, ClusterAccess(api, proxy, options.hosts), AuditStream(sys.stdout), jobs)
-        with serving(app, port, host, forwarded=False) as url:
+        with (
+            serving(probes_app(routes.all), probes[1], probes[0]) if probes is not None else nullcontext(),
+            serving(app, port, host, forwarded=False) as url,
+        ):
             click.echo(f"listening at {url}", err=True)
             stopped.wait()
     click.echo("stopped", err=True)

@@ -14,9 +14,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from delaytopic_cli.errors import CliError, ForbiddenError
+from delaytopic_cli.gateway.bounds.bodies import MOST_BYTES, Body
 
-MOST_BYTES: Final = 4 << 20
-"""Of a request's body; a record is smaller."""
 PROBES: Final = frozenset({"/healthz", "/readyz"})
 """Pages that say nothing of records."""
 GROUP: Final = "delaytopic.dev"
@@ -29,6 +28,9 @@ _HEADERS: Final = {
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+
+_LAST: Final = {"Connection": "close"}
+"""Of an answer before the end of the body: the server would read, and throw away, as much as somebody sends."""
 
 
 class Right(Enum):
@@ -167,10 +169,11 @@ class Guard:
                 refusal = error
         if refusal is not None:
             app = self._refuse(scope, refusal)
+        body = Body(headers, receive)
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(_HEADERS)
+                MutableHeaders(scope=message).update(_HEADERS if body.ended else _HEADERS | _LAST)
                 if scope["method"] not in _SAFE:
                     status = message["status"]
                     self._audit(AuditLine(_client(scope), scope["method"], scope["path"], status, caller.name))
@@ -178,7 +181,7 @@ class Guard:
 
         remembered = CALLER.set(caller)
         try:
-            await app(scope, receive, send_with_headers)
+            await app(scope, body.receive, send_with_headers)
         finally:
             CALLER.reset(remembered)
 
@@ -196,9 +199,10 @@ class Guard:
             return None
         if not _is_of_same_origin(headers, host):
             return 403, "a page of another site may not write here"
+        # A length beside it would be another one than that of the body.
+        if "transfer-encoding" in headers:
+            return 411, "say how long the body is (Content-Length, and no Transfer-Encoding)"
         length = headers.get("content-length", "")
-        if not length.isdecimal() and "transfer-encoding" in headers:
-            return 411, "say how long the body is (Content-Length)"
         if length.isdecimal() and (len(length) > 12 or int(length) > MOST_BYTES):
             return 413, f"a body may have {MOST_BYTES} bytes"
         return None

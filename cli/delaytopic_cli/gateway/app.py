@@ -19,6 +19,7 @@ from starlette.types import Scope
 
 from delaytopic_cli.errors import (
     ApiServerUnreachableError,
+    BusyError,
     CliError,
     ConflictError,
     ForbiddenError,
@@ -31,6 +32,7 @@ from delaytopic_cli.errors import (
     UnauthenticatedError,
 )
 from delaytopic_cli.gateway.access import Access, Audit, Guard, Rights
+from delaytopic_cli.gateway.bounds.room import Bounds
 from delaytopic_cli.gateway.console import Console, console_router
 from delaytopic_cli.gateway.documents import ErrorDocument
 from delaytopic_cli.gateway.jobs import Jobs
@@ -39,6 +41,7 @@ from delaytopic_cli.gateway.jobs.rest import jobs_rest
 from delaytopic_cli.gateway.letters.pages import LetterPages, letters_router
 from delaytopic_cli.gateway.letters.rest import letters_rest
 from delaytopic_cli.gateway.letters.service import Letters
+from delaytopic_cli.gateway.probes import Readiness
 from delaytopic_cli.gateway.rest import rest
 from delaytopic_cli.gateway.scheduler_rest import Schedulers, scheduler_router
 from delaytopic_cli.gateway.service import Gateway
@@ -54,6 +57,7 @@ _STATUS: Final = {
     KafkaUnreachableError: 503,
     RelayUnreachableError: 503,
     ApiServerUnreachableError: 503,
+    BusyError: 503,
 }
 
 
@@ -82,15 +86,19 @@ def gateway_app(gateway: Gateway, access: Access, audit: Audit, jobs: Jobs | Non
     app.include_router(scheduler_router(Schedulers(gateway)))
     for kind in (CliError, RequestValidationError, ValidationError, HTTPException):
         app.add_exception_handler(kind, partial(_failed, console))
-    app.add_middleware(Guard, access=access, audit=audit, refuse=partial(_refused, console))
+    refuse = partial(_refused, console)
+    app.add_middleware(Bounds, refuse=refuse)
+    app.add_middleware(Guard, access=access, audit=audit, refuse=refuse)
+    readiness = Readiness(gateway.routes.all)
 
+    # On the loop: they take no thread, of which others may have all.
     @app.get("/healthz", include_in_schema=False)
-    def healthz() -> Response:
+    async def healthz() -> Response:
         return PlainTextResponse("ok\n")
 
     @app.get("/readyz", include_in_schema=False)
-    def readyz() -> Response:
-        gateway.routes.all()
+    async def readyz() -> Response:
+        await readiness.check()
         return PlainTextResponse("ok\n")
 
     return app
@@ -122,6 +130,8 @@ def _answered(
 ) -> Response:
     if status == 401:
         headers = {"WWW-Authenticate": "Bearer"}
+    if status == 503:
+        headers = {"Retry-After": "1"}
     if request.url.path.startswith("/v1") or "text/html" not in request.headers.get("accept", ""):
         return JSONResponse(ErrorDocument(message=message).to_document(), status, headers)
     page = console.page("error.html", status, status_text=status, title=_title(status), message=message)

@@ -345,4 +345,8 @@ async def form_of(request: Request) -> dict[str, str]:
     if request.headers.get("content-type", "").partition(";")[0] != "application/x-www-form-urlencoded":
         raise InputError("a form is sent as application/x-www-form-urlencoded")
     body = await request.body()
-    return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=64))
+    try:
+        # Megabytes of it take their time.
+        return dict(await run_in_threadpool(parse_qsl, body.decode("utf-8", "replace"), True, max_num_fields=64))
+    except ValueError as error:
+        raise InputError("a form has at most 64 fields") from error

@@ -16,13 +16,18 @@ from starlette.types import ASGIApp
 
 from delaytopic_cli.errors import InputError
 from delaytopic_cli.gateway.access import AuditLine
+from delaytopic_cli.gateway.bounds.connections import Connection
 
 START_S = 10.0
+MOST_CONNECTIONS = 500
+"""At once; requests of further ones are refused. Each takes up to 128 KiB beside its request."""
 
 
 @contextmanager
 def serving(app: ASGIApp, port: int = 0, host: str = "127.0.0.1", *, forwarded: bool = True) -> Iterator[str]:
-    """Serve while the body runs; yields the address. Port 0 takes any free one. Raises `InputError`.
+    """Serve while the body runs, in a thread and a loop of its own; yields the address. Raises `InputError`.
+
+    Port 0 takes any free one.
 
     `forwarded`: a proxy on this machine may name the client in X-Forwarded-For; else a client's address is that of its
     connection, whatever its headers say.
@@ -37,6 +42,8 @@ def serving(app: ASGIApp, port: int = 0, host: str = "127.0.0.1", *, forwarded: 
         raise InputError(text) from error
     config = uvicorn.Config(
         app,
+        http=Connection,
+        limit_concurrency=MOST_CONNECTIONS,
         log_config=None,
         access_log=False,
         lifespan="off",
