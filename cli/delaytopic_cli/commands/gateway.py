@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from secrets import token_bytes
 from typing import Any
 
 import click
@@ -17,6 +18,7 @@ from kubernetes import config as _needed_first  # noqa: F401  # named by the err
 
 from delaytopic_api.loading import parse_yaml, validate
 from delaytopic_api.relay import KafkaClient
+from delaytopic_api.values import GATEWAY_TOPICS
 from delaytopic_cli.client.relay_listing import ask_relays
 from delaytopic_cli.commands.options import listen_address
 from delaytopic_cli.errors import InputError
@@ -69,8 +71,8 @@ class GatewayOptions:
     "--relay-token-file",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The token that relays know by its digest (gateway.tokenSha256 of the operator's configuration). Default: "
-    "none, and relays answer a gateway on their own machine alone.",
+    help="The token that relays know by its digest (gateway.tokenSha256 of the operator's configuration); it signs "
+    "jobs, too. Default: none, relays answer a gateway on their own machine alone, and jobs end with the gateway.",
 )
 @click.option(
     "--kubeconfig",
@@ -99,7 +101,8 @@ class GatewayOptions:
     default=JOBS_TOPIC,
     show_default=True,
     metavar="TOPIC",
-    help="The topic that keeps the progress of jobs; made when it is missing, if Kafka lets the gateway.",
+    help="The topic that keeps the progress of jobs, delaytopic.gateway.*; made when it is missing, if Kafka lets the "
+    "gateway.",
 )
 @click.option(
     "--probe-listen",
@@ -127,6 +130,11 @@ def run(options: GatewayOptions) -> None:
     """Serve until SIGTERM or SIGINT. Raises `InputError`."""
     host, port = listen_address("--listen", options.listen)
     probes = listen_address("--probe-listen", options.probe_listen) if options.probe_listen is not None else None
+    if not options.jobs_topic.startswith(GATEWAY_TOPICS):
+        raise InputError(
+            f"--jobs-topic takes a name that no DelayTopic can have, such as {JOBS_TOPIC}.east, not "
+            f'"{options.jobs_topic}": whoever writes to it commands the gateway'
+        )
     proxy = TrustedProxy.of(options.user_header, options.groups_header, options.proxies)
     settings = kafka_settings(options.kafka_config)
     api = ApiServer(options.kubeconfig, options.context)
@@ -137,7 +145,9 @@ def run(options: GatewayOptions) -> None:
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
-    with running_jobs(served, settings, options.jobs_topic, partial(click.echo, err=True)) as jobs:
+    # Of a gateway without a token nobody but itself can know which jobs it wrote.
+    key = token.encode() if token is not None else token_bytes()
+    with running_jobs(served, settings, options.jobs_topic, key, partial(click.echo, err=True)) as jobs:
         app = gateway_app(served, ClusterAccess(api, proxy, options.hosts), AuditStream(sys.stdout), jobs)
         with (
             serving(probes_app(routes.all), probes[1], probes[0]) if probes is not None else nullcontext(),

@@ -9,7 +9,6 @@ from delaytopic_api.values.bucket_topics import (
     bucket_names,
     bucket_topics,
     ids_name,
-    is_reserved,
     source_mark,
     unified,
 )
@@ -41,12 +40,14 @@ from delaytopic_api.values.names import Glob, Namespace, SecretName, Sha256, cov
 from delaytopic_api.values.percent import Percent
 from delaytopic_api.values.quantity import Quantity
 from delaytopic_api.values.redis_url import REDIS_URLS, RedisAddress, parse_redis_url
+from delaytopic_api.values.reserved_topics import GATEWAY_TOPICS, is_reserved
 from delaytopic_api.values.time_zone import TimeZone
 from delaytopic_api.values.topic_config import MOST_MESSAGE_BYTES
 from delaytopic_api.values.whole_minute import WholeMinute
 
 __all__ = [
     "CAPABILITIES",
+    "GATEWAY_TOPICS",
     "MOST_MESSAGE_BYTES",
     "REDIS_URLS",
     "AuditMode",

@@ -6,7 +6,6 @@ a DelayTopic of the same name left behind on another source is told apart by a m
 
 from __future__ import annotations
 
-import re
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
@@ -18,10 +17,6 @@ LARGEST_BATCH_BYTES: Final = 2 << 20
 """A segment may hold a record of the source's usual limit, and says more of it."""
 SPARE_BUCKETS: Final = 1
 """Beyond those that the longest delay needs: it takes over a part of the farthest range when that is too full."""
-
-RESERVED: Final = "__.*|delaytopic[._].+[._]delay[._](ids|[0-9]+)"
-"""Topics that no document may name: Kafka's own, and those of this backend, which belong to one backlog each. Dots and
-underscores are one for Kafka, see `unified`."""
 
 
 class BucketTopic(NamedTuple):
@@ -56,11 +51,6 @@ def unified(topic: str) -> str:
     in dots and underscores only, as the names of their metrics would be the same.
     """
     return topic.replace(".", "_")
-
-
-def is_reserved(topic: str) -> bool:
-    """Tell topics that no document may name."""
-    return re.fullmatch(RESERVED, topic, re.DOTALL) is not None
 
 
 def source_mark(source: str) -> int:

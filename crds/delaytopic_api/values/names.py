@@ -12,8 +12,8 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from delaytopic_api.errors import InvalidText
-from delaytopic_api.values.bucket_topics import RESERVED, is_reserved
 from delaytopic_api.values.cluster_rules import Checked, Rule
+from delaytopic_api.values.reserved_topics import RESERVED, WHY, is_reserved
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,12 @@ def _check_not_a_folder(name: str) -> str:
     return name
 
 
-_RESERVED = "is reserved: topics that begin with __ are Kafka's own, delaytopic.*.delay.* those of a backlog"
 _REGEX = RESERVED.replace("\\", "\\\\")
 
 
 def _check_not_reserved(name: str) -> str:
     if is_reserved(name):
-        raise InvalidText(f'"{name}" {_RESERVED}')
+        raise InvalidText(f'"{name}" {WHY}')
     return name
 
 
@@ -61,7 +60,7 @@ def _check_topic(name: str) -> str:
     return _check_not_reserved(_check_not_a_folder(name))
 
 
-_NOT_RESERVED = Rule(f"!self.matches('^({_REGEX})$')", _RESERVED)
+_NOT_RESERVED = Rule(f"!self.matches('^({_REGEX})$')", WHY)
 TopicName = Annotated[
     str,
     Matching("[a-zA-Z0-9._-]+", 249, _A_TOPIC_NAME),
@@ -134,7 +133,7 @@ def glob_matcher(globs: Sequence[str]) -> Callable[[str], bool]:
 def topic_matcher(globs: Sequence[str]) -> Callable[[str], bool]:
     """Tell topics that match any of the globs.
 
-    A reserved topic matches none: what belongs to Kafka or to a backlog is nobody's to give.
+    A reserved topic matches none: what belongs to Kafka, to a backlog or to a gateway is nobody's to give.
     """
     matches = glob_matcher(globs)
     return lambda topic: matches(topic) and not is_reserved(topic)

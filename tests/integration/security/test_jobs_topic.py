@@ -20,7 +20,7 @@ from tests.support.servers.tls import Certificates
 from delaytopic_api.relay import KafkaClient
 from delaytopic_cli.embedded.topics import create_topics
 from delaytopic_cli.errors import KafkaUnreachableError, TopicError
-from delaytopic_cli.gateway.jobs.log import KafkaJobLog, jobs_topic_plan
+from delaytopic_cli.gateway.jobs.log import JobSigner, KafkaJobLog, jobs_topic_plan
 from delaytopic_relay.kafka import connection_settings
 
 pytestmark = pytest.mark.integration
@@ -30,7 +30,9 @@ pytestmark = pytest.mark.integration
 def log(guarded_kafka: SecureKafka, certificates: Certificates, tmp_path: Path) -> KafkaJobLog:
     security = by_password(tmp_path, certificates, SCRAM)
     client = KafkaClient.model_validate({"bootstrapServers": guarded_kafka.sasl, "security": security})
-    return KafkaJobLog({name: str(value) for name, value in connection_settings(client).items()}, unique("jobs"), print)
+    settings = {name: str(value) for name, value in connection_settings(client).items()}
+    topic = unique("jobs")
+    return KafkaJobLog(settings, topic, JobSigner(b"token", topic), print)
 
 
 @pytest.mark.takes_long("a topic that was just made takes up to ten seconds to appear")

@@ -127,7 +127,7 @@ def main() -> None:
     kafka = {"bootstrap.servers": settings.bootstrap_servers}
     gateway = Gateway(OneRoute(settings), KafkaCluster(kafka), ask_relays, lambda: time.time_ns() // 1_000_000)
     say = _say
-    with running_jobs(gateway, kafka, settings.jobs_topic, say) as jobs:
+    with running_jobs(gateway, kafka, settings.jobs_topic, b"token", say) as jobs:
         app = gateway_app(gateway, LoopbackAccess(), lambda line: None, jobs)
         with serving(app) as url:
             say(url)

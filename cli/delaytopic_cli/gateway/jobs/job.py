@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from enum import StrEnum
+from itertools import accumulate, islice
 from typing import Annotated, Final, NamedTuple
 
 from pydantic import ConfigDict, Field
@@ -23,6 +24,9 @@ GUARD_MS: Final = 30_000
 BATCH_RECORDS: Final = 1_000
 """Commands in one transaction. While it is open, relays read nothing behind it in its partition."""
 BEFORE_ALL: Final = (-1, -1)
+
+MOST_KEPT_PARTS: Final = 10_000
+"""Of the ended jobs of a namespace: a job of a source with three partitions counts as three."""
 
 Place = tuple[int, int]
 """Due time and source offset: the order of the list of one partition."""
@@ -226,6 +230,21 @@ class Batch(NamedTuple):
 def job_key(namespace: str, name: str, job_id: str) -> str:
     """Return the name of a job among those of all DelayTopics."""
     return f"{namespace}/{name}/{job_id}"
+
+
+def forgotten(jobs: Sequence[Job], latest: Job) -> list[str]:
+    """Return the keys of jobs that are no longer kept in memory, now that one was written.
+
+    They are ended ones of its namespace, those first that ended first: a namespace may ask for any number of them.
+    """
+    if not latest.is_over:
+        return []
+    ended = sorted(
+        (job for job in jobs if job.is_over and job.namespace == latest.namespace and job.key != latest.key),
+        key=lambda job: -job.updated_ms,
+    )
+    sums = accumulate((max(1, len(job.parts)) for job in ended), initial=max(1, len(latest.parts)))
+    return [job.key for job, parts in zip(ended, islice(sums, 1, None), strict=True) if parts > MOST_KEPT_PARTS]
 
 
 def demand_possible(route: Route, action: Action) -> None:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from hmac import compare_digest, digest
 from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -16,12 +17,14 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public name
 )
 from pydantic import ValidationError
 
+from delaytopic_api.values import GATEWAY_TOPICS
 from delaytopic_cli.client.kafka_clients import (
     FENCED,
     FIRST_OFFSET,
     Refused,
     committed_reader,
     flush,
+    headers_of,
     noting,
     producer,
     raised_by_the_client,
@@ -31,12 +34,12 @@ from delaytopic_cli.client.sending import OutgoingRecord
 from delaytopic_cli.embedded.process import wait_until
 from delaytopic_cli.embedded.topics import QUIET, TopicPlan
 from delaytopic_cli.errors import KafkaUnreachableError, TopicError
-from delaytopic_cli.gateway.jobs.job import Job
+from delaytopic_cli.gateway.jobs.job import Job, forgotten
 from delaytopic_cli.gateway.jobs.keeper import Jobs, SeenJob
 from delaytopic_cli.gateway.jobs.runner import CommandTooLarge, Fenced, InDoubt
 from delaytopic_cli.gateway.service import Gateway
 
-JOBS_TOPIC: Final = "delaytopic.gateway.jobs"
+JOBS_TOPIC: Final = f"{GATEWAY_TOPICS}jobs"
 TOPIC_SETTINGS: Final = {"cleanup.policy": "compact,delete", "retention.ms": "2592000000"}
 """The last word on each job is kept, and ended jobs are forgotten after thirty days."""
 TIMEOUT_S: Final = 30.0
@@ -47,6 +50,8 @@ CLOSE_S: Final = 1.0
 APPEARS_S: Final = 10.0
 LOOK_S: Final = 5.0
 """So often the topic is looked for while there is none."""
+SIGNATURE: Final = "delaytopic-signature"
+"""The header with a job's signature."""
 
 
 def jobs_topic_plan(name: str = JOBS_TOPIC, replication_factor: int = 1) -> TopicPlan:
@@ -56,13 +61,13 @@ def jobs_topic_plan(name: str = JOBS_TOPIC, replication_factor: int = 1) -> Topi
 
 @contextmanager
 def running_jobs(
-    gateway: Gateway, settings: Mapping[str, str], topic: str, say: Callable[[str], None]
+    gateway: Gateway, settings: Mapping[str, str], topic: str, key: bytes, say: Callable[[str], None]
 ) -> Iterator[Jobs]:
     """Carry out the jobs of a gateway while the body runs; those left unfinished go on at the next start.
 
-    `settings` are those of the Kafka client; `say` gets lines for people.
+    `settings` are those of the Kafka client, `key` signs jobs; `say` gets lines for people.
     """
-    log = KafkaJobLog(settings, topic, say)
+    log = KafkaJobLog(settings, topic, JobSigner(key, topic), say)
     jobs = Jobs(gateway, log, source_ends(settings), say)
     log.start()
     jobs.start()
@@ -73,14 +78,36 @@ def running_jobs(
         log.close()
 
 
+class JobSigner:
+    """Tells the jobs that gateways with one key wrote from all else that is in their topic. Pure."""
+
+    def __init__(self, key: bytes, topic: str) -> None:
+        """What signs is derived from the key, for this topic alone."""
+        self._key = digest(key, b"delaytopic jobs in " + topic.encode(), "sha256")
+
+    def sign(self, name: bytes, document: bytes) -> bytes:
+        """Return the signature of a job's document, and of its name."""
+        return digest(self._key, name + b"\0" + document, "sha256")
+
+    def has_signed(self, message: Message) -> bool:
+        """Tell whether a record is a job with its signature."""
+        name, document = message.key(), message.value()
+        signatures = [value or b"" for header, value in headers_of(message) if header == SIGNATURE]
+        if name is None or document is None or len(signatures) != 1:
+            return False
+        return compare_digest(signatures[0], self.sign(name, document))
+
+
 class KafkaJobLog:
     """A `JobLog` in a topic of one partition, followed by a thread from `start` on."""
 
-    def __init__(self, settings: Mapping[str, str], topic: str, say: Callable[[str], None]) -> None:
+    def __init__(self, settings: Mapping[str, str], topic: str, signer: JobSigner, say: Callable[[str], None]) -> None:
         """`settings` are those of the Kafka client; `say` gets a line for what cannot be read."""
         self._settings = settings
         self.topic = topic
+        self._signer = signer
         self._say = say
+        self._foreign = 0
         self._seen: dict[str, SeenJob] = {}
         self._reached = 0
         self._moved = threading.Condition()
@@ -189,36 +216,47 @@ class KafkaJobLog:
                 self._moved.notify_all()
 
     def _note(self, message: Message) -> None:
-        key = (message.key() or b"").decode("utf-8", "replace")
-        value = message.value()
-        with self._moved:
-            if value is None:
-                self._seen.pop(key, None)
-                return
+        if not self._signer.has_signed(message):
+            self._tell_of_foreign(message)
+            return
         try:
-            job = Job.model_validate_json(value)
+            job = Job.model_validate_json(message.value() or b"")
         except ValidationError as error:
             self._say(f"jobs: offset {message.offset()} of {self.topic} is no job: {error.error_count()} errors")
             return
-        if job.key != key:
-            self._say(f"jobs: offset {message.offset()} of {self.topic} has the key of another job")
+        known = self._seen.get(job.key)
+        # Who may write here could repeat what a gateway wrote, and nothing follows the end of a job.
+        if known is not None and known.job.is_over:
+            self._tell_of_foreign(message)
             return
         with self._moved:
-            self._seen[key] = SeenJob(job, time.monotonic())
+            self._seen[job.key] = SeenJob(job, time.monotonic())
+            for key in forgotten([seen.job for seen in self._seen.values()], job):
+                del self._seen[key]
+
+    def _tell_of_foreign(self, message: Message) -> None:
+        """Say so less and less often: who writes such records can write many."""
+        self._foreign += 1
+        if self._foreign.bit_count() == 1:
+            self._say(
+                f"jobs: offset {message.offset()} of {self.topic} was not written by a gateway with this token, and "
+                f"does nothing; there are {self._foreign} of them: let nobody else write to this topic"
+            )
 
     # -- writing
 
     def open(self, key: str) -> KafkaJobWriter:
         """See `JobLog.open`."""
-        return KafkaJobWriter(self._settings, self.topic, key)
+        return KafkaJobWriter(self._settings, self.topic, self._signer, key)
 
 
 class KafkaJobWriter:
     """A `JobWriter`: a producer with a transactional id of the job's own."""
 
-    def __init__(self, settings: Mapping[str, str], topic: str, key: str) -> None:
+    def __init__(self, settings: Mapping[str, str], topic: str, signer: JobSigner, key: str) -> None:
         """Fence whoever had the job. Raises `TopicError`, `Fenced`, `InDoubt`."""
         self._topic = topic
+        self._signer = signer
         self._key = key
         own = transactional(f"{topic}/{key}", TRANSACTION_MS)
         try:
@@ -237,8 +275,7 @@ class KafkaJobWriter:
                 self._producer.begin_transaction()
                 for number, command in enumerate(commands):
                     self._produce(topic, partition, command, noting(refused, number))
-                document = OutgoingRecord(self._key.encode(), job.model_dump_json(by_alias=True).encode(), [])
-                self._produce(self._topic, 0, document, noting(refused, -1))
+                self._produce(self._topic, 0, self._signed(job), noting(refused, -1))
                 left = flush(self._producer, refused, TIMEOUT_S)
                 if refused:
                     raise self._refusal(refused, commands)
@@ -256,6 +293,10 @@ class KafkaJobWriter:
         """See `JobWriter.close`."""
         self._abort()
         self._producer.purge()
+
+    def _signed(self, job: Job) -> OutgoingRecord:
+        name, document = self._key.encode(), job.model_dump_json(by_alias=True).encode()
+        return OutgoingRecord(name, document, [(SIGNATURE, self._signer.sign(name, document))])
 
     def _produce(self, topic: str, partition: int, record: OutgoingRecord, note: Callable[..., None]) -> None:
         self._producer.produce(topic, record.value, record.key, partition, on_delivery=note, headers=[*record.headers])

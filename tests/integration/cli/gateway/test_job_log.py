@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -13,16 +14,23 @@ from tests.support.relay.route import read_topic
 
 from delaytopic_cli.client import kafka_clients
 from delaytopic_cli.client.sending import OutgoingRecord
-from delaytopic_cli.embedded.process import wait_until
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
 from delaytopic_cli.errors import TopicError
 from delaytopic_cli.gateway.jobs.job import Action, Job, Part, Selector, State
-from delaytopic_cli.gateway.jobs.log import TOPIC_SETTINGS, KafkaJobLog, KafkaJobWriter, source_ends
+from delaytopic_cli.gateway.jobs.log import (
+    SIGNATURE,
+    TOPIC_SETTINGS,
+    JobSigner,
+    KafkaJobLog,
+    KafkaJobWriter,
+    source_ends,
+)
 from delaytopic_cli.gateway.jobs.runner import CommandTooLarge, Fenced, InDoubt
 
 pytestmark = pytest.mark.integration
 
 KEY = "shop/reminders/one"
+TOKEN = b"token"
 MakeLog = Callable[[], KafkaJobLog]
 
 
@@ -41,7 +49,7 @@ def make_log(kafka: KafkaAddress, topic: str, said: list[str]) -> Iterator[MakeL
     made: list[KafkaJobLog] = []
 
     def make() -> KafkaJobLog:
-        log = KafkaJobLog({"bootstrap.servers": kafka.bootstrap_servers}, topic, said.append)
+        log = KafkaJobLog({"bootstrap.servers": kafka.bootstrap_servers}, topic, JobSigner(TOKEN, topic), said.append)
         log.start()
         made.append(log)
         return log
@@ -134,7 +142,7 @@ def test_a_job_is_in_doubt_while_no_broker_answers(topic: str, monkeypatch: pyte
     monkeypatch.setattr(kafka_clients, "METADATA_TIMEOUT_SECONDS", 0.2)
 
     with pytest.raises(InDoubt, match="no Kafka broker answers"):
-        KafkaJobWriter({"bootstrap.servers": "127.0.0.1:1"}, topic, KEY)
+        KafkaJobWriter({"bootstrap.servers": "127.0.0.1:1"}, topic, JobSigner(TOKEN, topic), KEY)
 
 
 def test_a_command_that_is_too_large_is_named_and_nothing_is_there(
@@ -170,20 +178,55 @@ def test_what_kafka_refuses_otherwise_leaves_the_job_to_be_written(
     assert jobs(log) == [job(source, state=State.FAILED)]
 
 
-def test_strange_records_are_skipped_with_their_place(
+def document(source: str, **changes: Any) -> bytes:
+    return job(source).model_copy(update=changes).model_dump_json(by_alias=True).encode()
+
+
+def signed(topic: str, document: bytes, key: str = KEY, token: bytes = TOKEN) -> dict[str, bytes]:
+    return {SIGNATURE: JobSigner(token, topic).sign(key.encode(), document)}
+
+
+def test_no_job_is_believed_that_a_gateway_did_not_write(
     kafka: KafkaAddress, topic: str, source: str, make_log: MakeLog, said: list[str]
 ) -> None:
     log = make_log()
     log.prepare()
+    forged, other = document(source, selector=Selector()), "another/key/one"
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
-    for key, value in ((KEY, b"no job"), ("another/key/one", job(source).model_dump_json(by_alias=True).encode())):
-        producer.produce(topic, value, key.encode())
-    assert producer.flush(30) == 0
     log.open(KEY).commit(job(source))
+    for key, value, headers in (
+        (KEY, forged, {}),
+        (KEY, forged, signed(topic, document(source))),
+        (KEY, forged, signed(topic, forged, token=b"another token")),
+        (KEY, forged, signed("elsewhere", forged)),
+        (other, forged, signed(topic, forged)),
+        (KEY, None, {}),
+        (KEY, b"no job", signed(topic, b"no job")),
+    ):
+        producer.produce(topic, value, key.encode(), headers=[*headers.items()])
+    assert producer.flush(30) == 0
 
-    assert jobs(log) == [job(source)]
-    assert wait_until(lambda: len(said) == 2, timeout_seconds=10)
-    assert said == [
-        f"jobs: offset 0 of {topic} is no job: 1 errors",
-        f"jobs: offset 1 of {topic} has the key of another job",
+    assert jobs(log) == jobs(make_log()) == [job(source)]
+    assert [line.partition(" was ")[0] for line in said if line.startswith("jobs: offset")][:4] == [
+        # The first, second and fourth that were forged; offset 1 is the marker of a transaction.
+        f"jobs: offset 2 of {topic}",
+        f"jobs: offset 3 of {topic}",
+        f"jobs: offset 5 of {topic}",
+        f"jobs: offset 8 of {topic} is no job: 1 errors",
     ]
+
+
+def test_what_a_gateway_wrote_of_a_job_begins_it_anew_for_nobody(
+    kafka: KafkaAddress, topic: str, source: str, make_log: MakeLog
+) -> None:
+    log = make_log()
+    log.prepare()
+    writer = log.open(KEY)
+    writer.commit(job(source))
+    writer.commit(job(source, state=State.CANCELLED))
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    began = document(source)
+    producer.produce(topic, began, KEY.encode(), headers=[*signed(topic, began).items()])
+    assert producer.flush(30) == 0
+
+    assert jobs(log) == [job(source, state=State.CANCELLED)]

@@ -28,6 +28,8 @@ names = st.text("ab.", min_size=1, max_size=8)
         (["*", "__*"], "__consumer_offsets", False),
         (["*", "delaytopic.*"], "delaytopic.shop.reminders.delay.0", False),
         (["delaytopic.shop.reminders.delay.ids"], "delaytopic.shop.reminders.delay.ids", False),
+        (["*", "delaytopic.gateway.*"], "delaytopic.gateway.jobs", False),
+        (["*"], "delaytopic.gateway", True),
         (["*"], "_schemas", True),
         (["*"], "shop.delay.0", True),
     ],

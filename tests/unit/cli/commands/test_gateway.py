@@ -90,6 +90,10 @@ def test_a_login_that_cannot_be_used_is_refused_by_name(
     [
         (["--listen", "8080"], '--listen takes HOST:PORT, such as 0.0.0.0:8080, not "8080"'),
         (["--user-header", "X-User"], "go together: give all, or none"),
+        (
+            ["--jobs-topic", "shop.jobs"],
+            "takes a name that no DelayTopic can have, such as delaytopic.gateway.jobs.east",
+        ),
         (["--kubeconfig", "{config}"], "cannot log in to Kubernetes"),
     ],
 )

@@ -253,9 +253,10 @@ def test_a_schedule_of_a_backlog_that_names_a_topic_beyond_the_allowed_ones_is_n
         "delaytopic.team.shop.delay.ids",
         "delaytopic.other.their.delay.3",
         "delaytopic.other.their.delay.ids",
+        "delaytopic.gateway.jobs",
     ],
 )
-def test_no_glob_lets_a_schedule_reach_topics_of_kafka_or_of_relays(topic: str) -> None:
+def test_no_glob_lets_a_schedule_reach_topics_of_kafka_relays_or_gateways(topic: str) -> None:
     all_allowed = FurtherTargets(["*"], "delaytopic.team.shop")
     everywhere = Addressing("shop.delayed", "target", "dead", Partitioning.BY_KEY, 4, lambda topic: 9_000, all_allowed)
 
