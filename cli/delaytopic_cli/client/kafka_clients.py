@@ -107,6 +107,10 @@ def raised_by_the_client() -> Iterator[None]:
         raise
 
 
+FRUGAL: Final = {"queued.max.messages.kbytes": "2048", "fetch.max.bytes": "2097152"}
+"""Settings of a reader that holds little ahead of who takes it; by itself the client holds 64 MiB."""
+
+
 def committed_reader(settings: Settings, *, at_end_events: bool = False) -> Consumer:
     """Return a consumer that sees committed records only, commits nothing and shares its group with nobody.
 

@@ -80,7 +80,8 @@ def report(topic: str, answers: Sequence[RelayAnswer], limit: int, *, of_all: bo
     ordered = [found[place] for place in sorted(found) if place <= last]
     more = len(ordered) > limit or any(each.limited for each in lists)
     if more and limit:
-        notes.insert(0, f"there are more than the limit of {limit}")
+        full = len(ordered) >= limit
+        notes.insert(0, f"there are more than {f'the limit of {limit}' if full else 'one answer holds'}")
         last = min(last, place_of(ordered[:limit][-1])) if ordered else last
     pending = sum(each.pending for each in lists)
     silent = [answer for answer in answers if answer.document is None]

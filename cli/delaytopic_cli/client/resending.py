@@ -34,6 +34,7 @@ from delaytopic_cli.client.dead_letters import (
 from delaytopic_cli.client.kafka_clients import (
     FENCED,
     FIRST_OFFSET,
+    FRUGAL,
     Refused,
     Settings,
     committed_reader,
@@ -318,19 +319,26 @@ class Resending:
         self._commit(batch)
 
     def _records_at(self, consumer: Consumer, places: Set[Place]) -> dict[Place, StoredRecord]:
+        """Return those of them that there are. Raises InputError where they are too large or far apart for one call."""
         last = {partition: max(at for each, at in places if each == partition) + 1 for partition, _ in places}
         first = {partition: min(at for each, at in places if each == partition) for partition, _ in places}
-        return {
-            record.place: record
-            for record in read_records(consumer, self._topic, first, last)
-            if record.place in places and self._choice.is_of_source(record.letter)
-        }
+        give_up_s = time.monotonic() + self._seconds if self._seconds is not None else math.inf
+        found, size = dict[Place, StoredRecord](), 0
+        for record in read_records(consumer, self._topic, first, last):
+            if record.place in places and self._choice.is_of_source(record.letter):
+                found[record.place] = record
+                size += len(record.key or b"") + len(record.value or b"")
+            if len(found) > 1 and size > BATCH_BYTES:
+                raise InputError(f"these have more than {BATCH_BYTES >> 20} MiB: send fewer at a time")
+            if time.monotonic() > give_up_s:
+                raise InputError(f"what lies between these is not read in {self._seconds:.0f} s: send fewer at a time")
+        return found
 
     def _missing(self, places: Sequence[Place]) -> InputError:
         return InputError(f"{self._topic} has no record at {', '.join(map(str, places))}")
 
     def _reader(self) -> Consumer:
-        return committed_reader({**self._settings, "group.id": self.group}, at_end_events=True)
+        return committed_reader({**self._settings, **FRUGAL, "group.id": self.group}, at_end_events=True)
 
     def _start_producer(self) -> None:
         """Fence all others, whose progress is final from then on."""

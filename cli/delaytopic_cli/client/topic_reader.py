@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
@@ -37,9 +37,15 @@ def read_topic(
     are those of the Kafka client, with `bootstrap.servers`. Raises KafkaUnreachableError when the ends are not reached
     in time, as with a transaction that nobody ends, and TopicError when there is no such topic.
     """
+    return [*records_of(settings, topic, timeout_seconds=timeout_seconds, last=last)]
+
+
+def records_of(
+    settings: Mapping[str, str], topic: str, *, timeout_seconds: float, last: int | None
+) -> Iterator[RawRecord]:
+    """Yield what `read_topic` returns, and hold little of it."""
     partitions = partitions_of(settings, topic)
     consumer = committed_reader(settings, at_end_events=True)
-    records: list[RawRecord] = []
     open_partitions = set(range(partitions))
     give_up_s = time.monotonic() + timeout_seconds
     try:
@@ -54,10 +60,9 @@ def read_topic(
                 if _is_end(message):
                     open_partitions.discard(message.partition() or 0)
                 else:
-                    records.append(raw_record(message))
+                    yield raw_record(message)
     finally:
         consumer.close()
-    return records
 
 
 def _last(consumer: Consumer, topic: str, partitions: int, last: int | None) -> list[TopicPartition]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from threading import Event
 
 from confluent_kafka import KafkaError, KafkaException, Message
 
-from delaytopic_cli.client.kafka_clients import producer
+from delaytopic_cli.client.kafka_clients import FRUGAL, producer
 from delaytopic_cli.client.sending import OutgoingRecord
-from delaytopic_cli.client.topic_reader import read_topic
+from delaytopic_cli.client.topic_reader import records_of
 from delaytopic_cli.errors import TopicError
 from delaytopic_cli.gateway.letters.topics import KafkaLetterTopics
 from delaytopic_cli.gateway.routes import Written
@@ -34,9 +34,9 @@ class KafkaCluster:
         """See `Cluster.bootstrap_servers`."""
         return self._settings["bootstrap.servers"]
 
-    def read(self, topic: str, last: int) -> Sequence[RawRecord]:
+    def read(self, topic: str, last: int) -> Iterator[RawRecord]:
         """See `Cluster.read`."""
-        return read_topic(self._settings, topic, timeout_seconds=TIMEOUT_S, last=last)
+        return records_of({**self._settings, **FRUGAL}, topic, timeout_seconds=TIMEOUT_S, last=last)
 
     def write(self, topic: str, record: OutgoingRecord, partition: int | None) -> Written:
         """See `Cluster.write`."""

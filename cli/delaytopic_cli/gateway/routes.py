@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -108,8 +108,11 @@ class Cluster(Protocol):
         """Its dead-letter topics."""
         ...
 
-    def read(self, topic: str, last: int) -> Sequence[RawRecord]:
-        """Return the committed records among the last so many offsets of each partition. Raises `CliError`s."""
+    def read(self, topic: str, last: int) -> Iterable[RawRecord]:
+        """Return the committed records among the last so many offsets of each partition, read as they are taken.
+
+        Raises `CliError`s.
+        """
         ...
 
     def write(self, topic: str, record: OutgoingRecord, partition: int | None) -> Written:

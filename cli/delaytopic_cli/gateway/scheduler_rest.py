@@ -7,29 +7,37 @@ Times are seconds.
 
 from __future__ import annotations
 
+import json
 import socket
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import chain, islice
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from delaytopic_api.relay import PendingRecord
 from delaytopic_api.values import Dialect
 from delaytopic_cli.errors import ApiServerUnreachableError, CliError
+from delaytopic_cli.gateway.bounds.pages import PAGE_BYTES
 from delaytopic_cli.gateway.commands import content_bytes
 from delaytopic_cli.gateway.documents import place_text
 from delaytopic_cli.gateway.routes import Route
-from delaytopic_cli.gateway.service import Gateway, hidden_headers
+from delaytopic_cli.gateway.service import Gateway, hidden_headers, warning
 from delaytopic_cli.judge.reading import RawRecord
 
 PAGE: Final = 1_000
 MOST_SEARCHED: Final = 10_000
 """Pending schedules of one DelayTopic, and copies in each partition of its history: the next, and the last ones."""
+MOST_SEARCHED_BYTES: Final = 64 << 20
+"""Of the pending schedules of one DelayTopic."""
+SCHEDULE_BYTES: Final = 500
+"""Of a schedule, beside its texts and its value: about as much memory as it takes."""
+CUT: Final = "there are more than one answer holds: ask for fewer"
 DEFAULT_MAX: Final = 300
 LARGEST_MAX: Final = 1_000
 
@@ -52,6 +60,12 @@ class Schedule(NamedTuple):
     target_topic: str
     target_key: str
     value: bytes | None
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory it takes."""
+        texts = sum(map(len, (self.id, self.topic, self.target_topic, self.target_key)))
+        return SCHEDULE_BYTES + texts + len(self.value or b"")
 
     def to_document(self) -> dict[str, Any]:
         """Return the document; a null value stays null, as Go's encoder writes it."""
@@ -105,6 +119,54 @@ class Search(NamedTuple):
         return sorted(found, key=lambda schedule: getattr(schedule, self.field), reverse=self.descending)
 
 
+class First:
+    """The first of the schedules that are added, by a search's order, as many as have room in an answer."""
+
+    def __init__(self, search: Search) -> None:
+        """Begins with none."""
+        self._search = search
+        self._found: list[Schedule] = []
+        self._bytes = 0
+        self._behind: Schedule | None = None
+        self.added = 0
+
+    def add(self, schedule: Schedule) -> None:
+        """Keep it, for as long as it is among them."""
+        self.added += 1
+        self._found.append(schedule)
+        self._bytes += schedule.bytes
+        if len(self._found) > 2 * self._search.most or self._bytes > 2 * PAGE_BYTES:
+            self._prune()
+
+    def schedules(self) -> list[Schedule]:
+        """Return them in order; the first one is there, however large."""
+        self._prune()
+        return self._found
+
+    def _prune(self) -> None:
+        # What was left out once marks the end: behind it something smaller would have room.
+        end = [] if self._behind is None else [self._behind]
+        ordered = self._search.sort([*end, *self._found])
+        if self._behind is not None:
+            place = next(place for place, schedule in enumerate(ordered) if schedule is self._behind)
+            ordered = ordered[:place]
+        self._found, behind = bounded(ordered, self._search.most)
+        if behind is not None:
+            self._behind = behind._replace(value=None)
+        self._bytes = sum(schedule.bytes for schedule in self._found)
+
+
+def bounded(schedules: Iterable[Schedule], most: int) -> tuple[list[Schedule], Schedule | None]:
+    """Return the first schedules, as many as have room in an answer, and the first that has none."""
+    found, total = list[Schedule](), 0
+    for schedule in schedules:
+        total += schedule.bytes
+        if len(found) == most or (found and total > PAGE_BYTES):
+            return found, schedule
+        found.append(schedule)
+    return found, None
+
+
 def _number(text: str) -> int:
     digits = text.removeprefix("-")
     return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 20 else 0
@@ -153,6 +215,17 @@ def _text(content: bytes | None) -> str:
     return (content or b"").decode("utf-8", "replace")
 
 
+class Answer(NamedTuple):
+    """A document, and whether something of it had no room."""
+
+    document: Any
+    is_cut: bool = False
+
+
+def _named(name: str, schedule: Schedule) -> dict[str, Any]:
+    return {"scheduler": name, "schedule": schedule.to_document()}
+
+
 class Schedulers:
     """The schedulers of a gateway, by namespace."""
 
@@ -165,30 +238,37 @@ class Schedulers:
         found = (route for route in self._gateway.visible() if route.dialect is Dialect.SCHEDULER)
         return [route for route in found if name in (None, route.namespace)]
 
-    def live(self, name: str | None, before_ms: int | None = None, id: str | None = None) -> Iterator[Schedule]:
-        """Yield what is pending, by DelayTopic in the order of delivery."""
+    def live(
+        self, name: str | None, before_ms: int | None = None, id: str | None = None, *, contents: bool = True
+    ) -> Iterator[Schedule]:
+        """Yield what is pending, by DelayTopic in the order of delivery; page by page, as it is taken."""
         for route in self.routes(name):
-            parameters: dict[str, int | str] = {"contents": "true"}
+            parameters: dict[str, int | str] = {"contents": "true"} if contents else {}
             parameters |= {"dueBefore": before_ms} if before_ms is not None else {}
             parameters |= {"id": id} if id is not None else {}
-            left = MOST_SEARCHED
-            while left > 0:
+            left, bytes_left = MOST_SEARCHED, MOST_SEARCHED_BYTES
+            while left > 0 and bytes_left > 0:
                 page = self._gateway.pending(route, parameters, min(PAGE, left))
-                yield from (live_schedule(route, record) for record in page.records)
-                left -= max(1, len(page.records))
+                schedules = [live_schedule(route, record) for record in page.records]
+                left -= max(1, len(schedules))
+                bytes_left -= sum(schedule.bytes for schedule in schedules)
                 after = place_text(page.next_after)
+                # While the next page is made, this one is no longer held here.
+                del page
+                while schedules:
+                    yield schedules.pop(0)
                 if after is None or after == parameters.get("after"):
                     break
                 parameters["after"] = after
 
-    def today(self) -> list[Schedule]:
-        """Return what is due before the next midnight of this machine."""
+    def today(self) -> Iterator[Schedule]:
+        """Yield what is due before the next midnight of this machine, as it is taken."""
         now = datetime.fromtimestamp(self._gateway.now_ms() / 1_000).astimezone()
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
-        return [*self.live(None, round(midnight.timestamp() * 1_000))]
+        return self.live(None, round(midnight.timestamp() * 1_000))
 
     def history(self, name: str) -> Iterator[Schedule]:
-        """Yield what was delivered lately."""
+        """Yield what was delivered lately, as it is taken."""
         routes = self.routes(name)
         # Several may have one history topic; who may see what one of them delivered may not see what another did.
         for topic in dict.fromkeys((route.history, route.writable) for route in routes if route.history is not None):
@@ -202,25 +282,31 @@ class Schedulers:
         """Return the names of the schedulers."""
         return sorted({route.namespace for route in self.routes()})
 
-    def of_kind(self, kind: Kind, name: str, id: str | None = None) -> list[Schedule]:
-        """Return the schedules of a scheduler; `id` is known when only one is asked for."""
-        live = [*self.live(name, id=id)] if kind is not Kind.HISTORY else []
-        return live + ([*self.history(name)] if kind is not Kind.LIVE else [])
+    def of_kind(self, kind: Kind, name: str, id: str | None = None) -> Iterator[Schedule]:
+        """Yield the schedules of a scheduler; `id` is known when only one is asked for."""
+        if kind is not Kind.HISTORY:
+            yield from self.live(name, id=id)
+        if kind is not Kind.LIVE:
+            yield from self.history(name)
 
-    def search(self, kind: Kind, name: str, search: Search) -> dict[str, Any]:
+    def search(self, kind: Kind, name: str, search: Search) -> Answer:
         """Return how many schedules fit, and the first of them."""
-        found = search.sort(schedule for schedule in self.of_kind(kind, name) if search.finds(schedule))
-        shown = [{"scheduler": name, "schedule": schedule.to_document()} for schedule in found[: search.most]]
-        return {"found": len(found), "schedules": shown}
+        first = First(search)
+        for schedule in self.of_kind(kind, name):
+            if search.finds(schedule):
+                first.add(schedule)
+        shown = [_named(name, schedule) for schedule in first.schedules()]
+        return Answer({"found": first.added, "schedules": shown}, len(shown) < min(first.added, search.most))
 
-    def versions(self, kind: Kind, name: str, id: str) -> list[dict[str, Any]] | None:
+    def versions(self, kind: Kind, name: str, id: str) -> Answer | None:
         """Return all that is known of an id; None for nothing."""
-        found = [schedule for schedule in self.of_kind(kind, name, id) if schedule.id == id]
-        return [{"scheduler": name, "schedule": schedule.to_document()} for schedule in found] or None
+        of_id = (schedule for schedule in self.of_kind(kind, name, id) if schedule.id == id)
+        found, behind = bounded(of_id, MOST_SEARCHED)
+        return Answer([_named(name, schedule) for schedule in found], behind is not None) if found else None
 
     def stats(self, name: str) -> dict[str, Any]:
         """Return how many schedules there are."""
-        live, past = (len(self.of_kind(kind, name)) for kind in (Kind.LIVE, Kind.HISTORY))
+        live, past = sum(1 for _ in self.live(name, contents=False)), sum(1 for _ in self.history(name))
         return {"scheduler": name, "total_live": live, "total_history": past, "total": live + past}
 
     def info(self, host: str, name: str | None = None) -> dict[str, Any]:
@@ -255,11 +341,11 @@ def scheduler_router(schedulers: Schedulers) -> APIRouter:
 
     @router.get("/schedules")
     def today() -> Response:
-        return _or_error(schedulers, None, lambda: [schedule.to_document() for schedule in schedulers.today()])
+        return _or_error(lambda: _streamed(schedulers.today(), hidden_headers(*schedulers.routes())))
 
     @router.get("/info")
     def info(request: Request) -> Response:
-        return _or_error(schedulers, None, lambda: schedulers.info(request.headers.get("host", "")))
+        return _or_error(lambda: JSONResponse(schedulers.info(request.headers.get("host", ""))))
 
     @router.get("/liveness")
     def liveness() -> Response:
@@ -267,12 +353,12 @@ def scheduler_router(schedulers: Schedulers) -> APIRouter:
 
     @router.get("/api/stats")
     def stats() -> Response:
-        return _or_error(schedulers, None, lambda: [schedulers.stats(name) for name in schedulers.names()])
+        return _or_error(lambda: JSONResponse([schedulers.stats(name) for name in schedulers.names()]))
 
     @router.get("/api/schedulers")
     def list_schedulers(request: Request) -> Response:
         host = request.headers.get("host", "")
-        return _or_error(schedulers, None, lambda: [schedulers.document(name, host) for name in schedulers.names()])
+        return _or_error(lambda: JSONResponse([schedulers.document(name, host) for name in schedulers.names()]))
 
     for kind in Kind:
         _add_searches(router, schedulers, kind)
@@ -284,23 +370,42 @@ def _add_searches(router: APIRouter, schedulers: Schedulers, kind: Kind) -> None
 
     @router.get(f"{prefix}/scheduler/{{name}}/schedules")
     def search(name: str, request: Request) -> Response:
-        return _or_error(schedulers, name, lambda: schedulers.search(kind, name, Search.of(request.query_params)))
+        search = Search.of(request.query_params)
+        return _or_error(lambda: _answered(schedulers.search(kind, name, search), schedulers.routes(name)))
 
     @router.get(f"{prefix}/scheduler/{{name}}/schedule/{{id:path}}")
     def versions(name: str, id: str) -> Response:
-        return _or_error(schedulers, name, lambda: schedulers.versions(kind, name, id))
+        return _or_error(lambda: _answered(schedulers.versions(kind, name, id), schedulers.routes(name)))
 
 
-def _or_error(schedulers: Schedulers, name: str | None, answer: Callable[[], Any]) -> Response:
-    """Answer as those services do: 500 when something is wrong, and an empty 404 for what is not there.
+def _or_error(answer: Callable[[], Response]) -> Response:
+    """Answer as those services do: 500 when something is wrong.
 
-    They know no rights: 503 while nobody tells what the caller may do, and a header where contents are left out.
+    They know no rights: 503 while nobody tells what the caller may do.
     """
     try:
-        document = answer()
-        headers = hidden_headers(*schedulers.routes(name))
+        return answer()
     except CliError as error:
         return JSONResponse({"error": str(error)}, 503 if isinstance(error, ApiServerUnreachableError) else 500)
-    if document is None:
+
+
+def _answered(answer: Answer | None, routes: Sequence[Route]) -> Response:
+    """Return a document, with a header where something is left out; an empty 404 for what is not there."""
+    if answer is None:
         return Response(status_code=404, media_type="application/json")
-    return JSONResponse(document, headers=headers)
+    warnings = [*hidden_headers(*routes).values(), *([warning(CUT)] if answer.is_cut else [])]
+    return JSONResponse(answer.document, headers={"Warning": ", ".join(warnings)} if warnings else None)
+
+
+def _streamed(schedules: Iterator[Schedule], headers: Mapping[str, str]) -> Response:
+    """Return an array of schedules that are asked for as it is read. What goes wrong with the first is an error."""
+    first = [*islice(schedules, 1)]
+    return StreamingResponse(_array(chain(first, schedules)), media_type="application/json", headers=headers)
+
+
+def _array(schedules: Iterable[Schedule]) -> Iterator[bytes]:
+    before = b"["
+    for schedule in schedules:
+        yield before + json.dumps(schedule.to_document(), ensure_ascii=False, separators=(",", ":")).encode()
+        before = b","
+    yield b"[]" if before == b"[" else b"]"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from delaytopic_api.relay import PendingRecord
@@ -10,6 +10,7 @@ from delaytopic_cli.client.pending import PendingReport, place_of, report
 from delaytopic_cli.client.sending import OutgoingRecord
 from delaytopic_cli.errors import ConflictError, ForbiddenError, RecordMissingError, RelayUnreachableError
 from delaytopic_cli.gateway.access import LoopbackAccess, Right, Rights, demand
+from delaytopic_cli.gateway.bounds.pages import share_of_each
 from delaytopic_cli.gateway.commands import cancelling, moving
 from delaytopic_cli.gateway.routes import Ask, Cluster, Route, Routes, Written
 from delaytopic_cli.gateway.state import State
@@ -38,7 +39,12 @@ def hidden_note(route: Route) -> str:
 
 def hidden_headers(*routes: Route) -> dict[str, str]:
     """Return the headers of an answer without room for notes, whose records may lack what they hold."""
-    return next(({"Warning": f'199 delaytopic "{hidden_note(route)}"'} for route in routes if not route.writable), {})
+    return next(({"Warning": warning(hidden_note(route))} for route in routes if not route.writable), {})
+
+
+def warning(text: str) -> str:
+    """Return a text as the header `Warning` has it."""
+    return f'199 delaytopic "{text}"'
 
 
 def _missing(route: Route) -> str:
@@ -86,7 +92,7 @@ class Gateway:
         return self.routes.state(route)
 
     def pending(self, route: Route, parameters: Mapping[str, int | str], limit: int) -> PendingReport:
-        """Return the first records that the parameters of `GET /pending` select.
+        """Return the first records that the parameters of `GET /pending` select, as many as have room in an answer.
 
         Who may not write gets them without what they hold, and a note; a search by key would tell keys.
         """
@@ -95,20 +101,23 @@ class Gateway:
         urls = self.routes.relay_urls(route)
         if not urls:
             raise RelayUnreachableError(f"no relay of {route.full_name} runs; ask again")
-        found = report(route.full_name, self.ask(urls, {**parameters, "limit": limit}), limit)
+        asked = {**parameters, "limit": limit, "maxBytes": share_of_each(len(urls))}
+        found = report(route.full_name, self.ask(urls, asked), limit)
         if route.writable or not limit:
             return found
         records = [record.model_copy(update=_HIDDEN) for record in found.records]
         return replace(found, records=records, notes=[*found.notes, hidden_note(route)])
 
-    def history(self, route: Route, most: int) -> Sequence[RawRecord]:
-        """Return the last copies of what was delivered; without keys and values for who may not write."""
-        found = self.cluster.read(route.history, most) if route.history is not None else []
-        return found if route.writable else [replace(record, key=None, value=None) for record in found]
+    def history(self, route: Route, most: int) -> Iterator[RawRecord]:
+        """Yield the last copies of what was delivered; without keys and values for who may not write."""
+        for record in self.cluster.read(route.history, most) if route.history is not None else ():
+            yield record if route.writable else replace(record, key=None, value=None)
 
-    def records_with(self, route: Route, name: str, partition: int | None) -> list[PendingRecord]:
-        """Return the pending records with an id, with their contents. Raises `RecordMissingError`."""
-        parameters: dict[str, int | str] = {"id": name, "contents": "true"}
+    def _records_with(
+        self, route: Route, name: str, partition: int | None, *, contents: bool = False
+    ) -> list[PendingRecord]:
+        """Return the pending records with an id. Raises `RecordMissingError`."""
+        parameters: dict[str, int | str] = {"id": name, **({"contents": "true"} if contents else {})}
         if partition is not None:
             parameters["partition"] = partition
         found = self.pending(route, parameters, MOST_OF_ONE_ID)
@@ -124,12 +133,18 @@ class Gateway:
         return list(found.records)
 
     def record_with(self, route: Route, name: str, partition: int | None) -> PendingRecord:
-        """Return the one pending record with an id. Raises `RecordMissingError` and `ConflictError`."""
-        found = self.records_with(route, name, partition)
-        if len(found) > 1:
-            places = ", ".join(str(record.partition) for record in found)
-            raise ConflictError(f"the id {name} waits in partitions {places}: say which")
-        return found[0]
+        """Return the one pending record with an id, with its content.
+
+        Raises `RecordMissingError` and `ConflictError`. Contents are asked for when it is known where it waits: several
+        may not have room in an answer.
+        """
+        if partition is None:
+            found = self._records_with(route, name, None)
+            if len(found) > 1:
+                places = ", ".join(str(record.partition) for record in found)
+                raise ConflictError(f"the id {name} waits in partitions {places}: say which")
+            partition = found[0].partition
+        return self._records_with(route, name, partition, contents=True)[0]
 
     def record_at(self, route: Route, due_ms: int, partition: int, offset: int) -> PendingRecord:
         """Return the pending record at a place of the list, with its content. Raises `RecordMissingError`."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from delaytopic_api.relay import (
     LARGEST_ANSWER_BYTES,
+    LONGEST_SHOWN_BYTES,
     PendingContent,
     PendingList,
     PendingRecord,
@@ -23,6 +24,8 @@ from delaytopic_relay.pending.search import Listed, PendingResult
 from delaytopic_relay.pending.snapshot import Copies
 
 REPLAYING = "records that were in memory before are being read again; they are not all listed yet"
+RECORD_BYTES = 500
+"""Of a record in a list, beside its texts: about as much as a reader needs for it."""
 ELSEWHERE = "not with this relay: ask the others of its group"
 
 
@@ -40,11 +43,12 @@ def pending_list(
     """Counts from the status, records from the listing."""
     shards = list(_shards(status, subject, query, copies))
     lacking = next((shard.message for shard in shards if _is_lacking(shard, query, copies)), None)
-    shown = _shown(listing.records[: query.limit])
+    shown = _shown(listing.records[: query.limit], query.most_bytes)
     more = len(listing.records) > len(shown)
     limited = f"there are more than the limit of {query.limit}" if more else None
     if more and len(shown) < query.limit:
-        limited = f"there are more than the {LARGEST_ANSWER_BYTES >> 20} MiB of an answer"
+        room = f"{LARGEST_ANSWER_BYTES >> 20} MiB" if query.most_bytes is None else f"{query.most_bytes} bytes"
+        limited = f"there are more than the {room} of an answer"
     counted = _counted(status, query)
     return PendingList(
         relay=status.relay,
@@ -68,14 +72,20 @@ def pending_list(
     )
 
 
-def _shown(records: Sequence[Listed]) -> Sequence[Listed]:
-    """Return the first, as many as have room in an answer with their contents; the first one always has."""
+def _shown(records: Sequence[Listed], most_bytes: int | None) -> Sequence[Listed]:
+    """Return the first, as many as have room in an answer; the first one always has."""
     total = 0
     for number, listed in enumerate(records):
         total += bytes_of(listed.whole) if listed.whole is not None else 0
-        if total > LARGEST_ANSWER_BYTES and number:
+        total += _bytes_of_texts(listed) if most_bytes is not None else 0
+        if total > (most_bytes or LARGEST_ANSWER_BYTES) and number:
             return records[:number]
     return records
+
+
+def _bytes_of_texts(listed: Listed) -> int:
+    key = min(len(listed.key or b""), LONGEST_SHOWN_BYTES)
+    return RECORD_BYTES + len(listed.id or b"") + key + len(listed.target or "")
 
 
 def _content(schedule: Schedule) -> PendingContent:

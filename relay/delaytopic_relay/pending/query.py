@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 from urllib.parse import parse_qsl
 
-from delaytopic_api.relay import DEFAULT_LIMIT, MOST_LISTED
+from delaytopic_api.relay import DEFAULT_LIMIT, LARGEST_ANSWER_BYTES, MOST_LISTED
 from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.errors import BadRequest
 
@@ -64,6 +64,8 @@ class PendingQuery(NamedTuple):
     selection: Selection = EVERYTHING
     contents: bool = False
     """With value and headers."""
+    most_bytes: int | None = None
+    """Of all that is shown, records without contents included; None: of contents, as many as an answer has."""
 
     @property
     def asked_before_ms(self) -> int | None:
@@ -84,6 +86,7 @@ _PARAMETERS: Final = (
     "keyBase64",
     "keyPrefix",
     "contents",
+    "maxBytes",
 )
 
 
@@ -97,7 +100,7 @@ def parse_query(text: str) -> PendingQuery:
         if name in given:
             raise BadRequest(f"{name} is given twice")
         given[name] = value
-    partition = given.get("partition")
+    partition, most_bytes = given.get("partition"), given.get("maxBytes")
     return PendingQuery(
         _number("dueBefore", given.get("dueBefore", str(LATEST_MS)), 0, LATEST_MS, "epoch milliseconds"),
         _number("limit", given.get("limit", str(DEFAULT_LIMIT)), 0, MOST_LISTED, "a number of records"),
@@ -110,6 +113,7 @@ def parse_query(text: str) -> PendingQuery:
             _bytes(given, "keyPrefix"),
         ),
         _truth("contents", given.get("contents", "false")),
+        None if most_bytes is None else _number("maxBytes", most_bytes, 1, LARGEST_ANSWER_BYTES, "a number of bytes"),
     )
 
 

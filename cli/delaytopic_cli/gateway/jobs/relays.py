@@ -13,7 +13,9 @@ from delaytopic_cli.gateway.jobs.job import BEFORE_ALL, Job, Part, Place
 from delaytopic_cli.gateway.routes import Ask, Route, Routes
 
 PAGE: Final = 5_000
-"""Records in a page, at the most; contents make it shorter."""
+"""Records in a page, at the most."""
+PAGE_BYTES: Final = 2 << 20
+"""Of a page: one relay lists it, and few jobs run at once."""
 
 REMEMBERED_S: Final = 1.0
 
@@ -50,7 +52,8 @@ class Relays:
         Raises `RelayUnreachableError` where no relay has read the source up to the offset `need`, or can list further.
         """
         parameters = job.parameters(part.partition, place) | ({"contents": "true"} if contents else {})
-        ingested, page = self._asked(route, {**parameters, "limit": PAGE}).get(part.partition, (-1, None))
+        asked = {**parameters, "limit": PAGE, "maxBytes": PAGE_BYTES}
+        ingested, page = self._asked(route, asked).get(part.partition, (-1, None))
         if page is None or ingested < need:
             raise RelayUnreachableError(f"no relay lists all of partition {part.partition} now")
         end = _end_of(page)

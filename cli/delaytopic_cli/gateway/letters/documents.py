@@ -24,7 +24,6 @@ MOST_PLACES: Final = 100
 """The number that one request names at most."""
 MOST_TOLD: Final = 100
 """Dead letters that are told one by one as incomplete."""
-LONGEST_DETAIL: Final = 2_000
 MOST_REASONS: Final = 20
 _TOKEN: Final = "^[a-z][a-z-]{0,63}$"
 Reason = Annotated[str, Field(pattern=_TOKEN, examples=["malformed-header"])]
@@ -166,7 +165,7 @@ def letter_document(letter: Letter, *, with_contents: bool) -> DeadLetterDocumen
     document = DeadLetterDocument(
         place=str(letter.place),
         at_ms=facts.at_ms,
-        reason=facts.reason[:64],
+        reason=facts.reason,
         source_partition=facts.partition,
         source_offset=facts.offset,
         sent_again=letter.sent_again,
@@ -176,7 +175,7 @@ def letter_document(letter: Letter, *, with_contents: bool) -> DeadLetterDocumen
     key, key_base64 = text_or_base64(letter.key)
     return document.model_copy(
         update={
-            "detail": facts.detail[:LONGEST_DETAIL],
+            "detail": facts.detail,
             "key": key,
             "key_base64": key_base64,
             "key_bytes": letter.key_bytes,
@@ -221,8 +220,4 @@ def resend_result(outcome: Outcome, *, dry_run: bool) -> ResendResult:
 
 def _counts(counts: Iterable[tuple[str, int]]) -> dict[str, int]:
     """Return the most frequent reasons; whoever writes to the topic can make up any number of them."""
-    most = sorted(counts, key=lambda each: (-each[1], each[0]))
-    found: dict[str, int] = {}
-    for reason, count in most[:MOST_REASONS]:
-        found[reason[:64]] = found.get(reason[:64], 0) + count
-    return found
+    return dict(sorted(counts, key=lambda each: (-each[1], each[0]))[:MOST_REASONS])

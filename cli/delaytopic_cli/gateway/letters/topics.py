@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from threading import BoundedSemaphore, Lock
+from threading import Condition, Lock
 from typing import Final, Protocol
 
 from confluent_kafka import Consumer
 
 from delaytopic_cli.client.dead_letters import Choice, Place, Progress, StoredRecord
-from delaytopic_cli.client.kafka_clients import Settings, committed_reader, partitions_of
+from delaytopic_cli.client.kafka_clients import FRUGAL, Settings, committed_reader, partitions_of
 from delaytopic_cli.client.resending import (
     Outcome,
     Resending,
@@ -21,7 +21,9 @@ from delaytopic_cli.client.resending import (
     group_of,
     read_records,
 )
-from delaytopic_cli.errors import CliError, ConflictError, KafkaUnreachableError, RightMissingError, TopicError
+from delaytopic_cli.errors import BusyError, CliError, ConflictError, RightMissingError, TopicError
+from delaytopic_cli.gateway.access import ANYBODY, CALLER
+from delaytopic_cli.gateway.bounds.shares import Shares, team_of
 from delaytopic_cli.gateway.letters.window import Before, Letter, Window
 
 ROUNDS: Final = (250, 2_000, 7_750)
@@ -31,10 +33,11 @@ READ_SECONDS: Final = 5.0
 SEND_SECONDS: Final = 20.0
 MOST_SENT: Final = 10_000
 """By one request."""
+MOST_KEPT_BYTES: Final = 8 << 20
+"""Of the letters of a list."""
 AT_ONCE: Final = 2
-"""Lists that are read; each holds a few MiB."""
+"""Lists that are read, and letters that are sent; each of another team. Each takes some ten MiB."""
 _WAIT_SECONDS: Final = 10.0
-_FRUGAL: Final = {"queued.max.messages.kbytes": "8192", "fetch.max.bytes": "8388608"}
 
 Keep = Callable[[StoredRecord, Progress | None], Letter | None]
 """Takes what is needed of a record; None leaves it out."""
@@ -64,7 +67,8 @@ class KafkaLetterTopics:
     def __init__(self, settings: Settings) -> None:
         """`settings` are those of the Kafka client."""
         self._settings = settings
-        self._reading = BoundedSemaphore(AT_ONCE)
+        self._shares = Shares(AT_ONCE, 1)
+        self._changed = Condition()
         self._lock = Lock()
         self._sending: set[str] = set()
 
@@ -75,19 +79,23 @@ class KafkaLetterTopics:
             progress = self._progress(topic, ends)
             begins = beginnings(self._settings, topic, [*ends])
             tops = {each: end if before is None else min(end, before.get(each, 0)) for each, end in ends.items()}
-            reached, letters, give_up_s = dict(tops), list[Letter](), time.monotonic() + READ_SECONDS
+            reached, letters, kept = dict(tops), list[Letter](), 0
+            give_up_s = time.monotonic() + READ_SECONDS
             for number, offsets in enumerate(ROUNDS):
                 share = max(1, offsets // len(reached))
                 starts = {each: max(begins[each], top - share) for each, top in reached.items() if top > begins[each]}
                 found = []
                 for record in read_records(consumer, topic, starts, reached):
-                    if number and time.monotonic() > give_up_s:
+                    if number and (time.monotonic() > give_up_s or kept > MOST_KEPT_BYTES):
                         starts = {}
                         break
-                    found.append(keep(record, progress.get(record.place.partition)))
+                    letter = keep(record, progress.get(record.place.partition))
+                    if letter is not None:
+                        found.append(letter)
+                        kept += letter.bytes
                 if not starts:
                     break
-                letters += filter(None, found)
+                letters += found
                 reached |= starts
         looked_at = sum(tops[each] - top for each, top in reached.items())
         return Window(letters, looked_at, reached, begins)
@@ -113,7 +121,7 @@ class KafkaLetterTopics:
             self._partitions(each)
         resending = Resending(self._settings, topic, choice, dry_run=dry_run, most=MOST_SENT, seconds=SEND_SECONDS)
         try:
-            with nullcontext() if dry_run else self._alone(topic):
+            with nullcontext() if dry_run else self._alone(topic), self._one_of_few():
                 if places is None:
                     resending.send_all()
                 else:
@@ -138,7 +146,7 @@ class KafkaLetterTopics:
     @contextmanager
     def _reader(self, topic: str) -> Iterator[Consumer]:
         with closing(
-            committed_reader({**self._settings, **_FRUGAL, "group.id": group_of(topic)}, at_end_events=True)
+            committed_reader({**self._settings, **FRUGAL, "group.id": group_of(topic)}, at_end_events=True)
         ) as consumer:
             yield consumer
 
@@ -153,12 +161,16 @@ class KafkaLetterTopics:
 
     @contextmanager
     def _one_of_few(self) -> Iterator[None]:
-        if not self._reading.acquire(timeout=_WAIT_SECONDS):
-            raise KafkaUnreachableError("many dead letters are being read just now; ask again in a moment")
+        team = team_of(CALLER.get(ANYBODY).name)
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._shares.take(team), _WAIT_SECONDS):
+                raise BusyError("many dead letters are being read just now; ask again in a moment")
         try:
             yield
         finally:
-            self._reading.release()
+            with self._changed:
+                self._shares.give(team)
+                self._changed.notify_all()
 
     @contextmanager
     def _alone(self, topic: str) -> Iterator[None]:

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from heapq import merge
-from itertools import groupby
+from itertools import accumulate, groupby
+from sys import getsizeof
 from typing import Final, NamedTuple
 
 from delaytopic_api.records import DeadLetter
 from delaytopic_api.relay import LONGEST_SHOWN_BYTES
 from delaytopic_cli.client.dead_letters import Place, Progress, StoredRecord
 from delaytopic_cli.errors import InputError
+from delaytopic_cli.gateway.bounds.pages import PAGE_BYTES
 
 Before = Mapping[int, int]
 """Of each partition the offset below which a page begins."""
 LONGEST_CURSOR: Final = 4_096
 """Characters."""
+LONGEST_DETAIL: Final = 2_000
+LONGEST_REASON: Final = 64
+"""Of what is kept; whoever writes to the topic can make up longer ones."""
+LETTER_BYTES: Final = 500
+"""Of a letter, beside its texts: about as much memory as it takes."""
 
 
 class Letter(NamedTuple):
@@ -42,12 +50,17 @@ class Letter(NamedTuple):
         key, value = record.key, record.value
         return cls(
             record.place,
-            said,
+            said._replace(reason=said.reason[:LONGEST_REASON], detail=said.detail[:LONGEST_DETAIL]),
             key[:LONGEST_SHOWN_BYTES] if key is not None else None,
             len(key) if key is not None else None,
             len(value) if value is not None else None,
             progress.covers(record.place.offset, said) if progress is not None else None,
         )
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory it takes."""
+        return LETTER_BYTES + len(self.key or b"") + getsizeof(self.said.detail)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +96,7 @@ class LetterPage(NamedTuple):
 
 
 def page_of(window: Window, reasons: Set[str], limit: int) -> LetterPage:
-    """Return the newest letters of these reasons, or of any without one.
+    """Return the newest letters of these reasons, or of any without one, as many as have room in an answer.
 
     Those of one partition are in the order of their offsets; those of several by what relays say of the time.
     """
@@ -91,7 +104,8 @@ def page_of(window: Window, reasons: Set[str], limit: int) -> LetterPage:
     ordered = sorted(wanted, key=lambda letter: (letter.place.partition, -letter.place.offset))
     rows = [[*rows] for _, rows in groupby(ordered, key=lambda letter: letter.place.partition)]
     newest = list(merge(*rows, key=lambda letter: -letter.said.at_ms))
-    shown, rest = newest[:limit], newest[limit:]
+    room = bisect_right([*accumulate(letter.bytes for letter in newest)], PAGE_BYTES)
+    shown, rest = newest[: min(limit, room)], newest[min(limit, room) :]
     older = dict(window.reached)
     for letter in reversed(rest):
         older[letter.place.partition] = letter.place.offset + 1

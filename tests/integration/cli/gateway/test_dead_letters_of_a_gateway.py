@@ -124,6 +124,30 @@ def others(letters: Letters) -> Letters:
     return Letters(letters.broker, source, letters.topic)
 
 
+def test_a_list_ends_where_it_holds_enough(letters: Letters, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topics, "ROUNDS", (2, 3, 10))
+    monkeypatch.setattr(topics, "MOST_KEPT_BYTES", 3_000)
+    letters.write(*["expired"] * 20)
+
+    page = client().document
+
+    # The third round would hold more.
+    assert (page["lookedAt"], page["complete"]) == (2, False)
+    assert len(client.places()) == 20
+
+
+def test_places_that_are_too_large_together_are_refused(
+    letters: Letters, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resending, "BATCH_BYTES", 1)
+    letters.write("expired", "expired")
+
+    answer = client("/resend", {"places": client.places()})
+
+    assert (answer.status, "send fewer at a time" in answer.document["message"]) == (400, True)
+    assert client.send(places=client.places()[:1])["sent"] == 1
+
+
 def test_a_list_has_the_own_ones_the_newest_first(letters: Letters, others: Letters, client: Client) -> None:
     letters.write("expired", "too-large")
     others.write("expired", "expired")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
+from msgspec.structs import replace as changed
 from tests.support.cli.gateway import NOW_MS, REMINDERS, TIMERS, Scene, gateway_over
 
 from delaytopic_api.records import Headers
@@ -209,6 +210,36 @@ def test_an_id_in_two_partitions_is_not_guessed(scene: Scene) -> None:
 
     assert (answer.status, answer.document["message"]) == (409, "the id order/17 waits in partitions 1, 2: say which")
     assert (told.status, [partition for _, _, partition in scene.written]) == (202, [1])
+
+
+def test_an_id_that_waits_twice_is_told_however_large_its_records_are(scene: Scene) -> None:
+    scene.waiting[REMINDERS] = [(each, changed(TEA, value=bytes(3 << 20))) for each in (1, 2)]
+
+    answer = scene.send("DELETE", f"{BASE}/records/order%2F17", None)
+
+    assert (answer.status, scene.written) == (409, [])
+
+
+def test_a_list_ends_where_an_answer_has_no_room_and_goes_on_behind_it(scene: Scene) -> None:
+    large = [changed(TEA, offset=offset, value=bytes(400_000)) for offset in range(5)]
+    scene.waiting[REMINDERS] = [(0, schedule) for schedule in large]
+    pages: list[list[int]] = []
+    after: str | None = ""
+    while after is not None:
+        page = scene.get(f"{BASE}/records?contents=true{after}").document
+        pages.append([each["offset"] for each in page["records"]])
+        after = page["next"] and f"&after={page['next']}"
+
+    assert pages == [[0, 1], [2, 3], [4]]
+
+
+def test_a_list_of_many_records_without_contents_ends_so_too(scene: Scene) -> None:
+    scene.waiting[REMINDERS] = [(0, changed(TEA, offset=offset, key=bytes(1_000))) for offset in range(2_000)]
+
+    page = scene.get(f"{BASE}/records?limit=10000").document
+
+    assert (len(page["records"]) * 1_500 < 1 << 20, page["complete"]) == (True, False)
+    assert page["notes"] == ["there are more than one answer holds"]
 
 
 @pytest.mark.parametrize(

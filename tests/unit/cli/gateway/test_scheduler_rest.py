@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import threading
+import tracemalloc
+import urllib.request
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.support.cli.gateway import NOW_MS, REMINDERS, TIMERS, Scene, gateway_over
 
 from delaytopic_api.records import Headers
+from delaytopic_cli.client.relay_listing import RelayAnswer
+from delaytopic_cli.gateway.bounds.pages import PAGE_BYTES
+from delaytopic_cli.gateway.scheduler_rest import First, Search, bounded
 from delaytopic_cli.gateway.scheduler_rest import Schedule as Shown
-from delaytopic_cli.gateway.scheduler_rest import Search
 from delaytopic_cli.judge.reading import RawRecord
 from delaytopic_cli.judge.verdict import Coordinates
 from delaytopic_relay.core.commands import Schedule
@@ -200,6 +208,78 @@ def test_a_long_backlog_is_searched_page_by_page(scene: Scene) -> None:
     found = scene.get("/api/live/scheduler/shop/schedules?schedule-id=24&max=3&sort-by=timestamp%20asc").document
 
     assert (found["found"], ids(found)) == (sum("24" in str(n) for n in range(2_500)), ["24", "124", "224"])
+
+
+LARGE = 200 << 10
+"""Five of them have room in an answer."""
+
+
+class BesideAReader(Scene):
+    """Relays that give the next page when somebody has read of the one before."""
+
+    def __init__(self) -> None:
+        super().__init__({TIMERS: [(0, timer(b"%d" % n, NOW_S + n, 1, bytes(LARGE))) for n in range(30)]})
+        self.is_read = threading.Event()
+
+    def ask(self, urls: Sequence[str], parameters: Mapping[str, int | str]) -> list[RelayAnswer]:
+        assert "after" not in parameters or self.is_read.wait(10)
+        return super().ask(urls, parameters)
+
+
+def test_schedules_are_answered_while_further_ones_are_asked_for() -> None:
+    slow = BesideAReader()
+    with gateway_over(slow), urllib.request.urlopen(f"{slow.url}/schedules", timeout=10) as answer:
+        first = answer.read(LARGE)
+        slow.is_read.set()
+        found = json.loads(first + answer.read())
+
+    assert [each["id"] for each in found] == [str(n) for n in range(30)]
+
+
+def test_a_search_has_the_first_that_have_room_and_says_that_there_are_more(scene: Scene) -> None:
+    scene.waiting = {TIMERS: [(0, timer(b"%d" % n, NOW_S + n, n, bytes(LARGE))) for n in range(30)]}
+
+    answer = scene.get("/api/live/scheduler/shop/schedules")
+    few = scene.get("/api/live/scheduler/shop/schedules?max=3")
+
+    assert (answer.document["found"], ids(answer.document)) == (30, ["29", "28", "27", "26", "25"])
+    assert answer.headers["warning"] == '199 delaytopic "there are more than one answer holds: ask for fewer"'
+    assert (few.document["found"], ids(few.document), "warning" in few.headers) == (30, ["29", "28", "27"], False)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3 * PAGE_BYTES)), max_size=30), st.integers(1, 5))
+def test_the_first_that_have_room_are_those_of_all_in_order(drawn: list[tuple[int, int]], most: int) -> None:
+    sizes = {n: bytes(size) for n, (_, size) in enumerate(drawn)}
+    schedules = [Shown(str(n), 1, timestamp, "", "", "", sizes[n]) for n, (timestamp, _) in enumerate(drawn)]
+    search = Search(most=most)
+    first = First(search)
+    for schedule in schedules:
+        first.add(schedule)
+
+    expected, _ = bounded(search.sort(schedules), most)
+    assert (first.schedules(), first.added) == (expected, len(schedules))
+    assert sum(schedule.bytes for schedule in expected[1:]) <= PAGE_BYTES
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/stats", "/api/history/scheduler/shop/schedules", "/api/history/scheduler/shop/schedule/z"]
+)
+def test_a_history_is_read_through_and_not_held(scene: Scene, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(topic: str, last: int) -> Iterator[RawRecord]:
+        for n in range(500):
+            yield replace(copy(b"z", NOW_S, n), value=bytes(LARGE))
+
+    monkeypatch.setattr(scene, "read", read)
+    tracemalloc.start()
+    try:
+        answer = scene.get(path)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert answer.status == 200
+    # All of it is 100 MB.
+    assert most < 20_000_000
 
 
 @pytest.mark.parametrize("text", ["-", "1.5", "9" * 30, "٣"])

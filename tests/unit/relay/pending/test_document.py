@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from tests.support.relay.statuses import AS_OF_MS, relay_status, shard
 
 from delaytopic_api.relay import (
@@ -15,7 +16,7 @@ from delaytopic_api.relay import (
     ShardState,
 )
 from delaytopic_relay.core.commands import Schedule
-from delaytopic_relay.pending.document import ELSEWHERE, REPLAYING, Subject, pending_list
+from delaytopic_relay.pending.document import ELSEWHERE, RECORD_BYTES, REPLAYING, Subject, pending_list
 from delaytopic_relay.pending.query import PendingQuery
 from delaytopic_relay.pending.search import Listed, PendingResult
 from delaytopic_relay.pending.snapshot import Copies, ShardCopy
@@ -99,6 +100,22 @@ def test_contents_end_a_list_before_it_gets_too_long() -> None:
 
     assert ([record.offset for record in found.records], found.complete, found.limited) == ([3], False, True)
     assert found.message == "there are more than the 4 MiB of an answer"
+
+
+@pytest.mark.parametrize(("most_bytes", "shown"), [(1, 1), (2 * (RECORD_BYTES + 4 + 5), 2), (1_526, 2), (1_527, 3)])
+def test_a_reader_may_have_less_room_than_an_answer(most_bytes: int, shown: int) -> None:
+    records = [Listed(AS_OF_MS, 0, number, b"a-id", None, b"a-key", 9) for number in range(3)]
+
+    found = document(*records, query=PendingQuery(most_bytes=most_bytes))
+
+    assert (len(found.records), found.limited) == (shown, shown < 3)
+    assert found.message == (f"there are more than the {most_bytes} bytes of an answer" if shown < 3 else None)
+
+
+def test_of_a_long_key_counts_what_is_shown() -> None:
+    records = [Listed(AS_OF_MS, 0, number, None, None, bytes(1 << 20), 9) for number in range(2)]
+
+    assert len(document(*records, query=PendingQuery(most_bytes=2 * (RECORD_BYTES + 1_024))).records) == 2
 
 
 def test_a_record_that_is_too_long_by_itself_is_shown_by_itself() -> None:

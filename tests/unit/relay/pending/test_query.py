@@ -21,6 +21,7 @@ from delaytopic_relay.pending.query import PendingQuery, Selection, parse_query
         ("idBase64=/w==&keyBase64=AA==", PendingQuery(selection=Selection(id=b"\xff", key=b"\x00"))),
         ("idPrefix=order-&keyPrefix=c", PendingQuery(selection=Selection(id_prefix=b"order-", key_prefix=b"c"))),
         ("contents=true", PendingQuery(contents=True)),
+        ("maxBytes=65536", PendingQuery(most_bytes=65_536)),
     ],
 )
 def test_parameters_say_what_is_asked_for(text: str, query: PendingQuery) -> None:
@@ -46,11 +47,12 @@ def test_without_a_time_none_was_asked_for() -> None:
         ("after=8:0:x", "after='x': it is a source offset, from 0 to 9223372036854775807"),
         ("idBase64=%2A", "idBase64='*': it is no base64"),
         ("id=a&idBase64=YQ==", "id and idBase64 are given: one of them is enough"),
+        ("maxBytes=0", "maxBytes='0': it is a number of bytes, from 1 to 4194304"),
         ("contents=yes", "contents='yes': it is true or false"),
         (
             "Limit=1",
             "'Limit' is no parameter of this page; there are dueFrom, dueBefore, limit, partition, after, id, "
-            "idBase64, idPrefix, key, keyBase64, keyPrefix and contents",
+            "idBase64, idPrefix, key, keyBase64, keyPrefix, contents and maxBytes",
         ),
     ],
 )

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.cli.letters import AT_MS, stored
 
-from delaytopic_cli.client.dead_letters import Progress
+from delaytopic_cli.client.dead_letters import Place, Progress
 from delaytopic_cli.errors import InputError
+from delaytopic_cli.gateway.bounds.pages import PAGE_BYTES
 from delaytopic_cli.gateway.letters.window import Letter, Window, cursor_text, page_of, parse_cursor
 
 SOURCE = "shop.delayed"
@@ -41,6 +42,25 @@ def test_what_was_not_looked_at_is_older_also_where_nothing_was_found() -> None:
     page = page_of(Window([], 100, {0: 900, 1: 0}, {0: 5, 1: 0}), set(), 10)
 
     assert (page.letters, page.older, page.is_whole) == ([], {0: 900, 1: 0}, False)
+
+
+def test_of_long_texts_the_beginning_is_kept() -> None:
+    letter = Letter.of(stored("0:1", SOURCE, "r" * 100_000, detail="d" * 100_000, key=bytes(100_000)), None)
+
+    assert letter is not None
+    assert (letter.said.reason, letter.said.detail) == ("r" * 64, "d" * 2_000)
+    assert letter.bytes < 5_000
+
+
+def test_a_page_has_as_many_letters_as_have_room() -> None:
+    (one,) = letters("0:1")
+    large = one._replace(key=bytes(PAGE_BYTES // 4))
+    found = [large._replace(place=Place(0, offset)) for offset in range(1, 6)]
+
+    page = page_of(whole(*found), set(), 10)
+
+    assert [str(letter.place) for letter in page.letters] == ["0:5", "0:4", "0:3"]
+    assert page.older == {0: 3, 1: 0}
 
 
 @given(
