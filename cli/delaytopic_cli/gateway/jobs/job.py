@@ -157,6 +157,8 @@ class Job(_Stored):
     """For so many records nothing was written, by reason."""
     batches: int = 0
     """In so many transactions."""
+    begun: int = 0
+    """So many times a gateway began to work on it: so the one before sees that another one does."""
     parts: tuple[Part, ...]
     """The source partitions."""
 
@@ -196,6 +198,10 @@ class Job(_Stored):
         given = self.selector.model_dump(by_alias=True, exclude_none=True)
         after = {"after": f"{place[0]}:{partition}:{place[1]}"} if place > BEFORE_ALL else {}
         return {**given, "partition": partition, **after}
+
+    def taken(self, now_ms: int) -> Job:
+        """Return it when a gateway begins to work on it."""
+        return self._changed(now_ms, begun=self.begun + 1)
 
     def counted(self, records: int, now_ms: int) -> Job:
         """Return it when it is known how many records match."""

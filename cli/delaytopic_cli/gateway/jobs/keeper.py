@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from delaytopic_cli.errors import (
@@ -19,14 +20,15 @@ from delaytopic_cli.gateway.access import ANYBODY, CALLER, demand
 from delaytopic_cli.gateway.jobs.job import Action, Job, Part, Selector, State, demand_possible, job_key
 from delaytopic_cli.gateway.jobs.relays import Relays
 from delaytopic_cli.gateway.jobs.runner import Counting, Fenced, InDoubt, JobWriter, Runner
+from delaytopic_cli.gateway.jobs.turns import Turns
 from delaytopic_cli.gateway.routes import Route
 from delaytopic_cli.gateway.service import Gateway
 
-MOST_AT_A_TIME: Final = 4
-"""Jobs; others wait for their turn."""
 SILENT_S: Final = 30.0
 """A job that nobody has written for so long is taken over: three heartbeats."""
 LOOK_S: Final = 1.0
+LONGEST_WAIT_S: Final = 8.0
+"""So long a job that has to wait for others is put off, at the most: less than a heartbeat."""
 CLOSE_S: Final = 5.0
 """A batch ends within it, or is not committed."""
 COUNT_S: Final = 10.0
@@ -86,10 +88,30 @@ class _Stopped(Exception):
     """Raised in a job's thread when the gateway ends."""
 
 
+class _PutOff(Exception):
+    """Raised in a job's thread when its turn is over: it has to wait, or one of another namespace does."""
+
+    def __init__(self, wait_s: float) -> None:
+        """The next turn comes after so many seconds, at the earliest."""
+        super().__init__(f"put off for {wait_s} s")
+        self.wait_s = wait_s
+
+
+@dataclass(slots=True)
+class _UnderWay:
+    """A job that is under way here."""
+
+    job: Job
+    """As it was last known here: if it is another one in the log, somebody else works on it."""
+    runner: Runner | None = None
+    thread: threading.Thread | None = None
+
+
 class Jobs:
     """The jobs of the DelayTopics of a gateway. All methods but `start` and `close` raise `CliError`s.
 
-    Those under way here have a thread each. What they are and how far is in the log alone.
+    Those that have a turn have a thread, and the right to write; one that waits has neither. What they are and how far
+    is in the log alone.
     """
 
     def __init__(
@@ -107,20 +129,24 @@ class Jobs:
         self._relays = Relays(gateway.routes, gateway.ask)
         self._closed = threading.Event()
         self._has_read = False
-        self._turns = threading.BoundedSemaphore(MOST_AT_A_TIME)
+        self._turns = Turns()
         self._lock = threading.Lock()
-        self._here: dict[str, threading.Thread] = {}
-        self._looking = threading.Thread(target=self._look, name="unfinished jobs", daemon=True)
+        self._here: dict[str, _UnderWay] = {}
+        self._looking = [
+            threading.Thread(target=target, name=name, daemon=True)
+            for target, name in ((self._look, "unfinished jobs"), (self._give_turns, "turns of jobs"))
+        ]
 
     def start(self) -> None:
         """Take up what is not finished, now and whenever another gateway leaves something."""
-        self._looking.start()
+        for thread in self._looking:
+            thread.start()
 
     def close(self) -> None:
         """Stop between two batches; what is not finished is taken up later, here or elsewhere."""
         self._closed.set()
         with self._lock:
-            threads = [*self._here.values()]
+            threads = [each.thread for each in self._here.values() if each.thread is not None]
         give_up_s = time.monotonic() + CLOSE_S
         for thread in threads:
             thread.join(max(0.0, give_up_s - time.monotonic()))
@@ -178,27 +204,23 @@ class Jobs:
             raise KafkaUnreachableError(f"{error}; ask again with the same id: {job.id}") from error
 
     def _create(self, route: Route, job: Job) -> Job:
-        writer = self._log.open(job.key)
-        try:
-            # Whoever wrote one of this name at the same time is fenced by now, or has fenced this one.
-            self._log.catch_up()
-            known = self._same(job)
-            if known is None:
-                self._one_at_a_time(route)
-                writer.commit(job)
-        except Fenced:
-            self._log.catch_up()
-            known = self._same(job)
-            if known is None:
-                raise ConflictError(f"another job {job.id} was asked for at the same time; ask again") from None
-        except BaseException:
-            writer.close()
-            raise
+        with closing(self._log.open(job.key)) as writer:
+            try:
+                # Whoever wrote one of this name at the same time is fenced by now, or has fenced this one.
+                self._log.catch_up()
+                known = self._same(job)
+                if known is None:
+                    self._one_at_a_time(route)
+                    writer.commit(job)
+            except Fenced:
+                self._log.catch_up()
+                known = self._same(job)
+                if known is None:
+                    raise ConflictError(f"another job {job.id} was asked for at the same time; ask again") from None
         if known is not None:
-            writer.close()
             return known
         self._log.catch_up()
-        self._begin(job, writer)
+        self._begin(job)
         return job
 
     def stop(self, route: Route, job_id: str) -> Job:
@@ -295,20 +317,34 @@ class Jobs:
         served = {(route.namespace, route.name, route.source) for route in self._gateway.routes.all()}
         for job in left:
             if (job.namespace, job.name, job.source) in served:
-                self._begin(job, None)
+                self._begin(job)
 
-    def _begin(self, job: Job, writer: JobWriter | None) -> None:
+    def _begin(self, job: Job) -> None:
         with self._lock:
             if job.key in self._here or self._closed.is_set():
                 return
-            thread = threading.Thread(target=self._work, args=(job.key, writer), name=f"job {job.key}", daemon=True)
-            self._here[job.key] = thread
-            thread.start()
+            self._here[job.key] = _UnderWay(job)
+            self._turns.wait(job.key, job.namespace, time.monotonic())
+        self._start_some()
 
-    def _work(self, key: str, writer: JobWriter | None) -> None:
+    def _give_turns(self) -> None:
+        """Give turns to those that were put off."""
+        while not self._closed.wait(LOOK_S / 5):
+            self._start_some()
+
+    def _start_some(self) -> None:
+        with self._lock:
+            while not self._closed.is_set() and (key := self._turns.next(time.monotonic())) is not None:
+                here = self._here[key]
+                here.thread = threading.Thread(target=self._work, args=(key, here), name=f"job {key}", daemon=True)
+                here.thread.start()
+
+    def _work(self, key: str, here: _UnderWay) -> None:
+        wait_s = None
         try:
-            with self._turns:
-                self._carry_out(key, writer)
+            self._carry_out(key, here)
+        except _PutOff as turn:
+            wait_s = turn.wait_s
         except Fenced:
             self._tell_of_successor(key)
         except _Stopped:
@@ -316,29 +352,59 @@ class Jobs:
         except Exception as error:
             # It is unfinished in the log, and taken up again when it was silent for a while.
             self._say(f"job {key}: {type(error).__name__}: {error}")
-        finally:
-            with self._lock:
-                self._here.pop(key, None)
+        with self._lock:
+            here.thread = None
+            if wait_s is not None:
+                self._turns.wait(key, here.job.namespace, time.monotonic() + wait_s)
+            else:
+                self._turns.leave(key)
+                self._here.pop(key)
+        self._start_some()
 
-    def _carry_out(self, key: str, writer: JobWriter | None) -> None:
+    def _carry_out(self, key: str, here: _UnderWay) -> None:
+        self._log.catch_up()
+        if self._find(key) != here.job:
+            # It was written since it was last known here: whoever did so works on it, or has ended it.
+            self._tell_of_successor(key)
+            return
         while True:
             try:
-                with closing(writer or self._log.open(key)) as held:
+                with closing(self._log.open(key)) as held:
                     # By now nobody else can write it, and what was under way is there or not.
                     self._log.catch_up()
                     job = self._find(key)
                     if job is None or job.is_over:
                         return
-                    runner = Runner(
-                        job, held, self._gateway.routes, self._relays, self._ends, self._gateway.now_ms, self._pause
-                    )
-                    ended = runner.run()
+                    runner = here.runner
+                    if runner is None or runner.job != job:
+                        runner = here.runner = self._runner(key, job)
+                        runner.take(held)
+                    try:
+                        ended = runner.run(held)
+                    finally:
+                        here.job = runner.job
                     self._say(f"job {key}: {ended.state}, {ended.written} of {ended.matched} written")
                     return
             except InDoubt as error:
                 self._say(f"job {key}: {error}")
-                writer = None
                 self._pause(LOOK_S)
+
+    def _runner(self, key: str, job: Job) -> Runner:
+        gateway = self._gateway
+
+        def pause(seconds: float) -> None:
+            self._pause(seconds)
+            with self._lock:
+                is_over = not seconds and self._turns.should_yield(key, time.monotonic())
+            if is_over:
+                raise _PutOff(0)
+
+        def put_off() -> None:
+            self._pause(0)
+            raise _PutOff(min(2.0 ** (runner.waits - 1), LONGEST_WAIT_S))
+
+        runner = Runner(job, gateway.routes, self._relays, self._ends, gateway.now_ms, pause, put_off)
+        return runner
 
     def _pause(self, seconds: float) -> None:
         if self._closed.wait(seconds):

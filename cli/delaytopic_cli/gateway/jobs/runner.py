@@ -34,7 +34,6 @@ FRESH_MS: Final = 10_000
 well within the guard, in which they have to read what came since, and the move.
 """
 POLL_S: Final = 0.1
-WAIT_S: Final = 1.0
 HEARTBEAT_MS: Final = 10_000
 """So often a job is written, even while it waits."""
 MISSING_MS: Final = 600_000
@@ -74,35 +73,48 @@ class JobWriter(Protocol):
 
 
 class Runner:
-    """Carries out a job with the right to write it."""
+    """Carries out a job, for as long as it is given the right to write it."""
 
     def __init__(
         self,
         job: Job,
-        writer: JobWriter,
         routes: Routes,
         relays: Relays,
         ends: Callable[[str], Mapping[int, int]],
         now_ms: Callable[[], int],
         pause: Callable[[float], None],
+        put_off: Callable[[], None],
     ) -> None:
-        """`ends` tells the offset behind the last record of each partition of a topic. `pause` may raise to stop it."""
+        """`ends` tells the offset behind the last record of each partition of a topic.
+
+        `pause` is called between two batches, and while relays read; `put_off` where the job has to wait for others.
+        Both may raise to end a `run`, after which another one goes on.
+        """
         self.job = job
-        self._writer = writer
+        self.waits = 0
+        """So often it had to wait since it got on."""
         self._routes = routes
         self._relays = relays
         self._ends = ends
         self._now_ms = now_ms
         self._pause = pause
+        self._put_off = put_off
         self._counting = Counting(relays, job)
         self._written_ms = now_ms()
         self._missing_since_ms: int | None = None
 
-    def run(self) -> Job:
+    def take(self, writer: JobWriter) -> None:
+        """Write that another one works on the job. Raises `Fenced` and `InDoubt`."""
+        self._writer = writer
+        self._commit(self.job.taken(self._now_ms()))
+
+    def run(self, writer: JobWriter) -> Job:
         """Work until the job is over. Raises `Fenced` and `InDoubt`."""
+        self._writer = writer
         while not self.job.is_over:
             try:
                 self._turn()
+                self.waits = 0
             except (RelayUnreachableError, ApiServerUnreachableError, KafkaUnreachableError) as error:
                 self._wait(str(error))
             except (ConflictError, TopicError) as error:
@@ -138,7 +150,8 @@ class Runner:
         now_ms = self._now_ms()
         if why != self.job.message or now_ms - self._written_ms >= HEARTBEAT_MS:
             self._commit(self.job.waiting(why, now_ms))
-        self._pause(WAIT_S)
+        self.waits += 1
+        self._put_off()
 
     # -- counting
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from tests.support.cli.rights import Table
 
 from delaytopic_cli.embedded.process import wait_until
 from delaytopic_cli.gateway.access import AuditLine
+from delaytopic_cli.gateway.jobs.job import State
+from delaytopic_cli.gateway.routes import Route
 
 HOUR_MS = 3_600_000
 BASE = "/v1/delaytopics/shop/reminders"
@@ -186,6 +189,36 @@ def test_asking_and_stopping_are_noted(desk: Desk) -> None:
         AuditLine("127.0.0.1", "POST", f"{BASE}/jobs", 202),
         AuditLine("127.0.0.1", "DELETE", f"{BASE}/jobs/one", 409),
     ]
+
+
+IDLE = [replace(REMINDERS, namespace=f"hostile-{number}", source=f"hostile-{number}") for number in range(6)]
+
+
+class Crowd(World):
+    """DelayTopics of many namespaces, of which one has relays."""
+
+    def all(self) -> Sequence[Route]:
+        return [*IDLE, REMINDERS]
+
+    def relay_urls(self, route: Route) -> Sequence[str]:
+        return super().relay_urls(route) if route == REMINDERS else []
+
+
+def test_jobs_that_wait_for_relays_hold_up_no_other() -> None:
+    world = Crowd(world_of_three().source)
+    with gateway_with_jobs(world) as desk:
+        for route in IDLE:
+            base = f"/v1/delaytopics/{route.full_name}/jobs"
+            assert desk.send("POST", base, {"id": "idle", **CANCEL}).status == 202
+        waiting = wait_until(
+            lambda: all(desk.log.written[f"{route.full_name}/idle"].message for route in IDLE), timeout_seconds=15
+        )
+
+        desk.send("POST", f"{BASE}/jobs", {"id": "one", **CANCEL})
+        job = ended(desk, "one")
+
+    assert (waiting, job["state"], job["written"]) == (True, "Done", 2)
+    assert {desk.log.written[f"{route.full_name}/idle"].state for route in IDLE} == {State.RUNNING}
 
 
 def test_a_gateway_that_starts_takes_up_what_another_one_left() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import suppress
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -18,7 +18,7 @@ from delaytopic_cli.errors import RelayUnreachableError
 from delaytopic_cli.gateway.jobs import job as job_module
 from delaytopic_cli.gateway.jobs.job import Action, Job, Part, Reason, Selector, State
 from delaytopic_cli.gateway.jobs.relays import Relays
-from delaytopic_cli.gateway.jobs.runner import HEARTBEAT_MS, MISSING_MS, CommandTooLarge, Fenced, Runner
+from delaytopic_cli.gateway.jobs.runner import HEARTBEAT_MS, MISSING_MS, CommandTooLarge, Fenced, JobWriter, Runner
 from delaytopic_relay.core.commands import Schedule
 
 HOUR_MS = 3_600_000
@@ -61,8 +61,20 @@ def new_job(world: World, action: Action = Action.CANCEL, **changes: Any) -> Job
     ).model_copy(update={**fields, **changes})
 
 
-def runner(world: World, log: MemoryJobLog, job: Job) -> Runner:
-    return Runner(job, log.open(job.key), world, Relays(world, world.ask), world.ends, world.clock, world.pause)
+class Work(NamedTuple):
+    """A runner, and the right to write the job that it had when it began."""
+
+    runner: Runner
+    writer: JobWriter
+
+    def run(self) -> Job:
+        return self.runner.run(self.writer)
+
+
+def runner(world: World, log: MemoryJobLog, job: Job) -> Work:
+    relays = Relays(world, world.ask)
+    found = Runner(job, world, relays, world.ends, world.clock, world.pause, lambda: world.pause(1))
+    return Work(found, log.open(job.key))
 
 
 def carried_out(world: World, job: Job) -> Job:
@@ -213,7 +225,7 @@ def test_a_command_that_kafka_refuses_for_its_size_is_counted_and_the_others_are
     world = world_of(*((0, NOW_MS + HOUR_MS + n, b"%d" % n) for n in range(5)))
     log = MemoryJobLog(world.write)
     work = runner(world, log, new_job(world, Action.MOVE))
-    commit = work._writer.commit
+    commit = work.writer.commit
 
     def refusing(job: Job, topic: str = "", partition: int = 0, commands: Any = ()) -> None:
         for number, command in enumerate(commands):
@@ -221,7 +233,7 @@ def test_a_command_that_kafka_refuses_for_its_size_is_counted_and_the_others_are
                 raise CommandTooLarge(number)
         commit(job, topic, partition, commands)
 
-    work._writer.commit = refusing  # type: ignore[method-assign]
+    work.writer.commit = refusing  # type: ignore[method-assign]
     job = work.run()
 
     assert (job.state, job.matched, job.written, job.skipped) == (State.DONE, 5, 4, {Reason.TOO_LARGE: 1})
