@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from charts.tools.kustomize import NAMESPACE
 from click.testing import CliRunner
 from tests.cluster.access import Access
 from tests.cluster.helm import HelmError
@@ -48,8 +49,23 @@ def test_it_may_ask_who_somebody_is_and_what_he_may_do_and_list_what_it_serves_a
         Access("create", "authorization.k8s.io", "subjectaccessreviews"),
         Access("list", "delaytopic.dev", "delaytopics"),
         Access("list", "delaytopic.dev", "delayclasses"),
-        Access("list", "", "pods"),
     }
+
+
+@pytest.mark.parametrize(
+    ("values", "namespaces"),
+    [
+        ("gateway.enabled=true", [NAMESPACE]),
+        ("relayNamespaces={relays-a,relays-b}", [NAMESPACE, "relays-a", "relays-b"]),
+        ("relaysEverywhere=true", [NAMESPACE, "relays-a", "relays-b", "shop"]),
+    ],
+)
+def test_it_lists_pods_where_relays_run_and_nowhere_else(helm: ChartHelm, values: str, namespaces: list[str]) -> None:
+    documents = helm.template(*ON, "--set", values)
+
+    pods = Access("list", "", "pods")
+    asked = [NAMESPACE, "relays-a", "relays-b", "shop"]
+    assert [each for each in asked if pods in granted(documents, NAME, each)] == namespaces
 
 
 def test_no_rights_are_made_where_the_chart_makes_none(helm: ChartHelm) -> None:

@@ -15,10 +15,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from delaytopic_cli.errors import CliError, ForbiddenError
 from delaytopic_cli.gateway.bounds.bodies import MOST_BYTES, Body
+from delaytopic_cli.gateway.bounds.shares import Turns
 
 PROBES: Final = frozenset({"/healthz", "/readyz"})
 """Pages that say nothing of records."""
 GROUP: Final = "delaytopic.dev"
+ASKED_AT_ONCE: Final = 8
+"""Questions who somebody is."""
+ASKED_OF_ONE: Final = 2
+"""Of one address: whoever makes tokens up does not let others wait."""
+WAITING_OF_ONE: Final = 32
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
@@ -86,6 +92,13 @@ class Access(Protocol):
         """Return the paths that anybody may read, by any name."""
         ...
 
+    def remembered(self, client: str, headers: Headers) -> Caller | None:
+        """Return who asks, if it is known at once; None if it has to be asked for.
+
+        Raises `UnauthenticatedError` and `ForbiddenError`.
+        """
+        ...
+
     def caller(self, client: str, headers: Headers) -> Caller:
         """Return who asks.
 
@@ -118,6 +131,10 @@ class LoopbackAccess:
     def open_pages(self) -> frozenset[str]:
         """See `Access.open_pages`."""
         return frozenset()
+
+    def remembered(self, client: str, headers: Headers) -> Caller | None:
+        """See `Access.remembered`."""
+        return ANYBODY
 
     def caller(self, client: str, headers: Headers) -> Caller:
         """See `Access.caller`."""
@@ -153,6 +170,7 @@ class Guard:
         self._access = access
         self._audit = audit
         self._refuse = refuse
+        self._questions = Turns(ASKED_AT_ONCE, ASKED_OF_ONE, WAITING_OF_ONE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the request, or refuse it."""
@@ -164,7 +182,7 @@ class Guard:
         refusal: CliError | tuple[int, str] | None = self._refusal(scope, headers)
         if refusal is None and not self._is_open(scope):
             try:
-                caller = await run_in_threadpool(self._access.caller, _client(scope), headers)
+                caller = await self._caller(_client(scope), headers)
             except CliError as error:
                 refusal = error
         if refusal is not None:
@@ -184,6 +202,13 @@ class Guard:
             await app(scope, body.receive, send_with_headers)
         finally:
             CALLER.reset(remembered)
+
+    async def _caller(self, client: str, headers: Headers) -> Caller:
+        known = self._access.remembered(client, headers)
+        if known is not None:
+            return known
+        async with self._questions.turn(client):
+            return await run_in_threadpool(self._access.caller, client, headers)
 
     def _is_open(self, scope: Scope) -> bool:
         return scope["method"] in _SAFE and scope["path"] in self._access.open_pages()

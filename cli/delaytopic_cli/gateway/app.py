@@ -41,6 +41,7 @@ from delaytopic_cli.gateway.jobs.rest import jobs_rest
 from delaytopic_cli.gateway.letters.pages import LetterPages, letters_router
 from delaytopic_cli.gateway.letters.rest import letters_rest
 from delaytopic_cli.gateway.letters.service import Letters
+from delaytopic_cli.gateway.links import Links
 from delaytopic_cli.gateway.probes import Readiness
 from delaytopic_cli.gateway.rest import rest
 from delaytopic_cli.gateway.scheduler_rest import Schedulers, scheduler_router
@@ -89,6 +90,7 @@ def gateway_app(gateway: Gateway, access: Access, audit: Audit, jobs: Jobs | Non
     refuse = partial(_refused, console)
     app.add_middleware(Bounds, refuse=refuse)
     app.add_middleware(Guard, access=access, audit=audit, refuse=refuse)
+    app.add_middleware(Links)
     readiness = Readiness(gateway.routes.all)
 
     # On the loop: they take no thread, of which others may have all.

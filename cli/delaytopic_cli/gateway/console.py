@@ -30,6 +30,7 @@ from delaytopic_cli.gateway.documents import (
     place_text,
     time_ms,
 )
+from delaytopic_cli.gateway.links import link
 from delaytopic_cli.gateway.routes import Route
 from delaytopic_cli.gateway.service import Gateway, hidden_note
 
@@ -191,7 +192,7 @@ class Console:
     def page(self, template: str, status: int = 200, **content: Any) -> Response:
         """Return a page."""
         zone = f"{datetime.now().astimezone().tzname()} (of the gateway)"
-        return HTMLResponse(self._templates.get_template(template).render(zone=zone, **content), status)
+        return HTMLResponse(self._templates.get_template(template).render(zone=zone, root=link(""), **content), status)
 
     def style(self) -> Response:
         """Return the style sheet."""
@@ -290,8 +291,8 @@ class Console:
 
 
 def path_of(route: Route) -> str:
-    """Return the address of a DelayTopic's page."""
-    return f"/delaytopics/{quote(route.namespace, safe='')}/{quote(route.name, safe='')}"
+    """Return the address of a DelayTopic's page, relative to that of the request."""
+    return link(f"delaytopics/{quote(route.namespace, safe='')}/{quote(route.name, safe='')}")
 
 
 def _value_of(record: PendingRecord) -> bytes | None:

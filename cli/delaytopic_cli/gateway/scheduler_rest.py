@@ -11,7 +11,7 @@ import json
 import socket
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from enum import StrEnum
 from itertools import chain, islice
 from typing import Any, Final, NamedTuple
@@ -26,6 +26,7 @@ from delaytopic_cli.errors import ApiServerUnreachableError, CliError
 from delaytopic_cli.gateway.bounds.pages import PAGE_BYTES
 from delaytopic_cli.gateway.commands import content_bytes
 from delaytopic_cli.gateway.documents import place_text
+from delaytopic_cli.gateway.local_zone import local_zone
 from delaytopic_cli.gateway.routes import Route
 from delaytopic_cli.gateway.service import Gateway, hidden_headers, warning
 from delaytopic_cli.judge.reading import RawRecord
@@ -226,6 +227,12 @@ def _named(name: str, schedule: Schedule) -> dict[str, Any]:
     return {"scheduler": name, "schedule": schedule.to_document()}
 
 
+def next_midnight_ms(now_ms: int, zone: tzinfo) -> int:
+    """Return the next midnight of a zone; a day in which its clock changes has 23 or 25 hours. Pure."""
+    today = datetime.fromtimestamp(now_ms / 1_000, zone).replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
+    return round((today + timedelta(days=1)).timestamp() * 1_000)
+
+
 class Schedulers:
     """The schedulers of a gateway, by namespace."""
 
@@ -263,9 +270,7 @@ class Schedulers:
 
     def today(self) -> Iterator[Schedule]:
         """Yield what is due before the next midnight of this machine, as it is taken."""
-        now = datetime.fromtimestamp(self._gateway.now_ms() / 1_000).astimezone()
-        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
-        return self.live(None, round(midnight.timestamp() * 1_000))
+        return self.live(None, next_midnight_ms(self._gateway.now_ms(), local_zone()))
 
     def history(self, name: str) -> Iterator[Schedule]:
         """Yield what was delivered lately, as it is taken."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urljoin
 
 from tests.support.cli.letters import LettersOfAScene
 from tests.support.relay.statuses import relay_status, shard
@@ -160,10 +161,20 @@ class Scene:
         opener = urllib.request.build_opener(_NoRedirects, urllib.request.ProxyHandler({}))
         try:
             with opener.open(request, timeout=10) as answer:
-                return Answer(answer.status, answer.read().decode(), dict(answer.headers))
+                return _as_a_browser_reads(path, answer)
         except urllib.error.HTTPError as error:
             with error:
-                return Answer(error.code, error.read().decode(), dict(error.headers))
+                return _as_a_browser_reads(path, error)
+
+
+def _as_a_browser_reads(path: str, answer: Any) -> Answer:
+    """Return an answer with its addresses as paths of the gateway, whatever they are relative to."""
+    headers, text = dict(answer.headers), answer.read().decode()
+    if "location" in headers:
+        headers["location"] = urljoin(path, headers["location"])
+    if headers.get("content-type", "").startswith("text/html"):
+        text = re.sub('(href|action)="([^"]*)"', lambda found: f'{found[1]}="{urljoin(path, found[2])}"', text)
+    return Answer(answer.status, text, headers)
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

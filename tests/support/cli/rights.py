@@ -26,6 +26,9 @@ class Table:
     def open_pages(self) -> frozenset[str]:
         return PROBES
 
+    def remembered(self, client: str, headers: Headers) -> Caller | None:
+        return None
+
     def caller(self, client: str, headers: Headers) -> Caller:
         name = headers.get("authorization", "").removeprefix("Bearer ")
         if name not in self.rights:

@@ -10,6 +10,7 @@ from typing import Final
 
 from starlette.datastructures import Headers
 
+from delaytopic_cli.errors import UnauthenticatedError
 from delaytopic_cli.gateway.access import PROBES, Caller, Right, host_name
 from delaytopic_cli.gateway.cluster.api_server import ApiServer
 from delaytopic_cli.gateway.cluster.reviews import (
@@ -25,6 +26,8 @@ from delaytopic_cli.gateway.cluster.reviews import (
 
 REMEMBERED_MS: Final = 10_000
 """So long a right that was taken away still holds here."""
+REFUSED_MS: Final = 5_000
+"""So long a token that was refused is refused again without a question."""
 MOST_TOKENS: Final = 1_000
 MOST_RIGHTS: Final = 50_000
 AT_ONCE: Final = 8
@@ -53,6 +56,8 @@ class ClusterAccess:
         self._now_ms = now_ms
         self._lock = Lock()
         self._tokens: Remembered[bytes, Caller] = Remembered(MOST_TOKENS, REMEMBERED_MS)
+        # Of their own, so that made-up tokens push no others out.
+        self._refused: Remembered[bytes, str] = Remembered(MOST_TOKENS, REFUSED_MS)
         self._rights: Remembered[tuple[Caller, Right, str, str], bool] = Remembered(MOST_RIGHTS, REMEMBERED_MS)
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="reviews")
 
@@ -66,10 +71,22 @@ class ClusterAccess:
         """See `Access.open_pages`."""
         return PROBES
 
+    def remembered(self, client: str, headers: Headers) -> Caller | None:
+        """See `Access.remembered`."""
+        named = self._proxy.caller(client, headers) if self._proxy is not None else None
+        if named is not None:
+            return named
+        key, now_ms = token_key(bearer_token(headers)), self._now_ms()
+        with self._lock:
+            refused, known = self._refused.get(key, now_ms), self._tokens.get(key, now_ms)
+        if refused is not None:
+            raise UnauthenticatedError(refused)
+        return known
+
     def caller(self, client: str, headers: Headers) -> Caller:
         """See `Access.caller`."""
-        named = self._proxy.caller(client, headers) if self._proxy is not None else None
-        return named if named is not None else self._of_token(bearer_token(headers))
+        # It may have been asked for meanwhile, by another request.
+        return self.remembered(client, headers) or self._of_token(bearer_token(headers))
 
     def allowed(self, caller: Caller, right: Right, places: Sequence[tuple[str, str]]) -> list[bool]:
         """See `Access.allowed`."""
@@ -77,12 +94,13 @@ class ClusterAccess:
 
     def _of_token(self, token: str) -> Caller:
         key, now_ms = token_key(token), self._now_ms()
-        with self._lock:
-            known = self._tokens.get(key, now_ms)
-        if known is not None:
-            return known
-        # Only what is valid is remembered: made-up tokens would push others out.
-        caller = reviewed_caller(self._api.create(_TOKENS, token_review(token)))
+        review = self._api.create(_TOKENS, token_review(token))
+        try:
+            caller = reviewed_caller(review)
+        except UnauthenticatedError as error:
+            with self._lock:
+                self._refused.put(key, str(error), now_ms)
+            raise
         with self._lock:
             self._tokens.put(key, caller, now_ms)
         return caller

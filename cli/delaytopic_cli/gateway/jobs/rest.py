@@ -11,6 +11,7 @@ from delaytopic_cli.errors import KafkaUnreachableError
 from delaytopic_cli.gateway.access import Right
 from delaytopic_cli.gateway.jobs.documents import JobCount, JobDocument, NewJob, job_document
 from delaytopic_cli.gateway.jobs.keeper import Jobs
+from delaytopic_cli.gateway.links import link
 from delaytopic_cli.gateway.rest import ERRORS, Name, Namespace
 from delaytopic_cli.gateway.service import Gateway
 
@@ -31,8 +32,8 @@ def jobs_rest(gateway: Gateway, jobs: Jobs | None) -> APIRouter:
             found = demand_jobs(jobs).count(route, order)
             return JobCount(matched=found.matched, complete=found.complete)
         job = demand_jobs(jobs).create(route, order)
-        place = f"/v1/delaytopics/{quote(namespace, safe='')}/{quote(name, safe='')}/jobs/{job.id}"
-        response.headers["Location"] = place
+        place = f"v1/delaytopics/{quote(namespace, safe='')}/{quote(name, safe='')}/jobs/{job.id}"
+        response.headers["Location"] = link(place)
         return job_document(job, route)
 
     @router.get("", summary="List jobs, the last one first")

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -20,7 +21,7 @@ from tests.support.cli.gateway import NOW_MS, REMINDERS, TIMERS, Scene, gateway_
 from delaytopic_api.records import Headers
 from delaytopic_cli.client.relay_listing import RelayAnswer
 from delaytopic_cli.gateway.bounds.pages import PAGE_BYTES
-from delaytopic_cli.gateway.scheduler_rest import First, Search, bounded
+from delaytopic_cli.gateway.scheduler_rest import First, Search, bounded, next_midnight_ms
 from delaytopic_cli.gateway.scheduler_rest import Schedule as Shown
 from delaytopic_cli.judge.reading import RawRecord
 from delaytopic_cli.judge.verdict import Coordinates
@@ -96,6 +97,34 @@ def test_schedules_are_an_array_of_what_is_due_today(scene: Scene) -> None:
         document("a", NOW_S + 60, 5),
         document("c", NOW_S + 90, 6, b"\xff", "others.delayed"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("now", "hours"),
+    [
+        ("2026-03-28T12:00:00+01:00", 12),
+        ("2026-03-29T00:00:00+01:00", 23),
+        ("2026-10-25T00:00:00+02:00", 25),
+        ("2026-10-25T02:30:00+02:00", 22.5),
+        ("2026-10-25T02:30:00+01:00", 21.5),
+    ],
+)
+def test_a_day_ends_at_midnight_also_when_the_clock_changes(now: str, hours: float) -> None:
+    now_ms = round(datetime.fromisoformat(now).timestamp() * 1_000)
+
+    assert next_midnight_ms(now_ms, ZoneInfo("Europe/Berlin")) - now_ms == hours * 3_600_000
+
+
+def test_schedules_end_with_the_day_of_the_machines_zone(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    # It is November, when Berlin is an hour ahead.
+    midnight_s = next_midnight_ms(NOW_MS, UTC) // 1_000
+    scene.waiting = {TIMERS: [(0, timer(b"%d" % at, midnight_s + at, 1)) for at in (-3_601, -3_600, -1, 0)]}
+    found = {}
+    for zone in ("UTC", "Europe/Berlin", "nonsense"):
+        monkeypatch.setenv("TZ", zone)
+        found[zone] = [each["id"] for each in scene.get("/schedules").document]
+
+    assert found == {"UTC": ["-3601", "-3600", "-1"], "Europe/Berlin": ["-3601"], "nonsense": ["-3601", "-3600", "-1"]}
 
 
 def test_without_a_schedule_the_array_is_empty(scene: Scene) -> None:
