@@ -1,6 +1,6 @@
 """A gateway as a process of its own, for tests that kill it: over one DelayTopic whose relays a file names.
 
-`python -m tests.support.cli.gateway_process FILE` prints its address.
+`python -m tests.support.cli.gateway_process FILE` prints the address of its probes, and its own.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tests.support.child_process import ChildProcess
+from tests.support.cli.rights import Everybody
 from tests.support.relay.process import wait_for
 
 from delaytopic_api.values import Dialect, Ids
@@ -25,6 +26,7 @@ from delaytopic_cli.gateway.access import LoopbackAccess
 from delaytopic_cli.gateway.app import gateway_app
 from delaytopic_cli.gateway.jobs import running_jobs
 from delaytopic_cli.gateway.kafka_cluster import KafkaCluster
+from delaytopic_cli.gateway.probes import probes_app
 from delaytopic_cli.gateway.routes import Route
 from delaytopic_cli.gateway.server import serving
 from delaytopic_cli.gateway.service import Gateway
@@ -44,6 +46,8 @@ class Settings:
     bootstrap_servers: str
     jobs_topic: str
     relay_urls: list[str]
+    is_shared: bool = False
+    """Its callers name themselves in the header `user`; else everybody is the same."""
 
     def to_route(self) -> Route:
         return Route(
@@ -85,17 +89,19 @@ class GatewayProcess(ChildProcess):
         self.log_file = directory / f"{name}.log"
         self.base = f"/v1/delaytopics/{settings.namespace}/{settings.name}"
         self.url = ""
+        self.probes = ""
 
     def start(self) -> Self:
         """Start it, and wait until it serves."""
         started_at = self.log_file.stat().st_size if self.log_file.exists() else 0
         self.spawn([sys.executable, "-m", "tests.support.cli.gateway_process", str(self.config)], self.log_file)
 
-        def url() -> str:
+        def urls() -> list[str]:
             lines = self.log_file.read_text(encoding="utf-8")[started_at:].splitlines()
-            return next((line for line in lines if line.startswith("http://")), "")
+            found = [line for line in lines if line.startswith("http://")]
+            return found if len(found) == len(("probes", "gateway")) else []
 
-        self.url = wait_for(url, self.why)
+        self.probes, self.url = wait_for(urls, self.why)
         return self
 
     def why(self) -> str:
@@ -128,8 +134,10 @@ def main() -> None:
     gateway = Gateway(OneRoute(settings), KafkaCluster(kafka), ask_relays, lambda: time.time_ns() // 1_000_000)
     say = _say
     with running_jobs(gateway, kafka, settings.jobs_topic, b"token", say) as jobs:
-        app = gateway_app(gateway, LoopbackAccess(), lambda line: None, jobs)
-        with serving(app) as url:
+        access = Everybody() if settings.is_shared else LoopbackAccess()
+        app = gateway_app(gateway, access, lambda line: None, jobs)
+        with serving(probes_app(gateway.routes.all)) as probes, serving(app) as url:
+            say(probes)
             say(url)
             threading.Event().wait()
 

@@ -39,3 +39,13 @@ class Table:
         if self.is_down:
             raise ApiServerUnreachableError("nobody tells")
         return [right in self.rights[caller.name] for _ in places]
+
+
+class Everybody(Table):
+    """Lets everybody do everything, by the name that he gives himself in the header `user`."""
+
+    def caller(self, client: str, headers: Headers) -> Caller:
+        return Caller(headers["user"])
+
+    def allowed(self, caller: Caller, right: Right, places: Sequence[tuple[str, str]]) -> list[bool]:
+        return [True] * len(places)

@@ -11,9 +11,9 @@ from starlette.types import Message, Receive
 
 from delaytopic_cli.gateway.bounds.shares import Shares
 
-MOST_BYTES: Final = 4 << 20
+MOST_BYTES: Final = 2 << 20
 """Of a body; a record is smaller."""
-MOST_AT_ONCE: Final = 8 << 20
+MOST_AT_ONCE: Final = 4 << 20
 """Of all that are read or answered; of one caller as much as one has. A byte of text takes up to eleven in memory."""
 DEADLINE_S: Final = 20.0
 """So long a body may take to arrive."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from typing import Final
 
 import h11
@@ -12,6 +14,8 @@ HEAD_S: Final = 10.0
 """So long the head of a request may take to arrive, from the beginning of the connection on."""
 READ_S: Final = 30.0
 """So long a client may take to read what waits for it; mostly less than a MiB, and 64 KiB go at once."""
+BUFFER_BYTES: Final = 128 << 10
+"""That the kernel keeps of an answer: it counts as this process's, and may be megabytes by itself."""
 
 
 class Connection(H11Protocol):
@@ -23,6 +27,8 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first head."""
         super().connection_made(transport)
+        self._socket: socket.socket = transport.get_extra_info("socket")
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
         self._await_head()
 
     def data_received(self, data: bytes) -> None:
@@ -33,7 +39,7 @@ class Connection(H11Protocol):
     def pause_writing(self) -> None:
         """Begin to wait for the reader."""
         super().pause_writing()
-        self._reader = self.loop.call_later(READ_S, self.transport.abort)
+        self._reader = self.loop.call_later(READ_S, self._hang_up)
 
     def resume_writing(self) -> None:
         """Wait no more."""
@@ -63,11 +69,17 @@ class Connection(H11Protocol):
         if self.conn.their_state is not h11.IDLE:
             self._stop("_head")
         elif self._head is None:
-            self._head = self.loop.call_later(HEAD_S, self.transport.abort)
+            self._head = self.loop.call_later(HEAD_S, self._hang_up)
 
     def _end_soon(self) -> None:
         if self._reader is None:
-            self._reader = self.loop.call_later(READ_S, self.transport.abort)
+            self._reader = self.loop.call_later(READ_S, self._hang_up)
+
+    def _hang_up(self) -> None:
+        # Without a lingering end: the kernel would keep what was not read.
+        if self._socket.fileno() >= 0:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.transport.abort()
 
     def _stop(self, name: str) -> None:
         timer: asyncio.TimerHandle | None = getattr(self, name)

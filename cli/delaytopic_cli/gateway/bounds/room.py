@@ -12,9 +12,9 @@ from delaytopic_cli.gateway.access import ANYBODY, CALLER, PROBES
 from delaytopic_cli.gateway.bounds.bodies import Bodies, Refused, demand_simple
 from delaytopic_cli.gateway.bounds.shares import Turns, team_of
 
-AT_ONCE: Final = 10
+AT_ONCE: Final = 8
 """Requests that are worked on, or whose answers are being sent. Each takes a thread, and up to some ten MiB."""
-OF_ONE_TEAM: Final = 4
+OF_ONE_TEAM: Final = 3
 WAITING_OF_ONE_TEAM: Final = 16
 _FORM: Final = b"application/x-www-form-urlencoded"
 _SMALL: Final = 64 << 10

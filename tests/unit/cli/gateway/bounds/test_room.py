@@ -9,17 +9,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 
 import pytest
-from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
 from tests.support.cli.gateway import REMINDERS, Answer, Scene, gateway_over
-from tests.support.cli.rights import Table
+from tests.support.cli.rights import Everybody
 from tests.support.relay.process import wait_for
 
 from delaytopic_cli.client.relay_listing import RelayAnswer
 from delaytopic_cli.errors import ApiServerUnreachableError
-from delaytopic_cli.gateway.access import Caller, Right
 from delaytopic_cli.gateway.bounds import connections
 from delaytopic_cli.gateway.bounds.room import AT_ONCE, OF_ONE_TEAM, WAITING_OF_ONE_TEAM, patient
 from delaytopic_cli.gateway.probes import probes_app
@@ -27,16 +25,6 @@ from delaytopic_cli.gateway.server import serving
 
 BASE = "/v1/delaytopics/shop/reminders"
 LARGE = b"x" * (32 << 20)
-
-
-class Everybody(Table):
-    """Lets everybody do everything, by the name that he gives himself."""
-
-    def caller(self, client: str, headers: Headers) -> Caller:
-        return Caller(headers["user"])
-
-    def allowed(self, caller: Caller, right: Right, places: Sequence[tuple[str, str]]) -> list[bool]:
-        return [True] * len(places)
 
 
 class SlowScene(Scene):
