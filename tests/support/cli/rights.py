@@ -44,7 +44,7 @@ class Table:
 class Everybody(Table):
     """Lets everybody do everything, by the name that he gives himself in the header `user`."""
 
-    def caller(self, client: str, headers: Headers) -> Caller:
+    def remembered(self, client: str, headers: Headers) -> Caller | None:
         return Caller(headers["user"])
 
     def allowed(self, caller: Caller, right: Right, places: Sequence[tuple[str, str]]) -> list[bool]:
